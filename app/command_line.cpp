@@ -1,0 +1,75 @@
+#include "app/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+
+namespace vpp {
+
+namespace {
+
+void add_plan_options(CLI::App& command, PlanArguments& plan) {
+    command.add_option("--config,plan", plan.config, "the plan (TOML)")->required()->type_name("FILE");
+    command.add_option("--set", plan.overrides, "override a key of the plan: section.key=value; may be repeated")
+        ->type_name("KEY=VALUE")
+        ->take_all()
+        ->allow_extra_args(false);
+    command.add_option("--log-level", plan.log_level, "what goes to the log on stderr")
+        ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+        ->capture_default_str();
+}
+
+/// A mistyped command gets the nearest one.
+std::string advice(const CLI::App& app, int argc, char** argv) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    const std::string word = argc > 1 ? argv[1] : "";
+    if (word.empty() || word[0] == '-' || std::find(names.begin(), names.end(), word) != names.end()) return "";
+    return "unknown command '" + printable(word) + "'" + did_you_mean(word, names);
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv) {
+    CommandLine line;
+    CLI::App app("vpp trains TorchScript models by pipeline parallelism: the same bits as one device.", "vpp");
+    app.set_version_flag("--version", "version");
+    app.require_subcommand(1);
+
+    CLI::App* train = app.add_subcommand("train", "train; start it with mpirun -np RANKS");
+    add_plan_options(*train, line.plan);
+    CLI::App* inspect = app.add_subcommand("inspect", "show what would happen: stages, edges, memory, schedule");
+    add_plan_options(*inspect, line.plan);
+    inspect->add_option("--world", line.world, "number of ranks to show it for; default: what the plan names")
+        ->check(CLI::Range(1, 1 << 20));
+    inspect->add_flag("--json", line.json, "the whole program as JSON");
+    CLI::App* verify = app.add_subcommand("verify", "prove that the pipeline has the bits of one device; with mpirun");
+    add_plan_options(*verify, line.plan);
+    verify->add_option("--steps", line.steps, "updates to compare")->check(CLI::Range(1, 1 << 30))->capture_default_str();
+    verify->add_flag("--json", line.json, "the result as JSON");
+    CLI::App* data = app.add_subcommand("data", "look at the data of a plan");
+    data->require_subcommand(1);
+    CLI::App* order = data->add_subcommand("order", "print the sample indices of every step, a line a step");
+    add_plan_options(*order, line.plan);
+    order->add_option("--steps", line.steps, "how many steps")->check(CLI::Range(1, 1 << 30))->capture_default_str();
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForVersion&) {
+        line.command = "version";
+        return line;
+    } catch (const CLI::Success& success) {
+        app.exit(success);
+        return line;
+    } catch (const CLI::ParseError& error) {
+        const std::string better = advice(app, argc, argv);
+        throw Error(ErrorKind::CommandLine, (better.empty() ? std::string(error.what()) : better) + "; see vpp --help");
+    }
+    line.command = *data ? "data order" : app.get_subcommands().front()->get_name();
+    return line;
+}
+
+}  // namespace vpp

@@ -1,0 +1,13 @@
+#pragma once
+// One function per command; each returns the exit code and throws what it cannot mend.
+#include "app/command_line.hpp"
+
+namespace vpp {
+
+int run_train(const CommandLine& line);
+int run_verify(const CommandLine& line);
+int run_inspect(const CommandLine& line);
+int run_data_order(const CommandLine& line);
+int run_version();
+
+}  // namespace vpp

@@ -1,0 +1,124 @@
+#include "app/commands/inspect_text.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <set>
+
+#include "base/units.hpp"
+#include "program/estimate.hpp"
+#include "schedule/simulator.hpp"
+#include "schedule/timeline.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr int kShownEdges = 40;
+
+/// The outermost submodules whose ops a stage runs, shortened: "blocks.0 .. blocks.2".
+std::string modules_of(const Graph& graph, const StageSpec& stage) {
+    std::vector<std::string> names;
+    for (int op = stage.ops.begin; op < stage.ops.end; ++op) {
+        const std::string& module = graph.ops[static_cast<size_t>(op)].module;
+        if (module.empty()) continue;
+        const size_t first = module.find('.');
+        const bool numbered = first != std::string::npos && first + 1 < module.size() && std::isdigit(module[first + 1]);
+        const std::string name = numbered ? module.substr(0, module.find('.', first + 1)) : module.substr(0, first);
+        if (names.empty() || names.back() != name) names.push_back(name);
+    }
+    if (names.empty()) return "-";
+    if (names.size() == 1) return names.front();
+    return names.front() + (names.size() == 2 ? ", " : " .. ") + names.back();
+}
+
+void print_model(std::ostream& out, const Plan& plan, const Program& program) {
+    const Graph& graph = program.training.graph;
+    int64_t parameters = 0, bytes = 0, buffers = 0;
+    for (const StageSpec& stage : program.training.split.stages) {
+        parameters += stage.num_parameters;
+        bytes += stage.parameter_bytes;
+        buffers += stage.buffer_bytes;
+    }
+    const int positions = graph.num_ops() - 1, legal = graph.num_legal_cuts();
+    out << "model     " << plan.model.file << "\n          " << graph.num_ops() << " ops, " << parameters
+        << " parameters (" << bytes_text(bytes) << "), buffers " << bytes_text(buffers) << "\n          cuts: " << legal
+        << " of " << positions << " positions are legal, " << positions - legal << " refused ("
+        << fixed_text(positions ? 100.0 * (positions - legal) / positions : 0, 1) << " %)\n";
+    for (const std::string& warning : graph.warnings) out << "          note: " << warning << "\n";
+}
+
+void print_run(std::ostream& out, const Plan& plan, const Program& program) {
+    const Schedule& schedule = program.training.schedule;
+    out << "data      " << plan.data.kind << ", " << program.fields.num_samples << " samples\n"
+        << "mesh      " << program.mesh.text() << ", " << program.mesh.num_ranks() << " rank(s), start with: mpirun -np "
+        << program.mesh.num_ranks() << " vpp train --config " << plan.file << "\n"
+        << "step      " << *plan.train.global_batch_size << " samples = " << schedule.num_microbatches
+        << " microbatches of " << program.microbatch_size << "\n"
+        << "schedule  " << schedule.name << ", " << schedule.num_stages() << " stages, bubble "
+        << fixed_text(100 * simulate(schedule).bubble_rate(), 1) << " % (F = 1, B = 2, free transfers)\n"
+        << "digest    " << to_hex(digest_of(program)) << "\n\n";
+}
+
+void print_stages(std::ostream& out, const Program& program) {
+    double total = 0;
+    for (const StageSpec& stage : program.training.split.stages) total += stage.flops;
+    out << "stage rank       ops  parameters     weights     buffers  activations   FLOPs F      %  submodules\n";
+    for (int index = 0; index < program.training.split.num_stages(); ++index) {
+        const StageSpec& stage = program.training.split.stages[static_cast<size_t>(index)];
+        out << std::setw(5) << index << std::setw(5) << program.training.schedule.rank_of_stage[static_cast<size_t>(index)]
+            << std::setw(10) << (std::to_string(stage.ops.begin) + "-" + std::to_string(stage.ops.end - 1)) << std::setw(12)
+            << stage.num_parameters << std::setw(12) << bytes_text(stage.parameter_bytes) << std::setw(12)
+            << bytes_text(stage.buffer_bytes) << std::setw(13) << bytes_text(stage.activation_bytes) << std::setw(10)
+            << count_text(stage.flops) << std::setw(7) << fixed_text(total > 0 ? 100 * stage.flops / total : 0, 1) << "  "
+            << modules_of(program.training.graph, stage) << "\n";
+    }
+    out << "every op, parameter and buffer is in exactly one stage\n\n";
+}
+
+void print_ranks(std::ostream& out, const Plan& plan, const Program& program) {
+    out << " rank     weights   gradients   optimizer     buffers  in flight <=       total  sent a step\n";
+    const std::vector<RankEstimate> ranks = estimate_ranks(plan, program);
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+        const RankEstimate& entry = ranks[rank];
+        out << std::setw(5) << rank << std::setw(12) << bytes_text(entry.parameter_bytes) << std::setw(12)
+            << bytes_text(entry.gradient_bytes) << std::setw(12) << bytes_text(entry.optimizer_bytes) << std::setw(12)
+            << bytes_text(entry.buffer_bytes) << std::setw(14) << bytes_text(entry.activation_bytes) << std::setw(12)
+            << bytes_text(entry.total_bytes()) << std::setw(13) << bytes_text(entry.sent_bytes) << "\n";
+    }
+    out << "\n";
+}
+
+void print_edges(std::ostream& out, const Program& program) {
+    const auto& edges = program.training.split.edges;
+    if (edges.empty()) return;
+    out << " edge  from -> to       bytes  gradient  value\n";
+    for (const Edge& edge : edges) {
+        if (edge.id == kShownEdges) {
+            out << "  ... " << edges.size() - kShownEdges << " more (--json shows all)\n";
+            break;
+        }
+        out << std::setw(5) << edge.id << std::setw(6) << edge.producer << " -> " << std::left << std::setw(4) << edge.consumer
+            << std::right << std::setw(10) << (edge.tensor < 0 ? "-" : bytes_text(edge.bytes)) << std::setw(10)
+            << (edge.has_gradient ? "to " + std::to_string(edge.gradient_to) : "-") << "  " << edge.name;
+        if (edge.tensor >= 0) {
+            const GraphTensor& tensor = program.training.graph.tensors[static_cast<size_t>(edge.tensor)];
+            out << " " << name_of(tensor.dtype) << shape_text(tensor.shape);
+        }
+        out << "\n";
+    }
+    out << "\n";
+}
+
+}  // namespace
+
+void print_program(std::ostream& out, const Plan& plan, const Program& program) {
+    print_model(out, plan, program);
+    print_run(out, plan, program);
+    print_stages(out, program);
+    print_ranks(out, plan, program);
+    print_edges(out, program);
+    out << draw_timeline(program.training.schedule);
+    out.flush();
+}
+
+}  // namespace vpp

@@ -1,0 +1,90 @@
+#include <filesystem>
+#include <iostream>
+
+#include "app/commands/commands.hpp"
+#include "app/job.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "comm/collective.hpp"
+#include "engine/agreement.hpp"
+#include "engine/train.hpp"
+#include "report/console.hpp"
+#include "report/json_lines.hpp"
+#include "report/reporters.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The run folder, made and tried before anything long begins.
+void open_run_folder(const Job& job) {
+    const fs::path folder = job.plan.run.dir;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+        throw Error(ErrorKind::Output, "cannot make the run folder " + folder.string() + ": " + error.message() +
+                                           "; set run.dir to a folder that can be written");
+    }
+    job.log->add_file((folder / "log.txt").string());
+    write_file_durably(folder / "plan.toml", job.plan.resolved_text);
+}
+
+/// Rank 0's listeners; the metrics file is opened when the first step is known, since later lines are cut off then.
+void listen(Reporters& reporters, const Job& job, int64_t first_step) {
+    const fs::path metrics = fs::path(job.plan.run.dir) / "metrics.jsonl";
+    cut_after(metrics, first_step, job.log);
+    reporters.add(std::make_unique<ConsoleReporter>(std::cout, job.plan.report.every));
+    reporters.add(std::make_unique<JsonLinesReporter>(metrics, job.log));
+}
+
+void greet(const Job& job, const Program& program) {
+    int64_t parameters = 0;
+    for (const StageSpec& stage : program.training.split.stages) parameters += stage.num_parameters;
+    job.log->info(std::to_string(parameters) + " parameters in " + std::to_string(program.training.split.num_stages()) +
+                  " stages on " + std::to_string(program.mesh.num_ranks()) + " ranks, " +
+                  program.training.schedule.name + ", " + numeric_environment(job.plan).text());
+    for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
+}
+
+int train_on(const Job& job) {
+    Datasets data = open_datasets(job.plan);
+    Prepared prepared = agree_on_program(job.transport, job.plan, data);
+    guard_ranges(data, job.plan, prepared.program);
+    if (job.is_first()) {
+        open_run_folder(job);
+        greet(job, prepared.program);
+    }
+    barrier(job.transport);
+    Engine engine(job.plan, prepared.program, prepared.sources, data, job.transport);
+    CheckpointStore store(job.plan.run.dir);
+    Reporters reporters;
+    TrainOptions options;
+    options.reporter = job.is_first() ? &reporters : nullptr;
+    options.log = job.log;
+    options.ranks_exceed_cores = job.ranks_exceed_cores;
+    options.resumed = [&](int64_t step) {
+        if (job.is_first()) listen(reporters, job, step);
+    };
+    const TrainResult result = train(engine, job.plan, prepared.program, store, options);
+    if (job.is_first() && result.checkpoint.empty()) {
+        job.log->info("nothing to do: " + std::to_string(result.first_step) + " of " +
+                      std::to_string(engine.total_steps()) + " steps are done");
+    }
+    return 0;
+}
+
+}  // namespace
+
+int run_train(const CommandLine& line) {
+    return run_job(line, [](const Job& job) {
+        if (!job.plan.train.steps && !job.plan.train.epochs) {
+            throw Error(ErrorKind::Plan, "[train] names neither steps nor epochs; write how long to train, as in steps = 200",
+                        job.plan.where("train"));
+        }
+        return train_on(job);
+    });
+}
+
+}  // namespace vpp

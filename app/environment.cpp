@@ -1,0 +1,16 @@
+#include "app/environment.hpp"
+
+#include <cstdlib>
+
+namespace vpp {
+
+std::map<std::string, std::string> mpi_environment() {
+    std::map<std::string, std::string> found;
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
+        if (const char* value = std::getenv(name)) found[name] = value;
+    }
+    return found;
+}
+
+}  // namespace vpp

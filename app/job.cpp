@@ -1,0 +1,117 @@
+#include "app/job.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <new>
+#include <thread>
+
+#include "app/environment.hpp"
+#include "app/registries.hpp"
+#include "base/error.hpp"
+#include "comm/mpi_session.hpp"
+#include "comm/mpi_transport.hpp"
+#include "comm/watchdog.hpp"
+#include "engine/agreement.hpp"
+#include "engine/value_ranges.hpp"
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+
+namespace vpp {
+
+namespace {
+
+// When all ranks throw the same error, rank 0 has said it and ended the job before the others speak.
+constexpr std::chrono::milliseconds kFirstRankSpeaks{400};
+
+/// The code and the line of whatever was thrown.
+struct Failure {
+    int code;
+    std::string text;
+};
+
+Failure current_failure() {
+    try {
+        throw;
+    } catch (const Error& error) {
+        return {exit_code(error.kind()), error.what()};
+    } catch (const std::bad_alloc&) {
+        return {exit_code(ErrorKind::OutOfMemory),
+                "out of memory; use more stages, smaller microbatches (a larger pipeline.num_microbatches), or fewer ranks here"};
+    } catch (const std::exception& error) {
+        return {exit_code(ErrorKind::Bug), std::string("this is a bug in vpp: ") + error.what()};
+    }
+}
+
+void say(int rank, int size, const std::string& text) {
+    std::cerr << "vpp: error: " << (size > 1 ? "rank " + std::to_string(rank) + ": " : "") << text << std::endl;
+}
+
+/// Ends the job from the watchdog's thread, when the ranks themselves cannot.
+class HardEnd {
+  public:
+    void attach(MpiSession* session) { session_ = session; }
+    void operator()(const std::string& text, int code) const {
+        std::cerr << "vpp: error: " << text << std::endl;
+        if (session_) session_->abort(code);
+        _exit(code);
+    }
+
+  private:
+    MpiSession* session_ = nullptr;
+};
+
+Plan plan_for_world(const CommandLine& line, int world) {
+    return resolve_plan(load_plan(line.plan.config, line.plan.overrides, registered_names()), world);
+}
+
+int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<int(const Job&)>& body) {
+    HardEnd hard_end;
+    Watchdog watchdog({[&hard_end](const std::string& text, int code) { hard_end(text, code); }});
+    MpiSessionOptions session_options;
+    session_options.watchdog = &watchdog;
+    MpiSession session(session_options);
+    hard_end.attach(&session);
+    try {
+        MpiTransportOptions options;
+        options.overlap = plan.pipeline.overlap_p2p_comm;
+        options.watchdog = &watchdog;
+        MpiTransport transport(session, options);
+        const bool crowded = session.local_size() * plan.mesh.threads > session.local_cores();
+        return body({plan, transport, make_logger(line.plan.log_level, session.size() > 1 ? session.rank() : -1), crowded});
+    } catch (...) {
+        const Failure failure = current_failure();
+        if (session.rank() != 0) std::this_thread::sleep_for(kFirstRankSpeaks);
+        say(session.rank(), session.size(), failure.text);
+        session.keep_open();
+        session.abort(failure.code);
+        _exit(failure.code);
+    }
+}
+
+}  // namespace
+
+int run_job(const CommandLine& line, const std::function<int(const Job&)>& body) {
+    const auto launch = launch_info(mpi_environment());
+    const int world = launch ? launch->size : 1;
+    Plan plan;
+    try {
+        plan = plan_for_world(line, world);
+        set_threads(plan);
+    } catch (...) {
+        const Failure failure = current_failure();
+        if (!launch || launch->rank == 0) say(0, 1, failure.text);
+        return failure.code;
+    }
+    return run_with_mpi(line, plan, body);
+}
+
+void guard_ranges(Datasets& data, const Plan& plan, const Program& program) {
+    const int64_t ignore_index = plan.loss ? plan.loss->ignore_index : -100;
+    const std::vector<ValueRange> ranges = find_value_ranges(program.training.graph, ignore_index);
+    data.training = with_ranges(std::move(data.training), ranges);
+    if (data.validation) data.validation = with_ranges(std::move(data.validation), ranges);
+}
+
+}  // namespace vpp

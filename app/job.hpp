@@ -1,0 +1,30 @@
+#pragma once
+// A command on a plan across ranks: from the launch to a transport, and from an error to one line and one exit code.
+#include <functional>
+
+#include "app/command_line.hpp"
+#include "base/log.hpp"
+#include "comm/transport.hpp"
+#include "plan/plan.hpp"
+#include "program/prepare.hpp"
+
+namespace vpp {
+
+/// What a command's body gets on every rank.
+struct Job {
+    const Plan& plan;
+    Transport& transport;
+    Logger log;
+    bool ranks_exceed_cores = false;
+
+    bool is_first() const { return transport.rank() == 0; }
+};
+
+/// Reads and resolves the plan for the number of ranks that mpirun started, starts MPI and runs the body; returns the
+/// exit code. Plan errors are printed once, by rank 0, before MPI starts. An error of any rank ends the job.
+int run_job(const CommandLine& line, const std::function<int(const Job&)>& body);
+
+/// Opens the data of a plan, with values held to what the model can take once its graph is known.
+void guard_ranges(Datasets& data, const Plan& plan, const Program& program);
+
+}  // namespace vpp

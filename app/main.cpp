@@ -1,0 +1,32 @@
+// Parse, dispatch, turn an Error into one line and an exit code.
+#include <iostream>
+#include <map>
+
+#include "app/commands/commands.hpp"
+#include "base/error.hpp"
+
+namespace {
+
+int dispatch(const vpp::CommandLine& line) {
+    if (line.command.empty()) return 0;  // help was asked for and printed
+    if (line.command == "version") return vpp::run_version();
+    static const std::map<std::string, int (*)(const vpp::CommandLine&)> kCommands{{"train", vpp::run_train},
+                                                                                  {"verify", vpp::run_verify},
+                                                                                  {"inspect", vpp::run_inspect},
+                                                                                  {"data order", vpp::run_data_order}};
+    return kCommands.at(line.command)(line);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return dispatch(vpp::parse_command_line(argc, argv));
+    } catch (const vpp::Error& error) {
+        std::cerr << "vpp: error: " << error.what() << std::endl;
+        return vpp::exit_code(error.kind());
+    } catch (const std::exception& error) {
+        std::cerr << "vpp: error: this is a bug in vpp: " << error.what() << std::endl;
+        return vpp::exit_code(vpp::ErrorKind::Bug);
+    }
+}

@@ -1,0 +1,23 @@
+#include "app/registries.hpp"
+
+#include "data/dataset.hpp"
+#include "graph/loss_kinds.hpp"
+#include "graph/split.hpp"
+#include "optim/lr.hpp"
+#include "optim/optimizer.hpp"
+#include "schedule/generators.hpp"
+
+namespace vpp {
+
+Names registered_names() {
+    Names names;
+    names.datasets = dataset_kinds();
+    names.losses = loss_kinds();
+    names.split_methods = split_methods();
+    names.schedules = schedule_names();
+    names.optimizers = optimizer_kinds();
+    names.lr_schedules = lr_schedule_kinds();
+    return names;
+}
+
+}  // namespace vpp

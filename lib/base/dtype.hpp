@@ -1,0 +1,29 @@
+#pragma once
+// Element types of tensors, without torch. The names are those of the plan and of inspect; the safetensors format has
+// its own (checkpoint/safetensors.hpp).
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vpp {
+
+enum class DType : uint8_t { F32, F64, F16, BF16, I64, I32, I16, I8, U8, U16, U32, Bool };
+
+/// Bytes of one element.
+size_t size_of(DType dtype);
+/// "float32", "int64", ...
+std::string_view name_of(DType dtype);
+/// The type with that name, if there is one.
+std::optional<DType> dtype_from_name(std::string_view name);
+/// Whether it can carry a gradient.
+bool is_floating(DType dtype);
+
+/// Product of the dims; 1 for a scalar. Throws Error{BadData} when it does not fit in 62 bits or a dim is negative.
+int64_t num_elements(const std::vector<int64_t>& shape);
+/// "[4, 128]"
+std::string shape_text(const std::vector<int64_t>& shape);
+
+}  // namespace vpp

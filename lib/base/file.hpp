@@ -1,0 +1,58 @@
+#pragma once
+// Files: read-only maps, whole small files with a size limit, and durable writes (write, fsync, rename, fsync).
+// Errors name the path: Error{MissingInput} when it is not there, Error{Io} when reading or writing fails.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vpp {
+
+/// A file mapped read-only for its whole length; the bytes live as long as the object. An empty file is an empty span.
+class MappedFile {
+  public:
+    explicit MappedFile(const std::filesystem::path& path);
+    ~MappedFile();
+    MappedFile(MappedFile&& other) noexcept;
+    MappedFile& operator=(MappedFile&& other) noexcept;
+    std::span<const std::byte> bytes() const { return {data_, size_}; }
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+    const std::byte* data_ = nullptr;
+    size_t size_ = 0;
+};
+
+/// The whole file as text. Throws Error{BadData} when it is larger than `limit_bytes`.
+std::string read_text_file(const std::filesystem::path& path, uint64_t limit_bytes);
+
+/// A file being written; every write is checked. `finish` fsyncs and closes; without it nothing is promised.
+class OutputFile {
+  public:
+    /// Creates or truncates. Throws Error{Output}.
+    explicit OutputFile(const std::filesystem::path& path);
+    ~OutputFile();
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+    void write(std::span<const std::byte> bytes);
+    void write_text(std::string_view text);
+    void finish();
+
+  private:
+    std::filesystem::path path_;
+    int fd_ = -1;
+};
+
+/// Fsyncs a folder, so that renames and creations in it survive a crash.
+void sync_folder(const std::filesystem::path& folder);
+
+/// Writes a small file under a temporary name beside `path` and renames it into place, durably.
+void write_file_durably(const std::filesystem::path& path, std::string_view text);
+
+/// Whether a name read from a file is a plain file name: not empty, no separator, no "." or "..", no control byte.
+bool is_plain_name(std::string_view name);
+
+}  // namespace vpp

@@ -1,0 +1,12 @@
+#pragma once
+// Globs over fully qualified names: '*' any run of characters (dots too), '?' one character, all else literal.
+#include <string_view>
+
+namespace vpp {
+
+/// Whether the whole `name` matches `pattern`.
+bool glob_matches(std::string_view pattern, std::string_view name);
+/// Whether `text` holds a glob character.
+bool is_glob(std::string_view text);
+
+}  // namespace vpp

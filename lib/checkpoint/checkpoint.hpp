@@ -1,0 +1,114 @@
+#pragma once
+// Checkpoints of a run folder: <run>/checkpoints/step-00000050/ with one safetensors shard per writer and a manifest.
+// A checkpoint is visible only under its final name, after everything in it was fsynced; the newest one whose checksums
+// hold is the one that is resumed. Nothing in the format names a rank, a stage or a replica but the shards' file names.
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "checkpoint/stop_point.hpp"
+#include "checkpoint/tensor_bytes.hpp"
+
+namespace vpp {
+
+/// What a shard is, as its writer reports it to the one who commits.
+struct ShardRecord {
+    std::string file;  ///< plain name, "shard-00002.safetensors"
+    uint64_t size_bytes = 0;
+    Digest digest;  ///< XXH3-128 of the file
+};
+
+/// Everything about a checkpoint that is not tensors. Facts are compared on resume; the engine decides which refuse.
+struct CheckpointState {
+    int64_t step = 0;     ///< finished updates
+    int64_t samples = 0;  ///< samples consumed: position in the data order
+    uint64_t seed = 0;
+    std::string plan;                          ///< resolved plan text
+    std::map<std::string, std::string> facts;  ///< "model", "data", "threads", "torch", "cpu_capability", ...
+};
+
+struct Manifest {
+    int format_version = 1;
+    std::string save_id;  ///< the same in the manifest and in every shard's metadata
+    CheckpointState state;
+    std::vector<ShardRecord> shards;
+};
+
+/// The folder of checkpoints of one run: finds, verifies, writes, prunes. Used by one process at a time for commits;
+/// all ranks may write shards and read. Invariant: once a checkpoint was committed there is at every moment a whole one
+/// under a name that list() knows, also while a save of the same step replaces it: the old one waits as
+/// "step-00000050.old" until the new one is durable. A process that dies anywhere leaves either the old or the new one
+/// newest; what else it leaves, the next begin removes. A save that fails throws and leaves the committed checkpoints
+/// as they were.
+class CheckpointStore {
+  public:
+    /// `stop` is called at each stop point: after every write, fsync and rename; for tests.
+    explicit CheckpointStore(std::filesystem::path run_folder, StopHook stop = {});
+
+    /// A fresh temporary folder for a save of that step; removes left-overs of dead saves and settles a replacement
+    /// that was cut off: of "step-N.old" and "step-N" the one that verifies stays, the new one when both do. Requires:
+    /// save_id is 1 to 64 letters, digits, '-', '_', and new for every save; no other save is under way. Throws:
+    /// Error{Output} when the folder cannot be made, Error{Io}. Calls:    one rank; stop points begin.*.
+    std::filesystem::path begin(int64_t step, const std::string& save_id);
+    /// Writes one shard into the temporary folder, fsynced.
+    /// Throws: Error{Output} when the folder of begin cannot be seen from here, Error{Io} when a write fails.
+    /// Calls:  every writer, each with its own number, after begin; stop points shard.*.
+    ShardRecord write_shard(int64_t step, const std::string& save_id, int writer,
+                            const std::vector<TensorBytes>& tensors);
+    /// Writes the manifest, fsyncs, renames into place.
+    /// Throws: Error{Output} when the temporary folder does not hold exactly these shards, Error{Io}.
+    /// Calls:  the rank that began, after all shards are written; stop points manifest.*, commit.*, discard.*.
+    std::filesystem::path commit(const std::string& save_id, const CheckpointState& state,
+                                 std::vector<ShardRecord> shards);
+    /// Deletes all but the newest `keep` checkpoints (through a trash name); 0 keeps all. Never deletes the newest, nor
+    /// the last one that this object committed (which is not the newest after a resume from an older step).
+    /// Throws: Error{Io}.
+    /// Calls:  one rank, after commit; stop points discard.*.
+    void prune(int keep);
+
+    /// Folders of committed checkpoints, newest step first; not verified.
+    std::vector<std::filesystem::path> list() const;
+    /// The newest checkpoint that verifies; what was skipped, and why, is appended to `skipped`.
+    std::optional<std::filesystem::path> newest_verified(std::vector<std::string>& skipped) const;
+
+  private:
+    void remove_left_overs();
+    void settle_replaced(int64_t step);
+    void discard(const std::filesystem::path& checkpoint);
+
+    std::filesystem::path folder_;
+    StopHook stop_;
+    std::optional<int64_t> last_committed_;
+};
+
+/// A checkpoint opened for reading: manifest read and its own checksum compared; shards mapped on demand.
+/// Opening a shard checks its size, its form and its save id; only verify reads every byte.
+class CheckpointReader {
+  public:
+    /// Throws Error{MissingInput, BadData}; Error{Refused} for names or links that lead out of the folder.
+    explicit CheckpointReader(const std::filesystem::path& folder);
+    ~CheckpointReader();
+    CheckpointReader(CheckpointReader&&) noexcept;
+    const Manifest& manifest() const;
+    /// Checks the exact list of files, sizes, checksums and save ids. Throws Error{BadData} naming file and reason.
+    void verify() const;
+    /// Whether a tensor is there.
+    bool contains(const std::string& name) const;
+    /// Throws Error{BadData} when it is missing or damaged. Bytes live as long as the reader.
+    TensorBytes tensor(const std::string& name) const;
+    /// The same, and throws Error{BadData} naming both when it has another dtype or shape than expected.
+    TensorBytes tensor(const std::string& name, DType dtype, const std::vector<int64_t>& shape) const;
+    /// In order of name.
+    std::vector<std::string> names() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vpp

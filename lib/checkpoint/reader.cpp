@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/suggest.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/folder_names.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/safetensors.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& what) {
+    throw Error(ErrorKind::BadData, path.string() + ": " + what);
+}
+
+/// A file of a checkpoint is a plain file: a link could lead anywhere, and opening a pipe would wait for ever.
+void check_plain_file(const fs::path& path) {
+    std::error_code problem;
+    const fs::file_status status = fs::symlink_status(path, problem);
+    if (status.type() == fs::file_type::not_found) refuse(path, "is missing");
+    if (fs::is_symlink(status)) {
+        throw Error(ErrorKind::Refused, path.string() + " is a symbolic link; a checkpoint holds plain files only");
+    }
+    if (!fs::is_regular_file(status)) refuse(path, "is not a plain file");
+}
+
+void check_size(const fs::path& path, uint64_t size, const ShardRecord& shard) {
+    if (size == shard.size_bytes) return;
+    refuse(path, (size < shard.size_bytes ? "cut off at byte " : "grown to ") + std::to_string(size) + " (expected " +
+                     std::to_string(shard.size_bytes) + " bytes)");
+}
+
+Manifest read_manifest(const fs::path& folder) {
+    const fs::path path = folder / kManifestFile;
+    std::error_code problem;
+    if (!fs::exists(fs::symlink_status(path, problem))) {
+        throw Error(ErrorKind::MissingInput, folder.string() + " is not a checkpoint: it has no " +
+                                                 std::string(kManifestFile) +
+                                                 "; name a folder like checkpoints/step-00000050");
+    }
+    check_plain_file(path);
+    return manifest_from_text(read_text_file(path, kMaxManifestBytes), path.string());
+}
+
+/// Nothing but the manifest and its shards lies in the folder.
+void check_file_list(const fs::path& folder, const Manifest& manifest) {
+    std::error_code problem;
+    fs::directory_iterator entry(folder, problem);
+    while (!problem && entry != fs::directory_iterator()) {
+        const std::string name = entry->path().filename().string();
+        const bool listed = name == kManifestFile || std::any_of(manifest.shards.begin(), manifest.shards.end(),
+                                                                 [&](const ShardRecord& s) { return s.file == name; });
+        if (!listed) refuse(folder / printable(name), "is not in the manifest's list of files");
+        entry.increment(problem);
+    }
+    if (problem) {
+        throw Error(ErrorKind::Io, "cannot list the folder " + folder.string() + ": " + problem.message());
+    }
+}
+
+std::string spec_text(DType dtype, const std::vector<int64_t>& shape) {
+    return std::string(name_of(dtype)) + shape_text(shape);
+}
+
+}  // namespace
+
+struct CheckpointReader::Impl {
+    explicit Impl(const fs::path& path) : folder(path), manifest(read_manifest(path)) {}
+
+    fs::path folder;
+    Manifest manifest;
+    std::vector<SafetensorsFile> shards;  // in the order of the manifest once opened
+    std::map<std::string, size_t> index;  // tensor -> shard
+    bool opened = false;
+
+    SafetensorsFile open_shard(const ShardRecord& record) const {
+        const fs::path path = folder / record.file;
+        check_plain_file(path);
+        SafetensorsFile shard(path);
+        check_size(path, shard.bytes().size(), record);
+        const auto save_id = shard.metadata().find("save_id");
+        if (save_id == shard.metadata().end() || save_id->second != manifest.save_id) {
+            refuse(path, "belongs to save '" +
+                             (save_id == shard.metadata().end() ? "" : printable(save_id->second.substr(0, 64))) +
+                             "', the manifest to save '" + manifest.save_id + "'");
+        }
+        return shard;
+    }
+
+    /// Maps all shards and finds who holds which tensor; the first call does it.
+    void open() {
+        if (opened) return;
+        shards.clear();
+        index.clear();
+        for (const ShardRecord& record : manifest.shards) {
+            shards.push_back(open_shard(record));
+            for (const SafetensorsEntry& entry : shards.back().entries()) {
+                const auto [place, added] = index.emplace(entry.name, shards.size() - 1);
+                if (!added) {
+                    refuse(folder / record.file, "holds the tensor '" + entry.name + "' that " +
+                                                     manifest.shards[place->second].file + " holds too");
+                }
+            }
+        }
+        opened = true;
+    }
+};
+
+CheckpointReader::CheckpointReader(const fs::path& folder) : impl_(std::make_unique<Impl>(folder)) {}
+CheckpointReader::~CheckpointReader() = default;
+CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
+
+const Manifest& CheckpointReader::manifest() const {
+    return impl_->manifest;
+}
+
+void CheckpointReader::verify() const {
+    check_file_list(impl_->folder, impl_->manifest);
+    for (const ShardRecord& record : impl_->manifest.shards) {
+        const fs::path path = impl_->folder / record.file;
+        check_plain_file(path);
+        const MappedFile file(path);
+        check_size(path, file.bytes().size(), record);
+        const Digest digest = hash_bytes(file.bytes());
+        if (digest != record.digest) {
+            refuse(path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
+        }
+    }
+    impl_->open();
+}
+
+bool CheckpointReader::contains(const std::string& name) const {
+    impl_->open();
+    return impl_->index.contains(name);
+}
+
+TensorBytes CheckpointReader::tensor(const std::string& name) const {
+    impl_->open();
+    const auto place = impl_->index.find(name);
+    if (place == impl_->index.end()) {
+        refuse(impl_->folder, "has no tensor '" + printable(name) + "'" + did_you_mean(name, names()));
+    }
+    return *impl_->shards[place->second].find(name);
+}
+
+TensorBytes CheckpointReader::tensor(const std::string& name, DType dtype, const std::vector<int64_t>& shape) const {
+    TensorBytes found = tensor(name);
+    if (found.dtype != dtype || found.shape != shape) {
+        refuse(impl_->folder, "the tensor '" + name + "' is " + spec_text(found.dtype, found.shape) +
+                                  ", the model expects " + spec_text(dtype, shape));
+    }
+    return found;
+}
+
+std::vector<std::string> CheckpointReader::names() const {
+    impl_->open();
+    std::vector<std::string> names;
+    for (const auto& [name, shard] : impl_->index) names.push_back(name);
+    return names;
+}
+
+}  // namespace vpp

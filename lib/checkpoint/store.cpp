@@ -1,0 +1,248 @@
+// Writing checkpoints. The order of a save, each arrow durable before the next:
+//
+//   .tmp-step-N-<id>/shard-* fsynced -> manifest fsynced -> folder fsynced
+//     -> [step-N => step-N.old] -> .tmp => step-N -> parent fsynced -> [step-N.old => .trash, deleted]
+//
+// A crash between the two renames leaves step-N.old, which is listed; a crash after them leaves both, the new one
+// first.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/folder_names.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/safetensors.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void move_folder(const fs::path& from, const fs::path& to) {
+    if (::rename(from.c_str(), to.c_str()) == 0) return;
+    throw Error(ErrorKind::Io, "cannot rename " + from.string() + " to " + to.string() + ": " + std::strerror(errno));
+}
+
+void remove_tree(const fs::path& path) {
+    std::error_code problem;
+    fs::remove_all(path, problem);
+    if (problem) throw Error(ErrorKind::Io, "cannot delete " + path.string() + ": " + problem.message());
+}
+
+bool is_folder(const fs::path& path) {
+    std::error_code problem;
+    return fs::is_directory(fs::symlink_status(path, problem));
+}
+
+/// Creates a folder and those above it that are missing, so that they survive a crash.
+void create_folders(const fs::path& path) {
+    std::error_code problem;
+    if (fs::is_directory(path, problem)) return;
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    if (parent != path) create_folders(parent);
+    if (!fs::create_directory(path, problem) && problem) {
+        const bool full = problem == std::errc::no_space_on_device || problem == std::errc::io_error;
+        throw Error(full ? ErrorKind::Io : ErrorKind::Output, "cannot create the folder " + path.string() + ": " +
+                                                                  problem.message() +
+                                                                  "; run.dir must name a folder that can be written");
+    }
+    sync_folder(parent);
+}
+
+/// Names in a folder, sorted; a folder that is not there has none.
+std::vector<std::string> names_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    std::error_code problem;
+    fs::directory_iterator entry(folder, problem);
+    while (!problem && entry != fs::directory_iterator()) {
+        names.push_back(entry->path().filename().string());
+        entry.increment(problem);
+    }
+    if (problem && problem != std::errc::no_such_file_or_directory) {
+        throw Error(ErrorKind::Io, "cannot list the folder " + folder.string() + ": " + problem.message());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// Why a committed checkpoint cannot be resumed; empty when it can.
+std::string damage_of(const fs::path& checkpoint, int64_t step) {
+    try {
+        const CheckpointReader reader(checkpoint);
+        if (reader.manifest().state.step != step) {
+            return checkpoint.string() + ": holds step " + std::to_string(reader.manifest().state.step);
+        }
+        reader.verify();
+        return "";
+    } catch (const Error& e) {
+        if (e.kind() == ErrorKind::Bug) throw;
+        return e.what();
+    }
+}
+
+/// The shards that were reported are the files that are there: a rank on another machine may have written elsewhere.
+void check_written(const fs::path& temporary, const std::vector<ShardRecord>& shards) {
+    std::set<std::string> expected;
+    for (const ShardRecord& shard : shards) {
+        check(expected.insert(shard.file).second, "every writer reports its own shard");
+        std::error_code problem;
+        const auto size = fs::file_size(temporary / shard.file, problem);
+        if (problem || size != shard.size_bytes) {
+            throw Error(ErrorKind::Output, "the shard " + (temporary / shard.file).string() + " was written but " +
+                                               (problem ? "is not there"
+                                                        : "has " + std::to_string(size) + " bytes instead of " +
+                                                              std::to_string(shard.size_bytes)) +
+                                               "; run.dir must be on storage that all ranks share");
+        }
+    }
+    for (const std::string& name : names_in(temporary)) {
+        if (!expected.contains(name)) {
+            throw Error(ErrorKind::Output, (temporary / name).string() +
+                                               " belongs to no shard of this save; "
+                                               "does another job use the same run.dir?");
+        }
+    }
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path run_folder, StopHook stop)
+    : folder_(std::move(run_folder) / "checkpoints"), stop_(std::move(stop)) {}
+
+fs::path CheckpointStore::begin(int64_t step, const std::string& save_id) {
+    const fs::path temporary = folder_ / temporary_folder_name(step, save_id);
+    create_folders(folder_);
+    reached(stop_, "begin.folder_made");
+    remove_left_overs();
+    create_folders(temporary);
+    reached(stop_, "begin.temporary_made");
+    return temporary;
+}
+
+void CheckpointStore::remove_left_overs() {
+    for (const std::string& name : names_in(folder_)) {
+        const auto checkpoint = parse_step_folder(name);
+        if (checkpoint && checkpoint->replaced && is_folder(folder_ / name)) settle_replaced(checkpoint->step);
+    }
+    for (const std::string& name : names_in(folder_)) {
+        if (!is_left_over(name)) continue;
+        remove_tree(folder_ / name);
+        reached(stop_, "begin.left_over_removed");
+    }
+}
+
+void CheckpointStore::settle_replaced(int64_t step) {
+    const fs::path current = folder_ / step_folder_name(step), old = folder_ / replaced_folder_name(step);
+    if (is_folder(current) && damage_of(current, step).empty()) {
+        sync_folder(folder_);  // the rename that published it may not be durable yet
+        discard(old);
+        return;
+    }
+    if (is_folder(current)) discard(current);
+    move_folder(old, current);
+    reached(stop_, "begin.old_restored");
+    sync_folder(folder_);
+    reached(stop_, "begin.restore_synced");
+}
+
+ShardRecord CheckpointStore::write_shard(int64_t step, const std::string& save_id, int writer,
+                                         const std::vector<TensorBytes>& tensors) {
+    const fs::path temporary = folder_ / temporary_folder_name(step, save_id);
+    if (!is_folder(temporary)) {
+        throw Error(ErrorKind::Output, "the folder " + temporary.string() +
+                                           " cannot be seen from this rank; run.dir must be on storage that all ranks "
+                                           "share");
+    }
+    // "format" is what other tools ask for before they load tensors with PyTorch.
+    const std::map<std::string, std::string> metadata{
+        {"format", "pt"}, {"save_id", save_id}, {"step", std::to_string(step)}, {"writer", std::to_string(writer)}};
+    const std::string file = shard_file_name(writer);
+    const WrittenFile written = write_safetensors(temporary / file, tensors, metadata, stop_);
+    return {file, written.size_bytes, written.digest};
+}
+
+fs::path CheckpointStore::commit(const std::string& save_id, const CheckpointState& state,
+                                 std::vector<ShardRecord> shards) {
+    const fs::path temporary = folder_ / temporary_folder_name(state.step, save_id);
+    std::sort(shards.begin(), shards.end(), [](const ShardRecord& a, const ShardRecord& b) { return a.file < b.file; });
+    check_written(temporary, shards);
+    const std::string text = manifest_to_text({kManifestVersion, save_id, state, std::move(shards)});
+    OutputFile manifest(temporary / kManifestFile);
+    manifest.write_text(text);
+    reached(stop_, "manifest.written");
+    manifest.finish();
+    reached(stop_, "manifest.synced");
+    sync_folder(temporary);
+    reached(stop_, "commit.temporary_synced");
+
+    const fs::path target = folder_ / step_folder_name(state.step), old = folder_ / replaced_folder_name(state.step);
+    const bool replaces = is_folder(target);
+    if (replaces) {
+        move_folder(target, old);
+        reached(stop_, "commit.old_set_aside");
+    }
+    move_folder(temporary, target);
+    reached(stop_, "commit.renamed");
+    sync_folder(folder_);
+    reached(stop_, "commit.synced");
+    last_committed_ = state.step;
+    if (replaces) discard(old);
+    return target;
+}
+
+/// Deletes a checkpoint. The rename comes first and is durable first, so that no half-deleted one keeps its name.
+void CheckpointStore::discard(const fs::path& checkpoint) {
+    const fs::path trash = folder_ / trash_folder_name(checkpoint.filename().string());
+    remove_tree(trash);
+    move_folder(checkpoint, trash);
+    reached(stop_, "discard.renamed");
+    sync_folder(folder_);
+    reached(stop_, "discard.synced");
+    remove_tree(trash);
+    reached(stop_, "discard.removed");
+}
+
+void CheckpointStore::prune(int keep) {
+    check(keep >= 0, "the number of checkpoints to keep is not negative");
+    if (keep == 0) return;
+    std::set<int64_t> kept;
+    for (const fs::path& checkpoint : list()) {
+        const int64_t step = parse_step_folder(checkpoint.filename().string())->step;
+        if (kept.size() < static_cast<size_t>(keep)) kept.insert(step);
+        if (!kept.contains(step) && step != last_committed_) discard(checkpoint);
+    }
+}
+
+std::vector<fs::path> CheckpointStore::list() const {
+    std::vector<std::pair<StepFolder, fs::path>> found;
+    for (const std::string& name : names_in(folder_)) {
+        const auto checkpoint = parse_step_folder(name);
+        if (checkpoint && is_folder(folder_ / name)) found.emplace_back(*checkpoint, folder_ / name);
+    }
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+        return a.first.step != b.first.step ? a.first.step > b.first.step : a.first.replaced < b.first.replaced;
+    });
+    std::vector<fs::path> folders;
+    for (auto& [name, path] : found) folders.push_back(std::move(path));
+    return folders;
+}
+
+std::optional<fs::path> CheckpointStore::newest_verified(std::vector<std::string>& skipped) const {
+    for (const fs::path& checkpoint : list()) {
+        std::string damage = damage_of(checkpoint, parse_step_folder(checkpoint.filename().string())->step);
+        if (damage.empty()) return checkpoint;
+        skipped.push_back(std::move(damage));
+    }
+    return std::nullopt;
+}
+
+}  // namespace vpp

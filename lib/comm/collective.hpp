@@ -1,0 +1,28 @@
+#pragma once
+// The few collective calls vpp needs, over any Transport: small, rare (start, end of a step, save), so a star around
+// rank 0. Every rank of the transport must call the same functions in the same order; sizes may differ by rank.
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "comm/transport.hpp"
+
+namespace vpp {
+
+/// Rank 0's bytes on every rank.  Calls: collective.
+Bytes broadcast(Transport& transport, Bytes bytes);
+
+/// Every rank's bytes on rank 0, by rank; empty elsewhere.  Calls: collective.
+std::vector<Bytes> gather(Transport& transport, Bytes bytes);
+
+/// Every rank's bytes on every rank.  Calls: collective.
+std::vector<Bytes> all_gather(Transport& transport, Bytes bytes);
+
+/// Returns when every rank has called it.  Calls: collective.
+void barrier(Transport& transport);
+
+/// Throws Error{RanksDisagree} on every rank when `value` is not the same text everywhere; names the ranks, `what`
+/// and both values.  Calls: collective.
+void check_equal(Transport& transport, const std::string& what, const std::string& value);
+
+}  // namespace vpp

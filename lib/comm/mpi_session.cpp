@@ -1,0 +1,141 @@
+#include "comm/mpi_session.hpp"
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <charconv>
+#include <chrono>
+#include <exception>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace vpp {
+
+namespace {
+
+std::optional<int> number_of(const std::map<std::string, std::string>& environment, const std::string& name) {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    const std::string& text = found->second;
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < 0) {
+        throw Error(ErrorKind::Mesh, "the environment variable " + name + " is no rank or count (got \"" +
+                                         printable(text.substr(0, 40)) + "\"); try to start with mpirun");
+    }
+    return number;
+}
+
+void check_place(const char* what, int rank, int size) {
+    if (rank < size) return;
+    throw Error(ErrorKind::Mesh, std::string("mpirun's environment contradicts itself: ") + what + ' ' +
+                                     std::to_string(rank) + " of " + std::to_string(size) +
+                                     "; try to start with mpirun");
+}
+
+std::string late_text(const std::string& what, double seconds) {
+    return what + " did not finish within " + duration_text(seconds) +
+           "; see that every rank was started, lives, and reaches the others over the network";
+}
+
+}  // namespace
+
+namespace detail {
+
+void check_mpi(int result, const char* call) {
+    if (result == MPI_SUCCESS) return;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(result, text, &length);
+    throw Error(ErrorKind::RankLost, std::string(call) + " failed: " + printable(text));
+}
+
+}  // namespace detail
+
+using detail::check_mpi;
+
+std::optional<LaunchInfo> launch_info(const std::map<std::string, std::string>& environment) {
+    const auto rank = number_of(environment, "OMPI_COMM_WORLD_RANK");
+    const auto size = number_of(environment, "OMPI_COMM_WORLD_SIZE");
+    if (!rank || !size) return std::nullopt;
+    LaunchInfo info{*rank, *size, 0, 1};
+    info.local_rank = number_of(environment, "OMPI_COMM_WORLD_LOCAL_RANK").value_or(0);
+    info.local_size = number_of(environment, "OMPI_COMM_WORLD_LOCAL_SIZE").value_or(info.local_rank + 1);
+    check_place("rank", info.rank, info.size);
+    check_place("local rank", info.local_rank, info.local_size);
+    return info;
+}
+
+MpiSession::MpiSession(const MpiSessionOptions& options)
+    : options_(options), uncaught_at_start_(std::uncaught_exceptions()) {
+    Watchdog::Phase phase;
+    if (options.watchdog != nullptr) {
+        phase = options.watchdog->begin(late_text("MPI's start-up", options.start_seconds), options.start_seconds);
+    }
+    int started = 0;
+    MPI_Initialized(&started);
+    check(started == 0, "one MPI session per process");
+    int level = MPI_THREAD_SINGLE;
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+    if (level < MPI_THREAD_SERIALIZED) {
+        throw Error(ErrorKind::Mesh, "this MPI library cannot be called from two threads in turn (got thread level " +
+                                         std::to_string(level) + ", expected MPI_THREAD_SERIALIZED); try Open MPI 4");
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
+    look_at_host();
+}
+
+void MpiSession::look_at_host() {
+    MPI_Comm host = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
+              "MPI_Comm_split_type");
+    check_mpi(MPI_Comm_rank(host, &local_rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(host, &local_size_), "MPI_Comm_size");
+    // mpirun may bind each rank to cores of its own: what counts is the union.
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    sched_getaffinity(0, sizeof(cores), &cores);
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, host), "MPI_Allreduce");
+    local_cores_ = CPU_COUNT(&cores);
+    check_mpi(MPI_Comm_free(&host), "MPI_Comm_free");
+
+    char text[MPI_MAX_PROCESSOR_NAME] = "";
+    int length = 0;
+    check_mpi(MPI_Get_processor_name(text, &length), "MPI_Get_processor_name");
+    processor_name_ = printable({text, static_cast<size_t>(length)});
+    library_version_ = mpi_library_version();
+}
+
+std::string mpi_library_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    detail::check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+    return printable({text, static_cast<size_t>(length)});
+}
+
+MpiSession::~MpiSession() {
+    if (keep_open_ || std::uncaught_exceptions() > uncaught_at_start_) return;
+    Watchdog::Phase phase;
+    if (options_.watchdog != nullptr) {
+        phase = options_.watchdog->begin(
+            late_text("rank " + std::to_string(rank_) + " has finished its work, but the end of MPI",
+                      options_.end_seconds),
+            options_.end_seconds);
+    }
+    const std::lock_guard lock(mutex_);
+    MPI_Finalize();
+}
+
+void MpiSession::abort(int code) noexcept {
+    keep_open_ = true;
+    // A thread that is stuck inside MPI keeps the lock for ever; the job has to end all the same.
+    const bool locked = mutex_.try_lock_for(std::chrono::milliseconds(200));
+    MPI_Abort(MPI_COMM_WORLD, code);
+    if (locked) mutex_.unlock();
+}
+
+}  // namespace vpp

@@ -1,0 +1,88 @@
+#pragma once
+// MPI from start to end of the process, and what mpirun tells before MPI starts. Messages are the business of
+// comm/mpi_transport.hpp; nothing else calls MPI.
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "comm/watchdog.hpp"
+
+namespace vpp {
+
+/// What mpirun tells a process through its environment.
+struct LaunchInfo {
+    int rank = 0;
+    int size = 1;
+    int local_rank = 0;
+    int local_size = 1;
+};
+
+/// The rank before MPI_Init. Empty when the process was not started by Open MPI's mpirun.
+/// Requires: `environment` holds the variables OMPI_COMM_WORLD_{RANK,SIZE,LOCAL_RANK,LOCAL_SIZE} that are set.
+/// Throws:   Error{Mesh} when they contradict each other or are no numbers.
+std::optional<LaunchInfo> launch_info(const std::map<std::string, std::string>& environment);
+
+struct MpiSessionOptions {
+    Watchdog* watchdog = nullptr;  ///< watches MPI's start and end; outlives the session
+    double start_seconds = 120;    ///< deadline of MPI's start-up
+    double end_seconds = 60;       ///< deadline of MPI's end: the other ranks may still work
+};
+
+/// Invariant: MPI runs while it lives; one per process, ever. It ends MPI only on a good end: never while an exception
+/// unwinds past it, and never after keep_open().
+class MpiSession {
+  public:
+    explicit MpiSession(const MpiSessionOptions& options = {});
+    ~MpiSession();
+    MpiSession(const MpiSession&) = delete;
+    MpiSession& operator=(const MpiSession&) = delete;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    int local_rank() const { return local_rank_; }
+    /// Ranks on this host.
+    int local_size() const { return local_size_; }
+    /// Cores that the ranks of this host may use together.
+    int local_cores() const { return local_cores_; }
+    const std::string& processor_name() const { return processor_name_; }
+    const std::string& library_version() const { return library_version_; }
+
+    /// From now on the destructor leaves MPI as it is: after an error the other ranks would wait for this one.
+    void keep_open() noexcept { keep_open_ = true; }
+
+    /// Ends the whole job with this exit code; from any thread. Ends this process too, so it does not return unless MPI
+    /// itself fails: call _exit behind it.
+    void abort(int code) noexcept;
+
+    /// Held around every MPI call (MPI is started with MPI_THREAD_SERIALIZED).
+    std::timed_mutex& mutex() { return mutex_; }
+
+  private:
+    void look_at_host();
+
+    MpiSessionOptions options_;
+    std::timed_mutex mutex_;
+    int rank_ = 0;
+    int size_ = 1;
+    int local_rank_ = 0;
+    int local_size_ = 1;
+    int local_cores_ = 1;
+    std::string processor_name_;
+    std::string library_version_;
+    int uncaught_at_start_ = 0;
+    bool keep_open_ = false;
+};
+
+/// "Open MPI v4.1.4, ..."; may be asked before MPI starts.
+std::string mpi_library_version();
+
+namespace detail {
+
+/// Throws Error{RankLost} with MPI's own text when an MPI call did not succeed.
+void check_mpi(int result, const char* call);
+
+}  // namespace detail
+
+}  // namespace vpp

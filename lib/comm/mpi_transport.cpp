@@ -1,0 +1,471 @@
+#include "comm/mpi_transport.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "comm/inquiry.hpp"
+#include "comm/mpi_wire.hpp"
+
+namespace vpp {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+using detail::MpiWire;
+using detail::Note;
+using detail::NoteKind;
+
+/// How long before the deadline the others are asked, and the least time they get for an answer.
+constexpr double kAskSeconds = 1.0;
+/// Answers are renewed this often: what they say is seldom older.
+constexpr double kAskAgainSeconds = 0.25;
+/// How long a rank leaves the report to a lower one that asks as well, or to one that has reported.
+constexpr double kYieldSeconds = 0.3;
+constexpr double kReportedSeconds = 5.0;
+/// An engine that is still there this long after the error is ended by the watchdog.
+constexpr double kEndSeconds = 1.0;
+/// A waiting thread that sees its clock jump further did not run: the process was stopped.
+constexpr double kJumpSeconds = 0.5;
+constexpr double kDrainSeconds = 2.0;
+
+// How often the thread looks while ops run: seldom while nothing comes (1 ms took 1.3 % of a core, 2 ms 0.7 %),
+// often while contents are on their way, and just often enough to answer pings where callers move all messages.
+constexpr Seconds kThreadPeriod(2e-3);
+constexpr Seconds kBusyThreadPeriod(2e-4);
+constexpr Seconds kAnswerPeriod(0.05);
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+    return Seconds(to - from).count();
+}
+
+/// Pauses of a waiting thread: spin where a core is free, then let others run, then sleep in growing steps, so that
+/// more ranks than cores work well.
+class Backoff {
+  public:
+    explicit Backoff(bool crowded) : num_spins_(crowded ? 0 : 200) {}
+    void reset() { num_pauses_ = 0; }
+    void pause() {
+        constexpr int kYields = 200;
+        constexpr int kMaxSleepMicroseconds = 400;
+        const int round = num_pauses_++ - num_spins_;
+        if (round < 0) return;
+        if (round < kYields) {
+            sched_yield();
+            return;
+        }
+        const int steps = std::min((round - kYields) / 16, 3);
+        std::this_thread::sleep_for(std::chrono::microseconds(std::min(50 << steps, kMaxSleepMicroseconds)));
+    }
+
+  private:
+    int num_spins_;
+    int num_pauses_ = 0;
+};
+
+}  // namespace
+
+class MpiTransport::Impl {
+  public:
+    Impl(MpiSession& session, const MpiTransportOptions& options);
+    ~Impl();
+
+    int rank() const { return session_.rank(); }
+    int size() const { return session_.size(); }
+    void send(int peer, const Channel& channel, Buffer message);
+    void post_receive(int peer, const Channel& channel, size_t capacity_bytes);
+    Buffer receive(int peer, const Channel& channel);
+    void finish_sends();
+    double take_wait_seconds() { return std::exchange(wait_seconds_, 0); }
+    void set_deadline(double seconds) { deadline_seconds_ = seconds; }
+    void set_position(const std::string& text);
+
+  private:
+    using Lock = std::unique_lock<std::timed_mutex>;
+    using Done = std::function<bool()>;
+
+    /// One wait: its clock and how far the inquiry about it is.
+    struct Waiting {
+        Clock::time_point start = Clock::now();
+        Clock::time_point last = start;
+        std::optional<double> asked_seconds;  ///< when the others were asked first, after the start of the wait
+        double asked_again_seconds = 0;
+        double seconds() const { return seconds_between(start, last); }
+        void tick();
+    };
+
+    /// While it lives, this rank's status says that it waits.
+    class ShownWait {
+      public:
+        ShownWait(Impl& impl, const Wait& what) : impl_(impl) {
+            const std::lock_guard lock(impl.status_mutex_);
+            impl.wait_ = what;
+            impl.wait_start_ = Clock::now();
+            impl.waiting_ = true;
+        }
+        ~ShownWait() {
+            const std::lock_guard lock(impl_.status_mutex_);
+            impl_.wait_.reset();
+            impl_.waiting_ = false;
+        }
+        ShownWait(const ShownWait&) = delete;
+        ShownWait& operator=(const ShownWait&) = delete;
+
+      private:
+        Impl& impl_;
+    };
+
+    Lock lock_mpi();
+    bool progress();
+    void wait(const Wait& what, const Done& done);
+    void pause(Lock& lock, Backoff& backoff, bool moved);
+    void thread_main(const std::stop_token& stop);
+    void open();
+    void drain();
+
+    RankStatus status();
+    void handle_notes();
+    void ask();
+    void report_if_due(Waiting& waiting, int peer);
+    bool all_answered() const;
+    bool others_report(double late_seconds) const;
+    [[noreturn]] void report(int peer);
+
+    MpiSession& session_;
+    const MpiTransportOptions options_;
+    const bool crowded_;
+    double deadline_seconds_;
+    double wait_seconds_ = 0;
+    Watchdog::Phase end_phase_;
+
+    // Guarded by the session's mutex.
+    MpiWire wire_;
+    int inquiry_ = 0;
+    std::vector<std::optional<RankStatus>> answers_;
+    std::vector<std::optional<Clock::time_point>> asked_by_;
+    std::optional<Clock::time_point> reported_;
+    std::string reported_text_;
+    std::exception_ptr failure_;
+    std::condition_variable_any moved_;
+
+    std::mutex status_mutex_;
+    std::string position_ = "start";
+    Clock::time_point position_start_ = Clock::now();
+    std::optional<Wait> wait_;
+    Clock::time_point wait_start_;
+    std::atomic<bool> waiting_ = false;
+
+    std::mutex thread_mutex_;
+    std::condition_variable_any thread_wake_;
+    std::jthread thread_;  // last: it uses all of the above
+};
+
+MpiTransport::Impl::Impl(MpiSession& session, const MpiTransportOptions& options)
+    : session_(session),
+      options_(options),
+      crowded_(session.local_size() > session.local_cores()),
+      deadline_seconds_(options.deadline_seconds),
+      wire_(session, {.piece_bytes = options.piece_bytes, .accept_unposted = !options.overlap}),
+      answers_(static_cast<size_t>(session.size())),
+      asked_by_(static_cast<size_t>(session.size())) {
+    open();
+    thread_ = std::jthread([this](const std::stop_token& stop) { thread_main(stop); });
+}
+
+void MpiTransport::Impl::open() {
+    Waiting waiting;
+    Backoff backoff(crowded_);
+    for (;;) {
+        {
+            const Lock lock(session_.mutex());
+            if (wire_.start()) return;
+        }
+        waiting.tick();
+        if (waiting.seconds() > deadline_seconds_) {
+            throw Error(ErrorKind::RankLost,
+                        "rank " + std::to_string(rank()) + " has waited " + fixed_text(waiting.seconds(), 1) +
+                            " s for all ranks to open their transport; try to start the job again");
+        }
+        backoff.pause();
+    }
+}
+
+MpiTransport::Impl::~Impl() {
+    thread_.request_stop();
+    thread_.join();
+    try {
+        drain();
+    } catch (const std::exception&) {
+        session_.keep_open();
+    }
+}
+
+void MpiTransport::Impl::drain() {
+    const auto start = Clock::now();
+    Backoff backoff(crowded_);
+    while (seconds_between(start, Clock::now()) < kDrainSeconds) {
+        const Lock lock(session_.mutex());
+        wire_.progress();
+        if (!wire_.oldest_send() && wire_.notes_sent()) return;
+        backoff.pause();
+    }
+    session_.keep_open();
+}
+
+/// A gap in which this process did not run is no time that a peer has let it wait.
+void MpiTransport::Impl::Waiting::tick() {
+    const auto now = Clock::now();
+    if (seconds_between(last, now) > kJumpSeconds) start += now - last;
+    last = now;
+}
+
+MpiTransport::Impl::Lock MpiTransport::Impl::lock_mpi() {
+    Lock lock(session_.mutex());
+    if (failure_) std::rethrow_exception(failure_);
+    return lock;
+}
+
+bool MpiTransport::Impl::progress() {
+    const bool moved = wire_.progress();
+    handle_notes();
+    return moved;
+}
+
+void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
+    Backoff backoff(crowded_);
+    std::unique_lock sleep(thread_mutex_);
+    while (!stop.stop_requested()) {
+        Seconds period = kAnswerPeriod;
+        // A caller that holds the lock moves messages itself.
+        if (Lock lock(session_.mutex(), std::try_to_lock); lock) {
+            bool moved = false;
+            try {
+                moved = progress();
+            } catch (...) {
+                failure_ = std::current_exception();
+                moved_.notify_all();
+                return;
+            }
+            if (moved) moved_.notify_all();
+            if (options_.progress == Progress::Thread && waiting_) {
+                lock.unlock();
+                if (moved) backoff.reset();
+                backoff.pause();
+                continue;
+            }
+            if (options_.progress != Progress::Callers && size() > 1)
+                period = wire_.busy() ? kBusyThreadPeriod : kThreadPeriod;
+        }
+        backoff.reset();
+        thread_wake_.wait_for(sleep, stop, period,
+                              [this] { return waiting_ && options_.progress == Progress::Thread; });
+    }
+}
+
+void MpiTransport::Impl::send(int peer, const Channel& channel, Buffer message) {
+    check(peer >= 0 && peer < size(), "a message's peer is a rank of the job");
+    {
+        const Lock lock = lock_mpi();
+        wire_.send(peer, channel, std::move(message));
+        progress();
+    }
+    if (!options_.overlap) finish_sends();
+}
+
+void MpiTransport::Impl::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
+    check(peer >= 0 && peer < size(), "a message's peer is a rank of the job");
+    const Lock lock = lock_mpi();
+    wire_.post(peer, channel, capacity_bytes);
+}
+
+Buffer MpiTransport::Impl::receive(int peer, const Channel& channel) {
+    std::optional<Buffer> message;
+    Wait what{Wait::Kind::Receive, peer, channel, 0, 0};
+    {
+        const Lock lock = lock_mpi();
+        what.num_bytes = wire_.capacity_bytes(peer, channel);
+    }
+    wait(what, [&] { return (message = wire_.take(peer, channel)).has_value(); });
+    return std::move(*message);
+}
+
+void MpiTransport::Impl::finish_sends() {
+    std::optional<Wait> oldest;
+    {
+        const Lock lock = lock_mpi();
+        progress();
+        oldest = wire_.oldest_send();
+    }
+    if (oldest) wait(*oldest, [&] { return !wire_.oldest_send(); });
+}
+
+void MpiTransport::Impl::set_position(const std::string& text) {
+    const std::lock_guard lock(status_mutex_);
+    position_ = text;
+    position_start_ = Clock::now();
+}
+
+void MpiTransport::Impl::wait(const Wait& what, const Done& done) {
+    {
+        const Lock lock = lock_mpi();
+        progress();
+        if (done()) return;
+    }
+    const ShownWait shown(*this, what);
+    Watchdog::Phase phase;
+    if (options_.watchdog != nullptr) {
+        phase = options_.watchdog->begin(to_text(rank(), status()) + "; it is stuck inside MPI and cannot say more",
+                                         deadline_seconds_ + kAskSeconds + kYieldSeconds + kReportedSeconds);
+    }
+    thread_wake_.notify_all();
+    Waiting waiting;
+    Backoff backoff(crowded_);
+    for (;;) {
+        Lock lock = lock_mpi();
+        const bool moved = options_.progress == Progress::Thread || progress();
+        if (done()) break;
+        waiting.tick();
+        report_if_due(waiting, what.peer);
+        pause(lock, backoff, moved);
+    }
+    waiting.tick();
+    wait_seconds_ += waiting.seconds();
+}
+
+void MpiTransport::Impl::pause(Lock& lock, Backoff& backoff, bool moved) {
+    if (options_.progress == Progress::Thread) {
+        moved_.wait_for(lock, kAnswerPeriod);
+        return;
+    }
+    lock.unlock();
+    if (moved) backoff.reset();
+    backoff.pause();
+}
+
+RankStatus MpiTransport::Impl::status() {
+    const std::lock_guard lock(status_mutex_);
+    const auto now = Clock::now();
+    RankStatus status{position_, seconds_between(position_start_, now), wait_};
+    if (status.wait) status.wait->seconds = seconds_between(wait_start_, now);
+    return status;
+}
+
+void MpiTransport::Impl::handle_notes() {
+    for (const Note& note : wire_.take_notes()) {
+        const auto peer = static_cast<size_t>(note.peer);
+        switch (note.kind) {
+            case NoteKind::Ping:
+                asked_by_[peer] = Clock::now();
+                wire_.send_note({NoteKind::Answer, note.peer, note.number, encode(status())});
+                break;
+            case NoteKind::Answer:
+                if (note.number == inquiry_) answers_[peer] = decode_rank_status(note.bytes);
+                break;
+            case NoteKind::Verdict:
+                reported_ = Clock::now();
+                reported_text_ = to_string(note.bytes);
+                break;
+        }
+    }
+}
+
+void MpiTransport::Impl::ask() {
+    for (int peer = 0; peer < size(); ++peer) {
+        if (peer != rank()) wire_.send_note({NoteKind::Ping, peer, inquiry_, {}});
+    }
+}
+
+bool MpiTransport::Impl::all_answered() const {
+    return std::count(answers_.begin(), answers_.end(), std::nullopt) <= 1;  // its own is filled in by report()
+}
+
+/// So that a job ends with one sentence: who has reported is left alone, and of those that ask the lowest reports.
+bool MpiTransport::Impl::others_report(double late_seconds) const {
+    const auto now = Clock::now();
+    if (reported_ && seconds_between(*reported_, now) < kReportedSeconds) return true;
+    if (late_seconds >= kYieldSeconds) return false;
+    return std::any_of(asked_by_.begin(), asked_by_.begin() + rank(),
+                       [&](const auto& asked) { return asked && seconds_between(*asked, now) < kAskSeconds; });
+}
+
+void MpiTransport::Impl::report_if_due(Waiting& waiting, int peer) {
+    const double seconds = waiting.seconds();
+    if (!waiting.asked_seconds) {
+        if (seconds < deadline_seconds_ - kAskSeconds) return;
+        waiting.asked_seconds = waiting.asked_again_seconds = seconds;
+        std::fill(answers_.begin(), answers_.end(), std::nullopt);
+        ++inquiry_;
+        ask();
+    } else if (seconds > waiting.asked_again_seconds + kAskAgainSeconds) {
+        waiting.asked_again_seconds = seconds;
+        ask();
+    }
+    if (seconds < deadline_seconds_) return;
+    const double due_seconds = all_answered() ? deadline_seconds_ : *waiting.asked_seconds + kAskSeconds;
+    if (seconds < due_seconds || others_report(seconds - due_seconds)) return;
+    report(peer);
+}
+
+void MpiTransport::Impl::report(int peer) {
+    const bool told = reported_ && seconds_between(*reported_, Clock::now()) < 2 * kReportedSeconds;
+    std::string text = reported_text_;
+    if (!told) {
+        Inquiry inquiry{rank(), answers_, wire_.heard_seconds(), wire_.unposted(peer)};
+        inquiry.answers[static_cast<size_t>(rank())] = status();
+        text = lost_text(inquiry);
+        for (int other = 0; other < size(); ++other) {
+            if (other != rank()) wire_.send_note({NoteKind::Verdict, other, inquiry_, to_bytes(text)});
+        }
+        wire_.progress();
+    }
+    reported_.reset();
+    if (options_.watchdog != nullptr) end_phase_ = options_.watchdog->begin(text, kEndSeconds);
+    throw Error(ErrorKind::RankLost, text);
+}
+
+MpiTransport::MpiTransport(MpiSession& session, const MpiTransportOptions& options)
+    : impl_(std::make_unique<Impl>(session, options)) {}
+MpiTransport::~MpiTransport() = default;
+int MpiTransport::rank() const {
+    return impl_->rank();
+}
+int MpiTransport::size() const {
+    return impl_->size();
+}
+void MpiTransport::send(int peer, const Channel& channel, Buffer message) {
+    impl_->send(peer, channel, std::move(message));
+}
+void MpiTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
+    impl_->post_receive(peer, channel, capacity_bytes);
+}
+Buffer MpiTransport::receive(int peer, const Channel& channel) {
+    return impl_->receive(peer, channel);
+}
+void MpiTransport::finish_sends() {
+    impl_->finish_sends();
+}
+double MpiTransport::take_wait_seconds() {
+    return impl_->take_wait_seconds();
+}
+void MpiTransport::set_deadline(double seconds) {
+    impl_->set_deadline(seconds);
+}
+void MpiTransport::set_position(const std::string& text) {
+    impl_->set_position(text);
+}
+
+}  // namespace vpp

@@ -1,0 +1,315 @@
+#include "comm/mpi_wire.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <list>
+
+#include "base/error.hpp"
+#include "comm/lanes.hpp"
+
+namespace vpp::detail {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// In front of every envelope. `kind` is 0 for a message, else a NoteKind.
+struct Head {
+    int kind = 0;
+    int number = 0;  ///< the content's tag, or the note's number
+    Channel channel;
+    uint64_t num_bytes = 0;
+};
+
+constexpr int kEnvelopeTag = 0;
+/// Envelopes and notes stay below the size up to which every MPI transport sends without asking the receiver.
+constexpr size_t kMaxNoteBytes = 1024;
+
+Bytes envelope_of(const Head& head, std::span<const std::byte> content) {
+    ByteWriter writer;
+    writer.put(head);
+    writer.append(content);
+    return writer.take();
+}
+
+}  // namespace
+
+struct MpiWire::State {
+    struct Outgoing {
+        bool is_note = false;
+        int peer = 0;
+        Channel channel;
+        Bytes envelope;
+        Buffer content;
+        size_t num_bytes = 0;
+        std::vector<MPI_Request> requests;
+    };
+    struct Arrival {
+        LaneKey key;
+        size_t num_bytes = 0;
+        int tag = 0;
+        bool started = false;
+        bool complete = false;
+        Buffer content;
+        std::vector<MPI_Request> requests;
+    };
+    struct Envelope {
+        Bytes bytes;
+        MPI_Request request = MPI_REQUEST_NULL;
+    };
+    using ArrivalPtr = std::shared_ptr<Arrival>;
+
+    MpiWireOptions options;
+    int rank = 0;
+    int num_started = 0;
+    MPI_Comm comms[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
+    MPI_Request comm_request = MPI_REQUEST_NULL;
+    std::vector<int> next_tags;                   // by peer
+    std::vector<Clock::time_point> heard;         // by peer
+    std::vector<std::deque<Envelope>> envelopes;  // by peer, in the order in which they were sent
+    std::list<Outgoing> outgoing;
+    Lanes<Arrival> lanes;
+    std::vector<ArrivalPtr> active;
+    std::vector<Note> notes;
+
+    MPI_Comm envelope_comm() const { return comms[0]; }
+    MPI_Comm content_comm() const { return comms[1]; }
+
+    /// Calls start(piece address, piece size, request) for every piece of a content.
+    template <typename Start>
+    void start_pieces(std::span<std::byte> content, std::vector<MPI_Request>& requests, const Start& start) const {
+        for (size_t begin = 0; begin < content.size(); begin += options.piece_bytes) {
+            const size_t num_bytes = std::min(options.piece_bytes, content.size() - begin);
+            requests.push_back(MPI_REQUEST_NULL);
+            start(content.data() + begin, static_cast<int>(num_bytes), &requests.back());
+        }
+    }
+
+    void start_arrival(Arrival& arrival) {
+        if (arrival.started) return;
+        arrival.started = true;
+        arrival.content = Buffer(arrival.num_bytes);
+        start_pieces(arrival.content.bytes(), arrival.requests, [&](std::byte* data, int size, MPI_Request* request) {
+            check_mpi(MPI_Irecv(data, size, MPI_BYTE, arrival.key.peer, arrival.tag, content_comm(), request),
+                      "MPI_Irecv");
+        });
+    }
+
+    /// A message that is too long is never received; take() says so.
+    void start_matched(const Lanes<Arrival>::Match& match) {
+        if (!match.arrival || match.arrival->complete || match.arrival->num_bytes > match.capacity_bytes) return;
+        if (!match.arrival->started) active.push_back(match.arrival);
+        start_arrival(*match.arrival);
+    }
+
+    void open_envelope(int peer, const Bytes& bytes) {
+        ByteReader reader(bytes);
+        const Head head = reader.get<Head>();
+        if (head.kind != 0) {
+            const auto content = reader.take(head.num_bytes);
+            notes.push_back({static_cast<NoteKind>(head.kind), peer, head.number, {content.begin(), content.end()}});
+            return;
+        }
+        auto arrival = std::make_shared<Arrival>();
+        arrival->key = {peer, head.channel};
+        arrival->num_bytes = head.num_bytes;
+        arrival->tag = head.number;
+        if (head.num_bytes <= options.inline_bytes) {
+            arrival->content = Buffer(head.num_bytes);
+            const auto content = reader.take(head.num_bytes);
+            std::copy(content.begin(), content.end(), arrival->content.bytes().begin());
+            arrival->complete = true;
+        }
+        const auto match = lanes.add(arrival->key, arrival);
+        start_matched(match);
+        if (options.accept_unposted && !match.arrival && !arrival->complete) {
+            active.push_back(arrival);
+            start_arrival(*arrival);
+        }
+    }
+
+    bool take_in_envelopes() {
+        bool moved = false;
+        for (int found = 1; found != 0;) {
+            MPI_Message message;
+            MPI_Status status;
+            check_mpi(MPI_Improbe(MPI_ANY_SOURCE, kEnvelopeTag, envelope_comm(), &found, &message, &status),
+                      "MPI_Improbe");
+            if (found == 0) break;
+            int size = 0;
+            check_mpi(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
+            auto& queue = envelopes[static_cast<size_t>(status.MPI_SOURCE)];
+            queue.push_back({Bytes(static_cast<size_t>(size)), MPI_REQUEST_NULL});
+            check_mpi(MPI_Imrecv(queue.back().bytes.data(), size, MPI_BYTE, &message, &queue.back().request),
+                      "MPI_Imrecv");
+            moved = true;
+        }
+        for (size_t peer = 0; peer < envelopes.size(); ++peer) {
+            auto& queue = envelopes[peer];
+            for (int done = 1; done != 0 && !queue.empty();) {
+                check_mpi(MPI_Test(&queue.front().request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+                if (done == 0) break;
+                heard[peer] = Clock::now();
+                open_envelope(static_cast<int>(peer), queue.front().bytes);
+                queue.pop_front();
+                moved = true;
+            }
+        }
+        return moved;
+    }
+
+    static bool all_done(std::vector<MPI_Request>& requests) {
+        int done = 0;
+        check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+                  "MPI_Testall");
+        return done != 0;
+    }
+};
+
+MpiWire::MpiWire(const MpiSession& session, const MpiWireOptions& options) : state_(std::make_unique<State>()) {
+    constexpr size_t kMaxPieceBytes = 2147483647;
+    check(options.piece_bytes >= 1 && options.piece_bytes <= kMaxPieceBytes, "a piece's size fits MPI's count");
+    check(options.num_tags >= 1, "contents need tags");
+    const auto size = static_cast<size_t>(session.size());
+    state_->options = options;
+    state_->rank = session.rank();
+    state_->next_tags.resize(size);
+    state_->heard.resize(size, Clock::now());
+    state_->envelopes.resize(size);
+    void* bound = nullptr;
+    int known = 0;
+    check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&bound), &known), "MPI_Comm_get_attr");
+    // The standard promises tags up to 32767 where the library names no bound.
+    constexpr int kPromisedTags = 32768;
+    const int last_tag = known != 0 ? *static_cast<int*>(bound) : kPromisedTags - 1;
+    state_->options.num_tags = std::min(options.num_tags, last_tag);
+}
+
+bool MpiWire::start() {
+    State& state = *state_;
+    while (state.num_started < 2) {
+        MPI_Comm& comm = state.comms[state.num_started];
+        if (comm == MPI_COMM_NULL && state.comm_request == MPI_REQUEST_NULL) {
+            check_mpi(MPI_Comm_idup(MPI_COMM_WORLD, &comm, &state.comm_request), "MPI_Comm_idup");
+        }
+        int done = 0;
+        check_mpi(MPI_Test(&state.comm_request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done == 0) return false;
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        ++state.num_started;
+    }
+    return true;
+}
+
+// Communicators of a job that goes down stay as they are: freeing them may need the lost rank.
+MpiWire::~MpiWire() {
+    const bool quiet = state_->outgoing.empty() && state_->active.empty();
+    for (int i = 0; quiet && i < state_->num_started; ++i) MPI_Comm_free(&state_->comms[i]);
+}
+
+void MpiWire::send(int peer, const Channel& channel, Buffer message) {
+    State& state = *state_;
+    const size_t num_bytes = message.bytes().size();
+    State::Outgoing& out = state.outgoing.emplace_back();
+    out.peer = peer;
+    out.channel = channel;
+    out.num_bytes = num_bytes;
+    const bool is_inline = num_bytes <= state.options.inline_bytes;
+    int tag = 0;
+    if (!is_inline) {
+        int& next = state.next_tags[static_cast<size_t>(peer)];
+        tag = next;
+        next = (next + 1) % state.options.num_tags;
+    }
+    const std::span<const std::byte> content = message.bytes();
+    out.envelope = envelope_of({0, tag, channel, num_bytes}, is_inline ? content : content.first(0));
+    out.requests.push_back(MPI_REQUEST_NULL);
+    check_mpi(MPI_Isend(out.envelope.data(), static_cast<int>(out.envelope.size()), MPI_BYTE, peer, kEnvelopeTag,
+                        state.envelope_comm(), &out.requests.back()),
+              "MPI_Isend");
+    if (is_inline) return;
+    out.content = std::move(message);
+    state.start_pieces(out.content.bytes(), out.requests, [&](std::byte* data, int size, MPI_Request* request) {
+        check_mpi(MPI_Isend(data, size, MPI_BYTE, peer, tag, state.content_comm(), request), "MPI_Isend");
+    });
+}
+
+void MpiWire::post(int peer, const Channel& channel, size_t capacity_bytes) {
+    state_->start_matched(state_->lanes.post({peer, channel}, capacity_bytes));
+}
+
+void MpiWire::send_note(const Note& note) {
+    State::Outgoing& out = state_->outgoing.emplace_back();
+    out.is_note = true;
+    out.peer = note.peer;
+    const auto content = std::span(note.bytes).first(std::min(note.bytes.size(), kMaxNoteBytes));
+    out.envelope = envelope_of({static_cast<int>(note.kind), note.number, {}, content.size()}, content);
+    out.requests.push_back(MPI_REQUEST_NULL);
+    check_mpi(MPI_Isend(out.envelope.data(), static_cast<int>(out.envelope.size()), MPI_BYTE, note.peer, kEnvelopeTag,
+                        state_->envelope_comm(), &out.requests.back()),
+              "MPI_Isend");
+}
+
+bool MpiWire::progress() {
+    State& state = *state_;
+    bool moved = state.take_in_envelopes();
+    moved |= std::erase_if(state.active, [](const State::ArrivalPtr& arrival) {
+                 arrival->complete = State::all_done(arrival->requests);
+                 return arrival->complete;
+             }) > 0;
+    moved |= std::erase_if(state.outgoing, [](State::Outgoing& out) { return State::all_done(out.requests); }) > 0;
+    return moved;
+}
+
+bool MpiWire::busy() const {
+    return !state_->active.empty() || oldest_send().has_value();
+}
+
+std::optional<Buffer> MpiWire::take(int peer, const Channel& channel) {
+    const LaneKey key{peer, channel};
+    const auto match = state_->lanes.front(key);
+    if (!match.arrival) return std::nullopt;
+    check_capacity(state_->rank, key, match.arrival->num_bytes, match.capacity_bytes);
+    if (!match.arrival->complete) return std::nullopt;
+    state_->lanes.pop(key);
+    return std::move(match.arrival->content);
+}
+
+size_t MpiWire::capacity_bytes(int peer, const Channel& channel) const {
+    return state_->lanes.front({peer, channel}).capacity_bytes;
+}
+
+std::optional<Wait> MpiWire::oldest_send() const {
+    for (const State::Outgoing& out : state_->outgoing) {
+        if (!out.is_note) return Wait{Wait::Kind::Send, out.peer, out.channel, out.num_bytes, 0};
+    }
+    return std::nullopt;
+}
+
+bool MpiWire::notes_sent() const {
+    return std::none_of(state_->outgoing.begin(), state_->outgoing.end(),
+                        [](const State::Outgoing& out) { return out.is_note; });
+}
+
+std::vector<Note> MpiWire::take_notes() {
+    return std::exchange(state_->notes, {});
+}
+
+std::vector<double> MpiWire::heard_seconds() const {
+    std::vector<double> seconds;
+    for (const auto time : state_->heard) {
+        seconds.push_back(std::chrono::duration<double>(Clock::now() - time).count());
+    }
+    return seconds;
+}
+
+std::vector<Channel> MpiWire::unposted(int peer) const {
+    constexpr size_t kShownChannels = 3;
+    return state_->lanes.unposted(peer, kShownChannels);
+}
+
+}  // namespace vpp::detail

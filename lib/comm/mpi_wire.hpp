@@ -1,0 +1,68 @@
+#pragma once
+// Messages over MPI without ever waiting; comm/mpi_transport.cpp adds the waits, the thread and the deadlines.
+// An envelope goes first: channel, size and, when the message is short, the message itself. The receiver pairs it with
+// the posted receive (comm/lanes.hpp), checks the size, allocates exactly that much and only then starts to receive the
+// content, in pieces, under the tag that the envelope names. So any number of channels fits any bound on tags, a
+// receive posted early costs no memory, and a message nobody expects can be named.
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "comm/inquiry.hpp"
+#include "comm/mpi_session.hpp"
+#include "comm/transport.hpp"
+
+namespace vpp::detail {
+
+struct MpiWireOptions {
+    size_t piece_bytes = size_t{1} << 30;  ///< at most INT_MAX: MPI counts in int
+    size_t inline_bytes = 2048;            ///< messages up to this size travel inside the envelope
+    int num_tags = 1 << 15;                ///< contents under way to one peer; at most what the MPI library allows
+    bool accept_unposted = false;          ///< receive contents before their receive is posted
+};
+
+/// Short texts between transports, beside the messages.
+enum class NoteKind : int { Ping = 1, Answer = 2, Verdict = 3 };
+
+struct Note {
+    NoteKind kind = NoteKind::Ping;
+    int peer = 0;
+    int number = 0;  ///< which inquiry it belongs to
+    Bytes bytes;
+};
+
+/// Requires: the session's mutex is held in every call. Throws: Error{RankLost} when an MPI call fails.
+class MpiWire {
+  public:
+    /// Two communicators of its own.  Calls: collective; start() until it returns true, on every rank.
+    MpiWire(const MpiSession& session, const MpiWireOptions& options);
+    bool start();
+    ~MpiWire();
+
+    void send(int peer, const Channel& channel, Buffer message);
+    void post(int peer, const Channel& channel, size_t capacity_bytes);
+    void send_note(const Note& note);
+
+    /// Moves all that can be moved now; true when something came or went.
+    bool progress();
+    /// True while contents are on their way in either direction.
+    bool busy() const;
+
+    /// The message of a posted receive once it is complete.
+    std::optional<Buffer> take(int peer, const Channel& channel);
+    size_t capacity_bytes(int peer, const Channel& channel) const;
+    /// The send that was started first and has not gone yet.
+    std::optional<Wait> oldest_send() const;
+    bool notes_sent() const;
+    std::vector<Note> take_notes();
+    /// Since when nothing has come from each rank.
+    std::vector<double> heard_seconds() const;
+    std::vector<Channel> unposted(int peer) const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace vpp::detail

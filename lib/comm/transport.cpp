@@ -1,0 +1,46 @@
+#include "comm/transport.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr size_t kAlignmentBytes = 64;
+constexpr size_t kMaxCapacityBytes = size_t{1} << 46;
+
+}  // namespace
+
+// An empty message also owns memory, so that it differs from no message at all.
+Buffer::Buffer(size_t capacity_bytes) : size_(capacity_bytes) {
+    void* memory = nullptr;
+    if (capacity_bytes <= kMaxCapacityBytes) {
+        const size_t num_lines = std::max<size_t>(1, (capacity_bytes + kAlignmentBytes - 1) / kAlignmentBytes);
+        memory = std::aligned_alloc(kAlignmentBytes, num_lines * kAlignmentBytes);
+    }
+    if (memory == nullptr) {
+        throw Error(ErrorKind::OutOfMemory, "no memory for a message of " +
+                                                bytes_text(static_cast<int64_t>(capacity_bytes)) +
+                                                " between ranks; try a smaller microbatch");
+    }
+    data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* data) { std::free(data); });
+}
+
+void Buffer::resize(size_t size_bytes) {
+    check(size_bytes <= size_, "a message's memory can only be shortened");
+    size_ = size_bytes;
+}
+
+std::string to_text(const Channel& channel) {
+    if (channel.direction == Direction::Control) {
+        return channel.edge < 0 ? "a collective call" : "control message " + std::to_string(channel.edge);
+    }
+    const std::string direction = channel.direction == Direction::Forward ? "forward" : "backward";
+    return direction + " edge " + std::to_string(channel.edge) + ", microbatch " + std::to_string(channel.microbatch);
+}
+
+}  // namespace vpp

@@ -1,0 +1,78 @@
+#pragma once
+// Messages between the ranks of a job. One channel per edge, microbatch and direction; a channel carries one message a
+// step, in any order relative to other channels. Two implementations: MPI (comm/mpi_transport.hpp) and threads of one
+// process (comm/in_process.hpp). No call waits without a deadline.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+
+namespace vpp {
+
+/// A message's memory: 64-byte aligned, shared between transport and whoever builds tensors over it.
+class Buffer {
+  public:
+    Buffer() = default;
+    explicit Buffer(size_t capacity_bytes);
+    std::span<std::byte> bytes() { return {data_.get(), size_}; }
+    std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
+    /// Shortens to what really came.
+    void resize(size_t size_bytes);
+    /// Keeps the memory alive; tensors made over it hold a copy.
+    const std::shared_ptr<std::byte>& owner() const { return data_; }
+    explicit operator bool() const { return data_ != nullptr; }
+
+  private:
+    std::shared_ptr<std::byte> data_;
+    size_t size_ = 0;
+};
+
+enum class Direction : uint8_t { Forward = 0, Backward = 1, Control = 2 };
+
+/// Names a message between two ranks. Forward and backward: edge and microbatch of the program; control: a number that
+/// both sides agree on (comm/collective.hpp).
+struct Channel {
+    int edge = 0;
+    int microbatch = 0;
+    Direction direction = Direction::Forward;
+    bool operator==(const Channel&) const = default;
+};
+
+/// "forward edge 3, microbatch 2"; of a control channel "control message 5" or, below zero, "a collective call".
+std::string to_text(const Channel& channel);
+
+class Transport {
+  public:
+    virtual ~Transport() = default;
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+
+    /// Starts sending; the transport keeps the buffer until it has gone.
+    virtual void send(int peer, const Channel& channel, Buffer message) = 0;
+
+    /// Makes a receive ready before its message comes. `capacity_bytes` bounds the message; a longer one is an error.
+    /// A channel may be posted once per message.
+    virtual void post_receive(int peer, const Channel& channel, size_t capacity_bytes) = 0;
+
+    /// The message of a posted channel. Waits at most until the deadline, then throws Error{RankLost} that names
+    /// peer, channel, bytes and the time waited, and says whether the peer still answers.
+    virtual Buffer receive(int peer, const Channel& channel) = 0;
+
+    /// Waits until all started sends have gone (deadline as in receive).
+    virtual void finish_sends() = 0;
+
+    /// Seconds spent waiting in receive and finish_sends since the last call.
+    virtual double take_wait_seconds() = 0;
+
+    /// The deadline of every wait from now on.
+    virtual void set_deadline(double seconds) = 0;
+
+    /// What this rank does, for its peers' error messages: "stage 2, F of microbatch 3".
+    virtual void set_position(const std::string& text) = 0;
+};
+
+}  // namespace vpp

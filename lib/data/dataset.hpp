@@ -1,0 +1,38 @@
+#pragma once
+// Samples by index. One implementation a kind of data, in a file of its own, and one row in data/registry.cpp.
+// Files are mapped and checked when opened; a sample is read when asked for, field by field.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/fields.hpp"
+#include "plan/plan.hpp"
+
+namespace vpp {
+
+class Dataset {
+  public:
+    virtual ~Dataset() = default;
+    virtual const Fields& fields() const = 0;
+    /// Writes one field of one sample; `out` has exactly the field's bytes_per_sample.
+    /// Throws Error{BadData} with file and sample when a value is out of its range.
+    virtual void read(int64_t sample, int field, std::span<std::byte> out) const = 0;
+    /// Where one sample's field comes from, for messages: "stdlib.bin, sample 12".
+    virtual std::string where(int64_t sample, int field) const;
+    /// The digest over header, size and first and last MiB of every file: what ranks compare.
+    virtual std::string digest() const = 0;
+};
+
+enum class Subset { Train, Validation };
+
+/// Opens the training or the validation part. Null when the plan names no validation part.
+/// Throws Error{MissingInput, BadData, Plan}.
+std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset);
+
+/// The names that data.kind may have.
+std::vector<std::string> dataset_kinds();
+
+}  // namespace vpp

@@ -1,0 +1,215 @@
+#include "data/npy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the data are read as they lie on disk");
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+// A header of plain numbers has about 120 bytes; NumPy itself refuses more than 10,000.
+constexpr size_t kMaxHeaderBytes = 10'000;
+constexpr size_t kMaxDims = 32;
+
+struct DTypeCode {
+    std::string_view code;  // without the byte order
+    DType dtype;
+};
+
+constexpr std::array<DTypeCode, 11> kCodes{{{"f4", DType::F32},
+                                            {"f8", DType::F64},
+                                            {"f2", DType::F16},
+                                            {"i8", DType::I64},
+                                            {"i4", DType::I32},
+                                            {"i2", DType::I16},
+                                            {"i1", DType::I8},
+                                            {"u1", DType::U8},
+                                            {"u2", DType::U16},
+                                            {"u4", DType::U32},
+                                            {"b1", DType::Bool}}};
+
+[[noreturn]] void refuse(const std::string& source, const std::string& what) {
+    throw Error(ErrorKind::BadData, source + ": " + what);
+}
+
+DType parse_dtype(std::string_view descr, const std::string& source) {
+    const std::string shown = "'" + printable(descr) + "'";
+    if (!descr.empty() && descr.back() == 'O') {
+        refuse(source, "arrays of Python objects are not read; try np.save of array.astype('float32')");
+    }
+    const char order = descr.empty() ? '\0' : descr.front();
+    if (order == '>') refuse(source, "big-endian values are not read (got " + shown + "); try array.astype('<f4')");
+    for (const DTypeCode& row : kCodes) {
+        const bool order_fits = order == '<' || (order == '|' && size_of(row.dtype) == 1);
+        if (order_fits && descr.substr(1) == row.code) return row.dtype;
+    }
+    refuse(source, "unknown dtype (got " + shown + ", expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); " +
+                       "try array.astype('float32')");
+}
+
+/// Reads the one form of Python literal that a header has.
+class HeaderParser {
+  public:
+    HeaderParser(std::string_view text, const std::string& source) : rest_(text), source_(source) {}
+
+    NpyHeader parse() {
+        expect('{');
+        while (!accept('}')) {
+            const std::string_view key = parse_text();
+            expect(':');
+            parse_entry(key);
+            if (!accept(',')) {
+                expect('}');
+                break;
+            }
+        }
+        skip_blanks();
+        if (!rest_.empty()) damaged("something follows it");
+        if (!dtype_ || !fortran_order_ || !shape_) damaged("descr, fortran_order or shape is not there");
+        if (*fortran_order_) refuse(source_, "Fortran order is not read; try np.save of np.ascontiguousarray(array)");
+        return {*dtype_, std::move(*shape_)};
+    }
+
+  private:
+    void parse_entry(std::string_view key) {
+        if (key == "descr" && !dtype_) {
+            if (peek() == '[') refuse(source_, "structured arrays are not read; try one .npy file for each field");
+            dtype_ = parse_dtype(parse_text(), source_);
+        } else if (key == "fortran_order" && !fortran_order_) {
+            fortran_order_ = parse_bool();
+        } else if (key == "shape" && !shape_) {
+            shape_ = parse_shape();
+        } else {
+            damaged("an entry is unknown or doubled (got '" + printable(key) + "')");
+        }
+    }
+
+    std::string_view parse_text() {
+        const char quote = peek();
+        if (quote != '\'' && quote != '"') damaged("a text is missing");
+        const size_t end = rest_.find(quote, 1);
+        if (end == std::string_view::npos) damaged("a text does not end");
+        const std::string_view text = rest_.substr(1, end - 1);
+        rest_.remove_prefix(end + 1);
+        return text;
+    }
+
+    bool parse_bool() {
+        skip_blanks();
+        for (const std::string_view word : {std::string_view("True"), std::string_view("False")}) {
+            if (!rest_.starts_with(word)) continue;
+            rest_.remove_prefix(word.size());
+            return word == "True";
+        }
+        damaged("fortran_order is neither True nor False");
+    }
+
+    std::vector<int64_t> parse_shape() {
+        std::vector<int64_t> shape;
+        expect('(');
+        while (!accept(')')) {
+            skip_blanks();
+            int64_t dim = 0;
+            const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), dim);
+            if (error != std::errc() || dim < 0 || shape.size() == kMaxDims) damaged("the shape is not a possible one");
+            rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+            shape.push_back(dim);
+            if (!accept(',')) {
+                expect(')');
+                break;
+            }
+        }
+        return shape;
+    }
+
+    void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size())); }
+
+    char peek() {
+        skip_blanks();
+        return rest_.empty() ? '\0' : rest_.front();
+    }
+
+    bool accept(char c) {
+        if (rest_.empty() || peek() != c) return false;
+        rest_.remove_prefix(1);
+        return true;
+    }
+
+    void expect(char c) {
+        if (!accept(c)) damaged(std::string("a '") + c + "' is missing");
+    }
+
+    [[noreturn]] void damaged(const std::string& what) const {
+        refuse(source_, "the .npy header is damaged: " + what + "; try np.save again");
+    }
+
+    std::string_view rest_;
+    const std::string& source_;
+    std::optional<DType> dtype_;
+    std::optional<bool> fortran_order_;
+    std::optional<std::vector<int64_t>> shape_;
+};
+
+/// The header's text and, through `offset_bytes`, where the data begin.
+std::string_view find_header(std::string_view file, const std::string& source, size_t& offset_bytes) {
+    if (!file.starts_with(kMagic)) refuse(source, "not a .npy file: the first bytes are not NumPy's; try np.save");
+    const size_t version_at = kMagic.size(), length_at = version_at + 2;
+    if (file.size() < length_at + sizeof(uint32_t)) refuse(source, "the .npy header is cut short");
+    const int version = static_cast<unsigned char>(file[version_at]);
+    if (version < 1 || version > 3) {
+        refuse(source, "unknown .npy version (got " + std::to_string(version) + ", expected 1, 2 or 3)");
+    }
+    const size_t length_bytes = version == 1 ? sizeof(uint16_t) : sizeof(uint32_t);
+    uint32_t length = 0;
+    std::memcpy(&length, file.data() + length_at, length_bytes);
+    if (length > kMaxHeaderBytes) {
+        refuse(source, "the .npy header is too long (got " + std::to_string(length) + " bytes, expected at most " +
+                           std::to_string(kMaxHeaderBytes) + ")");
+    }
+    offset_bytes = length_at + length_bytes + length;
+    if (offset_bytes > file.size()) refuse(source, "the .npy header is cut short");
+    return file.substr(length_at + length_bytes, length);
+}
+
+/// Whether the header's shape is exactly that many bytes. Divides where it could: a lying shape must not wrap around.
+bool holds(const NpyHeader& header, size_t num_bytes) {
+    const size_t element_bytes = size_of(header.dtype);
+    if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) return num_bytes == 0;
+    uint64_t rest = num_bytes / element_bytes;
+    if (num_bytes % element_bytes != 0) return false;
+    for (const int64_t dim : header.shape) {
+        if (rest % static_cast<uint64_t>(dim) != 0) return false;
+        rest /= static_cast<uint64_t>(dim);
+    }
+    return rest == 1;
+}
+
+}  // namespace
+
+NpyHeader parse_npy_header(std::string_view text, const std::string& source) {
+    return HeaderParser(text, source).parse();
+}
+
+NpyFile::NpyFile(const std::string& path) : file_(path) {
+    const std::span<const std::byte> bytes = file_.bytes();
+    if (bytes.empty()) refuse(path, "the file is empty");
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    header_ = parse_npy_header(find_header(text, path, offset_bytes_), path);
+    const size_t held = data().size();
+    if (!holds(header_, held)) {
+        refuse(path, "the .npy header does not fit the file (got shape " + shape_text(header_.shape) + " of " +
+                         std::string(name_of(header_.dtype)) + ", and " + std::to_string(held) +
+                         " bytes of data); the file is cut short or damaged");
+    }
+}
+
+}  // namespace vpp

@@ -1,0 +1,42 @@
+#pragma once
+// NumPy's .npy files, versions 1 to 3: little endian, C order, plain numbers; mapped and checked when opened.
+// Source: numpy.lib.format, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/file.hpp"
+
+namespace vpp {
+
+/// The three entries of a header.
+struct NpyHeader {
+    DType dtype = DType::F32;
+    std::vector<int64_t> shape;
+};
+
+/// Parses the header's text, a Python dict literal of descr, fortran_order and shape; `source` names the file.
+/// Throws Error{BadData} for anything else, and with a remedy for Fortran order, object and other dtypes.
+NpyHeader parse_npy_header(std::string_view text, const std::string& source);
+
+/// An open .npy file. Invariant: the data are exactly the header's shape of its dtype.
+class NpyFile {
+  public:
+    /// Throws Error{MissingInput, BadData, Io}.
+    explicit NpyFile(const std::string& path);
+    DType dtype() const { return header_.dtype; }
+    const std::vector<int64_t>& shape() const { return header_.shape; }
+    std::span<const std::byte> data() const { return file_.bytes().subspan(offset_bytes_); }
+    const MappedFile& file() const { return file_; }
+
+  private:
+    MappedFile file_;
+    NpyHeader header_;
+    size_t offset_bytes_ = 0;
+};
+
+}  // namespace vpp

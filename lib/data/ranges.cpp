@@ -1,0 +1,101 @@
+#include "data/ranges.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+template <typename T>
+std::optional<int64_t> first_outside(const ValueRange& range, std::span<const std::byte> bytes) {
+    for (size_t offset = 0; offset + sizeof(T) <= bytes.size(); offset += sizeof(T)) {
+        T element;
+        std::memcpy(&element, bytes.data() + offset, sizeof(T));
+        const auto value = static_cast<int64_t>(element);
+        if ((value < 0 || value >= range.bound) && value != range.ignore_index) return value;
+    }
+    return std::nullopt;
+}
+
+std::optional<int64_t> first_outside(DType dtype, const ValueRange& range, std::span<const std::byte> bytes) {
+    switch (dtype) {
+        case DType::I64:
+            return first_outside<int64_t>(range, bytes);
+        case DType::I32:
+            return first_outside<int32_t>(range, bytes);
+        case DType::I16:
+            return first_outside<int16_t>(range, bytes);
+        case DType::I8:
+            return first_outside<int8_t>(range, bytes);
+        case DType::U8:
+        case DType::Bool:
+            return first_outside<uint8_t>(range, bytes);
+        case DType::U16:
+            return first_outside<uint16_t>(range, bytes);
+        case DType::U32:
+            return first_outside<uint32_t>(range, bytes);
+        case DType::F32:
+        case DType::F64:
+        case DType::F16:
+        case DType::BF16:
+            break;
+    }
+    check(false, "only integer fields have a range");
+    return std::nullopt;
+}
+
+/// Passes everything on; reads of fields with a range are checked.
+class CheckedDataset : public Dataset {
+  public:
+    CheckedDataset(std::unique_ptr<Dataset> dataset, std::vector<ValueRange> ranges)
+        : dataset_(std::move(dataset)), fields_(dataset_->fields()), ranges_(fields_.fields.size()) {
+        for (ValueRange& range : ranges) {
+            const int index = fields_.find(range.field);
+            check(index >= 0, "a range names a field of the data");
+            Field& field = fields_.fields[static_cast<size_t>(index)];
+            check(!is_floating(field.dtype) && range.bound > 0, "a range is for integers and not empty");
+            if (field.bound > 0 && field.bound <= range.bound) continue;
+            // A field that may hold the ignored value has no bound of its own.
+            field.bound = range.ignore_index ? 0 : range.bound;
+            ranges_[static_cast<size_t>(index)] = std::move(range);
+        }
+    }
+
+    const Fields& fields() const override { return fields_; }
+
+    void read(int64_t sample, int field, std::span<std::byte> out) const override {
+        dataset_->read(sample, field, out);
+        const auto index = static_cast<size_t>(field);
+        if (ranges_[index]) check_range(fields_.fields[index], *ranges_[index], out, where(sample, field));
+    }
+
+    std::string where(int64_t sample, int field) const override { return dataset_->where(sample, field); }
+    std::string digest() const override { return dataset_->digest(); }
+
+  private:
+    std::unique_ptr<Dataset> dataset_;
+    Fields fields_;
+    std::vector<std::optional<ValueRange>> ranges_;  // by field
+};
+
+}  // namespace
+
+void check_range(const Field& field, const ValueRange& range, std::span<const std::byte> bytes,
+                 const std::string& where) {
+    const std::optional<int64_t> value = first_outside(field.dtype, range, bytes);
+    if (!value) return;
+    const std::string ignored = range.ignore_index ? " or ignore_index " + std::to_string(*range.ignore_index) : "";
+    throw Error(ErrorKind::BadData, where + ": field " + field.name + " must be in [0, " + std::to_string(range.bound) +
+                                        ")" + ignored + ", the " + range.meaning + " (got " + std::to_string(*value) +
+                                        "); try a model with a larger one, or mend the data");
+}
+
+std::unique_ptr<Dataset> with_ranges(std::unique_ptr<Dataset> dataset, std::vector<ValueRange> ranges) {
+    return std::make_unique<CheckedDataset>(std::move(dataset), std::move(ranges));
+}
+
+}  // namespace vpp

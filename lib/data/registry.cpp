@@ -1,0 +1,47 @@
+#include <array>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+#include "data/dataset.hpp"
+#include "data/kinds.hpp"
+
+namespace vpp {
+
+namespace {
+
+struct Kind {
+    const char* name;
+    std::unique_ptr<Dataset> (*open)(const Plan& plan, Subset subset);
+};
+
+constexpr std::array<Kind, 4> kKinds{{{"tokens", detail::open_tokens},
+                                      {"text", detail::open_text},
+                                      {"arrays", detail::open_arrays},
+                                      {"synthetic", detail::open_synthetic}}};
+
+}  // namespace
+
+std::string Dataset::where(int64_t sample, int) const {
+    return "sample " + std::to_string(sample);
+}
+
+std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset) {
+    for (const Kind& kind : kKinds) {
+        if (plan.data.kind == kind.name) return kind.open(plan, subset);
+    }
+    const std::vector<std::string> names = dataset_kinds();
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    throw Error(ErrorKind::Plan,
+                "unknown data.kind (got '" + printable(plan.data.kind) + "', expected one of " + list + ")" +
+                    did_you_mean(plan.data.kind, names),
+                plan.where("data.kind"));
+}
+
+std::vector<std::string> dataset_kinds() {
+    std::vector<std::string> names;
+    for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+    return names;
+}
+
+}  // namespace vpp

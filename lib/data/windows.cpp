@@ -1,0 +1,119 @@
+#include "data/windows.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+#include "data/digest.hpp"
+
+namespace vpp::detail {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are read as they lie on disk");
+
+/// Copies tokens of type T, `out.size() / 8` of them, to int64.
+template <typename T>
+void widen(const std::byte* tokens, std::span<std::byte> out) {
+    for (size_t i = 0; i < out.size() / sizeof(int64_t); ++i) {
+        T token;
+        std::memcpy(&token, tokens + i * sizeof(T), sizeof(T));
+        const auto value = static_cast<int64_t>(token);
+        std::memcpy(out.data() + i * sizeof(int64_t), &value, sizeof(value));
+    }
+}
+
+class Windows : public Dataset {
+  public:
+    Windows(std::string kind, std::vector<TokenFile> files, int64_t sequence_length, int64_t bound)
+        : kind_(std::move(kind)), files_(std::move(files)), sequence_length_(sequence_length) {
+        for (const TokenFile& file : files_) {
+            const int64_t num_windows = (file.num_tokens - 1) / sequence_length_;
+            check(num_windows > 0, "every file has a window");
+            fields_.num_samples += num_windows;
+            ends_.push_back(fields_.num_samples);
+        }
+        for (const char* name : {"tokens", "targets"}) {
+            fields_.fields.push_back({name, DType::I64, {sequence_length_}, bound});
+        }
+    }
+
+    const Fields& fields() const override { return fields_; }
+
+    void read(int64_t sample, int field, std::span<std::byte> out) const override {
+        check_read(fields_, sample, field, out.size());
+        const auto [index, window] = locate(sample);
+        const TokenFile& file = files_[index];
+        // Field 1, the targets, is one token further on.
+        const auto first = static_cast<size_t>(window * sequence_length_ + field);
+        const std::byte* tokens = file.file.bytes().data() + file.offset_bytes + first * file.token_bytes;
+        if (file.token_bytes == 1) return widen<uint8_t>(tokens, out);
+        if (file.token_bytes == 2) return widen<uint16_t>(tokens, out);
+        return widen<uint32_t>(tokens, out);
+    }
+
+    std::string where(int64_t sample, int) const override {
+        const auto [index, window] = locate(sample);
+        return files_[index].file.path().string() + ", sample " + std::to_string(sample) + " (tokens from " +
+               std::to_string(window * sequence_length_) + " on)";
+    }
+
+    std::string digest() const override {
+        Hasher hasher;
+        hasher.add_text(kind_);
+        for (const TokenFile& file : files_) add_file(hasher, file.file.bytes());
+        return to_hex(hasher.digest());
+    }
+
+  private:
+    /// Which file holds a sample, and which of that file's windows it is.
+    std::pair<size_t, int64_t> locate(int64_t sample) const {
+        const auto end = std::upper_bound(ends_.begin(), ends_.end(), sample);
+        check(sample >= 0 && end != ends_.end(), "the sample exists");
+        const auto index = static_cast<size_t>(end - ends_.begin());
+        return {index, sample - (index ? ends_[index - 1] : 0)};
+    }
+
+    std::string kind_;
+    std::vector<TokenFile> files_;
+    std::vector<int64_t> ends_;  // number of windows up to and with each file
+    int64_t sequence_length_;
+    Fields fields_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& files_of(const Plan& plan, Subset subset) {
+    return subset == Subset::Train ? plan.data.train : plan.data.val;
+}
+
+void check_token_keys(const Plan& plan) {
+    if (plan.data.train.empty()) {
+        throw Error(ErrorKind::Plan, "data.kind " + plan.data.kind + " needs files; try data.train = [\"tokens.bin\"]",
+                    plan.where("data.train"));
+    }
+    if (plan.data.sequence_length < 1) {
+        throw Error(ErrorKind::Plan,
+                    "data.kind " + plan.data.kind + " needs data.sequence_length (got " +
+                        std::to_string(plan.data.sequence_length) + ", expected at least 1); try 128",
+                    plan.where("data.sequence_length"));
+    }
+}
+
+std::unique_ptr<Dataset> make_windows(std::string kind, std::vector<TokenFile> files, int64_t sequence_length,
+                                      int64_t bound) {
+    check(sequence_length >= 1 && !files.empty(), "windows need files and a length");
+    for (const TokenFile& file : files) {
+        if (file.num_tokens > sequence_length) continue;
+        throw Error(ErrorKind::BadData,
+                    file.file.path().string() + ": too short for one sample (got " + std::to_string(file.num_tokens) +
+                        " tokens, expected at least data.sequence_length + 1, and " + "data.sequence_length is " +
+                        std::to_string(sequence_length) + "); try a shorter sequence, or leave the file out");
+    }
+    return std::make_unique<Windows>(std::move(kind), std::move(files), sequence_length, bound);
+}
+
+}  // namespace vpp::detail

@@ -1,0 +1,62 @@
+#include "engine/agreement.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include "base/error.hpp"
+#include "comm/collective.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// Either the program's bytes or the error that rank 0 met, so that nobody waits for a program that never comes.
+Bytes prepared_or_error(const Plan& plan, const Datasets& data, Prepared& prepared) {
+    ByteWriter writer;
+    try {
+        prepared = prepare(plan, data);
+        writer.put(0);
+        writer.append(to_bytes(prepared.program));
+    } catch (const Error& error) {
+        writer = ByteWriter();
+        writer.put(exit_code(error.kind()));
+        writer.put_text(error.what());
+    }
+    return writer.take();
+}
+
+}  // namespace
+
+std::string NumericEnvironment::text() const {
+    return "LibTorch " + torch_version + ", " + cpu_capability + ", " + std::to_string(threads) +
+           (threads == 1 ? " thread" : " threads");
+}
+
+NumericEnvironment numeric_environment(const Plan& plan) {
+    return {TORCH_VERSION, at::get_cpu_capability(), plan.mesh.threads};
+}
+
+void set_threads(const Plan& plan) {
+    at::set_num_threads(plan.mesh.threads);
+}
+
+Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data) {
+    check_equal(transport, "the plan", plan.resolved_text);
+    check_equal(transport, "the data files", data.digest());
+    check_equal(transport, "the numeric environment", numeric_environment(plan).text());
+    Prepared prepared;
+    transport.set_position("preparing the program");
+    const Bytes bytes = broadcast(
+        transport, transport.rank() == 0 ? prepared_or_error(plan, data, prepared) : Bytes{});
+    ByteReader reader(bytes);
+    if (const auto code = reader.get<int>()) throw Error(static_cast<ErrorKind>(code), reader.get_text());
+    if (transport.rank() != 0) {
+        prepared.program = program_from_bytes(std::span(bytes).subspan(sizeof(int)));
+        prepared.sources = open_sources(plan, prepared.program);
+    }
+    check_equal(transport, "the program", to_hex(digest_of(prepared.program)));
+    return prepared;
+}
+
+}  // namespace vpp

@@ -1,0 +1,30 @@
+#pragma once
+// Before the first batch: rank 0's program reaches every rank, and the ranks compare what could differ.
+#include <functional>
+#include <string>
+
+#include "comm/transport.hpp"
+#include "plan/plan.hpp"
+#include "program/prepare.hpp"
+
+namespace vpp {
+
+/// What decides bits besides the program: build and machine. Compared between ranks, kept in checkpoints.
+struct NumericEnvironment {
+    std::string torch_version;
+    std::string cpu_capability;  ///< "AVX512"
+    int threads = 1;             ///< intra-op
+    std::string text() const;
+};
+NumericEnvironment numeric_environment(const Plan& plan);
+
+/// Sets LibTorch's thread counts for this process: intra-op as the plan says.
+void set_threads(const Plan& plan);
+
+/// Rank 0 prepares, the others get its program and open the model themselves; plan, data and numeric environment are
+/// compared. When rank 0 fails, every rank throws that error.
+/// Calls:  collective.
+/// Throws: what prepare throws; Error{RanksDisagree}.
+Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data);
+
+}  // namespace vpp

@@ -1,0 +1,184 @@
+#include "engine/checkpointing.hpp"
+
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+
+#include "base/error.hpp"
+#include "comm/collective.hpp"
+#include "engine/agreement.hpp"
+#include "graph/torch_dtype.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Facts whose change makes a resumed run another run; the rest is said.
+constexpr std::array<std::string_view, 7> kRefused{"model",      "data",     "global_batch_size", "num_microbatches",
+                                                   "seed",       "precision", "optimizer"};
+
+std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program) {
+    const NumericEnvironment environment = numeric_environment(plan);
+    return {{"model", to_hex(program.training.graph.digest)},
+            {"data", program.data_digest},
+            {"global_batch_size", std::to_string(*plan.train.global_batch_size)},
+            {"num_microbatches", std::to_string(*plan.pipeline.num_microbatches)},
+            {"seed", std::to_string(plan.train.seed)},
+            {"precision", plan.train.precision},
+            {"optimizer", plan.optimizer.kind},
+            {"threads", std::to_string(environment.threads)},
+            {"dp", std::to_string(program.mesh.dp)},
+            {"torch", environment.torch_version},
+            {"cpu_capability", environment.cpu_capability},
+            {"device", "cpu"}};
+}
+
+/// A name for a save that no earlier save of this folder has.
+std::string new_save_id() {
+    std::random_device device;
+    return to_hex({(uint64_t{device()} << 32) | device(), (uint64_t{device()} << 32) | device()});
+}
+
+Bytes record_bytes(const ShardRecord& record) {
+    ByteWriter writer;
+    writer.put_text(record.file);
+    writer.put(record.size_bytes);
+    writer.put(record.digest);
+    return writer.take();
+}
+
+ShardRecord record_from(const Bytes& bytes) {
+    ByteReader reader(bytes);
+    ShardRecord record;
+    record.file = reader.get_text();
+    record.size_bytes = reader.get<uint64_t>();
+    record.digest = reader.get<Digest>();
+    return record;
+}
+
+ShardRecord write_own_shard(Engine& engine, CheckpointStore& store, int64_t step, const std::string& save_id) {
+    std::vector<at::Tensor> contiguous;  // keeps the bytes alive
+    std::vector<TensorBytes> tensors;
+    for (const StateTensor& entry : engine.state()) {
+        contiguous.push_back(entry.tensor.contiguous());
+        const at::Tensor& tensor = contiguous.back();
+        tensors.push_back({entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec(),
+                           {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
+    }
+    return store.write_shard(step, save_id, engine.transport().rank(), tensors);
+}
+
+at::Tensor as_tensor(const TensorBytes& bytes) {
+    // Only read: the checkpoint's map is not writable.
+    auto* data = const_cast<std::byte*>(bytes.bytes.data());
+    return at::from_blob(data, bytes.shape, at::TensorOptions().dtype(to_torch(bytes.dtype)));
+}
+
+void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now, const fs::path& folder,
+                   const Logger& log) {
+    std::vector<Problem> problems;
+    for (const auto& [name, value] : now) {
+        const auto before = saved.facts.find(name);
+        if (before == saved.facts.end() || before->second == value) continue;
+        const std::string change = name + " was " + before->second + ", now " + value;
+        if (std::find(kRefused.begin(), kRefused.end(), name) != kRefused.end()) {
+            problems.push_back({folder.string() + " belongs to another run: " + change +
+                                    "; set it back, or start anew with another run.dir or checkpoint.resume = \"no\"",
+                                std::nullopt});
+        } else {
+            log->warn("resumed with other settings, so other bits are possible: " + change);
+        }
+    }
+    if (!problems.empty()) throw Error(ErrorKind::Refused, std::move(problems));
+}
+
+/// Rank 0's choice: "" for none.
+std::string choose_checkpoint(const Plan& plan, const CheckpointStore& store, const Logger& log) {
+    const std::string& resume = plan.checkpoint.resume;
+    if (resume == "no") return "";
+    if (resume != "auto") {
+        CheckpointReader(resume).verify();
+        return resume;
+    }
+    std::vector<std::string> skipped;
+    const auto newest = store.newest_verified(skipped);
+    for (const std::string& reason : skipped) log->warn("checkpoint skipped: " + reason);
+    return newest ? newest->string() : "";
+}
+
+/// Rank 0 decides or fails for all.
+std::string agree_on_checkpoint(Transport& transport, const Plan& plan, const Program& program,
+                                const CheckpointStore& store, const Logger& log) {
+    ByteWriter writer;
+    if (transport.rank() == 0) {
+        try {
+            const std::string folder = choose_checkpoint(plan, store, log);
+            if (!folder.empty()) {
+                compare_facts(CheckpointReader(folder).manifest().state, facts_of(plan, program), folder, log);
+            }
+            writer.put(0);
+            writer.put_text(folder);
+        } catch (const Error& error) {
+            writer = ByteWriter();
+            writer.put(exit_code(error.kind()));
+            writer.put_text(error.what());
+        }
+    }
+    const Bytes bytes = broadcast(transport, writer.take());
+    ByteReader reader(bytes);
+    const auto code = reader.get<int>();
+    std::string text = reader.get_text();
+    if (code != 0) throw Error(static_cast<ErrorKind>(code), text);
+    return text;
+}
+
+}  // namespace
+
+fs::path save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store, int64_t step) {
+    Transport& transport = engine.transport();
+    transport.set_position("saving step " + std::to_string(step));
+    std::string save_id;
+    if (transport.rank() == 0) {
+        save_id = new_save_id();
+        store.begin(step, save_id);
+    }
+    save_id = to_string(broadcast(transport, to_bytes(save_id)));
+    const ShardRecord own = write_own_shard(engine, store, step, save_id);
+    std::vector<ShardRecord> records;
+    for (const Bytes& bytes : gather(transport, record_bytes(own))) records.push_back(record_from(bytes));
+    std::string folder;
+    if (transport.rank() == 0) {
+        CheckpointState state;
+        state.step = step;
+        state.samples = step * *plan.train.global_batch_size;
+        state.seed = plan.train.seed;
+        state.plan = plan.resolved_text;
+        state.facts = facts_of(plan, program);
+        folder = store.commit(save_id, state, std::move(records)).string();
+        store.prune(plan.checkpoint.keep);
+    }
+    return to_string(broadcast(transport, to_bytes(folder)));
+}
+
+std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
+                                         const CheckpointStore& store, const Logger& log) {
+    engine.transport().set_position("looking for a checkpoint");
+    const std::string folder = agree_on_checkpoint(engine.transport(), plan, program, store, log);
+    if (folder.empty()) return std::nullopt;
+    const CheckpointReader reader(folder);
+    engine.load_state([&](const std::string& name, at::ScalarType dtype,
+                          const std::vector<int64_t>& shape) -> std::optional<at::Tensor> {
+        const bool required = name.starts_with("model.");
+        if (!required && !reader.contains(name)) return std::nullopt;
+        return as_tensor(reader.tensor(name, from_torch(dtype), shape));
+    });
+    const int64_t step = reader.manifest().state.step;
+    if (engine.transport().rank() == 0) log->info("resumed after step " + std::to_string(step) + " from " + folder);
+    return step;
+}
+
+}  // namespace vpp

@@ -1,0 +1,27 @@
+#pragma once
+// An engine's state into a checkpoint and back. The format and its crash safety are the checkpoint module's; here is
+// who writes what, and which differences between a checkpoint and a plan are allowed.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "engine/engine.hpp"
+
+namespace vpp {
+
+/// Saves after `step` updates and prunes.  Calls: collective.
+/// Returns the checkpoint's folder.
+std::filesystem::path save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
+                                      int64_t step);
+
+/// Fills the engine from the checkpoint that checkpoint.resume names and returns its step; empty when there is none.
+/// What was skipped, and what differs from the run that saved, goes to the log of rank 0.
+/// Calls:  collective.
+/// Throws: Error{Refused} naming both values for another model, data, batch, seed or optimizer kind.
+std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
+                                         const CheckpointStore& store, const Logger& log);
+
+}  // namespace vpp

@@ -1,0 +1,185 @@
+#include "engine/engine.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "optim/norm.hpp"
+
+namespace vpp {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+int64_t peak_memory_bytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return int64_t{usage.ru_maxrss} * 1024;
+}
+
+int pp_rank_of(const Program& program, const Transport& transport) {
+    check(transport.size() == program.mesh.num_ranks(), "the transport has the ranks of the mesh");
+    return program.mesh.coordinate(transport.rank()).pp;
+}
+
+std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program, const Phase& phase, Source& source,
+                                        const Weights& weights, bool training, Transport& transport) {
+    StageOptions options;
+    options.training = training;
+    if (plan.model.loss_reduction == "mean") options.loss_scale = 1.0 / phase.schedule.num_microbatches;
+    return std::make_unique<Executor>(phase, source, weights, options, transport,
+                                      program.mesh.pipeline_of(transport.rank()), pp_rank_of(program, transport),
+                                      plan.pipeline.overlap_p2p_comm);
+}
+
+Digest digest_of_tensor(const at::Tensor& tensor) {
+    const at::Tensor plain = tensor.detach().contiguous();
+    return hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()});
+}
+
+}  // namespace
+
+int64_t total_steps(const Plan& plan, int64_t num_samples) {
+    if (plan.train.steps) return *plan.train.steps;
+    const int64_t batch = *plan.train.global_batch_size;
+    return plan.train.epochs ? std::max<int64_t>(1, *plan.train.epochs * num_samples / batch) : 0;
+}
+
+Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& transport)
+    : plan_(plan),
+      program_(program),
+      data_(data),
+      transport_(transport),
+      total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
+      order_(data.training->fields().num_samples, plan.train.seed, plan.data.shuffle),
+      loader_(*data.training, program.training.graph) {
+    const Phase& training = program.training;
+    const std::vector<int> stages = program.stages_of(pp_rank_of(program, transport));
+    weights_.load(*sources.training, training.split, stages);
+    training_ = make_executor(plan, program, training, *sources.training, weights_, true, transport);
+    if (program.evaluation) {
+        weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
+        evaluation_ = make_executor(plan, program, *program.evaluation, *sources.evaluation, weights_, false, transport);
+        evaluation_loader_ = std::make_unique<Loader>(*data.validation, program.evaluation->graph);
+    }
+    std::vector<TrainedParameter> trained;
+    for (int parameter : weights_.owned()) {
+        const GraphParameter& entry = training.graph.parameters[static_cast<size_t>(parameter)];
+        if (!entry.requires_grad) continue;
+        trained_.push_back(parameter);
+        trained.push_back({entry.name, weights_.at(parameter)});
+    }
+    optimizer_ = std::make_unique<Optimizer>(plan.optimizer, std::move(trained));
+}
+
+Engine::~Engine() = default;
+
+StepShare Engine::run_actions(int64_t step) {
+    const auto start = Clock::now();
+    for (int parameter : trained_) at::Tensor(weights_.at(parameter)).mutable_grad().reset();
+    const std::vector<int64_t> samples = order_.step_samples(step, *plan_.train.global_batch_size);
+    const int64_t replica = program_.mesh.coordinate(transport_.rank()).dp;
+    const int64_t per_replica = program_.microbatch_size * program_.training.schedule.num_microbatches;
+    const auto slice = [&](int microbatch) {
+        const int64_t begin = replica * per_replica + microbatch * program_.microbatch_size;
+        return std::span(samples).subspan(static_cast<size_t>(begin), static_cast<size_t>(program_.microbatch_size));
+    };
+    transport_.take_wait_seconds();
+    training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
+                    [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }});
+    StepShare share;
+    share.losses = training_->losses();
+    share.wait_seconds = transport_.take_wait_seconds();
+    share.parked_bytes = training_->peak_parked_bytes();
+    for (int parameter : trained_) {
+        const at::Tensor& gradient = weights_.at(parameter).grad();
+        if (gradient.defined()) share.norms.push_back({parameter, parameter_norm(gradient)});
+    }
+    share.run_seconds = seconds_since(start);
+    share.memory_bytes = peak_memory_bytes();
+    return share;
+}
+
+void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) {
+    if (totals.grad_norm.defined() && plan_.optimizer.clip_norm > 0) {
+        std::vector<at::Tensor> gradients;
+        for (int parameter : trained_) {
+            const at::Tensor& gradient = weights_.at(parameter).grad();
+            if (gradient.defined()) gradients.push_back(gradient);
+        }
+        scale_gradients(gradients, clip_coefficient(totals.grad_norm, plan_.optimizer.clip_norm));
+        result.clipped = result.grad_norm > plan_.optimizer.clip_norm;
+    }
+    result.lr = optimizer_->learning_rates(plan_.lr_schedule, step, total_steps_).back();
+    optimizer_->step(plan_.lr_schedule, step, total_steps_);
+}
+
+StepResult Engine::run_step(int64_t step) {
+    const auto start = Clock::now();
+    StepShare share = run_actions(step);
+    transport_.set_position("the end of step " + std::to_string(step + 1));
+    StepResult result;
+    result.totals = exchange_step(transport_, share);
+    result.microbatch_losses = result.totals.losses;
+    for (double loss : result.microbatch_losses) result.loss += loss;
+    if (plan_.model.loss_reduction == "mean") result.loss /= static_cast<double>(result.microbatch_losses.size());
+    if (result.totals.grad_norm.defined()) result.grad_norm = result.totals.grad_norm.item<double>();
+    if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
+        throw Error(ErrorKind::NotFinite, "step " + std::to_string(step + 1) + ": the loss is " +
+                                              std::to_string(result.loss) + " and the gradient norm " +
+                                              std::to_string(result.grad_norm) +
+                                              "; nothing was updated. Lower optimizer.lr or set optimizer.clip_norm, "
+                                              "and look at the samples of this step (vpp data order)");
+    }
+    update(step, result.totals, result);
+    result.seconds = seconds_since(start);
+    return result;
+}
+
+std::vector<StateTensor> Engine::state() const {
+    std::vector<StateTensor> tensors;
+    for (int parameter : weights_.owned()) {
+        const GraphParameter& entry = program_.training.graph.parameters[static_cast<size_t>(parameter)];
+        tensors.push_back({"model." + entry.name, weights_.at(parameter).detach()});
+    }
+    for (const StateTensor& entry : optimizer_->state()) {
+        tensors.push_back({"optimizer." + entry.name, entry.tensor});
+    }
+    return tensors;
+}
+
+void Engine::load_state(const StateReader& read) {
+    for (int parameter : weights_.held()) {
+        const GraphParameter& entry = program_.training.graph.parameters[static_cast<size_t>(parameter)];
+        at::Tensor tensor = weights_.at(parameter).detach();
+        const auto value = read("model." + entry.name, tensor.scalar_type(), tensor.sizes().vec());
+        check(value.has_value(), "a checkpoint holds every parameter and buffer");
+        tensor.copy_(*value);
+    }
+    optimizer_->load_state([&](const std::string& name, at::ScalarType dtype, const std::vector<int64_t>& shape) {
+        return read("optimizer." + name, dtype, shape);
+    });
+}
+
+std::vector<NamedDigest> Engine::digests() const {
+    std::vector<NamedDigest> digests;
+    for (int parameter : weights_.owned()) {
+        const GraphParameter& entry = program_.training.graph.parameters[static_cast<size_t>(parameter)];
+        const at::Tensor& tensor = weights_.at(parameter);
+        digests.push_back({(entry.is_buffer ? "buffer " : "parameter ") + entry.name, digest_of_tensor(tensor)});
+        if (tensor.grad().defined()) digests.push_back({"gradient " + entry.name, digest_of_tensor(tensor.grad())});
+    }
+    for (const StateTensor& entry : optimizer_->state()) {
+        digests.push_back({"optimizer " + entry.name, digest_of_tensor(entry.tensor)});
+    }
+    return digests;
+}
+
+}  // namespace vpp

@@ -1,0 +1,96 @@
+#pragma once
+// The engine of one rank: runs a Program step by step. It holds weights, stages, optimizer and transport together and
+// knows no command: train, verify and the tests drive it. The reference run is this class on one rank.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "data/order.hpp"
+#include "engine/executor.hpp"
+#include "engine/loader.hpp"
+#include "engine/step_exchange.hpp"
+#include "optim/optimizer.hpp"
+#include "program/prepare.hpp"
+#include "program/program.hpp"
+
+namespace vpp {
+
+/// What a step gave; the same on every rank.
+struct StepResult {
+    double loss = 0;                         ///< mean over the microbatches, or their sum
+    std::vector<double> microbatch_losses;
+    double grad_norm = 0;                    ///< before clipping; 0 without any gradient
+    bool clipped = false;
+    double lr = 0;                           ///< of the parameters that no group takes
+    StepTotals totals;
+    double seconds = 0;                      ///< of this rank, update included
+};
+
+struct EvaluationResult {
+    double loss = 0;      ///< mean over samples
+    int64_t samples = 0;
+    double seconds = 0;
+};
+
+/// A named tensor of this rank: "parameter x", "gradient x", "buffer x", "optimizer x.exp_avg".
+struct NamedDigest {
+    std::string name;
+    Digest digest;
+};
+
+class Engine {
+  public:
+    /// Reads this rank's weights from the model file.
+    /// Requires: the program was made for this plan; the transport has as many ranks as the program's mesh.
+    /// Owns: borrows everything; plan, program, sources, data and transport must outlive it.
+    Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& transport);
+    ~Engine();
+
+    /// One optimizer update; `step` counts finished updates.  Calls: collective.
+    /// Throws Error{NotFinite} on every rank, before the update, when the loss or the norm is not finite.
+    StepResult run_step(int64_t step);
+
+    /// The mean loss over the validation data (train.eval_batches microbatch groups of it, or all); changes nothing.
+    /// Calls: collective.  Requires: the program has an evaluation phase.
+    EvaluationResult evaluate();
+
+    int64_t total_steps() const { return total_steps_; }
+    bool can_evaluate() const { return program_.evaluation.has_value(); }
+
+    /// Digests of all tensors of this rank, gradients of the last step among them.
+    std::vector<NamedDigest> digests() const;
+
+    /// Parameters, buffers and optimizer state by name: "model.<fqn>", "optimizer.<fqn>.<key>". Views.
+    std::vector<StateTensor> state() const;
+    /// Takes the values of a checkpoint. Nothing for a name is legal for optimizer state only.
+    void load_state(const StateReader& read);
+
+    Transport& transport() { return transport_; }
+
+  private:
+    StepShare run_actions(int64_t step);
+    void update(int64_t step, const StepTotals& totals, StepResult& result);
+
+    const Plan& plan_;
+    const Program& program_;
+    const Datasets& data_;
+    Transport& transport_;
+    int64_t total_steps_;
+    Weights weights_;
+    SampleOrder order_;
+    Loader loader_;
+    std::unique_ptr<Executor> training_;
+    std::unique_ptr<Executor> evaluation_;
+    std::unique_ptr<Loader> evaluation_loader_;
+    std::vector<int> trained_;  ///< owned parameters that require a gradient, ascending
+    std::unique_ptr<Optimizer> optimizer_;
+};
+
+/// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.
+int64_t total_steps(const Plan& plan, int64_t num_samples);
+
+}  // namespace vpp

@@ -1,0 +1,67 @@
+#pragma once
+// Runs one rank's actions of a phase, in order. It knows actions only: no schedule's name and no rank's role stands
+// here. Stages compute, the transport moves, the executor joins the two and hands over what stays on the rank.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "program/program.hpp"
+#include "stage/stage.hpp"
+
+namespace vpp {
+
+/// What the executor asks for while it runs: the data of a microbatch and its key.
+struct MicrobatchSource {
+    std::function<at::Tensor(int microbatch, int input)> input;
+    std::function<uint64_t(int microbatch)> key;
+};
+
+class Executor {
+  public:
+    /// Owns: nothing of phase and transport, which must outlive it.
+    /// `pipeline` gives the transport's ranks by PP coordinate; `pp_rank` is this one's.
+    Executor(const Phase& phase, Source& source, const Weights& weights, const StageOptions& options,
+             Transport& transport, std::vector<int> pipeline, int pp_rank, bool overlap);
+
+    /// Runs all actions of one step.  Calls: collective over the pipeline.
+    /// Throws what a stage or the transport throws; the message names stage, action and microbatch.
+    void run(const MicrobatchSource& source);
+
+    /// Losses of the last run by microbatch; empty unless this rank makes the loss.
+    const std::vector<double>& losses() const { return losses_; }
+    /// Most bytes of gradients that waited for their turn in the last run.
+    int64_t peak_parked_bytes() const { return peak_parked_bytes_; }
+
+  private:
+    void run_action(const Action& action, const MicrobatchSource& source);
+    void forward(const Action& action, const MicrobatchSource& source);
+    void backward(const Action& action);
+    void send(const Action& action);
+    void receive(const Action& action);
+    void hand_over(const Edge& edge, int microbatch);
+    void hand_back(const Edge& edge, int microbatch);
+    void post_receives(size_t position);
+    void post(const Action& action);
+
+    Stage& stage(int index);
+    bool is_here(int stage_index) const;
+    const Edge& edge_of(const Action& action) const;
+
+    const Phase& phase_;
+    Transport& transport_;
+    std::vector<int> pipeline_;
+    int pp_rank_;
+    bool overlap_;
+    std::vector<std::unique_ptr<Stage>> stages_;  ///< by stage; null for those of other ranks
+    size_t posted_ = 0;                           ///< actions before it that receive are posted
+    int outstanding_ = 0;                         ///< posted and not yet received
+    std::vector<double> losses_;
+    int64_t peak_parked_bytes_ = 0;
+};
+
+/// "stage 2, F of microbatch 3"
+std::string describe(const Action& action);
+
+}  // namespace vpp

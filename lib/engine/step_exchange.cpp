@@ -1,0 +1,109 @@
+#include "engine/step_exchange.hpp"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/ScalarType.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "comm/collective.hpp"
+#include "graph/torch_dtype.hpp"
+#include "optim/norm.hpp"
+
+namespace vpp {
+
+namespace {
+
+void put_scalar(ByteWriter& writer, const at::Tensor& scalar) {
+    writer.put(from_torch(scalar.scalar_type()));
+    const auto* data = static_cast<const std::byte*>(scalar.const_data_ptr());
+    writer.append({data, static_cast<size_t>(scalar.itemsize())});
+}
+
+at::Tensor get_scalar(ByteReader& reader) {
+    const auto dtype = reader.get<DType>();
+    at::Tensor scalar = at::empty({}, at::TensorOptions().dtype(to_torch(dtype)));
+    const auto bytes = reader.take(size_of(dtype));
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(scalar.mutable_data_ptr()));
+    return scalar;
+}
+
+void put_numbers(ByteWriter& writer, const std::vector<double>& losses) {
+    writer.put(static_cast<uint64_t>(losses.size()));
+    for (double loss : losses) writer.put(loss);
+}
+
+std::vector<double> get_numbers(ByteReader& reader) {
+    std::vector<double> losses;
+    for (auto count = reader.get<uint64_t>(); count > 0; --count) losses.push_back(reader.get<double>());
+    return losses;
+}
+
+Bytes share_bytes(const StepShare& share) {
+    ByteWriter writer;
+    writer.put(static_cast<uint64_t>(share.norms.size()));
+    for (const StepShare::Norm& norm : share.norms) {
+        writer.put(norm.parameter);
+        put_scalar(writer, norm.value);
+    }
+    put_numbers(writer, share.losses);
+    writer.put(share.wait_seconds);
+    writer.put(share.run_seconds);
+    writer.put(share.memory_bytes);
+    writer.put(share.parked_bytes);
+    return writer.take();
+}
+
+/// Rank 0's part: all shares together, norms by parameter.
+StepTotals add_up(const std::vector<Bytes>& shares) {
+    StepTotals totals;
+    std::map<int, at::Tensor> norms;
+    for (const Bytes& bytes : shares) {
+        ByteReader reader(bytes);
+        for (auto count = reader.get<uint64_t>(); count > 0; --count) {
+            const auto parameter = reader.get<int>();
+            check(norms.emplace(parameter, get_scalar(reader)).second, "a parameter's gradient has one owner");
+        }
+        std::vector<double> losses = get_numbers(reader);
+        if (!losses.empty()) totals.losses = std::move(losses);
+        totals.wait_seconds.push_back(reader.get<double>());
+        totals.slowest_seconds = std::max(totals.slowest_seconds, reader.get<double>());
+        totals.memory_bytes = std::max(totals.memory_bytes, reader.get<int64_t>());
+        totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
+    }
+    std::vector<at::Tensor> ordered;
+    for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
+    if (!ordered.empty()) totals.grad_norm = total_norm(ordered);
+    return totals;
+}
+
+Bytes totals_bytes(const StepTotals& totals) {
+    ByteWriter writer;
+    writer.put(totals.grad_norm.defined());
+    if (totals.grad_norm.defined()) put_scalar(writer, totals.grad_norm);
+    put_numbers(writer, totals.losses);
+    put_numbers(writer, totals.wait_seconds);
+    writer.put(totals.slowest_seconds);
+    writer.put(totals.memory_bytes);
+    writer.put(totals.parked_bytes);
+    return writer.take();
+}
+
+}  // namespace
+
+StepTotals exchange_step(Transport& transport, const StepShare& share) {
+    const std::vector<Bytes> shares = gather(transport, share_bytes(share));
+    const Bytes bytes = broadcast(transport, transport.rank() == 0 ? totals_bytes(add_up(shares)) : Bytes{});
+    ByteReader reader(bytes);
+    StepTotals totals;
+    if (reader.get<bool>()) totals.grad_norm = get_scalar(reader);
+    totals.losses = get_numbers(reader);
+    totals.wait_seconds = get_numbers(reader);
+    totals.slowest_seconds = reader.get<double>();
+    totals.memory_bytes = reader.get<int64_t>();
+    totals.parked_bytes = reader.get<int64_t>();
+    return totals;
+}
+
+}  // namespace vpp

@@ -1,0 +1,123 @@
+#include "engine/train.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/checkpointing.hpp"
+
+namespace vpp {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Until a step has been measured: loading, allocating and the first step are slower than any later one.
+constexpr double kFirstStepSeconds = 300;
+
+/// Tokens of a sample; 0 when the data are not tokens.
+int64_t tokens_per_sample(const Plan& plan) {
+    return plan.data.kind == "tokens" || plan.data.kind == "text" ? plan.data.sequence_length : 0;
+}
+
+class Trainer {
+  public:
+    Trainer(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store, const TrainOptions& options)
+        : engine_(engine), plan_(plan), program_(program), store_(store), options_(options) {}
+
+    TrainResult run() {
+        engine_.transport().set_deadline(std::max(kFirstStepSeconds, plan_.run.deadline_floor_s));
+        TrainResult result;
+        result.first_step = resume_checkpoint(engine_, plan_, program_, store_, options_.log).value_or(0);
+        if (options_.resumed) options_.resumed(result.first_step);
+        const int64_t total = engine_.total_steps();
+        if (result.first_step == 0) evaluate_if_due(0);
+        started_ = Clock::now();
+        for (int64_t step = result.first_step; step < total; ++step) {
+            const StepResult done = engine_.run_step(step);
+            report(step + 1, result.first_step, done);
+            evaluate_if_due(step + 1);
+            save_if_due(step + 1, result);
+            adapt_deadline(done);
+        }
+        result.last_step = std::max(total, result.first_step);
+        return result;
+    }
+
+  private:
+    bool is_due(int64_t every, int64_t step) const { return every > 0 && step % every == 0; }
+
+    void evaluate_if_due(int64_t step) {
+        const bool last = step == engine_.total_steps();
+        if (plan_.train.eval_every <= 0 || !(last || is_due(plan_.train.eval_every, step))) return;
+        engine_.transport().set_position("evaluating after step " + std::to_string(step));
+        const EvaluationResult result = engine_.evaluate();
+        if (options_.reporter) options_.reporter->evaluation({step, result.loss, result.samples, result.seconds});
+    }
+
+    void save_if_due(int64_t step, TrainResult& result) {
+        if (step != engine_.total_steps() && !is_due(plan_.checkpoint.every, step)) return;
+        const auto start = Clock::now();
+        result.checkpoint = save_checkpoint(engine_, plan_, program_, store_, step);
+        if (!options_.reporter) return;
+        int64_t size_bytes = 0;
+        for (const ShardRecord& shard : CheckpointReader(result.checkpoint).manifest().shards) {
+            size_bytes += static_cast<int64_t>(shard.size_bytes);
+        }
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        options_.reporter->saved({step, result.checkpoint.string(), size_bytes, seconds});
+    }
+
+    void report(int64_t step, int64_t first_step, const StepResult& done) {
+        if (!options_.reporter) return;
+        StepEvent event;
+        event.step = step;
+        event.total_steps = engine_.total_steps();
+        event.loss = done.loss;
+        event.microbatch_losses = done.microbatch_losses;
+        event.grad_norm = done.grad_norm;
+        event.clipped = done.clipped;
+        event.lr = done.lr;
+        event.samples_per_second = static_cast<double>(*plan_.train.global_batch_size) / done.seconds;
+        event.tokens_per_second = event.samples_per_second * static_cast<double>(tokens_per_sample(plan_));
+        event.step_ms = done.seconds * 1e3;
+        event.memory_bytes = done.totals.memory_bytes;
+        const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
+        event.eta_seconds = elapsed / static_cast<double>(step - first_step) * static_cast<double>(event.total_steps - step);
+        if (!options_.ranks_exceed_cores) add_bubble(event, done.totals);
+        options_.reporter->step(event);
+    }
+
+    static void add_bubble(StepEvent& event, const StepTotals& totals) {
+        const auto& waits = totals.wait_seconds;
+        double sum = 0;
+        for (double wait : waits) sum += wait;
+        const auto worst = std::max_element(waits.begin(), waits.end());
+        event.bubble_mean = sum / static_cast<double>(waits.size()) / totals.slowest_seconds;
+        event.bubble_worst = *worst / totals.slowest_seconds;
+        event.worst_rank = static_cast<int>(worst - waits.begin());
+    }
+
+    /// No wait of a healthy step lasts longer than the slowest step did, by a generous factor.
+    void adapt_deadline(const StepResult& done) {
+        slowest_seconds_ = std::max(slowest_seconds_, done.totals.slowest_seconds);
+        const double deadline = std::max(plan_.run.deadline_floor_s, plan_.run.deadline_factor * slowest_seconds_);
+        engine_.transport().set_deadline(deadline);
+    }
+
+    Engine& engine_;
+    const Plan& plan_;
+    const Program& program_;
+    CheckpointStore& store_;
+    const TrainOptions& options_;
+    Clock::time_point started_;
+    double slowest_seconds_ = 0;
+};
+
+}  // namespace
+
+TrainResult train(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
+                  const TrainOptions& options) {
+    return Trainer(engine, plan, program, store, options).run();
+}
+
+}  // namespace vpp

@@ -1,0 +1,29 @@
+#pragma once
+// The training loop: step, evaluate, save, report, from where the newest checkpoint stands to the last step.
+#include "base/log.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "engine/engine.hpp"
+#include "report/event.hpp"
+
+namespace vpp {
+
+struct TrainOptions {
+    Reporter* reporter = nullptr;        ///< rank 0's; null elsewhere
+    Logger log;
+    bool ranks_exceed_cores = false;     ///< waiting then says nothing about the schedule
+    std::function<void(int64_t step)> resumed;  ///< called on every rank before the first step; 0 = from the start
+};
+
+/// What a run came to.
+struct TrainResult {
+    int64_t first_step = 0;  ///< updates that were done before
+    int64_t last_step = 0;
+    std::filesystem::path checkpoint;  ///< the last one; empty when nothing was left to do
+};
+
+/// Calls:  collective.
+/// Throws: what the engine, the store and the transport throw; a checkpoint is never older than the last save.
+TrainResult train(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
+                  const TrainOptions& options);
+
+}  // namespace vpp

@@ -1,0 +1,14 @@
+#pragma once
+// Which integer inputs of a model are indices, and into how many rows: tokens of an embedding, labels of a loss. Found
+// in the graph, so that a value out of range is refused where file and sample can be named.
+#include <vector>
+
+#include "data/ranges.hpp"
+#include "graph/graph.hpp"
+
+namespace vpp {
+
+/// Follows embedding indices and class targets back through views to model inputs.
+std::vector<ValueRange> find_value_ranges(const Graph& graph, int64_t ignore_index);
+
+}  // namespace vpp

@@ -1,0 +1,44 @@
+#pragma once
+// The zip archive of a model file: mapped, its directory checked, checksums compared when a record is used. LibTorch
+// never compares them, so this is where damage is found.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+
+namespace vpp {
+
+struct ArchiveRecord {
+    uint64_t size_bytes = 0;
+    uint32_t crc = 0;
+    bool stored = false;  ///< not compressed
+};
+
+class Archive {
+  public:
+    /// Maps the file copy-on-write and reads its directory; records other than weights are compared with their
+    /// checksums at once. Throws Error{MissingInput, BadData}: not a zip, duplicate or unsafe names, damage.
+    explicit Archive(const std::filesystem::path& path);
+    ~Archive();
+    Archive(const Archive&) = delete;
+    Archive& operator=(const Archive&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+    std::span<std::byte> bytes() const { return {data_, size_}; }
+    /// Records by name without the archive's own top folder: "data/0", "constants.pkl", "code/...".
+    const std::map<std::string, ArchiveRecord>& records() const { return records_; }
+    /// Compares stored bytes at `offset` with the record's checksum. Throws Error{BadData}.
+    void check_stored(const std::string& name, uint64_t offset) const;
+
+  private:
+    void read_directory();
+
+    std::filesystem::path path_;
+    std::byte* data_ = nullptr;
+    size_t size_ = 0;
+    std::map<std::string, ArchiveRecord> records_;
+};
+
+}  // namespace vpp

@@ -1,0 +1,100 @@
+#include "graph/cut_rules.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace vpp {
+
+namespace {
+
+class CutFinder {
+  public:
+    CutFinder(const Graph& graph, const AliasFacts& aliases,
+              const std::vector<torch::jit::Value*>& values)
+        : graph_(graph), aliases_(aliases), values_(values), cuts_(graph.ops.size()) {}
+
+    std::vector<GraphCut> find() {
+        refuse_guards();
+        for (const GraphParameter& parameter : graph_.parameters) refuse_tied(parameter);
+        for (size_t value = 0; value < graph_.values.size(); ++value) refuse_written_outside(value);
+        refuse_live_aliases();
+        return std::move(cuts_);
+    }
+
+  private:
+    /// Refuses every cut that has op `first` before it and op `last` behind it.
+    void refuse_between(int first, int last, const std::string& reason) {
+        for (int cut = first + 1; cut <= last; ++cut) refuse(cut, reason);
+    }
+
+    void refuse(int cut, const std::string& reason) {
+        GraphCut& entry = cuts_[static_cast<size_t>(cut)];
+        if (entry.legal) entry = {false, reason};
+    }
+
+    int last_use(size_t value) const {
+        const GraphValue& entry = graph_.values[value];
+        const int used = entry.uses.empty() ? -1 : entry.uses.back();
+        return static_cast<int>(value) == graph_.loss ? std::max(used, graph_.num_ops() - 1) : used;
+    }
+
+    /// A guard's state lives on the interpreter's stack; its object cannot travel.
+    void refuse_guards() {
+        for (size_t value = 0; value < values_.size(); ++value) {
+            if (!values_[value]->type()->cast<c10::ClassType>()) continue;
+            const std::string reason = "it lies inside a no_grad range (the object '" + graph_.values[value].name + "')";
+            refuse_between(graph_.values[value].producer, last_use(value), reason);
+        }
+    }
+
+    void refuse_tied(const GraphParameter& parameter) {
+        if (!parameter.requires_grad || parameter.uses.empty()) return;
+        refuse_between(parameter.uses.front(), parameter.uses.back(),
+                       "the parameter '" + parameter.name + "' is used on both sides");
+    }
+
+    /// A written buffer or model input: each stage would have a copy of its own.
+    void refuse_written_outside(size_t value) {
+        const bool from_outside = graph_.values[value].producer < 0;
+        if (!from_outside || !aliases_.has_writers(values_[value])) return;
+        int first = graph_.num_ops(), last = -1;
+        for (size_t other = 0; other < values_.size(); ++other) {
+            if (!aliases_.may_share(values_[value], values_[other])) continue;
+            const GraphValue& entry = graph_.values[other];
+            if (entry.producer >= 0) first = std::min(first, entry.producer);
+            if (!entry.uses.empty()) first = std::min(first, entry.uses.front());
+            last = std::max({last, entry.producer, last_use(other)});
+        }
+        refuse_between(first, last, "'" + graph_.values[value].name + "' is written in place and used on both sides");
+    }
+
+    /// Two live values that may share memory, one of them written anywhere: on the other side they would not share it.
+    void refuse_live_aliases() {
+        for (size_t written = 0; written < values_.size(); ++written) {
+            if (graph_.values[written].producer < 0 || !aliases_.has_writers(values_[written])) continue;
+            for (size_t other = 0; other < values_.size(); ++other) {
+                const bool both_made = other != written && graph_.values[other].producer >= 0;
+                if (!both_made) continue;
+                const int first = std::max(graph_.values[written].producer, graph_.values[other].producer);
+                const int last = std::min(last_use(written), last_use(other));
+                if (last <= first || !aliases_.may_share(values_[written], values_[other])) continue;
+                refuse_between(first, last, "'" + graph_.values[written].name + "' and '" + graph_.values[other].name +
+                                                "' may share memory that is written in place, and both are used behind it");
+            }
+        }
+    }
+
+    const Graph& graph_;
+    const AliasFacts& aliases_;
+    const std::vector<torch::jit::Value*>& values_;
+    std::vector<GraphCut> cuts_;
+};
+
+}  // namespace
+
+std::vector<GraphCut> find_cuts(const Graph& graph, const AliasFacts& aliases,
+                                const std::vector<torch::jit::Value*>& values) {
+    return CutFinder(graph, aliases, values).find();
+}
+
+}  // namespace vpp

@@ -1,0 +1,104 @@
+#pragma once
+// A model as plain values: ops in execution order, the values between them, the tensors those hold, parameters, and
+// which boundaries between ops are legal cuts. No torch types: a reader of another model format gives the same Graph.
+//
+// A *value* is a name in the graph; a *tensor* is one object at run time. Several values may hold the same tensor (an
+// in-place result, a no-op view), and a value may hold several (a list). Gradients belong to tensors.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/hash.hpp"
+
+namespace vpp {
+
+/// One tensor object of the model, for one microbatch.
+struct GraphTensor {
+    std::string name;            ///< of the first value that holds it
+    DType dtype = DType::F32;
+    std::vector<int64_t> shape;
+    bool requires_grad = false;
+    int64_t message_bytes = 0;   ///< bound of a message that carries it
+    int producer = kFromOutside; ///< op; kFromOutside for model inputs and parameters
+    int input = -1;              ///< which model input it is, else -1
+    int parameter = -1;          ///< which parameter or buffer it is, else -1
+    std::vector<int> writers;    ///< ops that may write its memory in place, ascending; not its producer
+
+    static constexpr int kFromOutside = -1;
+    int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
+};
+
+/// One value of the graph.
+struct GraphValue {
+    std::string name;          ///< as in the printed graph, without '%'
+    std::string type;          ///< "Tensor", "int", "List[Tensor]", ...
+    bool is_tensor = false;    ///< holds exactly one tensor and nothing else
+    std::vector<int> tensors;  ///< the tensors in it, in the order of a walk through it
+    int producer = -1;         ///< op; -1 for model inputs and parameters
+    std::vector<int> uses;     ///< ops, ascending
+};
+
+/// One op: a node of the graph, with the control flow inside it if it has any.
+struct GraphOp {
+    std::string kind;             ///< "aten::linear"
+    std::string module;           ///< FQN of the submodule that owns it; "" = the root; "loss" = appended by [loss]
+    std::vector<int> inputs;      ///< values, parameters among them
+    std::vector<int> outputs;     ///< values
+    std::vector<int> parameters;  ///< parameters and buffers it uses
+    double flops = 0;             ///< forward, one microbatch
+    int64_t output_bytes = 0;     ///< of new tensors
+    bool random = false;          ///< draws random numbers (keyed by its call site)
+};
+
+/// A parameter or buffer under its canonical name: the first in the model's named_parameters() order.
+struct GraphParameter {
+    std::string name;
+    std::vector<std::string> aliases;  ///< other names of the same tensor
+    DType dtype = DType::F32;
+    std::vector<int64_t> shape;
+    bool is_buffer = false;            ///< not in parameters(); requires no gradient
+    bool requires_grad = false;
+    bool written = false;              ///< some op writes it (batch statistics)
+    std::vector<int> uses;             ///< ops that use it or a no-op view of it, ascending
+
+    int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
+};
+
+/// A submodule, for units: FQN and class name without mangling.
+struct GraphModule {
+    std::string name;
+    std::string class_name;
+};
+
+/// Whether the model may be cut before an op, and why not.
+struct GraphCut {
+    bool legal = true;
+    std::string reason;  ///< empty when legal
+};
+
+/// One argument of the model's forward.
+struct GraphInput {
+    std::string name;  ///< data field
+    int value = -1;    ///< -1 when the model does not use it
+};
+
+struct Graph {
+    std::vector<GraphOp> ops;
+    std::vector<GraphValue> values;
+    std::vector<GraphTensor> tensors;
+    std::vector<GraphParameter> parameters;  ///< parameters in named_parameters() order, then buffers
+    std::vector<GraphModule> modules;        ///< in the order of registration, parents first
+    std::vector<GraphInput> inputs;
+    int loss = -1;                           ///< value
+    std::vector<GraphCut> cuts;              ///< cuts[i]: between op i-1 and op i; cuts[0] is unused
+    Digest digest;                           ///< graph text; name, size and CRC of every weight record
+    bool mode_is_baked_in = false;           ///< a traced model: train() and eval() change nothing
+    std::vector<std::string> warnings;       ///< for the log
+
+    int num_ops() const { return static_cast<int>(ops.size()); }
+    /// Legal and refused cuts among the num_ops() - 1 positions.
+    int num_legal_cuts() const;
+};
+
+}  // namespace vpp

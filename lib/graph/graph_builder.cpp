@@ -1,0 +1,207 @@
+#include "graph/graph_builder.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "graph/cut_rules.hpp"
+#include "graph/flops.hpp"
+#include "graph/ivalue_tensors.hpp"
+#include "graph/torch_dtype.hpp"
+
+namespace vpp {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+constexpr int64_t kMessageHeaderBytes = 1024;  // room for sizes and strides (stage/message.hpp)
+
+class GraphBuilder {
+  public:
+    GraphBuilder(const JitGraph& jit, const AliasFacts& aliases, const ProbeResult& probe, const JitValues& values)
+        : jit_(jit), aliases_(aliases), probe_(probe), values_(values) {}
+
+    Graph build() {
+        add_parameters();
+        add_inputs();
+        for (size_t i = 0; i < jit_.ops.size(); ++i) add_op(static_cast<int>(i));
+        add_writers();
+        finish_parameters();
+        graph_.loss = index_.at(jit_.loss);
+        check_loss();
+        graph_.cuts = find_cuts(graph_, aliases_, values_);
+        return std::move(graph_);
+    }
+
+  private:
+    int add_value(Value* value, int producer) {
+        const c10::IValue& content = probe_.values.at(value);
+        GraphValue entry;
+        entry.name = value->debugName();
+        entry.type = value->type()->str();
+        entry.producer = producer;
+        for (const at::Tensor& tensor : tensors_in(content)) entry.tensors.push_back(tensor_id(tensor, entry, producer));
+        entry.is_tensor = content.isTensor() && content.toTensor().defined();
+        const int id = static_cast<int>(graph_.values.size());
+        check(values_.at(graph_.values.size()) == value, "values are numbered as listed");
+        graph_.values.push_back(std::move(entry));
+        index_[value] = id;
+        return id;
+    }
+
+    int tensor_id(const at::Tensor& tensor, const GraphValue& value, int producer) {
+        const auto [known, is_new] = tensor_of_.emplace(tensor.unsafeGetTensorImpl(), static_cast<int>(graph_.tensors.size()));
+        if (!is_new) return known->second;
+        if (tensor.layout() != at::kStrided) {
+            throw Error(ErrorKind::BadData, "the value '" + value.name + "' is not a dense tensor, which is not supported");
+        }
+        GraphTensor entry;
+        entry.name = value.name;
+        entry.dtype = from_torch(tensor.scalar_type());
+        entry.shape = tensor.sizes().vec();
+        entry.requires_grad = tensor.requires_grad();
+        entry.message_bytes = entry.bytes() + kMessageHeaderBytes;
+        entry.producer = producer;
+        graph_.tensors.push_back(std::move(entry));
+        return known->second;
+    }
+
+    void add_parameters() {
+        for (size_t i = 0; i < jit_.parameters.size(); ++i) {
+            const JitParameter& from = jit_.parameters[i];
+            GraphParameter parameter;
+            parameter.name = from.name;
+            parameter.aliases = from.aliases;
+            parameter.dtype = from_torch(from.tensor.scalar_type());
+            parameter.shape = from.tensor.sizes().vec();
+            parameter.is_buffer = from.is_buffer;
+            parameter.requires_grad = from.tensor.requires_grad();
+            graph_.parameters.push_back(std::move(parameter));
+            if (!from.value) continue;
+            const int value = add_value(from.value, -1);
+            graph_.tensors[static_cast<size_t>(graph_.values[static_cast<size_t>(value)].tensors[0])].parameter =
+                static_cast<int>(i);
+        }
+    }
+
+    void add_inputs() {
+        for (const JitInput& input : jit_.inputs) {
+            GraphInput entry{input.name, -1};
+            if (input.value->hasUses()) {
+                entry.value = add_value(input.value, -1);
+                const int tensor = graph_.values[static_cast<size_t>(entry.value)].tensors[0];
+                graph_.tensors[static_cast<size_t>(tensor)].input = static_cast<int>(graph_.inputs.size());
+            }
+            graph_.inputs.push_back(std::move(entry));
+        }
+    }
+
+    void add_op(int index) {
+        const JitOp& from = jit_.ops[static_cast<size_t>(index)];
+        GraphOp op;
+        op.kind = from.node->kind().toQualString();
+        op.module = module_of(from.node);
+        op.random = from.random;
+        std::vector<Shape> input_shapes, output_shapes;
+        for (const Value* used : values_used(from.node)) {
+            const int value = index_.at(used);
+            op.inputs.push_back(value);
+            graph_.values[static_cast<size_t>(value)].uses.push_back(index);
+            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
+                const GraphTensor& entry = graph_.tensors[static_cast<size_t>(tensor)];
+                input_shapes.push_back(entry.shape);
+                if (entry.parameter >= 0) op.parameters.push_back(entry.parameter);
+            }
+        }
+        const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
+        op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
+        graph_.ops.push_back(std::move(op));
+    }
+
+    /// Returns how many elements of memory the op made.
+    int64_t add_outputs(Node* node, int index, GraphOp& op, std::vector<Shape>& shapes) {
+        int64_t new_elements = 0;
+        for (Value* made : node->outputs()) {
+            op.outputs.push_back(add_value(made, index));
+            for (const at::Tensor& tensor : tensors_in(probe_.values.at(made))) {
+                shapes.push_back(tensor.sizes().vec());
+                if (tensor.is_view() || !storages_.insert(tensor.storage().unsafeGetStorageImpl()).second) continue;
+                new_elements += tensor.numel();
+                op.output_bytes += static_cast<int64_t>(tensor.nbytes());
+            }
+        }
+        return new_elements;
+    }
+
+    void add_writers() {
+        for (size_t v = 0; v < values_.size(); ++v) {
+            if (graph_.values[v].tensors.empty() || !aliases_.has_writers(values_[v])) continue;
+            for (size_t i = 0; i < jit_.ops.size(); ++i) {
+                if (!aliases_.may_write(jit_.ops[i].node, values_[v])) continue;
+                for (int tensor : graph_.values[v].tensors) add_writer(graph_.tensors[static_cast<size_t>(tensor)], i);
+            }
+        }
+        for (GraphTensor& tensor : graph_.tensors) std::sort(tensor.writers.begin(), tensor.writers.end());
+    }
+
+    static void add_writer(GraphTensor& tensor, size_t op) {
+        const int index = static_cast<int>(op);
+        const bool known = std::find(tensor.writers.begin(), tensor.writers.end(), index) != tensor.writers.end();
+        if (index > tensor.producer && !known) tensor.writers.push_back(index);
+    }
+
+    void finish_parameters() {
+        for (const GraphTensor& tensor : graph_.tensors) {
+            if (tensor.parameter >= 0 && !tensor.writers.empty()) {
+                graph_.parameters[static_cast<size_t>(tensor.parameter)].written = true;
+            }
+        }
+        for (size_t i = 0; i < graph_.ops.size(); ++i) {
+            std::vector<int>& used = graph_.ops[i].parameters;
+            std::sort(used.begin(), used.end());
+            used.erase(std::unique(used.begin(), used.end()), used.end());
+            for (int parameter : used) graph_.parameters[static_cast<size_t>(parameter)].uses.push_back(static_cast<int>(i));
+        }
+    }
+
+    void check_loss() const {
+        const GraphValue& loss = graph_.values[static_cast<size_t>(graph_.loss)];
+        const GraphTensor* tensor = loss.is_tensor ? &graph_.tensors[static_cast<size_t>(loss.tensors[0])] : nullptr;
+        if (tensor && is_floating(tensor->dtype) && num_elements(tensor->shape) == 1) return;
+        throw Error(ErrorKind::BadData,
+                    "the loss must be one floating-point number (got " +
+                        (tensor ? std::string(name_of(tensor->dtype)) + shape_text(tensor->shape) : loss.type) +
+                        "); add a [loss] section, or set model.loss_output to the output that is the loss");
+    }
+
+    const JitGraph& jit_;
+    const AliasFacts& aliases_;
+    const ProbeResult& probe_;
+    const JitValues& values_;
+    Graph graph_;
+    std::unordered_map<const Value*, int> index_;
+    std::unordered_map<const void*, int> tensor_of_;
+    std::unordered_set<const void*> storages_;
+};
+
+}  // namespace
+
+JitValues list_values(const JitGraph& jit) {
+    JitValues values;
+    for (const JitParameter& parameter : jit.parameters) {
+        if (parameter.value) values.push_back(parameter.value);
+    }
+    for (const JitInput& input : jit.inputs) {
+        if (input.value->hasUses()) values.push_back(input.value);
+    }
+    for (const JitOp& op : jit.ops) values.insert(values.end(), op.node->outputs().begin(), op.node->outputs().end());
+    return values;
+}
+
+Graph build_graph(const JitGraph& jit, const AliasFacts& aliases, const ProbeResult& probe, const JitValues& values) {
+    return GraphBuilder(jit, aliases, probe, values).build();
+}
+
+}  // namespace vpp

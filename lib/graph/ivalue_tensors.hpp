@@ -1,0 +1,19 @@
+#pragma once
+// The tensors inside a value: walked in one fixed order, and put back. Tuples, lists and dicts to any depth; undefined
+// tensors count as no tensor.
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+#include <vector>
+
+namespace vpp {
+
+/// The tensors of a value in the order of the walk; the same object may come more than once.
+std::vector<at::Tensor> tensors_in(const c10::IValue& value);
+
+/// A copy of the value in which every tensor is replaced by `replace(tensor)`; containers are made anew with their
+/// element types.
+c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& replace);
+
+}  // namespace vpp

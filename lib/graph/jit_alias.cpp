@@ -1,0 +1,112 @@
+#include "graph/jit_alias.hpp"
+
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/library.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace aten = torch::jit::aten;
+
+namespace {
+
+// Never run: it stands in the copy for an input that shares memory with nothing.
+TORCH_LIBRARY_FRAGMENT(vpp, library) {
+    library.def(torch::schema("vpp::fresh_memory() -> Tensor", c10::AliasAnalysisKind::FROM_SCHEMA));
+}
+
+/// batch_norm and its kin write running_mean and running_var (inputs 3 and 4) unless the training flag is false.
+std::vector<const Value*> statistics_written(const Node* node) {
+    const bool batch_norm = node->kind() == aten::batch_norm || node->kind() == aten::instance_norm ||
+                            node->kind() == aten::native_batch_norm;
+    if (!batch_norm || node->inputs().size() < 6) return {};
+    const auto training = torch::jit::toIValue(node->input(5));
+    if (training && training->isBool() && !training->toBool()) return {};
+    return {node->input(3), node->input(4)};
+}
+
+template <typename Visit>
+void walk(Block* a, Block* b, const Visit& visit) {
+    for (size_t i = 0; i < a->inputs().size(); ++i) visit.value(a->inputs()[i], b->inputs()[i]);
+    auto other = b->nodes().begin();
+    for (Node* node : a->nodes()) {
+        Node* twin = *other;
+        ++other;
+        visit.node(node, twin);
+        for (size_t i = 0; i < node->outputs().size(); ++i) visit.value(node->output(i), twin->output(i));
+        for (size_t i = 0; i < node->blocks().size(); ++i) walk(node->blocks()[i], twin->blocks()[i], visit);
+    }
+}
+
+void collect_nodes(const Node* node, std::vector<const Node*>& nodes) {
+    nodes.push_back(node);
+    for (const Block* block : node->blocks()) {
+        for (const Node* inner : block->nodes()) collect_nodes(inner, nodes);
+    }
+}
+
+}  // namespace
+
+AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
+    struct Visit {
+        AliasFacts& facts;
+        void value(Value* original, Value* twin) const { facts.values_[original] = twin; }
+        void node(Node* original, Node* twin) const {
+            facts.nodes_[original] = twin;
+            auto written = statistics_written(original);
+            if (!written.empty()) facts.silent_writes_[original] = std::move(written);
+        }
+    };
+    walk(jit.graph->block(), copy_->block(), Visit{*this});
+    for (Value* input : jit.graph->inputs()) {
+        Value* twin = values_.at(input);
+        if (!input->type()->isSubtypeOf(*c10::TensorType::get())) continue;
+        const torch::jit::WithInsertPoint at_start(*copy_->nodes().begin());
+        Node* fresh = copy_->insertNode(copy_->create(c10::Symbol::fromQualString("vpp::fresh_memory"), 1));
+        fresh->output()->setType(c10::TensorType::get());
+        twin->replaceAllUsesWith(fresh->output());
+        values_[input] = fresh->output();
+    }
+    db_ = std::make_unique<torch::jit::AliasDb>(copy_);
+}
+
+Value* AliasFacts::copy_of(const Value* value) const {
+    const auto found = values_.find(value);
+    check(found != values_.end(), "alias facts know every value of the graph");
+    return found->second;
+}
+
+bool AliasFacts::has_writers(const Value* value) const {
+    if (db_->hasWriters(copy_of(value))) return true;
+    return std::any_of(silent_writes_.begin(), silent_writes_.end(), [&](const auto& entry) {
+        return std::any_of(entry.second.begin(), entry.second.end(),
+                           [&](const Value* written) { return may_share(written, value); });
+    });
+}
+
+bool AliasFacts::may_share(const Value* a, const Value* b) const {
+    return a == b || db_->mayContainAlias(copy_of(a), copy_of(b));
+}
+
+bool AliasFacts::may_write(const Node* node, const Value* value) const {
+    if (db_->writesToAlias(nodes_.at(node), {copy_of(value)})) return true;
+    std::vector<const Node*> nodes;
+    collect_nodes(node, nodes);
+    for (const Node* inner : nodes) {
+        const auto silent = silent_writes_.find(inner);
+        if (silent == silent_writes_.end()) continue;
+        for (const Value* written : silent->second) {
+            if (may_share(written, value)) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace vpp

@@ -1,0 +1,36 @@
+#pragma once
+// What may share memory with what, and who writes it. LibTorch's AliasDb takes all graph inputs for aliases of each
+// other; here it sees a copy of the graph in which every tensor input is fresh memory.
+#include <torch/csrc/jit/ir/alias_analysis.h>
+
+#include <memory>
+#include <unordered_map>
+
+#include "graph/jit_graph.hpp"
+
+namespace vpp {
+
+/// Alias facts of one graph, asked by the graph's own values and nodes. Not for use after the graph changed.
+class AliasFacts {
+  public:
+    explicit AliasFacts(const JitGraph& jit);
+
+    /// Whether some node writes memory that the value may hold.
+    bool has_writers(const torch::jit::Value* value) const;
+    /// Whether the values may share memory, elements of lists included.
+    bool may_share(const torch::jit::Value* a, const torch::jit::Value* b) const;
+    /// Whether the node, or a node inside it, may write memory that the value holds.
+    bool may_write(const torch::jit::Node* node, const torch::jit::Value* value) const;
+
+  private:
+    torch::jit::Value* copy_of(const torch::jit::Value* value) const;
+
+    std::shared_ptr<torch::jit::Graph> copy_;
+    std::unordered_map<const torch::jit::Value*, torch::jit::Value*> values_;
+    std::unordered_map<const torch::jit::Node*, torch::jit::Node*> nodes_;
+    std::unique_ptr<torch::jit::AliasDb> db_;
+    /// Values that an op writes though its schema does not say so: batch statistics.
+    std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> silent_writes_;
+};
+
+}  // namespace vpp

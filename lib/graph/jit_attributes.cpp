@@ -1,0 +1,146 @@
+// Attributes of modules become graph inputs (one per distinct tensor) or constants, so that nothing in the graph refers
+// to the module any more; the training flags among them fold away.
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "graph/jit_graph.hpp"
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace prim = torch::jit::prim;
+namespace attr = torch::jit::attr;
+
+namespace {
+
+/// Lists parameters in named_parameters() order, then buffers and plain tensor attributes; one entry per tensor.
+std::vector<JitParameter> list_parameters(const torch::jit::Module& model,
+                                          std::unordered_map<const void*, size_t>& index_of) {
+    std::vector<JitParameter> parameters;
+    auto add = [&](const std::string& name, const at::Tensor& tensor, bool is_buffer) {
+        if (!tensor.defined()) return;
+        const auto [it, is_new] = index_of.emplace(tensor.unsafeGetTensorImpl(), parameters.size());
+        if (is_new) {
+            parameters.push_back({name, {}, tensor, is_buffer, nullptr});
+        } else {
+            parameters[it->second].aliases.push_back(name);
+        }
+    };
+    for (const auto& named : model.named_parameters()) add(named.name, named.value, false);
+    for (const auto& named : model.named_buffers()) add(named.name, named.value, true);
+    for (const auto& named : model.named_attributes()) {
+        const bool known = named.value.isTensor() && index_of.count(named.value.toTensor().unsafeGetTensorImpl());
+        if (named.value.isTensor() && !known) add(named.name, named.value.toTensor(), true);
+    }
+    return parameters;
+}
+
+bool holds_tensors(const c10::IValue& value) {
+    bool found = false;
+    value.visit([&](const c10::IValue& part) {
+        found = found || (part.isTensor() && part.toTensor().defined());
+        return found;  // true stops the walk
+    });
+    return found;
+}
+
+class AttributeResolver {
+  public:
+    AttributeResolver(JitGraph& jit, const torch::jit::Module& model) : jit_(jit) {
+        jit_.parameters = list_parameters(model, index_of_);
+        objects_[jit_.graph->inputs()[0]] = model._ivalue();
+    }
+
+    void run() {
+        visit(jit_.graph->block());
+        for (auto it = module_reads_.rbegin(); it != module_reads_.rend(); ++it) {
+            if (!(*it)->hasUses()) (*it)->destroy();
+        }
+        if (jit_.graph->inputs()[0]->hasUses()) {
+            const Node* user = jit_.graph->inputs()[0]->uses()[0].user;
+            throw Error(ErrorKind::BadData, std::string("the model uses a submodule as a value (in ") +
+                                                user->kind().toQualString() + "), which is not supported");
+        }
+        jit_.graph->eraseInput(0);
+    }
+
+  private:
+    void visit(Block* block) {
+        for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+            Node* node = *it++;
+            for (Block* inner : node->blocks()) visit(inner);
+            if (node->kind() == prim::SetAttr && objects_.count(node->input(0))) refuse_write(node);
+            if (node->kind() == prim::GetAttr && objects_.count(node->input(0))) resolve(node);
+        }
+    }
+
+    [[noreturn]] static void refuse_write(const Node* node) {
+        const std::string owner = module_of(node);
+        throw Error(ErrorKind::BadData, "forward assigns the attribute '" + node->s(attr::name) + "' of " +
+                                            (owner.empty() ? "the model" : "'" + owner + "'") +
+                                            "; make it a buffer that is written in place, as in self." +
+                                            node->s(attr::name) + ".copy_(...)");
+    }
+
+    void resolve(Node* node) {
+        const c10::IValue value = objects_.at(node->input(0)).toObject()->getAttr(node->s(attr::name));
+        if (node->s(attr::name) == "training") jit_.reads_training = true;
+        if (value.isObject()) {
+            objects_[node->output()] = value;
+            module_reads_.push_back(node);
+        } else if (value.isTensor() && value.toTensor().defined()) {
+            replace(node, parameter_input(value.toTensor(), node->s(attr::name)));
+        } else {
+            replace(node, constant(value, node));
+        }
+    }
+
+    Value* parameter_input(const at::Tensor& tensor, const std::string& name) {
+        const auto found = index_of_.find(tensor.unsafeGetTensorImpl());
+        check(found != index_of_.end(), "every tensor attribute is listed");
+        JitParameter& parameter = jit_.parameters[found->second];
+        if (!parameter.value) {
+            parameter.value = jit_.graph->addInput(name);
+            parameter.value->setType(c10::TensorType::get());
+        }
+        return parameter.value;
+    }
+
+    Value* constant(const c10::IValue& value, const Node* node) {
+        const torch::jit::WithInsertPoint at_start(*jit_.graph->nodes().begin());
+        const auto inserted = holds_tensors(value) ? std::nullopt : torch::jit::tryInsertConstant(*jit_.graph, value);
+        if (!inserted) {
+            throw Error(ErrorKind::BadData, "the attribute '" + node->s(attr::name) + "' of type " + value.tagKind() +
+                                                " cannot be used in a pipeline; make each tensor in it a buffer");
+        }
+        return *inserted;
+    }
+
+    static void replace(Node* node, Value* value) {
+        node->output()->replaceAllUsesWith(value);
+        node->destroy();
+    }
+
+    JitGraph& jit_;
+    std::unordered_map<const void*, size_t> index_of_;
+    std::unordered_map<const Value*, c10::IValue> objects_;
+    std::vector<Node*> module_reads_;
+};
+
+}  // namespace
+
+void resolve_attributes(JitGraph& jit, const torch::jit::Module& model) { AttributeResolver(jit, model).run(); }
+
+void fold_constants(JitGraph& jit) {
+    torch::jit::ConstantPropagationImmutableTypes(jit.graph);
+    torch::jit::EliminateDeadCode(jit.graph);
+}
+
+}  // namespace vpp

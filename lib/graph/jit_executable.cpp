@@ -1,0 +1,88 @@
+#include "graph/jit_executable.hpp"
+
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include <unordered_map>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+class JitExecutable : public Executable {
+  public:
+    JitExecutable(const std::shared_ptr<Graph>& graph, int64_t num_sites)
+        : code_(graph, "vpp_stage"), num_sites_(num_sites) {}
+
+    std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, uint64_t key) override {
+        if (num_sites_ > 0) {
+            inputs.emplace_back(at::zeros({num_sites_}, at::kLong));
+            inputs.emplace_back(static_cast<int64_t>(key));
+        }
+        torch::jit::InterpreterState(code_).run(inputs);
+        return inputs;
+    }
+
+  private:
+    torch::jit::Code code_;
+    int64_t num_sites_;  ///< 0: nothing random inside, no counts and key are passed
+};
+
+/// Copies ops into a graph of their own.
+class Slicer {
+  public:
+    Slicer() : graph_(std::make_shared<Graph>()) {}
+
+    void add_input(Value* original) { values_[original] = graph_->addInput()->copyMetadata(original); }
+
+    void append(const JitGraph& jit, const JitOp& op) {
+        if (op.random_site >= 0) {
+            graph_->appendNode(make_reseed(*graph_, value(jit.counts), value(jit.key), op.random_site));
+        }
+        Node* clone = graph_->createClone(op.node, [this](Value* used) { return value(used); });
+        graph_->appendNode(clone);
+        for (size_t i = 0; i < clone->outputs().size(); ++i) values_[op.node->output(i)] = clone->output(i);
+    }
+
+    void add_output(Value* original) { graph_->registerOutput(value(original)); }
+
+    std::shared_ptr<Graph> take() { return std::move(graph_); }
+
+  private:
+    Value* value(Value* original) {
+        const auto known = values_.find(original);
+        if (known != values_.end()) return known->second;
+        check(original->node()->kind() == torch::jit::prim::Constant, "a run of ops gets all its values as inputs");
+        Node* clone = graph_->createClone(original->node(), [](Value* same) { return same; });
+        graph_->block()->prependNode(clone);
+        return values_[original] = clone->output();
+    }
+
+    std::shared_ptr<Graph> graph_;
+    std::unordered_map<Value*, Value*> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, const std::vector<Value*>& inputs,
+                                        const std::vector<Value*>& outputs) {
+    bool random = false;
+    for (int i = range.begin; i < range.end; ++i) random = random || jit.ops[static_cast<size_t>(i)].random;
+    Slicer slicer;
+    for (Value* input : inputs) slicer.add_input(input);
+    if (random) {
+        slicer.add_input(jit.counts);
+        slicer.add_input(jit.key);
+    }
+    for (int i = range.begin; i < range.end; ++i) slicer.append(jit, jit.ops[static_cast<size_t>(i)]);
+    for (Value* output : outputs) slicer.add_output(output);
+    return std::make_unique<JitExecutable>(slicer.take(), random ? jit.num_sites : 0);
+}
+
+}  // namespace vpp

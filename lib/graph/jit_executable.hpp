@@ -1,0 +1,17 @@
+#pragma once
+// Runs of ops as interpreter code of their own.
+#include <memory>
+#include <vector>
+
+#include "graph/jit_graph.hpp"
+#include "graph/source.hpp"
+
+namespace vpp {
+
+/// Compiles the ops [range.begin, range.end): inputs first, then what `outputs` names. Every input is an input of the
+/// graph or an output of an earlier op. The executable keeps what it needs of the graph.
+std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range,
+                                        const std::vector<torch::jit::Value*>& inputs,
+                                        const std::vector<torch::jit::Value*>& outputs);
+
+}  // namespace vpp

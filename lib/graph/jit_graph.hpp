@@ -1,0 +1,95 @@
+#pragma once
+// Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
+// (jit_inline, jit_attributes, jit_loss, jit_random, jit_alias, probe) each do one thing to it, in that order.
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace vpp {
+
+/// A parameter or buffer as a graph input.
+struct JitParameter {
+    std::string name;
+    std::vector<std::string> aliases;
+    at::Tensor tensor;  ///< sizes, strides, dtype and storage identity are right; the bytes are not read
+    bool is_buffer = false;
+    torch::jit::Value* value = nullptr;  ///< the graph input; null when the graph does not use it
+};
+
+/// An argument of forward as a graph input.
+struct JitInput {
+    std::string name;
+    torch::jit::Value* value = nullptr;
+};
+
+/// One op of the Graph: a top-level node, with whatever control flow is inside it.
+struct JitOp {
+    torch::jit::Node* node = nullptr;
+    bool random = false;       ///< it or a node inside it draws random numbers
+    int64_t random_site = -1;  ///< its own call site; nodes inside blocks have theirs in the graph
+};
+
+struct JitGraph {
+    std::shared_ptr<torch::jit::Graph> graph;
+    std::vector<JitInput> inputs;
+    std::vector<JitParameter> parameters;  ///< named_parameters() order, then buffers
+    torch::jit::Value* loss = nullptr;
+    std::vector<JitOp> ops;                ///< top-level nodes that are not constants, in order
+    bool reads_training = false;           ///< forward looks at a module's training flag
+    torch::jit::Value* counts = nullptr;   ///< inputs of the reseeds
+    torch::jit::Value* key = nullptr;
+    int64_t num_sites = 0;                 ///< call sites of random ops
+};
+
+/// The FQN label of a node ("" for the root).
+std::string module_of(const torch::jit::Node* node);
+/// Sets the label.
+void set_module(torch::jit::Node* node, const std::string& fqn);
+
+/// Copies forward with every call replaced by the callee's graph, each node labelled with the FQN of its submodule.
+/// Throws Error{BadData} for calls that cannot be resolved.
+std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& model);
+
+/// Which output is the loss, or how it is made.
+struct LossChoice {
+    std::optional<LossPlan> loss;        ///< ops to append; empty = forward returns the loss
+    int output = 0;                      ///< the loss, or what the appended loss compares
+    std::string reduction = "mean";
+};
+
+/// Makes the loss the graph's only output; with choice.loss its ops are appended with the label "loss", and its target
+/// becomes an input unless it is one already.
+/// Throws Error{BadData} when forward has no such output.
+void select_loss(JitGraph& jit, const LossChoice& choice);
+
+/// Numbers the call sites of random ops over the whole graph and puts a reseed before each: the op vpp::reseed sets
+/// LibTorch's default generator from (key, site, execution count). Adds two inputs behind all others: key (int) and
+/// counts (int64 tensor with one element a site). A top-level op only notes its site: its reseed is put in when it is
+/// compiled.  Requires: jit.ops is listed.
+void insert_reseeds(JitGraph& jit);
+
+/// A reseed node of one site, not yet inserted.
+torch::jit::Node* make_reseed(torch::jit::Graph& graph, torch::jit::Value* counts, torch::jit::Value* key, int64_t site);
+
+/// Lists the ops of the graph, which must not change any more.
+void list_ops(JitGraph& jit);
+
+/// Every value from outside that a node uses, its blocks included; constants left out; each once, in order of use.
+std::vector<torch::jit::Value*> values_used(torch::jit::Node* node);
+
+/// Evaluates what depends on constants only and removes dead code.
+void fold_constants(JitGraph& jit);
+
+/// Turns attributes into inputs (tensors) and constants (the rest).
+/// Requires: graph comes from inline_with_labels of the same model.
+/// Throws Error{BadData}: attributes written by forward, modules used as values.
+void resolve_attributes(JitGraph& jit, const torch::jit::Module& model);
+
+}  // namespace vpp

@@ -1,0 +1,122 @@
+// Inlining by hand. LibTorch's own pass keeps only the last attribute of a module chain; here every node gets the whole
+// FQN, since each call is replaced while the FQN of its self value is known.
+#include <torch/csrc/jit/api/function_impl.h>
+
+#include <unordered_map>
+
+#include "base/error.hpp"
+#include "graph/jit_graph.hpp"
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace prim = torch::jit::prim;
+namespace attr = torch::jit::attr;
+
+namespace {
+
+using ModuleNames = std::unordered_map<const Value*, std::string>;
+
+constexpr int kMaxCallDepth = 200;
+
+bool is_module_value(const Value* value) {
+    const auto type = value->type()->cast<c10::ClassType>();
+    return type && type->is_module();
+}
+
+std::shared_ptr<Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth);
+
+/// Replaces a call by the callee's inlined graph.
+void replace_call(Node* call, Graph& callee, at::ArrayRef<Value*> arguments) {
+    const torch::jit::WithInsertPoint at_call(call);
+    const std::vector<Value*> results = torch::jit::insertGraph(*call->owningGraph(), callee, arguments);
+    for (size_t i = 0; i < results.size(); ++i) call->output(i)->replaceAllUsesWith(results[i]);
+    call->destroy();
+}
+
+class Inliner {
+  public:
+    Inliner(std::string self_fqn, int depth) : self_fqn_(std::move(self_fqn)), depth_(depth) {}
+
+    /// The block of a function whose first input is self.
+    void run(Block* block) {
+        if (!block->inputs().empty() && is_module_value(block->inputs()[0])) names_[block->inputs()[0]] = self_fqn_;
+        visit_all(block);
+    }
+
+  private:
+    void visit_all(Block* block) {
+        for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+            Node* node = *it++;  // stepped first: the node may be replaced
+            visit(node);
+        }
+    }
+
+    void visit(Node* node) {
+        set_module(node, self_fqn_);
+        for (Block* inner : node->blocks()) visit_all(inner);
+        if (node->kind() == prim::GetAttr && is_module_value(node->output()) && names_.count(node->input(0))) {
+            const std::string& parent = names_.at(node->input(0));
+            names_[node->output()] = (parent.empty() ? "" : parent + ".") + node->s(attr::name);
+        } else if (node->kind() == prim::CallMethod) {
+            inline_method(node);
+        } else if (node->kind() == prim::CallFunction) {
+            inline_function(node);
+        }
+    }
+
+    void inline_method(Node* node) {
+        const auto type = node->input(0)->type()->cast<c10::ClassType>();
+        if (!type) {
+            throw Error(ErrorKind::BadData, "the model calls '" + node->s(attr::name) + "' through the interface type " +
+                                                node->input(0)->type()->str() + ", which is not supported");
+        }
+        const auto named = names_.find(node->input(0));
+        const std::string fqn = named == names_.end() ? self_fqn_ : named->second;
+        const auto callee = inlined(type->getMethod(node->s(attr::name)), fqn, depth_ + 1);
+        replace_call(node, *callee, node->inputs());
+    }
+
+    void inline_function(Node* node) {
+        const auto type = node->input(0)->type()->expect<c10::FunctionType>();
+        if (!torch::jit::tryToGraphFunction(*type->function())) return;  // a builtin
+        const auto callee = inlined(*type->function(), self_fqn_, depth_ + 1);
+        replace_call(node, *callee, node->inputs().slice(1));
+    }
+
+    std::string self_fqn_;
+    int depth_;
+    ModuleNames names_;
+};
+
+std::shared_ptr<Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth) {
+    if (depth > kMaxCallDepth) throw Error(ErrorKind::BadData, "the model's calls are nested deeper than 200");
+    auto* graph_function = torch::jit::tryToGraphFunction(function);
+    if (!graph_function) throw Error(ErrorKind::BadData, "the method '" + function.name() + "' has no graph");
+    std::shared_ptr<Graph> graph = graph_function->graph()->copy();
+    Inliner(self_fqn, depth).run(graph->block());
+    return graph;
+}
+
+}  // namespace
+
+std::string module_of(const Node* node) {
+    const auto scope = const_cast<Node*>(node)->scope();  // LibTorch has no const form
+    return scope && !scope->isRoot() && !scope->isBlank() ? scope->name().toUnqualString() : "";
+}
+
+void set_module(Node* node, const std::string& fqn) {
+    const auto root = c10::make_intrusive<torch::jit::Scope>();
+    node->setScope(fqn.empty() ? root : root->push(c10::Symbol::scope(fqn)));
+}
+
+std::shared_ptr<Graph> inline_with_labels(const torch::jit::Module& model) {
+    const auto forward = model.find_method("forward");
+    if (!forward) throw Error(ErrorKind::BadData, "the model file has no method 'forward'");
+    return inlined(forward->function(), "", 0);
+}
+
+}  // namespace vpp

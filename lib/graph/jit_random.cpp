@@ -1,0 +1,89 @@
+// Keyed randomness. The op vpp::reseed runs right before each random op; what it sets depends on the microbatch's key,
+// the op's call site in the whole graph, and how often that site has run for this microbatch: on nothing else, so no
+// cut, schedule or recompute changes a mask.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/enum_tag.h>
+#include <torch/library.h>
+
+#include "base/random.hpp"
+#include "graph/jit_graph.hpp"
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+void reseed(const at::Tensor& counts, int64_t key, int64_t site) {
+    int64_t& count = counts.data_ptr<int64_t>()[site];
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(site_seed(static_cast<uint64_t>(key), site, count++));
+}
+
+TORCH_LIBRARY_FRAGMENT(vpp, library) {
+    // CONSERVATIVE: it has side effects, so no pass may remove or move it.
+    library.def(torch::schema("vpp::reseed(Tensor counts, int key, int site) -> ()", c10::AliasAnalysisKind::CONSERVATIVE),
+                reseed);
+}
+
+bool is_random(const Node* node) {
+    const auto* schema = node->maybeSchema();
+    if (!schema) return false;
+    const auto handle = c10::Dispatcher::singleton().findOp(schema->operator_name());
+    return handle && handle->hasTag(at::Tag::nondeterministic_seeded);
+}
+
+/// Puts a reseed before every random node inside a block and numbers the sites.
+class Reseeder {
+  public:
+    explicit Reseeder(JitGraph& jit) : jit_(jit) {}
+
+    /// Whether something inside the node's blocks draws random numbers.
+    bool visit_blocks(Node* node) {
+        bool found = false;
+        for (Block* block : node->blocks()) {
+            for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+                Node* inner = *it++;
+                found = visit_blocks(inner) || found;
+                if (!is_random(inner)) continue;
+                const torch::jit::WithInsertPoint before(inner);
+                jit_.graph->insertNode(make_reseed(*jit_.graph, jit_.counts, jit_.key, jit_.num_sites++));
+                found = true;
+            }
+        }
+        return found;
+    }
+
+  private:
+    JitGraph& jit_;
+};
+
+}  // namespace
+
+Node* make_reseed(torch::jit::Graph& graph, Value* counts, Value* key, int64_t site) {
+    Node* call = graph.create(c10::Symbol::fromQualString("vpp::reseed"), 0);
+    call->addInput(counts);
+    call->addInput(key);
+    call->addInput(graph.insertConstant(site));
+    return call;
+}
+
+void insert_reseeds(JitGraph& jit) {
+    jit.counts = jit.graph->addInput("vpp_counts");
+    jit.counts->setType(c10::TensorType::get());
+    jit.key = jit.graph->addInput("vpp_key");
+    jit.key->setType(c10::IntType::get());
+    Reseeder reseeder(jit);
+    for (JitOp& op : jit.ops) {
+        op.random = reseeder.visit_blocks(op.node);
+        if (!is_random(op.node)) continue;
+        op.random = true;
+        op.random_site = jit.num_sites++;
+    }
+}
+
+}  // namespace vpp

@@ -1,0 +1,131 @@
+#include "graph/probe.hpp"
+
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "graph/jit_executable.hpp"
+#include "graph/torch_dtype.hpp"
+
+namespace vpp {
+
+using torch::jit::Value;
+
+namespace {
+
+at::Tensor zero_input(const Field& field, int64_t microbatch_size, at::Device device) {
+    std::vector<int64_t> shape{microbatch_size};
+    shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+    return at::zeros(shape, at::TensorOptions().dtype(to_torch(field.dtype)).device(device));
+}
+
+at::Tensor meta_copy(const at::Tensor& tensor) {
+    at::Tensor meta = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+    return meta.set_requires_grad(tensor.requires_grad());
+}
+
+std::string first_line(const std::string& text) {
+    // The interpreter puts a traceback of the model's code in front; LibTorch's own message is the last paragraph.
+    const size_t error = text.rfind("RuntimeError: ");
+    const std::string rest = error == std::string::npos ? text : text.substr(error + 14);
+    return printable(rest.substr(0, rest.find('\n')));
+}
+
+[[noreturn]] void op_failed(const JitOp& op, const std::string& what) {
+    const std::string owner = module_of(op.node);
+    throw Error(ErrorKind::BadData, std::string("the op ") + op.node->kind().toQualString() + " in " +
+                                        (owner.empty() ? "the model's forward" : "'" + owner + "'") + " fails: " + what);
+}
+
+void run_op(const JitGraph& jit, int index, ProbeResult& result) {
+    const JitOp& op = jit.ops[static_cast<size_t>(index)];
+    const std::vector<Value*> inputs = values_used(op.node);
+    const std::vector<Value*> outputs = op.node->outputs().vec();
+    std::vector<c10::IValue> arguments;
+    for (const Value* input : inputs) arguments.push_back(result.values.at(input));
+    const auto code = compile_ops(jit, {index, index + 1}, inputs, outputs);
+    std::vector<c10::IValue> results = code->run(std::move(arguments), 0);
+    for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
+}
+
+/// A no_grad range must be run as one piece: its guard lives on the interpreter's stack.
+int end_of_guard(const JitGraph& jit, int begin) {
+    int depth = 0;
+    for (int i = begin; i < static_cast<int>(jit.ops.size()); ++i) {
+        const auto kind = jit.ops[static_cast<size_t>(i)].node->kind();
+        if (kind == torch::jit::prim::Enter) ++depth;
+        if (kind == torch::jit::prim::Exit && --depth == 0) return i + 1;
+    }
+    check(false, "every Enter has its Exit");
+    return 0;
+}
+
+/// Runs a range as one piece; the values made inside it are all kept.
+void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
+    std::vector<Value*> inputs, outputs;
+    std::unordered_set<const Value*> known;
+    for (int i = range.begin; i < range.end; ++i) {
+        torch::jit::Node* node = jit.ops[static_cast<size_t>(i)].node;
+        for (Value* used : values_used(node)) {
+            if (known.insert(used).second) inputs.push_back(used);
+        }
+        for (Value* made : node->outputs()) {
+            known.insert(made);
+            outputs.push_back(made);
+        }
+    }
+    std::vector<c10::IValue> arguments;
+    for (const Value* input : inputs) arguments.push_back(result.values.at(input));
+    std::vector<c10::IValue> results = compile_ops(jit, range, inputs, outputs)->run(std::move(arguments), 0);
+    for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
+}
+
+ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
+                     const std::function<at::Tensor(size_t)>& weight, at::Device device) {
+    ProbeResult result;
+    result.on_meta = device.is_meta();
+    for (const ProbeInput& input : inputs) {
+        result.values[input.value] = zero_input(input.field, microbatch_size, device);
+    }
+    for (size_t i = 0; i < jit.parameters.size(); ++i) {
+        const JitParameter& parameter = jit.parameters[i];
+        if (parameter.value) {
+            result.values[parameter.value] = result.on_meta ? meta_copy(parameter.tensor) : weight(i);
+        }
+    }
+    const int num_ops = static_cast<int>(jit.ops.size());
+    for (int i = 0; i < num_ops;) {
+        const JitOp& op = jit.ops[static_cast<size_t>(i)];
+        // The object made for a guard comes right before its Enter and cannot leave the interpreter.
+        const bool guard = op.node->kind() == torch::jit::prim::Enter;
+        const int end = guard ? end_of_guard(jit, i) : i + 1;
+        try {
+            if (guard) {
+                run_range(jit, {i, end}, result);
+            } else {
+                run_op(jit, i, result);
+            }
+        } catch (const Error&) {
+            throw;
+        } catch (const std::exception& error) {
+            op_failed(op, first_line(error.what()));
+        }
+        i = end;
+    }
+    return result;
+}
+
+}  // namespace
+
+ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
+                  const std::function<at::Tensor(size_t)>& weight) {
+    try {
+        return probe_on(jit, inputs, microbatch_size, weight, at::kMeta);
+    } catch (const Error&) {
+        return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
+    }
+}
+
+}  // namespace vpp

@@ -1,0 +1,34 @@
+#pragma once
+// One microbatch through the model, op by op, to learn what the graph does not say: dtypes and shapes, gradient flags,
+// and which values are one tensor. On the meta device first, where nothing is computed; where an op has no meta form,
+// on the CPU with the file's weights.
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "data/fields.hpp"
+#include "graph/jit_graph.hpp"
+
+namespace vpp {
+
+/// Every value of the top level, as one microbatch left it. All tensors are alive, so identity is object identity.
+struct ProbeResult {
+    std::unordered_map<const torch::jit::Value*, c10::IValue> values;
+    bool on_meta = false;
+};
+
+/// An input of the model without its samples dim.
+struct ProbeInput {
+    const torch::jit::Value* value = nullptr;
+    Field field;
+};
+
+/// `weight` gives a parameter's tensor, bytes included; asked for on the CPU only.
+/// Throws Error{BadData} naming op and FQN when an op fails on both devices.
+ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
+                  const std::function<at::Tensor(size_t parameter)>& weight);
+
+}  // namespace vpp

@@ -1,0 +1,40 @@
+#pragma once
+// The other half of a loaded model: what can be run. A Source belongs to one Graph and gives executables for runs of
+// its ops and the weights by parameter. Each model format has its own Source (torchscript.hpp); stage knows only this.
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace vpp {
+
+/// A run of ops [begin, end) with the values it takes and gives.
+struct OpRange {
+    int begin = 0;
+    int end = 0;
+};
+
+/// Compiled ops, run one by one by an interpreter that never fuses. Not for concurrent use.
+class Executable {
+  public:
+    virtual ~Executable() = default;
+    /// Takes the live-in values and then the parameters, in the order asked for; gives the live-out values.
+    /// `key` is the microbatch's (base/random.hpp). Ops that fail throw what LibTorch throws.
+    virtual std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, uint64_t key) = 0;
+};
+
+class Source {
+  public:
+    virtual ~Source() = default;
+    /// Values and parameters are indices of the Graph.
+    virtual std::unique_ptr<Executable> executable(OpRange range, const std::vector<int>& live_ins,
+                                                   const std::vector<int>& parameters,
+                                                   const std::vector<int>& live_outs) = 0;
+    /// A fresh copy of a parameter as the file has it, its checksum compared; strides as in the file.
+    /// Throws Error{BadData} for a damaged record.
+    virtual at::Tensor weight(int parameter) = 0;
+};
+
+}  // namespace vpp

@@ -1,0 +1,277 @@
+#include "graph/split.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// What every method sees.
+struct SplitTask {
+    const Graph& graph;
+    const Plan& plan;
+    int num_stages;
+    Units listed;    ///< units that may not be cut (only those that the plan lists)
+    Units counted;   ///< units that UNIFORM counts
+};
+
+bool inside_unit(const Units& units, int cut) {
+    const auto position = static_cast<size_t>(cut);
+    const int unit = units.unit_of[position];
+    return unit >= 0 && unit == units.unit_of[position - 1];
+}
+
+bool may_cut(const SplitTask& task, int cut) {
+    return task.graph.cuts[static_cast<size_t>(cut)].legal && !inside_unit(task.listed, cut);
+}
+
+std::vector<int> allowed_cuts(const SplitTask& task, int begin, int end) {
+    std::vector<int> cuts;
+    for (int cut = begin + 1; cut < end; ++cut) {
+        if (may_cut(task, cut)) cuts.push_back(cut);
+    }
+    return cuts;
+}
+
+std::string describe_cut(const Graph& graph, int cut) {
+    const GraphOp& before = graph.ops[static_cast<size_t>(cut) - 1];
+    return "after op " + std::to_string(cut - 1) + " (" + before.kind +
+           (before.module.empty() ? "" : " of '" + before.module + "'") + ")";
+}
+
+[[noreturn]] void too_few(const SplitTask& task, size_t available) {
+    throw Error(ErrorKind::Plan,
+                "the model can be cut at " + std::to_string(available) + " place(s), so it cannot be split into " +
+                    std::to_string(task.num_stages) +
+                    " stages; lower pipeline.num_stages or virtual_chunks, or list fewer smallest_unsplittable_units",
+                task.plan.where("pipeline.num_stages"));
+}
+
+/// The allowed cut nearest to `wanted` inside (begin, end), the later one of two; -1 when there is none.
+int nearest_cut(const SplitTask& task, int wanted, int begin, int end) {
+    for (int distance = 0; distance < end - begin; ++distance) {
+        for (int cut : {wanted + distance, wanted - distance}) {
+            if (cut > begin && cut < end && may_cut(task, cut)) return cut;
+        }
+    }
+    return -1;
+}
+
+std::vector<int> minimise_maximum(const SplitTask& task, std::vector<double> costs) {
+    PartitionProblem problem{std::move(costs), allowed_cuts(task, 0, task.graph.num_ops()), {}};
+    for (int cut : problem.positions) problem.cut_bytes.push_back(cut_bytes(task.graph, cut));
+    std::vector<int> cuts = min_max_partition(problem, task.num_stages);
+    if (static_cast<int>(cuts.size()) != task.num_stages - 1) too_few(task, problem.positions.size());
+    return cuts;
+}
+
+std::vector<int> split_by_flops(const SplitTask& task) {
+    std::vector<double> costs;
+    for (const GraphOp& op : task.graph.ops) costs.push_back(op.flops);
+    return minimise_maximum(task, std::move(costs));
+}
+
+std::vector<int> split_by_parameters(const SplitTask& task) {
+    std::vector<double> costs(task.graph.ops.size(), 0.0);
+    for (const GraphParameter& parameter : task.graph.parameters) {
+        if (!parameter.is_buffer && !parameter.uses.empty()) {
+            costs[static_cast<size_t>(parameter.uses.front())] += static_cast<double>(num_elements(parameter.shape));
+        }
+    }
+    return minimise_maximum(task, std::move(costs));
+}
+
+/// Cuts [begin, end) into `parts` with equal numbers of units, earlier parts one more where it does not divide.
+std::vector<int> cut_units_evenly(const SplitTask& task, int begin, int end, int parts) {
+    std::vector<int> unit_ends;  // first op behind each unit that ends inside the range
+    for (int op = begin; op < end; ++op) {
+        const int unit = task.counted.unit_of[static_cast<size_t>(op)];
+        if (unit < 0) continue;
+        const bool same = !unit_ends.empty() && task.counted.unit_of[static_cast<size_t>(unit_ends.back()) - 1] == unit;
+        if (same) unit_ends.back() = op + 1; else unit_ends.push_back(op + 1);
+    }
+    const int num_units = static_cast<int>(unit_ends.size());
+    if (num_units < parts) return {};
+    std::vector<int> cuts;
+    for (int part = 1, units = 0; part < parts; ++part) {
+        units += num_units / parts + (part <= num_units % parts ? 1 : 0);
+        const int floor = cuts.empty() ? begin : cuts.back();
+        const int cut = nearest_cut(task, unit_ends[static_cast<size_t>(units) - 1], floor, end);
+        if (cut < 0) return {};
+        cuts.push_back(cut);
+    }
+    return cuts;
+}
+
+std::vector<int> cut_ops_evenly(const SplitTask& task, int begin, int end, int parts) {
+    std::vector<int> cuts;
+    for (int part = 1; part < parts; ++part) {
+        const int floor = cuts.empty() ? begin : cuts.back();
+        const int cut = nearest_cut(task, begin + (end - begin) * part / parts, floor, end);
+        if (cut < 0) return {};
+        cuts.push_back(cut);
+    }
+    return cuts;
+}
+
+std::vector<int> split_uniformly(const SplitTask& task) {
+    const auto evenly = task.plan.pipeline.uniform_split_ops ? cut_ops_evenly : cut_units_evenly;
+    std::vector<int> cuts = evenly(task, 0, task.graph.num_ops(), task.num_stages);
+    if (static_cast<int>(cuts.size()) != task.num_stages - 1) {
+        throw Error(ErrorKind::Plan,
+                    "UNIFORM cannot make " + std::to_string(task.num_stages) + " stages of " +
+                        std::to_string(task.counted.names.size()) +
+                        " units; lower the number of stages, set uniform_split_ops = true, or use FLOPS",
+                    task.plan.where("pipeline.split_method"));
+    }
+    return cuts;
+}
+
+/// The first op behind the submodule that a split point names.
+int end_of_point(const SplitTask& task, size_t index) {
+    const std::string& point = task.plan.pipeline.split_points[index];
+    const auto position = task.plan.where("pipeline.split_points[" + std::to_string(index) + "]");
+    int end = 0;
+    for (int i = 0; i < task.graph.num_ops(); ++i) {
+        const std::string& module = task.graph.ops[static_cast<size_t>(i)].module;
+        if (module == point || module.starts_with(point + ".")) end = i + 1;
+    }
+    if (end > 0) return end;
+    std::vector<std::string> names;
+    bool exists = false;
+    for (const GraphModule& module : task.graph.modules) {
+        exists = exists || module.name == point;
+        names.push_back(module.name);
+    }
+    throw Error(ErrorKind::Plan,
+                exists ? "the split point '" + point + "' is a submodule that computes nothing in forward"
+                       : "the model has no submodule '" + point + "'" + did_you_mean(point, names),
+                position);
+}
+
+void check_point(const SplitTask& task, size_t index, int cut, int floor) {
+    const std::string& point = task.plan.pipeline.split_points[index];
+    const auto position = task.plan.where("pipeline.split_points[" + std::to_string(index) + "]");
+    if (cut <= floor || cut >= task.graph.num_ops()) {
+        throw Error(ErrorKind::Plan,
+                    "the split point '" + point + "' leaves a stage without ops; split points name the last submodule "
+                    "of each part, in the order in which forward runs them", position);
+    }
+    if (may_cut(task, cut)) return;
+    const std::vector<int> legal = allowed_cuts(task, 0, task.graph.num_ops());
+    const auto after = std::lower_bound(legal.begin(), legal.end(), cut);
+    std::string nearest;
+    if (after != legal.begin()) nearest = describe_cut(task.graph, *std::prev(after));
+    if (after != legal.end()) nearest += (nearest.empty() ? "" : " and ") + describe_cut(task.graph, *after);
+    const std::string& reason = task.graph.cuts[static_cast<size_t>(cut)].reason;
+    throw Error(ErrorKind::Plan,
+                "the model cannot be cut after '" + point + "': " + (reason.empty() ? "it lies inside a unit" : reason) +
+                    "; the nearest legal cuts are " + (nearest.empty() ? "none" : nearest), position);
+}
+
+/// Cuts the part [begin, end) evenly: by units where there are enough, else by FLOPs.
+std::vector<int> cut_part(const SplitTask& task, int begin, int end, int pieces) {
+    std::vector<int> cuts = cut_units_evenly(task, begin, end, pieces);
+    if (static_cast<int>(cuts.size()) == pieces - 1) return cuts;
+    PartitionProblem problem;
+    for (int op = begin; op < end; ++op) problem.costs.push_back(task.graph.ops[static_cast<size_t>(op)].flops);
+    for (int cut : allowed_cuts(task, begin, end)) {
+        problem.positions.push_back(cut - begin);
+        problem.cut_bytes.push_back(cut_bytes(task.graph, cut));
+    }
+    cuts = min_max_partition(problem, pieces);
+    if (static_cast<int>(cuts.size()) != pieces - 1) too_few(task, problem.positions.size());
+    for (int& cut : cuts) cut += begin;
+    return cuts;
+}
+
+std::vector<int> split_manually(const SplitTask& task) {
+    const size_t num_points = task.plan.pipeline.split_points.size();
+    const int chunks = task.plan.pipeline.virtual_chunks;
+    const int parts = task.num_stages / chunks;
+    // A list names the ends of all stages or of pp parts; the end of the model may be left out.
+    const bool whole = num_points + 1 == static_cast<size_t>(task.num_stages) ||
+                       num_points == static_cast<size_t>(task.num_stages);
+    const int num_parts = whole ? task.num_stages : parts;
+    std::vector<int> ends;
+    for (size_t i = 0; i < num_points && static_cast<int>(i) < num_parts; ++i) {
+        const int cut = end_of_point(task, i);
+        if (static_cast<int>(i) == num_parts - 1) break;  // ops behind it join the last part
+        check_point(task, i, cut, ends.empty() ? 0 : ends.back());
+        ends.push_back(cut);
+    }
+    if (static_cast<int>(ends.size()) != num_parts - 1) {
+        throw Error(ErrorKind::Plan,
+                    "split_points names " + std::to_string(num_points) + " parts; " + std::to_string(parts) + " or " +
+                        std::to_string(task.num_stages) + " are needed (the last may be left out)",
+                    task.plan.where("pipeline.split_points"));
+    }
+    if (whole || chunks == 1) return ends;
+    std::vector<int> cuts;
+    int begin = 0;
+    for (int part = 0; part < num_parts; ++part) {
+        const int end = part < num_parts - 1 ? ends[static_cast<size_t>(part)] : task.graph.num_ops();
+        const std::vector<int> inner = cut_part(task, begin, end, chunks);
+        cuts.insert(cuts.end(), inner.begin(), inner.end());
+        if (part < num_parts - 1) cuts.push_back(end);
+        begin = end;
+    }
+    return cuts;
+}
+
+using Method = std::function<std::vector<int>(const SplitTask&)>;
+
+const std::vector<std::pair<std::string, Method>>& methods() {
+    static const std::vector<std::pair<std::string, Method>> kMethods{
+        {"MANUAL", split_manually},
+        {"UNIFORM", split_uniformly},
+        {"PARAMETERS", split_by_parameters},
+        {"FLOPS", split_by_flops},
+    };
+    return kMethods;
+}
+
+Units no_units(const Graph& graph) { return {{}, std::vector<int>(graph.ops.size(), -1)}; }
+
+}  // namespace
+
+std::vector<std::string> split_methods() {
+    std::vector<std::string> names;
+    for (const auto& [name, method] : methods()) names.push_back(name);
+    return names;
+}
+
+int64_t cut_bytes(const Graph& graph, int op) {
+    std::vector<bool> live(graph.tensors.size(), false);
+    for (size_t i = 0; i < graph.values.size(); ++i) {
+        const GraphValue& value = graph.values[i];
+        if (value.producer >= op || value.uses.empty() || value.uses.back() < op) continue;
+        for (int tensor : value.tensors) live[static_cast<size_t>(tensor)] = true;
+    }
+    int64_t bytes = 0;
+    for (size_t i = 0; i < live.size(); ++i) {
+        const GraphTensor& tensor = graph.tensors[i];
+        if (live[i] && tensor.input < 0 && tensor.parameter < 0) bytes += tensor.bytes();
+    }
+    return bytes;
+}
+
+std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages) {
+    if (num_stages == 1) return {};
+    const auto& listed = plan.pipeline.smallest_unsplittable_units;
+    const Units counted = find_units(graph, listed);
+    const SplitTask task{graph, plan, num_stages, listed.empty() ? no_units(graph) : counted, counted};
+    for (const auto& [name, method] : methods()) {
+        if (name == plan.pipeline.split_method) return method(task);
+    }
+    check(false, "the plan's checker knows every split method");
+    return {};
+}
+
+}  // namespace vpp

@@ -1,0 +1,191 @@
+#include "graph/stages.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr int64_t kBundleBytes = 64 * 1024;  // room for a bundle of numbers, flags and the structure of containers
+
+class StageMaker {
+  public:
+    StageMaker(const Graph& graph, const std::vector<int>& cuts) : graph_(graph) {
+        split_.cuts = cuts;
+        int begin = 0;
+        for (int cut : cuts) {
+            add_stage(begin, cut);
+            begin = cut;
+        }
+        add_stage(begin, graph.num_ops());
+    }
+
+    Split make() {
+        for (int op = 0; op < graph_.num_ops(); ++op) add_op(op);
+        for (size_t i = 0; i < graph_.parameters.size(); ++i) place_parameter(static_cast<int>(i));
+        const int loss_producer = graph_.values[static_cast<size_t>(graph_.loss)].producer;
+        split_.loss_stage = split_.stage_of_op(loss_producer);
+        add_tensor_edges();
+        add_bundles();
+        check_cover();
+        return std::move(split_);
+    }
+
+  private:
+    void add_stage(int begin, int end) {
+        check(begin < end && end <= graph_.num_ops(), "cuts ascend and leave no stage empty");
+        StageSpec stage;
+        stage.ops = {begin, end};
+        split_.stages.push_back(std::move(stage));
+    }
+
+    StageSpec& stage(int index) { return split_.stages[static_cast<size_t>(index)]; }
+
+    void add_op(int index) {
+        const GraphOp& op = graph_.ops[static_cast<size_t>(index)];
+        StageSpec& owner = stage(split_.stage_of_op(index));
+        owner.flops += op.flops;
+        owner.activation_bytes += op.output_bytes;
+        for (int value : op.inputs) {
+            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
+                const int input = graph_.tensors[static_cast<size_t>(tensor)].input;
+                const bool is_new = std::find(owner.inputs.begin(), owner.inputs.end(), input) == owner.inputs.end();
+                if (input >= 0 && is_new) owner.inputs.push_back(input);
+            }
+        }
+        std::sort(owner.inputs.begin(), owner.inputs.end());
+    }
+
+    void place_parameter(int index) {
+        const GraphParameter& parameter = graph_.parameters[static_cast<size_t>(index)];
+        std::set<int> users;
+        for (int op : parameter.uses) users.insert(split_.stage_of_op(op));
+        const int owner = users.empty() ? 0 : *users.begin();
+        stage(owner).parameters.push_back(index);
+        (parameter.is_buffer ? stage(owner).buffer_bytes : stage(owner).parameter_bytes) += parameter.bytes();
+        if (!parameter.is_buffer) stage(owner).num_parameters += num_elements(parameter.shape);
+        check(users.size() <= 1 || !(parameter.requires_grad || parameter.written),
+              "a trained or written tensor is used by one stage");
+        for (int user : users) {
+            if (user != owner) stage(user).borrowed.push_back(index);
+        }
+    }
+
+    /// Stages that use a tensor through any of its values, ascending.
+    std::vector<std::set<int>> users_of_tensors() const {
+        std::vector<std::set<int>> users(graph_.tensors.size());
+        for (const GraphValue& value : graph_.values) {
+            for (int tensor : value.tensors) {
+                for (int op : value.uses) users[static_cast<size_t>(tensor)].insert(split_.stage_of_op(op));
+            }
+        }
+        const GraphValue& loss = graph_.values[static_cast<size_t>(graph_.loss)];
+        for (int tensor : loss.tensors) users[static_cast<size_t>(tensor)].insert(split_.stage_of_op(loss.producer));
+        return users;
+    }
+
+    void add_tensor_edges() {
+        const std::vector<std::set<int>> users = users_of_tensors();
+        for (size_t id = 0; id < graph_.tensors.size(); ++id) {
+            const GraphTensor& tensor = graph_.tensors[id];
+            if (tensor.producer < 0) continue;  // parameters and data are read by whoever needs them
+            int source = split_.stage_of_op(tensor.producer), holder = source;
+            for (int user : users[id]) {
+                if (user > split_.stage_of_op(tensor.producer)) {
+                    add_tensor_edge(static_cast<int>(id), source, user, holder);
+                    holder = user;
+                }
+                if (writes(tensor, user)) source = user;
+            }
+        }
+    }
+
+    bool writes(const GraphTensor& tensor, int user) const {
+        return std::any_of(tensor.writers.begin(), tensor.writers.end(),
+                           [&](int op) { return split_.stage_of_op(op) == user; });
+    }
+
+    void add_tensor_edge(int id, int producer, int consumer, int gradient_to) {
+        const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
+        Edge edge;
+        edge.name = tensor.name;
+        edge.tensor = id;
+        edge.producer = producer;
+        edge.consumer = consumer;
+        edge.has_gradient = tensor.requires_grad;
+        edge.gradient_to = gradient_to;
+        edge.bytes = tensor.bytes();
+        edge.message_bytes = tensor.message_bytes;
+        append(std::move(edge));
+    }
+
+    /// Everything that is not a tensor: numbers, None, and the structure of lists and tuples, one message a pair.
+    void add_bundles() {
+        std::map<std::pair<int, int>, std::vector<int>> bundles;
+        for (size_t i = 0; i < graph_.values.size(); ++i) {
+            const GraphValue& value = graph_.values[i];
+            if (value.is_tensor || value.producer < 0) continue;
+            const int producer = split_.stage_of_op(value.producer);
+            std::set<int> users;
+            for (int op : value.uses) users.insert(split_.stage_of_op(op));
+            for (int user : users) {
+                if (user > producer) bundles[{producer, user}].push_back(static_cast<int>(i));
+            }
+        }
+        for (auto& [pair, values] : bundles) {
+            Edge edge;
+            edge.name = std::to_string(values.size()) + " plain value" + (values.size() == 1 ? "" : "s");
+            edge.producer = pair.first;
+            edge.consumer = pair.second;
+            edge.gradient_to = pair.first;
+            edge.message_bytes = kBundleBytes + static_cast<int64_t>(values.size()) * 1024;
+            edge.values = std::move(values);
+            append(std::move(edge));
+        }
+    }
+
+    void append(Edge edge) {
+        edge.id = static_cast<int>(split_.edges.size());
+        split_.edges.push_back(std::move(edge));
+    }
+
+    void check_cover() const {
+        int next_op = 0;
+        std::set<int> owned;
+        int64_t bytes = 0, expected = 0;
+        for (const StageSpec& stage : split_.stages) {
+            check(stage.ops.begin == next_op, "stages follow each other without a gap");
+            next_op = stage.ops.end;
+            for (int parameter : stage.parameters) check(owned.insert(parameter).second, "a parameter has one owner");
+            bytes += stage.parameter_bytes + stage.buffer_bytes;
+        }
+        for (const GraphParameter& parameter : graph_.parameters) expected += parameter.bytes();
+        check(next_op == graph_.num_ops(), "every op is in a stage");
+        check(owned.size() == graph_.parameters.size() && bytes == expected, "every parameter and buffer is in a stage");
+    }
+
+    const Graph& graph_;
+    Split split_;
+};
+
+}  // namespace
+
+int Split::stage_of_op(int op) const {
+    return static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), op) - cuts.begin());
+}
+
+Split make_stages(const Graph& graph, const std::vector<int>& cuts) { return StageMaker(graph, cuts).make(); }
+
+std::vector<ScheduleEdge> schedule_edges(const Split& split) {
+    std::vector<ScheduleEdge> edges;
+    for (const Edge& edge : split.edges) {
+        edges.push_back({edge.id, edge.producer, edge.consumer, edge.has_gradient, edge.gradient_to});
+    }
+    return edges;
+}
+
+}  // namespace vpp

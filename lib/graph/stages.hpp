@@ -1,0 +1,60 @@
+#pragma once
+// Stages and edges of a cut graph: who owns which ops, parameters and buffers, and which values go from which stage to
+// which. Pure values; nothing here knows ranks.
+//
+// A tensor that is written in place goes on from the stage that wrote it last. Its gradient goes from the last stage
+// that uses it back through the earlier ones to the producer, each adding its own (DESIGN section 4).
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "graph/source.hpp"
+#include "schedule/schedule.hpp"
+
+namespace vpp {
+
+/// A stage of the model. Parameters and values are indices of the Graph.
+struct StageSpec {
+    OpRange ops;
+    std::vector<int> parameters;  ///< owned: parameters and buffers whose first use is here; unused ones: stage 0
+    std::vector<int> borrowed;    ///< read here, owned by an earlier stage: frozen parameters and constant buffers
+    std::vector<int> inputs;      ///< model inputs (data fields) that ops of this stage use
+    double flops = 0;             ///< forward, one microbatch
+    int64_t num_parameters = 0;   ///< trainable and frozen, not buffers
+    int64_t parameter_bytes = 0;
+    int64_t buffer_bytes = 0;
+    int64_t activation_bytes = 0; ///< made by its ops in one microbatch; an upper bound of what is kept for backward
+};
+
+/// What goes from one stage to a later one: one tensor, or all values of that pair of stages that are not tensors.
+struct Edge {
+    int id = 0;
+    std::string name;
+    int tensor = -1;          ///< -1: a bundle of values
+    std::vector<int> values;  ///< the bundle
+    int producer = 0;         ///< stage
+    int consumer = 0;         ///< stage
+    bool has_gradient = false;
+    int gradient_to = 0;      ///< stage: the last earlier one that uses the tensor, else the producer
+    int64_t bytes = 0;        ///< of the tensor; 0 for a bundle
+    int64_t message_bytes = 0;///< bound of the message
+};
+
+struct Split {
+    std::vector<int> cuts;          ///< first op of stages 1, 2, ...
+    std::vector<StageSpec> stages;
+    std::vector<Edge> edges;        ///< by id
+
+    int num_stages() const { return static_cast<int>(stages.size()); }
+    int stage_of_op(int op) const;
+    int loss_stage = 0;             ///< makes the loss
+};
+
+/// Requires: cuts are legal and ascending. Asserts the exact cover: every op, parameter and buffer in one stage.
+Split make_stages(const Graph& graph, const std::vector<int>& cuts);
+
+/// What the schedule needs to know of the edges.
+std::vector<ScheduleEdge> schedule_edges(const Split& split);
+
+}  // namespace vpp

@@ -1,0 +1,13 @@
+#pragma once
+// DType <-> LibTorch's ScalarType.
+#include <c10/core/ScalarType.h>
+
+#include "base/dtype.hpp"
+
+namespace vpp {
+
+/// Throws Error{BadData} for types that vpp does not carry (complex, quantised, float8).
+DType from_torch(c10::ScalarType type);
+c10::ScalarType to_torch(DType dtype);
+
+}  // namespace vpp

@@ -1,0 +1,354 @@
+#include "plan/key_rows.hpp"
+
+#include <limits>
+
+#include "plan/field.hpp"
+
+// A row of the table stays together.
+// clang-format off
+
+namespace vpp {
+
+namespace {
+
+using detail::betas_field;
+using detail::field;
+using detail::files_field;
+using enum KeyType;
+
+using Rows = std::vector<Key>;
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+constexpr Range kFlag01 = {0, 1};
+constexpr Range kBelowOne = {.low = 0, .high = 1, .without_high = true};
+constexpr Range kPositive = {.low = 0, .without_low = true};
+constexpr Range kFromZero = {0, kUnbounded};
+constexpr Range kCount = {0, 1e15};
+
+Rows model_rows() {
+    // Not with [loss]: then it has no value, and the resolved text leaves it out.
+    const PlanField loss_output = {[](const Plan& plan, size_t) -> std::optional<Value> {
+                                   if (plan.loss) return std::nullopt;
+                                   return Value(int64_t{plan.model.loss_output});
+                               },
+                               field<&Plan::model, &ModelPlan::loss_output>().set};
+    return {
+        {.name = "model.file", .type = Path, .sentence = "The TorchScript file of the model.",
+         .field = field<&Plan::model, &ModelPlan::file>(), .required = true},
+        {.name = "model.inputs", .type = TextList, .sentence = "Data fields in the order of forward's arguments.",
+         .field = field<&Plan::model, &ModelPlan::inputs>(), .default_note = "the arguments' own names"},
+        {.name = "model.loss_output", .type = Integer,
+         .sentence = "Which output of forward is the loss, counted from 0; not with [loss].", .field = loss_output,
+         .range = {0, 1000}},
+        {.name = "model.loss_reduction", .type = Choice,
+         .sentence = "How the loss of a microbatch is formed from its samples.",
+         .field = field<&Plan::model, &ModelPlan::loss_reduction>(), .choices = {"mean", "sum"}},
+        {.name = "model.init_from", .type = Path, .sentence = "A checkpoint or safetensors file to start from.",
+         .built = false, .fallback = ""},
+        {.name = "model.freeze", .type = TextList, .sentence = "Globs over parameters that are not trained.",
+         .built = false, .fallback = std::vector<std::string>{}},
+        {.name = "model.trust_sha256", .type = Text,
+         .sentence = "SHA-256 of a model file that may use operators outside the allow-list.", .built = false,
+         .fallback = ""},
+        {.name = "model.init", .type = TableList, .sentence = "Rules that fill parameters from the seed.",
+         .built = false},
+    };
+}
+
+Rows loss_rows() {
+    return {
+        {.name = "loss.kind", .type = Name, .sentence = "The loss that is appended when forward does not return one.",
+         .field = field<&Plan::loss, &LossPlan::kind>(), .required = true, .names = &Names::losses},
+        {.name = "loss.input", .type = Integer, .sentence = "Which output of forward is compared, counted from 0.",
+         .field = field<&Plan::loss, &LossPlan::input>(), .range = {0, 1000}},
+        {.name = "loss.target", .type = Text, .sentence = "The data field that it is compared with.",
+         .field = field<&Plan::loss, &LossPlan::target>(), .required = true},
+        {.name = "loss.ignore_index", .type = Integer,
+         .sentence = "Targets of this value do not count; cross_entropy and nll.",
+         .field = field<&Plan::loss, &LossPlan::ignore_index>()},
+        {.name = "loss.label_smoothing", .type = Number, .sentence = "Label smoothing; cross_entropy.",
+         .field = field<&Plan::loss, &LossPlan::label_smoothing>(), .range = kFlag01},
+    };
+}
+
+Rows data_rows() {
+    return {
+        {.name = "data.kind", .type = Name, .sentence = "What the data files hold.",
+         .field = field<&Plan::data, &DataPlan::kind>(), .required = true, .names = &Names::datasets,
+         .planned = {{"idx"}, {"cifar10"}}},
+        {.name = "data.train", .type = Files,
+         .sentence = "Training data: a list of files; for arrays a table field = file.npy.",
+         .field = files_field<&DataPlan::train, &DataPlan::train_fields>(), .default_note = "none"},
+        {.name = "data.val", .type = Files, .sentence = "Validation data, in the form of data.train.",
+         .field = files_field<&DataPlan::val, &DataPlan::val_fields>(), .default_note = "none"},
+        {.name = "data.fields", .type = TextTable,
+         .sentence = "Synthetic data: field = dtype[shape], for integers with a bound: \"int64[] < 10\".",
+         .field = field<&Plan::data, &DataPlan::fields>()},
+        {.name = "data.samples", .type = Integer, .sentence = "Synthetic data: number of samples.",
+         .field = field<&Plan::data, &DataPlan::samples>(), .range = kCount},
+        {.name = "data.sequence_length", .type = Integer, .sentence = "Tokens and text: tokens of one sample.",
+         .field = field<&Plan::data, &DataPlan::sequence_length>(), .range = {0, 1e9}},
+        {.name = "data.token_dtype", .type = Choice,
+         .sentence = "Tokens: element type of the files; auto reads llm.c headers and takes uint16 without one.",
+         .field = field<&Plan::data, &DataPlan::token_dtype>(), .choices = {"auto", "uint16", "uint32"}},
+        {.name = "data.shuffle", .type = Boolean, .sentence = "Whether each epoch has its own order of samples.",
+         .field = field<&Plan::data, &DataPlan::shuffle>()},
+    };
+}
+
+Rows mesh_rows() {
+    constexpr Range kOnlyOne = {1, 1};
+    return {
+        {.name = "mesh.pp", .type = Integer, .sentence = "Ranks on the PP axis: physical stages of the pipeline.",
+         .field = field<&Plan::mesh, &MeshPlan::pp>(), .range = {1, 65536},
+         .default_note = "pipeline.num_stages, else world / (dp x tp)"},
+        {.name = "mesh.dp", .type = Integer, .sentence = "Ranks on the DP axis: replicas of the pipeline.",
+         .field = field<&Plan::mesh, &MeshPlan::dp>(), .range = kOnlyOne,
+         .range_reason = "more replicas are not built yet", .default_note = "1"},
+        {.name = "mesh.tp", .type = Integer, .sentence = "Ranks on the TP axis.",
+         .field = field<&Plan::mesh, &MeshPlan::tp>(), .range = kOnlyOne,
+         .range_reason = "tensor parallelism is not built yet", .default_note = "1"},
+        {.name = "mesh.device", .type = Choice, .sentence = "Where the stages run.",
+         .field = field<&Plan::mesh, &MeshPlan::device>(), .choices = {"auto", "cpu"},
+         .planned = {{"cuda", "is not compiled in: VPP_CUDA"}}},
+        {.name = "mesh.threads", .type = Integer, .sentence = "Intra-op threads of a rank; part of the contract.",
+         .field = field<&Plan::mesh, &MeshPlan::threads>(), .range = {1, 1024}},
+        {.name = "mesh.transport", .type = Choice, .sentence = "What carries values between ranks.",
+         .field = field<&Plan::mesh, &MeshPlan::transport>(), .choices = {"auto", "mpi"},
+         .planned = {{"nccl", "is not compiled in: VPP_CUDA"}}},
+        {.name = "mesh.zero1", .type = Boolean, .sentence = "Whether replicas share the optimizer state among them.",
+         .built = false, .fallback = false},
+        {.name = "mesh.bucket_bytes", .type = Integer,
+         .sentence = "Size of the pieces in which gradients are reduced.", .built = false,
+         .fallback = int64_t{25} << 20},
+    };
+}
+
+Rows split_rows() {
+    return {
+        {.name = "pipeline.mode", .type = Choice,
+         .sentence = "Cut the graph of one model, or join a module per stage.",
+         .field = field<&Plan::pipeline, &PipelinePlan::mode>(), .choices = {"GRAPH_EAGER"},
+         .planned = {{"MANUAL_EAGER"}}},
+        {.name = "pipeline.split_method", .type = Name, .sentence = "How the model is cut into stages.",
+         .field = field<&Plan::pipeline, &PipelinePlan::split_method>(), .names = &Names::split_methods,
+         .planned = {{"AUTO"}}},
+        {.name = "pipeline.num_stages", .type = Integer, .sentence = "Physical stages: ranks on the PP axis.",
+         .field = field<&Plan::pipeline, &PipelinePlan::num_stages>(), .range = {1, 65536}, .default_note = "mesh.pp"},
+        {.name = "pipeline.virtual_chunks", .type = Integer, .sentence = "Stages per rank.",
+         .field = field<&Plan::pipeline, &PipelinePlan::virtual_chunks>(), .range = {1, 4096}, .planned = {{"auto"}}},
+        {.name = "pipeline.split_points", .type = TextList,
+         .sentence = "MANUAL: the last unit of each part; pp or pp x virtual_chunks of them, the last may be left out.",
+         .field = field<&Plan::pipeline, &PipelinePlan::split_points>()},
+        {.name = "pipeline.uniform_split_ops", .type = Boolean, .sentence = "UNIFORM: count ops instead of units.",
+         .field = field<&Plan::pipeline, &PipelinePlan::uniform_split_ops>()},
+        {.name = "pipeline.smallest_unsplittable_units", .type = TextList,
+         .sentence = "Submodules that are never cut: FQNs, globs, or class names.",
+         .field = field<&Plan::pipeline, &PipelinePlan::smallest_unsplittable_units>()},
+    };
+}
+
+Rows schedule_rows() {
+    return {
+        {.name = "pipeline.schedule_type", .type = Name, .sentence = "The order of each rank's actions.",
+         .field = field<&Plan::pipeline, &PipelinePlan::schedule_type>(), .names = &Names::schedules,
+         .planned = {{"EAGER_1F1B"}, {"LOOPED_BFS"}, {"ZERO_BUBBLE_H1"}, {"ZERO_BUBBLE_H2"}, {"ZERO_BUBBLE_GREEDY"},
+                     {"INTERLEAVED_ZERO_BUBBLE"}, {"ZERO_BUBBLE_V"}, {"V_HALF"}, {"V_MIN"}, {"V_ADAPTIVE"},
+                     {"DUALPIPE_V"}, {"CUSTOM"}, {"AUTO"}},
+         .aliases = {{"SIMPLE_1F1B", "1F1B"}, {"ZERO_BUBBLE", "ZERO_BUBBLE_V"}}},
+        {.name = "pipeline.schedule_file", .type = Path, .sentence = "CUSTOM: the schedule as CSV.", .built = false,
+         .fallback = ""},
+        {.name = "pipeline.num_microbatches", .type = Integer, .sentence = "Microbatches of a replica per step.",
+         .field = field<&Plan::pipeline, &PipelinePlan::num_microbatches>(), .range = {1, 1e6},
+         .default_note = "2 x pp"},
+        {.name = "pipeline.overlap_p2p_comm", .type = Boolean,
+         .sentence = "Whether ops run while messages travel; false finishes a send before the next action.",
+         .field = field<&Plan::pipeline, &PipelinePlan::overlap_p2p_comm>()},
+        {.name = "pipeline.forward_only", .type = Boolean, .sentence = "Run forward only, for evaluation.",
+         .built = false, .fallback = false},
+        {.name = "pipeline.tied_gradients", .type = Choice,
+         .sentence = "Sum gradients of tied parameters per microbatch, or once per step (not bitwise).",
+         .field = field<&Plan::pipeline, &PipelinePlan::tied_gradients>(), .choices = {"exact"},
+         .planned = {{"per_step"}}},
+        {.name = "pipeline.deferred_batch_norm", .type = Boolean,
+         .sentence = "Batch norm statistics over the whole batch instead of a microbatch.", .built = false,
+         .fallback = false},
+        {.name = "pipeline.interleave_group_size", .type = Integer,
+         .sentence = "INTERLEAVED_1F1B: microbatches that a chunk takes in a row.", .built = false,
+         .default_note = "pp"},
+        {.name = "pipeline.cost_file", .type = Path, .sentence = "Measured costs of ops.", .built = false,
+         .fallback = ""},
+        {.name = "pipeline.memory_limit", .type = Size,
+         .sentence = "Memory a schedule may use: in microbatch activations of a rank, or bytes with a unit.",
+         .built = false, .default_note = "what the schedule needs"},
+        {.name = "pipeline.search.moves", .type = Integer, .sentence = "AUTO: moves after which the search ends.",
+         .built = false, .default_note = "about 10 s of them"},
+        {.name = "pipeline.search.seed", .type = Integer, .sentence = "AUTO: seed of the search.", .built = false,
+         .fallback = int64_t{0}},
+        {.name = "pipeline.search.objective", .type = Text, .sentence = "AUTO: makespan or span.", .built = false,
+         .fallback = "makespan"},
+    };
+}
+
+Rows recompute_and_stage_rows() {
+    return {
+        {.name = "pipeline.recompute.what", .type = Choice, .sentence = "What is computed again in backward.",
+         .built = false, .planned = {{"stage"}, {"units"}, {"modules"}}, .fallback = "none"},
+        {.name = "pipeline.recompute.every", .type = Integer, .sentence = "Units in a segment.", .built = false,
+         .fallback = int64_t{1}},
+        {.name = "pipeline.recompute.modules", .type = TextList, .sentence = "Submodules that are segments.",
+         .built = false, .fallback = std::vector<std::string>{}},
+        {.name = "pipeline.recompute.except_last", .type = Boolean,
+         .sentence = "Whether the last segment keeps its activations.", .built = false, .fallback = false},
+        {.name = "pipeline.stage", .type = TableList, .sentence = "MANUAL_EAGER: the stages in order.",
+         .built = false},
+        {.name = "pipeline.stage.name", .type = Text, .sentence = "Prefix of the stage's FQNs.", .built = false},
+        {.name = "pipeline.stage.file", .type = Path, .sentence = "A TorchScript module for this stage.",
+         .built = false},
+        {.name = "pipeline.stage.modules", .type = TextList, .sentence = "Submodules of the model, called in order.",
+         .built = false},
+        {.name = "pipeline.stage.inputs", .type = TextList, .sentence = "Data fields or outputs of earlier stages.",
+         .built = false},
+        {.name = "pipeline.stage.outputs", .type = TextList, .sentence = "Names of the stage's outputs.",
+         .built = false},
+    };
+}
+
+/// The values that the optimizer and each of its groups have; `Owner...` leads to the OptimizerValues.
+template <auto... Owner>
+Rows optimizer_value_rows(const std::string& section, const std::string& note) {
+    using Values = OptimizerValues;
+    return {
+        {.name = section + ".lr", .type = Number, .sentence = "Learning rate before the LR schedule.",
+         .field = field<Owner..., &Values::lr>(), .range = kFromZero, .default_note = note},
+        {.name = section + ".weight_decay", .type = Number, .sentence = "Weight decay.",
+         .field = field<Owner..., &Values::weight_decay>(), .range = kFromZero, .default_note = note},
+        {.name = section + ".betas", .type = NumberList, .sentence = "Adam and AdamW: decay of the two averages.",
+         .field = betas_field<Owner...>(), .range = kBelowOne, .list_size = 2, .default_note = note},
+        {.name = section + ".eps", .type = Number, .sentence = "Adam and AdamW: added to the denominator.",
+         .field = field<Owner..., &Values::eps>(), .range = kFromZero, .default_note = note},
+        {.name = section + ".momentum", .type = Number, .sentence = "SGD: momentum.",
+         .field = field<Owner..., &Values::momentum>(), .range = kBelowOne, .default_note = note},
+        {.name = section + ".dampening", .type = Number, .sentence = "SGD: dampening of the momentum.",
+         .field = field<Owner..., &Values::dampening>(), .range = kFlag01, .default_note = note},
+        {.name = section + ".nesterov", .type = Boolean, .sentence = "SGD: Nesterov momentum.",
+         .field = field<Owner..., &Values::nesterov>(), .default_note = note},
+        {.name = section + ".amsgrad", .type = Boolean, .sentence = "Adam and AdamW: keep the largest average.",
+         .field = field<Owner..., &Values::amsgrad>(), .default_note = note},
+    };
+}
+
+Rows optimizer_rows() {
+    return {
+        {.name = "optimizer.kind", .type = Name, .sentence = "The update rule.",
+         .field = field<&Plan::optimizer, &OptimizerPlan::kind>(), .names = &Names::optimizers},
+        {.name = "optimizer.clip_norm", .type = Number, .sentence = "Largest global gradient norm; 0 = no clipping.",
+         .field = field<&Plan::optimizer, &OptimizerPlan::clip_norm>(), .range = kFromZero},
+    };
+}
+
+Rows group_rows() {
+    return {
+        {.name = "optimizer.group", .type = TableList,
+         .sentence = "Parameter groups; the first that matches takes the parameter."},
+        {.name = "optimizer.group.match", .type = TextList, .sentence = "Globs over parameter names.",
+         .field = field<&Plan::optimizer, &OptimizerPlan::groups, &OptimizerGroup::match>(), .required = true},
+    };
+}
+
+Rows lr_schedule_rows() {
+    return {
+        {.name = "lr_schedule.kind", .type = Name, .sentence = "How the learning rate goes over the steps.",
+         .field = field<&Plan::lr_schedule, &LrSchedulePlan::kind>(), .names = &Names::lr_schedules},
+        {.name = "lr_schedule.warmup_steps", .type = Integer, .sentence = "Steps of linear warm-up.",
+         .field = field<&Plan::lr_schedule, &LrSchedulePlan::warmup_steps>(), .range = kCount},
+        {.name = "lr_schedule.min_lr", .type = Number, .sentence = "The learning rate that decay ends at.",
+         .field = field<&Plan::lr_schedule, &LrSchedulePlan::min_lr>(), .range = kFromZero},
+        {.name = "lr_schedule.decay_steps", .type = Integer, .sentence = "Steps of decay; 0 = to the end of training.",
+         .field = field<&Plan::lr_schedule, &LrSchedulePlan::decay_steps>(), .range = kCount},
+        {.name = "lr_schedule.gamma", .type = Number, .sentence = "step: factor of each decay.",
+         .field = field<&Plan::lr_schedule, &LrSchedulePlan::gamma>(), .range = kPositive},
+    };
+}
+
+Rows train_rows() {
+    return {
+        {.name = "train.steps", .type = Integer, .sentence = "Optimizer updates; not with epochs.",
+         .field = field<&Plan::train, &TrainPlan::steps>(), .range = {1, 1e15}, .default_note = "none"},
+        {.name = "train.epochs", .type = Integer, .sentence = "Passes over the data; not with steps.",
+         .field = field<&Plan::train, &TrainPlan::epochs>(), .range = {1, 1e9}, .default_note = "none"},
+        {.name = "train.global_batch_size", .type = Integer, .sentence = "Samples of a step over all replicas.",
+         .field = field<&Plan::train, &TrainPlan::global_batch_size>(), .range = {1, 1e12},
+         .default_note = "num_microbatches x dp"},
+        {.name = "train.seed", .type = Integer, .sentence = "Seed of data order and random ops.",
+         .field = field<&Plan::train, &TrainPlan::seed>(), .range = kFromZero},
+        {.name = "train.precision", .type = Choice, .sentence = "Element type of the computation.",
+         .field = field<&Plan::train, &TrainPlan::precision>(), .choices = {"fp32"}, .planned = {{"bf16"}, {"fp16"}}},
+        {.name = "train.eval_every", .type = Integer, .sentence = "Steps between evaluations; 0 = never.",
+         .field = field<&Plan::train, &TrainPlan::eval_every>(), .range = kCount},
+        {.name = "train.eval_batches", .type = Integer, .sentence = "Batches of an evaluation; 0 = all.",
+         .field = field<&Plan::train, &TrainPlan::eval_batches>(), .range = kCount},
+        {.name = "train.accumulate", .type = Integer, .sentence = "Pipeline runs per update.", .built = false,
+         .fallback = int64_t{1}},
+        {.name = "train.drift_every", .type = Integer, .sentence = "Steps between comparisons with one device.",
+         .built = false, .fallback = int64_t{0}},
+        {.name = "train.on_nonfinite", .type = Choice, .sentence = "What to do when a loss or gradient is not finite.",
+         .field = field<&Plan::train, &TrainPlan::on_nonfinite>(), .choices = {"stop"}, .planned = {{"skip"}}},
+        {.name = "train.on_spike", .type = Choice, .sentence = "What to do when the loss jumps.", .built = false,
+         .planned = {{"warn"}, {"skip"}, {"stop"}}, .fallback = "off"},
+        {.name = "eval.metrics", .type = TextList, .sentence = "accuracy, perplexity: shown beside the loss.",
+         .built = false, .fallback = std::vector<std::string>{}},
+    };
+}
+
+Rows run_rows() {
+    return {
+        {.name = "run.dir", .type = Text, .sentence = "The run folder, relative to the current folder.",
+         .field = field<&Plan::run, &RunPlan::dir>(), .default_note = "runs/<plan's name>"},
+        {.name = "run.max_restarts", .type = Integer, .sentence = "Restarts after a lost rank.", .built = false,
+         .fallback = int64_t{0}},
+        {.name = "run.deadline_floor_s", .type = Number, .sentence = "The shortest deadline of a wait, in seconds.",
+         .field = field<&Plan::run, &RunPlan::deadline_floor_s>(),
+         .range = {.low = 0, .high = 1e6, .without_low = true}},
+        {.name = "run.deadline_factor", .type = Number, .sentence = "Deadline of a wait in usual step times.",
+         .field = field<&Plan::run, &RunPlan::deadline_factor>(), .range = {1, 1e6}},
+    };
+}
+
+Rows checkpoint_and_report_rows() {
+    return {
+        {.name = "checkpoint.every", .type = Integer, .sentence = "Steps between saves; 0 = after the last step only.",
+         .field = field<&Plan::checkpoint, &CheckpointPlan::every>(), .range = kCount},
+        {.name = "checkpoint.keep", .type = Integer, .sentence = "How many of the newest checkpoints stay.",
+         .field = field<&Plan::checkpoint, &CheckpointPlan::keep>(), .range = {1, 1e6}},
+        {.name = "checkpoint.keep_every", .type = Integer, .sentence = "Checkpoints of these steps stay for ever.",
+         .built = false, .fallback = int64_t{0}},
+        {.name = "checkpoint.keep_best", .type = Integer, .sentence = "How many of the best checkpoints stay.",
+         .built = false, .fallback = int64_t{0}},
+        {.name = "checkpoint.every_minutes", .type = Number, .sentence = "Minutes between saves.", .built = false,
+         .fallback = 0.0},
+        {.name = "checkpoint.background", .type = Boolean, .sentence = "Write while training goes on.", .built = false,
+         .fallback = false},
+        {.name = "checkpoint.resume", .type = Text, .sentence = "auto, no, or the folder of a checkpoint.",
+         .field = field<&Plan::checkpoint, &CheckpointPlan::resume>()},
+        {.name = "report.every", .type = Integer, .sentence = "Steps between lines on the console.",
+         .field = field<&Plan::report, &ReportPlan::every>(), .range = {1, 1e15}},
+    };
+}
+
+}  // namespace
+
+std::vector<Key> detail::make_key_rows() {
+    Rows keys;
+    const Rows values = optimizer_value_rows<&Plan::optimizer, &OptimizerPlan::values>("optimizer", "");
+    const Rows group_values = optimizer_value_rows<&Plan::optimizer, &OptimizerPlan::groups, &OptimizerGroup::values>(
+        "optimizer.group", "the optimizer's");
+    for (const Rows& rows : {model_rows(), loss_rows(), data_rows(), mesh_rows(), split_rows(), schedule_rows(),
+                             recompute_and_stage_rows(), optimizer_rows(), values, group_rows(), group_values,
+                             lr_schedule_rows(), train_rows(), run_rows(), checkpoint_and_report_rows()}) {
+        keys.insert(keys.end(), rows.begin(), rows.end());
+    }
+    return keys;
+}
+
+}  // namespace vpp

@@ -1,0 +1,122 @@
+#include "plan/keys.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "plan/key_rows.hpp"
+
+namespace vpp {
+
+namespace {
+
+std::string end_text(double value) {
+    const bool whole = std::floor(value) == value && std::abs(value) <= 1e15;
+    return whole ? std::to_string(static_cast<int64_t>(value)) : toml_text(value);
+}
+
+}  // namespace
+
+bool Range::contains(double value) const {
+    return (without_low ? value > low : value >= low) && (without_high ? value < high : value <= high);
+}
+
+std::string Range::text() const {
+    const std::string above = (without_low ? "over " : "at least ") + end_text(low);
+    const std::string below = (without_high ? "below " : "at most ") + end_text(high);
+    if (std::isinf(low)) return std::isinf(high) ? "" : below;
+    if (std::isinf(high)) return above;
+    if (without_low || without_high) return above + " and " + below;
+    return low == high ? end_text(low) : end_text(low) + " to " + end_text(high);
+}
+
+const std::vector<Key>& all_keys() {
+    static const std::vector<Key> keys = detail::make_key_rows();
+    return keys;
+}
+
+const Key* find_key(std::string_view name) {
+    const auto found = std::ranges::find(all_keys(), name, &Key::name);
+    return found == all_keys().end() ? nullptr : &*found;
+}
+
+std::string section_of(const Key& key) {
+    return key.name.substr(0, key.name.rfind('.'));
+}
+
+bool is_section(std::string_view name) {
+    const std::string prefix = std::string(name) + '.';
+    return std::ranges::any_of(all_keys(), [&](const Key& key) { return key.name.starts_with(prefix); });
+}
+
+std::optional<Value> default_value(const Key& key) {
+    if (!key.built) return key.fallback;
+    if (!key.field.get || key.required || !key.default_note.empty()) return std::nullopt;
+    const auto plan = std::make_unique<Plan>();  // on the stack GCC 12 warns of an uninitialized loss
+    if (key.name.starts_with("loss.")) plan->loss.emplace();
+    return key.field.get(*plan, 0);
+}
+
+std::string default_text(const Key& key) {
+    if (!key.default_note.empty()) return key.default_note;
+    const auto value = default_value(key);
+    return value ? toml_text(*value) : key.required ? "required" : "none";
+}
+
+std::string type_text(KeyType type) {
+    using enum KeyType;
+    switch (type) {
+        case Boolean:
+            return "boolean";
+        case Integer:
+            return "integer";
+        case Number:
+            return "number";
+        case Text:
+            return "text";
+        case Choice:
+        case Name:
+            return "word";
+        case Path:
+            return "path";
+        case TextList:
+            return "list of texts";
+        case NumberList:
+            return "list of numbers";
+        case Files:
+            return "list of paths or table of paths";
+        case TextTable:
+            return "table of texts";
+        case Size:
+            return "number or text with a unit";
+        case TableList:
+            return "list of tables";
+    }
+    return "";
+}
+
+const std::vector<std::string>& usable_words(const Key& key, const Names& names) {
+    return key.names ? names.*key.names : key.choices;
+}
+
+std::string foreign_key_answer(std::string_view last_part) {
+    static const std::vector<std::pair<std::string, std::string>> kAnswers = {
+        {"shared_modules", "leave it out: tied parameters are found in the model"},
+        {"p2p_tensor_dtype", "leave it out: every edge has the dtype of its value"},
+        {"reuse_p2p_tensor_shape", "leave it out: the shapes of all edges are fixed when the program is made"},
+        {"batch_p2p_comm",
+         "leave it out: receives are posted ahead; pipeline.overlap_p2p_comm = false finishes a send "
+         "before the next action"},
+        {"tracer_type", "leave it out: tracing is done when the model is exported to TorchScript"},
+        {"tracer_kwargs", "leave it out: tracing is done when the model is exported to TorchScript"},
+        {"enable_vpp_split_points",
+         "leave it out: pipeline.split_points takes pp x virtual_chunks ends, or pp ends of "
+         "parts that are each cut evenly"},
+        {"reuse_schedule", "leave it out: the schedule is made once per run"},
+        {"data_shape", "leave it out: shapes come from the data; [data] and train.global_batch_size say how many"},
+    };
+    const auto found = std::ranges::find(kAnswers, last_part, &std::pair<std::string, std::string>::first);
+    return found == kAnswers.end() ? "" : found->second;
+}
+
+}  // namespace vpp

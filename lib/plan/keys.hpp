@@ -1,0 +1,110 @@
+#pragma once
+// The one table of all keys of a plan: type, default, range, words, one sentence, and the field of the Plan that holds
+// the value. Reader, checker, explain, reference page and JSON Schema are made from it. A key whose feature is not
+// built stands here too and is refused by name when it is set to anything but its default.
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "plan/value.hpp"
+
+namespace vpp {
+
+enum class KeyType {
+    Boolean,
+    Integer,
+    Number,  ///< an integer is accepted too
+    Text,
+    Choice,  ///< one of Key::choices
+    Name,    ///< one of the words that a module further right registers (Key::names)
+    Path,    ///< an input path, relative to the plan
+    TextList,
+    NumberList,  ///< of Key::list_size numbers
+    Files,       ///< a list of paths, or a table field = path
+    TextTable,   ///< a table name = text
+    Size,        ///< a number, or bytes with a unit
+    TableList,   ///< [[tables]]; its keys are rows of their own
+};
+
+/// The words that modules further right know. `app` collects them from their registries.
+struct Names {
+    std::vector<std::string> datasets;       ///< data.kind
+    std::vector<std::string> losses;         ///< loss.kind
+    std::vector<std::string> split_methods;  ///< pipeline.split_method
+    std::vector<std::string> schedules;      ///< pipeline.schedule_type
+    std::vector<std::string> optimizers;     ///< optimizer.kind
+    std::vector<std::string> lr_schedules;   ///< lr_schedule.kind
+};
+
+/// low <= value <= high, or without the ends.
+struct Range {
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+    bool without_low = false;
+    bool without_high = false;
+
+    bool contains(double value) const;
+    /// "1 to 8", "at least 1", "over 0"; empty when everything is allowed.
+    std::string text() const;
+};
+
+/// A word of the design that cannot be used yet, and why.
+struct PlannedWord {
+    std::string word;
+    std::string reason = "is not built yet";
+};
+
+/// How a value gets into the Plan and out of it. `entry` counts the tables of a TableList; elsewhere it is 0.
+struct PlanField {
+    /// Empty when the Plan has no value for it.
+    std::optional<Value> (*get)(const Plan& plan, size_t entry) = nullptr;
+    /// Requires: the Plan has the section and the entry; the value has the alternative that the key's type says.
+    void (*set)(Plan& plan, size_t entry, const Value& value) = nullptr;
+};
+
+/// One row of the table.
+struct Key {
+    std::string name;  ///< "section.key"; keys of [[a.b]] are "a.b.key"
+    KeyType type = KeyType::Text;
+    std::string sentence;
+    PlanField field = {};  ///< unset when not built
+    bool built = true;
+    bool required = false;                  ///< whenever its section is written; [model] and [data] always are
+    Range range = {};                       ///< Integer, Number, and each of a NumberList
+    std::string range_reason = {};          ///< why the range ends where it does
+    size_t list_size = 0;                   ///< NumberList
+    std::vector<std::string> choices = {};  ///< Choice: the words that can be used
+    std::vector<std::string> Names::*names = nullptr;  ///< Name
+    std::vector<PlannedWord> planned = {};             ///< Choice, Name, Integer: words that cannot be used yet
+    std::vector<std::pair<std::string, std::string>> aliases = {};  ///< Choice, Name: word -> the word it stands for
+    std::optional<Value> fallback = std::nullopt;                   ///< the default of a key that is not built
+    std::string default_note = {};  ///< the default in words, where it depends on other keys
+};
+
+/// All rows, sections in the order of the design; the keys of a TableList follow the keys beside it.
+const std::vector<Key>& all_keys();
+/// The row of that name, or nullptr.
+const Key* find_key(std::string_view name);
+
+/// The part before the last dot: "pipeline", "optimizer.group".
+std::string section_of(const Key& key);
+/// Whether keys or sections stand under that name.
+bool is_section(std::string_view name);
+
+/// The default as it would be written in a plan; empty when the key has none.
+std::optional<Value> default_value(const Key& key);
+/// The default for people: TOML text, or the note.
+std::string default_text(const Key& key);
+/// "integer", "list of texts", ...
+std::string type_text(KeyType type);
+/// The words that can be used: choices, or what is registered.
+const std::vector<std::string>& usable_words(const Key& key, const Names& names);
+
+/// What to write instead of a key that veScale has and vpp works out by itself; empty for any other name.
+std::string foreign_key_answer(std::string_view last_part);
+
+}  // namespace vpp

@@ -1,0 +1,155 @@
+#pragma once
+// The plan: everything that a user decides, as typed values with the position of each. DESIGN: one table of keys
+// (plan/keys.hpp) names every field here; reader, checker, explain and the reference page are made from it.
+// A Plan is made by load_plan and never changed afterwards.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+/// A name -> text table of the plan ([data.train] of arrays, [data.fields] of synthetic), in the order of the file.
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+struct ModelPlan {
+    std::string file;                     ///< TorchScript file, already resolved against the plan's folder
+    std::vector<std::string> inputs;      ///< data fields in the order of forward's arguments; empty = their own names
+    int loss_output = 0;                  ///< which output of forward is the loss; unused with [loss]
+    std::string loss_reduction = "mean";  ///< mean | sum over the samples of a microbatch
+};
+
+struct LossPlan {
+    std::string kind;             ///< cross_entropy | mse | nll | bce_with_logits | l1
+    int input = 0;                ///< which output of forward is compared
+    std::string target;           ///< data field
+    int64_t ignore_index = -100;  ///< cross_entropy and nll
+    double label_smoothing = 0;   ///< cross_entropy
+};
+
+struct DataPlan {
+    std::string kind;                     ///< tokens | text | arrays | synthetic
+    std::vector<std::string> train, val;  ///< files, resolved; tokens and text
+    NamedTexts train_fields, val_fields;  ///< arrays: field -> file.npy, resolved
+    NamedTexts fields;                    ///< synthetic: field -> "float32[3, 32, 32]" or "int64[] < 10"
+    int64_t samples = 0;                  ///< synthetic: number of samples
+    int64_t sequence_length = 0;          ///< tokens and text
+    std::string token_dtype = "auto";     ///< tokens: auto | uint16 | uint32; auto reads llm.c headers, else uint16
+    bool shuffle = true;
+};
+
+struct MeshPlan {
+    std::optional<int> pp, dp, tp;
+    std::string device = "auto";
+    int threads = 1;
+    std::string transport = "auto";
+};
+
+struct StagePlan {  ///< one [[pipeline.stage]] table (MANUAL_EAGER)
+    std::string name, file;
+    std::vector<std::string> modules, inputs, outputs;
+};
+
+struct PipelinePlan {
+    std::string mode = "GRAPH_EAGER";
+    std::string split_method = "FLOPS";
+    std::optional<int> num_stages;
+    int virtual_chunks = 1;
+    std::vector<std::string> split_points;
+    bool uniform_split_ops = false;
+    std::vector<std::string> smallest_unsplittable_units;
+    std::string schedule_type = "1F1B";
+    std::string schedule_file;
+    std::optional<int> num_microbatches;  ///< default 2 x pp
+    bool overlap_p2p_comm = true;
+    bool forward_only = false;
+    std::string tied_gradients = "exact";
+    bool deferred_batch_norm = false;
+    std::vector<StagePlan> stages;
+};
+
+struct OptimizerValues {  ///< the numbers of one parameter group
+    double lr = 1e-3;
+    double weight_decay = 0;
+    double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+    double momentum = 0, dampening = 0;
+    bool nesterov = false, amsgrad = false;
+    bool operator==(const OptimizerValues&) const = default;
+};
+
+struct OptimizerGroup {
+    std::vector<std::string> match;  ///< globs over parameter names; the first group that matches takes the parameter
+    OptimizerValues values;          ///< what the group does not name is the optimizer's
+};
+
+struct OptimizerPlan {
+    std::string kind = "adamw";
+    OptimizerValues values;
+    double clip_norm = 0;  ///< 0 = no clipping
+    std::vector<OptimizerGroup> groups;
+};
+
+struct LrSchedulePlan {
+    std::string kind = "constant";
+    int64_t warmup_steps = 0;
+    double min_lr = 0;
+    int64_t decay_steps = 0;  ///< 0 = to the end of the training
+    double gamma = 0.1;
+};
+
+struct TrainPlan {
+    std::optional<int64_t> steps, epochs;  ///< exactly one of them, or neither for commands that do not train
+    std::optional<int64_t> global_batch_size;
+    uint64_t seed = 1234;
+    std::string precision = "fp32";
+    int64_t eval_every = 0;    ///< 0 = never
+    int64_t eval_batches = 0;  ///< 0 = all
+    std::string on_nonfinite = "stop";
+};
+
+struct RunPlan {
+    std::string dir;  ///< default runs/<plan's name>; relative to the current folder
+    double deadline_floor_s = 60;
+    double deadline_factor = 20;
+};
+
+struct CheckpointPlan {
+    int64_t every = 0;  ///< 0 = only after the last step
+    int keep = 3;
+    std::string resume = "auto";
+};
+
+struct ReportPlan {
+    int64_t every = 10;
+};
+
+/// All of it. Optional fields are filled by resolve_plan (plan/rules.hpp).
+struct Plan {
+    std::string file;  ///< as the user named it
+    std::string name;  ///< the file's name without folder and ending
+    ModelPlan model;
+    std::optional<LossPlan> loss;
+    DataPlan data;
+    MeshPlan mesh;
+    PipelinePlan pipeline;
+    OptimizerPlan optimizer;
+    LrSchedulePlan lr_schedule;
+    TrainPlan train;
+    RunPlan run;
+    CheckpointPlan checkpoint;
+    ReportPlan report;
+
+    /// Where each key was written: "pipeline.num_stages", "pipeline.split_points[2]", "optimizer.group[0].lr".
+    std::map<std::string, SourcePosition> positions;
+    /// The plan with every key and its value, as TOML in the order of the table: what the digest is made of.
+    std::string resolved_text;
+
+    /// The position of a key, or of the nearest written key above it; empty for a default.
+    std::optional<SourcePosition> where(const std::string& key) const;
+};
+
+}  // namespace vpp

@@ -1,0 +1,53 @@
+#include "plan/plan_text.hpp"
+
+#include "plan/keys.hpp"
+#include "plan/paths.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// The value with its paths as the plan's author wrote them.
+Value as_written(const Key& key, Value value, const std::string& plan_file) {
+    if (key.type != KeyType::Path && key.type != KeyType::Files) return value;
+    if (auto* text = std::get_if<std::string>(&value)) *text = written_path(plan_file, *text);
+    if (auto* list = std::get_if<std::vector<std::string>>(&value)) {
+        for (std::string& path : *list) path = written_path(plan_file, path);
+    }
+    if (auto* table = std::get_if<NamedTexts>(&value)) {
+        for (auto& entry : *table) entry.second = written_path(plan_file, entry.second);
+    }
+    return value;
+}
+
+/// The lines of all keys of one section.
+std::string section_lines(const Plan& plan, const std::string& section, size_t entry) {
+    std::string lines;
+    for (const Key& key : all_keys()) {
+        if (!key.built || key.type == KeyType::TableList || section_of(key) != section) continue;
+        if (const auto value = key.field.get(plan, entry)) {
+            lines += key.name.substr(section.size() + 1) + " = " + toml_text(as_written(key, *value, plan.file)) + '\n';
+        }
+    }
+    return lines;
+}
+
+}  // namespace
+
+std::string plan_text(const Plan& plan) {
+    std::string text, last_section;
+    for (const Key& key : all_keys()) {
+        const std::string section = section_of(key);
+        if (!key.built || section == last_section || section == "optimizer.group") continue;
+        last_section = section;
+        const std::string lines = section_lines(plan, section, 0);
+        if (!lines.empty()) text += '[' + section + "]\n" + lines;
+        if (section != "optimizer") continue;
+        for (size_t entry = 0; entry < plan.optimizer.groups.size(); ++entry) {
+            text += "[[optimizer.group]]\n" + section_lines(plan, "optimizer.group", entry);
+        }
+    }
+    return text;
+}
+
+}  // namespace vpp

@@ -1,0 +1,286 @@
+#include "plan/rules.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "plan/plan_text.hpp"
+#include "plan/value.hpp"
+
+namespace vpp {
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// The problems of one plan, each at the position of a key.
+class Findings {
+  public:
+    explicit Findings(const Plan& plan) : plan_(plan) {}
+
+    void add(const std::string& key, std::string message) {
+        auto position = plan_.where(key);
+        if (!position) position = SourcePosition{printable(plan_.file), 0, 0, ""};
+        problems_.push_back({std::move(message), std::move(position)});
+    }
+
+    void raise() const {
+        if (!problems_.empty()) throw Error(ErrorKind::Plan, problems_);
+    }
+
+  private:
+    const Plan& plan_;
+    std::vector<Problem> problems_;
+};
+
+std::string number(int64_t value) {
+    return std::to_string(value);
+}
+
+/// "[a, b]" with an entry twice is a slip of the pen.
+void check_unique(const Texts& texts, const std::string& key, Findings& findings) {
+    std::set<std::string> seen;
+    for (size_t i = 0; i < texts.size(); ++i) {
+        if (seen.insert(texts[i]).second) continue;
+        findings.add(key + '[' + number(static_cast<int64_t>(i)) + ']', key + " names '" + texts[i] + "' twice");
+    }
+}
+
+void check_model(const Plan& plan, Findings& findings) {
+    check_unique(plan.model.inputs, "model.inputs", findings);
+    if (plan.loss && plan.positions.contains("model.loss_output")) {
+        findings.add("model.loss_output",
+                     "model.loss_output and [loss] exclude each other: either forward returns the loss or [loss] makes "
+                     "it; leave one out");
+    }
+    if (!plan.loss) return;
+    const std::string& kind = plan.loss->kind;
+    if (plan.loss->label_smoothing != 0 && kind != "cross_entropy") {
+        findings.add("loss.label_smoothing", "loss.label_smoothing is for cross_entropy (got kind '" + kind + "')");
+    }
+    if (plan.loss->ignore_index != LossPlan{}.ignore_index && kind != "cross_entropy" && kind != "nll") {
+        findings.add("loss.ignore_index", "loss.ignore_index is for cross_entropy and nll (got kind '" + kind + "')");
+    }
+}
+
+/// Which keys of [data] a kind reads.
+struct DataKey {
+    const char* key;
+    bool set;
+    bool required;
+    Texts kinds;
+    const char* example;
+};
+
+void check_data(const Plan& plan, Findings& findings) {
+    const DataPlan& data = plan.data;
+    const DataKey keys[] = {
+        {"data.train", !data.train.empty(), true, {"tokens", "text"}, "train = [\"data.bin\"]"},
+        {"data.val", !data.val.empty(), false, {"tokens", "text"}, ""},
+        {"data.sequence_length", data.sequence_length > 0, true, {"tokens", "text"}, "sequence_length = 128"},
+        {"data.token_dtype", data.token_dtype != DataPlan{}.token_dtype, false, {"tokens"}, ""},
+        {"data.train", !data.train_fields.empty(), true, {"arrays"}, "[data.train] with a line field = \"file.npy\""},
+        {"data.val", !data.val_fields.empty(), false, {"arrays"}, ""},
+        {"data.fields", !data.fields.empty(), true, {"synthetic"}, "fields = { x = \"float32[8]\" }"},
+        {"data.samples", data.samples > 0, true, {"synthetic"}, "samples = 1024"},
+    };
+    Texts known;
+    for (const DataKey& row : keys) known.insert(known.end(), row.kinds.begin(), row.kinds.end());
+    if (std::ranges::find(known, data.kind) == known.end()) return;  // a kind with rules of its own
+    std::set<std::string> complained;                                // data.train has two rows
+    for (const DataKey& row : keys) {
+        const bool used = std::ranges::find(row.kinds, data.kind) != row.kinds.end();
+        if (used == row.set || (used && !row.required)) continue;
+        if (!complained.insert(row.key).second) continue;
+        if (used) {
+            findings.add("data.kind", data.kind + " data needs " + row.key + "; try " + row.example);
+        } else {
+            findings.add(row.key, std::string(row.key) + " does not fit " + data.kind + " data in this form");
+        }
+    }
+}
+
+void check_split(const Plan& plan, Findings& findings) {
+    const PipelinePlan& pipeline = plan.pipeline;
+    const bool manual = pipeline.split_method == "MANUAL";
+    if (!pipeline.split_points.empty() && !manual) {
+        findings.add("pipeline.split_points", "pipeline.split_points need split_method = \"MANUAL\" (got " +
+                                                  toml_quoted(pipeline.split_method) + ')');
+    }
+    if (pipeline.uniform_split_ops && pipeline.split_method != "UNIFORM") {
+        findings.add("pipeline.uniform_split_ops", "pipeline.uniform_split_ops needs split_method = \"UNIFORM\" (got " +
+                                                       toml_quoted(pipeline.split_method) + ')');
+    }
+    check_unique(pipeline.split_points, "pipeline.split_points", findings);
+}
+
+void check_schedule(const Plan& plan, Findings& findings) {
+    const PipelinePlan& pipeline = plan.pipeline;
+    const bool interleaved = pipeline.schedule_type == "INTERLEAVED_1F1B";
+    const bool one_chunk = pipeline.schedule_type == "1F1B" || pipeline.schedule_type == "GPIPE";
+    if (interleaved && pipeline.virtual_chunks == 1) {
+        findings.add("pipeline.schedule_type",
+                     "INTERLEAVED_1F1B needs pipeline.virtual_chunks of at least 2 (got 1); set it, or use 1F1B");
+    }
+    if (one_chunk && pipeline.virtual_chunks > 1) {
+        findings.add("pipeline.virtual_chunks", pipeline.schedule_type +
+                                                    " has one stage per rank (got virtual_chunks " +
+                                                    number(pipeline.virtual_chunks) +
+                                                    "); use schedule_type = \"INTERLEAVED_1F1B\" or leave it out");
+    }
+}
+
+/// The values of the optimizer or of a group; what they `inherit` was checked where it was written.
+void check_values(const OptimizerValues& values, const OptimizerValues& inherited, const std::string& kind,
+                  const std::string& section, Findings& findings) {
+    if (values == inherited) return;
+    if (values.nesterov && (values.momentum == 0 || values.dampening != 0)) {
+        findings.add(section + ".nesterov", section + ".nesterov needs momentum and no dampening (got momentum " +
+                                                toml_text(values.momentum) + " and dampening " +
+                                                toml_text(values.dampening) + ')');
+    }
+    const bool sgd = kind == "sgd";
+    const bool adam = kind == "adam" || kind == "adamw";
+    const auto unused = [&](const char* key, bool is_set, bool foreign) {
+        if (is_set && foreign) findings.add(section + '.' + key, section + '.' + key + " has no meaning for " + kind);
+    };
+    unused("momentum", values.momentum != inherited.momentum, adam);
+    unused("dampening", values.dampening != inherited.dampening, adam);
+    unused("nesterov", values.nesterov != inherited.nesterov, adam);
+    unused("betas", values.beta1 != inherited.beta1 || values.beta2 != inherited.beta2, sgd);
+    unused("eps", values.eps != inherited.eps, sgd);
+    unused("amsgrad", values.amsgrad != inherited.amsgrad, sgd);
+}
+
+void check_optimizer(const Plan& plan, Findings& findings) {
+    const OptimizerPlan& optimizer = plan.optimizer;
+    check_values(optimizer.values, {}, optimizer.kind, "optimizer", findings);
+    for (size_t i = 0; i < optimizer.groups.size(); ++i) {
+        const std::string section = "optimizer.group[" + number(static_cast<int64_t>(i)) + ']';
+        const OptimizerGroup& group = optimizer.groups[i];
+        if (group.match.empty()) {
+            findings.add(section + ".match", section + ".match is empty; name parameters, or \"*\" for all");
+        }
+        check_values(group.values, optimizer.values, optimizer.kind, section, findings);
+    }
+    if (plan.lr_schedule.min_lr > plan.optimizer.values.lr) {
+        findings.add("lr_schedule.min_lr", "lr_schedule.min_lr is above optimizer.lr (got " +
+                                               toml_text(plan.lr_schedule.min_lr) + " and " +
+                                               toml_text(plan.optimizer.values.lr) + ')');
+    }
+}
+
+void check_train(const Plan& plan, Findings& findings) {
+    const TrainPlan& train = plan.train;
+    if (train.steps && train.epochs) {
+        findings.add("train.epochs", "train.steps and train.epochs exclude each other (got " + number(*train.steps) +
+                                         " and " + number(*train.epochs) + "); leave one out");
+    }
+    if (train.steps && plan.lr_schedule.warmup_steps > *train.steps) {
+        findings.add("lr_schedule.warmup_steps", "the warm-up is longer than the training (got warmup_steps " +
+                                                     number(plan.lr_schedule.warmup_steps) + ", train.steps " +
+                                                     number(*train.steps) + ')');
+    }
+    if (train.eval_every > 0 && plan.data.val.empty() && plan.data.val_fields.empty()) {
+        findings.add("train.eval_every", "train.eval_every needs data.val; name validation data, or leave it out");
+    }
+}
+
+void check_stages(const Plan& plan, Findings& findings) {
+    const auto pp = plan.mesh.pp;
+    const auto num_stages = plan.pipeline.num_stages;
+    if (pp && num_stages && *pp != *num_stages) {
+        findings.add("pipeline.num_stages", "pipeline.num_stages and mesh.pp are the same number (got " +
+                                                number(*num_stages) + " and " + number(*pp) + "); leave one out");
+    }
+}
+
+void check_all(const Plan& plan, Findings& findings) {
+    check_model(plan, findings);
+    check_data(plan, findings);
+    check_stages(plan, findings);
+    check_split(plan, findings);
+    check_schedule(plan, findings);
+    check_optimizer(plan, findings);
+    check_train(plan, findings);
+}
+
+/// MANUAL: P ends of parts or P v ends of stages; the last one may be left out.
+void check_split_points(const Plan& plan, Findings& findings) {
+    const PipelinePlan& pipeline = plan.pipeline;
+    if (pipeline.split_method != "MANUAL") return;
+    const auto count = static_cast<int64_t>(pipeline.split_points.size());
+    const int64_t parts = *plan.mesh.pp;
+    const int64_t stages = parts * pipeline.virtual_chunks;
+    if (count == parts || count == parts - 1 || count == stages || count == stages - 1) return;
+    const std::string all = parts == stages ? "" : " or " + number(stages) + " (pp x virtual_chunks)";
+    findings.add("pipeline.split_points",
+                 "split_method = \"MANUAL\" needs another number of pipeline.split_points (got " + number(count) +
+                     ", expected " + number(parts) + " (pp)" + all + "; the last one may be left out)");
+}
+
+void check_batch(const Plan& plan, Findings& findings) {
+    const int64_t batch = *plan.train.global_batch_size;
+    const int64_t part = int64_t{*plan.pipeline.num_microbatches} * *plan.mesh.dp;
+    if (batch % part == 0) return;
+    const int64_t below = batch / part * part;
+    findings.add("train.global_batch_size",
+                 "train.global_batch_size must be a multiple of num_microbatches x dp (got " + number(batch) +
+                     ", num_microbatches " + number(*plan.pipeline.num_microbatches) + " x dp " +
+                     number(*plan.mesh.dp) + " = " + number(part) + "); try " +
+                     (below > 0 ? number(below) + " or " : "") + number(below + part));
+}
+
+void fill_in(Plan& plan, int world) {
+    MeshPlan& mesh = plan.mesh;
+    mesh.dp = mesh.dp.value_or(1);
+    mesh.tp = mesh.tp.value_or(1);
+    if (!mesh.pp)
+        mesh.pp = plan.pipeline.num_stages ? *plan.pipeline.num_stages : std::max(1, world / (*mesh.dp * *mesh.tp));
+    if (!plan.pipeline.num_stages) plan.pipeline.num_stages = mesh.pp;
+    if (!plan.pipeline.num_microbatches) plan.pipeline.num_microbatches = 2 * *mesh.pp;
+    if (!plan.train.global_batch_size) {
+        plan.train.global_batch_size = int64_t{*plan.pipeline.num_microbatches} * *mesh.dp;
+    }
+    if (plan.run.dir.empty()) plan.run.dir = "runs/" + plan.name;
+}
+
+void check_world_size(const Plan& plan, int world) {
+    const MeshPlan& mesh = plan.mesh;
+    const int64_t num_ranks = int64_t{*mesh.pp} * *mesh.dp * *mesh.tp;
+    if (num_ranks == world) return;
+    const std::string key = plan.where("mesh.pp") ? "mesh.pp" : "pipeline.num_stages";
+    throw Error(ErrorKind::Mesh,
+                "the mesh does not fit the number of ranks (got " + number(world) + (world == 1 ? " rank" : " ranks") +
+                    ", expected pp " + number(*mesh.pp) + " x dp " + number(*mesh.dp) + " x tp " + number(*mesh.tp) +
+                    " = " + number(num_ranks) + "); start it with: mpirun -np " + number(num_ranks) +
+                    " vpp ..., or set " + key + " to " + number(world),
+                plan.where(key));
+}
+
+}  // namespace
+
+void check_plan(const Plan& plan) {
+    Findings findings(plan);
+    check_all(plan, findings);
+    findings.raise();
+}
+
+Plan resolve_plan(Plan plan, int world) {
+    check(world >= 1, "a world has at least one rank");
+    fill_in(plan, world);
+    Findings findings(plan);
+    check_all(plan, findings);
+    check_split_points(plan, findings);
+    check_batch(plan, findings);
+    findings.raise();
+    check_world_size(plan, world);
+    plan.resolved_text = plan_text(plan);
+    return plan;
+}
+
+int natural_world(const Plan& plan) {
+    const int pp = plan.mesh.pp.value_or(plan.pipeline.num_stages.value_or(1));
+    return pp * plan.mesh.dp.value_or(1) * plan.mesh.tp.value_or(1);
+}
+
+}  // namespace vpp

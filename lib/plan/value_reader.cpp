@@ -1,0 +1,273 @@
+#include "plan/value_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/suggest.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr size_t kLongestShownText = 60;
+
+std::string shown(const std::string& text) {
+    const std::string clean = printable(text);
+    return clean.size() <= kLongestShownText ? clean : clean.substr(0, kLongestShownText) + "...";
+}
+
+std::string describe(const Node& node) {
+    switch (node.kind) {
+        case Node::Kind::Boolean:
+            return node.boolean ? "boolean true" : "boolean false";
+        case Node::Kind::Integer:
+            return "integer " + std::to_string(node.integer);
+        case Node::Kind::Number:
+            return std::isfinite(node.number) ? "number " + toml_text(node.number) : "no finite number";
+        case Node::Kind::Text:
+            return "text '" + shown(node.text) + "'";
+        case Node::Kind::Date:
+            return "a date or time";
+        case Node::Kind::Array:
+            return "a list of " + std::to_string(node.children.size());
+        case Node::Kind::Table:
+            return "a table";
+    }
+    return "";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text.empty() ? "nothing" : text;
+}
+
+/// Reads the value of one key; every read_ function gives nothing after it has added a problem.
+class ValueReader {
+  public:
+    ValueReader(const Key& key, const std::string& name, const Names& names, Problems& problems)
+        : key_(key), name_(name), names_(names), problems_(problems) {}
+
+    std::optional<Value> read(const Node& node) {
+        if (!key_.built) return read_unbuilt(node);
+        switch (key_.type) {
+            case KeyType::Boolean:
+                if (node.kind == Node::Kind::Boolean) return Value(node.boolean);
+                return wrong_type(node);
+            case KeyType::Integer:
+                return read_integer(node);
+            case KeyType::Number:
+                return read_number(node);
+            case KeyType::Choice:
+            case KeyType::Name:
+                return read_word(node);
+            case KeyType::Text:
+            case KeyType::Path:
+                return read_text(node);
+            case KeyType::TextList:
+                return read_texts(node);
+            case KeyType::NumberList:
+                return read_numbers(node);
+            case KeyType::Files:
+                if (node.kind == Node::Kind::Array) return read_texts(node);
+                return read_table(node);
+            case KeyType::TextTable:
+                return read_table(node);
+            case KeyType::Size:
+            case KeyType::TableList:
+                break;
+        }
+        return wrong_type(node);
+    }
+
+  private:
+    std::nullopt_t problem(const Node& node, const std::string& message) {
+        problems_.add(node.place, name_ + ' ' + message);
+        return std::nullopt;
+    }
+
+    std::nullopt_t wrong_type(const Node& node) {
+        return problem(node, "has the wrong type (got " + describe(node) + ", expected " + type_text(key_.type) + ')' +
+                                 remedy(node));
+    }
+
+    /// What to write, where the value is nearly right.
+    std::string remedy(const Node& node) const {
+        const bool wants_text = key_.type == KeyType::Text || key_.type == KeyType::Path ||
+                                key_.type == KeyType::Choice || key_.type == KeyType::Name;
+        const bool wants_list = key_.type == KeyType::TextList || key_.type == KeyType::Files;
+        if (node.kind == Node::Kind::Text) {
+            if (wants_list) return "; try [" + toml_quoted(shown(node.text)) + ']';
+            const bool is_value = parse_value(node.text, node.place).has_value();
+            return is_value && key_.type != KeyType::TextTable ? "; write it without quotes" : "";
+        }
+        if (node.kind == Node::Kind::Integer && wants_text) return "; try \"" + std::to_string(node.integer) + '"';
+        const bool whole =
+            node.kind == Node::Kind::Number && std::abs(node.number) < 1e15 && std::floor(node.number) == node.number;
+        if (whole && key_.type == KeyType::Integer) {
+            return "; try " + std::to_string(static_cast<int64_t>(node.number));
+        }
+        return "";
+    }
+
+    bool in_range(const Node& node, double value) {
+        if (std::isfinite(value) && key_.range.contains(value)) return true;
+        const std::string range = key_.range.text();
+        problem(node, "is out of range (got " + describe(node) + ", expected " +
+                          (range.empty() ? "a finite number" : range) + ')' +
+                          (key_.range_reason.empty() ? "" : "; " + key_.range_reason));
+        return false;
+    }
+
+    std::optional<Value> read_integer(const Node& node) {
+        if (node.kind == Node::Kind::Text && planned(node, node.text)) return std::nullopt;
+        if (node.kind != Node::Kind::Integer) return wrong_type(node);
+        if (!in_range(node, static_cast<double>(node.integer))) return std::nullopt;
+        return Value(node.integer);
+    }
+
+    std::optional<double> number_of(const Node& node) {
+        if (node.kind != Node::Kind::Number && node.kind != Node::Kind::Integer) return std::nullopt;
+        return node.kind == Node::Kind::Number ? node.number : static_cast<double>(node.integer);
+    }
+
+    std::optional<Value> read_number(const Node& node) {
+        const auto number = number_of(node);
+        if (!number) return wrong_type(node);
+        if (!in_range(node, *number)) return std::nullopt;
+        return Value(*number);
+    }
+
+    /// Whether the word that a node means is known but cannot be used yet; says so.
+    bool planned(const Node& node, const std::string& word) {
+        const auto found = std::ranges::find(key_.planned, word, &PlannedWord::word);
+        if (found == key_.planned.end()) return false;
+        const auto& usable = usable_words(key_, names_);
+        problem(node,
+                "'" + node.text + "' " + found->reason + (usable.empty() ? "" : " (built: " + joined(usable) + ')'));
+        return true;
+    }
+
+    std::optional<Value> read_word(const Node& node) {
+        if (node.kind != Node::Kind::Text) return wrong_type(node);
+        std::string word = node.text;
+        for (const auto& [alias, meant] : key_.aliases) {
+            if (node.text == alias) word = meant;
+        }
+        const auto& usable = usable_words(key_, names_);
+        if (std::ranges::find(usable, word) != usable.end()) return Value(word);
+        if (planned(node, word)) return std::nullopt;
+        std::vector<std::string> known = usable;
+        for (const PlannedWord& planned_word : key_.planned) known.push_back(planned_word.word);
+        return problem(node, "does not know '" + shown(node.text) + "' (expected one of " + joined(usable) + ')' +
+                                 did_you_mean(node.text, known));
+    }
+
+    bool clean(const Node& node, const std::string& text) {
+        const bool is_clean = printable(text) == text && !text.empty();
+        if (!is_clean)
+            problem(node, text.empty() ? "is empty" : "holds a control character (got '" + shown(text) + "')");
+        return is_clean;
+    }
+
+    std::optional<Value> read_text(const Node& node) {
+        if (node.kind != Node::Kind::Text) return wrong_type(node);
+        return clean(node, node.text) ? std::optional<Value>(node.text) : std::nullopt;
+    }
+
+    std::optional<Value> read_texts(const Node& node) {
+        if (node.kind != Node::Kind::Array) return wrong_type(node);
+        std::vector<std::string> texts;
+        bool good = true;
+        for (const Node& item : node.children) {
+            if (item.kind != Node::Kind::Text) {
+                problem(item, "holds an entry of the wrong type (got " + describe(item) + ", expected text)");
+                good = false;
+            } else {
+                good = clean(item, item.text) && good;
+                texts.push_back(item.text);
+            }
+        }
+        return good ? std::optional<Value>(std::move(texts)) : std::nullopt;
+    }
+
+    std::optional<Value> read_numbers(const Node& node) {
+        if (node.kind != Node::Kind::Array) return wrong_type(node);
+        if (node.children.size() != key_.list_size) {
+            return problem(node, "has the wrong length (got " + std::to_string(node.children.size()) +
+                                     " numbers, expected " + std::to_string(key_.list_size) + ')');
+        }
+        std::vector<double> numbers;
+        for (const Node& item : node.children) {
+            const auto number = number_of(item);
+            if (!number) {
+                return problem(item, "holds an entry of the wrong type (got " + describe(item) + ", expected number)");
+            }
+            if (!in_range(item, *number)) return std::nullopt;
+            numbers.push_back(*number);
+        }
+        return Value(std::move(numbers));
+    }
+
+    std::optional<Value> read_table(const Node& node) {
+        if (node.kind != Node::Kind::Table) return wrong_type(node);
+        NamedTexts entries;
+        bool good = true;
+        for (const Node& child : node.children) {
+            if (printable(child.key) != child.key || child.key.empty()) {
+                problems_.add(child.key_place, name_ + " holds a name that is empty or has control characters");
+                good = false;
+            }
+            if (child.kind != Node::Kind::Text) {
+                problem(child, "holds an entry of the wrong type for '" + shown(child.key) + "' (got " +
+                                   describe(child) + ", expected text)");
+                good = false;
+            } else {
+                good = clean(child, child.text) && good;
+                entries.emplace_back(child.key, child.text);
+            }
+        }
+        return good ? std::optional<Value>(std::move(entries)) : std::nullopt;
+    }
+
+    /// A key that is not built accepts its default only.
+    std::optional<Value> read_unbuilt(const Node& node) {
+        const std::string default_toml = key_.fallback ? toml_text(*key_.fallback) : "";
+        if (says(node, default_toml)) return std::nullopt;
+        return problem(node, "is not built yet (got " + describe(node) +
+                                 (key_.fallback ? ", only its default " + default_toml + " is accepted" : "") +
+                                 "); leave it out");
+    }
+
+    static bool says(const Node& node, const std::string& default_toml) {
+        switch (node.kind) {
+            case Node::Kind::Boolean:
+                return toml_text(node.boolean) == default_toml;
+            case Node::Kind::Integer:
+                return toml_text(node.integer) == default_toml ||
+                       toml_text(static_cast<double>(node.integer)) == default_toml;
+            case Node::Kind::Number:
+                return std::isfinite(node.number) && toml_text(node.number) == default_toml;
+            case Node::Kind::Text:
+                return toml_quoted(node.text) == default_toml;
+            case Node::Kind::Array:
+                return node.children.empty() && (default_toml == "[]" || default_toml.empty());
+            default:
+                return false;
+        }
+    }
+
+    const Key& key_;
+    const std::string& name_;
+    const Names& names_;
+    Problems& problems_;
+};
+
+}  // namespace
+
+std::optional<Value> read_value(const Key& key, const std::string& name, const Node& node, const Names& names,
+                                Problems& problems) {
+    return ValueReader(key, name, names, problems).read(node);
+}
+
+}  // namespace vpp

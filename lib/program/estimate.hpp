@@ -1,0 +1,32 @@
+#pragma once
+// What a program will cost each rank, from shapes alone: memory by kind and traffic. For inspect and for a person's
+// choice of layout; measured figures come from a run.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "program/program.hpp"
+
+namespace vpp {
+
+/// Bytes of one rank at its fullest moment, by kind.
+struct RankEstimate {
+    std::vector<int> stages;
+    int64_t parameter_bytes = 0;
+    int64_t buffer_bytes = 0;
+    int64_t gradient_bytes = 0;
+    int64_t optimizer_bytes = 0;
+    int64_t activation_bytes = 0;  ///< all microbatches in flight; an upper bound, as every op's output is counted
+    int64_t sent_bytes = 0;        ///< per step, forward and backward
+    double flops = 0;              ///< forward, per step
+
+    int64_t total_bytes() const {
+        return parameter_bytes + buffer_bytes + gradient_bytes + optimizer_bytes + activation_bytes;
+    }
+};
+
+/// One entry per PP rank.
+std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program);
+
+}  // namespace vpp

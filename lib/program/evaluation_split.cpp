@@ -1,0 +1,66 @@
+#include "program/evaluation_split.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.hpp"
+#include "graph/split.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// For every op of the evaluation graph the training stage that owns its parameters; -1 where it has none.
+std::vector<int> owners_of_ops(const Graph& evaluation, const Graph& training, const Split& split) {
+    std::vector<int> owner_of_parameter(training.parameters.size(), -1);
+    for (int stage = 0; stage < split.num_stages(); ++stage) {
+        for (int parameter : split.stages[static_cast<size_t>(stage)].parameters) {
+            const GraphParameter& entry = training.parameters[static_cast<size_t>(parameter)];
+            const bool fixed = !entry.requires_grad && !entry.written;
+            // What never changes may be read anywhere.
+            if (!entry.uses.empty() && !fixed) owner_of_parameter[static_cast<size_t>(parameter)] = stage;
+        }
+    }
+    std::vector<int> owners;
+    for (const GraphOp& op : evaluation.ops) {
+        int owner = -1;
+        for (int parameter : op.parameters) owner = std::max(owner, owner_of_parameter[static_cast<size_t>(parameter)]);
+        owners.push_back(owner);
+    }
+    return owners;
+}
+
+}  // namespace
+
+std::vector<int> match_split(const Graph& evaluation, const Graph& training, const Split& training_split) {
+    check(evaluation.parameters.size() == training.parameters.size(), "both graphs are of one model");
+    const std::vector<int> owners = owners_of_ops(evaluation, training, training_split);
+    std::vector<int> cuts;
+    for (int stage = 1; stage < training_split.num_stages(); ++stage) {
+        // Behind the last op of earlier stages, and not behind the first of this or a later one.
+        int low = cuts.empty() ? 1 : cuts.back() + 1, high = evaluation.num_ops() - (training_split.num_stages() - stage);
+        for (int op = 0; op < evaluation.num_ops(); ++op) {
+            const int owner = owners[static_cast<size_t>(op)];
+            if (owner >= 0 && owner < stage) low = std::max(low, op + 1);
+            if (owner >= stage) high = std::min(high, op);
+        }
+        int best = -1;
+        int64_t best_bytes = std::numeric_limits<int64_t>::max();
+        for (int cut = low; cut <= high; ++cut) {
+            const int64_t bytes = evaluation.cuts[static_cast<size_t>(cut)].legal ? cut_bytes(evaluation, cut) : best_bytes;
+            if (bytes < best_bytes) {
+                best = cut;
+                best_bytes = bytes;
+            }
+        }
+        if (best < 0) {
+            throw Error(ErrorKind::Plan, "stage " + std::to_string(stage) +
+                                             " cannot be matched in evaluation mode: no legal cut leaves its parameters "
+                                             "in one stage; choose other cuts, or set train.eval_every = 0");
+        }
+        cuts.push_back(best);
+    }
+    return cuts;
+}
+
+}  // namespace vpp

@@ -1,0 +1,79 @@
+#include "program/program.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+// The fields of every value, once, for both directions.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Digest, high, low)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Mesh, pp, dp, tp)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Field, name, dtype, shape, bound)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Fields, fields, num_samples)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphTensor, name, dtype, shape, requires_grad, message_bytes, producer, input,
+                                   parameter, writers)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphValue, name, type, is_tensor, tensors, producer, uses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, flops, output_bytes, random)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, is_buffer, requires_grad, written, uses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphModule, name, class_name)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCut, legal, reason)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphInput, name, value)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modules, inputs, loss, cuts, digest,
+                                   mode_is_baked_in, warnings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters,
+                                   parameter_bytes, buffer_bytes, activation_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge, id, name, tensor, values, producer, consumer, has_gradient, gradient_to, bytes,
+                                   message_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Split, cuts, stages, edges, loss_stage)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Action, kind, stage, microbatch, edge, peer)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Schedule, name, num_ranks, num_microbatches, rank_of_stage, actions, forward_only)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Phase, graph, split, schedule)
+
+namespace {
+
+using nlohmann::json;
+
+json to_json_value(const Program& program) {
+    json value{{"plan", program.plan_text},
+               {"mesh", program.mesh},
+               {"fields", program.fields},
+               {"microbatch_size", program.microbatch_size},
+               {"training", program.training},
+               {"data_digest", program.data_digest}};
+    if (program.evaluation) value["evaluation"] = *program.evaluation;
+    return value;
+}
+
+}  // namespace
+
+Bytes to_bytes(const Program& program) {
+    const std::vector<uint8_t> cbor = json::to_cbor(to_json_value(program));
+    const auto view = std::as_bytes(std::span(cbor));
+    return Bytes(view.begin(), view.end());
+}
+
+Program program_from_bytes(std::span<const std::byte> bytes) {
+    try {
+        const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+        const json value = json::from_cbor(data, data + bytes.size());
+        Program program;
+        value.at("plan").get_to(program.plan_text);
+        value.at("mesh").get_to(program.mesh);
+        value.at("fields").get_to(program.fields);
+        value.at("microbatch_size").get_to(program.microbatch_size);
+        value.at("training").get_to(program.training);
+        value.at("data_digest").get_to(program.data_digest);
+        if (value.contains("evaluation")) program.evaluation = value.at("evaluation").get<Phase>();
+        return program;
+    } catch (const json::exception& error) {
+        throw Error(ErrorKind::BadData, std::string("these bytes are not a program: ") + error.what());
+    }
+}
+
+std::string to_json_text(const Program& program) { return to_json_value(program).dump(2); }
+
+Digest digest_of(const Program& program) { return hash_bytes(to_bytes(program)); }
+
+}  // namespace vpp

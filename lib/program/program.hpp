@@ -1,0 +1,48 @@
+#pragma once
+// All that is decided before a device is touched. Rank 0 prepares it (program/prepare.hpp), every rank gets its bytes;
+// everything behind it reads the Program and decides nothing of that again.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/bytes.hpp"
+#include "base/hash.hpp"
+#include "data/fields.hpp"
+#include "graph/graph.hpp"
+#include "graph/stages.hpp"
+#include "mesh/mesh.hpp"
+#include "schedule/schedule.hpp"
+
+namespace vpp {
+
+/// A graph, cut, with the actions that run it: training has one, evaluation another.
+struct Phase {
+    Graph graph;
+    Split split;
+    Schedule schedule;  ///< lowered and proven
+};
+
+struct Program {
+    std::string plan_text;          ///< the resolved plan
+    Mesh mesh;
+    Fields fields;                  ///< of the training data
+    int64_t microbatch_size = 1;    ///< samples
+    Phase training;
+    std::optional<Phase> evaluation;
+    std::string data_digest;        ///< of training and validation data
+
+    /// The stages of a PP rank, ascending; the same in both phases.
+    std::vector<int> stages_of(int pp_rank) const { return training.schedule.stages_of(pp_rank); }
+};
+
+/// The program as bytes (CBOR), and back. Throws Error{BadData} for bytes that are none.
+Bytes to_bytes(const Program& program);
+Program program_from_bytes(std::span<const std::byte> bytes);
+
+/// The program as JSON text for people and tools.
+std::string to_json_text(const Program& program);
+
+/// The digest of its bytes.
+Digest digest_of(const Program& program);
+
+}  // namespace vpp

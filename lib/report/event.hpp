@@ -1,0 +1,58 @@
+#pragma once
+// What a training run tells about itself, as plain values, and who listens. Rank 0's engine makes the events; a
+// Reporter shows or keeps them. Events hold measured quantities with units and no text to show.
+//
+// A step here is counted by finished updates: the first update of a training is step 1, the last is total_steps.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vpp {
+
+/// One update is done.
+struct StepEvent {
+    int64_t step = 0;
+    int64_t total_steps = 0;
+    double loss = 0;                        ///< of the global batch
+    std::vector<double> microbatch_losses;  ///< in sample order, not scaled
+    double grad_norm = 0;                   ///< global 2-norm before clipping
+    bool clipped = false;                   ///< the norm was above clip_norm
+    double lr = 0;                          ///< of the default parameter group, as used by this update
+    double samples_per_second = 0;
+    double tokens_per_second = 0;  ///< 0 = the data are not tokens
+    double step_ms = 0;
+    std::optional<double> bubble_mean;   ///< share of the step spent waiting for messages, 0..1, over the ranks;
+                                         ///< empty when ranks exceed cores, where waiting says nothing
+    std::optional<double> bubble_worst;  ///< the same of the rank that waited longest
+    int worst_rank = -1;                 ///< that rank
+    int64_t memory_bytes = 0;            ///< peak resident memory of the largest rank
+    double eta_seconds = -1;             ///< until the last step; negative = not known
+};
+
+/// The model was evaluated on the validation data after `step` updates.
+struct EvalEvent {
+    int64_t step = 0;
+    double loss = 0;  ///< mean over the samples
+    int64_t samples = 0;
+    double seconds = 0;
+};
+
+/// A checkpoint of `step` updates is durable.
+struct SaveEvent {
+    int64_t step = 0;
+    std::string folder;
+    int64_t size_bytes = 0;
+    double seconds = 0;
+};
+
+/// Listens to a run. No method throws for a line that could not be shown or kept: training goes on without it.
+class Reporter {
+  public:
+    virtual ~Reporter() = default;
+    virtual void step(const StepEvent& event) = 0;
+    virtual void evaluation(const EvalEvent& event) = 0;
+    virtual void saved(const SaveEvent& event) = 0;
+};
+
+}  // namespace vpp

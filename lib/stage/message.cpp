@@ -1,0 +1,174 @@
+#include "stage/message.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/from_blob.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "graph/ivalue_tensors.hpp"
+#include "graph/torch_dtype.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr size_t kAlignment = 64;  // of the payload, as LibTorch allocates; kernels may choose by alignment
+constexpr int64_t kMaxDims = 64;
+
+/// How the payload holds the elements.
+enum class Layout : uint8_t {
+    Undefined,  ///< no tensor
+    Memory,     ///< the memory from first to last element, in its own strides
+    Elements,   ///< the elements in row-major order; strides leave gaps
+};
+
+struct TensorHeader {
+    Layout layout = Layout::Undefined;
+    bool requires_grad = false;
+    DType dtype = DType::F32;
+    int64_t num_dims = 0;
+    int64_t payload_bytes = 0;
+};
+
+size_t align(size_t num_bytes) { return (num_bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// Elements from the first to the last one in memory.
+int64_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
+    int64_t extent = 1;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+        if (sizes[i] == 0) return 0;
+        extent += (sizes[i] - 1) * strides[i];
+    }
+    return extent;
+}
+
+/// Whether two elements may lie at one place: dims by ascending stride must each step over all smaller ones.
+bool overlaps(at::IntArrayRef sizes, at::IntArrayRef strides) {
+    std::vector<size_t> order(sizes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] < strides[b]; });
+    int64_t extent = 1;
+    for (size_t dim : order) {
+        if (sizes[dim] <= 1) continue;
+        if (strides[dim] < extent) return true;
+        extent += (sizes[dim] - 1) * strides[dim];
+    }
+    return false;
+}
+
+/// The tensor with every expanded dim cut down to one element.
+at::Tensor base_of(const at::Tensor& tensor) {
+    std::vector<int64_t> sizes = tensor.sizes().vec();
+    for (size_t i = 0; i < sizes.size(); ++i) {
+        if (tensor.strides()[i] == 0 && sizes[i] > 1) sizes[i] = 1;
+    }
+    return tensor.as_strided(sizes, tensor.strides());
+}
+
+Buffer make_message(Bytes header, std::span<const std::byte> payload, size_t limit_bytes, const std::string& what) {
+    const size_t offset = align(header.size());
+    if (offset + payload.size() > limit_bytes) {
+        throw Error(ErrorKind::BadData, "the value '" + what + "' needs " + std::to_string(offset + payload.size()) +
+                                            " bytes to be sent, but only " + std::to_string(limit_bytes) +
+                                            " were planned: its shape differs from that of the first microbatch");
+    }
+    Buffer message(offset + payload.size());
+    std::memcpy(message.bytes().data(), header.data(), header.size());
+    if (!payload.empty()) std::memcpy(message.bytes().data() + offset, payload.data(), payload.size());
+    return message;
+}
+
+std::vector<int64_t> read_dims(ByteReader& reader, int64_t count) {
+    std::vector<int64_t> dims;
+    for (int64_t i = 0; i < count; ++i) dims.push_back(reader.get<int64_t>());
+    return dims;
+}
+
+[[noreturn]] void bad_message(const std::string& what) {
+    throw Error(ErrorKind::BadData, "the message for '" + what + "' does not hold what it says");
+}
+
+}  // namespace
+
+Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what) {
+    TensorHeader header;
+    ByteWriter writer;
+    if (!tensor.defined()) {
+        writer.put(header);
+        return make_message(writer.take(), {}, limit_bytes, what);
+    }
+    at::Tensor base = base_of(tensor.detach());
+    const bool dense = base.is_non_overlapping_and_dense();
+    header.layout = dense || overlaps(base.sizes(), base.strides()) ? Layout::Memory : Layout::Elements;
+    header.requires_grad = tensor.requires_grad();
+    header.dtype = from_torch(tensor.scalar_type());
+    header.num_dims = tensor.dim();
+    const std::vector<int64_t> strides = base.strides().vec(), base_sizes = base.sizes().vec();
+    if (header.layout == Layout::Elements) base = base.contiguous();
+    const int64_t extent = extent_of(base.sizes(), base.strides());
+    header.payload_bytes = extent * static_cast<int64_t>(base.itemsize());
+    writer.put(header);
+    for (int64_t size : tensor.sizes()) writer.put(size);
+    for (int64_t size : base_sizes) writer.put(size);
+    for (int64_t stride : strides) writer.put(stride);
+    const auto* data = static_cast<const std::byte*>(base.const_data_ptr());
+    return make_message(writer.take(), {data, static_cast<size_t>(header.payload_bytes)}, limit_bytes, what);
+}
+
+ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what) {
+    ByteReader reader(buffer.bytes());
+    const auto header = reader.get<TensorHeader>();
+    if (header.layout == Layout::Undefined) return {};
+    if (header.num_dims < 0 || header.num_dims > kMaxDims) bad_message(what);
+    const auto sizes = read_dims(reader, header.num_dims), base_sizes = read_dims(reader, header.num_dims),
+               strides = read_dims(reader, header.num_dims);
+    const size_t offset = align(sizeof(TensorHeader) + static_cast<size_t>(header.num_dims) * 3 * sizeof(int64_t));
+    const bool compact = header.layout == Layout::Elements;
+    const int64_t extent = compact ? num_elements(base_sizes) : extent_of(base_sizes, strides);
+    if (extent * static_cast<int64_t>(size_of(header.dtype)) != header.payload_bytes ||
+        offset + static_cast<size_t>(header.payload_bytes) != buffer.bytes().size()) {
+        bad_message(what);
+    }
+    const auto options = at::TensorOptions().dtype(to_torch(header.dtype));
+    std::byte* data = buffer.owner().get() + offset;
+    if (!compact) {
+        const auto keep_alive = [owner = buffer.owner()](void*) {};
+        return {at::from_blob(data, sizes, strides, keep_alive, options), header.requires_grad};
+    }
+    at::Tensor tensor = at::empty_strided(base_sizes, strides, options);
+    tensor.copy_(at::from_blob(data, base_sizes, options));
+    // Not a view: autograd treats views apart, and this tensor stands for one that was none.
+    if (base_sizes != sizes) tensor = at::empty({0}, options).set_(tensor.storage(), 0, sizes, strides);
+    return {tensor, header.requires_grad};
+}
+
+Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes, const std::string& what) {
+    std::vector<c10::IValue> plain;
+    const at::Tensor empty = at::empty({0});
+    for (const c10::IValue& value : values) {
+        plain.push_back(map_tensors(value, [&](const at::Tensor&) { return empty; }));
+    }
+    std::vector<at::Tensor> table;
+    const std::vector<char> pickled = torch::jit::pickle(c10::ivalue::Tuple::create(std::move(plain)), &table);
+    ByteWriter writer;
+    writer.put(static_cast<uint64_t>(pickled.size()));
+    writer.put(static_cast<uint64_t>(table.size()));
+    return make_message(writer.take(), std::as_bytes(std::span(pickled)), limit_bytes, what);
+}
+
+std::vector<c10::IValue> decode_values(const Buffer& buffer) {
+    ByteReader reader(buffer.bytes());
+    const auto num_bytes = reader.get<uint64_t>(), num_tensors = reader.get<uint64_t>();
+    const size_t offset = align(2 * sizeof(uint64_t));
+    if (offset + num_bytes != buffer.bytes().size()) bad_message("plain values");
+    const std::vector<at::Tensor> table(num_tensors, at::empty({0}));
+    const auto* data = reinterpret_cast<const char*>(buffer.bytes().data() + offset);
+    return torch::jit::unpickle(data, num_bytes, nullptr, table).toTupleRef().elements().vec();
+}
+
+}  // namespace vpp

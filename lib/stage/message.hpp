@@ -1,0 +1,31 @@
+#pragma once
+// Tensors and plain values as messages. A message holds dtype, sizes, strides and the gradient flag beside the bytes:
+// strides travel, since kernels choose their order of sums by them. Dense tensors go as their memory; expanded ones as
+// their base; strided ones with gaps as their elements, laid out anew on the other side.
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace vpp {
+
+/// Throws Error{BadData} naming `what` when the message would be longer than `limit_bytes`.
+Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what);
+
+/// The tensor of a message; undefined when the sender's was. A dense one lies in the buffer and keeps it alive.
+/// Throws Error{BadData} for a message that does not hold what it says.
+struct ReceivedTensor {
+    at::Tensor tensor;
+    bool requires_grad = false;
+};
+ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what);
+
+/// Values without their tensors: numbers, None, strings, and lists, tuples and dicts of them. Tensors inside are
+/// replaced by empty ones, to be filled in by the receiver (graph/ivalue_tensors.hpp).
+Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes, const std::string& what);
+std::vector<c10::IValue> decode_values(const Buffer& buffer);
+
+}  // namespace vpp

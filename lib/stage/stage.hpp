@@ -1,0 +1,87 @@
+#pragma once
+// One stage at work: runs the forward and backward of single microbatches and keeps what lies between them. It knows
+// tensors and values, not ranks, messages or schedules: the engine brings values in and takes values out.
+//
+// Per microbatch:  set_input / receive_*  ->  forward  ->  take_*  ->  add_gradient  ->  backward  ->  take_gradient
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "graph/source.hpp"
+#include "graph/stages.hpp"
+#include "stage/stage_io.hpp"
+#include "stage/turns.hpp"
+#include "stage/weights.hpp"
+
+namespace vpp {
+
+struct StageOptions {
+    bool training = true;    ///< false: no autograd graph is made, there is no backward
+    double loss_scale = 1;   ///< the loss is multiplied by it before backward: 1/M for a mean
+};
+
+class Stage {
+  public:
+    /// Owns: shares the tensors of `weights`; graph and split must outlive the stage.
+    Stage(const Graph& graph, const Split& split, int index, Source& source, const Weights& weights,
+          const StageOptions& options);
+    ~Stage();
+
+    const StageIo& io() const { return io_; }
+    int index() const { return index_; }
+
+    /// To be called before the first action of a step.
+    void begin_step() { turns_.begin_step(); }
+
+    /// A model input (the graph's number) for a microbatch.
+    void set_input(int microbatch, int input, at::Tensor tensor);
+    /// A tensor of the graph that another stage made. Throws Error{BadData} when its gradient flag is not the planned one.
+    void receive_tensor(int microbatch, const Edge& edge, at::Tensor tensor, bool requires_grad);
+    /// The values of a bundle, tensors inside left open.
+    void receive_values(int microbatch, const Edge& edge, std::vector<c10::IValue> values);
+
+    /// Runs the ops. `key` is the microbatch's (base/random.hpp).
+    /// Throws Error{BadData} when an op fails or values are not as the probe saw them.
+    void forward(int microbatch, uint64_t key);
+
+    /// What an edge carries; its memory is let go when the last edge has taken it.
+    at::Tensor take_tensor(int microbatch, const Edge& edge);
+    std::vector<c10::IValue> take_values(int microbatch, const Edge& edge);
+    /// The loss of a microbatch, not scaled. Requires: io().makes_loss.
+    double take_loss(int microbatch);
+
+    /// The gradient sum of later stages for a tensor; undefined when they gave none.
+    void add_gradient(int microbatch, const Edge& edge, at::Tensor gradient);
+    /// Adds into the parameters' `.grad` in microbatch order and finds the gradients of received tensors.
+    void backward(int microbatch);
+    /// The gradient of a received tensor; may be undefined.
+    at::Tensor take_gradient(int microbatch, const Edge& edge);
+
+    /// Bytes of gradients that wait for their turn.
+    int64_t parked_bytes() const { return turns_.parked_bytes(); }
+
+  private:
+    struct Microbatch;
+    Microbatch& state(int microbatch);
+    std::vector<c10::IValue> bind_arguments(const Microbatch& state) const;
+    void keep_results(Microbatch& state, std::vector<c10::IValue> results);
+    void keep_edges(Microbatch& state);
+    void release_if_done(int microbatch);
+
+    const Graph& graph_;
+    const Split& split_;
+    int index_;
+    StageOptions options_;
+    StageIo io_;
+    std::vector<at::Tensor> parameters_;  ///< in the order of io_.parameters
+    std::unique_ptr<Executable> executable_;
+    std::vector<int> uses_of_export_;     ///< by tensor: edges that take it
+    GradientTurns turns_;
+    std::map<int, Microbatch> microbatches_;
+};
+
+}  // namespace vpp

@@ -1,0 +1,90 @@
+#include "stage/stage_io.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+class IoFinder {
+  public:
+    IoFinder(const Graph& graph, const Split& split, int stage)
+        : graph_(graph), split_(split), stage_(stage), ops_(split.stages[static_cast<size_t>(stage)].ops) {}
+
+    StageIo find() {
+        find_inputs();
+        find_edges();
+        io_.makes_loss = split_.loss_stage == stage_;
+        if (io_.makes_loss) live_outs_.insert(graph_.loss);
+        io_.live_outs.assign(live_outs_.begin(), live_outs_.end());
+        return std::move(io_);
+    }
+
+  private:
+    bool made_here(int producer) const { return producer >= ops_.begin && producer < ops_.end; }
+
+    void find_inputs() {
+        std::set<int> live_ins, parameters;
+        for (int op = ops_.begin; op < ops_.end; ++op) {
+            for (int value : graph_.ops[static_cast<size_t>(op)].inputs) {
+                const GraphValue& entry = graph_.values[static_cast<size_t>(value)];
+                if (made_here(entry.producer)) continue;
+                const int parameter = entry.producer < 0
+                                          ? graph_.tensors[static_cast<size_t>(entry.tensors[0])].parameter : -1;
+                if (parameter >= 0) parameters.insert(parameter); else live_ins.insert(value);
+            }
+        }
+        io_.live_ins.assign(live_ins.begin(), live_ins.end());
+        io_.parameters.assign(parameters.begin(), parameters.end());
+    }
+
+    void find_edges() {
+        std::set<int> received, arrives;
+        for (const Edge& edge : split_.edges) {
+            if (edge.producer == stage_) add_export(edge);
+            if (edge.tensor < 0) continue;
+            if (edge.consumer == stage_) received.insert(edge.tensor);
+            if (edge.has_gradient && edge.gradient_to == stage_) {
+                arrives.insert(edge.tensor);
+                need_tensor(edge.tensor);
+            }
+        }
+        io_.received.assign(received.begin(), received.end());
+        io_.gradient_arrives.assign(arrives.begin(), arrives.end());
+    }
+
+    void add_export(const Edge& edge) {
+        io_.exports.push_back(edge.id);
+        live_outs_.insert(edge.values.begin(), edge.values.end());
+        if (edge.tensor >= 0) need_tensor(edge.tensor);
+    }
+
+    /// A tensor made here leaves through the first value that holds it; a received one is at hand already.
+    void need_tensor(int tensor) {
+        if (!made_here(graph_.tensors[static_cast<size_t>(tensor)].producer)) return;
+        for (size_t value = 0; value < graph_.values.size(); ++value) {
+            const GraphValue& entry = graph_.values[value];
+            const bool holds = std::find(entry.tensors.begin(), entry.tensors.end(), tensor) != entry.tensors.end();
+            if (!holds || !made_here(entry.producer)) continue;
+            live_outs_.insert(static_cast<int>(value));
+            return;
+        }
+        check(false, "a tensor made by a stage is held by one of its values");
+    }
+
+    const Graph& graph_;
+    const Split& split_;
+    int stage_;
+    OpRange ops_;
+    StageIo io_;
+    std::set<int> live_outs_;
+};
+
+}  // namespace
+
+StageIo find_stage_io(const Graph& graph, const Split& split, int stage) { return IoFinder(graph, split, stage).find(); }
+
+}  // namespace vpp

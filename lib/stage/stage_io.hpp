@@ -1,0 +1,23 @@
+#pragma once
+// What a stage takes and gives, worked out once from graph and split: values to bind, tensors to export, and where
+// gradients come and go.
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "graph/stages.hpp"
+
+namespace vpp {
+
+struct StageIo {
+    std::vector<int> live_ins;          ///< values from outside that its ops use, parameters left out
+    std::vector<int> parameters;        ///< parameters and buffers that its ops use
+    std::vector<int> live_outs;         ///< values made here that others need, and the loss if it is made here
+    std::vector<int> received;          ///< tensors that come from other stages
+    std::vector<int> gradient_arrives;  ///< tensors whose gradient comes from a later stage
+    std::vector<int> exports;           ///< edges whose producer is this stage
+    bool makes_loss = false;
+};
+
+StageIo find_stage_io(const Graph& graph, const Split& split, int stage);
+
+}  // namespace vpp

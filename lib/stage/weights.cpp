@@ -1,0 +1,49 @@
+#include "stage/weights.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+void Weights::load(Source& source, const Split& split, const std::vector<int>& stages) {
+    for (int stage : stages) {
+        const StageSpec& spec = split.stages[static_cast<size_t>(stage)];
+        for (int parameter : spec.parameters) {
+            tensors_.emplace(parameter, source.weight(parameter));
+            owned_.push_back(parameter);
+        }
+    }
+    for (int stage : stages) {
+        for (int parameter : split.stages[static_cast<size_t>(stage)].borrowed) {
+            if (!contains(parameter)) tensors_.emplace(parameter, source.weight(parameter));
+        }
+    }
+    std::sort(owned_.begin(), owned_.end());
+}
+
+void Weights::load_missing(Source& source, const Graph& graph, const Split& split, const std::vector<int>& stages) {
+    for (int stage : stages) {
+        const StageSpec& spec = split.stages[static_cast<size_t>(stage)];
+        for (const std::vector<int>* list : {&spec.parameters, &spec.borrowed}) {
+            for (int parameter : *list) {
+                const bool used = !graph.parameters[static_cast<size_t>(parameter)].uses.empty();
+                if (used && !contains(parameter)) tensors_.emplace(parameter, source.weight(parameter));
+            }
+        }
+    }
+}
+
+std::vector<int> Weights::held() const {
+    std::vector<int> parameters;
+    for (const auto& [parameter, tensor] : tensors_) parameters.push_back(parameter);
+    return parameters;
+}
+
+const at::Tensor& Weights::at(int parameter) const {
+    const auto found = tensors_.find(parameter);
+    check(found != tensors_.end(), "a stage uses only weights that its rank holds");
+    return found->second;
+}
+
+}  // namespace vpp

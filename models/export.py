@@ -1,0 +1,64 @@
+"""Writes the example models as TorchScript files, in train mode, with fixed initial weights.
+
+python models/export.py [NAME ...] [--trace] [--out FOLDER]
+"""
+
+import argparse
+import pathlib
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from cnn import VGG, BatchNormCNN
+from gpt import GPT
+from mlp import EightMLP
+
+SEED = 1234
+
+# The module, and example inputs of two samples: what tracing needs, and what the script is tried on.
+MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]] = {
+    "mlp": (EightMLP, lambda: (torch.randn(2, 32),)),
+    "gpt": (GPT, lambda: (torch.randint(256, (2, 128)), torch.randint(256, (2, 128)))),
+    "vgg": (VGG, lambda: (torch.rand(2, 1, 8, 8),)),
+    "bn_cnn": (BatchNormCNN, lambda: (torch.rand(2, 1, 8, 8),)),
+}
+
+
+def make_model(name: str) -> nn.Module:
+    """The eager module in train mode; its weights depend on the name alone, not on what was made before."""
+    torch.manual_seed(SEED)
+    return MODELS[name][0]().train()
+
+
+def export(name: str, folder: pathlib.Path, trace: bool) -> pathlib.Path:
+    model = make_model(name)
+    path = folder / f"{name}{'_traced' if trace else ''}.pt"
+    if trace:
+        # Dropout draws other masks in the tracer's check, so the check is left to vpp's own tests.
+        scripted = torch.jit.trace(model, MODELS[name][1](), check_trace=False)
+        scripted.load_state_dict(make_model(name).state_dict())  # tracing runs the model once: BatchNorm has moved
+    else:
+        scripted = torch.jit.script(model)
+    scripted.save(str(path))
+    return path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(MODELS)}; default: all")
+    parser.add_argument("--trace", action="store_true", help="trace instead of script; files end in _traced.pt")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "out")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in MODELS]
+    if unknown:
+        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(MODELS)}")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in arguments.names or MODELS:
+        path = export(name, arguments.out, arguments.trace)
+        parameters = sum(p.numel() for p in make_model(name).parameters())
+        print(f"{path}: {parameters} parameters")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Makes the example data under models/data from what every machine with Python and scikit-learn has.
+
+stdlib.bin, stdlib_val.bin   text of Python's standard library, for data.kind = "text"
+digits_{train,val}_{image,label}.npy   scikit-learn's 8x8 digits, scaled to 0..1
+mlp_{train,val}_{x,y}.npy    a smooth random map for the regression example
+
+The same Python and scikit-learn give the same bytes.
+"""
+
+import argparse
+import pathlib
+import sysconfig
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+TRAIN_BYTES = 4_000_000
+VAL_BYTES = 200_000
+
+
+def make_text(folder: pathlib.Path) -> None:
+    """Whole files: every twentieth goes to the validation part until it is full, so that both parts are alike."""
+    library = pathlib.Path(sysconfig.get_path("stdlib"))
+    skipped = {"site-packages", "dist-packages", "test", "tests", "__pycache__"}
+    files = [f for f in library.rglob("*.py") if not skipped & set(f.relative_to(library).parts)]
+    train, val = bytearray(), bytearray()
+    for i, file in enumerate(sorted(files, key=lambda f: f.relative_to(library).as_posix())):
+        part, limit = (val, VAL_BYTES) if i % 20 == 0 else (train, TRAIN_BYTES)
+        part += file.read_bytes()[: limit - len(part)]
+    (folder / "stdlib.bin").write_bytes(train)
+    (folder / "stdlib_val.bin").write_bytes(val)
+
+
+def save_split(folder: pathlib.Path, name: str, fields: dict[str, np.ndarray], num_val: int) -> None:
+    for field, values in fields.items():
+        np.save(folder / f"{name}_train_{field}.npy", values[num_val:])
+        np.save(folder / f"{name}_val_{field}.npy", values[:num_val])
+
+
+def make_digits(folder: pathlib.Path) -> None:
+    digits = load_digits()
+    order = np.random.RandomState(0).permutation(len(digits.target))  # the generator whose stream NumPy keeps for ever
+    image = (digits.images[order, None] / 16).astype(np.float32)
+    save_split(folder, "digits", {"image": image, "label": digits.target[order].astype(np.int64)}, num_val=288)
+
+
+def make_mlp(folder: pathlib.Path, features: int = 32, samples: int = 1280) -> None:
+    random = np.random.RandomState(0)
+    x = random.standard_normal((samples, features)).astype(np.float32)
+    y = np.tanh(x @ random.standard_normal((features, features)) / features**0.5).astype(np.float32)
+    save_split(folder, "mlp", {"x": x, "y": y}, num_val=256)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "data")
+    folder = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
+    make_text(folder)
+    make_digits(folder)
+    make_mlp(folder)
+    for file in sorted(folder.iterdir()):
+        print(f"{file}: {file.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

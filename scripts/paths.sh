@@ -1,0 +1,10 @@
+# Where everything that is not in the checkout lives; sourced by the other scripts.
+# shellcheck shell=bash disable=SC2034
+# VPP_CACHE overrides the folder; the environment inside is keyed by the pins, as cmake/FindTorch.cmake does it.
+vpp_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+vpp_cache=${VPP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vpp}
+vpp_venv=$vpp_cache/venv-$(sha256sum "$vpp_root/scripts/requirements.txt" | cut -c1-12)
+vpp_python=$vpp_venv/bin/python
+vpp_build=${VPP_BUILD:-$vpp_root/build}
+# A compiler job needs up to 2 GB: more than two at once only on request.
+vpp_jobs=${VPP_JOBS:-$(($(nproc) < 2 ? 1 : 2))}

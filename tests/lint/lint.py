@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Checks the laws of the project that no compiler checks: layers, headers, twin tests, words, sizes.
+
+lint.py [--root FOLDER] [--rule NAME]   prints every violation; exit 1 when there is one
+lint.py --list                          the names of the rules
+lint.py --self-test                     every rule must catch its bad samples and accept the good tree (samples.py)
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+
+LAYERS = (
+    "base plan mesh schedule data graph program comm stage optim checkpoint report engine app".split()
+)  # a file includes its own module and modules to its left
+TORCH_FREE = {"base", "plan", "mesh", "schedule", "data", "checkpoint", "report"}
+PLAIN_HEADERS = {"lib/data/fields.hpp", "lib/graph/graph.hpp"}  # values that every front end can make
+TORCH = re.compile(r"torch/|ATen/|c10/|caffe2/|cuda|nccl|mpi\.h$")
+# Headers that stay in few places: pattern, the files that may include it, in words.
+CONFINED = [
+    (r"torch/(torch|script|all|extension)\.h$", r"$^", "nowhere: narrow headers compile three times as fast"),
+    (r"torch/csrc/jit/", r"lib/(graph|stage)/|tests/", "only in graph and stage"),
+    (r"(mpi|nccl)\.h$", r"lib/comm/[^/]*\.cpp$|tests/", "only in sources of comm"),
+    (r"toml\+\+", r"lib/plan/[^/]*\.cpp$", "only in sources of plan"),
+    (r"CLI/", r"app/", "only in app"),
+]
+CODE = {".cpp", ".hpp", ".cu", ".cuh", ".py"}
+SKIPPED_FOLDERS = {"runs", "__pycache__", "models/out", "models/data"}
+MAX_COLUMNS, MAX_LINES, MAX_BYTES = 120, 600, 1 << 20
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+
+
+class Tree:
+    """The files of a checkout by path, texts read once; build folders and what set-up makes are left out."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        self.sizes: dict[str, int] = {}
+        self.texts: dict[str, str] = {}
+        for folder, folders, files in os.walk(root):
+            here = pathlib.PurePosixPath(pathlib.Path(folder).relative_to(root).as_posix())
+            folders[:] = [f for f in folders if not self._is_skipped(here / f)]
+            for name in files:
+                path = str(here / name)
+                self.sizes[path] = (root / path).lstat().st_size
+                if self._is_text(path):
+                    self.texts[path] = (root / path).read_text("utf-8", errors="replace")
+        self._includes: dict[str, list[tuple[int, bool, str]]] = {}
+
+    @staticmethod
+    def _is_skipped(folder: pathlib.PurePosixPath) -> bool:
+        top_build = len(folder.parts) == 1 and folder.name.startswith("build")
+        hidden = folder.name.startswith(".") and folder.name != ".ci"
+        return top_build or hidden or folder.name in SKIPPED_FOLDERS or str(folder) in SKIPPED_FOLDERS
+
+    def _is_text(self, path: str) -> bool:
+        return "/seeds/" not in path and self.sizes[path] <= MAX_BYTES
+
+    def code(self, *tops: str) -> Iterator[tuple[str, str]]:
+        """Code files below these folders, all of them by default."""
+        for path, text in self.texts.items():
+            if pathlib.PurePosixPath(path).suffix in CODE and (not tops or path.startswith(tops)):
+                yield path, text
+
+    def lines(self, *tops: str) -> Iterator[tuple[str, int, str]]:
+        """Lines of all text files below these folders."""
+        for path, text in self.texts.items():
+            if not tops or path.startswith(tops):
+                for number, line in enumerate(text.splitlines(), 1):
+                    yield path, number, line
+
+    def includes(self, path: str) -> list[tuple[int, bool, str]]:
+        """(line, is a header of the project, name) of every include of a file."""
+        if path not in self._includes:
+            found = ((n, INCLUDE.match(line)) for n, line in enumerate(self.texts[path].splitlines(), 1))
+            self._includes[path] = [(n, m[1] == '"', m[2]) for n, m in found if m]
+        return self._includes[path]
+
+    def reached(self, path: str) -> dict[str, str]:
+        """Every outside header that a file includes, itself or through headers of the project -> which of them."""
+        seen, outside, queue = {path}, {}, [path]
+        while queue:
+            file = queue.pop()
+            for _, is_ours, name in self.includes(file):
+                target = f"lib/{name}"
+                if not is_ours:
+                    outside.setdefault(name, file)
+                elif target in self.texts and target not in seen:
+                    seen.add(target)
+                    queue.append(target)
+        return outside
+
+
+def module_of(path: str) -> str | None:
+    """The layer that a file belongs to; None for files outside of lib and app."""
+    parts = path.split("/")
+    if parts[0] == "app":
+        return "app"
+    return parts[1] if parts[0] == "lib" and len(parts) > 2 else None
+
+
+Found = Iterator[tuple[str, int, str]]  # path, line (0 = the whole file), what is wrong
+
+
+def layers(tree: Tree) -> Found:
+    """An include goes to the own module or to the left."""
+    for path, _ in tree.code("lib/", "app/"):
+        module = module_of(path)
+        if module is None or module not in LAYERS:
+            yield path, 0, f"it lies in no known module ({' < '.join(LAYERS)})"
+            continue
+        for line, is_ours, name in tree.includes(path):
+            if not is_ours:
+                continue
+            target = name.split("/")[0]
+            if module == "app" and f"app/{name}" in tree.texts:
+                continue
+            if target not in LAYERS or "/" not in name:
+                yield path, line, f'"{name}" has no module in front; write "module/file.hpp"'
+            elif LAYERS.index(target) > LAYERS.index(module):
+                yield path, line, f"{module} includes {target}/, which stands to its right"
+
+
+def headers(tree: Tree) -> Found:
+    """Outside headers stay where the design confines them, also through other headers."""
+    for path, _ in tree.code("lib/", "app/", "tests/"):
+        for line, is_ours, name in tree.includes(path):
+            for pattern, allowed, words in CONFINED:
+                if not is_ours and re.match(pattern, name) and not re.match(allowed, path):
+                    yield path, line, f"<{name}> is included {words}"
+        module = module_of(path)
+        if module is None:
+            continue
+        for name, through in tree.reached(path).items():
+            origin = "" if through == path else f" (through {through})"
+            if (module in TORCH_FREE or path in PLAIN_HEADERS) and TORCH.match(name):
+                yield path, 0, f"it may not see torch, CUDA, NCCL or MPI, but reaches <{name}>{origin}"
+            elif origin and name.startswith("torch/csrc/jit/") and module not in ("graph", "stage"):
+                yield path, 0, f"it reaches <{name}>{origin}; JIT headers stay inside graph and stage"
+
+
+def pragma_once(tree: Tree) -> Found:
+    """Every header begins with #pragma once."""
+    for path, text in tree.code():
+        if path.endswith((".hpp", ".cuh")) and not text.startswith("#pragma once\n"):
+            yield path, 1, "the first line is not #pragma once"
+
+
+def twin_tests(tree: Tree) -> Found:
+    """lib/<module>/<file>.cpp has tests/unit/<module>/<file>_test.cpp."""
+    for path, _ in tree.code("lib/"):
+        if path.endswith((".cpp", ".cu")):
+            twin = re.sub(r"^lib/(.*)\.(cpp|cu)$", r"tests/unit/\1_test.cpp", path)
+            if twin not in tree.texts:
+                yield path, 0, f"it has no twin test {twin}"
+
+
+def cmake_lists(tree: Tree) -> Found:
+    """A source of lib, app or tests/unit is named in the CMakeLists.txt of its module."""
+    for path, _ in tree.code("lib/", "app/", "tests/unit/"):
+        if not path.endswith((".cpp", ".cu")):
+            continue
+        depth = {"lib": 2, "app": 1, "tests": 3}[path.split("/")[0]]
+        folder, name = "/".join(path.split("/")[:depth]), "/".join(path.split("/")[depth:])
+        if name not in re.split(r"[\s()]+", tree.texts.get(f"{folder}/CMakeLists.txt", "")):
+            yield path, 0, f"{folder}/CMakeLists.txt does not list it"
+
+
+def ascii_only(tree: Tree) -> Found:
+    """Texts are plain ASCII, without tabs in code."""
+    for path, number, line in tree.lines():
+        if not line.isascii():
+            yield path, number, f"not ASCII: {next(c for c in line if not c.isascii())!r}"
+
+
+def columns(tree: Tree) -> Found:
+    """No line is longer than the limit; prose and licence texts excepted."""
+    for path, number, line in tree.lines():
+        if len(line) > MAX_COLUMNS and not path.endswith(".md"):
+            yield path, number, f"{len(line)} columns (at most {MAX_COLUMNS})"
+
+
+def file_lines(tree: Tree) -> Found:
+    """No code file is longer than the limit."""
+    for path, text in tree.code():
+        if text.count("\n") > MAX_LINES:
+            yield path, 0, f"{text.count(chr(10))} lines (at most {MAX_LINES}); is it still one idea?"
+
+
+def left_overs(tree: Tree) -> Found:
+    """No note of unfinished work: it is finished, refused by name, or an issue."""
+    words = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
+    for path, number, line in tree.lines("lib/", "app/", "tests/", "scripts/", "models/", ".ci/"):
+        if found := words.search(line):
+            yield path, number, f"left over: {found[1]}"
+
+
+def environment(tree: Tree) -> Found:
+    """Only app reads the environment."""
+    for path, text in tree.code("lib/"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(r"\b(secure_getenv|getenv|setenv|putenv|environ)\b", line.split("//")[0]):
+                yield path, number, "environment below app; take the value as an argument"
+
+
+def disabled_tests(tree: Tree) -> Found:
+    """A disabled test names its issue on its line or the one before."""
+    mark = re.compile(r"\b" + "DIS" + r"ABLED(_\w|\s+(TRUE|ON|1)\b)")
+    for path, text in tree.texts.items():
+        lines = text.splitlines() if path.startswith("tests/") else []
+        for number, line in enumerate(lines, 1):
+            if mark.search(line) and not re.search(r"issue #?\d+|#\d+", "\n".join(lines[max(number - 2, 0) : number])):
+                yield path, number, "disabled without the number of an issue"
+
+
+def file_sizes(tree: Tree) -> Found:
+    """Data and models are made at set-up, never committed."""
+    for path, size in tree.sizes.items():
+        if size > MAX_BYTES:
+            yield path, 0, f"{size} bytes (at most {MAX_BYTES})"
+
+
+def machine_paths(tree: Tree) -> Found:
+    """No path of one person's machine."""
+    pattern = re.compile(r"(?<![\w.$}*)-])/(home|root|Users|work|workspace|scratch)/[\w.]")
+    for path, number, line in tree.lines():
+        if found := pattern.search(line):
+            yield path, number, f"a path of one machine: {line[found.start() : found.start() + 40]}"
+
+
+RULES: dict[str, Callable[[Tree], Found]] = {
+    rule.__name__: rule
+    for rule in (
+        layers,
+        headers,
+        pragma_once,
+        twin_tests,
+        cmake_lists,
+        ascii_only,
+        columns,
+        file_lines,
+        left_overs,
+        environment,
+        disabled_tests,
+        file_sizes,
+        machine_paths,
+    )
+}
+
+
+def violations(root: pathlib.Path, rules: list[str]) -> list[str]:
+    tree = Tree(root)
+    return [
+        f"{path}:{line}: [{name}] {what}" if line else f"{path}: [{name}] {what}"
+        for name in rules
+        for path, line, what in RULES[name](tree)
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
+    parser.add_argument("--rule", choices=RULES, action="append", help="only this rule; may be repeated")
+    parser.add_argument("--list", action="store_true", help="print the names of the rules")
+    parser.add_argument("--self-test", action="store_true", help="try every rule on samples")
+    arguments = parser.parse_args()
+    if arguments.list:
+        print("\n".join(RULES))
+        return 0
+    if arguments.self_test:
+        import samples
+
+        return samples.self_test(violations, list(RULES))
+    found = violations(arguments.root, arguments.rule or list(RULES))
+    print("\n".join(found) if found else "lint: nothing found")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    sys.exit(main())

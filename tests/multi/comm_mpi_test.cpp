@@ -1,0 +1,243 @@
+// The MPI transport under a real mpirun, with any number of ranks from 2 on. Every rank runs every test, in this order.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+#include "base/random.hpp"
+#include "comm/collective.hpp"
+#include "comm/mpi_session.hpp"
+#include "comm/mpi_transport.hpp"
+
+namespace vpp {
+namespace {
+
+MpiSession* session = nullptr;  // set by main; the tests have no other way to get it
+
+Channel forward(int edge, int microbatch = 0) {
+    return {edge, microbatch, Direction::Forward};
+}
+
+/// Bytes that only this sender, receiver and number give.
+Buffer content_of(int sender, int receiver, int number, size_t num_bytes) {
+    Buffer buffer(num_bytes);
+    uint64_t key = combine_key(combine_key(static_cast<uint64_t>(sender), static_cast<uint64_t>(receiver)),
+                               static_cast<uint64_t>(number));
+    for (std::byte& byte : buffer.bytes())
+        byte = static_cast<std::byte>((key = key * 6364136223846793005ULL + 1) >> 56);
+    return buffer;
+}
+
+size_t size_of(int sender, int receiver, int number, size_t max_bytes) {
+    const uint64_t key = combine_key(static_cast<uint64_t>(sender * 64 + receiver), static_cast<uint64_t>(number));
+    // Half of the sizes are small, so that messages inside and behind their envelope mix.
+    const size_t bound = key % 2 == 0 ? max_bytes : std::min<size_t>(max_bytes, 4096);
+    return static_cast<size_t>((key >> 8) % (bound + 1));
+}
+
+/// Every rank sends `count` messages of random sizes to every rank, each posts and takes in an order of its own.
+void all_pairs(const MpiTransportOptions& options, int count, size_t max_bytes) {
+    MpiTransport transport(*session, options);
+    const int rank = transport.rank();
+    struct Item {
+        int peer;
+        int number;
+    };
+    std::vector<Item> items;
+    for (int peer = 0; peer < transport.size(); ++peer) {
+        for (int number = 0; number < count; ++number) {
+            if (peer != rank) items.push_back({peer, number});
+        }
+    }
+    std::mt19937_64 shuffle(static_cast<uint64_t>(rank) + 7);
+    std::vector<Item> takes = items;
+    std::shuffle(items.begin(), items.end(), shuffle);
+    std::shuffle(takes.begin(), takes.end(), shuffle);
+    const auto post = [&](const Item& item) {
+        transport.post_receive(item.peer, forward(item.number % 7, item.number), max_bytes);
+    };
+    for (size_t i = 0; i < takes.size() / 2; ++i) post(takes[i]);
+    for (const Item& item : items) {
+        const size_t num_bytes = size_of(rank, item.peer, item.number, max_bytes);
+        transport.send(item.peer, forward(item.number % 7, item.number),
+                       content_of(rank, item.peer, item.number, num_bytes));
+    }
+    for (size_t i = takes.size() / 2; i < takes.size(); ++i) post(takes[i]);
+    for (const Item& item : takes) {
+        const Buffer got = transport.receive(item.peer, forward(item.number % 7, item.number));
+        const size_t num_bytes = size_of(item.peer, rank, item.number, max_bytes);
+        const Buffer expected = content_of(item.peer, rank, item.number, num_bytes);
+        ASSERT_EQ(got.bytes().size(), num_bytes);
+        ASSERT_EQ(hash_bytes(got.bytes()), hash_bytes(expected.bytes())) << item.peer << ' ' << item.number;
+    }
+    transport.finish_sends();
+    barrier(transport);
+}
+
+TEST(MpiTransport, AllPairsRandomSizes) {
+    all_pairs({}, 40, 300000);
+}
+TEST(MpiTransport, AllPairsInPieces) {
+    all_pairs({.piece_bytes = 1000}, 20, 100000);
+}
+TEST(MpiTransport, AllPairsWithoutOverlap) {
+    all_pairs({.overlap = false}, 20, 300000);
+}
+TEST(MpiTransport, AllPairsThroughTheThread) {
+    all_pairs({.progress = Progress::Thread}, 20, 300000);
+}
+TEST(MpiTransport, AllPairsThroughCallers) {
+    all_pairs({.progress = Progress::Callers}, 20, 300000);
+}
+
+TEST(MpiTransport, PiecesOfExactlyTheirSize) {
+    MpiTransport transport(*session, {.piece_bytes = 4096});
+    const int peer = transport.rank() ^ 1;
+    for (const size_t num_bytes : {0, 1, 2048, 2049, 4095, 4096, 4097, 8192, 12289}) {
+        transport.post_receive(peer, forward(1), num_bytes);
+        transport.send(peer, forward(1), content_of(transport.rank(), peer, 1, num_bytes));
+        const Buffer got = transport.receive(peer, forward(1));
+        const Buffer expected = content_of(peer, transport.rank(), 1, num_bytes);
+        EXPECT_EQ(hash_bytes(got.bytes()), hash_bytes(expected.bytes())) << num_bytes;
+    }
+    transport.finish_sends();
+    barrier(transport);
+}
+
+TEST(MpiTransport, OneChannelKeepsItsOrderWhateverTheSizes) {
+    MpiTransport transport(*session);
+    const int peer = transport.rank() ^ 1;
+    constexpr int kCount = 30;
+    for (int i = 0; i < kCount; ++i) {
+        transport.send(peer, forward(1), content_of(transport.rank(), peer, i, i % 2 == 0 ? 50000 : 5));
+    }
+    for (int i = 0; i < kCount; ++i) transport.post_receive(peer, forward(1), 50000);
+    for (int i = 0; i < kCount; ++i) {
+        const Buffer got = transport.receive(peer, forward(1));
+        const Buffer expected = content_of(peer, transport.rank(), i, i % 2 == 0 ? 50000 : 5);
+        EXPECT_EQ(hash_bytes(got.bytes()), hash_bytes(expected.bytes())) << i;
+    }
+    transport.finish_sends();
+    barrier(transport);
+}
+
+TEST(MpiTransport, LargeMessagesMoveWhileBothSidesCompute) {
+    MpiTransport transport(*session);
+    const int peer = transport.rank() ^ 1;
+    constexpr size_t kBytes = 8 << 20;
+    barrier(transport);
+    transport.post_receive(peer, forward(1), kBytes);
+    transport.send(peer, forward(1), content_of(transport.rank(), peer, 1, kBytes));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    transport.take_wait_seconds();
+    const Buffer got = transport.receive(peer, forward(1));
+    EXPECT_LT(transport.take_wait_seconds(), 0.2) << "the message came only when it was waited for";
+    EXPECT_EQ(got.bytes().size(), kBytes);
+    transport.finish_sends();
+    barrier(transport);
+}
+
+TEST(MpiTransport, WithoutOverlapASendHasGoneBeforeItReturns) {
+    MpiTransport transport(*session, {.overlap = false});
+    const int peer = transport.rank() ^ 1;
+    constexpr size_t kBytes = 4 << 20;
+    transport.send(peer, forward(1), content_of(transport.rank(), peer, 1, kBytes));  // nobody has posted
+    transport.take_wait_seconds();
+    transport.finish_sends();
+    EXPECT_EQ(transport.take_wait_seconds(), 0);
+    transport.post_receive(peer, forward(1), kBytes);
+    EXPECT_EQ(transport.receive(peer, forward(1)).bytes().size(), kBytes);
+    barrier(transport);
+}
+
+TEST(MpiTransport, TooLongForItsReceiveIsSaidWithBothSizes) {
+    MpiTransport transport(*session);
+    if (transport.rank() == 0) transport.send(1, forward(3, 2), Buffer(100));
+    if (transport.rank() == 1) {
+        transport.post_receive(0, forward(3, 2), 99);
+        try {
+            transport.receive(0, forward(3, 2));
+            ADD_FAILURE() << "not noticed";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::RanksDisagree);
+            EXPECT_STREQ(error.what(),
+                         "rank 0 sent forward edge 3, microbatch 2 with a size that rank 1 does not "
+                         "expect (got 100 bytes, expected at most 99)");
+        }
+    }
+    barrier(transport);
+}
+
+TEST(MpiTransport, NobodySendsIsSaidAtTheDeadline) {
+    MpiTransport transport(*session);
+    barrier(transport);
+    if (transport.rank() == 1) {
+        transport.set_deadline(1.5);
+        transport.set_position("stage 1, RECV_F of microbatch 2");
+        transport.post_receive(0, forward(3, 2), 4096);
+        const auto start = std::chrono::steady_clock::now();
+        try {
+            transport.receive(0, forward(3, 2));
+            ADD_FAILURE() << "no error";
+        } catch (const Error& error) {
+            const std::string text = error.what();
+            EXPECT_EQ(error.kind(), ErrorKind::RankLost);
+            EXPECT_TRUE(text.starts_with("rank 1 (stage 1, RECV_F of microbatch 2) has waited 1.")) << text;
+            EXPECT_NE(
+                text.find("for rank 0 to send forward edge 3, microbatch 2 (at most 4.0 KiB); every rank answers"),
+                std::string::npos)
+                << text;
+            EXPECT_NE(text.find("rank 0 (stage 0, F of microbatch 5) has computed for"), std::string::npos) << text;
+            EXPECT_TRUE(text.ends_with("nobody here expects: forward edge 9, microbatch 1")) << text;
+        }
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        EXPECT_GE(seconds.count(), 1.5);
+        EXPECT_LT(seconds.count(), 3.5);
+        transport.post_receive(0, forward(9, 1), 4);
+        transport.receive(0, forward(9, 1));
+    } else {
+        transport.set_position("stage 0, F of microbatch 5");
+        if (transport.rank() == 0) transport.send(1, forward(9, 1), Buffer(4));
+        std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+    }
+    transport.set_deadline(60);
+    barrier(transport);
+}
+
+TEST(MpiTransport, CollectivesOverMpi) {
+    MpiTransport transport(*session);
+    for (int round = 0; round < 20; ++round) {
+        const auto size = static_cast<size_t>(round * 1000 + transport.rank());
+        const auto all = all_gather(transport, Bytes(size, static_cast<std::byte>(transport.rank())));
+        for (size_t rank = 0; rank < all.size(); ++rank) {
+            EXPECT_EQ(all[rank], Bytes(static_cast<size_t>(round) * 1000 + rank, static_cast<std::byte>(rank)));
+        }
+    }
+    EXPECT_THROW(check_equal(transport, "digest", transport.rank() == 0 ? "a" : "b"), Error);
+    barrier(transport);
+}
+
+TEST(MpiSession, KnowsItsPlace) {
+    EXPECT_EQ(session->local_size(), session->size());
+    EXPECT_LT(session->local_rank(), session->local_size());
+    EXPECT_GE(session->local_cores(), 1);
+    EXPECT_FALSE(session->processor_name().empty());
+    EXPECT_NE(session->library_version().find("MPI"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace vpp
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    vpp::MpiSession mpi;
+    vpp::session = &mpi;
+    if (mpi.rank() > 0) GTEST_FLAG_SET(brief, true);
+    const int result = RUN_ALL_TESTS();
+    if (result != 0) mpi.abort(result);
+    return result;
+}

@@ -1,0 +1,210 @@
+"""One-device training with stock PyTorch: what vpp must equal bit for bit.
+
+It follows a plan given by arguments: the eager module of models/ with the weights of the exported file, sample indices
+from `vpp data order`, M microbatches in order with one backward each, clipping, a fused optimizer, one thread. For each
+step it writes a JSON line: losses as float hex, and the SHA-256 of the raw bytes of every gradient (as accumulated, and
+as clipped), parameter, buffer and optimizer state, by name.
+
+    train.py --model gpt --weights models/out/gpt.pt --data text:models/data/stdlib.bin --sequence-length 128
+             --order order.txt --lrs lrs.txt --microbatches 8 --optimizer adamw --option weight_decay=0.1 --clip-norm 1
+             --group '*.bias,*ln*:weight_decay=0.0' --steps 10 --out steps.jsonl
+"""
+
+import argparse
+import ast
+import contextlib
+import fnmatch
+import hashlib
+import json
+import pathlib
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "models"))
+from export import MODELS  # noqa: E402
+
+OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+LOSSES = {
+    "cross_entropy": F.cross_entropy,
+    "mse": F.mse_loss,
+    "nll": F.nll_loss,
+    "bce_with_logits": F.binary_cross_entropy_with_logits,
+    "l1": F.l1_loss,
+}
+MASK = (1 << 64) - 1
+
+
+def mix64(x: int) -> int:
+    """As in lib/base/random.hpp, like the three functions below."""
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def combine_key(key: int, number: int) -> int:
+    return mix64(key ^ mix64(number))
+
+
+def microbatch_key(seed: int, step: int, replica: int, microbatch: int) -> int:
+    return combine_key(combine_key(combine_key(mix64(mix64(seed)), step), replica), microbatch)
+
+
+def site_seed(key: int, site: int, execution: int) -> int:
+    return combine_key(combine_key(key, site), execution)
+
+
+@contextlib.contextmanager
+def keyed_dropout(key: int, sites: list[int]) -> Iterator[None]:
+    """The n-th dropout of a forward pass is call site sites[n] of vpp's graph, executed for the first time."""
+    plain, calls = F.dropout, 0
+
+    def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+        nonlocal calls
+        torch.manual_seed(site_seed(key, sites[calls] if sites else calls, 0))
+        calls += 1
+        return plain(x, p, training, inplace)
+
+    F.dropout = dropout
+    try:
+        yield
+    finally:
+        F.dropout = plain
+
+
+def load_model(name: str, weights: str) -> nn.Module:
+    if name.startswith("torchvision:"):
+        import torchvision
+
+        model = torchvision.models.get_model(name.removeprefix("torchvision:"), weights=None)
+    else:
+        model = MODELS[name][0]()
+    model.load_state_dict(torch.jit.load(weights).state_dict())
+    return model.train()
+
+
+def load_fields(specs: list[str], t: int) -> dict[str, Tensor]:
+    """field=file.npy, or text:file (bytes) and tokens:file (uint16) as windows: sample i is [i t, i t + t]."""
+    fields = {}
+    for spec in specs:
+        kind, _, file = spec.partition(":")
+        if kind in ("text", "tokens"):
+            values = torch.from_numpy(np.fromfile(file, np.uint8 if kind == "text" else np.uint16).astype(np.int64))
+            n = (len(values) - 1) // t
+            fields["tokens"] = values[: n * t].view(n, t)
+            fields["targets"] = values[1 : n * t + 1].view(n, t)
+        else:
+            field, _, file = spec.partition("=")
+            fields[field] = torch.from_numpy(np.load(file))
+    return fields
+
+
+def parse_options(pairs: list[str]) -> dict:
+    return {key: ast.literal_eval(value) for key, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def parameter_groups(model: nn.Module, specs: list[str]) -> list[dict]:
+    """The first group that matches takes the parameter; what none takes is the last group."""
+    patterns = [spec.partition(":")[0].split(",") for spec in specs] + [["*"]]
+    groups = [parse_options(spec.partition(":")[2].split(",")) for spec in specs] + [{}]
+    for group in groups:
+        group["params"] = []
+    for name, parameter in model.named_parameters():
+        index = next(i for i, globs in enumerate(patterns) if any(fnmatch.fnmatchcase(name, g) for g in globs))
+        groups[index]["params"].append(parameter)
+    return groups
+
+
+def digest(tensor: Tensor | None) -> str | None:
+    """Of the values in C order; None for a gradient that does not exist."""
+    if tensor is None:
+        return None
+    return hashlib.sha256(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
+
+
+def grad_digests(model: nn.Module) -> dict[str, str | None]:
+    return {name: digest(parameter.grad) for name, parameter in model.named_parameters()}
+
+
+def run_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: dict[str, Tensor], step: int, args) -> dict:
+    optimizer.zero_grad(set_to_none=True)
+    losses = []
+    microbatches = zip(*(values.chunk(args.microbatches) for values in batch.values()))
+    for m, values in enumerate(microbatches):
+        inputs = dict(zip(batch, values))
+        target = inputs.pop(args.target) if args.loss else None
+        with keyed_dropout(microbatch_key(args.seed, step, 0, m), args.sites):
+            output = model(*inputs.values())
+        loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
+        (loss * (1 / args.microbatches if args.loss_reduction == "mean" else 1.0)).backward()
+        losses.append(loss.item().hex())
+    grads, norm = grad_digests(model), None
+    if args.clip_norm > 0:
+        norm = nn.utils.clip_grad_norm_(model.parameters(), args.clip_norm).item().hex()
+    clipped = grad_digests(model)
+    optimizer.step()
+    states = {
+        name: {key: digest(value) for key, value in sorted(optimizer.state[parameter].items()) if value is not None}
+        for name, parameter in model.named_parameters()
+    }
+    return {
+        "step": step,
+        "losses": losses,
+        "grad_norm": norm,
+        "grads": grads,
+        "clipped_grads": clipped,
+        "parameters": {name: digest(parameter) for name, parameter in model.named_parameters()},
+        "buffers": {name: digest(buffer) for name, buffer in model.named_buffers()},
+        "optimizer": states,
+    }
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help=f"{', '.join(MODELS)} or torchvision:NAME")
+    parser.add_argument("--weights", required=True, help="the TorchScript file whose weights are taken")
+    parser.add_argument("--data", required=True, nargs="+", help="field=file.npy ..., text:FILE or tokens:FILE")
+    parser.add_argument("--sequence-length", type=int, default=128)
+    parser.add_argument("--order", required=True, help="sample indices, one line a step")
+    parser.add_argument("--lrs", required=True, help="learning rates, one line a step: one number, or one per group")
+    parser.add_argument("--microbatches", type=int, required=True)
+    parser.add_argument("--loss", choices=LOSSES, help="when forward does not return the loss")
+    parser.add_argument("--target", help="the field that --loss compares with; the others are forward's arguments")
+    parser.add_argument("--loss-reduction", choices=("mean", "sum"), default="mean")
+    parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
+    parser.add_argument("--option", action="append", default=[], help="key=value of the optimizer")
+    parser.add_argument("--group", action="append", default=[], help="GLOB,GLOB:key=value,key=value")
+    parser.add_argument("--clip-norm", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of dropout")
+    parser.add_argument("--sites", type=int, nargs="*", default=[], help="call sites of the dropouts; default 0 1 ...")
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--out", required=True)
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_arguments()
+    torch.set_num_threads(1)
+    model = load_model(args.model, args.weights)
+    fields = load_fields(args.data, args.sequence_length)
+    groups = parameter_groups(model, args.group)
+    orders = [[int(i) for i in line.split()] for line in pathlib.Path(args.order).read_text().splitlines()]
+    lrs = [[float(x) for x in line.split()] for line in pathlib.Path(args.lrs).read_text().splitlines()]
+    used = [i for i, group in enumerate(groups) if group["params"]]  # an optimizer refuses an empty group
+    options = {"lr": lrs[0][0]} | parse_options(args.option)
+    optimizer = OPTIMIZERS[args.optimizer]([groups[i] for i in used], fused=True, **options)
+    with open(args.out, "w") as out:
+        for step in range(args.steps):
+            for i, group in zip(used, optimizer.param_groups):
+                group["lr"] = lrs[step][i] if len(lrs[step]) > 1 else lrs[step][0]
+            batch = {name: values[orders[step]] for name, values in fields.items()}
+            out.write(json.dumps(run_step(model, optimizer, batch, step, args)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

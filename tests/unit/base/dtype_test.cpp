@@ -1,0 +1,62 @@
+#include "base/dtype.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace vpp {
+namespace {
+
+constexpr DType kAll[] = {DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32,
+                          DType::I16, DType::I8,  DType::U8,  DType::U16,  DType::U32, DType::Bool};
+
+TEST(DType, NamesAreThoseOfTorch) {
+    EXPECT_EQ(name_of(DType::F32), "float32");
+    EXPECT_EQ(name_of(DType::BF16), "bfloat16");
+    EXPECT_EQ(name_of(DType::U16), "uint16");
+    EXPECT_EQ(name_of(DType::Bool), "bool");
+    for (DType dtype : kAll) EXPECT_EQ(dtype_from_name(name_of(dtype)), dtype);
+    EXPECT_FALSE(dtype_from_name("float"));
+    EXPECT_FALSE(dtype_from_name(""));
+}
+
+TEST(DType, SizesAndFloatingTypes) {
+    EXPECT_EQ(size_of(DType::F64), 8U);
+    EXPECT_EQ(size_of(DType::F16), 2U);
+    EXPECT_EQ(size_of(DType::U32), 4U);
+    EXPECT_EQ(size_of(DType::Bool), 1U);
+    int num_floating = 0;
+    for (DType dtype : kAll) num_floating += is_floating(dtype);
+    EXPECT_EQ(num_floating, 4);
+    EXPECT_TRUE(is_floating(DType::BF16));
+    EXPECT_FALSE(is_floating(DType::I8));
+}
+
+TEST(NumElements, ProductOfTheDims) {
+    EXPECT_EQ(num_elements({}), 1);
+    EXPECT_EQ(num_elements({4, 128}), 512);
+    EXPECT_EQ(num_elements({4, 0, 9}), 0);
+    EXPECT_EQ(num_elements({int64_t{1} << 62}), int64_t{1} << 62);
+}
+
+TEST(NumElements, ImpossibleShapesAreBadData) {
+    const std::vector<std::vector<int64_t>> impossible{
+        {-1}, {4, -2}, {0, -1}, {int64_t{1} << 32, int64_t{1} << 31}, {INT64_MAX, INT64_MAX}, {INT64_MIN}};
+    for (const std::vector<int64_t>& shape : impossible) {
+        try {
+            num_elements(shape);
+            ADD_FAILURE() << shape_text(shape);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::BadData);
+            EXPECT_NE(std::string(error.what()).find(shape_text(shape)), std::string::npos);
+        }
+    }
+}
+
+TEST(ShapeText, DimsInBrackets) {
+    EXPECT_EQ(shape_text({}), "[]");
+    EXPECT_EQ(shape_text({4, 128}), "[4, 128]");
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,142 @@
+#include "base/file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <functional>
+#include <utility>
+
+#include "base/bytes.hpp"
+#include "base/error.hpp"
+
+namespace vpp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own for each test, removed at the end.
+class FileTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::string pattern = (fs::temp_directory_path() / "vpp_file_XXXXXX").string();
+        ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+        folder_ = pattern;
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    static void expect_error(ErrorKind kind, const fs::path& named, const std::function<void()>& call) {
+        try {
+            call();
+            ADD_FAILURE() << "no error about " << named;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), kind) << error.what();
+            EXPECT_NE(std::string(error.what()).find(named.string()), std::string::npos) << error.what();
+        }
+    }
+
+    fs::path folder_;
+};
+
+TEST_F(FileTest, DurableTextIsReadBackAndMapped) {
+    const fs::path path = folder_ / "a.txt";
+    write_file_durably(path, "first");
+    write_file_durably(path, "second");
+    EXPECT_EQ(read_text_file(path, 100), "second");
+    const MappedFile map(path);
+    EXPECT_EQ(to_string(map.bytes()), "second");
+    EXPECT_EQ(map.path(), path);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // no temporary file stays
+}
+
+TEST_F(FileTest, AnEmptyFileIsAnEmptySpan) {
+    const fs::path path = folder_ / "empty";
+    write_file_durably(path, "");
+    EXPECT_TRUE(MappedFile(path).bytes().empty());
+    EXPECT_EQ(read_text_file(path, 0), "");
+}
+
+TEST_F(FileTest, AMapCanBeMoved) {
+    write_file_durably(folder_ / "a", "aa");
+    write_file_durably(folder_ / "b", "bbb");
+    MappedFile map(folder_ / "a");
+    MappedFile moved(std::move(map));
+    EXPECT_EQ(to_string(moved.bytes()), "aa");
+    moved = MappedFile(folder_ / "b");
+    EXPECT_EQ(to_string(moved.bytes()), "bbb");
+    EXPECT_EQ(moved.path(), folder_ / "b");
+}
+
+TEST_F(FileTest, AMissingFileIsMissingInput) {
+    const fs::path path = folder_ / "none";
+    expect_error(ErrorKind::MissingInput, path, [&] { MappedFile map(path); });
+    expect_error(ErrorKind::MissingInput, path, [&] { read_text_file(path, 10); });
+    write_file_durably(folder_ / "file", "x");
+    expect_error(ErrorKind::MissingInput, folder_ / "file/none", [&] { read_text_file(folder_ / "file/none", 10); });
+}
+
+TEST_F(FileTest, OnlyRegularFilesAreRead) {
+    expect_error(ErrorKind::BadData, folder_, [&] { MappedFile map(folder_); });
+    expect_error(ErrorKind::BadData, "/dev/zero", [] { read_text_file("/dev/zero", 10); });
+    const fs::path pipe = folder_ / "pipe";  // nobody writes: opening it must not wait
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    expect_error(ErrorKind::BadData, pipe, [&] { read_text_file(pipe, 10); });
+}
+
+TEST_F(FileTest, TheSizeLimitIsExact) {
+    const fs::path path = folder_ / "a.txt";
+    write_file_durably(path, "12345");
+    EXPECT_EQ(read_text_file(path, 5), "12345");
+    expect_error(ErrorKind::BadData, path, [&] { read_text_file(path, 4); });
+}
+
+TEST_F(FileTest, OutputIsWrittenInPieces) {
+    const fs::path path = folder_ / "out";
+    OutputFile file(path);
+    file.write_text("one ");
+    file.write(to_bytes("two"));
+    file.write({});
+    file.finish();
+    EXPECT_EQ(read_text_file(path, 100), "one two");
+}
+
+TEST_F(FileTest, WhatCannotBeCreatedIsOutput) {
+    const fs::path path = folder_ / "none" / "out";
+    expect_error(ErrorKind::Output, path, [&] { OutputFile file(path); });
+    const fs::path link = folder_ / "link";
+    fs::create_symlink(folder_ / "target", link);
+    expect_error(ErrorKind::Output, link, [&] { OutputFile file(link); });
+    EXPECT_FALSE(fs::exists(folder_ / "target"));
+}
+
+TEST_F(FileTest, AFullDiskIsAnIoError) {
+    if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
+    OutputFile file("/dev/full");
+    expect_error(ErrorKind::Io, "/dev/full", [&] { file.write_text("x"); });
+}
+
+TEST_F(FileTest, FinishingTwiceIsAnError) {
+    OutputFile file(folder_ / "out");
+    file.finish();
+    expect_error(ErrorKind::Io, folder_ / "out", [&] { file.finish(); });
+}
+
+TEST_F(FileTest, SyncNeedsAFolder) {
+    EXPECT_NO_THROW(sync_folder(folder_));
+    expect_error(ErrorKind::Io, folder_ / "none", [&] { sync_folder(folder_ / "none"); });
+}
+
+TEST(PlainName, NamesThatStayInTheirFolder) {
+    for (const char* name : {"a", "model-00001.safetensors", "...", "a b", "gr\xc3\xbc\xc3\x9f"}) {
+        EXPECT_TRUE(is_plain_name(name)) << name;
+    }
+    for (const char* name : {"", ".", "..", "a/b", "/a", "..\\a", "a\nb", "\x7f"}) {
+        EXPECT_FALSE(is_plain_name(name)) << name;
+    }
+    EXPECT_FALSE(is_plain_name(std::string_view("a\0b", 3)));
+    EXPECT_TRUE(is_plain_name(std::string(255, 'a')));
+    EXPECT_FALSE(is_plain_name(std::string(256, 'a')));
+}
+
+}  // namespace
+}  // namespace vpp

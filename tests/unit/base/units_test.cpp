@@ -1,0 +1,62 @@
+#include "base/units.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace vpp {
+namespace {
+
+TEST(BytesText, BinaryUnits) {
+    EXPECT_EQ(bytes_text(0), "0 B");
+    EXPECT_EQ(bytes_text(512), "512 B");
+    EXPECT_EQ(bytes_text(1023), "1023 B");
+    EXPECT_EQ(bytes_text(1024), "1.0 KiB");
+    EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+    EXPECT_EQ(bytes_text(int64_t{3435973837}), "3.2 GiB");
+    EXPECT_EQ(bytes_text(INT64_MAX), "8192.0 PiB");
+    EXPECT_EQ(bytes_text(-2048), "-2.0 KiB");
+}
+
+TEST(BytesText, RoundingGoesOnToTheNextUnit) {
+    EXPECT_EQ(bytes_text(1024 * 1024 - 1), "1.0 MiB");
+    EXPECT_EQ(bytes_text(1023 * 1024), "1023.0 KiB");
+}
+
+TEST(CountText, DecimalUnits) {
+    EXPECT_EQ(count_text(0), "0");
+    EXPECT_EQ(count_text(950), "950");
+    EXPECT_EQ(count_text(2.5), "2.5");
+    EXPECT_EQ(count_text(1234), "1.2 K");
+    EXPECT_EQ(count_text(3.4e6), "3.4 M");
+    EXPECT_EQ(count_text(5.6e9), "5.6 G");
+    EXPECT_EQ(count_text(999.96), "1.0 K");
+    EXPECT_EQ(count_text(999960), "1.0 M");
+    EXPECT_EQ(count_text(1e18), "1000.0 P");
+}
+
+TEST(DurationText, LargestTwoUnits) {
+    EXPECT_EQ(duration_text(0), "0 s");
+    EXPECT_EQ(duration_text(12.4), "12 s");
+    EXPECT_EQ(duration_text(59.6), "1 min 00 s");
+    EXPECT_EQ(duration_text(185), "3 min 05 s");
+    EXPECT_EQ(duration_text(7620), "2 h 07 min");
+    EXPECT_EQ(duration_text(1e6), "277 h 46 min");
+}
+
+TEST(DurationText, WhatIsNoDurationIsADash) {
+    EXPECT_EQ(duration_text(-1), "-");
+    EXPECT_EQ(duration_text(std::nan("")), "-");
+    EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "-");
+    EXPECT_EQ(duration_text(1e300), "-");
+}
+
+TEST(FixedText, Decimals) {
+    EXPECT_EQ(fixed_text(0.125, 3), "0.125");
+    EXPECT_EQ(fixed_text(2, 0), "2");
+    EXPECT_EQ(fixed_text(-1.06, 1), "-1.1");
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,289 @@
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "samples.hpp"
+
+namespace vpp {
+namespace {
+
+using test::expect_error;
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::vector<std::string> listed(const CheckpointStore& store) {
+    std::vector<std::string> names;
+    for (const fs::path& folder : store.list()) names.push_back(folder.filename().string());
+    return names;
+}
+
+using Names = std::vector<std::string>;
+
+/// Runs a call in a child process without rights over other users' files; gives the exit code of its error, 0 for none.
+int code_in_child(const std::function<void()>& call) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
+        const auto error = test::error_of(call);
+        ::_exit(error ? exit_code(error->kind()) : 0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class StoreTest : public testing::Test {
+  protected:
+    StoreTest() : run_(scratch_.path() / "runs" / "a"), store_(run_), folder_(run_ / "checkpoints") {}
+
+    test::ScratchFolder scratch_;
+    fs::path run_;
+    CheckpointStore store_;
+    fs::path folder_;
+    std::vector<std::string> skipped_;
+};
+
+TEST_F(StoreTest, AFreshRunHasNoCheckpoint) {
+    EXPECT_TRUE(store_.list().empty());
+    EXPECT_EQ(store_.newest_verified(skipped_), std::nullopt);
+    EXPECT_TRUE(skipped_.empty());
+    EXPECT_FALSE(fs::exists(folder_));
+}
+
+TEST_F(StoreTest, SavesAndFindsTheNewest) {
+    EXPECT_EQ(test::save(store_, 50, "s1", 1), folder_ / "step-00000050");
+    test::save(store_, 1234567890, "s2", 2);
+    test::save(store_, 100, "s3", 3);
+    EXPECT_EQ(listed(store_), (Names{"step-1234567890", "step-00000100", "step-00000050"}));
+    EXPECT_EQ(store_.newest_verified(skipped_), folder_ / "step-1234567890");
+    EXPECT_TRUE(test::holds(folder_ / "step-00000100", 3));
+    EXPECT_EQ(names_in(folder_).size(), 3u);
+    EXPECT_EQ(names_in(folder_ / "step-00000050"),
+              (Names{"manifest.json", "shard-00000.safetensors", "shard-00001.safetensors"}));
+}
+
+TEST_F(StoreTest, ACheckpointIsSeenOnlyAfterItsCommit) {
+    store_.begin(50, "s1");
+    const test::SampleState state(1);
+    const ShardRecord shard = store_.write_shard(50, "s1", 0, state.tensors());
+    EXPECT_TRUE(store_.list().empty());
+    store_.commit("s1", test::sample_state(50), {shard});
+    EXPECT_EQ(listed(store_), Names{"step-00000050"});
+}
+
+TEST_F(StoreTest, EveryRenameComesAfterTheFsyncs) {
+    std::vector<std::string> points;
+    CheckpointStore store(run_, [&](std::string_view point) { points.emplace_back(point); });
+    test::save(store, 50, "s1", 1);
+    const Names tensors(4, "shard.tensor_written");
+    Names expected{"begin.folder_made", "begin.temporary_made"};
+    for (int writer = 0; writer < 2; ++writer) {
+        expected.emplace_back("shard.header_written");
+        expected.insert(expected.end(), tensors.begin(), tensors.end());
+        expected.emplace_back("shard.synced");
+    }
+    for (const char* point :
+         {"manifest.written", "manifest.synced", "commit.temporary_synced", "commit.renamed", "commit.synced"}) {
+        expected.emplace_back(point);
+    }
+    EXPECT_EQ(points, expected);
+    points.clear();
+    test::save(store, 50, "s2", 2);
+    EXPECT_EQ(Names(points.end() - 6, points.end()), (Names{"commit.old_set_aside", "commit.renamed", "commit.synced",
+                                                            "discard.renamed", "discard.synced", "discard.removed"}));
+}
+
+TEST_F(StoreTest, ASecondSaveOfAStepReplacesTheFirst) {
+    test::save(store_, 50, "s1", 1);
+    test::save(store_, 50, "s2", 2);
+    EXPECT_EQ(names_in(folder_), Names{"step-00000050"});
+    EXPECT_TRUE(test::holds(folder_ / "step-00000050", 2));
+}
+
+TEST_F(StoreTest, DamagedOnesAreSkippedAndSaid) {
+    test::save(store_, 50, "s1", 1);
+    test::save(store_, 100, "s2", 2);
+    test::save(store_, 150, "s3", 3);
+    test::write_file(folder_ / "step-00000150" / "shard-00000.safetensors", "short");
+    fs::remove(folder_ / "step-00000100" / "manifest.json");
+    EXPECT_EQ(store_.newest_verified(skipped_), folder_ / "step-00000050");
+    ASSERT_EQ(skipped_.size(), 2u);
+    EXPECT_NE(skipped_[0].find("step-00000150/shard-00000.safetensors: cut off at byte 5"), std::string::npos);
+    EXPECT_NE(skipped_[1].find("step-00000100 is not a checkpoint"), std::string::npos);
+    fs::remove_all(folder_ / "step-00000050");
+    EXPECT_EQ(store_.newest_verified(skipped_), std::nullopt);
+}
+
+TEST_F(StoreTest, ARenamedCheckpointIsNotTakenForAnotherStep) {
+    test::save(store_, 50, "s1", 1);
+    fs::rename(folder_ / "step-00000050", folder_ / "step-00000060");
+    EXPECT_EQ(store_.newest_verified(skipped_), std::nullopt);
+    EXPECT_NE(skipped_.at(0).find("step-00000060: holds step 50"), std::string::npos);
+}
+
+TEST_F(StoreTest, OtherThingsInTheFolderAreLeftAlone) {
+    test::save(store_, 50, "s1", 1);
+    test::write_file(folder_ / "notes.txt", "mine");
+    test::write_file(folder_ / "step-00000099", "a file");
+    fs::create_directory(folder_ / "step-1");
+    test::save(store_, 60, "s2", 2);
+    store_.prune(1);
+    EXPECT_EQ(listed(store_), Names{"step-00000060"});
+    EXPECT_EQ(names_in(folder_), (Names{"notes.txt", "step-00000060", "step-00000099", "step-1"}));
+}
+
+TEST_F(StoreTest, BeginRemovesWhatDeadSavesLeft) {
+    test::save(store_, 50, "s1", 1);
+    fs::create_directories(folder_ / ".tmp-step-00000060-dead" / "sub");
+    test::write_file(folder_ / ".tmp-step-00000060-dead" / "shard-00000.safetensors", "half");
+    fs::create_directories(folder_ / ".trash-step-00000040");
+    fs::create_symlink(folder_ / "step-00000050", folder_ / ".trash-link");
+    store_.begin(70, "s2");
+    EXPECT_EQ(names_in(folder_), (Names{".tmp-step-00000070-s2", "step-00000050"}));
+    EXPECT_TRUE(test::holds(folder_ / "step-00000050", 1));
+}
+
+TEST_F(StoreTest, AReplacementThatWasCutOffIsSettledByWhatVerifies) {
+    // Between the two renames: only the old one is there.
+    const fs::path current = folder_ / "step-00000050", old = folder_ / "step-00000050.old";
+    test::save(store_, 50, "s1", 1);
+    fs::rename(current, old);
+    EXPECT_EQ(store_.newest_verified(skipped_), old);
+    store_.begin(60, "s2");
+    EXPECT_TRUE(test::holds(current, 1));
+    EXPECT_FALSE(fs::exists(old));
+    // After both renames: the new one wins when it verifies.
+    fs::rename(current, old);
+    fs::create_directory(folder_ / "elsewhere");
+    CheckpointStore other(scratch_.path() / "other");
+    fs::rename(test::save(other, 50, "s3", 2), current);
+    EXPECT_EQ(store_.newest_verified(skipped_), current);
+    store_.begin(60, "s4");
+    EXPECT_TRUE(test::holds(current, 2));
+    EXPECT_FALSE(fs::exists(old));
+    // And loses when it does not.
+    fs::rename(current, old);
+    fs::rename(test::save(other, 50, "s5", 3), current);
+    test::write_file(current / "shard-00001.safetensors", "");
+    EXPECT_EQ(store_.newest_verified(skipped_), old);
+    store_.begin(60, "s6");
+    EXPECT_TRUE(test::holds(current, 2));
+    EXPECT_EQ(listed(store_), Names{"step-00000050"});
+}
+
+TEST_F(StoreTest, PruneKeepsTheNewest) {
+    for (int64_t step : {10, 20, 30, 40}) test::save(store_, step, "s" + std::to_string(step), 1);
+    store_.prune(0);
+    EXPECT_EQ(store_.list().size(), 4u);
+    store_.prune(9);
+    EXPECT_EQ(store_.list().size(), 4u);
+    store_.prune(3);
+    EXPECT_EQ(listed(store_), (Names{"step-00000040", "step-00000030", "step-00000020"}));
+    store_.prune(1);
+    EXPECT_EQ(listed(store_), Names{"step-00000040"});
+    EXPECT_EQ(names_in(folder_), Names{"step-00000040"});
+    EXPECT_THROW(store_.prune(-1), Error);
+}
+
+TEST_F(StoreTest, PruneSparesTheOneJustCommittedAfterAnEarlierResume) {
+    test::save(store_, 30, "s1", 1);
+    test::save(store_, 40, "s2", 2);
+    test::save(store_, 20, "s3", 3);
+    store_.prune(1);
+    EXPECT_EQ(listed(store_), (Names{"step-00000040", "step-00000020"}));
+}
+
+TEST_F(StoreTest, ADeletionBeginsWithARenameOfTheWhole) {
+    bool seen = false;
+    CheckpointStore store(run_, [&](std::string_view point) {
+        if (point != "discard.renamed") return;
+        seen = true;
+        EXPECT_FALSE(fs::exists(folder_ / "step-00000010"));
+        EXPECT_EQ(names_in(folder_ / ".trash-step-00000010").size(), 3u);
+    });
+    test::save(store, 10, "s1", 1);
+    test::save(store, 20, "s2", 1);
+    store.prune(1);
+    EXPECT_TRUE(seen);
+}
+
+TEST_F(StoreTest, ALateWriterOfADeadSaveIsRefused) {
+    store_.begin(50, "dead");
+    store_.begin(50, "alive");
+    expect_error(ErrorKind::Output, "storage that all ranks share",
+                 [&] { store_.write_shard(50, "dead", 0, test::SampleState(1).tensors()); });
+    EXPECT_EQ(names_in(folder_), Names{".tmp-step-00000050-alive"});
+}
+
+TEST_F(StoreTest, CommitWantsExactlyTheShardsThatWereReported) {
+    const fs::path temporary = store_.begin(50, "s1");
+    const test::SampleState state(1);
+    const ShardRecord shard = store_.write_shard(50, "s1", 0, state.tensors());
+    ShardRecord absent = shard;
+    absent.file = "shard-00001.safetensors";
+    const auto commit = [&](std::vector<ShardRecord> shards) { store_.commit("s1", test::sample_state(50), shards); };
+    expect_error(ErrorKind::Output, "shard-00001.safetensors was written but is not there", [&] {
+        commit({shard, absent});
+    });
+    expect_error(ErrorKind::Bug, "its own shard", [&] { commit({shard, shard}); });
+    ShardRecord longer = shard;
+    ++longer.size_bytes;
+    expect_error(ErrorKind::Output, "bytes instead of", [&] { commit({longer}); });
+    test::write_file(temporary / "more", "");
+    expect_error(ErrorKind::Output, "belongs to no shard", [&] { commit({shard}); });
+    fs::remove(temporary / "more");
+    EXPECT_TRUE(store_.list().empty());
+    EXPECT_NO_THROW(commit({shard}));
+}
+
+TEST_F(StoreTest, FailedSavesKeepTheOldCommit) {
+    // A limit on the size of files stands for the full disk.
+    test::save(store_, 50, "s1", 1);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::signal(SIGXFSZ, SIG_IGN);
+        const struct rlimit limit { 256, 256 };
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        const auto error = test::error_of([&] { test::save(store_, 50, "s2", 2); });
+        ::_exit(error ? exit_code(error->kind()) : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), exit_code(ErrorKind::Io));
+    EXPECT_TRUE(test::holds(*store_.newest_verified(skipped_), 1));
+    test::save(store_, 60, "s3", 3);
+    EXPECT_EQ(names_in(folder_), (Names{"step-00000050", "step-00000060"}));
+}
+
+TEST_F(StoreTest, AReadOnlyRunFolderIsAnOutputError) {
+    fs::permissions(scratch_.path(), fs::perms(0555));
+    EXPECT_EQ(code_in_child([&] { store_.begin(50, "s1"); }), exit_code(ErrorKind::Output));
+    fs::permissions(scratch_.path(), fs::perms(0755));
+    // Negative control: a folder that may be written gives no error in the same child.
+    fs::create_directories(folder_);
+    for (const fs::path& path : {run_, folder_}) fs::permissions(path, fs::perms(0777));
+    EXPECT_EQ(code_in_child([&] { store_.begin(50, "s1"); }), 0);
+}
+
+TEST_F(StoreTest, ARunFolderThatIsAFileIsAnOutputError) {
+    test::write_file(scratch_.path() / "runs", "a file");
+    expect_error(ErrorKind::Output, "cannot create the folder", [&] { store_.begin(50, "s1"); });
+}
+
+TEST_F(StoreTest, BadSaveIdsAreBugs) {
+    expect_error(ErrorKind::Bug, "save id", [&] { store_.begin(50, "../../x"); });
+    expect_error(ErrorKind::Bug, "save id", [&] { store_.write_shard(50, "", 0, {}); });
+    EXPECT_FALSE(fs::exists(folder_));
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,95 @@
+#include "comm/collective.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "comm/in_process.hpp"
+
+namespace vpp {
+namespace {
+
+InProcessOptions ranks(int num_ranks, uint64_t seed = 1) {
+    return {.num_ranks = num_ranks, .seed = seed, .delay_probability = 0.5};
+}
+
+Bytes text_of(int rank) {
+    return to_bytes(std::string(static_cast<size_t>(rank) * 1000, static_cast<char>('a' + rank)));
+}
+
+TEST(Collective, MovesBytesOfEverySizeUnderEverySeed) {
+    for (const int num_ranks : {1, 2, 5}) {
+        for (uint64_t seed = 0; seed < 20; ++seed) {
+            InProcessWorld(ranks(num_ranks, seed)).run([&](Transport& transport) {
+                const int rank = transport.rank();
+                EXPECT_EQ(broadcast(transport, rank == 0 ? to_bytes("plan") : Bytes()), to_bytes("plan"));
+                const auto gathered = gather(transport, text_of(rank));
+                EXPECT_EQ(gathered.size(), rank == 0 ? static_cast<size_t>(num_ranks) : 0u);
+                barrier(transport);
+                const auto all = all_gather(transport, text_of(rank));
+                ASSERT_EQ(all.size(), static_cast<size_t>(num_ranks));
+                for (int other = 0; other < num_ranks; ++other) {
+                    EXPECT_EQ(all[static_cast<size_t>(other)], text_of(other));
+                    if (!gathered.empty()) {
+                        EXPECT_EQ(gathered[static_cast<size_t>(other)], text_of(other));
+                    }
+                }
+                check_equal(transport, "the plan's digest", "same");
+                transport.finish_sends();
+            });
+        }
+    }
+}
+
+TEST(Collective, BarrierHoldsAllRanksBack) {
+    int entered = 0;
+    InProcessWorld(ranks(4)).run([&](Transport& transport) {
+        ++entered;  // one rank runs at a time
+        barrier(transport);
+        EXPECT_EQ(entered, 4);
+    });
+}
+
+TEST(Collective, EveryRankHearsWhatDiffers) {
+    int told = 0;
+    InProcessWorld(ranks(4)).run([&](Transport& transport) {
+        try {
+            check_equal(transport, "the model's digest", transport.rank() == 2 ? "b\n" : "a");
+            ADD_FAILURE();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::RanksDisagree);
+            EXPECT_STREQ(
+                error.what(),
+                "the model's digest differs between ranks: ranks 0, 1, 3 have \"a\"; rank 2 has \"b?\"; try to "
+                "start every rank with the same program and the same files");
+            ++told;
+        }
+    });
+    EXPECT_EQ(told, 4);
+}
+
+TEST(Collective, DifferentCallsAreNamed) {
+    try {
+        InProcessWorld(ranks(2)).run([](Transport& transport) {
+            if (transport.rank() == 0) {
+                gather(transport, {});
+            } else {
+                barrier(transport);
+            }
+        });
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::RanksDisagree);
+        EXPECT_STREQ(error.what(), "rank 0 is in gather while rank 1 is in barrier");
+    }
+}
+
+TEST(Collective, ARankThatFailsLeavesNobodyWaiting) {
+    EXPECT_THROW(InProcessWorld(ranks(3)).run([](Transport& transport) {
+        if (transport.rank() == 1) throw std::logic_error("rank 1 fails");
+        barrier(transport);
+    }),
+                 std::logic_error);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,48 @@
+#include "comm/transport.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "base/error.hpp"
+
+namespace vpp {
+namespace {
+
+TEST(Buffer, IsAlignedAndSharedByCopies) {
+    for (const size_t size : {0, 1, 63, 64, 65, 4097}) {
+        Buffer buffer(size);
+        EXPECT_EQ(buffer.bytes().size(), size);
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.owner().get()) % 64, 0u);
+        EXPECT_TRUE(buffer);
+        Buffer copy = buffer;
+        EXPECT_EQ(copy.owner(), buffer.owner());
+    }
+    EXPECT_FALSE(Buffer());
+}
+
+TEST(Buffer, OnlyShrinks) {
+    Buffer buffer(10);
+    buffer.resize(4);
+    EXPECT_EQ(buffer.bytes().size(), 4u);
+    EXPECT_THROW(buffer.resize(5), Error);
+}
+
+TEST(Buffer, RefusesWhatNoMachineHas) {
+    try {
+        Buffer buffer(SIZE_MAX - 3);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+    }
+}
+
+TEST(Channel, HasAText) {
+    EXPECT_EQ(to_text(Channel{3, 2, Direction::Forward}), "forward edge 3, microbatch 2");
+    EXPECT_EQ(to_text(Channel{0, 7, Direction::Backward}), "backward edge 0, microbatch 7");
+    EXPECT_EQ(to_text(Channel{5, 0, Direction::Control}), "control message 5");
+    EXPECT_EQ(to_text(Channel{-1, 0, Direction::Control}), "a collective call");
+}
+
+}  // namespace
+}  // namespace vpp

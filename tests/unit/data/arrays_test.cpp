@@ -1,0 +1,85 @@
+#include "unit/data/support.hpp"
+
+namespace vpp {
+namespace {
+
+using test::error_of;
+using test::npy;
+using test::raw;
+using test::read_values;
+using test::TemporaryFolder;
+
+Plan arrays_plan(NamedTexts train) {
+    Plan plan;
+    plan.data.kind = "arrays";
+    plan.data.train_fields = std::move(train);
+    return plan;
+}
+
+TEST(Arrays, SampleIIsRowI) {
+    const TemporaryFolder folder;
+    const auto data = open_dataset(
+        arrays_plan({{"image", folder.write("i.npy", npy("<f4", "(3, 2)", raw<float>({1, 2, 3, 4, 5, 6})))},
+                     {"label", folder.write("l.npy", npy("<i8", "(3,)", raw<int64_t>({7, 8, 9})))}}),
+        Subset::Train);
+    EXPECT_EQ(data->fields().num_samples, 3);
+    EXPECT_EQ(data->fields().fields[0].shape, std::vector<int64_t>{2});
+    EXPECT_EQ(data->fields().fields[1].shape, std::vector<int64_t>{});
+    EXPECT_EQ(data->fields().fields[1].dtype, DType::I64);
+    EXPECT_EQ(read_values<float>(*data, 1, 0), (std::vector<float>{3, 4}));
+    EXPECT_EQ(read_values<int64_t>(*data, 2, 1), std::vector<int64_t>{9});
+    EXPECT_EQ(data->where(2, 1), folder.path("l.npy") + ", sample 2");
+    error_of(ErrorKind::Bug, [&] { read_values<float>(*data, 3, 0); });
+}
+
+TEST(Arrays, ValidationHasItsOwnTable) {
+    const TemporaryFolder folder;
+    Plan plan = arrays_plan({{"x", folder.write("x.npy", npy("<f4", "(2,)", raw<float>({1, 2})))}});
+    EXPECT_EQ(open_dataset(plan, Subset::Validation), nullptr);
+    plan.data.val_fields = {{"x", folder.write("v.npy", npy("<f4", "(1,)", raw<float>({9})))}};
+    EXPECT_EQ(open_dataset(plan, Subset::Validation)->fields().num_samples, 1);
+}
+
+TEST(Arrays, FieldsOfDifferentLengthAreRefused) {
+    const TemporaryFolder folder;
+    const Plan plan = arrays_plan({{"x", folder.write("x.npy", npy("<f4", "(2,)", raw<float>({1, 2})))},
+                                   {"y", folder.write("y.npy", npy("<f4", "(1,)", raw<float>({1})))}});
+    const std::string text = error_of(ErrorKind::BadData, [&] { open_dataset(plan, Subset::Train); });
+    EXPECT_HAS(text, "y.npy: all fields need the same number of samples (got 1, expected 2 as in ");
+}
+
+TEST(Arrays, ScalarsEmptyArraysAndMissingFilesAreRefused) {
+    const TemporaryFolder folder;
+    const auto refusal = [&](ErrorKind kind, const std::string& path) {
+        return error_of(kind, [&] { open_dataset(arrays_plan({{"x", path}}), Subset::Train); });
+    };
+    EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("a.npy", npy("<f4", "()", raw<float>({1})))), "counts samples");
+    EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("b.npy", npy("<f4", "(0, 3)", ""))), "holds no values");
+    EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("c.npy", npy("<f4", "(3, 0)", ""))), "holds no values");
+    EXPECT_HAS(refusal(ErrorKind::MissingInput, folder.path("missing.npy")), "missing.npy");
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { open_dataset(arrays_plan({}), Subset::Train); }), "[data.train]");
+}
+
+TEST(Arrays, ABoolThatIsNoneIsFoundWhenRead) {
+    const TemporaryFolder folder;
+    const std::string path = folder.write("m.npy", npy("|b1", "(2, 2)", std::string("\0\1\2\0", 4)));
+    const auto data = open_dataset(arrays_plan({{"mask", path}}), Subset::Train);
+    EXPECT_EQ(read_values<uint8_t>(*data, 0, 0), (std::vector<uint8_t>{0, 1}));
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<uint8_t>(*data, 1, 0); }), path + ", sample 1");
+}
+
+TEST(Arrays, TheDigestFollowsNamesAndBytes) {
+    const TemporaryFolder folder;
+    const std::string one = folder.write("1.npy", npy("<f4", "(1,)", raw<float>({1})));
+    const std::string two = folder.write("2.npy", npy("<f4", "(1,)", raw<float>({2})));
+    const auto digest = [](NamedTexts fields) {
+        return open_dataset(arrays_plan(std::move(fields)), Subset::Train)->digest();
+    };
+    EXPECT_EQ(digest({{"x", one}}), digest({{"x", one}}));
+    EXPECT_NE(digest({{"x", one}}), digest({{"y", one}}));
+    EXPECT_NE(digest({{"x", one}}), digest({{"x", two}}));
+    EXPECT_NE(digest({{"x", one}, {"y", two}}), digest({{"x", two}, {"y", one}}));
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,110 @@
+#include "unit/data/support.hpp"
+
+namespace vpp {
+namespace {
+
+using test::error_of;
+using test::raw;
+using test::read_values;
+using test::TemporaryFolder;
+using Values = std::vector<int64_t>;
+
+constexpr int32_t kGpt2Magic = 20240520, kLlama3Magic = 20240801;
+
+std::string header(int32_t magic, int32_t version, int32_t num_tokens) {
+    std::vector<int32_t> values(256);
+    values[0] = magic;
+    values[1] = version;
+    values[2] = num_tokens;
+    return raw(values);
+}
+
+/// Opens a file of these bytes with sequences of two tokens.
+std::unique_ptr<Dataset> open_bytes(const TemporaryFolder& folder, const std::string& bytes,
+                                    const std::string& dtype = "auto") {
+    Plan plan;
+    plan.data.kind = "tokens";
+    plan.data.train = {folder.write("tokens.bin", bytes)};
+    plan.data.sequence_length = 2;
+    plan.data.token_dtype = dtype;
+    return open_dataset(plan, Subset::Train);
+}
+
+std::string refusal(const std::string& bytes, const std::string& dtype = "auto") {
+    const TemporaryFolder folder;
+    const std::string text = error_of(ErrorKind::BadData, [&] { open_bytes(folder, bytes, dtype); });
+    EXPECT_HAS(text, folder.path("tokens.bin"));
+    return text;
+}
+
+TEST(Tokens, RawFilesAreUint16UnlessThePlanSaysOtherwise) {
+    const TemporaryFolder folder;
+    const auto two = open_bytes(folder, raw<uint16_t>({5, 50000, 7, 8, 9}));
+    EXPECT_EQ(two->fields().num_samples, 2);
+    EXPECT_EQ(read_values<int64_t>(*two, 0, 1), (Values{50000, 7}));
+    EXPECT_EQ(read_values<int64_t>(*two, 1, 1), (Values{8, 9}));
+    const auto four = open_bytes(folder, raw<uint32_t>({5, 128000, 7}), "uint32");
+    EXPECT_EQ(read_values<int64_t>(*four, 0, 0), (Values{5, 128000}));
+    EXPECT_EQ(four->fields().fields[0].bound, 0);
+}
+
+TEST(Tokens, LlmcHeadersSayTheWidth) {
+    const TemporaryFolder folder;
+    const auto gpt2 = open_bytes(folder, header(kGpt2Magic, 1, 3) + raw<uint16_t>({1, 50256, 3}));
+    EXPECT_EQ(gpt2->fields().num_samples, 1);
+    EXPECT_EQ(read_values<int64_t>(*gpt2, 0, 1), (Values{50256, 3}));
+    const auto llama3 = open_bytes(folder, header(kLlama3Magic, 7, 3) + raw<uint32_t>({1, 128000, 3}), "uint32");
+    EXPECT_EQ(read_values<int64_t>(*llama3, 0, 0), (Values{1, 128000}));
+}
+
+TEST(Tokens, HeadersThatLieAreRefused) {
+    const std::string tokens = raw<uint16_t>({1, 2, 3});
+    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 4) + tokens), "got a count of 4 tokens, expected 3");
+    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 2) + tokens), "got a count of 2 tokens");
+    EXPECT_HAS(refusal(header(kGpt2Magic, 1, -1) + tokens), "got a count of -1 tokens");
+    EXPECT_HAS(refusal(header(kGpt2Magic, 1, INT32_MAX) + tokens), "cut short or damaged");
+    EXPECT_HAS(refusal(header(kGpt2Magic, 2, 3) + tokens), "got 2, expected 1 with magic 20240520");
+    EXPECT_HAS(refusal(header(kLlama3Magic, 1, 3) + tokens), "expected 7 with magic 20240801");
+    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 3) + tokens, "uint32"), "header says uint16");
+    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 0)), "too short for one sample");
+}
+
+TEST(Tokens, EveryTruncationOfAHeaderedFileIsRefused) {
+    const TemporaryFolder folder;
+    const std::string whole = header(kGpt2Magic, 1, 5) + raw<uint16_t>({1, 2, 3, 4, 5});
+    EXPECT_NO_THROW(open_bytes(folder, whole));
+    for (size_t size = 4; size < whole.size(); ++size) {
+        EXPECT_THROW(open_bytes(folder, whole.substr(0, size)), Error) << size;
+    }
+}
+
+TEST(Tokens, RawFilesOfABrokenSizeAreRefused) {
+    EXPECT_HAS(refusal(""), "the file is empty");
+    EXPECT_HAS(refusal("abc"), "got 3 bytes, expected a multiple of 2");
+    EXPECT_HAS(refusal(raw<uint16_t>({1, 2, 3}), "uint32"), "expected a multiple of 4");
+    EXPECT_HAS(refusal(raw<uint16_t>({1, 2})), "too short for one sample");
+}
+
+TEST(Tokens, AnUnknownDtypeIsAPlanError) {
+    const TemporaryFolder folder;
+    EXPECT_HAS(error_of(ErrorKind::Plan,
+                        [&] {
+                            open_bytes(folder, raw<uint16_t>({1, 2, 3}), "uint8");
+                        }),
+               "got 'uint8', expected auto, uint16 or uint32");
+    EXPECT_NO_THROW(open_bytes(folder, raw<uint16_t>({1, 2, 3}), ""));
+}
+
+TEST(Tokens, OneDamagedFileAmongSeveralIsNamed) {
+    const TemporaryFolder folder;
+    Plan plan;
+    plan.data.kind = "tokens";
+    plan.data.sequence_length = 2;
+    plan.data.train = {folder.write("a.bin", raw<uint16_t>({1, 2, 3})), folder.write("b.bin", "abc")};
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { open_dataset(plan, Subset::Train); }), "b.bin");
+    plan.data.val = {folder.path("missing.bin")};
+    EXPECT_HAS(error_of(ErrorKind::MissingInput, [&] { open_dataset(plan, Subset::Validation); }), "missing.bin");
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,57 @@
+#include "optim/groups.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vpp {
+namespace {
+
+OptimizerPlan plan_of(const std::vector<std::vector<std::string>>& groups) {
+    OptimizerPlan plan;
+    for (const auto& match : groups) plan.groups.push_back({match, {}});
+    return plan;
+}
+
+const std::vector<std::string> kNames = {"wte.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.fc.weight",
+                                         "h.0.fc.bias"};
+
+TEST(Groups, TheFirstThatMatchesTakesTheParameter) {
+    const OptimizerPlan plan = plan_of({{"*.bias", "wte.*"}, {"*ln*"}});
+    const int expected[] = {0, 1, 0, 2, 0};
+    for (size_t i = 0; i < kNames.size(); ++i) EXPECT_EQ(group_of(plan, kNames[i]), expected[i]) << kNames[i];
+    EXPECT_EQ(match_counts(plan, kNames), (std::vector<int>{3, 1}));
+}
+
+TEST(Groups, OrderDecides) {
+    EXPECT_EQ(match_counts(plan_of({{"*ln*"}, {"*.bias", "wte.*"}}), kNames), (std::vector<int>{2, 2}));
+}
+
+TEST(Groups, WithoutGroupsAllIsDefault) {
+    EXPECT_EQ(group_of({}, "a"), 0);
+    EXPECT_TRUE(match_counts({}, kNames).empty());
+    EXPECT_TRUE(check_groups({}, kNames).empty());
+}
+
+TEST(Groups, AGroupThatTakesNothingIsAProblemAtItsPlace) {
+    Plan plan;
+    plan.optimizer = plan_of({{"*.bias"}, {"*.gamma", "l?"}, {"h.0.*.bias"}, {"*"}});
+    plan.positions["optimizer.group[1].match"] = {"plan.toml", 12, 1, "match = [\"*.gamma\", \"l?\"]"};
+    const std::vector<Problem> problems = check_groups(plan, kNames);
+    ASSERT_EQ(problems.size(), 2u);
+    EXPECT_EQ(problems[0].message,
+              "optimizer.group[1].match: no parameter of the model matches '*.gamma', 'l?'; names look like "
+              "'wte.weight'");
+    ASSERT_TRUE(problems[0].position);
+    EXPECT_EQ(problems[0].position->line, 12);
+    EXPECT_EQ(problems[1].message,
+              "optimizer.group[2].match: every parameter that 'h.0.*.bias' matches is taken by an earlier group "
+              "('h.0.ln_1.bias' by group 0); put this group first");
+}
+
+TEST(Groups, AModelWithoutParametersIsSaid) {
+    Plan plan;
+    plan.optimizer = plan_of({{"*"}});
+    ASSERT_EQ(check_groups(plan, {}).size(), 1u);
+}
+
+}  // namespace
+}  // namespace vpp

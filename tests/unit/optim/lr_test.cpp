@@ -1,0 +1,140 @@
+#include "optim/lr.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace vpp {
+namespace {
+
+constexpr double kBase = 0.8;
+
+LrSchedulePlan plan_of(const std::string& kind, int64_t warmup = 4, double min_lr = 0.08, int64_t decay = 0) {
+    LrSchedulePlan plan;
+    plan.kind = kind;
+    plan.warmup_steps = warmup;
+    plan.min_lr = min_lr;
+    plan.decay_steps = decay;
+    return plan;
+}
+
+const char* const kKinds[] = {"constant", "linear", "cosine", "inverse_sqrt", "wsd", "step"};
+
+TEST(LearningRate, KindsAreThoseOfTheTable) {
+    EXPECT_EQ(lr_schedule_kinds(), (std::vector<std::string>{std::begin(kKinds), std::end(kKinds)}));
+}
+
+TEST(LearningRate, EveryKindWarmsUpTheSameWay) {
+    for (const char* kind : kKinds) {
+        SCOPED_TRACE(kind);
+        EXPECT_EQ(learning_rate(plan_of(kind), kBase, 0, 100), kBase * 1.0 / 4.0);
+        EXPECT_EQ(learning_rate(plan_of(kind), kBase, 2, 100), kBase * 3.0 / 4.0);
+        EXPECT_EQ(learning_rate(plan_of(kind), kBase, 3, 100), kBase);
+    }
+}
+
+TEST(LearningRate, EveryKindStartsAtTheBaseWithoutWarmUp) {
+    for (const char* kind : kKinds) {
+        EXPECT_EQ(learning_rate(plan_of(kind, 0), kBase, 0, 100), kBase) << kind;
+    }
+}
+
+TEST(LearningRate, NoKindRisesAfterTheWarmUpOrLeavesItsBounds) {
+    for (const char* kind : kKinds) {
+        for (const int64_t decay : {int64_t{0}, int64_t{1}, int64_t{10}, int64_t{1000}}) {
+            SCOPED_TRACE(std::string(kind) + " " + std::to_string(decay));
+            double last = kBase;
+            for (int64_t step = 4; step < 200; ++step) {  // past the end of 100 steps, as a longer resume would be
+                const double rate = learning_rate(plan_of(kind, 4, 0.08, decay), kBase, step, 100);
+                ASSERT_LE(rate, last) << step;
+                ASSERT_GE(rate, 0.08) << step;
+                last = rate;
+            }
+        }
+    }
+}
+
+TEST(LearningRate, Constant) {
+    EXPECT_EQ(learning_rate(plan_of("constant"), kBase, 99, 100), kBase);
+}
+
+TEST(LearningRate, Linear) {
+    const LrSchedulePlan plan = plan_of("linear");  // 96 steps from 0.8 to 0.08
+    EXPECT_EQ(learning_rate(plan, kBase, 4, 100), kBase);
+    EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 52, 100), 0.44);
+    EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 99, 100), 0.08 + 0.72 / 96);
+    EXPECT_EQ(learning_rate(plan, kBase, 100, 100), 0.08);
+    EXPECT_EQ(learning_rate(plan_of("linear", 4, 0.08, 10), kBase, 14, 100), 0.08);
+    EXPECT_DOUBLE_EQ(learning_rate(plan_of("linear", 4, 0.08, 10), kBase, 9, 100), 0.44);
+}
+
+TEST(LearningRate, Cosine) {
+    const LrSchedulePlan plan = plan_of("cosine");
+    EXPECT_EQ(learning_rate(plan, kBase, 4, 100), kBase);
+    EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 52, 100), 0.44);
+    EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 28, 100), 0.08 + 0.72 * 0.5 * (1 + std::sqrt(0.5)));
+    EXPECT_EQ(learning_rate(plan, kBase, 100, 100), 0.08);
+    EXPECT_DOUBLE_EQ(learning_rate(plan_of("cosine", 4, 0.08, 10), kBase, 9, 100), 0.44);
+}
+
+TEST(LearningRate, InverseSqrt) {
+    EXPECT_EQ(learning_rate(plan_of("inverse_sqrt"), kBase, 15, 100), 0.4);  // sqrt(4 / 16)
+    EXPECT_EQ(learning_rate(plan_of("inverse_sqrt", 0, 0), kBase, 3, 100), 0.4);
+    EXPECT_EQ(learning_rate(plan_of("inverse_sqrt"), kBase, 1'000'000, 100), 0.08);
+}
+
+TEST(LearningRate, WarmupStableDecay) {
+    const LrSchedulePlan plan = plan_of("wsd", 4, 0.08, 20);
+    EXPECT_EQ(learning_rate(plan, kBase, 79, 100), kBase);
+    EXPECT_EQ(learning_rate(plan, kBase, 80, 100), kBase);
+    EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 90, 100), 0.44);
+    EXPECT_EQ(learning_rate(plan, kBase, 100, 100), 0.08);
+    // A tenth of the steps by default, rounded up.
+    EXPECT_EQ(learning_rate(plan_of("wsd"), kBase, 90, 100), kBase);
+    EXPECT_LT(learning_rate(plan_of("wsd"), kBase, 91, 100), kBase);
+    EXPECT_LT(learning_rate(plan_of("wsd"), kBase, 91, 101), kBase);
+    EXPECT_EQ(learning_rate(plan_of("wsd"), kBase, 90, 101), kBase);
+    // A decay longer than what the warm-up leaves begins right after it.
+    EXPECT_EQ(learning_rate(plan_of("wsd", 4, 0.08, 1000), kBase, 4, 100), kBase);
+    EXPECT_DOUBLE_EQ(learning_rate(plan_of("wsd", 4, 0.08, 1000), kBase, 52, 100), 0.44);
+}
+
+TEST(LearningRate, Step) {
+    LrSchedulePlan plan = plan_of("step", 4, 0, 10);
+    plan.gamma = 0.5;
+    EXPECT_EQ(learning_rate(plan, kBase, 13, 100), kBase);
+    EXPECT_EQ(learning_rate(plan, kBase, 14, 100), kBase * 0.5);
+    EXPECT_EQ(learning_rate(plan, kBase, 34, 100), kBase * 0.125);
+    plan.min_lr = 0.3;
+    EXPECT_EQ(learning_rate(plan, kBase, 34, 100), 0.3);
+    plan.decay_steps = 0;  // to the end: never drops before it
+    EXPECT_EQ(learning_rate(plan, kBase, 99, 100), kBase);
+    EXPECT_EQ(learning_rate(plan, kBase, 100, 100), kBase * 0.5);
+}
+
+TEST(LearningRate, AWarmUpLongerThanTheTrainingIsAllThereIs) {
+    for (const char* kind : kKinds) {
+        EXPECT_EQ(learning_rate(plan_of(kind, 200), kBase, 49, 100), kBase * 50.0 / 200.0) << kind;
+        const double after = learning_rate(plan_of(kind, 200), kBase, 200, 100);
+        EXPECT_TRUE(after >= 0.08 && after <= kBase) << kind << after;
+    }
+}
+
+TEST(LearningRate, WrongCallsAreTold) {
+    EXPECT_THROW(learning_rate(plan_of("constant"), kBase, -1, 100), Error);
+    try {
+        learning_rate(plan_of("cosin"), kBase, 0, 100);
+        FAIL() << "an unknown kind was taken";
+    } catch (const Error& e) {
+        EXPECT_EQ(exit_code(e.kind()), 78);
+        EXPECT_NE(std::string(e.what()).find("did you mean 'cosine'?"), std::string::npos) << e.what();
+    }
+}
+
+}  // namespace
+}  // namespace vpp

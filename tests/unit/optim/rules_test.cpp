@@ -1,0 +1,34 @@
+#include "optim/rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include "optim/optimizer.hpp"
+#include "unit/optim/support.hpp"
+
+namespace vpp {
+namespace {
+
+TEST(UpdateRules, AreFoundByKind) {
+    EXPECT_EQ(optimizer_kinds(), (std::vector<std::string>{"adamw", "adam", "sgd"}));
+    for (const std::string& kind : optimizer_kinds()) EXPECT_EQ(detail::find_update_rule(kind).kind, kind);
+}
+
+TEST(UpdateRules, AnUnknownKindIsRefusedWithTheNearest) {
+    std::string text;
+    EXPECT_EQ(test::code_of([] { detail::find_update_rule("adamv"); }, &text), 78);
+    EXPECT_NE(text.find("got 'adamv', expected one of adamw, adam, sgd"), std::string::npos) << text;
+    EXPECT_NE(text.find("did you mean 'adam"), std::string::npos) << text;
+}
+
+TEST(UpdateRules, SlotsFollowTheValues) {
+    OptimizerValues values;
+    EXPECT_EQ(detail::adam_slots(values).size(), 3u);
+    EXPECT_TRUE(detail::sgd_slots(values).empty());
+    values.amsgrad = true;
+    values.momentum = 0.9;
+    EXPECT_EQ(detail::adam_slots(values).size(), 4u);
+    EXPECT_EQ(detail::sgd_slots(values).size(), 1u);
+}
+
+}  // namespace
+}  // namespace vpp

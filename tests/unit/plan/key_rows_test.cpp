@@ -1,0 +1,83 @@
+#include "plan/key_rows.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace vpp {
+namespace {
+
+TEST(KeyRows, NamesAreUniqueAndSectionsStandTogether) {
+    std::set<std::string> names, closed;
+    std::string section;
+    for (const Key& key : all_keys()) {
+        EXPECT_TRUE(names.insert(key.name).second) << key.name;
+        const std::string top = key.name.substr(0, key.name.find('.'));
+        if (top == section) continue;
+        EXPECT_TRUE(closed.insert(top).second) << top << " is split";
+        section = top;
+    }
+    EXPECT_GT(names.size(), 100U);
+}
+
+TEST(KeyRows, EveryRowSaysWhatItIs) {
+    for (const Key& key : all_keys()) {
+        EXPECT_TRUE(key.sentence.ends_with('.')) << key.name;
+        EXPECT_FALSE(type_text(key.type).empty()) << key.name;
+        EXPECT_FALSE(default_text(key).empty()) << key.name;
+        EXPECT_EQ(key.field.get != nullptr, key.field.set != nullptr) << key.name;
+        EXPECT_EQ(key.built && key.type != KeyType::TableList, key.field.set != nullptr) << key.name;
+        EXPECT_EQ(key.built && key.type == KeyType::Choice, !key.choices.empty()) << key.name;
+        EXPECT_EQ(key.type == KeyType::Name, key.names != nullptr) << key.name;
+        EXPECT_EQ(key.type == KeyType::NumberList, key.list_size > 0) << key.name;
+    }
+}
+
+TEST(KeyRows, DefaultsLieInTheirRangesAndWords) {
+    for (const Key& key : all_keys()) {
+        const auto value = default_value(key);
+        if (!value || !key.built) continue;
+        if (const auto* integer = std::get_if<int64_t>(&*value); integer && key.type == KeyType::Integer) {
+            EXPECT_TRUE(key.range.contains(static_cast<double>(*integer))) << key.name;
+        }
+        if (const auto* number = std::get_if<double>(&*value)) {
+            EXPECT_TRUE(key.range.contains(*number)) << key.name;
+        }
+        if (key.type == KeyType::Choice) {
+            EXPECT_NE(std::ranges::find(key.choices, std::get<std::string>(*value)), key.choices.end()) << key.name;
+        }
+    }
+}
+
+TEST(KeyRows, EachBuiltKeyReachesItsOwnField) {
+    // A value put in through one row must come out of that row and change no other.
+    for (const Key& key : all_keys()) {
+        if (!key.field.set) continue;
+        Plan plan;
+        plan.loss.emplace();
+        plan.optimizer.groups.resize(1);
+        std::vector<std::optional<Value>> before;
+        for (const Key& other : all_keys()) before.push_back(other.field.get ? other.field.get(plan, 0) : std::nullopt);
+        Value value = std::string("w");
+        if (key.type == KeyType::Boolean) value = !std::get<bool>(*key.field.get(plan, 0));
+        if (key.type == KeyType::Integer) value = int64_t{77};
+        if (key.type == KeyType::Number) value = 0.625;
+        if (key.type == KeyType::TextList) value = std::vector<std::string>{"w"};
+        if (key.type == KeyType::NumberList) value = std::vector<double>{0.25, 0.5};
+        if (key.type == KeyType::Files || key.type == KeyType::TextTable) value = NamedTexts{{"n", "w"}};
+        key.field.set(plan, 0, value);
+        // With [loss] the loss output has no value.
+        if (key.name != "model.loss_output") {
+            EXPECT_EQ(key.field.get(plan, 0), value) << key.name;
+        }
+        for (size_t i = 0; i < before.size(); ++i) {
+            const Key& other = all_keys()[i];
+            if (!other.field.get || other.name == key.name) continue;
+            EXPECT_EQ(other.field.get(plan, 0), before[i]) << key.name << " changed " << other.name;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,195 @@
+#include "plan/rules.hpp"
+
+#include <gtest/gtest.h>
+
+#include "plan/reader.hpp"
+#include "unit/plan/plan_texts.hpp"
+
+namespace vpp {
+namespace {
+
+using test::built_names;
+using test::error_of;
+using test::holds;
+using test::kShortPlan;
+
+using Arguments = std::vector<std::string>;
+
+Plan parse(const Arguments& arguments, const std::string& text = kShortPlan) {
+    return parse_plan(text, "p.toml", arguments, built_names());
+}
+
+Plan resolve(const Arguments& arguments, int world, const std::string& text = kShortPlan) {
+    return resolve_plan(parse(arguments, text), world);
+}
+
+Error error_at(const Arguments& arguments, int world, const std::string& text = kShortPlan) {
+    return error_of([&] { resolve(arguments, world, text); });
+}
+
+std::string problem(const Arguments& arguments, int world = 1, const std::string& text = kShortPlan) {
+    return error_at(arguments, world, text).what();
+}
+
+TEST(Rules, AShortPlanGetsItsDefaults) {
+    const Plan plan = resolve({}, 4);
+    EXPECT_EQ(plan.mesh.pp, 4);
+    EXPECT_EQ(plan.mesh.dp, 1);
+    EXPECT_EQ(plan.mesh.tp, 1);
+    EXPECT_EQ(plan.pipeline.num_stages, 4);
+    EXPECT_EQ(plan.pipeline.num_microbatches, 8);
+    EXPECT_EQ(plan.train.global_batch_size, 8);
+    EXPECT_EQ(plan.run.dir, "runs/p");
+    EXPECT_TRUE(holds(plan.resolved_text, "pp = 4\n"));
+    EXPECT_TRUE(holds(plan.resolved_text, "dir = \"runs/p\"\n"));
+}
+
+TEST(Rules, PpAndNumStagesAreOneNumber) {
+    EXPECT_EQ(resolve({"pipeline.num_stages=2"}, 2).mesh.pp, 2);
+    EXPECT_EQ(resolve({"mesh.pp=2"}, 2).pipeline.num_stages, 2);
+    EXPECT_EQ(resolve({"mesh.pp=2", "pipeline.num_stages=2"}, 2).mesh.pp, 2);
+    const Error error = error_at({"mesh.pp=2", "pipeline.num_stages=4"}, 4);
+    EXPECT_EQ(error.kind(), ErrorKind::Plan);
+    EXPECT_TRUE(holds(error.what(), "the same number (got 4 and 2)"));
+}
+
+TEST(Rules, AWorldOfAnotherSizeIsAMeshError) {
+    const Error error = error_at({"pipeline.num_stages=4"}, 3);
+    EXPECT_EQ(error.kind(), ErrorKind::Mesh);
+    EXPECT_TRUE(holds(error.what(), "got 3 ranks, expected pp 4 x dp 1 x tp 1 = 4"));
+    EXPECT_TRUE(holds(error.what(), "mpirun -np 4 vpp ..."));
+    EXPECT_TRUE(holds(error.what(), "set pipeline.num_stages to 3"));
+    EXPECT_TRUE(holds(problem({"mesh.pp=2"}, 1), "set mesh.pp to 1"));
+    // With another problem beside it the plan comes first.
+    EXPECT_EQ(error_at({"pipeline.num_stages=4", "train.global_batch_size=7"}, 3).kind(), ErrorKind::Plan);
+}
+
+TEST(Rules, NaturalWorldIsWhatThePlanNames) {
+    EXPECT_EQ(natural_world(parse({})), 1);
+    EXPECT_EQ(natural_world(parse({"pipeline.num_stages=4"})), 4);
+    EXPECT_EQ(natural_world(parse({"mesh.pp=2"})), 2);
+}
+
+TEST(Rules, BatchesDivide) {
+    EXPECT_EQ(resolve({"train.global_batch_size=32", "pipeline.num_microbatches=8"}, 2).train.global_batch_size, 32);
+    EXPECT_TRUE(holds(problem({"train.global_batch_size=30", "pipeline.num_microbatches=8"}),
+                      "got 30, num_microbatches 8 x dp 1 = 8); try 24 or 32"));
+    EXPECT_TRUE(holds(problem({"train.global_batch_size=3"}, 4), "= 8); try 8"));
+}
+
+TEST(Rules, FewerMicrobatchesThanStagesAreFine) {
+    for (const char* kind : {"GPIPE", "1F1B"}) {
+        EXPECT_NO_THROW(resolve({"pipeline.num_microbatches=1", std::string("pipeline.schedule_type=") + kind}, 4));
+    }
+    for (const int count : {1, 3, 5, 9}) {
+        EXPECT_NO_THROW(resolve({"pipeline.schedule_type=INTERLEAVED_1F1B", "pipeline.virtual_chunks=2",
+                                 "pipeline.num_microbatches=" + std::to_string(count)},
+                                4));
+    }
+}
+
+TEST(Rules, ChunksAndInterleavingGoTogether) {
+    EXPECT_TRUE(holds(problem({"pipeline.schedule_type=INTERLEAVED_1F1B"}, 2), "or use 1F1B"));
+    EXPECT_TRUE(holds(problem({"pipeline.virtual_chunks=2"}, 2), "use schedule_type = \"INTERLEAVED_1F1B\""));
+    EXPECT_TRUE(
+        holds(problem({"pipeline.virtual_chunks=2", "pipeline.schedule_type=GPIPE"}, 2), "GPIPE has one stage"));
+    EXPECT_NO_THROW(resolve({"pipeline.virtual_chunks=2", "pipeline.schedule_type=INTERLEAVED_1F1B"}, 1));
+}
+
+TEST(Rules, AliasesAreNormal) {
+    EXPECT_EQ(resolve({"pipeline.schedule_type=SIMPLE_1F1B"}, 1).resolved_text,
+              resolve({"pipeline.schedule_type=1F1B"}, 1).resolved_text);
+}
+
+TEST(Rules, SplitPointsAreCounted) {
+    const std::string manual = "pipeline.split_method=MANUAL";
+    const auto points = [](int count) {
+        std::string list;
+        for (int i = 0; i < count; ++i) list += (i ? ", \"b" : "\"b") + std::to_string(i) + '"';
+        return "pipeline.split_points=[" + list + ']';
+    };
+    const std::string chunks = "pipeline.virtual_chunks=2", interleaved = "pipeline.schedule_type=INTERLEAVED_1F1B";
+    for (const int count : {3, 4, 7, 8}) EXPECT_NO_THROW(resolve({manual, chunks, interleaved, points(count)}, 4));
+    for (const int count : {0, 1, 2, 5, 6, 9}) {
+        EXPECT_TRUE(holds(problem({manual, chunks, interleaved, points(count)}, 4),
+                          "expected 4 (pp) or 8 (pp x virtual_chunks); the last one"))
+            << count;
+    }
+    EXPECT_NO_THROW(resolve({manual}, 1));
+    EXPECT_TRUE(holds(problem({manual}, 2), "got 0, expected 2 (pp);"));
+    EXPECT_TRUE(holds(problem({points(1)}), "need split_method = \"MANUAL\" (got \"FLOPS\")"));
+    EXPECT_TRUE(holds(problem({manual, "pipeline.split_points=[\"a\", \"a\"]"}, 2), "names 'a' twice"));
+    EXPECT_TRUE(holds(problem({"pipeline.uniform_split_ops=true"}), "needs split_method = \"UNIFORM\""));
+}
+
+TEST(Rules, StepsAndEpochs) {
+    EXPECT_NO_THROW(resolve({}, 1));
+    EXPECT_NO_THROW(resolve({"train.epochs=2"}, 1));
+    EXPECT_TRUE(holds(problem({"train.epochs=2", "train.steps=5"}), "exclude each other (got 5 and 2)"));
+    EXPECT_TRUE(holds(problem({"train.steps=5", "lr_schedule.warmup_steps=6"}), "warm-up is longer"));
+    EXPECT_NO_THROW(resolve({"train.steps=5", "lr_schedule.warmup_steps=5"}, 1));
+    EXPECT_TRUE(holds(problem({"train.eval_every=5"}), "needs data.val"));
+    EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val=[\"v\"]"}, 1));
+}
+
+TEST(Rules, LossAndLossOutputExcludeEachOther) {
+    EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "model.loss_output=0"}), "exclude each other"));
+    EXPECT_NO_THROW(resolve({"loss.kind=mse", "loss.target=y"}, 1));
+    EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "loss.label_smoothing=0.1"}), "for cross_entropy"));
+    EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "loss.ignore_index=1"}), "cross_entropy and nll"));
+    EXPECT_TRUE(holds(problem({"model.inputs=[\"a\", \"a\"]"}), "names 'a' twice"));
+}
+
+TEST(Rules, EachKindOfDataHasItsKeys) {
+    const std::string model = "model.file = 'm'\n";
+    EXPECT_TRUE(holds(problem({"data.kind=tokens"}, 1, model), "tokens data needs data.train"));
+    EXPECT_TRUE(holds(problem({"data.kind=text"}, 1, model), "text data needs data.sequence_length"));
+    EXPECT_TRUE(holds(problem({"data.kind=arrays"}, 1, model), "arrays data needs data.train; try [data.train]"));
+    EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.fields"));
+    EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.samples"));
+    EXPECT_TRUE(holds(problem({"data.kind=arrays"}), "data.train does not fit arrays data"));
+    EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data"));
+    EXPECT_TRUE(holds(problem({"data.kind=text", "data.token_dtype=uint32"}), "data.token_dtype does not fit text"));
+    EXPECT_TRUE(holds(problem({"data.train={ a = \"b\" }"}), "data.train"));
+    EXPECT_NO_THROW(resolve({"data.kind=arrays", "data.train.x=x.npy"}, 1, model));
+    EXPECT_NO_THROW(resolve({"data.kind=synthetic", "data.samples=5", "data.fields.x=float32[2]"}, 1, model));
+}
+
+TEST(Rules, OptimizerValuesFitTheKind) {
+    EXPECT_NO_THROW(resolve({"optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.nesterov=true"}, 1));
+    EXPECT_TRUE(holds(problem({"optimizer.kind=sgd", "optimizer.nesterov=true"}), "nesterov needs momentum"));
+    EXPECT_TRUE(holds(
+        problem({"optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.nesterov=true", "optimizer.dampening=0.5"}),
+        "no dampening (got momentum 0.9 and dampening 0.5)"));
+    EXPECT_TRUE(holds(problem({"optimizer.momentum=0.9"}), "optimizer.momentum has no meaning for adamw"));
+    EXPECT_TRUE(holds(problem({"optimizer.kind=sgd", "optimizer.amsgrad=true"}), "no meaning for sgd"));
+    EXPECT_TRUE(holds(problem({"lr_schedule.min_lr=1"}), "above optimizer.lr (got 1.0 and 0.001)"));
+}
+
+TEST(Rules, GroupsAreChecked) {
+    const std::string group = kShortPlan + "[[optimizer.group]]\nmatch = ['a']\n";
+    EXPECT_NO_THROW(resolve({}, 1, group));
+    EXPECT_TRUE(holds(problem({"optimizer.group[0].match=[]"}, 1, group), "optimizer.group[0].match is empty"));
+    EXPECT_TRUE(holds(problem({"optimizer.group[0].momentum=0.5"}, 1, group), "optimizer.group[0].momentum has no"));
+    // What a group inherits is said once.
+    EXPECT_EQ(error_at({"optimizer.momentum=0.5", "optimizer.group[0].lr=1"}, 1, group).problems().size(), 1U);
+    const Arguments sgd = {"optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.nesterov=true",
+                           "optimizer.group[0].momentum=0"};
+    EXPECT_TRUE(holds(problem(sgd, 1, group), "optimizer.group[0].nesterov needs momentum"));
+}
+
+TEST(Rules, AllProblemsAreShownWithPositions) {
+    const std::string text = kShortPlan +
+                             "[mesh]\npp = 2\n[pipeline]\nnum_stages = 4\nvirtual_chunks = 2\n[train]\nsteps = 5\n"
+                             "epochs = 1\neval_every = 2\nglobal_batch_size = 3\n[optimizer]\nmomentum = 0.5\n";
+    const Error error = error_at({}, 4, text);
+    ASSERT_EQ(error.problems().size(), 6U);
+    for (const Problem& one : error.problems()) {
+        EXPECT_GT(one.position->line, 0) << one.message;
+        EXPECT_FALSE(one.position->text.empty()) << one.message;
+    }
+    EXPECT_EQ(error_of([&] { check_plan(parse({}, text)); }).problems().size(), 5U);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,113 @@
+#include "plan/value_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/plan/plan_texts.hpp"
+
+namespace vpp {
+namespace {
+
+using test::built_names;
+using test::error_of;
+using test::holds;
+
+/// The value that `text` (as TOML) gives for a key, as TOML; else the first problem's message.
+std::string read(const std::string& key, const std::string& text) {
+    Sources sources;
+    Problems problems;
+    Node root = parse_document(sources, "p.toml", "x = " + text);
+    const auto value = read_value(*find_key(key), key, *root.find("x"), built_names(), problems);
+    if (value) return toml_text(*value);
+    return problems.empty() ? "nothing" : error_of([&] { problems.raise(sources); }).problems()[0].message;
+}
+
+TEST(ValueReader, ReadsEveryType) {
+    EXPECT_EQ(read("data.shuffle", "false"), "false");
+    EXPECT_EQ(read("train.steps", "1_000"), "1000");
+    EXPECT_EQ(read("optimizer.lr", "0.25"), "0.25");
+    EXPECT_EQ(read("optimizer.lr", "1"), "1.0");
+    EXPECT_EQ(read("model.file", "'a.pt'"), "\"a.pt\"");
+    EXPECT_EQ(read("model.inputs", "['a', 'b']"), "[\"a\", \"b\"]");
+    EXPECT_EQ(read("optimizer.betas", "[0, 0.5]"), "[0.0, 0.5]");
+    EXPECT_EQ(read("data.train", "['a']"), "[\"a\"]");
+    EXPECT_EQ(read("data.train", "{ z = 'a', b = 'c' }"), "{ z = \"a\", b = \"c\" }");
+    EXPECT_EQ(read("pipeline.schedule_type", "'SIMPLE_1F1B'"), "\"1F1B\"");
+}
+
+TEST(ValueReader, WrongTypesSayWhatToWrite) {
+    EXPECT_EQ(read("train.steps", "'4'"),
+              "train.steps has the wrong type (got text '4', expected integer); write it without quotes");
+    EXPECT_EQ(read("train.steps", "4.0"), "train.steps has the wrong type (got number 4.0, expected integer); try 4");
+    EXPECT_EQ(read("run.dir", "7"), "run.dir has the wrong type (got integer 7, expected text); try \"7\"");
+    EXPECT_EQ(read("train.steps", "'many'"), "train.steps has the wrong type (got text 'many', expected integer)");
+    EXPECT_TRUE(holds(read("model.inputs", "'a'"), "expected list of texts); try [\"a\"]"));
+    EXPECT_TRUE(holds(read("model.inputs", "[1]"), "holds an entry of the wrong type (got integer 1"));
+    EXPECT_TRUE(holds(read("optimizer.betas", "['a', 1]"), "expected number"));
+    EXPECT_TRUE(holds(read("optimizer.betas", "[0.1]"), "got 1 numbers, expected 2"));
+    EXPECT_TRUE(holds(read("data.fields", "{ a = 1 }"), "for 'a' (got integer 1, expected text)"));
+    for (const char* value : {"true", "2020-01-01", "{}", "[1]", "1.5", "nan"}) {
+        EXPECT_TRUE(holds(read("mesh.threads", value), "wrong type")) << value;
+    }
+}
+
+TEST(ValueReader, RangesAreKept) {
+    EXPECT_TRUE(holds(read("mesh.threads", "0"), "got integer 0, expected 1 to 1024"));
+    EXPECT_TRUE(holds(read("mesh.dp", "2"), "more replicas are not built yet"));
+    EXPECT_TRUE(holds(read("mesh.tp", "2"), "tensor parallelism is not built yet"));
+    EXPECT_TRUE(holds(read("optimizer.lr", "nan"), "got no finite number"));
+    EXPECT_TRUE(holds(read("optimizer.lr", "inf"), "out of range"));
+    EXPECT_TRUE(holds(read("optimizer.betas", "[0.9, 1.0]"), "at least 0 and below 1"));
+    EXPECT_TRUE(holds(read("train.seed", "-1"), "at least 0"));
+    EXPECT_EQ(read("train.seed", "9223372036854775807"), "9223372036854775807");
+}
+
+TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
+    EXPECT_EQ(
+        read("pipeline.split_method", "'FLOP'"),
+        "pipeline.split_method does not know 'FLOP' (expected one of MANUAL, UNIFORM, PARAMETERS, FLOPS); did you "
+        "mean 'FLOPS'?");
+    EXPECT_TRUE(holds(read("pipeline.schedule_type", "'V_HALF'"), "'V_HALF' is not built yet (built: GPIPE"));
+    EXPECT_TRUE(holds(read("pipeline.schedule_type", "'ZERO_BUBBLE'"), "'ZERO_BUBBLE' is not built yet"));
+    EXPECT_TRUE(holds(read("mesh.device", "'cuda'"), "is not compiled in: VPP_CUDA"));
+    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "'auto'"), "'auto' is not built yet"));
+    EXPECT_TRUE(holds(read("train.precision", "'bf16'"), "'bf16' is not built yet"));
+    EXPECT_TRUE(holds(read("train.on_nonfinite", "'skip'"), "'skip' is not built yet"));
+}
+
+// A word that a registry adds is usable without a change here.
+TEST(ValueReader, RegisteredWordsGoBeforePlannedOnes) {
+    Names names = built_names();
+    names.schedules.push_back("V_HALF");
+    Node node;
+    node.kind = Node::Kind::Text;
+    node.text = "V_HALF";
+    Problems problems;
+    EXPECT_TRUE(read_value(*find_key("pipeline.schedule_type"), "k", node, names, problems));
+}
+
+TEST(ValueReader, UnbuiltKeysAcceptOnlyTheirDefault) {
+    EXPECT_EQ(read("pipeline.forward_only", "false"), "nothing");
+    EXPECT_EQ(read("train.accumulate", "1"), "nothing");
+    EXPECT_EQ(read("checkpoint.every_minutes", "0"), "nothing");
+    EXPECT_EQ(read("eval.metrics", "[]"), "nothing");
+    EXPECT_EQ(read("pipeline.stage", "[]"), "nothing");
+    EXPECT_EQ(read("pipeline.recompute.what", "'none'"), "nothing");
+    EXPECT_EQ(read("pipeline.forward_only", "true"),
+              "pipeline.forward_only is not built yet (got boolean true, only its default false is accepted); leave it "
+              "out");
+    EXPECT_TRUE(holds(read("pipeline.memory_limit", "'8GiB'"), "is not built yet"));
+    EXPECT_TRUE(holds(read("pipeline.stage", "[{}]"), "is not built yet"));
+    EXPECT_TRUE(holds(read("eval.metrics", "['accuracy']"), "is not built yet"));
+}
+
+TEST(ValueReader, TextsHaveNoControlCharactersAndAreNotEmpty) {
+    EXPECT_TRUE(holds(read("run.dir", "\"a\\u001bb\""), "control character (got 'a?b')"));
+    EXPECT_TRUE(holds(read("model.inputs", "[\"a\\u0000b\"]"), "control character"));
+    EXPECT_TRUE(holds(read("data.fields", "{ \"a\\nb\" = 'x' }"), "a name that is empty or has control characters"));
+    EXPECT_TRUE(holds(read("data.fields", "{ \"\" = 'x' }"), "a name that is empty"));
+    EXPECT_TRUE(holds(read("run.dir", "''"), "run.dir is empty"));
+    EXPECT_LT(read("run.dir", "[\"" + std::string(10'000, 'x') + "\"]").size(), 200U);
+}
+
+}  // namespace
+}  // namespace vpp

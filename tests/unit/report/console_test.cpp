@@ -1,0 +1,104 @@
+#include "report/console.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <sstream>
+#include <vector>
+
+#include "unit/report/support.hpp"
+
+namespace vpp {
+namespace {
+
+using test::sample_step;
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+TEST(Console, AStepIsOneLine) {
+    EXPECT_EQ(step_line(sample_step()),
+              "step    10/300  loss  3.1416  grad norm     1.23  lr 3.0e-04   12.3 K tokens/s     82 ms  "
+              "bubble  21 % (worst 35 % rank 3)    mem 412.0 MiB  ETA 1 min 20 s");
+}
+
+TEST(Console, WhatIsNotKnownIsADash) {
+    StepEvent event = sample_step(7);
+    event.tokens_per_second = 0;
+    event.step_ms = 4.25;
+    event.bubble_mean = event.bubble_worst = std::nullopt;
+    event.eta_seconds = -1;
+    EXPECT_EQ(step_line(event),
+              "step     7/300  loss  3.1416  grad norm     1.23  lr 3.0e-04     96.4 samples/s    4.2 ms  "
+              "bubble -      mem 412.0 MiB  ETA -");
+    event.samples_per_second = std::numeric_limits<double>::infinity();
+    EXPECT_NE(step_line(event).find("  - samples/s"), std::string::npos);
+}
+
+TEST(Console, ColumnsStandUnderEachOther) {
+    StepEvent small = sample_step(9);
+    small.loss = 0.5;
+    small.grad_norm = 1234567;
+    small.bubble_mean = 1;
+    small.bubble_worst = 0.05;
+    small.memory_bytes = 1000;
+    for (const char* column : {"loss", "grad norm", "lr", "tokens/s", "ms", "bubble", "mem", "ETA"}) {
+        EXPECT_EQ(step_line(small).find(column), step_line(sample_step(250)).find(column)) << step_line(small);
+    }
+}
+
+TEST(Console, LossesOfAnySizeAreReadable) {
+    StepEvent event = sample_step();
+    event.loss = -std::numeric_limits<double>::quiet_NaN();
+    event.grad_norm = std::numeric_limits<double>::infinity();
+    EXPECT_NE(step_line(event).find("loss     nan  grad norm      inf"), std::string::npos) << step_line(event);
+    event.loss = 12345678.9;
+    EXPECT_NE(step_line(event).find("loss 1.235e+07"), std::string::npos) << step_line(event);
+    event.loss = std::numeric_limits<double>::max();
+    EXPECT_NE(step_line(event).find("loss 1.798e+308"), std::string::npos) << step_line(event);
+}
+
+TEST(Console, TheFirstTheLastAndEveryNthStepAreShown) {
+    std::ostringstream out;
+    ConsoleReporter console(out, 5);
+    for (int64_t step = 3; step <= 17; ++step) {
+        StepEvent event = sample_step(step);
+        event.total_steps = 17;
+        console.step(event);
+    }
+    const std::vector<std::string> lines = lines_of(out.str());
+    ASSERT_EQ(lines.size(), 5u) << out.str();
+    const char* const starts[] = {"step     3/17", "step     5/17", "step    10/17", "step    15/17", "step    17/17"};
+    for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i].rfind(starts[i], 0), 0u) << lines[i];
+}
+
+TEST(Console, WithoutAnIntervalOnlyTheEndsAreShown) {
+    std::ostringstream out;
+    ConsoleReporter console(out, 0);
+    for (int64_t step = 1; step <= 300; ++step) console.step(sample_step(step));
+    EXPECT_EQ(lines_of(out.str()).size(), 2u);
+}
+
+TEST(Console, EvaluationsAndCheckpointsHaveTheirLines) {
+    std::ostringstream out;
+    ConsoleReporter console(out, 10);
+    console.evaluation({50, 2.71828, 512, 1.25});
+    console.saved({50, "runs/g\x1b[2Jpt/step-00000050", 12'902'400, 0.31});
+    EXPECT_EQ(out.str(),
+              "eval    50  loss  2.7183  over 512 samples in 1.2 s\n"
+              "save    50  runs/g?[2Jpt/step-00000050  12.3 MiB in 0.3 s\n");
+}
+
+TEST(Console, AStreamThatFailsStopsNothing) {
+    std::ostringstream out;
+    out.setstate(std::ios::badbit);
+    ConsoleReporter console(out, 1);
+    EXPECT_NO_THROW(console.step(sample_step()));
+}
+
+}  // namespace
+}  // namespace vpp
