@@ -85,7 +85,7 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
         if (session.rank() != 0) std::this_thread::sleep_for(kFirstRankSpeaks);
         say(session.rank(), session.size(), failure.text);
         session.keep_open();
-        session.abort(failure.code);
+        if (session.size() > 1) session.abort(failure.code);
         _exit(failure.code);
     }
 }

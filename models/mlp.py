@@ -11,6 +11,9 @@ class MLP(nn.Module):
         self.fc1 = nn.Linear(features, 2 * features, bias=False)
         self.gelu = nn.GELU()
         self.fc2 = nn.Linear(2 * features, features, bias=False)
+        # Keeps the scale of values and gradients over eight blocks; with torch's default both all but vanish.
+        nn.init.kaiming_normal_(self.fc1.weight)
+        nn.init.xavier_normal_(self.fc2.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.fc2(self.gelu(self.fc1(x)))

@@ -17,6 +17,7 @@ int run_inspect(const CommandLine& line) {
     set_threads(plan);
     const Datasets data = open_datasets(plan);
     const Program program = prepare(plan, data).program;
+    check_model_rules(plan, program);
     if (line.json) {
         std::cout << to_json_text(program) << std::endl;
     } else {

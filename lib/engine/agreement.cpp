@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "optim/groups.hpp"
 
 namespace vpp {
 
@@ -16,6 +17,7 @@ Bytes prepared_or_error(const Plan& plan, const Datasets& data, Prepared& prepar
     ByteWriter writer;
     try {
         prepared = prepare(plan, data);
+        check_model_rules(plan, prepared.program);
         writer.put(0);
         writer.append(to_bytes(prepared.program));
     } catch (const Error& error) {
@@ -39,6 +41,15 @@ NumericEnvironment numeric_environment(const Plan& plan) {
 
 void set_threads(const Plan& plan) {
     at::set_num_threads(plan.mesh.threads);
+}
+
+void check_model_rules(const Plan& plan, const Program& program) {
+    std::vector<std::string> names;
+    for (const GraphParameter& parameter : program.training.graph.parameters) {
+        if (parameter.requires_grad) names.push_back(parameter.name);
+    }
+    std::vector<Problem> problems = check_groups(plan, names);
+    if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
 }
 
 Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data) {

@@ -21,6 +21,9 @@ NumericEnvironment numeric_environment(const Plan& plan);
 /// Sets LibTorch's thread counts for this process: intra-op as the plan says.
 void set_threads(const Plan& plan);
 
+/// Rules of the plan that need the model and the optimizer: groups that match no parameter. Throws Error{Plan}.
+void check_model_rules(const Plan& plan, const Program& program);
+
 /// Rank 0 prepares, the others get its program and open the model themselves; plan, data and numeric environment are
 /// compared. When rank 0 fails, every rank throws that error.
 /// Calls:  collective.

@@ -39,11 +39,6 @@ std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program
                                       plan.pipeline.overlap_p2p_comm);
 }
 
-Digest digest_of_tensor(const at::Tensor& tensor) {
-    const at::Tensor plain = tensor.detach().contiguous();
-    return hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()});
-}
-
 }  // namespace
 
 int64_t total_steps(const Plan& plan, int64_t num_samples) {
@@ -168,18 +163,16 @@ void Engine::load_state(const StateReader& read) {
     });
 }
 
-std::vector<NamedDigest> Engine::digests() const {
-    std::vector<NamedDigest> digests;
+std::vector<StateTensor> Engine::tensors() const {
+    std::vector<StateTensor> tensors;
     for (int parameter : weights_.owned()) {
         const GraphParameter& entry = program_.training.graph.parameters[static_cast<size_t>(parameter)];
         const at::Tensor& tensor = weights_.at(parameter);
-        digests.push_back({(entry.is_buffer ? "buffer " : "parameter ") + entry.name, digest_of_tensor(tensor)});
-        if (tensor.grad().defined()) digests.push_back({"gradient " + entry.name, digest_of_tensor(tensor.grad())});
+        tensors.push_back({(entry.is_buffer ? "buffer " : "parameter ") + entry.name, tensor.detach()});
+        if (tensor.grad().defined()) tensors.push_back({"gradient " + entry.name, tensor.grad()});
     }
-    for (const StateTensor& entry : optimizer_->state()) {
-        digests.push_back({"optimizer " + entry.name, digest_of_tensor(entry.tensor)});
-    }
-    return digests;
+    for (const StateTensor& entry : optimizer_->state()) tensors.push_back({"optimizer " + entry.name, entry.tensor});
+    return tensors;
 }
 
 }  // namespace vpp

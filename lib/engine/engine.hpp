@@ -36,12 +36,6 @@ struct EvaluationResult {
     double seconds = 0;
 };
 
-/// A named tensor of this rank: "parameter x", "gradient x", "buffer x", "optimizer x.exp_avg".
-struct NamedDigest {
-    std::string name;
-    Digest digest;
-};
-
 class Engine {
   public:
     /// Reads this rank's weights from the model file.
@@ -61,8 +55,9 @@ class Engine {
     int64_t total_steps() const { return total_steps_; }
     bool can_evaluate() const { return program_.evaluation.has_value(); }
 
-    /// Digests of all tensors of this rank, gradients of the last step among them.
-    std::vector<NamedDigest> digests() const;
+    /// All tensors of this rank by what they are: "parameter x", "gradient x" (of the last step, as clipped; only those
+    /// that exist), "buffer x", "optimizer x.exp_avg". Views.
+    std::vector<StateTensor> tensors() const;
 
     /// Parameters, buffers and optimizer state by name: "model.<fqn>", "optimizer.<fqn>.<key>". Views.
     std::vector<StateTensor> state() const;

@@ -20,17 +20,18 @@ std::string bits_text(double value) {
     return text;
 }
 
-Bytes digests_as_bytes(const std::vector<NamedDigest>& digests) {
+Bytes digests_of(const std::vector<StateTensor>& tensors) {
     ByteWriter writer;
-    for (const NamedDigest& entry : digests) {
+    for (const StateTensor& entry : tensors) {
+        const at::Tensor plain = entry.tensor.contiguous();
         writer.put_text(entry.name);
-        writer.put(entry.digest);
+        writer.put(hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()}));
     }
     return writer.take();
 }
 
 std::map<std::string, std::string> record_step(Transport& transport, Engine& engine, const StepResult& result) {
-    const std::vector<Bytes> all = gather(transport, digests_as_bytes(engine.digests()));
+    const std::vector<Bytes> all = gather(transport, digests_of(engine.tensors()));
     std::map<std::string, std::string> values;
     for (const Bytes& bytes : all) {
         ByteReader reader(bytes);

@@ -1,0 +1,175 @@
+"""The real binary without mpirun: exit codes and texts."""
+
+import json
+import pathlib
+import sys
+import time
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
+
+SIX_MISTAKES = """[model]
+fiel = "x.pt"
+file = "y.pt"
+[data]
+kind = "txt"
+train = ["a.bin"]
+sequence_length = "128"
+[pipeline]
+schedule_type = "1FB1"
+[optimizer]
+lr = -1
+[train]
+stepps = 3
+"""
+
+
+class CommandLine(Case):
+    def test_version_names_what_it_is_built_of(self):
+        done = self.vpp("--version")
+        self.assertEqual(done.returncode, 0)
+        for word in ("vpp ", "LibTorch 2.11.0", "Open MPI", "compiler"):
+            self.assertIn(word, done.stdout)
+
+    def test_help_is_no_error(self):
+        done = self.vpp("--help")
+        self.assertEqual(done.returncode, 0)
+        for command in ("train", "inspect", "verify", "data"):
+            self.assertIn(command, done.stdout)
+
+    def test_a_mistyped_command_is_corrected(self):
+        done = self.vpp("trian", "x.toml")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("did you mean 'train'", done.stderr)
+
+    def test_wrong_options_are_2(self):
+        for arguments in ([], ["train"], ["train", "x.toml", "--nope"], ["verify", "x.toml", "--steps", "0"],
+                          ["train", "x.toml", "--log-level", "loud"], ["data"]):
+            with self.subTest(arguments):
+                self.assertEqual(self.vpp(*arguments).returncode, 2)
+
+
+class Plans(Case):
+    def test_six_mistakes_are_six_errors_with_positions(self):
+        start = time.monotonic()
+        done = self.vpp("train", self.plan(SIX_MISTAKES))
+        self.assertLess(time.monotonic() - start, 5)
+        self.assertEqual(done.returncode, 78)
+        for position in (":2:1:", ":5:8:", ":7:19:", ":9:17:", ":11:6:", ":13:1:"):
+            self.assertIn("plan.toml" + position, done.stderr)
+        self.assertEqual(done.stderr.count("^"), 6)
+        self.assertEqual(done.stdout, "")
+
+    def test_a_missing_plan_is_66(self):
+        self.assertEqual(self.vpp("inspect", "nowhere.toml").returncode, 66)
+
+    def test_a_missing_model_is_66_and_a_broken_one_65(self):
+        plan = self.plan(DIGITS)
+        self.assertEqual(self.vpp("inspect", plan, "--set", "model.file=none.pt").returncode, 66)
+        (self.folder / "broken.pt").write_bytes(b"PK\3\4 this is no model")
+        done = self.vpp("inspect", plan, "--set", "model.file=broken.pt")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("broken.pt", done.stderr)
+
+    def test_a_flipped_weight_bit_is_found(self):
+        model = ROOT / "models/out/bn_cnn.pt"
+        with zipfile.ZipFile(model) as archive:
+            record = max((i for i in archive.infolist() if "/data/" in i.filename), key=lambda i: i.file_size)
+        bad = bytearray(model.read_bytes())
+        bad[record.header_offset + 256] ^= 1  # behind the record's own header, which is padded to 64 bytes
+        (self.folder / "flipped.pt").write_bytes(bad)
+        done = self.vpp("verify", self.plan(DIGITS), "--set", "model.file=flipped.pt", "--set", "pipeline.num_stages=1")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("checksum", done.stderr)
+
+    def test_started_without_mpirun_says_what_to_type(self):
+        done = self.vpp("train", self.plan(DIGITS))
+        self.assertEqual(done.returncode, 69)
+        self.assertIn("mpirun -np 2", done.stderr)
+
+    def test_a_label_out_of_range_is_named(self):
+        plan = self.plan(DIGITS)
+        labels = bytearray((ROOT / "models/data/digits_train_label.npy").read_bytes())
+        labels[-8:] = (10).to_bytes(8, "little")
+        (self.folder / "labels.npy").write_bytes(labels)
+        done = self.vpp("train", plan, "--set", "data.train.label=labels.npy", "--set", "pipeline.num_stages=1",
+                        "--set", "train.steps=60")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("labels.npy", done.stderr)
+        self.assertIn("10", done.stderr)
+
+    def test_an_unbuilt_feature_is_refused_by_name(self):
+        done = self.vpp("inspect", self.plan(DIGITS), "--set", "train.precision=bf16")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("train.precision", done.stderr)
+
+    def test_a_group_that_matches_nothing_is_an_error(self):
+        plan = self.plan(DIGITS + '[[optimizer.group]]\nmatch = ["nothing.*"]\n')
+        done = self.vpp("inspect", plan)
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("nothing.*", done.stderr)
+
+
+class Inspect(Case):
+    def test_the_page(self):
+        done = self.vpp("inspect", self.plan(DIGITS))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for text in ("stage rank", "every op, parameter and buffer is in exactly one stage", "mpirun -np 2", "bubble"):
+            self.assertIn(text, done.stdout)
+
+    def test_json_is_the_program_and_deterministic(self):
+        first = self.vpp("inspect", self.plan(DIGITS), "--json")
+        program = json.loads(first.stdout)
+        self.assertEqual(len(program["training"]["split"]["stages"]), 2)
+        self.assertEqual(first.stdout, self.vpp("inspect", self.plan(DIGITS), "--json").stdout)
+
+    def test_any_world(self):
+        plan = self.plan(DIGITS.replace("num_stages = 2\n", ""))
+        for world in (1, 3, 5):
+            done = self.vpp("inspect", plan, "--world", str(world))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"PP {world} x", done.stdout)
+
+    def test_a_split_point_gets_the_nearest_name(self):
+        done = self.vpp("inspect", self.plan(DIGITS), "--set", "pipeline.split_method=MANUAL",
+                        "--set", 'pipeline.split_points=["blok1"]')
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("did you mean 'block1'", done.stderr)
+
+
+class DataOrder(Case):
+    def test_a_line_a_step_and_every_sample_once_an_epoch(self):
+        done = self.vpp("data", "order", self.plan(DIGITS), "--steps", "47")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [[int(i) for i in line.split()] for line in done.stdout.splitlines()]
+        self.assertEqual([len(line) for line in lines], [32] * 47)
+        flat = [i for line in lines for i in line]
+        self.assertEqual(len(set(flat[:1509])), min(1509, len(flat)))
+
+
+class OneRank(Case):
+    def test_training_without_mpirun_at_one_stage(self):
+        done = self.vpp("train", self.plan(DIGITS), "--set", "pipeline.num_stages=1", "--set", "run.dir=run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("step    30/30", done.stdout)
+        self.assertTrue((self.folder / "run/checkpoints/step-00000030/manifest.json").exists())
+        losses = [line["loss"] for line in self.metrics("run") if line["event"] == "step"]
+        self.assertEqual(len(losses), 30)
+        self.assertLess(losses[-1], losses[0] - 0.3)
+
+    def test_a_loss_that_is_not_finite_stops_before_the_update(self):
+        done = self.vpp("train", self.plan(DIGITS), "--set", "pipeline.num_stages=1", "--set", "run.dir=run",
+                        "--set", "optimizer.lr=1e30")
+        self.assertEqual(done.returncode, 79, done.stderr)
+        self.assertIn("nothing was updated", done.stderr)
+
+    def test_verify_at_one_rank_says_that_it_compares_two_runs(self):
+        done = self.vpp("verify", self.plan(DIGITS), "--set", "pipeline.num_stages=1", "--steps", "3", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(json.loads(done.stdout)["equal"])
+        self.assertFalse((self.folder / "runs").exists())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Whole jobs under a real mpirun: equality, resume, lost ranks."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
+
+
+class Equality(Case):
+    def equal(self, ranks: int, *settings: str, plan: str | None = None) -> None:
+        arguments = [item for setting in settings for item in ("--set", setting)]
+        done = self.vpp("verify", plan or self.plan(DIGITS), *arguments, "--steps", "4", "--json", ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(json.loads(done.stdout)["equal"])
+
+    def test_schedules_and_methods(self):
+        for method in ("UNIFORM", "PARAMETERS", "FLOPS"):
+            for schedule, chunks in (("GPIPE", 1), ("1F1B", 1), ("INTERLEAVED_1F1B", 2)):
+                with self.subTest(f"{method} {schedule}"):
+                    self.equal(2, f"pipeline.split_method={method}", f"pipeline.schedule_type={schedule}",
+                               f"pipeline.virtual_chunks={chunks}")
+
+    def test_fewer_microbatches_than_ranks(self):
+        self.equal(4, "pipeline.num_stages=4", "pipeline.num_microbatches=2")
+
+    def test_without_overlap(self):
+        self.equal(2, "pipeline.overlap_p2p_comm=false")
+
+    def test_dropout_keeps_its_masks(self):
+        self.equal(2, f"model.file={ROOT}/models/out/vgg.pt")
+
+    def test_manual_points(self):
+        self.equal(4, plan=str(ROOT / "configs/eight_mlp.toml"))
+
+
+class Runs(Case):
+    def train(self, run: str, *settings: str, ranks: int = 2) -> None:
+        arguments = [item for setting in (f"run.dir={run}", *settings) for item in ("--set", setting)]
+        done = self.vpp("train", self.plan(DIGITS), *arguments, ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_layout_changes_no_bit_of_the_loss_lines(self):
+        self.train("one", "pipeline.num_stages=1", ranks=1)
+        self.train("two")
+        self.train("four", "pipeline.schedule_type=INTERLEAVED_1F1B", "pipeline.virtual_chunks=2")
+        self.assertEqual(len(self.bits("one")), 30)
+        self.assertEqual(self.bits("one"), self.bits("two"))
+        self.assertEqual(self.bits("one"), self.bits("four"))
+        self.train("other", "train.seed=5")
+        self.assertNotEqual(self.bits("one"), self.bits("other"))
+
+    def test_evaluation_changes_nothing(self):
+        self.train("without")
+        self.train("with", "train.eval_every=1")
+        self.assertEqual(self.bits("without"), self.bits("with"))
+        self.assertEqual(len([line for line in self.metrics("with") if line["event"] == "eval"]), 31)
+
+    def test_resume_at_another_layout_is_bitwise(self):
+        self.train("whole")
+        self.train("part", "train.steps=12")
+        self.train("part", "pipeline.num_stages=1", "train.steps=20", ranks=1)
+        self.train("part", "pipeline.num_stages=4", "pipeline.schedule_type=GPIPE", ranks=4)
+        self.assertEqual(self.bits("whole"), self.bits("part"))
+
+    def test_resume_as_another_run_is_refused(self):
+        self.train("run", "train.steps=4")
+        for setting in ("train.seed=7", "train.global_batch_size=64", "optimizer.kind=sgd"):
+            done = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", setting, ranks=2)
+            self.assertEqual(done.returncode, 77, done.stderr)
+            self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
+
+
+class Faults(Case):
+    def wait_for_step(self, job, run: str, step: int) -> None:
+        deadline = time.monotonic() + 60
+        while len(self.bits(run)) < step:
+            self.assertIsNone(job.poll(), (self.folder / "err").read_text())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def test_a_killed_rank_costs_nothing_but_time(self):
+        settings = ["--set", "train.steps=80", "--set", "checkpoint.every=10"]
+        plan = self.plan(DIGITS)
+        whole = self.vpp("train", plan, *settings, "--set", "run.dir=whole", ranks=2)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        draw = random.Random(7)
+        for _ in range(2):
+            job = self.start("train", plan, *settings, "--set", "run.dir=run", ranks=2)
+            self.wait_for_step(job, "run", draw.randrange(12, 30) + len(self.bits("run")) // 10 * 10)
+            os.kill(self.pids(job)[draw.randrange(2)], signal.SIGKILL)
+            self.assertEqual(job.wait(60), 137)
+        done = self.vpp("train", plan, *settings, "--set", "run.dir=run", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("resumed after step", done.stderr)
+        self.assertEqual(self.bits("whole"), self.bits("run"))
+
+    def test_a_stopped_rank_is_named(self):
+        job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",
+                         "--set", "run.deadline_floor_s=3", "--set", "run.deadline_factor=1",
+                         "--set", "pipeline.num_stages=4", ranks=4)
+        self.wait_for_step(job, "run", 5)
+        os.kill(self.pids(job)[2], signal.SIGSTOP)
+        start = time.monotonic()
+        self.assertEqual(job.wait(60), 75)
+        self.assertLess(time.monotonic() - start, 15)
+        error = (self.folder / "err").read_text()
+        self.assertIn("rank 2", error)
+
+    def test_an_error_on_one_rank_ends_all_with_its_code(self):
+        labels = bytearray((ROOT / "models/data/digits_train_label.npy").read_bytes())
+        labels[-8:] = (10).to_bytes(8, "little")
+        (self.folder / "labels.npy").write_bytes(labels)
+        start = time.monotonic()
+        done = self.vpp("train", self.plan(DIGITS), "--set", f"data.train.label={self.folder}/labels.npy",
+                        "--set", "train.steps=60", "--set", "run.dir=run", ranks=2)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("labels.npy", done.stderr)
+        self.assertIn("of microbatch", done.stderr)
+
+    def test_wrong_number_of_ranks(self):
+        done = self.vpp("train", self.plan(DIGITS), ranks=3)
+        self.assertEqual(done.returncode, 69)
+        self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Starting the real program from tests: alone or under mpirun, with plans as inline text in a folder of their own."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+VPP = os.environ.get("VPP_BINARY", "")
+MPIRUN = os.environ.get("VPP_MPIRUN", "mpirun")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENVIRONMENT = os.environ | {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMP_NUM_THREADS": "1",
+}
+
+# Trains the BatchNorm classifier on the digits in a second; tests add to it with --set.
+DIGITS = f"""
+[model]
+file = "{ROOT}/models/out/bn_cnn.pt"
+inputs = ["image"]
+[loss]
+kind = "cross_entropy"
+target = "label"
+[data]
+kind = "arrays"
+[data.train]
+image = "{ROOT}/models/data/digits_train_image.npy"
+label = "{ROOT}/models/data/digits_train_label.npy"
+[data.val]
+image = "{ROOT}/models/data/digits_val_image.npy"
+label = "{ROOT}/models/data/digits_val_label.npy"
+[pipeline]
+num_stages = 2
+num_microbatches = 4
+[train]
+steps = 30
+global_batch_size = 32
+[optimizer]
+lr = 0.003
+"""
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own, in which the program runs."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="vpp-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def plan(self, text: str, name: str = "plan.toml") -> str:
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def vpp(self, *arguments: str, ranks: int = 0, timeout: float = 120) -> subprocess.CompletedProcess:
+        """Runs to the end; ranks = 0 starts without mpirun."""
+        return subprocess.run(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT, text=True,
+                              capture_output=True, timeout=timeout)
+
+    def start(self, *arguments: str, ranks: int) -> subprocess.Popen:
+        """Starts a job in the background; its output goes to files of the folder."""
+        out, err = (self.folder / "out").open("w"), (self.folder / "err").open("w")
+        self.addCleanup(out.close)
+        self.addCleanup(err.close)
+        job = subprocess.Popen(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT, stdout=out, stderr=err)
+        self.addCleanup(job.kill)
+        return job
+
+    @staticmethod
+    def command(arguments: tuple[str, ...], ranks: int) -> list[str]:
+        launcher = [MPIRUN, "-q", "--oversubscribe", "-np", str(ranks)] if ranks else []
+        return launcher + [VPP, *arguments]
+
+    def metrics(self, run: str) -> list[dict]:
+        path = self.folder / run / "metrics.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def bits(self, run: str) -> list[tuple]:
+        """What must not depend on layout, time or interruption."""
+        keys = ("step", "loss", "microbatch_losses", "grad_norm", "lr")
+        return [tuple(str(line[key]) for key in keys) for line in self.metrics(run) if line["event"] == "step"]
+
+    def pids(self, job: subprocess.Popen) -> list[int]:
+        """The ranks of a job, by rank."""
+        found = {}
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                parent = int(re.search(r"PPid:\s*(\d+)", (entry / "status").read_text()).group(1))
+                variables = (entry / "environ").read_bytes().split(b"\0")
+            except (OSError, AttributeError):
+                continue
+            rank = next((v for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")), None)
+            if parent == job.pid and rank:
+                found[int(rank.partition(b"=")[2])] = int(entry.name)
+        return [found[rank] for rank in sorted(found)]
+
+
+def main() -> None:
+    if not VPP:
+        sys.exit("VPP_BINARY names no program")
+    unittest.main(verbosity=2)
