@@ -17,6 +17,7 @@ class CutFinder {
         refuse_guards();
         for (const GraphParameter& parameter : graph_.parameters) refuse_tied(parameter);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_written_outside(value);
+        for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
         refuse_live_aliases();
         return std::move(cuts_);
     }
@@ -66,6 +67,13 @@ class CutFinder {
             last = std::max({last, entry.producer, last_use(other)});
         }
         refuse_between(first, last, "'" + graph_.values[value].name + "' is written in place and used on both sides");
+    }
+
+    /// A list or dict that grows: what it holds at the cut is not what the probe saw at the end.
+    void refuse_changing_container(size_t value) {
+        const GraphValue& entry = graph_.values[value];
+        if (entry.is_tensor || entry.producer < 0 || !aliases_.has_writers(values_[value])) return;
+        refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
     }
 
     /// Two live values that may share memory, one of them written anywhere: on the other side they would not share it.

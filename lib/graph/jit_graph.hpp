@@ -87,6 +87,9 @@ std::vector<torch::jit::Value*> values_used(torch::jit::Node* node);
 /// Evaluates what depends on constants only and removes dead code.
 void fold_constants(JitGraph& jit);
 
+/// Makes growing lists values that do not change: `l.append(x)` at the top level becomes `l + [x]`.
+void replace_appends(JitGraph& jit);
+
 /// Turns attributes into inputs (tensors) and constants (the rest).
 /// Requires: graph comes from inline_with_labels of the same model.
 /// Throws Error{BadData}: attributes written by forward, modules used as values.

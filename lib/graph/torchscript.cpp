@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <regex>
 
 #include "base/error.hpp"
 #include "base/bytes.hpp"
@@ -257,7 +258,9 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
 
 Digest digest_of(const JitGraph& jit, const Archive& archive) {
     Hasher hasher;
-    hasher.add_text(jit.graph->toString(/*print_source_locations=*/false));
+    // Class names and warnings are numbered by counters that depend on what the process loaded before.
+    static const std::regex kMangling("\\.___torch_mangle_[0-9]+|\\[warn_id=[0-9]+\\]");
+    hasher.add_text(std::regex_replace(jit.graph->toString(/*print_source_locations=*/false), kMangling, ""));
     for (const auto& [name, record] : archive.records()) {
         if (!name.starts_with("data/") && !name.starts_with("constants/")) continue;
         hasher.add_text(name);
@@ -306,6 +309,7 @@ OpenedModel open_model(const std::shared_ptr<const Archive>& archive, const Torc
     bind_inputs(jit, model, options);
     fold_none_checks(jit);
     fold_constants(jit);
+    replace_appends(jit);
     select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction});
     list_ops(jit);
     if (jit.ops.empty()) throw Error(ErrorKind::BadData, archive->path().string() + ": the model computes nothing");

@@ -1,9 +1,13 @@
 """One-stage vpp against the same step in eager PyTorch: same plan, weights, microbatches, clipping, optimizer, threads.
 
-one_stage.py VPP [--config PLAN] [--steps N]   prints the median step of both in milliseconds, and their ratio
+one_stage.py VPP [--config PLAN] [--rounds N] [--steps N]   prints the median step of both and their ratio
+
+Both take turns, so that a machine whose speed drifts slows both; the ratio is formed within a round, and what is
+printed is its median over the rounds and its range.
 """
 
 import argparse
+import fnmatch
 import json
 import pathlib
 import statistics
@@ -20,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "models"))
 from gpt import GPT  # noqa: E402
 
-WARM_UP = 10  # steps that are not counted
+WARM_UP = 5  # steps of a round that are not counted
 
 
 def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int) -> list[float]:
@@ -29,6 +33,8 @@ def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int) -> list[float]:
             "pipeline.num_stages": 1,
             "train.steps": steps,
             "train.eval_every": 0,
+            "lr_schedule.kind": "constant",
+            "lr_schedule.warmup_steps": 0,
             "checkpoint.every": 0,
             "report.every": 1,
             "run.dir": f"{folder}/run",
@@ -39,49 +45,70 @@ def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int) -> list[float]:
         return [event["step_ms"] for event in events if event["event"] == "step"]
 
 
-def eager_steps_ms(plan: dict, folder: pathlib.Path, steps: int) -> list[float]:
-    torch.set_num_threads(plan.get("mesh", {}).get("threads", 1))
-    num_microbatches, t = plan["pipeline"]["num_microbatches"], plan["data"]["sequence_length"]
-    batch = plan["train"]["global_batch_size"]
-    text = torch.frombuffer(bytearray((folder / plan["data"]["train"][0]).read_bytes()), dtype=torch.uint8).long()
-    model = GPT().train()
-    model.load_state_dict(torch.jit.load(str(folder / plan["model"]["file"])).state_dict())
-    values = plan["optimizer"]
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=values["lr"], betas=values["betas"], weight_decay=values["weight_decay"], fused=True
-    )
-    times = []
-    for _ in range(steps):
-        start = time.perf_counter()
-        first = torch.randint((len(text) - 1) // t, (batch,)) * t
-        windows = torch.stack([text[i : i + t + 1] for i in first])
-        optimizer.zero_grad(set_to_none=True)
-        for part in windows.chunk(num_microbatches):
-            loss = model(part[:, :-1].contiguous(), part[:, 1:].contiguous())
-            (loss / num_microbatches).backward()
+class Eager:
+    """Stock PyTorch with the weights, the optimizer and the batches of a plan."""
+
+    def __init__(self, plan: dict, folder: pathlib.Path) -> None:
+        torch.set_num_threads(plan.get("mesh", {}).get("threads", 1))
+        self.num_microbatches, self.t = plan["pipeline"]["num_microbatches"], plan["data"]["sequence_length"]
+        self.batch = plan["train"]["global_batch_size"]
+        text = bytearray((folder / plan["data"]["train"][0]).read_bytes())
+        self.text = torch.frombuffer(text, dtype=torch.uint8).long()
+        self.model = GPT().train()
+        self.model.load_state_dict(torch.jit.load(str(folder / plan["model"]["file"])).state_dict())
+        values = dict(plan["optimizer"])
+        self.clip_norm = values.pop("clip_norm")
+        groups = [(group.pop("match"), group | {"params": []}) for group in map(dict, values.pop("group", []))]
+        groups.append((["*"], {"params": []}))
+        for name, parameter in self.model.named_parameters():
+            group = next(group for match, group in groups if any(fnmatch.fnmatchcase(name, glob) for glob in match))
+            group["params"].append(parameter)
+        assert values.pop("kind") == "adamw", "a plan with adamw is needed"
+        self.optimizer = torch.optim.AdamW([group for _, group in groups if group["params"]], fused=True, **values)
+
+    def step(self) -> None:
+        first = torch.randint((len(self.text) - 1) // self.t, (self.batch,)) * self.t
+        windows = torch.stack([self.text[i : i + self.t + 1] for i in first])
+        self.optimizer.zero_grad(set_to_none=True)
+        for part in windows.chunk(self.num_microbatches):
+            loss = self.model(part[:, :-1].contiguous(), part[:, 1:].contiguous())
+            (loss * (1 / self.num_microbatches)).backward()
             loss.item()
-        nn.utils.clip_grad_norm_(model.parameters(), values["clip_norm"])
-        optimizer.step()
-        times.append((time.perf_counter() - start) * 1e3)
-    return times
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+        self.optimizer.step()
+
+    def steps_ms(self, steps: int) -> list[float]:
+        times = []
+        for _ in range(steps):
+            start = time.perf_counter()
+            self.step()
+            times.append((time.perf_counter() - start) * 1e3)
+        return times
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vpp", help="the program")
     parser.add_argument("--config", type=pathlib.Path, default=ROOT / "configs" / "quickstart.toml", help="a GPT plan")
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=25, help="of each side in a round")
     arguments = parser.parse_args()
-    if arguments.steps <= 2 * WARM_UP:
-        parser.error(f"--steps must be over {2 * WARM_UP}")
-    plan = tomllib.loads(arguments.config.read_text())
-    # Python before and after vpp: a machine whose clock drifts shows as two different figures.
-    eager = [eager_steps_ms(plan, arguments.config.parent, arguments.steps)]
-    ours = statistics.median(vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps)[WARM_UP:])
-    eager.append(eager_steps_ms(plan, arguments.config.parent, arguments.steps))
-    before, after = (statistics.median(times[WARM_UP:]) for times in eager)
-    print(f"eager Python: {before:.1f} and {after:.1f} ms a step (before and after vpp)")
-    print(f"vpp, one stage: {ours:.1f} ms a step; ratio {ours / statistics.mean((before, after)):.3f}")
+    if arguments.steps <= 2 * WARM_UP or arguments.rounds < 1:
+        parser.error(f"--steps must be over {2 * WARM_UP}, and --rounds at least 1")
+    eager = Eager(tomllib.loads(arguments.config.read_text()), arguments.config.parent)
+    theirs, ours, ratios = [], [], []
+    for number in range(arguments.rounds):
+        sides = [
+            (theirs, lambda: eager.steps_ms(arguments.steps)),
+            (ours, lambda: vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps)),
+        ]
+        for medians, measure in sides if number % 2 == 0 else reversed(sides):  # who goes first changes
+            medians.append(statistics.median(measure()[WARM_UP:]))
+        ratios.append(ours[-1] / theirs[-1])
+        print(f"round {number + 1}: eager Python {theirs[-1]:.1f} ms, vpp {ours[-1]:.1f} ms, ratio {ratios[-1]:.3f}")
+    print(f"eager Python: {statistics.median(theirs):.1f} ms a step; vpp, one stage: {statistics.median(ours):.1f} ms")
+    spread = f"{min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} rounds"
+    print(f"ratio {statistics.median(ratios):.3f} ({spread})")
 
 
 if __name__ == "__main__":

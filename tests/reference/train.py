@@ -28,6 +28,8 @@ from torch import Tensor, nn
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "models"))
 from export import MODELS  # noqa: E402
 
+import make_models  # noqa: E402
+
 OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 LOSSES = {
     "cross_entropy": F.cross_entropy,
@@ -78,12 +80,7 @@ def keyed_dropout(key: int, sites: list[int]) -> Iterator[None]:
 
 
 def load_model(name: str, weights: str) -> nn.Module:
-    if name.startswith("torchvision:"):
-        import torchvision
-
-        model = torchvision.models.get_model(name.removeprefix("torchvision:"), weights=None)
-    else:
-        model = MODELS[name][0]()
+    model = make_models.make_model(name) if name in make_models.MODELS else MODELS[name][0]()
     model.load_state_dict(torch.jit.load(weights).state_dict())
     return model.train()
 
@@ -164,9 +161,9 @@ def run_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: dict[str
     }
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help=f"{', '.join(MODELS)} or torchvision:NAME")
+    parser.add_argument("--model", required=True, choices=[*MODELS, *make_models.MODELS])
     parser.add_argument("--weights", required=True, help="the TorchScript file whose weights are taken")
     parser.add_argument("--data", required=True, nargs="+", help="field=file.npy ..., text:FILE or tokens:FILE")
     parser.add_argument("--sequence-length", type=int, default=128)
@@ -184,11 +181,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sites", type=int, nargs="*", default=[], help="call sites of the dropouts; default 0 1 ...")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", required=True)
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
-def main() -> None:
-    args = parse_arguments()
+def main(words: list[str] | None = None) -> None:
+    args = parse_arguments(words)
     torch.set_num_threads(1)
     model = load_model(args.model, args.weights)
     fields = load_fields(args.data, args.sequence_length)

@@ -1,0 +1,425 @@
+"""vpp against stock Python, bit for bit: losses, gradients, parameters, buffers and optimizer state after every step.
+
+check.py --vpp PROGRAM --record PROGRAM [--quick] [--only GLOB] [--list]   one line a case, then "N passed, M failed"
+check.py ... --break WHAT     spoils what Python is given: the cases must fail
+check.py ... --self-test      demands that every such break is caught, where it must show first and in what
+
+A case is a model, its form, an optimizer and a layout of the pipeline: gpt.scripted.adamw.4x1F1B. vpp_record runs its
+plan with all ranks in one process. train.py runs once for all layouts: Python has one device.
+"""
+
+import argparse
+import dataclasses
+import fnmatch
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OUT, DATA = ROOT / "models" / "out", ROOT / "models" / "data"
+STEPS = 10
+MICROBATCHES = 8  # more than stages, so that 1F1B has a steady phase
+SEED = 1234
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    batch: int
+    data: dict  # field -> file of arrays, or {"text": file}
+    loss: tuple[str, str] | None  # kind and target
+    groups: tuple[tuple[str, ...], tuple[str, ...]]  # globs of two parameter groups
+
+
+def arrays(name: str, *fields: str) -> dict:
+    return {field: DATA / f"{name}_{field}.npy" for field in fields}
+
+
+def image_model(*last: str) -> Model:
+    return Model(16, arrays("images", "image", "label"), ("cross_entropy", "label"), (("*.bias",), last))
+
+
+DIGITS = {"data": arrays("digits_train", "image", "label"), "loss": ("cross_entropy", "label")}
+MODELS = {
+    "mlp": Model(32, arrays("mlp_train", "x", "y"), ("mse", "y"), (("mlp[18].*",), ("*.fc2.*",))),
+    "gpt": Model(8, {"text": DATA / "stdlib.bin"}, None, (("*.bias", "*ln*"), ("*embedding*",))),
+    "bn_cnn": Model(32, **DIGITS, groups=(("*.bias", "*.bn.*"), ("head.*",))),
+    "vgg": Model(32, **DIGITS, groups=(("*.bias",), ("classifier.*",))),
+    "resnet18": image_model("fc.*"),
+    "mobilenet_v2": image_model("classifier.*"),
+    "squeezenet1_1": image_model("classifier.*"),
+    "googlenet": image_model("fc.*"),
+    "densenet121": image_model("classifier.*"),
+}
+FORMS = {"scripted": "", "traced": "_traced"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimizer:
+    kind: str
+    values: dict
+    clip_norm: float = 0.0
+    groups: tuple[dict, dict] | None = None  # what each of the model's two groups changes
+    schedule: dict | None = None
+
+
+ADAMW = Optimizer(
+    "adamw",
+    {"lr": 3e-3, "betas": (0.9, 0.95), "weight_decay": 0.1},
+    clip_norm=0.7,
+    groups=({"weight_decay": 0.0}, {"lr": 1e-3, "eps": 1e-6}),
+)
+OPTIMIZERS = {
+    "adamw": ADAMW,
+    "cosine": dataclasses.replace(ADAMW, schedule={"kind": "cosine", "warmup_steps": 3, "min_lr": 1e-4}),
+    "adam": Optimizer("adam", {"lr": 1e-3, "weight_decay": 0.01, "amsgrad": True}),
+    "sgd": Optimizer("sgd", {"lr": 0.02, "momentum": 0.9, "nesterov": True, "weight_decay": 1e-3}),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    num_stages: int
+    schedule: str
+    virtual_chunks: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.num_stages}x{self.schedule}"
+
+
+ONE = Layout(1, "1F1B")
+LAYOUTS = [ONE] + [
+    Layout(num_stages, schedule, virtual_chunks)
+    for num_stages in (2, 4)
+    for schedule, virtual_chunks in (("1F1B", 1), ("GPIPE", 1), ("INTERLEAVED_1F1B", 2))
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    model: str
+    form: str
+    optimizer: str
+    layout: Layout
+
+    def __str__(self) -> str:
+        return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}"
+
+    @property
+    def weights(self) -> pathlib.Path:
+        return OUT / f"{self.model}{FORMS[self.form]}.pt"
+
+
+def all_cases() -> Iterator[Case]:
+    """Every layout with the first optimizer; the others on one stage and on the layout with most edges."""
+    for model in MODELS:
+        for form in FORMS:
+            for name in OPTIMIZERS:
+                for layout in LAYOUTS if name == "adamw" else (ONE, LAYOUTS[-1]):
+                    yield Case(model, form, name, layout)
+
+
+def quick_cases() -> Iterator[Case]:
+    for model in ("mlp", "gpt"):
+        yield Case(model, "scripted", "cosine", ONE)
+        yield Case(model, "scripted", "cosine", Layout(2, "1F1B"))
+    yield Case("bn_cnn", "scripted", "sgd", ONE)
+    yield Case("vgg", "scripted", "adam", ONE)
+    yield Case("resnet18", "scripted", "adamw", ONE)
+
+
+SELF_TEST = Case("vgg", "scripted", "cosine", ONE)
+
+
+def toml(value) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(str(value) if isinstance(value, pathlib.Path) else value)
+
+
+def section(name: str, values: dict) -> list[str]:
+    return [name, *(f"{key} = {toml(value)}" for key, value in values.items())]
+
+
+def plan_text(case: Case) -> str:
+    model, optimizer, layout = MODELS[case.model], OPTIMIZERS[case.optimizer], case.layout
+    lines = section("[model]", {"file": case.weights})
+    if model.loss:
+        lines += section("[loss]", {"kind": model.loss[0], "target": model.loss[1]})
+    if "text" in model.data:
+        lines += section("[data]", {"kind": "text", "train": (model.data["text"],), "sequence_length": 128})
+    else:
+        lines += section("[data]", {"kind": "arrays", "train": model.data})
+    pipeline = dataclasses.asdict(layout)
+    pipeline["schedule_type"] = pipeline.pop("schedule")
+    lines += section("[pipeline]", pipeline | {"split_method": "FLOPS", "num_microbatches": MICROBATCHES})
+    lines += section("[optimizer]", {"kind": optimizer.kind, "clip_norm": optimizer.clip_norm} | optimizer.values)
+    for globs, values in zip(model.groups, optimizer.groups or ()):
+        lines += section("[[optimizer.group]]", {"match": globs} | values)
+    if optimizer.schedule:
+        lines += section("[lr_schedule]", optimizer.schedule)
+    lines += section("[train]", {"steps": STEPS, "global_batch_size": model.batch, "seed": SEED})
+    return "\n".join(lines) + "\n"
+
+
+def learning_rate(schedule: dict | None, base: float, step: int) -> float:
+    """As lib/optim/lr.hpp writes it, in the same order."""
+    if not schedule:
+        return base
+    warmup, low = schedule["warmup_steps"], schedule["min_lr"]
+    if step < warmup:
+        return base * (step + 1) / warmup
+    return low + (base - low) * (0.5 * (1 + math.cos(math.pi * (step - warmup) / (STEPS - warmup))))
+
+
+def learning_rates(optimizer: Optimizer, step: int) -> list[float]:
+    """Of the groups, then of what no group takes."""
+    bases = [group.get("lr", optimizer.values["lr"]) for group in optimizer.groups or ()] + [optimizer.values["lr"]]
+    return [learning_rate(optimizer.schedule, base, step) for base in bases]
+
+
+@dataclasses.dataclass
+class Inputs:
+    """What Python is given; a break changes one of them."""
+
+    weights: pathlib.Path
+    order: list[list[int]]  # sample indices of a step
+    lrs: list[list[float]]
+    seed: int
+    folder: pathlib.Path  # for files of a break
+
+
+def break_weight(inputs: Inputs) -> None:
+    """The lowest bit of one weight."""
+    import torch
+
+    model = torch.jit.load(str(inputs.weights))
+    with torch.no_grad():
+        bits = next(model.parameters()).view(torch.int32).view(-1)
+        bits[0] ^= 1
+    inputs.weights = inputs.folder / "broken.pt"
+    model.save(str(inputs.weights))
+
+
+def break_order(inputs: Inputs) -> None:
+    """The first two microbatches of step 1 change places."""
+    samples = inputs.order[1]
+    n = len(samples) // MICROBATCHES
+    inputs.order[1] = samples[n : 2 * n] + samples[:n] + samples[2 * n :]
+
+
+def break_lr(inputs: Inputs) -> None:
+    """One part in four million, in step 4."""
+    inputs.lrs[4] = [lr * (1 + 2**-22) for lr in inputs.lrs[4]]
+
+
+def break_key(inputs: Inputs) -> None:
+    inputs.seed += 1
+
+
+# What a break must change, and the first step that may differ.
+BREAKS: dict[str, tuple[Callable[[Inputs], None], set[str], int]] = {
+    "weight": (break_weight, {"parameter"}, 0),
+    "order": (break_order, {"loss", "gradient", "parameter", "optimizer"}, 1),
+    "lr": (break_lr, {"lr", "parameter"}, 4),
+    "key": (break_key, {"loss", "gradient", "parameter"}, 0),
+}
+
+
+def run(words: list) -> str:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{pathlib.Path(words[0]).name} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def read_steps(path: pathlib.Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def vpp_steps(case: Case, record: pathlib.Path, folder: pathlib.Path) -> list[dict]:
+    plan, out = folder / f"{case}.toml", folder / f"{case}.jsonl"
+    plan.write_text(plan_text(case))
+    run([record, out, STEPS, plan])
+    return read_steps(out)
+
+
+def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[str]:
+    model, optimizer = MODELS[case.model], OPTIMIZERS[case.optimizer]
+    (folder / "order.txt").write_text("".join(" ".join(map(str, line)) + "\n" for line in inputs.order))
+    (folder / "lrs.txt").write_text("".join(" ".join(map(repr, line)) + "\n" for line in inputs.lrs))
+    text = "text" in model.data
+    words = ["--model", case.model, "--weights", inputs.weights, "--seed", inputs.seed, "--steps", STEPS]
+    words += ["--data", *(f"{field}{':' if text else '='}{file}" for field, file in model.data.items())]
+    words += ["--order", folder / "order.txt", "--lrs", folder / "lrs.txt", "--microbatches", MICROBATCHES]
+    if model.loss:
+        words += ["--loss", model.loss[0], "--target", model.loss[1]]
+    words += ["--optimizer", optimizer.kind, "--clip-norm", optimizer.clip_norm]
+    words += [f"--option={key}={value}" for key, value in optimizer.values.items() if key != "lr"]
+    for globs, values in zip(model.groups, optimizer.groups or ()):
+        options = ",".join(f"{key}={value}" for key, value in values.items() if key != "lr")
+        words.append(f"--group={','.join(globs)}:{options}")
+    return [str(word) for word in [*words, "--out", folder / "python.jsonl"]]
+
+
+def python_steps(case: Case, vpp: pathlib.Path, folder: pathlib.Path, spoil: Callable | None) -> list[dict]:
+    """The steps of stock Python, in the words of vpp_record."""
+    import train
+
+    plan = folder / "order.toml"
+    plan.write_text(plan_text(case))
+    order = run([vpp, "data", "order", "--config", plan, "--steps", STEPS]).splitlines()
+    lrs = [learning_rates(OPTIMIZERS[case.optimizer], step) for step in range(STEPS)]
+    inputs = Inputs(case.weights, [list(map(int, line.split())) for line in order], lrs, SEED, folder)
+    if spoil:
+        spoil(inputs)
+    train.main(python_arguments(case, inputs, folder))
+    steps = read_steps(folder / "python.jsonl")
+    for step, rates in zip(steps, inputs.lrs):
+        step["lr"] = rates[-1]
+    return steps
+
+
+def python_values(step: dict) -> dict[tuple[str, str], object]:
+    """(kind, name) -> digest or number of one step, from train.py; gradients that do not exist are left out."""
+    values = {("loss", str(i)): float.fromhex(loss).hex() for i, loss in enumerate(step["losses"])}
+    values["lr", ""] = step["lr"].hex()
+    if step["grad_norm"] is not None:
+        values["grad_norm", ""] = step["grad_norm"]
+    for kind, key in (("parameter", "parameters"), ("buffer", "buffers"), ("gradient", "clipped_grads")):
+        values |= {(kind, name): digest for name, digest in step[key].items() if digest is not None}
+    for name, slots in step["optimizer"].items():
+        values |= {("optimizer", f"{name}.{slot}"): digest for slot, digest in slots.items()}
+    return values
+
+
+def vpp_values(step: dict) -> dict[tuple[str, str], object]:
+    """The same from vpp_record."""
+    values = {("loss", str(i)): float.fromhex(loss).hex() for i, loss in enumerate(step["losses"])}
+    values["lr", ""] = float(step["lr"]).hex()
+    values["grad_norm", ""] = float.fromhex(step["grad_norm"]).hex()
+    for kind in ("parameter", "buffer", "gradient", "optimizer"):
+        values |= {(kind, name): digest for name, digest in step.get(kind, {}).items()}
+    return values
+
+
+@dataclasses.dataclass
+class Comparison:
+    compared: int = 0
+    differences: list[tuple[int, str, str]] = dataclasses.field(default_factory=list)  # step, kind, name
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return f"{self.compared} values equal"
+        step, kind, name = self.differences[0]
+        kinds = ", ".join(sorted({kind for _, kind, _ in self.differences}))
+        return f"{len(self.differences)} of {self.compared} values differ ({kinds}); first: step {step}, {kind} {name}"
+
+
+def compare(ours: list[dict], theirs: list[dict]) -> Comparison:
+    """Every value that one of them has; vpp's norm is left out where Python, which does not clip, has none."""
+    if len(ours) != STEPS or len(theirs) != STEPS:
+        raise RuntimeError(f"vpp wrote {len(ours)} steps and Python {len(theirs)} of {STEPS}")
+    result = Comparison()
+    for number, (our_step, their_step) in enumerate(zip(ours, theirs)):
+        ours_by_name, theirs_by_name = vpp_values(our_step), python_values(their_step)
+        if ("grad_norm", "") not in theirs_by_name:
+            ours_by_name.pop(("grad_norm", ""))
+        kinds = {kind for kind, _ in theirs_by_name}
+        if not {"loss", "lr", "parameter", "gradient", "optimizer"} <= kinds:
+            raise RuntimeError(f"Python's record has {', '.join(sorted(kinds))} only")
+        for key in [*theirs_by_name, *(key for key in ours_by_name if key not in theirs_by_name)]:
+            result.compared += 1
+            if ours_by_name.get(key) != theirs_by_name.get(key):
+                result.differences.append((number, *key))
+    return result
+
+
+class Counts:
+    def __init__(self) -> None:
+        self.passed = self.failed = 0
+
+    def add(self, name: str, work: Callable[[], tuple[bool, object]]) -> None:
+        try:
+            passed, text = work()
+        except Exception as error:
+            passed, text = False, "".join(traceback.format_exception_only(error)).strip()
+        print("pass" if passed else "FAIL", f"{name}: {text}", flush=True)
+        self.passed, self.failed = self.passed + passed, self.failed + (not passed)
+
+
+def run_cases(cases: list[Case], arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
+    spoil = BREAKS[arguments.spoil][0] if arguments.spoil else None
+    python: dict[tuple[str, ...], list[dict]] = {}
+
+    def work(case: Case) -> tuple[bool, object]:
+        key = (case.model, case.form, case.optimizer)
+        if key not in python:
+            python.clear()  # cases of one kind follow each other
+            python[key] = python_steps(case, arguments.vpp, folder, spoil)
+        result = compare(vpp_steps(case, arguments.record, folder), python[key])
+        return not result.differences, result
+
+    for case in cases:
+        counts.add(str(case), lambda: work(case))
+
+
+def self_test(arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
+    """A comparison that finds nothing finds every break."""
+    ours = vpp_steps(SELF_TEST, arguments.record, folder)
+
+    def unbroken() -> tuple[bool, object]:
+        result = compare(ours, python_steps(SELF_TEST, arguments.vpp, folder, None))
+        return not result.differences, result
+
+    def broken(name: str) -> tuple[bool, object]:
+        spoil, kinds, first_step = BREAKS[name]
+        result = compare(ours, python_steps(SELF_TEST, arguments.vpp, folder, spoil))
+        found = {kind for _, kind, _ in result.differences}
+        return kinds <= found and result.differences[0][0] == first_step, result
+
+    counts.add(f"self-test: {SELF_TEST}", unbroken)
+    for name in BREAKS:
+        counts.add(f"self-test: --break {name} is caught", lambda: broken(name))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vpp", type=pathlib.Path, help="the program vpp")
+    parser.add_argument("--record", type=pathlib.Path, help="the program vpp_record")
+    parser.add_argument("--quick", action="store_true", help="a few cases instead of all")
+    parser.add_argument("--only", default="*", metavar="GLOB", help="cases of these names")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    parser.add_argument("--break", dest="spoil", choices=BREAKS, help="what to spoil")
+    parser.add_argument("--self-test", action="store_true", help="demand that every break is caught")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="leave plans and records there")
+    arguments = parser.parse_args()
+    cases = list(quick_cases() if arguments.quick else all_cases())
+    cases = [case for case in cases if fnmatch.fnmatch(str(case), arguments.only)]
+    if arguments.list:
+        print(*cases, sep="\n")
+        return 0
+    if not (arguments.vpp and arguments.record):
+        parser.error("--vpp and --record are needed")
+    if not cases:
+        parser.error(f"no case is called {arguments.only}")
+    counts = Counts()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.keep or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        run_cases(cases, arguments, folder, counts)
+        if arguments.self_test:
+            self_test(arguments, folder, counts)
+    print(f"{counts.passed} passed, {counts.failed} failed")
+    return 0 if counts.failed == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    sys.exit(main())

@@ -1,0 +1,266 @@
+// Which cuts are legal. The judge is the run: pieces with memory of their own must give the bits of the whole, at every
+// cut that is called legal, and some refused cut must really give others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+const TorchScriptOptions kOptions = options_for({floats("x", {4})});
+
+struct Verdict {
+    int legal = 0;
+    int refused = 0;
+    int refused_and_different = 0;  ///< other bits, or the run fails
+};
+
+/// Everything that lives across a legal cut was made before it, containers included.
+void expect_live_made_before(const Graph& graph, int cut) {
+    for (const GraphValue& value : graph.values) {
+        if (value.producer < 0 || value.producer >= cut || value.uses.empty() || value.uses.back() < cut) continue;
+        for (int tensor : value.tensors) {
+            EXPECT_LT(graph.tensors[static_cast<size_t>(tensor)].producer, cut) << value.name << " at cut " << cut;
+        }
+    }
+}
+
+Verdict judge(LoadedModel& model) {
+    const Inputs inputs{{"x", values({2, 4})}};
+    const std::string whole = bits_of(run_in_pieces(model, {}, inputs));
+    Verdict verdict;
+    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
+        const GraphCut& entry = model.graph.cuts[static_cast<size_t>(cut)];
+        EXPECT_EQ(entry.legal, entry.reason.empty());
+        std::string bits;
+        try {
+            bits = bits_of(run_in_pieces(model, {cut}, inputs));
+        } catch (const std::exception& error) {
+            bits = error.what();
+        }
+        if (entry.legal) {
+            EXPECT_EQ(bits, whole) << "cut " << cut;
+            expect_live_made_before(model.graph, cut);
+            ++verdict.legal;
+        } else {
+            ++verdict.refused;
+            verdict.refused_and_different += bits != whole;
+        }
+    }
+    return verdict;
+}
+
+LoadedModel load_code(const std::string& code) { return load({"Model", code}, kOptions); }
+
+std::string reason_at(const Graph& graph, int cut) { return graph.cuts[static_cast<size_t>(cut)].reason; }
+
+TEST(CutRules, AChainMayBeCutEverywhere) {
+    LoadedModel model = load_code("def forward(self, x):\n    return torch.mean(torch.tanh(torch.relu(x)).view(-1))\n");
+    const Verdict verdict = judge(model);
+    EXPECT_EQ(verdict.refused, 0);
+    EXPECT_EQ(verdict.legal, model.graph.num_ops() - 1);
+}
+
+TEST(CutRules, AWriteThroughAViewBindsViewAndBase) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    v = h[:, :2]
+    s = torch.sin(v)
+    v.mul_(3.0)
+    return torch.mean(h) + torch.mean(s)
+)JIT");
+    const Verdict verdict = judge(model);
+    EXPECT_GT(verdict.refused_and_different, 0);
+    EXPECT_GT(verdict.legal, 0);
+    const int write = op_of(model.graph, "aten::mul_");
+    EXPECT_THAT(reason_at(model.graph, write), HasSubstr("may share memory that is written in place"));
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::mean"))].legal) << "the view is dead";
+}
+
+TEST(CutRules, ThePairIsRefusedAlsoWhenTheWriteCameBefore) {
+    // Base and view, written before the cut, alive behind it: the forward bits are right, those of gradients are not.
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    v = h[:, :2]
+    v.mul_(3.0)
+    s = torch.sin(x)
+    return torch.mean(h) + torch.mean(v) + torch.mean(s)
+)JIT");
+    judge(model);
+    EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sin"))].legal);
+}
+
+TEST(CutRules, ViewsThatNobodyWritesMayBeCut) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    v = h[:, :2]
+    return torch.mean(h) + torch.mean(v)
+)JIT");
+    EXPECT_EQ(judge(model).refused, 0);
+}
+
+TEST(CutRules, OneWrittenValueAloneMayBeCutBeforeItsWrite) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    h.relu_()
+    return torch.mean(torch.sin(h))
+)JIT");
+    const Verdict verdict = judge(model);
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::relu_"))].legal);
+    EXPECT_GT(verdict.legal, 0);
+}
+
+TEST(CutRules, AModelInputThatIsWrittenKeepsItsUsersTogether) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    x.mul_(2.0)
+    h = torch.sin(x)
+    h = torch.cos(h)
+    return torch.mean(h) + torch.mean(x)
+)JIT");
+    EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::cos"))].legal);
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::cos")), HasSubstr("'x"));
+}
+
+ModuleSpec norm_model(const std::string& code) {
+    ModuleSpec model{"Model", code};
+    model.children = {{"bn", batch_norm(4)}, {"l", linear(4, 4)}};
+    return model;
+}
+
+TEST(CutRules, BatchNormUsedTwiceKeepsItsStatisticsInOneStage) {
+    const std::string twice = "def forward(self, x):\n    return torch.mean(self.bn.forward(torch.tanh(self.bn.forward(x))))\n";
+    LoadedModel model = load(norm_model(twice), kOptions);
+    const int middle = op_of(model.graph, "aten::tanh");
+    EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(middle)].legal);
+    EXPECT_TRUE(parameter_of(model.graph, "bn.running_mean").written);
+    EXPECT_TRUE(parameter_of(model.graph, "bn.num_batches_tracked").written);
+    // The counterpart: one use, cuts on both sides of it.
+    const std::string once = "def forward(self, x):\n    return torch.mean(torch.tanh(self.bn.forward(self.l.forward(x))))\n";
+    LoadedModel legal = load(norm_model(once), kOptions);
+    EXPECT_GT(judge(legal).legal, 2);
+    // In evaluation nothing writes them; the weights still bind the two uses.
+    TorchScriptOptions evaluation = kOptions;
+    evaluation.training = false;
+    const Graph graph = load(norm_model(twice), evaluation).graph;
+    EXPECT_FALSE(parameter_of(graph, "bn.running_mean").written);
+    EXPECT_THAT(reason_at(graph, 1), HasSubstr("'bn.weight' is used on both sides"));
+}
+
+TEST(CutRules, ABufferWrittenHereAndReadThereIsRefused) {
+    const std::string code = R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    self.mean.mul_(0.9).add_(torch.mean(h.detach()))
+    h = torch.sin(h)
+    h = torch.cos(h)
+    return torch.mean(h * self.mean)
+)JIT";
+    ModuleSpec spec{"Model", code};
+    spec.buffers = {{"mean", values({})}};
+    LoadedModel model = load(spec, kOptions);
+    const Verdict verdict = judge(model);
+    EXPECT_GT(verdict.refused_and_different, 0) << "a second stage would read a buffer that nobody wrote there";
+    EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::cos"))].legal);
+}
+
+TEST(CutRules, AConstantBufferMayBeReadOnBothSides) {
+    ModuleSpec spec{"Model", "def forward(self, x):\n    return torch.mean(torch.sin(x * self.t) * self.t)\n"};
+    spec.buffers = {{"t", values({4})}};
+    LoadedModel model = load(spec, kOptions);
+    EXPECT_EQ(judge(model).refused, 0);
+}
+
+TEST(CutRules, ATiedParameterBindsItsUsersAndAFrozenOneDoesNot) {
+    const std::string code = "def forward(self, x):\n    return torch.mean(torch.sin(x * self.w) * self.w)\n";
+    LoadedModel trained = load({"Model", code, {{"w", weight({4})}}}, kOptions);
+    EXPECT_EQ(trained.graph.num_legal_cuts(), 1) << "behind the last use";
+    LoadedModel frozen = load({"Model", code, {{"w", values({4})}}}, kOptions);
+    EXPECT_EQ(judge(frozen).refused, 0);
+}
+
+TEST(CutRules, AListThatIsStillGrowingIsNotCut) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    outs: List[Tensor] = []
+    h = torch.tanh(x)
+    h = torch.sin(h)
+    outs.append(h)
+    h = torch.cos(torch.abs(h))
+    outs.append(h)
+    y = torch.exp(x)
+    y = torch.sin(y)
+    return torch.mean(outs[0] + outs[1]) + torch.mean(y)
+)JIT");
+    judge(model);
+    const int list = op_of(model.graph, "prim::ListConstruct"), last = op_of(model.graph, "aten::append",
+                                                                              op_of(model.graph, "aten::cos"));
+    for (int cut = list + 1; cut <= last; ++cut) {
+        EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(cut)].legal) << "cut " << cut;
+    }
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::exp"))].legal) << "it is complete";
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::exp")) + 1].legal);
+}
+
+TEST(CutRules, AListThatALoopFillsIsCutBehindTheLoop) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    outs: List[Tensor] = []
+    h = torch.tanh(x)
+    for i in range(x.size(0)):
+        h = torch.sin(h)
+        outs.append(torch.abs(h))
+    y = torch.exp(x)
+    return torch.mean(outs[0] + outs[1]) + torch.mean(y)
+)JIT");
+    judge(model);
+    const int loop = op_of(model.graph, "prim::Loop");
+    EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(loop)].legal);
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(loop) + 1].legal);
+}
+
+TEST(CutRules, ADictThatIsStillFilledIsNotCut) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    made: Dict[str, Tensor] = {}
+    made["a"] = torch.tanh(x)
+    made["b"] = torch.sin(x)
+    y = torch.exp(x)
+    return torch.mean(made["a"] + made["b"]) + torch.mean(y)
+)JIT");
+    judge(model);
+    const int exp = op_of(model.graph, "aten::exp");
+    EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(exp) - 1].legal);
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(exp)].legal);
+}
+
+TEST(CutRules, ANoGradRangeStaysWhole) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    with NoGrad():
+        s = torch.sin(h)
+        s = torch.cos(s)
+    return torch.mean(h * s)
+)JIT");
+    judge(model);
+    const int enter = op_of(model.graph, "prim::Enter"), exit = op_of(model.graph, "prim::Exit");
+    ASSERT_LT(enter, exit);
+    for (int cut = enter; cut <= exit; ++cut) {
+        EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(cut)].legal) << "cut " << cut;
+        EXPECT_THAT(reason_at(model.graph, cut), HasSubstr("no_grad"));
+    }
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::tanh")) + 1].legal);
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(exit) + 1].legal);
+}
+
+}  // namespace
+}  // namespace vpp

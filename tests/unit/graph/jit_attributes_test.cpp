@@ -1,0 +1,135 @@
+// Attributes: tensors become inputs under one canonical name, the rest folds away.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const TorchScriptOptions kOptions = options_for({floats("x", {4})});
+
+TEST(Attributes, ATiedParameterIsOneUnderTheFirstOfNamedParameters) {
+    const at::Tensor shared = weight({4, 4});
+    ModuleSpec first{"First", "def forward(self, x):\n    return torch.linear(x, self.w)\n", {{"w", shared}}};
+    ModuleSpec second{"Second", "def forward(self, x):\n    return torch.linear(x, self.w)\n", {{"w", shared}}};
+    // forward uses the second name first; the name must not depend on that.
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.a.forward(self.b.forward(x)))\n"};
+    model.children = {{"a", first}, {"b", second}};
+    const Graph graph = load(model, kOptions).graph;
+    ASSERT_EQ(graph.parameters.size(), 1U);
+    EXPECT_EQ(graph.parameters[0].name, "a.w");
+    EXPECT_THAT(graph.parameters[0].aliases, ElementsAre("b.w"));
+    EXPECT_THAT(graph.parameters[0].uses, ElementsAre(0, 1));
+    EXPECT_FALSE(graph.cuts[1].legal);
+    EXPECT_THAT(graph.cuts[1].reason, HasSubstr("'a.w' is used on both sides"));
+}
+
+TEST(Attributes, EqualButSeparateParametersAreNotTied) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.a.forward(self.b.forward(x)))\n"};
+    model.children = {{"a", linear(4, 4)}, {"b", linear(4, 4)}};
+    const Graph graph = load(model, kOptions).graph;
+    EXPECT_EQ(graph.parameters.size(), 4U);
+    EXPECT_TRUE(graph.cuts[1].legal);
+}
+
+TEST(Attributes, NumbersListsAndNoneBecomeConstants) {
+    ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    if self.scale > 1.0:
+        x = x * self.scale
+    if self.absent is not None:
+        x = x - 1.0
+    return torch.mean(x.reshape(self.shape))
+)JIT"};
+    model.attributes = {{"scale", 2.0}, {"shape", c10::List<int64_t>({8})}, {"absent", c10::IValue()}};
+    LoadedModel loaded = load(model, kOptions);
+    EXPECT_THAT(labels_of(loaded.graph), ElementsAre("aten::mul ", "aten::reshape ", "aten::mean "));
+    EXPECT_TRUE(loaded.graph.parameters.empty());
+}
+
+TEST(Attributes, TheTrainingFlagIsFoldedInBothModes) {
+    ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    if self.training:
+        x = torch.relu(x)
+    else:
+        x = torch.tanh(x)
+    return torch.mean(self.drop.forward(x))
+)JIT"};
+    model.children = {{"drop", dropout()}};
+    TorchScriptOptions options = kOptions;
+    EXPECT_THAT(labels_of(load(model, options).graph), ElementsAre("aten::relu ", "aten::dropout drop", "aten::mean "));
+    options.training = false;
+    LoadedModel evaluation = load(model, options);
+    EXPECT_THAT(labels_of(evaluation.graph), ElementsAre("aten::tanh ", "aten::dropout drop", "aten::mean "));
+    EXPECT_FALSE(evaluation.graph.mode_is_baked_in);
+    const at::Tensor x = values({2, 4});
+    EXPECT_EQ(bits_of(run_in_pieces(evaluation, {}, {{"x", x}}, 1)), bits_of(run_in_pieces(evaluation, {}, {{"x", x}}, 2)))
+        << "no dropout in evaluation";
+}
+
+TEST(Attributes, AModeThatIsBakedInIsNoted) {
+    const ModuleSpec traced{"Model", "def forward(self, x):\n    return torch.mean(torch.dropout(x, 0.5, True))\n"};
+    const Graph graph = load(traced, kOptions).graph;
+    EXPECT_TRUE(graph.mode_is_baked_in);
+    ASSERT_EQ(graph.warnings.size(), 1U);
+    EXPECT_THAT(graph.warnings[0], HasSubstr("baked into this model"));
+    const ModuleSpec plain{"Model", "def forward(self, x):\n    return torch.mean(x)\n"};
+    EXPECT_TRUE(load(plain, kOptions).graph.warnings.empty());
+}
+
+TEST(Attributes, AssignmentInForwardIsRefusedWithTheRemedy) {
+    ModuleSpec inner{"Counter", "def forward(self, x):\n    self.seen = self.seen + 1\n    return x * self.seen\n"};
+    inner.attributes = {{"seen", 0}};
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.count.forward(x))\n"};
+    model.children = {{"count", inner}};
+    const std::string text = error_of(ErrorKind::BadData, [&] { load(model, kOptions); });
+    EXPECT_THAT(text, HasSubstr("forward assigns the attribute 'seen' of 'count'"));
+    EXPECT_THAT(text, HasSubstr("self.seen.copy_("));
+    // The remedy works.
+    inner = {"Counter", "def forward(self, x):\n    self.seen.copy_(self.seen + 1)\n    return x * self.seen\n"};
+    inner.buffers = {{"seen", values({})}};
+    model.children = {{"count", inner}};
+    const Graph graph = load(model, kOptions).graph;
+    EXPECT_TRUE(parameter_of(graph, "count.seen").written);
+}
+
+TEST(Attributes, AssignmentInsideABranchIsRefusedToo) {
+    ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    if x.size(0) > 1:
+        self.seen = self.seen + 1
+    return torch.mean(x)
+)JIT"};
+    model.attributes = {{"seen", 0}};
+    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("attribute 'seen' of the model"));
+}
+
+TEST(Attributes, AListOfTensorsAsAttributeIsRefused) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x * self.scales[0])\n"};
+    model.attributes = {{"scales", c10::List<at::Tensor>({values({4})})}};
+    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("'scales'"));
+}
+
+TEST(Attributes, BuffersFrozenAndUnusedParametersKeepTheirNature) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x * self.frozen + self.table + self.plain)\n"};
+    model.parameters = {{"frozen", values({4})}, {"unused", weight({3})}};
+    model.buffers = {{"table", values({4}, 1)}};
+    model.attributes = {{"plain", values({4}, 2)}};
+    const Graph graph = load(model, kOptions).graph;
+    EXPECT_FALSE(parameter_of(graph, "frozen").requires_grad);
+    EXPECT_FALSE(parameter_of(graph, "frozen").is_buffer);
+    EXPECT_TRUE(parameter_of(graph, "unused").requires_grad);
+    EXPECT_TRUE(parameter_of(graph, "unused").uses.empty());
+    EXPECT_TRUE(parameter_of(graph, "table").is_buffer);
+    EXPECT_TRUE(parameter_of(graph, "plain").is_buffer);
+    EXPECT_FALSE(parameter_of(graph, "table").written);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,133 @@
+// The loss: an output of forward, or ops behind one.
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/l1_loss.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/nll_loss.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/loss_kinds.hpp"
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+ModuleSpec tuple_model() {
+    return {"Model", R"JIT(
+def forward(self, x):
+    h = torch.relu(x)
+    return h, torch.mean(h), 3, torch.sum(h)
+)JIT"};
+}
+
+TorchScriptOptions with_output(int output) {
+    TorchScriptOptions options = options_for({floats("x", {4})});
+    options.loss_output = output;
+    return options;
+}
+
+TEST(Loss, AnOutputOfATupleIsChosen) {
+    LoadedModel mean = load(tuple_model(), with_output(1)), sum = load(tuple_model(), with_output(3));
+    const Inputs inputs{{"x", values({2, 4})}};
+    const double a = run_in_pieces(mean, {}, inputs).item<double>(), b = run_in_pieces(sum, {}, inputs).item<double>();
+    EXPECT_NEAR(a * 8, b, 1e-5);
+    EXPECT_NE(a, b);
+    EXPECT_EQ(mean.graph.num_ops(), sum.graph.num_ops()) << "ops that only other outputs need stay";
+    EXPECT_NE(mean.graph.digest, load(tuple_model(), with_output(3)).graph.digest);
+}
+
+TEST(Loss, AnOutputThatIsNotThereNamesTheKeyAndTheNumber) {
+    for (int output : {4, -1}) {
+        const std::string text = error_of(ErrorKind::BadData, [&] { load(tuple_model(), with_output(output)); });
+        EXPECT_THAT(text, HasSubstr("model.loss_output = " + std::to_string(output)));
+        EXPECT_THAT(text, HasSubstr("4 output(s)"));
+    }
+}
+
+TEST(Loss, AnOutputThatIsNoNumberIsRefused) {
+    EXPECT_THAT(error_of(ErrorKind::BadData, [] { load(tuple_model(), with_output(2)); }), HasSubstr("is a int"));
+    const std::string text = error_of(ErrorKind::BadData, [] { load(tuple_model(), with_output(0)); });
+    EXPECT_THAT(text, HasSubstr("one floating-point number (got float32[2, 4])"));
+    EXPECT_THAT(text, HasSubstr("[loss]"));
+}
+
+TEST(Loss, ATupleThatComesOutOfABranchIsTakenApart) {
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    if x.size(0) > 1:
+        r = (x, torch.mean(x))
+    else:
+        r = (x, torch.sum(x))
+    return r
+)JIT"};
+    LoadedModel loaded = load(model, with_output(1));
+    EXPECT_EQ(bits_of(run_in_pieces(loaded, {}, {{"x", values({2, 4})}})), bits_of(values({2, 4}).mean()));
+}
+
+TorchScriptOptions with_loss(LossPlan loss, Field target) {
+    TorchScriptOptions options = options_for({floats("x", {4}), std::move(target)});
+    loss.target = "y";
+    options.loss = std::move(loss);
+    return options;
+}
+
+const ModuleSpec kIdentity{"Model", "def forward(self, x):\n    return x * 1.0\n"};
+
+at::Tensor loss_of(const TorchScriptOptions& options, const at::Tensor& x, const at::Tensor& y) {
+    LoadedModel loaded = load(kIdentity, options);
+    EXPECT_EQ(loaded.graph.ops.back().module, "loss");
+    EXPECT_EQ(loaded.graph.inputs.size(), 2U);
+    return run_in_pieces(loaded, {1}, {{"x", x}, {"y", y}});
+}
+
+TEST(Loss, EveryKindIsTheFunctionOfThatName) {
+    const at::Tensor x = values({2, 4}), same = values({2, 4}, 3).abs(), classes = at::tensor({1L, 3L});
+    const Field like_x = floats("y", {4}), label = integers("y", {});
+    EXPECT_EQ(loss_kinds(), (std::vector<std::string>{"cross_entropy", "mse", "nll", "bce_with_logits", "l1"}));
+    EXPECT_EQ(bits_of(loss_of(with_loss({"cross_entropy"}, label), x, classes)),
+              bits_of(at::cross_entropy_loss(x, classes)));
+    EXPECT_EQ(bits_of(loss_of(with_loss({"mse"}, like_x), x, same)), bits_of(at::mse_loss(x, same)));
+    EXPECT_EQ(bits_of(loss_of(with_loss({"nll"}, label), x, classes)), bits_of(at::nll_loss(x, classes)));
+    EXPECT_EQ(bits_of(loss_of(with_loss({"bce_with_logits"}, like_x), x, same)),
+              bits_of(at::binary_cross_entropy_with_logits(x, same)));
+    EXPECT_EQ(bits_of(loss_of(with_loss({"l1"}, like_x), x, same)), bits_of(at::l1_loss(x, same)));
+}
+
+TEST(Loss, ReductionIgnoredIndexAndSmoothingArePassedOn) {
+    const at::Tensor x = values({2, 4}), classes = at::tensor({1L, 3L});
+    LossPlan loss{"cross_entropy"};
+    loss.ignore_index = 3;
+    loss.label_smoothing = 0.25;
+    TorchScriptOptions options = with_loss(loss, integers("y", {}));
+    const at::Tensor mean = loss_of(options, x, classes);
+    EXPECT_EQ(bits_of(mean), bits_of(at::cross_entropy_loss(x, classes, {}, 1, 3, 0.25)));
+    EXPECT_NE(bits_of(mean), bits_of(at::cross_entropy_loss(x, classes)));
+    options.loss_reduction = "sum";
+    EXPECT_EQ(bits_of(loss_of(options, x, classes)), bits_of(at::cross_entropy_loss(x, classes, {}, 2, 3, 0.25)));
+}
+
+TEST(Loss, ATargetThatForwardTakesTooIsOneInput) {
+    const ModuleSpec model{"Model", "def forward(self, x, y):\n    return x + y\n"};
+    LoadedModel loaded = load(model, with_loss({"mse"}, floats("y", {4})));
+    EXPECT_EQ(loaded.graph.inputs.size(), 2U);
+    const at::Tensor x = values({2, 4}), y = values({2, 4}, 1);
+    EXPECT_EQ(bits_of(run_in_pieces(loaded, {1}, {{"x", x}, {"y", y}})), bits_of(at::mse_loss(x + y, y)));
+}
+
+TEST(Loss, AnInputOrTargetThatIsNotThereIsNamed) {
+    LossPlan loss{"mse"};
+    loss.input = 1;
+    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(kIdentity, with_loss(loss, floats("y", {4}))); }),
+                HasSubstr("loss.input = 1, but forward returns 1 output(s)"));
+    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(kIdentity, with_loss({"mse"}, floats("z", {4}))); }),
+                HasSubstr("data field 'y'"));
+}
+
+}  // namespace
+}  // namespace vpp
