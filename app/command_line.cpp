@@ -48,7 +48,9 @@ CommandLine parse_command_line(int argc, char** argv) {
     inspect->add_flag("--json", line.json, "the whole program as JSON");
     CLI::App* verify = app.add_subcommand("verify", "prove that the pipeline has the bits of one device; with mpirun");
     add_plan_options(*verify, line.plan);
-    verify->add_option("--steps", line.steps, "updates to compare")->check(CLI::Range(1, 1 << 30))->capture_default_str();
+    verify->add_option("--steps", line.steps, "updates to compare")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
     verify->add_flag("--json", line.json, "the result as JSON");
     CLI::App* data = app.add_subcommand("data", "look at the data of a plan");
     data->require_subcommand(1);

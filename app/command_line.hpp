@@ -17,9 +17,9 @@ struct PlanArguments {
 struct CommandLine {
     std::string command;  ///< "train", "inspect", "verify", "data order", "version"; empty: help was printed
     PlanArguments plan;
-    int world = 0;           ///< inspect: 0 = what the plan names
-    bool json = false;       ///< inspect, verify
-    int64_t steps = 10;      ///< verify, data order
+    int world = 0;       ///< inspect: 0 = what the plan names
+    bool json = false;   ///< inspect, verify
+    int64_t steps = 10;  ///< verify, data order
 };
 
 /// Throws Error{CommandLine} with one line that says what to type. Prints help to stdout when asked.

@@ -6,8 +6,8 @@ namespace vpp {
 
 std::map<std::string, std::string> mpi_environment() {
     std::map<std::string, std::string> found;
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-                             "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
         if (const char* value = std::getenv(name)) found[name] = value;
     }
     return found;

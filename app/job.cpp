@@ -38,7 +38,8 @@ Failure current_failure() {
         return {exit_code(error.kind()), error.what()};
     } catch (const std::bad_alloc&) {
         return {exit_code(ErrorKind::OutOfMemory),
-                "out of memory; use more stages, smaller microbatches (a larger pipeline.num_microbatches), or fewer ranks here"};
+                "out of memory; use more stages, smaller microbatches (a larger pipeline.num_microbatches), or fewer "
+                "ranks here"};
     } catch (const std::exception& error) {
         return {exit_code(ErrorKind::Bug), std::string("this is a bug in vpp: ") + error.what()};
     }
@@ -79,7 +80,8 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
         options.watchdog = &watchdog;
         MpiTransport transport(session, options);
         const bool crowded = session.local_size() * plan.mesh.threads > session.local_cores();
-        return body({plan, transport, make_logger(line.plan.log_level, session.size() > 1 ? session.rank() : -1), crowded});
+        return body(
+            {plan, transport, make_logger(line.plan.log_level, session.size() > 1 ? session.rank() : -1), crowded});
     } catch (...) {
         const Failure failure = current_failure();
         if (session.rank() != 0) std::this_thread::sleep_for(kFirstRankSpeaks);

@@ -11,9 +11,9 @@ int dispatch(const vpp::CommandLine& line) {
     if (line.command.empty()) return 0;  // help was asked for and printed
     if (line.command == "version") return vpp::run_version();
     static const std::map<std::string, int (*)(const vpp::CommandLine&)> kCommands{{"train", vpp::run_train},
-                                                                                  {"verify", vpp::run_verify},
-                                                                                  {"inspect", vpp::run_inspect},
-                                                                                  {"data order", vpp::run_data_order}};
+                                                                                   {"verify", vpp::run_verify},
+                                                                                   {"inspect", vpp::run_inspect},
+                                                                                   {"data order", vpp::run_data_order}};
     return kCommands.at(line.command)(line);
 }
 

@@ -22,7 +22,8 @@ std::string modules_of(const Graph& graph, const StageSpec& stage) {
         const std::string& module = graph.ops[static_cast<size_t>(op)].module;
         if (module.empty()) continue;
         const size_t first = module.find('.');
-        const bool numbered = first != std::string::npos && first + 1 < module.size() && std::isdigit(module[first + 1]);
+        const bool numbered =
+            first != std::string::npos && first + 1 < module.size() && std::isdigit(module[first + 1]);
         const std::string name = numbered ? module.substr(0, module.find('.', first + 1)) : module.substr(0, first);
         if (names.empty() || names.back() != name) names.push_back(name);
     }
@@ -50,8 +51,9 @@ void print_model(std::ostream& out, const Plan& plan, const Program& program) {
 void print_run(std::ostream& out, const Plan& plan, const Program& program) {
     const Schedule& schedule = program.training.schedule;
     out << "data      " << plan.data.kind << ", " << program.fields.num_samples << " samples\n"
-        << "mesh      " << program.mesh.text() << ", " << program.mesh.num_ranks() << " rank(s), start with: mpirun -np "
-        << program.mesh.num_ranks() << " vpp train --config " << plan.file << "\n"
+        << "mesh      " << program.mesh.text() << ", " << program.mesh.num_ranks()
+        << " rank(s), start with: mpirun -np " << program.mesh.num_ranks() << " vpp train --config " << plan.file
+        << "\n"
         << "step      " << *plan.train.global_batch_size << " samples = " << schedule.num_microbatches
         << " microbatches of " << program.microbatch_size << "\n"
         << "schedule  " << schedule.name << ", " << schedule.num_stages() << " stages, bubble "
@@ -65,12 +67,13 @@ void print_stages(std::ostream& out, const Program& program) {
     out << "stage rank       ops  parameters     weights     buffers  activations   FLOPs F      %  submodules\n";
     for (int index = 0; index < program.training.split.num_stages(); ++index) {
         const StageSpec& stage = program.training.split.stages[static_cast<size_t>(index)];
-        out << std::setw(5) << index << std::setw(5) << program.training.schedule.rank_of_stage[static_cast<size_t>(index)]
-            << std::setw(10) << (std::to_string(stage.ops.begin) + "-" + std::to_string(stage.ops.end - 1)) << std::setw(12)
+        out << std::setw(5) << index << std::setw(5)
+            << program.training.schedule.rank_of_stage[static_cast<size_t>(index)] << std::setw(10)
+            << (std::to_string(stage.ops.begin) + "-" + std::to_string(stage.ops.end - 1)) << std::setw(12)
             << stage.num_parameters << std::setw(12) << bytes_text(stage.parameter_bytes) << std::setw(12)
             << bytes_text(stage.buffer_bytes) << std::setw(13) << bytes_text(stage.activation_bytes) << std::setw(10)
-            << count_text(stage.flops) << std::setw(7) << fixed_text(total > 0 ? 100 * stage.flops / total : 0, 1) << "  "
-            << modules_of(program.training.graph, stage) << "\n";
+            << count_text(stage.flops) << std::setw(7) << fixed_text(total > 0 ? 100 * stage.flops / total : 0, 1)
+            << "  " << modules_of(program.training.graph, stage) << "\n";
     }
     out << "every op, parameter and buffer is in exactly one stage\n\n";
 }
@@ -97,9 +100,10 @@ void print_edges(std::ostream& out, const Program& program) {
             out << "  ... " << edges.size() - kShownEdges << " more (--json shows all)\n";
             break;
         }
-        out << std::setw(5) << edge.id << std::setw(6) << edge.producer << " -> " << std::left << std::setw(4) << edge.consumer
-            << std::right << std::setw(10) << (edge.tensor < 0 ? "-" : bytes_text(edge.bytes)) << std::setw(10)
-            << (edge.has_gradient ? "to " + std::to_string(edge.gradient_to) : "-") << "  " << edge.name;
+        out << std::setw(5) << edge.id << std::setw(6) << edge.producer << " -> " << std::left << std::setw(4)
+            << edge.consumer << std::right << std::setw(10) << (edge.tensor < 0 ? "-" : bytes_text(edge.bytes))
+            << std::setw(10) << (edge.has_gradient ? "to " + std::to_string(edge.gradient_to) : "-") << "  "
+            << edge.name;
         if (edge.tensor >= 0) {
             const GraphTensor& tensor = program.training.graph.tensors[static_cast<size_t>(edge.tensor)];
             out << " " << name_of(tensor.dtype) << shape_text(tensor.shape);

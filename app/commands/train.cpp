@@ -80,7 +80,8 @@ int train_on(const Job& job) {
 int run_train(const CommandLine& line) {
     return run_job(line, [](const Job& job) {
         if (!job.plan.train.steps && !job.plan.train.epochs) {
-            throw Error(ErrorKind::Plan, "[train] names neither steps nor epochs; write how long to train, as in steps = 200",
+            throw Error(ErrorKind::Plan,
+                        "[train] names neither steps nor epochs; write how long to train, as in steps = 200",
                         job.plan.where("train"));
         }
         return train_on(job);

@@ -12,8 +12,7 @@ namespace vpp {
 
 namespace {
 
-// The ranks wait while rank 0 runs the reference; how long that takes nobody knows before.
-constexpr double kReferenceSeconds = 24 * 3600;
+// Of one step on one device, which all other ranks wait for.
 constexpr double kStepSeconds = 600;
 
 void print_text(const Job& job, const Program& program, const VerifyResult& result) {
@@ -42,16 +41,21 @@ void print_json(const Program& program, const VerifyResult& result) {
     std::cout << value.dump() << std::endl;
 }
 
+/// Rank 0 runs the reference; the others follow step by step, so that none waits longer than one step takes.
+RunRecord run_reference(const Job& job, const Program& program, const Datasets& data, int64_t steps) {
+    job.transport.set_position("running the reference");
+    const auto step_done = [&](Engine&, int64_t) { barrier(job.transport); };
+    if (job.is_first()) return record_reference(job.plan, program, data, steps, step_done);
+    for (int64_t step = 0; step < steps; ++step) barrier(job.transport);
+    return {};
+}
+
 int verify_on(const Job& job, int64_t steps, bool json) {
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data);
     guard_ranges(data, job.plan, prepared.program);
-    job.transport.set_deadline(kReferenceSeconds);
-    job.transport.set_position("running the reference");
-    RunRecord reference;
-    if (job.is_first()) reference = record_reference(job.plan, prepared.program, data, steps);
-    barrier(job.transport);
     job.transport.set_deadline(kStepSeconds);
+    const RunRecord reference = run_reference(job, prepared.program, data, steps);
     RunRecord pipeline;
     {
         Engine engine(job.plan, prepared.program, prepared.sources, data, job.transport);
@@ -60,7 +64,10 @@ int verify_on(const Job& job, int64_t steps, bool json) {
     barrier(job.transport);
     if (!job.is_first()) return 0;
     const VerifyResult result = compare_runs(reference, pipeline);
-    if (json) print_json(prepared.program, result); else print_text(job, prepared.program, result);
+    if (json)
+        print_json(prepared.program, result);
+    else
+        print_text(job, prepared.program, result);
     if (!result.is_equal) throw Error(ErrorKind::VerifyDifference, "the pipeline does not have the bits of one device");
     return 0;
 }

@@ -20,9 +20,13 @@ void ByteWriter::put_text(std::string_view text) {
     append(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-void ByteWriter::append(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+void ByteWriter::append(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
 
-std::string ByteReader::get_text() { return to_string(take(get<uint64_t>())); }
+std::string ByteReader::get_text() {
+    return to_string(take(get<uint64_t>()));
+}
 
 std::span<const std::byte> ByteReader::take(size_t num_bytes) {
     if (num_bytes > rest_.size()) {

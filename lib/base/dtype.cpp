@@ -28,13 +28,21 @@ constexpr std::array<Row, 12> kRows{{{"float32", 4, true},
                                      {"uint32", 4, false},
                                      {"bool", 1, false}}};
 
-const Row& row(DType dtype) { return kRows.at(static_cast<size_t>(dtype)); }
+const Row& row(DType dtype) {
+    return kRows.at(static_cast<size_t>(dtype));
+}
 
 }  // namespace
 
-size_t size_of(DType dtype) { return row(dtype).bytes; }
-std::string_view name_of(DType dtype) { return row(dtype).name; }
-bool is_floating(DType dtype) { return row(dtype).floating; }
+size_t size_of(DType dtype) {
+    return row(dtype).bytes;
+}
+std::string_view name_of(DType dtype) {
+    return row(dtype).name;
+}
+bool is_floating(DType dtype) {
+    return row(dtype).floating;
+}
 
 std::optional<DType> dtype_from_name(std::string_view name) {
     for (size_t i = 0; i < kRows.size(); ++i) {

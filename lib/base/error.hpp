@@ -61,7 +61,9 @@ class Error : public std::runtime_error {
 };
 
 /// The exit code of a kind.
-inline int exit_code(ErrorKind kind) { return static_cast<int>(kind); }
+inline int exit_code(ErrorKind kind) {
+    return static_cast<int>(kind);
+}
 
 /// Replaces control bytes by '?', so that foreign text cannot steer a terminal.
 std::string printable(std::string_view text);

@@ -10,7 +10,9 @@
 namespace vpp {
 
 namespace {
-Digest from_xxh(XXH128_hash_t hash) { return {hash.high64, hash.low64}; }
+Digest from_xxh(XXH128_hash_t hash) {
+    return {hash.high64, hash.low64};
+}
 }  // namespace
 
 std::string to_hex(const Digest& digest) {
@@ -32,8 +34,12 @@ std::optional<Digest> digest_from_hex(std::string_view text) {
     return Digest{halves[0], halves[1]};
 }
 
-Digest hash_bytes(std::span<const std::byte> bytes) { return from_xxh(XXH3_128bits(bytes.data(), bytes.size())); }
-Digest hash_text(std::string_view text) { return hash_bytes(std::as_bytes(std::span(text.data(), text.size()))); }
+Digest hash_bytes(std::span<const std::byte> bytes) {
+    return from_xxh(XXH3_128bits(bytes.data(), bytes.size()));
+}
+Digest hash_text(std::string_view text) {
+    return hash_bytes(std::as_bytes(std::span(text.data(), text.size())));
+}
 
 struct Hasher::State {
     State() : xxh(XXH3_createState()) {
@@ -51,7 +57,9 @@ Hasher::~Hasher() = default;
 Hasher::Hasher(Hasher&&) noexcept = default;
 Hasher& Hasher::operator=(Hasher&&) noexcept = default;
 
-void Hasher::add(std::span<const std::byte> bytes) { XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size()); }
+void Hasher::add(std::span<const std::byte> bytes) {
+    XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size());
+}
 
 void Hasher::add_text(std::string_view text) {
     const uint64_t size = text.size();
@@ -59,6 +67,8 @@ void Hasher::add_text(std::string_view text) {
     add(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-Digest Hasher::digest() const { return from_xxh(XXH3_128bits_digest(state_->xxh)); }
+Digest Hasher::digest() const {
+    return from_xxh(XXH3_128bits_digest(state_->xxh));
+}
 
 }  // namespace vpp

@@ -17,10 +17,18 @@ Log::Log(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Log::~Log() = default;
 
 // "{}": a line is never a format.
-void Log::debug(const std::string& line) { impl_->logger.debug("{}", line); }
-void Log::info(const std::string& line) { impl_->logger.info("{}", line); }
-void Log::warn(const std::string& line) { impl_->logger.warn("{}", line); }
-void Log::error(const std::string& line) { impl_->logger.error("{}", line); }
+void Log::debug(const std::string& line) {
+    impl_->logger.debug("{}", line);
+}
+void Log::info(const std::string& line) {
+    impl_->logger.info("{}", line);
+}
+void Log::warn(const std::string& line) {
+    impl_->logger.warn("{}", line);
+}
+void Log::error(const std::string& line) {
+    impl_->logger.error("{}", line);
+}
 
 void Log::add_file(const std::string& path) {
     try {

@@ -14,13 +14,16 @@ constexpr uint64_t mix64(uint64_t x) {
 }
 
 /// A key made of another key and one more number.
-constexpr uint64_t combine_key(uint64_t key, uint64_t number) { return mix64(key ^ mix64(number)); }
+constexpr uint64_t combine_key(uint64_t key, uint64_t number) {
+    return mix64(key ^ mix64(number));
+}
 
 /// The key of one microbatch: all random ops of a microbatch derive from it.
 /// Units: replica and microbatch count from 0; step is the number of finished updates.
 uint64_t microbatch_key(uint64_t seed, int64_t step, int64_t replica, int64_t microbatch);
 
-/// The seed that a random op gets before it runs: microbatch key, call site in the whole graph, executions of that site.
+/// The seed that a random op gets before it runs: microbatch key, call site in the whole graph, executions of that
+/// site.
 uint64_t site_seed(uint64_t key, int64_t site, int64_t execution);
 
 /// A permutation of 0..size-1 as a function: a keyed Feistel network of 8 rounds, walked until it lands inside.

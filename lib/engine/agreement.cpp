@@ -58,8 +58,7 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
     check_equal(transport, "the numeric environment", numeric_environment(plan).text());
     Prepared prepared;
     transport.set_position("preparing the program");
-    const Bytes bytes = broadcast(
-        transport, transport.rank() == 0 ? prepared_or_error(plan, data, prepared) : Bytes{});
+    const Bytes bytes = broadcast(transport, transport.rank() == 0 ? prepared_or_error(plan, data, prepared) : Bytes{});
     ByteReader reader(bytes);
     if (const auto code = reader.get<int>()) throw Error(static_cast<ErrorKind>(code), reader.get_text());
     if (transport.rank() != 0) {

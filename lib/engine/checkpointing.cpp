@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/error.hpp"
@@ -18,8 +19,26 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Facts whose change makes a resumed run another run; the rest is said.
-constexpr std::array<std::string_view, 7> kRefused{"model",      "data",     "global_batch_size", "num_microbatches",
-                                                   "seed",       "precision", "optimizer"};
+constexpr std::array<std::string_view, 7> kRefused{"model", "data",      "global_batch_size", "num_microbatches",
+                                                   "seed",  "precision", "optimizer"};
+
+std::string values_text(const OptimizerValues& values) {
+    const nlohmann::json list{values.lr,       values.weight_decay, values.beta1,    values.beta2,  values.eps,
+                              values.momentum, values.dampening,    values.nesterov, values.amsgrad};
+    return list.dump();
+}
+
+/// All numbers of the update rule: they may change between runs, and the change is said.
+std::string optimizer_text(const OptimizerPlan& optimizer) {
+    nlohmann::json text{values_text(optimizer.values), optimizer.clip_norm};
+    for (const OptimizerGroup& group : optimizer.groups) text.push_back({group.match, values_text(group.values)});
+    return text.dump();
+}
+
+std::string lr_schedule_text(const LrSchedulePlan& schedule) {
+    return nlohmann::json{schedule.kind, schedule.warmup_steps, schedule.min_lr, schedule.decay_steps, schedule.gamma}
+        .dump();
+}
 
 std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program) {
     const NumericEnvironment environment = numeric_environment(plan);
@@ -30,6 +49,8 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"seed", std::to_string(plan.train.seed)},
             {"precision", plan.train.precision},
             {"optimizer", plan.optimizer.kind},
+            {"optimizer values", optimizer_text(plan.optimizer)},
+            {"learning rate schedule", lr_schedule_text(plan.lr_schedule)},
             {"threads", std::to_string(environment.threads)},
             {"dp", std::to_string(program.mesh.dp)},
             {"torch", environment.torch_version},
@@ -66,7 +87,9 @@ ShardRecord write_own_shard(Engine& engine, CheckpointStore& store, int64_t step
     for (const StateTensor& entry : engine.state()) {
         contiguous.push_back(entry.tensor.contiguous());
         const at::Tensor& tensor = contiguous.back();
-        tensors.push_back({entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec(),
+        tensors.push_back({entry.name,
+                           from_torch(tensor.scalar_type()),
+                           tensor.sizes().vec(),
                            {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
     }
     return store.write_shard(step, save_id, engine.transport().rank(), tensors);
@@ -138,7 +161,8 @@ std::string agree_on_checkpoint(Transport& transport, const Plan& plan, const Pr
 
 }  // namespace
 
-fs::path save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store, int64_t step) {
+fs::path save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
+                         int64_t step) {
     Transport& transport = engine.transport();
     transport.set_position("saving step " + std::to_string(step));
     std::string save_id;

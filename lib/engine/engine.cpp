@@ -16,7 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 int64_t peak_memory_bytes() {
     rusage usage{};
@@ -61,7 +63,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     training_ = make_executor(plan, program, training, *sources.training, weights_, true, transport);
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
-        evaluation_ = make_executor(plan, program, *program.evaluation, *sources.evaluation, weights_, false, transport);
+        evaluation_ =
+            make_executor(plan, program, *program.evaluation, *sources.evaluation, weights_, false, transport);
         evaluation_loader_ = std::make_unique<Loader>(*data.validation, program.evaluation->graph);
     }
     std::vector<TrainedParameter> trained;

@@ -21,17 +21,17 @@ namespace vpp {
 
 /// What a step gave; the same on every rank.
 struct StepResult {
-    double loss = 0;                         ///< mean over the microbatches, or their sum
+    double loss = 0;  ///< mean over the microbatches, or their sum
     std::vector<double> microbatch_losses;
-    double grad_norm = 0;                    ///< before clipping; 0 without any gradient
+    double grad_norm = 0;  ///< before clipping; 0 without any gradient
     bool clipped = false;
-    double lr = 0;                           ///< of the parameters that no group takes
+    double lr = 0;  ///< of the parameters that no group takes
     StepTotals totals;
-    double seconds = 0;                      ///< of this rank, update included
+    double seconds = 0;  ///< of this rank, update included
 };
 
 struct EvaluationResult {
-    double loss = 0;      ///< mean over samples
+    double loss = 0;  ///< mean over samples
     int64_t samples = 0;
     double seconds = 0;
 };

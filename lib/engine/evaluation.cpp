@@ -53,8 +53,9 @@ EvaluationResult Engine::evaluate() {
             std::iota(indices.begin(), indices.end(), first);
             return indices;
         };
-        evaluation_->run({[&](int microbatch, int input) { return evaluation_loader_->load(input, samples(microbatch)); },
-                          [](int) { return uint64_t{0}; }});
+        evaluation_->run(
+            {[&](int microbatch, int input) { return evaluation_loader_->load(input, samples(microbatch)); },
+             [](int) { return uint64_t{0}; }});
         const std::vector<double> losses = share_losses(transport_, evaluation_->losses());
         for (int microbatch = 0; microbatch < num_microbatches; ++microbatch) {
             const double size = static_cast<double>(size_of_slice(microbatch));

@@ -19,7 +19,9 @@ Channel channel_of(const Action& action) {
 }
 
 /// Ops on received memory keep their autograd identity apart from the sender's.
-at::Tensor as_input(const at::Tensor& tensor) { return tensor.detach(); }
+at::Tensor as_input(const at::Tensor& tensor) {
+    return tensor.detach();
+}
 
 }  // namespace
 
@@ -27,15 +29,24 @@ std::string describe(const Action& action) {
     const std::string stage = "stage " + std::to_string(action.stage) + ", ";
     const std::string microbatch = " of microbatch " + std::to_string(action.microbatch);
     switch (action.kind) {
-        case ActionKind::F: return stage + "F" + microbatch;
-        case ActionKind::B: return stage + "B" + microbatch;
-        case ActionKind::I: return stage + "I" + microbatch;
-        case ActionKind::W: return stage + "W" + microbatch;
-        case ActionKind::SendF: return stage + "SEND_F" + microbatch;
-        case ActionKind::RecvF: return stage + "RECV_F" + microbatch;
-        case ActionKind::SendB: return stage + "SEND_B" + microbatch;
-        case ActionKind::RecvB: return stage + "RECV_B" + microbatch;
-        case ActionKind::ReduceGrad: return stage + "REDUCE_GRAD";
+        case ActionKind::F:
+            return stage + "F" + microbatch;
+        case ActionKind::B:
+            return stage + "B" + microbatch;
+        case ActionKind::I:
+            return stage + "I" + microbatch;
+        case ActionKind::W:
+            return stage + "W" + microbatch;
+        case ActionKind::SendF:
+            return stage + "SEND_F" + microbatch;
+        case ActionKind::RecvF:
+            return stage + "RECV_F" + microbatch;
+        case ActionKind::SendB:
+            return stage + "SEND_B" + microbatch;
+        case ActionKind::RecvB:
+            return stage + "RECV_B" + microbatch;
+        case ActionKind::ReduceGrad:
+            return stage + "REDUCE_GRAD";
     }
     return stage;
 }
@@ -80,15 +91,20 @@ void Executor::run(const MicrobatchSource& source) {
 
 void Executor::run_action(const Action& action, const MicrobatchSource& source) {
     switch (action.kind) {
-        case ActionKind::F: return forward(action, source);
-        case ActionKind::B: return backward(action);
+        case ActionKind::F:
+            return forward(action, source);
+        case ActionKind::B:
+            return backward(action);
         case ActionKind::SendF:
-        case ActionKind::SendB: return send(action);
+        case ActionKind::SendB:
+            return send(action);
         case ActionKind::RecvF:
-        case ActionKind::RecvB: return receive(action);
+        case ActionKind::RecvB:
+            return receive(action);
         case ActionKind::I:
         case ActionKind::W:
-        case ActionKind::ReduceGrad: break;
+        case ActionKind::ReduceGrad:
+            break;
     }
     check(false, "the plan's checker admits only schedules whose actions are built");
 }
@@ -176,7 +192,9 @@ Stage& Executor::stage(int index) {
     return *stages_[static_cast<size_t>(index)];
 }
 
-bool Executor::is_here(int stage_index) const { return stages_[static_cast<size_t>(stage_index)] != nullptr; }
+bool Executor::is_here(int stage_index) const {
+    return stages_[static_cast<size_t>(stage_index)] != nullptr;
+}
 
 const Edge& Executor::edge_of(const Action& action) const {
     return phase_.split.edges.at(static_cast<size_t>(action.edge));

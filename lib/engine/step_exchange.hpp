@@ -16,21 +16,21 @@ struct StepShare {
         int parameter = 0;  ///< the graph's index
         at::Tensor value;   ///< 0-dim
     };
-    std::vector<Norm> norms;      ///< of the gradients that exist
-    std::vector<double> losses;   ///< by microbatch, on the rank that makes them
+    std::vector<Norm> norms;     ///< of the gradients that exist
+    std::vector<double> losses;  ///< by microbatch, on the rank that makes them
     double wait_seconds = 0;
     double run_seconds = 0;
-    int64_t memory_bytes = 0;     ///< peak resident
+    int64_t memory_bytes = 0;  ///< peak resident
     int64_t parked_bytes = 0;
 };
 
 /// The same on every rank.
 struct StepTotals {
-    at::Tensor grad_norm;         ///< 0-dim; undefined when no parameter has a gradient
-    std::vector<double> losses;   ///< by microbatch
+    at::Tensor grad_norm;              ///< 0-dim; undefined when no parameter has a gradient
+    std::vector<double> losses;        ///< by microbatch
     std::vector<double> wait_seconds;  ///< by rank
     double slowest_seconds = 0;
-    int64_t memory_bytes = 0;     ///< of the largest rank
+    int64_t memory_bytes = 0;  ///< of the largest rank
     int64_t parked_bytes = 0;
 };
 

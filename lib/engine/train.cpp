@@ -21,7 +21,8 @@ int64_t tokens_per_sample(const Plan& plan) {
 
 class Trainer {
   public:
-    Trainer(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store, const TrainOptions& options)
+    Trainer(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
+            const TrainOptions& options)
         : engine_(engine), plan_(plan), program_(program), store_(store), options_(options) {}
 
     TrainResult run() {
@@ -82,7 +83,8 @@ class Trainer {
         event.step_ms = done.seconds * 1e3;
         event.memory_bytes = done.totals.memory_bytes;
         const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
-        event.eta_seconds = elapsed / static_cast<double>(step - first_step) * static_cast<double>(event.total_steps - step);
+        event.eta_seconds =
+            elapsed / static_cast<double>(step - first_step) * static_cast<double>(event.total_steps - step);
         if (!options_.ranks_exceed_cores) add_bubble(event, done.totals);
         options_.reporter->step(event);
     }

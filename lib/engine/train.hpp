@@ -8,9 +8,9 @@
 namespace vpp {
 
 struct TrainOptions {
-    Reporter* reporter = nullptr;        ///< rank 0's; null elsewhere
+    Reporter* reporter = nullptr;  ///< rank 0's; null elsewhere
     Logger log;
-    bool ranks_exceed_cores = false;     ///< waiting then says nothing about the schedule
+    bool ranks_exceed_cores = false;            ///< waiting then says nothing about the schedule
     std::function<void(int64_t step)> resumed;  ///< called on every rank before the first step; 0 = from the start
 };
 

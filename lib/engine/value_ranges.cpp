@@ -8,8 +8,9 @@ namespace vpp {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kViews{"aten::view",       "aten::reshape", "aten::flatten",    "aten::contiguous",
-                                                 "aten::squeeze",    "aten::to",      "aten::unsqueeze",  "aten::slice"};
+constexpr std::array<std::string_view, 8> kViews{"aten::view",       "aten::reshape", "aten::flatten",
+                                                 "aten::contiguous", "aten::squeeze", "aten::to",
+                                                 "aten::unsqueeze",  "aten::slice"};
 
 class RangeFinder {
   public:

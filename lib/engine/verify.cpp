@@ -52,8 +52,8 @@ std::string value_or_absent(const std::map<std::string, std::string>& values, co
     return found == values.end() ? "absent" : found->second;
 }
 
-void compare_step(const std::map<std::string, std::string>& reference, const std::map<std::string, std::string>& pipeline,
-                  VerifyResult& result) {
+void compare_step(const std::map<std::string, std::string>& reference,
+                  const std::map<std::string, std::string>& pipeline, VerifyResult& result) {
     std::map<std::string, std::string> names = reference;
     names.insert(pipeline.begin(), pipeline.end());
     for (std::string_view kind : kKinds) {
@@ -92,13 +92,14 @@ VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline)
     return result;
 }
 
-RunRecord record_reference(const Plan& plan, const Program& program, const Datasets& data, int64_t steps) {
+RunRecord record_reference(const Plan& plan, const Program& program, const Datasets& data, int64_t steps,
+                           const AfterStep& after_step) {
     const Program reference = reference_program(program);
     RunRecord record;
     InProcessWorld(InProcessOptions{}).run([&](Transport& transport) {
         Sources sources = open_sources(plan, reference);
         Engine engine(plan, reference, sources, data, transport);
-        record = record_run(engine, steps);
+        record = record_run(engine, steps, after_step);
     });
     return record;
 }

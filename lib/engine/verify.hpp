@@ -19,14 +19,14 @@ struct RunRecord {
 
 struct VerifyResult {
     int64_t steps = 0;
-    int64_t num_compared = 0;       ///< values of all steps
+    int64_t num_compared = 0;  ///< values of all steps
     bool is_equal = false;
-    int64_t different_step = 0;     ///< counted from 1; 0 when equal
-    std::string difference;         ///< the first one: name and both values
-    int64_t num_different = 0;      ///< of that step
+    int64_t different_step = 0;  ///< counted from 1; 0 when equal
+    std::string difference;      ///< the first one: name and both values
+    int64_t num_different = 0;   ///< of that step
 };
 
-/// For tests: called after every step of the pipeline run, to break something.
+/// Called after every step: to tell others that the run goes on, or in tests to break something.
 using AfterStep = std::function<void(Engine&, int64_t step)>;
 
 /// Runs `steps` steps and records them on rank 0.  Calls: collective.
@@ -36,6 +36,7 @@ RunRecord record_run(Engine& engine, int64_t steps, const AfterStep& after_step 
 VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline);
 
 /// The one-stage run of the same program, in this process, on one thread.
-RunRecord record_reference(const Plan& plan, const Program& program, const Datasets& data, int64_t steps);
+RunRecord record_reference(const Plan& plan, const Program& program, const Datasets& data, int64_t steps,
+                           const AfterStep& after_step = {});
 
 }  // namespace vpp

@@ -77,12 +77,15 @@ Archive::Archive(const std::filesystem::path& path) : path_(path) {
     }
 }
 
-Archive::~Archive() { ::munmap(data_, size_); }
+Archive::~Archive() {
+    ::munmap(data_, size_);
+}
 
 void Archive::read_directory() {
     const Zip zip = open_zip(path_, bytes());
     const zip_int64_t count = zip_get_num_entries(zip.get(), 0);
-    if (count <= 0 || static_cast<uint64_t>(count) > kMaxRecords) damaged(path_, "the archive has no plausible directory");
+    if (count <= 0 || static_cast<uint64_t>(count) > kMaxRecords)
+        damaged(path_, "the archive has no plausible directory");
     std::string top;
     for (zip_int64_t i = 0; i < count; ++i) {
         zip_stat_t stat;

@@ -9,8 +9,7 @@ namespace {
 
 class CutFinder {
   public:
-    CutFinder(const Graph& graph, const AliasFacts& aliases,
-              const std::vector<torch::jit::Value*>& values)
+    CutFinder(const Graph& graph, const AliasFacts& aliases, const std::vector<torch::jit::Value*>& values)
         : graph_(graph), aliases_(aliases), values_(values), cuts_(graph.ops.size()) {}
 
     std::vector<GraphCut> find() {
@@ -43,7 +42,8 @@ class CutFinder {
     void refuse_guards() {
         for (size_t value = 0; value < values_.size(); ++value) {
             if (!values_[value]->type()->cast<c10::ClassType>()) continue;
-            const std::string reason = "it lies inside a no_grad range (the object '" + graph_.values[value].name + "')";
+            const std::string reason =
+                "it lies inside a no_grad range (the object '" + graph_.values[value].name + "')";
             refuse_between(graph_.values[value].producer, last_use(value), reason);
         }
     }
@@ -86,8 +86,9 @@ class CutFinder {
                 const int first = std::max(graph_.values[written].producer, graph_.values[other].producer);
                 const int last = std::min(last_use(written), last_use(other));
                 if (last <= first || !aliases_.may_share(values_[written], values_[other])) continue;
-                refuse_between(first, last, "'" + graph_.values[written].name + "' and '" + graph_.values[other].name +
-                                                "' may share memory that is written in place, and both are used behind it");
+                refuse_between(first, last,
+                               "'" + graph_.values[written].name + "' and '" + graph_.values[other].name +
+                                   "' may share memory that is written in place, and both are used behind it");
             }
         }
     }

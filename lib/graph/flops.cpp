@@ -9,16 +9,24 @@ namespace vpp {
 
 namespace {
 
-double elements(const Shape& shape) { return static_cast<double>(num_elements(shape)); }
-double last_dim(const Shape& shape) { return shape.empty() ? 1 : static_cast<double>(shape.back()); }
+double elements(const Shape& shape) {
+    return static_cast<double>(num_elements(shape));
+}
+double last_dim(const Shape& shape) {
+    return shape.empty() ? 1 : static_cast<double>(shape.back());
+}
 
 using Shapes = std::vector<Shape>;
 using Formula = double (*)(const Shapes& in, const Shapes& out);
 
 /// out[..., n] of in[..., k]: 2 k per element.
-double product(const Shapes& in, const Shapes& out) { return 2 * elements(out[0]) * last_dim(in[0]); }
+double product(const Shapes& in, const Shapes& out) {
+    return 2 * elements(out[0]) * last_dim(in[0]);
+}
 /// addmm(bias, a, b), baddbmm.
-double added_product(const Shapes& in, const Shapes& out) { return 2 * elements(out[0]) * last_dim(in[1]); }
+double added_product(const Shapes& in, const Shapes& out) {
+    return 2 * elements(out[0]) * last_dim(in[1]);
+}
 /// weight [out, in/groups, kernel...]: each output element sums weight elements / out.
 double convolution(const Shapes& in, const Shapes& out) {
     const double out_channels = std::max<double>(1, static_cast<double>(in[1].empty() ? 1 : in[1][0]));

@@ -15,15 +15,15 @@ namespace vpp {
 
 /// One tensor object of the model, for one microbatch.
 struct GraphTensor {
-    std::string name;            ///< of the first value that holds it
+    std::string name;  ///< of the first value that holds it
     DType dtype = DType::F32;
     std::vector<int64_t> shape;
     bool requires_grad = false;
-    int64_t message_bytes = 0;   ///< bound of a message that carries it
-    int producer = kFromOutside; ///< op; kFromOutside for model inputs and parameters
-    int input = -1;              ///< which model input it is, else -1
-    int parameter = -1;          ///< which parameter or buffer it is, else -1
-    std::vector<int> writers;    ///< ops that may write its memory in place, ascending; not its producer
+    int64_t message_bytes = 0;    ///< bound of a message that carries it
+    int producer = kFromOutside;  ///< op; kFromOutside for model inputs and parameters
+    int input = -1;               ///< which model input it is, else -1
+    int parameter = -1;           ///< which parameter or buffer it is, else -1
+    std::vector<int> writers;     ///< ops that may write its memory in place, ascending; not its producer
 
     static constexpr int kFromOutside = -1;
     int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
@@ -57,10 +57,10 @@ struct GraphParameter {
     std::vector<std::string> aliases;  ///< other names of the same tensor
     DType dtype = DType::F32;
     std::vector<int64_t> shape;
-    bool is_buffer = false;            ///< not in parameters(); requires no gradient
+    bool is_buffer = false;  ///< not in parameters(); requires no gradient
     bool requires_grad = false;
-    bool written = false;              ///< some op writes it (batch statistics)
-    std::vector<int> uses;             ///< ops that use it or a no-op view of it, ascending
+    bool written = false;   ///< some op writes it (batch statistics)
+    std::vector<int> uses;  ///< ops that use it or a no-op view of it, ascending
 
     int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
 };
@@ -90,11 +90,11 @@ struct Graph {
     std::vector<GraphParameter> parameters;  ///< parameters in named_parameters() order, then buffers
     std::vector<GraphModule> modules;        ///< in the order of registration, parents first
     std::vector<GraphInput> inputs;
-    int loss = -1;                           ///< value
-    std::vector<GraphCut> cuts;              ///< cuts[i]: between op i-1 and op i; cuts[0] is unused
-    Digest digest;                           ///< graph text; name, size and CRC of every weight record
-    bool mode_is_baked_in = false;           ///< a traced model: train() and eval() change nothing
-    std::vector<std::string> warnings;       ///< for the log
+    int loss = -1;                      ///< value
+    std::vector<GraphCut> cuts;         ///< cuts[i]: between op i-1 and op i; cuts[0] is unused
+    Digest digest;                      ///< graph text; name, size and CRC of every weight record
+    bool mode_is_baked_in = false;      ///< a traced model: train() and eval() change nothing
+    std::vector<std::string> warnings;  ///< for the log
 
     int num_ops() const { return static_cast<int>(ops.size()); }
     /// Legal and refused cuts among the num_ops() - 1 positions.

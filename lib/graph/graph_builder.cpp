@@ -42,7 +42,8 @@ class GraphBuilder {
         entry.name = value->debugName();
         entry.type = value->type()->str();
         entry.producer = producer;
-        for (const at::Tensor& tensor : tensors_in(content)) entry.tensors.push_back(tensor_id(tensor, entry, producer));
+        for (const at::Tensor& tensor : tensors_in(content))
+            entry.tensors.push_back(tensor_id(tensor, entry, producer));
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
         const int id = static_cast<int>(graph_.values.size());
         check(values_.at(graph_.values.size()) == value, "values are numbered as listed");
@@ -52,10 +53,12 @@ class GraphBuilder {
     }
 
     int tensor_id(const at::Tensor& tensor, const GraphValue& value, int producer) {
-        const auto [known, is_new] = tensor_of_.emplace(tensor.unsafeGetTensorImpl(), static_cast<int>(graph_.tensors.size()));
+        const auto [known, is_new] =
+            tensor_of_.emplace(tensor.unsafeGetTensorImpl(), static_cast<int>(graph_.tensors.size()));
         if (!is_new) return known->second;
         if (tensor.layout() != at::kStrided) {
-            throw Error(ErrorKind::BadData, "the value '" + value.name + "' is not a dense tensor, which is not supported");
+            throw Error(ErrorKind::BadData,
+                        "the value '" + value.name + "' is not a dense tensor, which is not supported");
         }
         GraphTensor entry;
         entry.name = value.name;
@@ -162,7 +165,8 @@ class GraphBuilder {
             std::vector<int>& used = graph_.ops[i].parameters;
             std::sort(used.begin(), used.end());
             used.erase(std::unique(used.begin(), used.end()), used.end());
-            for (int parameter : used) graph_.parameters[static_cast<size_t>(parameter)].uses.push_back(static_cast<int>(i));
+            for (int parameter : used)
+                graph_.parameters[static_cast<size_t>(parameter)].uses.push_back(static_cast<int>(i));
         }
     }
 

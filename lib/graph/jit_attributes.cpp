@@ -136,7 +136,9 @@ class AttributeResolver {
 
 }  // namespace
 
-void resolve_attributes(JitGraph& jit, const torch::jit::Module& model) { AttributeResolver(jit, model).run(); }
+void resolve_attributes(JitGraph& jit, const torch::jit::Module& model) {
+    AttributeResolver(jit, model).run();
+}
 
 void fold_constants(JitGraph& jit) {
     torch::jit::ConstantPropagationImmutableTypes(jit.graph);

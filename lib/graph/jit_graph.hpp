@@ -41,11 +41,11 @@ struct JitGraph {
     std::vector<JitInput> inputs;
     std::vector<JitParameter> parameters;  ///< named_parameters() order, then buffers
     torch::jit::Value* loss = nullptr;
-    std::vector<JitOp> ops;                ///< top-level nodes that are not constants, in order
-    bool reads_training = false;           ///< forward looks at a module's training flag
-    torch::jit::Value* counts = nullptr;   ///< inputs of the reseeds
+    std::vector<JitOp> ops;               ///< top-level nodes that are not constants, in order
+    bool reads_training = false;          ///< forward looks at a module's training flag
+    torch::jit::Value* counts = nullptr;  ///< inputs of the reseeds
     torch::jit::Value* key = nullptr;
-    int64_t num_sites = 0;                 ///< call sites of random ops
+    int64_t num_sites = 0;  ///< call sites of random ops
 };
 
 /// The FQN label of a node ("" for the root).
@@ -59,8 +59,8 @@ std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& 
 
 /// Which output is the loss, or how it is made.
 struct LossChoice {
-    std::optional<LossPlan> loss;        ///< ops to append; empty = forward returns the loss
-    int output = 0;                      ///< the loss, or what the appended loss compares
+    std::optional<LossPlan> loss;  ///< ops to append; empty = forward returns the loss
+    int output = 0;                ///< the loss, or what the appended loss compares
     std::string reduction = "mean";
 };
 
@@ -76,12 +76,14 @@ void select_loss(JitGraph& jit, const LossChoice& choice);
 void insert_reseeds(JitGraph& jit);
 
 /// A reseed node of one site, not yet inserted.
-torch::jit::Node* make_reseed(torch::jit::Graph& graph, torch::jit::Value* counts, torch::jit::Value* key, int64_t site);
+torch::jit::Node* make_reseed(torch::jit::Graph& graph, torch::jit::Value* counts, torch::jit::Value* key,
+                              int64_t site);
 
 /// Lists the ops of the graph, which must not change any more.
 void list_ops(JitGraph& jit);
 
-/// Every value from outside that a node uses, its blocks included; constants left out; each once, in order of use.
+/// Every value from outside that a node uses, its blocks included; each once, in order of use. Constants and what only
+/// reseeds use are left out.
 std::vector<torch::jit::Value*> values_used(torch::jit::Node* node);
 
 /// Evaluates what depends on constants only and removes dead code.

@@ -71,8 +71,9 @@ class Inliner {
     void inline_method(Node* node) {
         const auto type = node->input(0)->type()->cast<c10::ClassType>();
         if (!type) {
-            throw Error(ErrorKind::BadData, "the model calls '" + node->s(attr::name) + "' through the interface type " +
-                                                node->input(0)->type()->str() + ", which is not supported");
+            throw Error(ErrorKind::BadData, "the model calls '" + node->s(attr::name) +
+                                                "' through the interface type " + node->input(0)->type()->str() +
+                                                ", which is not supported");
         }
         const auto named = names_.find(node->input(0));
         const std::string fqn = named == names_.end() ? self_fqn_ : named->second;

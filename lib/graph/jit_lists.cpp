@@ -1,5 +1,5 @@
-// Lists that grow: `l.append(x)` becomes `l' = l + [x]` where nobody else holds the list, and what comes behind uses l'.
-// The same elements in the same order, but no value changes after it was made, so that it can live across a cut.
+// Lists that grow: `l.append(x)` becomes `l' = l + [x]` where nobody else holds the list, and what comes behind uses
+// l'. The same elements in the same order, but no value changes after it was made, so that it can live across a cut.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ namespace {
 
 /// Ops that read a list and keep nothing of it but its elements.
 bool only_reads(const Node* node) {
-    const std::array<c10::Symbol, 7> readers{aten::cat,  aten::stack,      aten::__getitem__, aten::len,
+    const std::array<c10::Symbol, 7> readers{aten::cat, aten::stack,      aten::__getitem__, aten::len,
                                              aten::add, prim::ListUnpack, aten::append};
     return std::find(readers.begin(), readers.end(), node->kind()) != readers.end();
 }
@@ -44,7 +44,8 @@ void replace_append(torch::jit::Graph& graph, Node* append) {
 
 /// A cast to the type that a list has already gives it a second name.
 void remove_idle_cast(Node* cast) {
-    const bool idle = cast->output()->type()->cast<c10::ListType>() && *cast->input()->type() == *cast->output()->type();
+    const bool idle =
+        cast->output()->type()->cast<c10::ListType>() && *cast->input()->type() == *cast->output()->type();
     if (!idle) return;
     cast->output()->replaceAllUsesWith(cast->input());
     cast->destroy();

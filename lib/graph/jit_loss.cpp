@@ -40,8 +40,8 @@ Value* pick_output(torch::jit::Graph& graph, int index, const char* key) {
 }
 
 Value* target_input(JitGraph& jit, const std::string& field) {
-    const auto known = std::find_if(jit.inputs.begin(), jit.inputs.end(),
-                                    [&](const JitInput& input) { return input.name == field; });
+    const auto known =
+        std::find_if(jit.inputs.begin(), jit.inputs.end(), [&](const JitInput& input) { return input.name == field; });
     if (known != jit.inputs.end()) return known->value;
     // Behind the model's own inputs, before parameters: positions do not matter, names do.
     Value* value = jit.graph->addInput();
@@ -72,14 +72,22 @@ const std::vector<LossKind>& kinds() {
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.reduction, a.loss.ignore_index, a.loss.label_smoothing};
          }},
-        {"mse", "aten::mse_loss", [](const LossArguments& a) -> Arguments { return {a.input, a.target, a.reduction}; }},
+        {"mse", "aten::mse_loss",
+         [](const LossArguments& a) -> Arguments {
+             return {a.input, a.target, a.reduction};
+         }},
         {"nll", "aten::nll_loss_nd",
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.reduction, a.loss.ignore_index};
          }},
         {"bce_with_logits", "aten::binary_cross_entropy_with_logits",
-         [](const LossArguments& a) -> Arguments { return {a.input, a.target, a.none, a.none, a.reduction}; }},
-        {"l1", "aten::l1_loss", [](const LossArguments& a) -> Arguments { return {a.input, a.target, a.reduction}; }},
+         [](const LossArguments& a) -> Arguments {
+             return {a.input, a.target, a.none, a.none, a.reduction};
+         }},
+        {"l1", "aten::l1_loss",
+         [](const LossArguments& a) -> Arguments {
+             return {a.input, a.target, a.reduction};
+         }},
     };
     return kKinds;
 }
@@ -114,7 +122,8 @@ std::vector<std::string> loss_kinds() {
 
 void select_loss(JitGraph& jit, const LossChoice& choice) {
     torch::jit::Graph& graph = *jit.graph;
-    if (graph.outputs().size() != 1) throw Error(ErrorKind::BadData, "forward returns nothing; it must return the loss");
+    if (graph.outputs().size() != 1)
+        throw Error(ErrorKind::BadData, "forward returns nothing; it must return the loss");
     torch::jit::Node* former = graph.outputs()[0]->node();
     Value* output = pick_output(graph, choice.output, choice.loss ? "loss.input" : "model.loss_output");
     jit.loss = choice.loss ? append_loss(jit, *choice.loss, output, choice.reduction) : output;

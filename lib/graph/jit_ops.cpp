@@ -11,6 +11,10 @@ using torch::jit::Value;
 
 namespace {
 
+bool is_reseed(const Node* node) {
+    return node->kind() == c10::Symbol::fromQualString("vpp::reseed");
+}
+
 bool is_defined_inside(const Value* value, const Node* outer) {
     const Block* block = value->node()->owningBlock();
     for (const Node* owner = block->owningNode(); owner; owner = owner->owningBlock()->owningNode()) {
@@ -21,6 +25,7 @@ bool is_defined_inside(const Value* value, const Node* outer) {
 }
 
 void collect(Node* node, const Node* outer, std::vector<Value*>& used) {
+    if (is_reseed(node)) return;
     auto add = [&](Value* value) {
         const bool constant = value->node()->kind() == torch::jit::prim::Constant;
         if (constant || is_defined_inside(value, outer)) return;

@@ -26,8 +26,9 @@ void reseed(const at::Tensor& counts, int64_t key, int64_t site) {
 
 TORCH_LIBRARY_FRAGMENT(vpp, library) {
     // CONSERVATIVE: it has side effects, so no pass may remove or move it.
-    library.def(torch::schema("vpp::reseed(Tensor counts, int key, int site) -> ()", c10::AliasAnalysisKind::CONSERVATIVE),
-                reseed);
+    library.def(
+        torch::schema("vpp::reseed(Tensor counts, int key, int site) -> ()", c10::AliasAnalysisKind::CONSERVATIVE),
+        reseed);
 }
 
 bool is_random(const Node* node) {

@@ -48,10 +48,14 @@ class Partition {
                 int low = parts - 1, high = b - 1;  // the first beginning where the rest is at least as dear
                 while (low < high) {
                     const int middle = (low + high) / 2;
-                    if (least[static_cast<size_t>(middle)] >= cost(middle, b)) high = middle; else low = middle + 1;
+                    if (least[static_cast<size_t>(middle)] >= cost(middle, b))
+                        high = middle;
+                    else
+                        low = middle + 1;
                 }
                 double best = std::max(least[static_cast<size_t>(low)], cost(low, b));
-                if (low > parts - 1) best = std::min(best, std::max(least[static_cast<size_t>(low - 1)], cost(low - 1, b)));
+                if (low > parts - 1)
+                    best = std::min(best, std::max(least[static_cast<size_t>(low - 1)], cost(low - 1, b)));
                 next[static_cast<size_t>(b)] = best;
             }
             least = std::move(next);

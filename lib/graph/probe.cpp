@@ -36,7 +36,8 @@ std::string first_line(const std::string& text) {
 [[noreturn]] void op_failed(const JitOp& op, const std::string& what) {
     const std::string owner = module_of(op.node);
     throw Error(ErrorKind::BadData, std::string("the op ") + op.node->kind().toQualString() + " in " +
-                                        (owner.empty() ? "the model's forward" : "'" + owner + "'") + " fails: " + what);
+                                        (owner.empty() ? "the model's forward" : "'" + owner + "'") +
+                                        " fails: " + what);
 }
 
 void run_op(const JitGraph& jit, int index, ProbeResult& result) {

@@ -17,8 +17,8 @@ struct SplitTask {
     const Graph& graph;
     const Plan& plan;
     int num_stages;
-    Units listed;    ///< units that may not be cut (only those that the plan lists)
-    Units counted;   ///< units that UNIFORM counts
+    Units listed;   ///< units that may not be cut (only those that the plan lists)
+    Units counted;  ///< units that UNIFORM counts
 };
 
 bool inside_unit(const Units& units, int cut) {
@@ -53,14 +53,23 @@ std::string describe_cut(const Graph& graph, int cut) {
                 task.plan.where("pipeline.num_stages"));
 }
 
-/// The allowed cut nearest to `wanted` inside (begin, end), the later one of two; -1 when there is none.
-int nearest_cut(const SplitTask& task, int wanted, int begin, int end) {
-    for (int distance = 0; distance < end - begin; ++distance) {
-        for (int cut : {wanted + distance, wanted - distance}) {
-            if (cut > begin && cut < end && may_cut(task, cut)) return cut;
+/// For every wanted place the nearest allowed cut inside (begin, end), the later one of two; each leaves enough of them
+/// for the places behind it. Empty when there are too few.
+std::vector<int> nearest_cuts(const SplitTask& task, const std::vector<int>& wanted, int begin, int end) {
+    const std::vector<int> allowed = allowed_cuts(task, begin, end);
+    std::vector<int> cuts;
+    if (allowed.size() < wanted.size()) return cuts;
+    size_t first = 0;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+        const auto distance = [&](size_t k) { return std::abs(allowed[k] - wanted[i]); };
+        size_t best = first;
+        for (size_t k = first; k <= allowed.size() - (wanted.size() - i); ++k) {
+            if (distance(k) <= distance(best)) best = k;
         }
+        cuts.push_back(allowed[best]);
+        first = best + 1;
     }
-    return -1;
+    return cuts;
 }
 
 std::vector<int> minimise_maximum(const SplitTask& task, std::vector<double> costs) {
@@ -94,36 +103,32 @@ std::vector<int> cut_units_evenly(const SplitTask& task, int begin, int end, int
         const int unit = task.counted.unit_of[static_cast<size_t>(op)];
         if (unit < 0) continue;
         const bool same = !unit_ends.empty() && task.counted.unit_of[static_cast<size_t>(unit_ends.back()) - 1] == unit;
-        if (same) unit_ends.back() = op + 1; else unit_ends.push_back(op + 1);
+        if (same)
+            unit_ends.back() = op + 1;
+        else
+            unit_ends.push_back(op + 1);
     }
     const int num_units = static_cast<int>(unit_ends.size());
     if (num_units < parts) return {};
-    std::vector<int> cuts;
+    std::vector<int> wanted;
     for (int part = 1, units = 0; part < parts; ++part) {
         units += num_units / parts + (part <= num_units % parts ? 1 : 0);
-        const int floor = cuts.empty() ? begin : cuts.back();
-        const int cut = nearest_cut(task, unit_ends[static_cast<size_t>(units) - 1], floor, end);
-        if (cut < 0) return {};
-        cuts.push_back(cut);
+        wanted.push_back(unit_ends[static_cast<size_t>(units) - 1]);
     }
-    return cuts;
+    return nearest_cuts(task, wanted, begin, end);
 }
 
 std::vector<int> cut_ops_evenly(const SplitTask& task, int begin, int end, int parts) {
-    std::vector<int> cuts;
-    for (int part = 1; part < parts; ++part) {
-        const int floor = cuts.empty() ? begin : cuts.back();
-        const int cut = nearest_cut(task, begin + (end - begin) * part / parts, floor, end);
-        if (cut < 0) return {};
-        cuts.push_back(cut);
-    }
-    return cuts;
+    std::vector<int> wanted;
+    for (int part = 1; part < parts; ++part) wanted.push_back(begin + (end - begin) * part / parts);
+    return nearest_cuts(task, wanted, begin, end);
 }
 
 std::vector<int> split_uniformly(const SplitTask& task) {
     const auto evenly = task.plan.pipeline.uniform_split_ops ? cut_ops_evenly : cut_units_evenly;
     std::vector<int> cuts = evenly(task, 0, task.graph.num_ops(), task.num_stages);
     if (static_cast<int>(cuts.size()) != task.num_stages - 1) {
+        if (task.plan.pipeline.uniform_split_ops) too_few(task, allowed_cuts(task, 0, task.graph.num_ops()).size());
         throw Error(ErrorKind::Plan,
                     "UNIFORM cannot make " + std::to_string(task.num_stages) + " stages of " +
                         std::to_string(task.counted.names.size()) +
@@ -160,8 +165,10 @@ void check_point(const SplitTask& task, size_t index, int cut, int floor) {
     const auto position = task.plan.where("pipeline.split_points[" + std::to_string(index) + "]");
     if (cut <= floor || cut >= task.graph.num_ops()) {
         throw Error(ErrorKind::Plan,
-                    "the split point '" + point + "' leaves a stage without ops; split points name the last submodule "
-                    "of each part, in the order in which forward runs them", position);
+                    "the split point '" + point +
+                        "' leaves a stage without ops; split points name the last submodule "
+                        "of each part, in the order in which forward runs them",
+                    position);
     }
     if (may_cut(task, cut)) return;
     const std::vector<int> legal = allowed_cuts(task, 0, task.graph.num_ops());
@@ -171,8 +178,10 @@ void check_point(const SplitTask& task, size_t index, int cut, int floor) {
     if (after != legal.end()) nearest += (nearest.empty() ? "" : " and ") + describe_cut(task.graph, *after);
     const std::string& reason = task.graph.cuts[static_cast<size_t>(cut)].reason;
     throw Error(ErrorKind::Plan,
-                "the model cannot be cut after '" + point + "': " + (reason.empty() ? "it lies inside a unit" : reason) +
-                    "; the nearest legal cuts are " + (nearest.empty() ? "none" : nearest), position);
+                "the model cannot be cut after '" + point +
+                    "': " + (reason.empty() ? "it lies inside a unit" : reason) + "; the nearest legal cuts are " +
+                    (nearest.empty() ? "none" : nearest),
+                position);
 }
 
 /// Cuts the part [begin, end) evenly: by units where there are enough, else by FLOPs.
@@ -196,8 +205,8 @@ std::vector<int> split_manually(const SplitTask& task) {
     const int chunks = task.plan.pipeline.virtual_chunks;
     const int parts = task.num_stages / chunks;
     // A list names the ends of all stages or of pp parts; the end of the model may be left out.
-    const bool whole = num_points + 1 == static_cast<size_t>(task.num_stages) ||
-                       num_points == static_cast<size_t>(task.num_stages);
+    const bool whole =
+        num_points + 1 == static_cast<size_t>(task.num_stages) || num_points == static_cast<size_t>(task.num_stages);
     const int num_parts = whole ? task.num_stages : parts;
     std::vector<int> ends;
     for (size_t i = 0; i < num_points && static_cast<int>(i) < num_parts; ++i) {
@@ -206,7 +215,7 @@ std::vector<int> split_manually(const SplitTask& task) {
         check_point(task, i, cut, ends.empty() ? 0 : ends.back());
         ends.push_back(cut);
     }
-    if (static_cast<int>(ends.size()) != num_parts - 1) {
+    if (static_cast<int>(ends.size()) != num_parts - 1 || num_points > static_cast<size_t>(num_parts)) {
         throw Error(ErrorKind::Plan,
                     "split_points names " + std::to_string(num_points) + " parts; " + std::to_string(parts) + " or " +
                         std::to_string(task.num_stages) + " are needed (the last may be left out)",
@@ -237,7 +246,9 @@ const std::vector<std::pair<std::string, Method>>& methods() {
     return kMethods;
 }
 
-Units no_units(const Graph& graph) { return {{}, std::vector<int>(graph.ops.size(), -1)}; }
+Units no_units(const Graph& graph) {
+    return {{}, std::vector<int>(graph.ops.size(), -1)};
+}
 
 }  // namespace
 

@@ -29,13 +29,13 @@ struct Units {
 };
 Units find_units(const Graph& graph, const std::vector<std::string>& listed);
 
-/// Cuts [begin, end) into `num_parts` so that the largest sum of `costs` is least; among those the fewest bytes over the
-/// cuts, then the earliest cuts. `allowed` is asked for positions inside the range. Empty when there are too few.
+/// Cuts [begin, end) into `num_parts` so that the largest sum of `costs` is least; among those the fewest bytes over
+/// the cuts, then the earliest cuts. `allowed` is asked for positions inside the range. Empty when there are too few.
 /// Source: parametric min-max partition by dynamic programming; O(parts x positions x log positions).
 struct PartitionProblem {
-    std::vector<double> costs;        ///< one per op
-    std::vector<int> positions;       ///< cuts that may be taken, ascending, inside (0, costs.size())
-    std::vector<int64_t> cut_bytes;   ///< one per position
+    std::vector<double> costs;       ///< one per op
+    std::vector<int> positions;      ///< cuts that may be taken, ascending, inside (0, costs.size())
+    std::vector<int64_t> cut_bytes;  ///< one per position
 };
 std::vector<int> min_max_partition(const PartitionProblem& problem, int num_parts);
 

@@ -165,7 +165,8 @@ class StageMaker {
         }
         for (const GraphParameter& parameter : graph_.parameters) expected += parameter.bytes();
         check(next_op == graph_.num_ops(), "every op is in a stage");
-        check(owned.size() == graph_.parameters.size() && bytes == expected, "every parameter and buffer is in a stage");
+        check(owned.size() == graph_.parameters.size() && bytes == expected,
+              "every parameter and buffer is in a stage");
     }
 
     const Graph& graph_;
@@ -178,7 +179,9 @@ int Split::stage_of_op(int op) const {
     return static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), op) - cuts.begin());
 }
 
-Split make_stages(const Graph& graph, const std::vector<int>& cuts) { return StageMaker(graph, cuts).make(); }
+Split make_stages(const Graph& graph, const std::vector<int>& cuts) {
+    return StageMaker(graph, cuts).make();
+}
 
 std::vector<ScheduleEdge> schedule_edges(const Split& split) {
     std::vector<ScheduleEdge> edges;

@@ -24,7 +24,7 @@ struct StageSpec {
     int64_t num_parameters = 0;   ///< trainable and frozen, not buffers
     int64_t parameter_bytes = 0;
     int64_t buffer_bytes = 0;
-    int64_t activation_bytes = 0; ///< made by its ops in one microbatch; an upper bound of what is kept for backward
+    int64_t activation_bytes = 0;  ///< made by its ops in one microbatch; an upper bound of what is kept for backward
 };
 
 /// What goes from one stage to a later one: one tensor, or all values of that pair of stages that are not tensors.
@@ -36,19 +36,19 @@ struct Edge {
     int producer = 0;         ///< stage
     int consumer = 0;         ///< stage
     bool has_gradient = false;
-    int gradient_to = 0;      ///< stage: the last earlier one that uses the tensor, else the producer
-    int64_t bytes = 0;        ///< of the tensor; 0 for a bundle
-    int64_t message_bytes = 0;///< bound of the message
+    int gradient_to = 0;        ///< stage: the last earlier one that uses the tensor, else the producer
+    int64_t bytes = 0;          ///< of the tensor; 0 for a bundle
+    int64_t message_bytes = 0;  ///< bound of the message
 };
 
 struct Split {
-    std::vector<int> cuts;          ///< first op of stages 1, 2, ...
+    std::vector<int> cuts;  ///< first op of stages 1, 2, ...
     std::vector<StageSpec> stages;
-    std::vector<Edge> edges;        ///< by id
+    std::vector<Edge> edges;  ///< by id
 
     int num_stages() const { return static_cast<int>(stages.size()); }
     int stage_of_op(int op) const;
-    int loss_stage = 0;             ///< makes the loss
+    int loss_stage = 0;  ///< makes the loss
 };
 
 /// Requires: cuts are legal and ascending. Asserts the exact cover: every op, parameter and buffer in one stage.

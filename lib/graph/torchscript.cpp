@@ -10,8 +10,8 @@
 #include <cstring>
 #include <regex>
 
-#include "base/error.hpp"
 #include "base/bytes.hpp"
+#include "base/error.hpp"
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/jit_graph.hpp"
@@ -95,8 +95,8 @@ class WeightStore {
         const uint64_t needed = static_cast<uint64_t>(tensor.storage_offset()) * tensor.itemsize() +
                                 at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
         if (needed > record.size_bytes) damaged(parameter, "its record is too short");
-        std::byte* data = archive_->bytes().data() + record.offset +
-                          static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
+        std::byte* data =
+            archive_->bytes().data() + record.offset + static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
         return at::from_blob(data, tensor.sizes(), tensor.strides(), tensor.options());
     }
 
@@ -222,8 +222,8 @@ std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const Fields& fields) 
     for (const JitInput& input : jit.inputs) {
         const int field = fields.find(input.name);
         if (field < 0) {
-            throw Error(ErrorKind::BadData, "the loss compares with the data field '" + input.name +
-                                                "', which the data does not have");
+            throw Error(ErrorKind::BadData,
+                        "the loss compares with the data field '" + input.name + "', which the data does not have");
         }
         inputs.push_back({input.value, fields.fields[static_cast<size_t>(field)]});
     }
@@ -247,10 +247,11 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
             }
         }
         const std::string samples = std::to_string(microbatch_size) + " samples";
-        if (sizes.empty()) throw Error(error.kind(), error.what() + std::string(" (with a microbatch of ") + samples + ")");
+        if (sizes.empty())
+            throw Error(error.kind(), error.what() + std::string(" (with a microbatch of ") + samples + ")");
         throw Error(ErrorKind::BadData,
-                    "the model cannot take a microbatch of " + samples + " (" + error.what() +
-                        "), but it takes " + sizes +
+                    "the model cannot take a microbatch of " + samples + " (" + error.what() + "), but it takes " +
+                        sizes +
                         "; it was probably traced with that size: choose train.global_batch_size = that size x "
                         "pipeline.num_microbatches x mesh.dp, or script the model instead");
     }
@@ -286,8 +287,9 @@ bool has_mode(const Graph& graph) {
 void add_notes(Graph& graph, const JitGraph& jit, const std::string& file) {
     graph.mode_is_baked_in = !jit.reads_training && has_mode(graph);
     if (graph.mode_is_baked_in) {
-        graph.warnings.push_back(file + ": train and eval mode are baked into this model (it was traced); dropout and "
-                                        "batch norm act in evaluation as they did when it was traced");
+        graph.warnings.push_back(file +
+                                 ": train and eval mode are baked into this model (it was traced); dropout and "
+                                 "batch norm act in evaluation as they did when it was traced");
     }
 }
 

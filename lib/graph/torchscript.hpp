@@ -20,9 +20,9 @@ struct TorchScriptOptions {
     std::optional<LossPlan> loss;
     int loss_output = 0;
     std::string loss_reduction = "mean";
-    bool training = true;             ///< model.train() or model.eval() before constants are folded
-    Fields fields;                    ///< of the data set: dtypes and shapes of the inputs
-    int64_t microbatch_size = 1;      ///< samples
+    bool training = true;         ///< model.train() or model.eval() before constants are folded
+    Fields fields;                ///< of the data set: dtypes and shapes of the inputs
+    int64_t microbatch_size = 1;  ///< samples
 };
 
 struct LoadedModel {
@@ -31,9 +31,9 @@ struct LoadedModel {
 };
 
 /// Reads a model and probes it with one microbatch.
-/// Throws Error{BadData}: not readable, fields missing, no such output, an op fails with these shapes (its name, FQN and
-/// for a microbatch size that does not fit the sizes that do).
-/// Calls:  local; deterministic: the same file and options give the same Graph on every rank.
+/// Throws Error{BadData}: not readable, fields missing, no such output, an op fails with these shapes (its name, FQN
+/// and for a microbatch size that does not fit the sizes that do). Calls:  local; deterministic: the same file and
+/// options give the same Graph on every rank.
 LoadedModel load_torchscript(const std::shared_ptr<const Archive>& archive, const TorchScriptOptions& options);
 
 /// The Source alone, without a probe: for ranks that got the Graph from another one. `digest` is set to the model's.

@@ -20,7 +20,8 @@ std::string parent_of(const std::string& name) {
 }
 
 bool has_ops(const Graph& graph, const std::string& module) {
-    return std::any_of(graph.ops.begin(), graph.ops.end(), [&](const GraphOp& op) { return lies_in(op.module, module); });
+    return std::any_of(graph.ops.begin(), graph.ops.end(),
+                       [&](const GraphOp& op) { return lies_in(op.module, module); });
 }
 
 bool matches(const GraphModule& module, const std::string& pattern) {

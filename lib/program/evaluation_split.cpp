@@ -30,33 +30,60 @@ std::vector<int> owners_of_ops(const Graph& evaluation, const Graph& training, c
     return owners;
 }
 
+/// The cuts before one stage that leave all parameters where they are: [first, last].
+struct CutRange {
+    int first = 0;
+    int last = 0;
+};
+
+/// One entry per stage; that of stage 0 is not used. Behind the last op of earlier stages, and not behind the first of
+/// this or a later one; early enough that a legal cut remains for every later stage.
+std::vector<CutRange> fitting_cuts(const Graph& evaluation, const std::vector<int>& owners, int num_stages) {
+    std::vector<CutRange> ranges(static_cast<size_t>(num_stages));
+    int later = evaluation.num_ops();
+    for (int stage = num_stages - 1; stage > 0; --stage) {
+        CutRange& range = ranges[static_cast<size_t>(stage)];
+        range = {stage, later - 1};
+        for (int op = 0; op < evaluation.num_ops(); ++op) {
+            const int owner = owners[static_cast<size_t>(op)];
+            if (owner >= 0 && owner < stage) range.first = std::max(range.first, op + 1);
+            if (owner >= stage) range.last = std::min(range.last, op);
+        }
+        while (range.last > 0 && !evaluation.cuts[static_cast<size_t>(range.last)].legal) --range.last;
+        later = range.last;
+    }
+    return ranges;
+}
+
+/// The cut with the fewest bytes over it, then the earliest; -1 when none is legal.
+int cheapest_cut(const Graph& graph, int first, int last) {
+    int best = -1;
+    int64_t best_bytes = std::numeric_limits<int64_t>::max();
+    for (int cut = first; cut <= last; ++cut) {
+        const int64_t bytes = graph.cuts[static_cast<size_t>(cut)].legal ? cut_bytes(graph, cut) : best_bytes;
+        if (bytes >= best_bytes) continue;
+        best = cut;
+        best_bytes = bytes;
+    }
+    return best;
+}
+
 }  // namespace
 
 std::vector<int> match_split(const Graph& evaluation, const Graph& training, const Split& training_split) {
     check(evaluation.parameters.size() == training.parameters.size(), "both graphs are of one model");
     const std::vector<int> owners = owners_of_ops(evaluation, training, training_split);
+    const std::vector<CutRange> ranges = fitting_cuts(evaluation, owners, training_split.num_stages());
     std::vector<int> cuts;
     for (int stage = 1; stage < training_split.num_stages(); ++stage) {
-        // Behind the last op of earlier stages, and not behind the first of this or a later one.
-        int low = cuts.empty() ? 1 : cuts.back() + 1, high = evaluation.num_ops() - (training_split.num_stages() - stage);
-        for (int op = 0; op < evaluation.num_ops(); ++op) {
-            const int owner = owners[static_cast<size_t>(op)];
-            if (owner >= 0 && owner < stage) low = std::max(low, op + 1);
-            if (owner >= stage) high = std::min(high, op);
-        }
-        int best = -1;
-        int64_t best_bytes = std::numeric_limits<int64_t>::max();
-        for (int cut = low; cut <= high; ++cut) {
-            const int64_t bytes = evaluation.cuts[static_cast<size_t>(cut)].legal ? cut_bytes(evaluation, cut) : best_bytes;
-            if (bytes < best_bytes) {
-                best = cut;
-                best_bytes = bytes;
-            }
-        }
+        const CutRange& range = ranges[static_cast<size_t>(stage)];
+        const int first = std::max(range.first, cuts.empty() ? 1 : cuts.back() + 1);
+        const int best = cheapest_cut(evaluation, first, range.last);
         if (best < 0) {
-            throw Error(ErrorKind::Plan, "stage " + std::to_string(stage) +
-                                             " cannot be matched in evaluation mode: no legal cut leaves its parameters "
-                                             "in one stage; choose other cuts, or set train.eval_every = 0");
+            throw Error(ErrorKind::Plan,
+                        "stage " + std::to_string(stage) +
+                            " cannot be matched in evaluation mode: no legal cut leaves its parameters "
+                            "in one stage; choose other cuts, or set train.eval_every = 0");
         }
         cuts.push_back(best);
     }

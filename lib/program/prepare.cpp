@@ -43,8 +43,8 @@ Phase training_phase(const Plan& plan, Graph graph) {
     Phase phase;
     phase.split = make_stages(graph, find_split(graph, plan, num_stages));
     phase.graph = std::move(graph);
-    const Schedule compute = make_schedule(plan.pipeline.schedule_type, *plan.mesh.pp, stages_per_rank,
-                                           *plan.pipeline.num_microbatches);
+    const Schedule compute =
+        make_schedule(plan.pipeline.schedule_type, *plan.mesh.pp, stages_per_rank, *plan.pipeline.num_microbatches);
     phase.schedule = lower_and_prove(compute, phase.split);
     return phase;
 }
@@ -53,8 +53,8 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     Phase phase;
     phase.split = make_stages(graph, match_split(graph, training.graph, training.split));
     phase.graph = std::move(graph);
-    const Schedule compute = make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks,
-                                           *plan.pipeline.num_microbatches);
+    const Schedule compute =
+        make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches);
     phase.schedule = lower_and_prove(compute, phase.split);
     return phase;
 }
@@ -89,8 +89,8 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     program.fields = data.training->fields();
     program.microbatch_size = microbatch_size_of(plan);
     program.data_digest = data.digest();
-    LoadedModel model =
-        load_torchscript(archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
+    LoadedModel model = load_torchscript(
+        archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
     program.training = training_phase(plan, std::move(model.graph));
     prepared.sources.training = std::move(model.source);
     if (data.validation) {

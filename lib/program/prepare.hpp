@@ -1,6 +1,6 @@
 #pragma once
-// Plan -> Program: reads data headers and the model, splits, schedules, proves. Deterministic, no MPI, no device; rank 0
-// does it for the job, `inspect` for a person.
+// Plan -> Program: reads data headers and the model, splits, schedules, proves. Deterministic, no MPI, no device; rank
+// 0 does it for the job, `inspect` for a person.
 #include <functional>
 #include <memory>
 #include <string>

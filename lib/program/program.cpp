@@ -22,8 +22,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphInput, name, value)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modules, inputs, loss, cuts, digest,
                                    mode_is_baked_in, warnings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters,
-                                   parameter_bytes, buffer_bytes, activation_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
+                                   buffer_bytes, activation_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge, id, name, tensor, values, producer, consumer, has_gradient, gradient_to, bytes,
                                    message_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Split, cuts, stages, edges, loss_stage)
@@ -36,12 +36,9 @@ namespace {
 using nlohmann::json;
 
 json to_json_value(const Program& program) {
-    json value{{"plan", program.plan_text},
-               {"mesh", program.mesh},
-               {"fields", program.fields},
-               {"microbatch_size", program.microbatch_size},
-               {"training", program.training},
-               {"data_digest", program.data_digest}};
+    json value{{"plan", program.plan_text},    {"mesh", program.mesh},
+               {"fields", program.fields},     {"microbatch_size", program.microbatch_size},
+               {"training", program.training}, {"data_digest", program.data_digest}};
     if (program.evaluation) value["evaluation"] = *program.evaluation;
     return value;
 }
@@ -72,8 +69,12 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
     }
 }
 
-std::string to_json_text(const Program& program) { return to_json_value(program).dump(2); }
+std::string to_json_text(const Program& program) {
+    return to_json_value(program).dump(2);
+}
 
-Digest digest_of(const Program& program) { return hash_bytes(to_bytes(program)); }
+Digest digest_of(const Program& program) {
+    return hash_bytes(to_bytes(program));
+}
 
 }  // namespace vpp

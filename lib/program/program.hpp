@@ -23,13 +23,13 @@ struct Phase {
 };
 
 struct Program {
-    std::string plan_text;          ///< the resolved plan
+    std::string plan_text;  ///< the resolved plan
     Mesh mesh;
-    Fields fields;                  ///< of the training data
-    int64_t microbatch_size = 1;    ///< samples
+    Fields fields;                ///< of the training data
+    int64_t microbatch_size = 1;  ///< samples
     Phase training;
     std::optional<Phase> evaluation;
-    std::string data_digest;        ///< of training and validation data
+    std::string data_digest;  ///< of training and validation data
 
     /// The stages of a PP rank, ascending; the same in both phases.
     std::vector<int> stages_of(int pp_rank) const { return training.schedule.stages_of(pp_rank); }

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // of the payload, as LibTorch allocates; kernels may choose by alignment
 constexpr int64_t kMaxDims = 64;
+constexpr int64_t kMaxExtent = int64_t{1} << 40;  // elements; no tensor of a message has more
 
 /// How the payload holds the elements.
 enum class Layout : uint8_t {
@@ -29,13 +30,15 @@ enum class Layout : uint8_t {
 
 struct TensorHeader {
     Layout layout = Layout::Undefined;
-    bool requires_grad = false;
+    uint8_t requires_grad = 0;
     DType dtype = DType::F32;
     int64_t num_dims = 0;
     int64_t payload_bytes = 0;
 };
 
-size_t align(size_t num_bytes) { return (num_bytes + kAlignment - 1) / kAlignment * kAlignment; }
+size_t align(size_t num_bytes) {
+    return (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 /// Elements from the first to the last one in memory.
 int64_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
@@ -89,6 +92,21 @@ std::vector<int64_t> read_dims(ByteReader& reader, int64_t count) {
     return dims;
 }
 
+/// Whether a tensor can have these dims: none negative, expanded dims of one element and stride 0, an extent that fits.
+bool is_possible(at::IntArrayRef sizes, at::IntArrayRef base_sizes, at::IntArrayRef strides) {
+    int64_t extent = 1;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+        const bool expanded = base_sizes[i] == 1 && strides[i] == 0;
+        const bool ascends = sizes[i] >= 0 && base_sizes[i] >= 0 && strides[i] >= 0 && sizes[i] <= kMaxExtent;
+        if (!ascends || (sizes[i] != base_sizes[i] && !expanded)) return false;
+        if (base_sizes[i] <= 1) continue;
+        if (strides[i] > kMaxExtent / (base_sizes[i] - 1)) return false;
+        extent += (base_sizes[i] - 1) * strides[i];
+        if (extent > kMaxExtent) return false;
+    }
+    return true;
+}
+
 [[noreturn]] void bad_message(const std::string& what) {
     throw Error(ErrorKind::BadData, "the message for '" + what + "' does not hold what it says");
 }
@@ -124,9 +142,11 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what) {
     ByteReader reader(buffer.bytes());
     const auto header = reader.get<TensorHeader>();
     if (header.layout == Layout::Undefined) return {};
-    if (header.num_dims < 0 || header.num_dims > kMaxDims) bad_message(what);
+    const bool known = header.layout <= Layout::Elements && header.dtype <= DType::Bool;
+    if (!known || header.num_dims < 0 || header.num_dims > kMaxDims) bad_message(what);
     const auto sizes = read_dims(reader, header.num_dims), base_sizes = read_dims(reader, header.num_dims),
                strides = read_dims(reader, header.num_dims);
+    if (!is_possible(sizes, base_sizes, strides)) bad_message(what);
     const size_t offset = align(sizeof(TensorHeader) + static_cast<size_t>(header.num_dims) * 3 * sizeof(int64_t));
     const bool compact = header.layout == Layout::Elements;
     const int64_t extent = compact ? num_elements(base_sizes) : extent_of(base_sizes, strides);
@@ -138,13 +158,18 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what) {
     std::byte* data = buffer.owner().get() + offset;
     if (!compact) {
         const auto keep_alive = [owner = buffer.owner()](void*) {};
-        return {at::from_blob(data, sizes, strides, keep_alive, options), header.requires_grad};
+        return {at::from_blob(data, sizes, strides, keep_alive, options), header.requires_grad != 0};
     }
-    at::Tensor tensor = at::empty_strided(base_sizes, strides, options);
+    at::Tensor tensor;
+    try {
+        tensor = at::empty_strided(base_sizes, strides, options);
+    } catch (const c10::Error&) {
+        bad_message(what);  // gaps that no memory can hold
+    }
     tensor.copy_(at::from_blob(data, base_sizes, options));
     // Not a view: autograd treats views apart, and this tensor stands for one that was none.
     if (base_sizes != sizes) tensor = at::empty({0}, options).set_(tensor.storage(), 0, sizes, strides);
-    return {tensor, header.requires_grad};
+    return {tensor, header.requires_grad != 0};
 }
 
 Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes, const std::string& what) {
@@ -165,10 +190,15 @@ std::vector<c10::IValue> decode_values(const Buffer& buffer) {
     ByteReader reader(buffer.bytes());
     const auto num_bytes = reader.get<uint64_t>(), num_tensors = reader.get<uint64_t>();
     const size_t offset = align(2 * sizeof(uint64_t));
-    if (offset + num_bytes != buffer.bytes().size()) bad_message("plain values");
+    const size_t size_bytes = buffer.bytes().size();
+    if (size_bytes < offset || num_bytes != size_bytes - offset || num_tensors > num_bytes) bad_message("plain values");
     const std::vector<at::Tensor> table(num_tensors, at::empty({0}));
     const auto* data = reinterpret_cast<const char*>(buffer.bytes().data() + offset);
-    return torch::jit::unpickle(data, num_bytes, nullptr, table).toTupleRef().elements().vec();
+    try {
+        return torch::jit::unpickle(data, num_bytes, nullptr, table).toTupleRef().elements().vec();
+    } catch (const std::exception&) {
+        bad_message("plain values");
+    }
 }
 
 }  // namespace vpp

@@ -13,15 +13,14 @@
 
 namespace vpp {
 
-
 /// What lies between forward and backward of one microbatch.
 struct Stage::Microbatch {
-    std::map<int, at::Tensor> tensors;       ///< inputs, received, then exported ones
-    std::map<int, c10::IValue> values;       ///< received or exported containers and plain values
-    std::map<int, int> pending_exports;      ///< by tensor: edges that have not taken it
-    std::map<int, int> pending_values;       ///< by value
+    std::map<int, at::Tensor> tensors;   ///< inputs, received, then exported ones
+    std::map<int, c10::IValue> values;   ///< received or exported containers and plain values
+    std::map<int, int> pending_exports;  ///< by tensor: edges that have not taken it
+    std::map<int, int> pending_values;   ///< by value
     std::shared_ptr<InputNode> inputs = std::make_shared<InputNode>();
-    std::map<int, uint32_t> input_slots;     ///< received tensor -> slot of `inputs`
+    std::map<int, uint32_t> input_slots;                  ///< received tensor -> slot of `inputs`
     std::map<int, torch::autograd::Edge> gradient_edges;  ///< where an arriving gradient enters
     std::map<int, at::Tensor> arrived;
     std::map<int, at::Tensor> input_gradients;
@@ -32,8 +31,9 @@ struct Stage::Microbatch {
 namespace {
 
 [[noreturn]] void not_as_probed(const GraphValue& value, const std::string& what) {
-    throw Error(ErrorKind::BadData, "the value '" + value.name + "' is not as it was when the model was prepared: " + what +
-                                        "; a model whose values change their form between microbatches cannot be cut there");
+    throw Error(ErrorKind::BadData,
+                "the value '" + value.name + "' is not as it was when the model was prepared: " + what +
+                    "; a model whose values change their form between microbatches cannot be cut there");
 }
 
 std::vector<at::Tensor> trained(const std::vector<at::Tensor>& parameters) {
@@ -60,12 +60,15 @@ Stage::Stage(const Graph& graph, const Split& split, int index, Source& source, 
       options_(options),
       io_(find_stage_io(graph, split, index)),
       parameters_(pick(weights, io_.parameters)),
-      executable_(source.executable(split.stages[static_cast<size_t>(index)].ops, io_.live_ins, io_.parameters, io_.live_outs)),
+      executable_(
+          source.executable(split.stages[static_cast<size_t>(index)].ops, io_.live_ins, io_.parameters, io_.live_outs)),
       turns_(trained(parameters_)) {}
 
 Stage::~Stage() = default;
 
-Stage::Microbatch& Stage::state(int microbatch) { return microbatches_[microbatch]; }
+Stage::Microbatch& Stage::state(int microbatch) {
+    return microbatches_[microbatch];
+}
 
 void Stage::set_input(int microbatch, int input, at::Tensor tensor) {
     const int value = graph_.inputs[static_cast<size_t>(input)].value;
@@ -77,7 +80,8 @@ void Stage::receive_tensor(int microbatch, const Edge& edge, at::Tensor tensor, 
     Microbatch& now = state(microbatch);
     if (options_.training) {
         if (requires_grad != edge.has_gradient) {
-            throw Error(ErrorKind::BadData, "the value '" + edge.name + "' " + (requires_grad ? "carries" : "carries no") +
+            throw Error(ErrorKind::BadData, "the value '" + edge.name + "' " +
+                                                (requires_grad ? "carries" : "carries no") +
                                                 " gradient, other than when the model was prepared");
         }
         if (requires_grad) now.input_slots[edge.tensor] = now.inputs->attach(tensor);
@@ -189,7 +193,9 @@ std::vector<c10::IValue> Stage::take_values(int microbatch, const Edge& edge) {
     std::vector<c10::IValue> values;
     for (int value : edge.values) {
         values.push_back(now.values.at(value));
-        if (--now.pending_values.at(value) == 0) now.values.erase(value);
+        if (--now.pending_values.at(value) > 0) continue;
+        now.values.erase(value);
+        now.pending_values.erase(value);
     }
     release_if_done(microbatch);
     return values;
@@ -204,7 +210,7 @@ double Stage::take_loss(int microbatch) {
 /// Without a backward pass nothing else ends a microbatch.
 void Stage::release_if_done(int microbatch) {
     const Microbatch& now = state(microbatch);
-    if (!options_.training && now.tensors.empty()) microbatches_.erase(microbatch);
+    if (!options_.training && now.tensors.empty() && now.pending_values.empty()) microbatches_.erase(microbatch);
 }
 
 void Stage::add_gradient(int microbatch, const Edge& edge, at::Tensor gradient) {

@@ -20,8 +20,8 @@
 namespace vpp {
 
 struct StageOptions {
-    bool training = true;    ///< false: no autograd graph is made, there is no backward
-    double loss_scale = 1;   ///< the loss is multiplied by it before backward: 1/M for a mean
+    bool training = true;   ///< false: no autograd graph is made, there is no backward
+    double loss_scale = 1;  ///< the loss is multiplied by it before backward: 1/M for a mean
 };
 
 class Stage {
@@ -39,7 +39,8 @@ class Stage {
 
     /// A model input (the graph's number) for a microbatch.
     void set_input(int microbatch, int input, at::Tensor tensor);
-    /// A tensor of the graph that another stage made. Throws Error{BadData} when its gradient flag is not the planned one.
+    /// A tensor of the graph that another stage made. Throws Error{BadData} when its gradient flag is not the planned
+    /// one.
     void receive_tensor(int microbatch, const Edge& edge, at::Tensor tensor, bool requires_grad);
     /// The values of a bundle, tensors inside left open.
     void receive_values(int microbatch, const Edge& edge, std::vector<c10::IValue> values);
@@ -79,7 +80,7 @@ class Stage {
     StageIo io_;
     std::vector<at::Tensor> parameters_;  ///< in the order of io_.parameters
     std::unique_ptr<Executable> executable_;
-    std::vector<int> uses_of_export_;     ///< by tensor: edges that take it
+    std::vector<int> uses_of_export_;  ///< by tensor: edges that take it
     GradientTurns turns_;
     std::map<int, Microbatch> microbatches_;
 };

@@ -32,9 +32,12 @@ class IoFinder {
             for (int value : graph_.ops[static_cast<size_t>(op)].inputs) {
                 const GraphValue& entry = graph_.values[static_cast<size_t>(value)];
                 if (made_here(entry.producer)) continue;
-                const int parameter = entry.producer < 0
-                                          ? graph_.tensors[static_cast<size_t>(entry.tensors[0])].parameter : -1;
-                if (parameter >= 0) parameters.insert(parameter); else live_ins.insert(value);
+                const int parameter =
+                    entry.producer < 0 ? graph_.tensors[static_cast<size_t>(entry.tensors[0])].parameter : -1;
+                if (parameter >= 0)
+                    parameters.insert(parameter);
+                else
+                    live_ins.insert(value);
             }
         }
         io_.live_ins.assign(live_ins.begin(), live_ins.end());
@@ -85,6 +88,8 @@ class IoFinder {
 
 }  // namespace
 
-StageIo find_stage_io(const Graph& graph, const Split& split, int stage) { return IoFinder(graph, split, stage).find(); }
+StageIo find_stage_io(const Graph& graph, const Split& split, int stage) {
+    return IoFinder(graph, split, stage).find();
+}
 
 }  // namespace vpp

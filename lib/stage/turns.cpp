@@ -28,7 +28,8 @@ void GradientTurns::run(int microbatch, const std::function<void()>& backward) {
 int64_t GradientTurns::parked_bytes() const {
     int64_t bytes = 0;
     for (const auto& [microbatch, gradients] : parked_) {
-        for (const at::Tensor& gradient : gradients) bytes += gradient.defined() ? static_cast<int64_t>(gradient.nbytes()) : 0;
+        for (const at::Tensor& gradient : gradients)
+            bytes += gradient.defined() ? static_cast<int64_t>(gradient.nbytes()) : 0;
     }
     return bytes;
 }
@@ -49,7 +50,10 @@ void GradientTurns::add_parked() {
             at::Tensor& sum = parameters_[i].mutable_grad();
             const at::Tensor& gradient = it->second[i];
             if (!gradient.defined()) continue;
-            if (sum.defined()) sum.add_(gradient); else sum = gradient;
+            if (sum.defined())
+                sum.add_(gradient);
+            else
+                sum = gradient;
         }
         parked_.erase(it);
         ++next_;
