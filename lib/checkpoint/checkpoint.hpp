@@ -71,6 +71,12 @@ class CheckpointStore {
     /// Calls:  one rank, after commit; stop points discard.*.
     void prune(int keep);
 
+    /// Moves checkpoints of later steps than `step` to <run>/set-aside, under a name that is free there: a run that goes
+    /// on from `step` is another branch, and its own saves must not be mixed with theirs. Returns the new places.
+    /// Throws: Error{Output, Io}.
+    /// Calls:  one rank, before the first save.
+    std::vector<std::filesystem::path> set_aside_after(int64_t step);
+
     /// Folders of committed checkpoints, newest step first; not verified.
     std::vector<std::filesystem::path> list() const;
     /// The newest checkpoint that verifies; what was skipped, and why, is appended to `skipped`.

@@ -222,6 +222,26 @@ void CheckpointStore::prune(int keep) {
     }
 }
 
+std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) {
+    std::vector<fs::path> moved;
+    const fs::path aside = folder_.parent_path() / "set-aside";
+    for (const fs::path& checkpoint : list()) {
+        if (parse_step_folder(checkpoint.filename().string())->step <= step) continue;
+        create_folders(aside);
+        fs::path place = aside / checkpoint.filename();
+        for (int copy = 2; fs::exists(fs::symlink_status(place)); ++copy) {
+            place = aside / (checkpoint.filename().string() + "." + std::to_string(copy));
+        }
+        move_folder(checkpoint, place);
+        moved.push_back(place);
+    }
+    if (!moved.empty()) {
+        sync_folder(aside);
+        sync_folder(folder_);
+    }
+    return moved;
+}
+
 std::vector<fs::path> CheckpointStore::list() const {
     std::vector<std::pair<StepFolder, fs::path>> found;
     for (const std::string& name : names_in(folder_)) {

@@ -29,6 +29,7 @@ class Trainer {
         engine_.transport().set_deadline(std::max(kFirstStepSeconds, plan_.run.deadline_floor_s));
         TrainResult result;
         result.first_step = resume_checkpoint(engine_, plan_, program_, store_, options_.log).value_or(0);
+        if (engine_.transport().rank() == 0) set_aside_later_checkpoints(result.first_step);
         if (options_.resumed) options_.resumed(result.first_step);
         const int64_t total = engine_.total_steps();
         if (result.first_step == 0) evaluate_if_due(0);
@@ -45,6 +46,12 @@ class Trainer {
     }
 
   private:
+    void set_aside_later_checkpoints(int64_t first_step) {
+        for (const std::filesystem::path& place : store_.set_aside_after(first_step)) {
+            options_.log->warn("a checkpoint of a later step than the one this run goes on from is now " + place.string());
+        }
+    }
+
     bool is_due(int64_t every, int64_t step) const { return every > 0 && step % every == 0; }
 
     void evaluate_if_due(int64_t step) {

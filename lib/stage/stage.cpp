@@ -36,6 +36,22 @@ namespace {
                     "; a model whose values change their form between microbatches cannot be cut there");
 }
 
+/// Runs LibTorch on the model's behalf: what it throws is the model's fault, or a lack of memory.
+template <typename Call>
+void run_model(const Call& call) {
+    try {
+        call();
+    } catch (const Error&) {
+        throw;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        const std::string text = error.what();
+        if (text.find("can't allocate memory") != std::string::npos) throw std::bad_alloc();
+        throw Error(ErrorKind::BadData, "the model fails: " + text);
+    }
+}
+
 std::vector<at::Tensor> trained(const std::vector<at::Tensor>& parameters) {
     std::vector<at::Tensor> found;
     for (const at::Tensor& parameter : parameters) {
@@ -116,15 +132,7 @@ void Stage::forward(int microbatch, uint64_t key) {
     Microbatch& now = state(microbatch);
     const at::AutoGradMode grad_mode(options_.training);
     std::vector<c10::IValue> results;
-    try {
-        results = executable_->run(bind_arguments(now), key);
-    } catch (const Error&) {
-        throw;
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const std::exception& error) {
-        throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what());
-    }
+    run_model([&] { results = executable_->run(bind_arguments(now), key); });
     keep_results(now, std::move(results));
     keep_edges(now);
 }
@@ -236,7 +244,7 @@ void Stage::backward(int microbatch) {
         torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false,
                                                               /*create_graph=*/false, /*accumulate_grad=*/true);
     };
-    turns_.run(microbatch, run);
+    run_model([&] { turns_.run(microbatch, run); });
     std::map<int, at::Tensor> input_gradients;
     for (const auto& [tensor, slot] : now.input_slots) input_gradients[tensor] = now.inputs->gradients()[slot];
     now = Microbatch{};

@@ -279,6 +279,19 @@ TEST_F(StoreTest, ARunFolderThatIsAFileIsAnOutputError) {
     expect_error(ErrorKind::Output, "cannot create the folder", [&] { store_.begin(50, "s1"); });
 }
 
+TEST_F(StoreTest, LaterCheckpointsAreSetAsideAndKept) {
+    for (int64_t step : {10, 20, 30}) test::save(store_, step, "s" + std::to_string(step), 1);
+    EXPECT_EQ(store_.set_aside_after(10).size(), 2u);
+    EXPECT_EQ(listed(store_), Names{"step-00000010"});
+    test::save(store_, 20, "again", 2);
+    EXPECT_EQ(store_.set_aside_after(0).size(), 2u);
+    EXPECT_TRUE(store_.list().empty());
+    EXPECT_EQ(names_in(run_ / "set-aside"),
+              (Names{"step-00000010", "step-00000020", "step-00000020.2", "step-00000030"}));
+    EXPECT_TRUE(test::holds(run_ / "set-aside" / "step-00000020.2", 2));
+    EXPECT_TRUE(store_.set_aside_after(0).empty());
+}
+
 TEST_F(StoreTest, BadSaveIdsAreBugs) {
     expect_error(ErrorKind::Bug, "save id", [&] { store_.begin(50, "../../x"); });
     expect_error(ErrorKind::Bug, "save id", [&] { store_.write_shard(50, "", 0, {}); });
