@@ -71,8 +71,8 @@ class CheckpointStore {
     /// Calls:  one rank, after commit; stop points discard.*.
     void prune(int keep);
 
-    /// Moves checkpoints of later steps than `step` to <run>/set-aside, under a name that is free there: a run that goes
-    /// on from `step` is another branch, and its own saves must not be mixed with theirs. Returns the new places.
+    /// Moves checkpoints of later steps than `step` to <run>/set-aside, under a name that is free there: a run that
+    /// goes on from `step` is another branch, and its own saves must not be mixed with theirs. Returns the new places.
     /// Throws: Error{Output, Io}.
     /// Calls:  one rank, before the first save.
     std::vector<std::filesystem::path> set_aside_after(int64_t step);

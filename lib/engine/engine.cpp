@@ -1,5 +1,6 @@
 #include "engine/engine.hpp"
 
+#include <ATen/Parallel.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -57,6 +58,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
       total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
       order_(data.training->fields().num_samples, plan.train.seed, plan.data.shuffle),
       loader_(*data.training, program.training.graph) {
+    // OpenMP keeps its number of threads by thread: one that LibTorch has not seen yet would take all cores.
+    at::init_num_threads();
     const Phase& training = program.training;
     const std::vector<int> stages = program.stages_of(pp_rank_of(program, transport));
     weights_.load(*sources.training, training.split, stages);

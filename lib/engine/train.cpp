@@ -48,7 +48,8 @@ class Trainer {
   private:
     void set_aside_later_checkpoints(int64_t first_step) {
         for (const std::filesystem::path& place : store_.set_aside_after(first_step)) {
-            options_.log->warn("a checkpoint of a later step than the one this run goes on from is now " + place.string());
+            options_.log->warn("a checkpoint of a later step than the one this run goes on from is now " +
+                               place.string());
         }
     }
 

@@ -90,7 +90,8 @@ void Archive::read_directory() {
     for (zip_int64_t i = 0; i < count; ++i) {
         zip_stat_t stat;
         const auto index = static_cast<zip_uint64_t>(i);
-        if (zip_stat_index(zip.get(), index, 0, &stat) != 0) damaged(path_, "the archive's directory is damaged");
+        if (zip_stat_index(zip.get(), index, ZIP_FL_ENC_RAW, &stat) != 0)
+            damaged(path_, "the archive's directory is damaged");
         const std::string full = stat.name;
         if (!is_safe(full)) throw Error(ErrorKind::Refused, path_.string() + ": unsafe record name " + printable(full));
         const std::string folder = full.substr(0, full.find('/') + 1);

@@ -16,12 +16,9 @@ bool is_reseed(const Node* node) {
 }
 
 bool is_defined_inside(const Value* value, const Node* outer) {
-    const Block* block = value->node()->owningBlock();
-    for (const Node* owner = block->owningNode(); owner; owner = owner->owningBlock()->owningNode()) {
-        if (owner == outer) return true;
-        if (!owner->owningBlock()) return false;
-    }
-    return false;
+    const Node* owner = value->node()->owningBlock()->owningNode();
+    while (owner && owner != outer) owner = owner->owningBlock()->owningNode();
+    return owner == outer;
 }
 
 void collect(Node* node, const Node* outer, std::vector<Value*>& used) {

@@ -40,17 +40,6 @@ std::string first_line(const std::string& text) {
                                         " fails: " + what);
 }
 
-void run_op(const JitGraph& jit, int index, ProbeResult& result) {
-    const JitOp& op = jit.ops[static_cast<size_t>(index)];
-    const std::vector<Value*> inputs = values_used(op.node);
-    const std::vector<Value*> outputs = op.node->outputs().vec();
-    std::vector<c10::IValue> arguments;
-    for (const Value* input : inputs) arguments.push_back(result.values.at(input));
-    const auto code = compile_ops(jit, {index, index + 1}, inputs, outputs);
-    std::vector<c10::IValue> results = code->run(std::move(arguments), 0);
-    for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
-}
-
 /// A no_grad range must be run as one piece: its guard lives on the interpreter's stack.
 int end_of_guard(const JitGraph& jit, int begin) {
     int depth = 0;
@@ -63,7 +52,7 @@ int end_of_guard(const JitGraph& jit, int begin) {
     return 0;
 }
 
-/// Runs a range as one piece; the values made inside it are all kept.
+/// Runs ops as one piece; the values made inside are all kept.
 void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
     std::vector<Value*> inputs, outputs;
     std::unordered_set<const Value*> known;
@@ -103,11 +92,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         const bool guard = op.node->kind() == torch::jit::prim::Enter;
         const int end = guard ? end_of_guard(jit, i) : i + 1;
         try {
-            if (guard) {
-                run_range(jit, {i, end}, result);
-            } else {
-                run_op(jit, i, result);
-            }
+            run_range(jit, {i, end}, result);
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {

@@ -163,10 +163,10 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what) {
     at::Tensor tensor;
     try {
         tensor = at::empty_strided(base_sizes, strides, options);
+        tensor.copy_(at::from_blob(data, base_sizes, options));
     } catch (const c10::Error&) {
-        bad_message(what);  // gaps that no memory can hold
+        bad_message(what);  // gaps that no memory can hold, elements that lie on each other
     }
-    tensor.copy_(at::from_blob(data, base_sizes, options));
     // Not a view: autograd treats views apart, and this tensor stands for one that was none.
     if (base_sizes != sizes) tensor = at::empty({0}, options).set_(tensor.storage(), 0, sizes, strides);
     return {tensor, header.requires_grad != 0};

@@ -33,6 +33,7 @@ class Model:
     data: dict  # field -> file of arrays, or {"text": file}
     loss: tuple[str, str] | None  # kind and target
     groups: tuple[tuple[str, ...], tuple[str, ...]]  # globs of two parameter groups
+    inputs: tuple[str, ...] = ()  # data fields, where they are not called as forward's arguments
 
 
 def arrays(name: str, *fields: str) -> dict:
@@ -40,12 +41,13 @@ def arrays(name: str, *fields: str) -> dict:
 
 
 def image_model(*last: str) -> Model:
-    return Model(16, arrays("images", "image", "label"), ("cross_entropy", "label"), (("*.bias",), last))
+    data = arrays("images", "image", "label")
+    return Model(16, data, ("cross_entropy", "label"), (("*.bias",), last), inputs=("image",))
 
 
 DIGITS = {"data": arrays("digits_train", "image", "label"), "loss": ("cross_entropy", "label")}
 MODELS = {
-    "mlp": Model(32, arrays("mlp_train", "x", "y"), ("mse", "y"), (("mlp[18].*",), ("*.fc2.*",))),
+    "mlp": Model(32, arrays("mlp_train", "x", "y"), ("mse", "y"), (("mlp1.*", "mlp8.*"), ("*.fc2.*",))),
     "gpt": Model(8, {"text": DATA / "stdlib.bin"}, None, (("*.bias", "*ln*"), ("*embedding*",))),
     "bn_cnn": Model(32, **DIGITS, groups=(("*.bias", "*.bn.*"), ("head.*",))),
     "vgg": Model(32, **DIGITS, groups=(("*.bias",), ("classifier.*",))),
@@ -149,7 +151,7 @@ def section(name: str, values: dict) -> list[str]:
 
 def plan_text(case: Case) -> str:
     model, optimizer, layout = MODELS[case.model], OPTIMIZERS[case.optimizer], case.layout
-    lines = section("[model]", {"file": case.weights})
+    lines = section("[model]", {"file": case.weights} | ({"inputs": model.inputs} if model.inputs else {}))
     if model.loss:
         lines += section("[loss]", {"kind": model.loss[0], "target": model.loss[1]})
     if "text" in model.data:

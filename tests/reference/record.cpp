@@ -79,6 +79,7 @@ void record(const std::string& out, int64_t steps, const std::string& file, cons
     set_threads(plan);
     const Datasets data = open_datasets(plan);
     const Program program = prepare(plan, data).program;
+    check_model_rules(plan, program);
     Recorder recorder(steps);
     InProcessOptions options;
     options.num_ranks = world;

@@ -69,7 +69,8 @@ def forward(self, x):
     EXPECT_THAT(labels_of(evaluation.graph), ElementsAre("aten::tanh ", "aten::dropout drop", "aten::mean "));
     EXPECT_FALSE(evaluation.graph.mode_is_baked_in);
     const at::Tensor x = values({2, 4});
-    EXPECT_EQ(bits_of(run_in_pieces(evaluation, {}, {{"x", x}}, 1)), bits_of(run_in_pieces(evaluation, {}, {{"x", x}}, 2)))
+    EXPECT_EQ(bits_of(run_in_pieces(evaluation, {}, {{"x", x}}, 1)),
+              bits_of(run_in_pieces(evaluation, {}, {{"x", x}}, 2)))
         << "no dropout in evaluation";
 }
 
@@ -88,7 +89,7 @@ TEST(Attributes, AssignmentInForwardIsRefusedWithTheRemedy) {
     inner.attributes = {{"seen", 0}};
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.count.forward(x))\n"};
     model.children = {{"count", inner}};
-    const std::string text = error_of(ErrorKind::BadData, [&] { load(model, kOptions); });
+    const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kOptions); });
     EXPECT_THAT(text, HasSubstr("forward assigns the attribute 'seen' of 'count'"));
     EXPECT_THAT(text, HasSubstr("self.seen.copy_("));
     // The remedy works.
@@ -107,17 +108,19 @@ def forward(self, x):
     return torch.mean(x)
 )JIT"};
     model.attributes = {{"seen", 0}};
-    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("attribute 'seen' of the model"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }),
+                HasSubstr("attribute 'seen' of the model"));
 }
 
 TEST(Attributes, AListOfTensorsAsAttributeIsRefused) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x * self.scales[0])\n"};
     model.attributes = {{"scales", c10::List<at::Tensor>({values({4})})}};
-    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("'scales'"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("'scales'"));
 }
 
 TEST(Attributes, BuffersFrozenAndUnusedParametersKeepTheirNature) {
-    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x * self.frozen + self.table + self.plain)\n"};
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n    return torch.mean(x * self.frozen + self.table + self.plain)\n"};
     model.parameters = {{"frozen", values({4})}, {"unused", weight({3})}};
     model.buffers = {{"table", values({4}, 1)}};
     model.attributes = {{"plain", values({4}, 2)}};

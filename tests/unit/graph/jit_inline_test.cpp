@@ -11,7 +11,9 @@ using namespace test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-LoadedModel load_simple(ModuleSpec spec) { return load(spec, options_for({floats("x", {4})})); }
+LoadedModel load_simple(ModuleSpec spec) {
+    return load(spec, options_for({floats("x", {4})}));
+}
 
 TEST(Inline, NamesWithUnderscoresDigitsAndNestedLists) {
     ModuleSpec model{"Model", R"JIT(
@@ -61,7 +63,8 @@ def forward(self, x):
     y = self.head.logits(x)
     return torch.mean(self.scaled(y))
 )JIT"};
-    model.functions = "def once_more(x):\n    return torch.relu(x)\n\n\ndef twice(x):\n    return once_more(once_more(x))\n";
+    model.functions =
+        "def once_more(x):\n    return torch.relu(x)\n\n\ndef twice(x):\n    return once_more(once_more(x))\n";
     ModuleSpec head = linear(4, 4);
     head.code += "\ndef logits(self, x):\n    return twice(self.forward(x))\n";
     model.children = {{"head", head}};
@@ -87,7 +90,7 @@ def forward(self, x):
 
 TEST(Inline, AModelWithoutForwardIsRefused) {
     const ModuleSpec model{"Model", "def other(self, x):\n    return x\n"};
-    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load_simple(model); }), HasSubstr("no method 'forward'"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_simple(model); }), HasSubstr("no method 'forward'"));
 }
 
 }  // namespace

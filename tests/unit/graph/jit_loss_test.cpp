@@ -1,4 +1,5 @@
 // The loss: an output of forward, or ops behind one.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/l1_loss.h>
@@ -44,15 +45,15 @@ TEST(Loss, AnOutputOfATupleIsChosen) {
 
 TEST(Loss, AnOutputThatIsNotThereNamesTheKeyAndTheNumber) {
     for (int output : {4, -1}) {
-        const std::string text = error_of(ErrorKind::BadData, [&] { load(tuple_model(), with_output(output)); });
+        const std::string text = refusal(ErrorKind::BadData, [&] { load(tuple_model(), with_output(output)); });
         EXPECT_THAT(text, HasSubstr("model.loss_output = " + std::to_string(output)));
         EXPECT_THAT(text, HasSubstr("4 output(s)"));
     }
 }
 
 TEST(Loss, AnOutputThatIsNoNumberIsRefused) {
-    EXPECT_THAT(error_of(ErrorKind::BadData, [] { load(tuple_model(), with_output(2)); }), HasSubstr("is a int"));
-    const std::string text = error_of(ErrorKind::BadData, [] { load(tuple_model(), with_output(0)); });
+    EXPECT_THAT(refusal(ErrorKind::BadData, [] { load(tuple_model(), with_output(2)); }), HasSubstr("is a int"));
+    const std::string text = refusal(ErrorKind::BadData, [] { load(tuple_model(), with_output(0)); });
     EXPECT_THAT(text, HasSubstr("one floating-point number (got float32[2, 4])"));
     EXPECT_THAT(text, HasSubstr("[loss]"));
 }
@@ -123,9 +124,9 @@ TEST(Loss, ATargetThatForwardTakesTooIsOneInput) {
 TEST(Loss, AnInputOrTargetThatIsNotThereIsNamed) {
     LossPlan loss{"mse"};
     loss.input = 1;
-    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(kIdentity, with_loss(loss, floats("y", {4}))); }),
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(kIdentity, with_loss(loss, floats("y", {4}))); }),
                 HasSubstr("loss.input = 1, but forward returns 1 output(s)"));
-    EXPECT_THAT(error_of(ErrorKind::BadData, [&] { load(kIdentity, with_loss({"mse"}, floats("z", {4}))); }),
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(kIdentity, with_loss({"mse"}, floats("z", {4}))); }),
                 HasSubstr("data field 'y'"));
 }
 

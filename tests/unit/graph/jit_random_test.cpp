@@ -16,7 +16,8 @@ const TorchScriptOptions kOptions = options_for({floats("x", {64})});
 const Inputs kInputs{{"x", at::ones({2, 64})}};
 
 ModuleSpec two_dropouts() {
-    ModuleSpec model{"Model", R"JIT(
+    ModuleSpec model{"Model",
+                     R"JIT(
 def forward(self, x):
     a = self.d1.forward(x)
     b = self.d2.forward(x)

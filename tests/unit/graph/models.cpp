@@ -1,6 +1,7 @@
 #include "unit/graph/models.hpp"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sin.h>
 #include <ATen/ops/zeros.h>
@@ -38,7 +39,7 @@ class NoGrad:
     return None
 )JIT";
 
-/// Finds free functions and NoGrad beside what every model sees.
+/// Finds free functions, NoGrad and prim.<op> beside what every model sees.
 class Names : public torch::jit::Resolver {
   public:
     explicit Names(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
@@ -49,12 +50,14 @@ class Names : public torch::jit::Resolver {
         if (torch::jit::Function* function = unit_->find_function(full)) {
             return std::make_shared<torch::jit::FunctionValue>(function);
         }
+        if (name == "prim") return std::make_shared<torch::jit::BuiltinModule>("prim");
         if (name == "NoGrad") return std::make_shared<torch::jit::ClassValue>(no_grad());
         return torch::jit::nativeResolver()->resolveValue(name, method, range);
     }
 
   private:
     c10::ClassTypePtr no_grad() {
+        if (const c10::ClassTypePtr known = unit_->get_class(c10::QualifiedName("__torch__.NoGrad"))) return known;
         const auto find = [](const std::string&) { return std::make_shared<torch::jit::Source>(kNoGrad); };
         const std::vector<c10::IValue> constants;
         return torch::jit::SourceImporter(unit_, &constants, find, 10)
@@ -76,12 +79,22 @@ torch::jit::Module make_module(const ModuleSpec& spec, const std::shared_ptr<Com
     return module;
 }
 
+/// A tensor of its own memory with the same strides: kernels choose their order of sums by them.
+at::Tensor copy_with_strides(const at::Tensor& tensor) {
+    if (!tensor.is_non_overlapping_and_dense()) {
+        const bool expanded =
+            std::any_of(tensor.strides().begin(), tensor.strides().end(), [](auto s) { return s == 0; });
+        if (!expanded) return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(tensor);
+    }
+    return tensor.clone();
+}
+
 /// Copies what is live, one copy for one tensor.
 void copy_live(std::map<int, c10::IValue>& live) {
     std::map<const void*, at::Tensor> copies;
     for (auto& [id, value] : live) {
         value = map_tensors(value, [&](const at::Tensor& tensor) {
-            return copies.emplace(tensor.unsafeGetTensorImpl(), tensor.clone()).first->second;
+            return copies.emplace(tensor.unsafeGetTensorImpl(), copy_with_strides(tensor)).first->second;
         });
     }
 }
@@ -91,7 +104,7 @@ bool is_parameter(const Graph& graph, int value) {
     return entry.producer < 0 && graph.tensors[static_cast<size_t>(entry.tensors[0])].parameter >= 0;
 }
 
-std::map<int, c10::IValue> bind(const Graph& graph, const Inputs& inputs) {
+std::map<int, c10::IValue> bind_inputs(const Graph& graph, const Inputs& inputs) {
     std::map<int, c10::IValue> live;
     for (const GraphInput& input : graph.inputs) {
         if (input.value >= 0) live[input.value] = inputs.at(input.name);
@@ -139,7 +152,9 @@ at::Tensor values(const std::vector<int64_t>& shape, int seed) {
     return at::arange(0.0, count, at::kFloat).mul_(0.7).add_(0.3 + 1.9 * seed).sin_().reshape(shape);
 }
 
-at::Tensor weight(const std::vector<int64_t>& shape, int seed) { return values(shape, seed).set_requires_grad(true); }
+at::Tensor weight(const std::vector<int64_t>& shape, int seed) {
+    return values(shape, seed).set_requires_grad(true);
+}
 
 ModuleSpec linear(int64_t in, int64_t out, int seed) {
     return {"Linear",
@@ -147,10 +162,13 @@ ModuleSpec linear(int64_t in, int64_t out, int seed) {
             {{"weight", weight({out, in}, seed)}, {"bias", weight({out}, seed + 1)}}};
 }
 
-ModuleSpec dropout() { return {"Dropout", "def forward(self, x):\n    return torch.dropout(x, 0.5, self.training)\n"}; }
+ModuleSpec dropout() {
+    return {"Dropout", "def forward(self, x):\n    return torch.dropout(x, 0.5, self.training)\n"};
+}
 
 ModuleSpec batch_norm(int64_t features) {
-    return {"BatchNorm1d", R"JIT(
+    return {"BatchNorm1d",
+            R"JIT(
 def forward(self, x):
     if self.training:
         self.num_batches_tracked.add_(1)
@@ -201,7 +219,7 @@ LoadedModel load(const ModuleSpec& spec, const TorchScriptOptions& options) {
 }
 
 at::Tensor run_in_pieces(LoadedModel& model, const std::vector<int>& cuts, const Inputs& inputs, uint64_t key) {
-    std::map<int, c10::IValue> live = bind(model.graph, inputs);
+    std::map<int, c10::IValue> live = bind_inputs(model.graph, inputs);
     std::vector<int> ends = cuts;
     ends.push_back(model.graph.num_ops());
     int begin = 0;
@@ -219,7 +237,7 @@ at::Tensor run_in_pieces(LoadedModel& model, const std::vector<int>& cuts, const
 
 std::vector<c10::IValue> run_whole(LoadedModel& model, const std::vector<int>& wanted, const Inputs& inputs,
                                    uint64_t key) {
-    std::map<int, c10::IValue> live = bind(model.graph, inputs);
+    std::map<int, c10::IValue> live = bind_inputs(model.graph, inputs);
     run_piece(model, {0, model.graph.num_ops()}, wanted, live, key);
     std::vector<c10::IValue> found;
     for (int value : wanted) found.push_back(live.at(value));
@@ -253,7 +271,7 @@ const GraphParameter& parameter_of(const Graph& graph, const std::string& name) 
     return graph.parameters.at(0);
 }
 
-std::string error_of(ErrorKind kind, const std::function<void()>& call) {
+std::string refusal(ErrorKind kind, const std::function<void()>& call) {
     try {
         call();
     } catch (const Error& error) {

@@ -1,6 +1,6 @@
 #pragma once
-// Models for the tests of graph and program, written down as values and saved as TorchScript files. No JIT headers here:
-// they cost 20 seconds a test file.
+// Models for the tests of graph and program, written down as values and saved as TorchScript files. No JIT headers
+// here: they cost 20 seconds a test file.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
@@ -46,7 +46,9 @@ std::filesystem::path save(const ModuleSpec& spec);
 
 /// Options for inputs of float32 or int64 fields: {"x", {4}}.
 TorchScriptOptions options_for(std::vector<Field> fields, int64_t microbatch_size = 2);
-inline Field floats(std::string name, std::vector<int64_t> shape) { return {std::move(name), DType::F32, std::move(shape)}; }
+inline Field floats(std::string name, std::vector<int64_t> shape) {
+    return {std::move(name), DType::F32, std::move(shape)};
+}
 inline Field integers(std::string name, std::vector<int64_t> shape) {
     return {std::move(name), DType::I64, std::move(shape)};
 }
@@ -73,6 +75,6 @@ int op_of(const Graph& graph, const std::string& kind, int from = 0);
 const GraphParameter& parameter_of(const Graph& graph, const std::string& name);
 
 /// The text of the Error that a call throws; fails the test when it throws none or one of another kind.
-std::string error_of(ErrorKind kind, const std::function<void()>& call);
+std::string refusal(ErrorKind kind, const std::function<void()>& call);
 
 }  // namespace vpp::test

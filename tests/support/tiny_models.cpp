@@ -1,0 +1,364 @@
+#include "support/tiny_models.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/import_source.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "base/hash.hpp"
+#include "data/synthetic.hpp"
+
+namespace vpp::test {
+
+namespace {
+
+using torch::jit::Module;
+
+const char* const kVectors = "x = \"float32[8]\"\ny = \"float32[8]\"\n";
+const char* const kImages = "x = \"float32[1, 8, 8]\"\ny = \"int64[] < 4\"\n";
+
+/// Bell-shaped numbers that depend on the name alone.
+at::Tensor keyed(const std::string& name, const std::vector<int64_t>& shape, double scale) {
+    at::Tensor tensor = at::empty(shape);
+    auto* data = tensor.mutable_data_ptr<float>();
+    const auto key = static_cast<int64_t>(hash_text(name).low >> 1);
+    for (int64_t i = 0; i < tensor.numel(); ++i) {
+        data[i] = static_cast<float>(scale * synthetic_normal(synthetic_bits(key, 0, i)));
+    }
+    return tensor;
+}
+
+void add_linear(Module& module, const std::string& index, int64_t outputs, int64_t inputs, bool trained = true) {
+    module.register_parameter("w" + index, keyed("w" + index, {outputs, inputs}, 0.4).set_requires_grad(trained),
+                              false);
+    module.register_parameter("b" + index, keyed("b" + index, {outputs}, 0.2).set_requires_grad(trained), false);
+}
+
+void add_filter(Module& module, const std::string& index, int64_t outputs, int64_t inputs) {
+    module.register_parameter("c" + index, keyed("c" + index, {outputs, inputs, 3, 3}, 0.3).set_requires_grad(true),
+                              false);
+}
+
+void add_batch_norm(Module& module, const std::string& index, int64_t channels) {
+    module.register_parameter("g" + index, at::ones({channels}).set_requires_grad(true), false);
+    module.register_parameter("o" + index, at::zeros({channels}).set_requires_grad(true), false);
+    module.register_buffer("m" + index, at::zeros({channels}));
+    module.register_buffer("v" + index, at::ones({channels}));
+    module.register_buffer("n" + index, at::zeros({}, at::kLong));
+}
+
+Module new_module(const std::string& name) {
+    Module module("tiny." + name);
+    module.register_attribute("training", c10::BoolType::get(), true);
+    return module;
+}
+
+Module make_mlp() {
+    Module module = new_module("mlp");
+    for (const char* index : {"1", "2", "3", "4"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.tanh(torch.linear(x, self.w1, self.b1))
+    h = torch.relu(torch.linear(h, self.w2, self.b2))
+    h = torch.gelu(torch.linear(h, self.w3, self.b3))
+    return torch.mse_loss(torch.linear(h, self.w4, self.b4), y)
+)");
+    return module;
+}
+
+Module make_share() {
+    Module module = new_module("share");
+    for (const char* index : {"1", "2", "3", "4"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    s = torch.tanh(torch.linear(x, self.w1, self.b1))
+    same = s.contiguous()
+    a = torch.linear(s, self.w2, self.b2) * s
+    wide = s.mean([1], True).expand([-1, 8])
+    b = torch.relu(a + same) + wide
+    c = torch.sigmoid(b.view([-1, 2, 4])).reshape([-1, 8]) * s
+    d = torch.linear(c, self.w3, self.b3) + s.t().t()
+    e = torch.dropout(torch.sin(d * same + a), 0.5, False)
+    f = torch.linear(e + s * wide, self.w4, self.b4)
+    return torch.mse_loss(f + s + same * b, y)
+)");
+    return module;
+}
+
+Module make_bn_cnn() {
+    Module module = new_module("bn_cnn");
+    add_filter(module, "1", 4, 1);
+    add_filter(module, "2", 4, 4);
+    add_batch_norm(module, "1", 4);
+    add_batch_norm(module, "2", 4);
+    add_linear(module, "3", 4, 64);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.conv2d(x, self.c1, None, [1, 1], [1, 1])
+    self.n1.add_(1)
+    h = torch.relu_(torch.batch_norm(h, self.g1, self.o1, self.m1, self.v1, self.training, 0.1, 1e-5, False))
+    skip = h
+    h = torch.conv2d(h, self.c2, None, [1, 1], [1, 1])
+    self.n2.add_(1)
+    h = torch.batch_norm(h, self.g2, self.o2, self.m2, self.v2, self.training, 0.1, 1e-5, False)
+    h += skip
+    h = torch.relu_(h)
+    h = torch.max_pool2d(h, [2, 2], [2, 2], [0, 0], [1, 1], False)
+    h = torch.linear(torch.flatten(h, 1), self.w3, self.b3)
+    return torch.cross_entropy_loss(h, y, None, 1, -100, 0.0)
+)");
+    return module;
+}
+
+Module make_dropout() {
+    Module module = new_module("dropout");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.dropout(torch.linear(x, self.w1, self.b1), 0.3, self.training)
+    h = torch.relu(torch.dropout(h, 0.3, self.training))
+    h = h + 0.1 * torch.rand_like(h)
+    h = torch.linear(h, self.w2, self.b2)
+    h = h * torch.bernoulli(torch.sigmoid(h))
+    return torch.mse_loss(torch.linear(torch.dropout(h, 0.2, self.training), self.w3, self.b3), y)
+)");
+    return module;
+}
+
+Module make_containers() {
+    Module module = new_module("containers");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    n = x.size(0)
+    parts = torch.chunk(torch.linear(x, self.w1, self.b1), 2, 1)
+    a = torch.tanh(parts[0])
+    both = (a, parts[1])
+    scale = float(n) * 0.25
+    values = [a, parts[1] * scale]
+    h = torch.relu(torch.linear(torch.cat(values, 1), self.w2, self.b2)).view([n, -1])
+    named = {"h": h, "a": a}
+    left, right = both
+    late = torch.cat([right, named["a"] + left], 1)
+    out = torch.linear(named["h"] + late, self.w3, self.b3) * (scale + 1.0)
+    if n > 100:
+        out = out * 2.0
+    return torch.mse_loss(out.view([n, 8]), y)
+)");
+    return module;
+}
+
+Module make_unet() {
+    Module module = new_module("unet");
+    add_filter(module, "1", 4, 1);
+    add_filter(module, "2", 8, 4);
+    add_filter(module, "3", 8, 8);
+    add_filter(module, "4", 4, 12);
+    add_filter(module, "5", 1, 4);
+    module.register_parameter("up", keyed("up", {8, 8, 2, 2}, 0.3).set_requires_grad(true), false);
+    module.define(R"(
+def forward(self, x, y):
+    one = torch.gelu(torch.conv2d(x, self.c1, None, [1, 1], [1, 1]))
+    down = torch.max_pool2d(one, [2, 2], [2, 2], [0, 0], [1, 1], False)
+    two = torch.silu(torch.conv2d(down, self.c2, None, [1, 1], [1, 1]))
+    mid = two + torch.tanh(torch.conv2d(two, self.c3, None, [1, 1], [1, 1]))
+    wide = torch.conv_transpose2d(mid, self.up, None, [2, 2])
+    h = torch.cat([wide, one], 1)
+    h = torch.relu(torch.conv2d(h, self.c4, None, [1, 1], [1, 1])) + one
+    return torch.mse_loss(torch.conv2d(h * one, self.c5, None, [1, 1], [1, 1]) + x, y)
+)");
+    return module;
+}
+
+Module make_views() {
+    Module module = new_module("views");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.linear(x, self.w1, self.b1)
+    left = h[:, :4]
+    left.mul_(2.0)
+    g = torch.tanh(h) + torch.cat([left, left], 1)
+    k = torch.linear(g, self.w2, self.b2)
+    k += g
+    k = torch.relu_(k)
+    t = k.t()
+    out = torch.linear(t.t() + k, self.w3, self.b3)
+    out[:, 0] = 0.5
+    return torch.mse_loss(out, y)
+)");
+    return module;
+}
+
+/// w2, b2: frozen and used twice far apart; `idle`: unused; `cut_off`: used, but its gradient never comes.
+Module make_frozen() {
+    Module module = new_module("frozen");
+    add_linear(module, "1", 8, 8);
+    add_linear(module, "2", 8, 8, false);
+    add_linear(module, "3", 8, 8);
+    module.register_parameter("idle", keyed("idle", {3}, 1).set_requires_grad(true), false);
+    module.register_parameter("cut_off", keyed("cut_off", {8}, 1).set_requires_grad(true), false);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.linear(x, self.w1, self.b1)
+    h = torch.tanh(torch.linear(h, self.w2, self.b2)) + torch.detach(self.cut_off)
+    h = torch.linear(torch.relu(h), self.w3, self.b3)
+    return torch.mse_loss(torch.linear(h, self.w2, self.b2), y)
+)");
+    return module;
+}
+
+// `with` needs an object with __enter__, and only the importer of saved code reads classes.
+const char* const kNoGradSource = R"(
+class no_grad:
+  prev : bool
+  def __enter__(self: __torch__.no_grad) -> NoneType:
+    self.prev = torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    return None
+  def __exit__(self: __torch__.no_grad,
+    exc_type: Any,
+    exc_value: Any,
+    traceback: Any) -> NoneType:
+    prev = self.prev
+    torch.set_grad_enabled(prev)
+    return None
+  def __init__(self: __torch__.no_grad) -> NoneType:
+    self.prev = False
+    return None
+
+class Guarded(Module):
+  __parameters__ = ["w1", "b1", "w2", "b2", ]
+  __buffers__ = []
+  w1 : Tensor
+  b1 : Tensor
+  w2 : Tensor
+  b2 : Tensor
+  training : bool
+  def forward(self: __torch__.Guarded,
+    x: Tensor,
+    y: Tensor) -> Tensor:
+    h = torch.tanh(torch.linear(x, self.w1, self.b1))
+    guard = __torch__.no_grad.__new__(__torch__.no_grad)
+    _0 = (guard).__init__()
+    with guard:
+      still = torch.mul(torch.linear(h, self.w2, self.b2), h)
+    out = torch.linear(torch.add(h, torch.sigmoid(still)), self.w2, self.b2)
+    return torch.mse_loss(torch.mul(out, still), y)
+)";
+
+Module make_no_grad() {
+    auto unit = std::make_shared<torch::jit::CompilationUnit>();
+    const std::vector<at::IValue> constants;
+    torch::jit::SourceImporter importer(
+        unit, &constants, [](const std::string&) { return std::make_shared<torch::jit::Source>(kNoGradSource); }, 3);
+    const auto type = importer.loadType(c10::QualifiedName("__torch__.Guarded"))->cast<c10::ClassType>();
+    Module module(c10::ivalue::Object::create(c10::StrongTypePtr(unit, type), type->numAttributes()));
+    for (const char* index : {"1", "2"}) {
+        const std::string w = std::string("w") + index, b = std::string("b") + index;
+        module.setattr(w, keyed(w, {8, 8}, 0.4).set_requires_grad(true));
+        module.setattr(b, keyed(b, {8}, 0.2).set_requires_grad(true));
+    }
+    module.setattr("training", true);
+    return module;
+}
+
+Module make_selects() {
+    Module module = new_module("selects");
+    add_linear(module, "1", 1024, 1024);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.linear(x, self.w1, self.b1)
+    chosen = torch.masked_select(h, x > 0.0)
+    return torch.mean(torch.tanh(chosen)) + 0.0 * torch.mean(y)
+)");
+    return module;
+}
+
+Module make_looks_up() {
+    Module module = new_module("looks_up");
+    module.register_parameter("table", keyed("table", {4, 8}, 1).set_requires_grad(true), false);
+    add_linear(module, "1", 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.tanh(torch.linear(y, self.w1, self.b1))
+    return torch.mse_loss(torch.embedding(self.table, x) + h, y)
+)");
+    return module;
+}
+
+Module make_overflows() {
+    Module module = new_module("overflows");
+    for (const char* index : {"1", "2"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.linear(x, self.w1, self.b1)
+    return torch.mse_loss(torch.linear(h * h * h, self.w2, self.b2), y)
+)");
+    return module;
+}
+
+struct Row {
+    TinyModel model;
+    Module (*make)();
+};
+
+const std::vector<Row>& rows() {
+    static const std::vector<Row> kRows{
+        {{"mlp", kVectors}, make_mlp},
+        {{"share", kVectors}, make_share},
+        {{"bn_cnn", kImages}, make_bn_cnn},
+        {{"dropout", kVectors}, make_dropout},
+        {{"containers", kVectors}, make_containers},
+        {{"unet", "x = \"float32[1, 8, 8]\"\ny = \"float32[1, 8, 8]\"\n"}, make_unet},
+        {{"no_grad", kVectors}, make_no_grad},
+        {{"views", kVectors}, make_views},
+        {{"frozen", kVectors}, make_frozen},
+        {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
+        {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
+        {{"overflows", kVectors}, make_overflows},
+    };
+    return kRows;
+}
+
+constexpr size_t kNumGood = 9;
+
+std::vector<TinyModel> models(size_t begin, size_t end) {
+    std::vector<TinyModel> found;
+    for (size_t i = begin; i < end; ++i) found.push_back(rows()[i].model);
+    return found;
+}
+
+const Row& row_of(const std::string& name) {
+    for (const Row& row : rows()) {
+        if (row.model.name == name) return row;
+    }
+    throw std::out_of_range("there is no tiny model '" + name + "'");
+}
+
+}  // namespace
+
+const std::vector<TinyModel>& tiny_models() {
+    static const std::vector<TinyModel> kModels = models(0, kNumGood);
+    return kModels;
+}
+
+const std::vector<TinyModel>& bad_models() {
+    static const std::vector<TinyModel> kModels = models(kNumGood, rows().size());
+    return kModels;
+}
+
+const TinyModel& tiny_model(const std::string& name) {
+    return row_of(name).model;
+}
+
+void save_tiny_model(const std::string& name, const std::string& path) {
+    row_of(name).make().save(path);
+}
+
+}  // namespace vpp::test

@@ -1,0 +1,39 @@
+#pragma once
+// Models of a few ops each, written as TorchScript in C++ and saved as files: what is hard to cut, small enough to run
+// every cut of it in seconds. Weights are keyed by name, so that every build makes the same bits.
+#include <string>
+#include <vector>
+
+namespace vpp::test {
+
+/// A model and what it eats.
+struct TinyModel {
+    std::string name;
+    std::string fields;  ///< the keys of [data.fields] for synthetic data
+};
+
+/// Models that train; each has `forward(x, y)` that returns the loss.
+///   mlp         four linear layers with different activations
+///   share       one value used all over the graph, identity ops, views, an expanded value: three and more gradients
+///   bn_cnn      convolutions, BatchNorm, in-place ReLU and residual sum
+///   dropout     random ops of several kinds
+///   containers  lists, tuples, dicts and numbers between the ops
+///   unet        skips over the whole depth
+///   no_grad     a range in which no gradient is recorded
+///   views       in-place writes through views: many cuts are illegal
+///   frozen      frozen parameters used everywhere, parameters that get no gradient
+const std::vector<TinyModel>& tiny_models();
+
+/// Models for errors; forward(x, y) too.
+///   selects     a value whose size depends on the data
+///   looks_up    an embedding with 4 rows, fed with integers below 1000
+///   overflows   its second update gives a loss that is not finite, when lr is huge
+const std::vector<TinyModel>& bad_models();
+
+/// Throws std::out_of_range for an unknown name.
+const TinyModel& tiny_model(const std::string& name);
+
+/// Writes the model's file.
+void save_tiny_model(const std::string& name, const std::string& path);
+
+}  // namespace vpp::test

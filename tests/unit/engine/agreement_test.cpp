@@ -1,0 +1,102 @@
+#include "engine/agreement.hpp"
+
+#include <atomic>
+
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+class Agreement : public ::testing::Test {
+  protected:
+    TemporaryFolder folder_;
+    Rig setup_ = set_up_tiny("mlp", folder_.path("."), {"mesh.pp=2"});
+
+    /// What a world of two throws; `plan_of` gives each rank its plan.
+    std::string error_with(ErrorKind kind, const std::function<Plan(int rank)>& plan_of) {
+        std::atomic<int> failed{0};
+        const auto body = [&](Transport& transport) {
+            const Plan plan = plan_of(transport.rank());
+            try {
+                agree_on_program(transport, plan, setup_.data);
+            } catch (const Error& error) {
+                ++failed;
+                if (error.kind() != ErrorKind::RankLost) EXPECT_EQ(error.kind(), kind) << error.what();
+                throw;
+            }
+        };
+        const std::string text = error_of(kind, [&] { InProcessWorld({.num_ranks = 2}).run(body); });
+        EXPECT_EQ(failed, 2) << "every rank ends";
+        return text;
+    }
+};
+
+TEST_F(Agreement, everyRankGetsRankZerosProgramAndCanRunIt) {
+    std::vector<std::string> digests(2);
+    RunRecord record;
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& transport) {
+        Prepared prepared = agree_on_program(transport, setup_.plan, setup_.data);
+        digests[static_cast<size_t>(transport.rank())] = to_hex(digest_of(prepared.program));
+        Engine engine(setup_.plan, prepared.program, prepared.sources, setup_.data, transport);
+        RunRecord own = record_run(engine, 2);
+        if (transport.rank() == 0) record = std::move(own);
+    });
+    EXPECT_EQ(digests[0], digests[1]);
+    EXPECT_TRUE(compare_runs(record_reference(setup_.plan, setup_.prepared.program, setup_.data, 2), record).is_equal);
+}
+
+TEST_F(Agreement, refusesRanksWithDifferentPlans) {
+    const std::string text = error_with(ErrorKind::RanksDisagree, [&](int rank) {
+        Plan plan = setup_.plan;
+        if (rank == 1) plan.resolved_text += "# other\n";
+        return plan;
+    });
+    EXPECT_HAS(text, "the plan");
+}
+
+TEST_F(Agreement, refusesRanksWithDifferentThreads) {
+    const std::string text = error_with(ErrorKind::RanksDisagree, [&](int rank) {
+        Plan plan = setup_.plan;
+        plan.mesh.threads = 1 + rank;
+        return plan;
+    });
+    EXPECT_HAS(text, "the numeric environment");
+    EXPECT_HAS(text, "2 threads");
+}
+
+TEST_F(Agreement, refusesARankWithAnotherModelFile) {
+    save_tiny_model("share", folder_.path("other.pt"));
+    const std::string text = error_with(ErrorKind::RanksDisagree, [&](int rank) {
+        Plan plan = setup_.plan;
+        if (rank == 1) plan.model.file = folder_.path("other.pt");
+        return plan;
+    });
+    EXPECT_HAS(text, "this rank reads another model file than rank 0");
+}
+
+TEST_F(Agreement, aProgramThatCannotBePreparedIsTheErrorOfAllRanks) {
+    const std::string text = error_with(ErrorKind::MissingInput, [&](int) {
+        Plan plan = setup_.plan;
+        plan.model.file = folder_.path("nowhere.pt");
+        return plan;
+    });
+    EXPECT_HAS(text, "nowhere.pt");
+}
+
+TEST_F(Agreement, groupsThatMatchNothingAreRefusedWithTheirPlace) {
+    const std::string text = plan_text(folder_.path("mlp.pt"), tiny_model("mlp").fields,
+                                       "[[optimizer.group]]\nmatch = [\"*.bais\"]\nweight_decay = 0.0\n");
+    const Rig setup = set_up(text);
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { check_model_rules(setup.plan, setup.prepared.program); }), "*.bais");
+    EXPECT_NO_THROW(check_model_rules(setup_.plan, setup_.prepared.program));
+}
+
+TEST_F(Agreement, theNumericEnvironmentIsAText) {
+    const NumericEnvironment environment{"2.11.0", "AVX512", 4};
+    EXPECT_EQ(environment.text(), "LibTorch 2.11.0, AVX512, 4 threads");
+    EXPECT_EQ(numeric_environment(setup_.plan).threads, 1);
+    EXPECT_FALSE(numeric_environment(setup_.plan).cpu_capability.empty());
+}
+
+}  // namespace
+}  // namespace vpp::test

@@ -1,0 +1,187 @@
+#include "engine/checkpointing.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kSteps = 5;
+
+/// A training in pieces: every piece is a job of its own that may be laid out in another way.
+class Checkpointing : public ::testing::Test {
+  protected:
+    Rig open(const std::vector<std::string>& set = {}) { return set_up_tiny(model_, folder_.path("."), set); }
+
+    /// Resumes from what is there, runs up to `last` and saves after the steps in `saves`; the step it began with.
+    int64_t run(Rig& setup, int64_t last, const std::vector<int64_t>& saves) {
+        int64_t first = 0;
+        CheckpointStore store(folder_.path("run"));
+        with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+            const Program& program = setup.prepared.program;
+            const auto step = resume_checkpoint(engine, setup.plan, program, store, log_.log).value_or(0);
+            if (engine.transport().rank() == 0) first = step;
+            for (int64_t done = step; done < last; ++done) {
+                engine.run_step(done);
+                if (std::find(saves.begin(), saves.end(), done + 1) == saves.end()) continue;
+                save_checkpoint(engine, setup.plan, program, store, done + 1);
+            }
+            const auto own = digests(engine.tensors());
+            final_.insert(own.begin(), own.end());
+        });
+        return first;
+    }
+
+    std::map<std::string, std::string> unbroken() {
+        Rig setup = open();
+        std::map<std::string, std::string> result;
+        with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+            for (int64_t step = 0; step < kSteps; ++step) engine.run_step(step);
+            result = digests(engine.tensors());
+        });
+        return result;
+    }
+
+    std::map<std::string, std::string> run_and_take(Rig& setup, int64_t last, const std::vector<int64_t>& saves) {
+        final_.clear();
+        run(setup, last, saves);
+        return final_;
+    }
+
+    std::string checkpoint(int64_t step) const {
+        const std::string digits = std::to_string(step);
+        return folder_.path("run/checkpoints/step-" + std::string(8 - digits.size(), '0') + digits);
+    }
+
+    std::string model_ = "bn_cnn";
+    TemporaryFolder folder_;
+    TextLog log_;
+    std::map<std::string, std::string> final_;
+};
+
+TEST_F(Checkpointing, aResumedRunHasTheBitsOfTheUnbrokenOneInAnyLayout) {
+    const std::vector<std::vector<std::string>> layouts{
+        {},
+        {"mesh.pp=2", "pipeline.schedule_type=\"GPIPE\""},
+        {"mesh.pp=3", "pipeline.split_method=\"PARAMETERS\""},
+        {"mesh.pp=2", "pipeline.virtual_chunks=2", "pipeline.schedule_type=\"INTERLEAVED_1F1B\""}};
+    for (const char* model : {"bn_cnn", "dropout"}) {
+        model_ = model;
+        const auto expected = unbroken();
+        for (size_t i = 0; i < layouts.size(); ++i) {
+            fs::remove_all(folder_.path("run"));
+            Rig first = open(layouts[i]), second = open(layouts[(i + 1) % layouts.size()]);
+            EXPECT_EQ(run(first, 2, {2}), 0);
+            EXPECT_EQ(run_and_take(second, kSteps, {}), expected) << model << ", layout " << i;
+            EXPECT_EQ(run(second, 2, {}), 2) << "it began behind the checkpoint";
+        }
+    }
+}
+
+TEST_F(Checkpointing, aParameterWithoutAGradientHasNoStateToResume) {
+    model_ = "frozen";
+    const auto expected = unbroken();
+    Rig setup = open({"mesh.pp=2"});
+    run(setup, 2, {2});
+    EXPECT_EQ(run_and_take(setup, kSteps, {}), expected);
+}
+
+TEST_F(Checkpointing, everythingThatMakesItAnotherRunIsRefusedWithBothValues) {
+    Rig setup = open();
+    run(setup, 1, {1});
+    const std::vector<std::pair<std::vector<std::string>, std::string>> changes{
+        {{"train.seed=77"}, "seed was 1234, now 77"},
+        {{"train.global_batch_size=9"}, "global_batch_size was 6, now 9"},
+        {{"pipeline.num_microbatches=2"}, "num_microbatches was 3, now 2"},
+        {{"optimizer.kind=\"sgd\""}, "optimizer was adamw, now sgd"},
+        {{"data.samples=65"}, "data was "}};
+    for (const auto& [set, text] : changes) {
+        Rig changed = open(set);
+        const std::string error = error_of(ErrorKind::Refused, [&] { run(changed, 2, {}); });
+        EXPECT_HAS(error, text);
+        EXPECT_HAS(error, "checkpoint.resume = \"no\"");
+    }
+    Rig both = open({"train.seed=77", "optimizer.kind=\"sgd\""});
+    const std::string error = error_of(ErrorKind::Refused, [&] { run(both, 2, {}); });
+    EXPECT_HAS(error, "seed was");
+    EXPECT_HAS(error, "optimizer was");
+}
+
+TEST_F(Checkpointing, anotherModelIsRefused) {
+    Rig setup = open();
+    run(setup, 1, {1});
+    const auto digest = setup.prepared.program.training.graph.digest;
+    setup.prepared.program.training.graph.digest.low ^= 1;
+    const std::string error = error_of(ErrorKind::Refused, [&] { run(setup, 2, {}); });
+    EXPECT_HAS(error, "model was " + to_hex(digest) + ", now " + to_hex(setup.prepared.program.training.graph.digest));
+}
+
+TEST_F(Checkpointing, theRefusalReachesEveryRank) {
+    Rig setup = open({"mesh.pp=2"});
+    run(setup, 1, {1});
+    Rig changed = open({"mesh.pp=2", "train.seed=5"});
+    int refused = 0;
+    CheckpointStore store(folder_.path("run"));
+    with_engines(changed, changed.prepared.program, [&](Engine& engine) {
+        try {
+            resume_checkpoint(engine, changed.plan, changed.prepared.program, store, log_.log);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::Refused);
+            ++refused;
+        }
+    });
+    EXPECT_EQ(refused, 2);
+}
+
+TEST_F(Checkpointing, whatMayDifferIsSaid) {
+    Rig setup = open();
+    run(setup, 1, {1});
+    Rig changed = open({"optimizer.lr=0.5"});
+    EXPECT_EQ(run(changed, 2, {}), 1);
+    EXPECT_HAS(log_.text.str(), "resumed with other settings, so other bits are possible");
+}
+
+TEST_F(Checkpointing, aPlanThatDoesNotResumeStartsAnew) {
+    Rig setup = open();
+    run(setup, 1, {1});
+    Rig anew = open({"checkpoint.resume=\"no\"", "train.seed=5"});
+    EXPECT_EQ(run(anew, 1, {}), 0);
+}
+
+TEST_F(Checkpointing, aNamedCheckpointIsTakenInsteadOfTheNewest) {
+    Rig setup = open();
+    const auto expected = run_and_take(setup, kSteps, {2, 4});
+    Rig named = open({"checkpoint.resume=\"" + checkpoint(2) + "\""});
+    EXPECT_EQ(run(named, 2, {}), 2);
+    EXPECT_EQ(run_and_take(named, kSteps, {}), expected);
+    Rig missing = open({"checkpoint.resume=\"" + checkpoint(3) + "\""});
+    EXPECT_THROW(run(missing, kSteps, {}), Error);
+}
+
+TEST_F(Checkpointing, aDamagedNewestCheckpointFallsBackAndIsSaid) {
+    Rig setup = open({"mesh.pp=2"});
+    const auto expected = run_and_take(setup, kSteps, {2, 4});
+    const fs::path shard = fs::path(checkpoint(4)) / "shard-00001.safetensors";
+    ASSERT_TRUE(fs::exists(shard));
+    std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-3, std::ios::end);
+    const char byte = static_cast<char>(file.get() ^ 4);
+    file.seekp(-3, std::ios::end);
+    file.put(byte);
+    file.close();
+    EXPECT_EQ(run_and_take(setup, kSteps, {}), expected);
+    EXPECT_HAS(log_.text.str(), "checkpoint skipped");
+    EXPECT_HAS(log_.text.str(), "resumed after step 2");
+}
+
+TEST_F(Checkpointing, withoutCheckpointsItStartsAtTheBeginning) {
+    Rig setup = open();
+    EXPECT_EQ(run(setup, 1, {}), 0);
+}
+
+}  // namespace
+}  // namespace vpp::test

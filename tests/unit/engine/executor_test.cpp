@@ -1,0 +1,150 @@
+#include "engine/executor.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+TEST(Describe, namesStageActionAndMicrobatch) {
+    EXPECT_EQ(describe({ActionKind::F, 2, 3}), "stage 2, F of microbatch 3");
+    EXPECT_EQ(describe({ActionKind::B, 0, 1}), "stage 0, B of microbatch 1");
+    EXPECT_EQ(describe({ActionKind::I, 0, 1}), "stage 0, I of microbatch 1");
+    EXPECT_EQ(describe({ActionKind::W, 0, 1}), "stage 0, W of microbatch 1");
+    EXPECT_EQ(describe({ActionKind::SendF, 0, 1}), "stage 0, SEND_F of microbatch 1");
+    EXPECT_EQ(describe({ActionKind::RecvF, 1, 1}), "stage 1, RECV_F of microbatch 1");
+    EXPECT_EQ(describe({ActionKind::SendB, 1, 1}), "stage 1, SEND_B of microbatch 1");
+    EXPECT_EQ(describe({ActionKind::RecvB, 0, 1}), "stage 0, RECV_B of microbatch 1");
+    EXPECT_EQ(describe({ActionKind::ReduceGrad, 1, 0}), "stage 1, REDUCE_GRAD");
+}
+
+class Executors : public ::testing::Test {
+  protected:
+    Rig open(const std::string& model) { return set_up_tiny(model, folder_.path(".")); }
+    TemporaryFolder folder_;
+};
+
+std::vector<int> middle_cuts(const Rig& setup, int num_stages) {
+    const std::vector<int> legal = setup.legal_cuts();
+    std::vector<int> cuts;
+    for (int i = 1; i < num_stages; ++i)
+        cuts.push_back(legal[legal.size() * static_cast<size_t>(i) / static_cast<size_t>(num_stages)]);
+    return cuts;
+}
+
+/// All forwards, then the backwards of every stage from the last microbatch to the first.
+Schedule descending_schedule(const std::vector<int>& rank_of_stage, int num_microbatches) {
+    Schedule schedule = plain_schedule(rank_of_stage, num_microbatches);
+    for (auto& actions : schedule.actions) {
+        for (Action& action : actions) {
+            if (action.kind == ActionKind::B) action.microbatch = num_microbatches - 1 - action.microbatch;
+        }
+    }
+    return schedule;
+}
+
+TEST_F(Executors, outOfTurnBackwardHasTheBitsOfInTurn) {
+    Rig setup = open("share");
+    const RunRecord reference = run_reference(setup, 3);
+    const std::vector<int> cuts = middle_cuts(setup, 3);
+    for (const auto& ranks : {std::vector<int>{0, 1, 2}, {0, 0, 0}, {0, 1, 0}}) {
+        const Program program = cut_program(setup.prepared.program, cuts, descending_schedule(ranks, 3));
+        int64_t parked = 0;
+        const auto look = [&](Engine& engine) {
+            for (int64_t step = 0; step < 2; ++step) parked = engine.run_step(step).totals.parked_bytes;
+        };
+        with_engines(setup, program, look);
+        EXPECT_GT(parked, 0) << "microbatches 2 and 1 wait for 0";
+        const VerifyResult result = compare_runs(reference, run_program(setup, program, 3));
+        EXPECT_TRUE(result.is_equal) << result.difference;
+    }
+    const Program in_turn = cut_program(setup.prepared.program, cuts, plain_schedule({0, 1, 2}, 3));
+    with_engines(setup, in_turn, [](Engine& engine) { EXPECT_EQ(engine.run_step(0).totals.parked_bytes, 0); });
+}
+
+TEST_F(Executors, everySeedAndDelayGivesTheSameBits) {
+    Rig setup = open("containers");
+    const RunRecord reference = run_reference(setup, 2);
+    const std::vector<int> cuts = middle_cuts(setup, 4);
+    for (uint64_t seed = 0; seed < 12; ++seed) {
+        InProcessOptions world;
+        world.seed = seed;
+        world.delay_probability = 0.6;
+        const Schedule compute = random_schedule({0, 1, 1, 0}, 3, seed);
+        const VerifyResult result =
+            compare_runs(reference, run_program(setup, cut_program(setup.prepared.program, cuts, compute), 2, world));
+        EXPECT_TRUE(result.is_equal) << "seed " << seed << ": " << result.difference;
+    }
+}
+
+TEST_F(Executors, withoutOverlapTheBitsAreTheSame) {
+    Rig setup = open("share");
+    const RunRecord reference = run_reference(setup, 2);
+    setup.plan.pipeline.overlap_p2p_comm = false;
+    InProcessOptions world;
+    world.overlap = false;
+    const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 3), plain_schedule({0, 1, 2}, 3));
+    EXPECT_TRUE(compare_runs(reference, run_program(setup, program, 2, world)).is_equal);
+}
+
+TEST_F(Executors, aStageThatFailsEndsAllRanksAtOnceAndSaysWhere) {
+    Rig setup = open("looks_up");
+    const std::vector<int> legal = setup.legal_cuts();
+    for (const auto& ranks : {std::vector<int>{0, 1, 2}, {0, 0, 1}}) {
+        int embedding = 0;
+        while (setup.graph().ops[static_cast<size_t>(embedding)].kind != "aten::embedding") ++embedding;
+        const std::vector<int> cuts{legal.at(0), embedding};
+        ASSERT_LT(cuts[0], cuts[1]);
+        const Program program = cut_program(setup.prepared.program, cuts, plain_schedule(ranks, 3));
+        const auto start = std::chrono::steady_clock::now();
+        const std::string text = error_of(ErrorKind::BadData, [&] { run_program(setup, program, 1); });
+        EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+        EXPECT_HAS(text, "stage 2, F of microbatch 0: the model fails");
+        EXPECT_HAS(text, "out of range");
+    }
+}
+
+TEST_F(Executors, aValueThatGrowsIsRefusedByName) {
+    Rig setup = open("selects");
+    int select = 0;
+    while (setup.graph().ops[static_cast<size_t>(select)].kind != "aten::masked_select") ++select;
+    const Program program = cut_program(setup.prepared.program, {select + 1}, plain_schedule({0, 1}, 3));
+    const std::string text = error_of(ErrorKind::BadData, [&] { run_program(setup, program, 1); });
+    EXPECT_HAS(text, "stage 0, SEND_F of microbatch 0");
+    EXPECT_HAS(text, "its shape differs from that of the first microbatch");
+    // On one rank nothing has to be planned.
+    const Program together = cut_program(setup.prepared.program, {select + 1}, plain_schedule({0, 0}, 3));
+    EXPECT_TRUE(compare_runs(run_reference(setup, 2), run_program(setup, together, 2)).is_equal);
+}
+
+TEST_F(Executors, aDamagedMessageIsAnErrorWithItsPlace) {
+    class Garbage : public PassingTransport {
+      public:
+        using PassingTransport::PassingTransport;
+        Buffer receive(int peer, const Channel& channel) override {
+            Buffer message = PassingTransport::receive(peer, channel);
+            if (channel.direction == Direction::Forward) message.resize(message.bytes().size() - 1);
+            return message;
+        }
+    };
+    Rig setup = open("mlp");
+    const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
+    const auto wrap = [](Transport& inner) { return std::make_unique<Garbage>(inner); };
+    const std::string text = error_of(ErrorKind::BadData, [&] { run_wrapped(setup, program, 1, wrap); });
+    EXPECT_HAS(text, "stage 1, RECV_F of microbatch 0");
+    EXPECT_HAS(text, "does not hold what it says");
+}
+
+TEST_F(Executors, actionsThatAreNotBuiltAreABug) {
+    Rig setup = open("mlp");
+    Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 0}, 3));
+    for (Action& action : program.training.schedule.actions[0]) {
+        if (action.kind == ActionKind::B) action.kind = ActionKind::I;
+    }
+    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { run_program(setup, program, 1); }), "whose actions are built");
+}
+
+}  // namespace
+}  // namespace vpp::test

@@ -1,0 +1,57 @@
+#pragma once
+// What the tests of the engine share: plans with validation data in a folder of their own, state as digests, a log as
+// text.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "base/hash.hpp"
+#include "base/log.hpp"
+#include "data/synthetic.hpp"
+#include "support/pipeline.hpp"
+#include "support/tiny_models.hpp"
+#include "unit/data/support.hpp"
+
+namespace vpp::test {
+
+/// Digests by name of what a checkpoint of this rank would hold.
+inline std::map<std::string, std::string> digests(const std::vector<StateTensor>& tensors) {
+    std::map<std::string, std::string> found;
+    for (const StateTensor& entry : tensors) {
+        const at::Tensor plain = entry.tensor.contiguous();
+        found[entry.name] = to_hex(hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()}));
+    }
+    return found;
+}
+
+/// A .npy file of `samples` bell-shaped vectors of 8; `first` is the number of the first sample.
+inline std::string write_vectors(const TemporaryFolder& folder, const std::string& name, int64_t samples,
+                                 int64_t first) {
+    std::vector<float> values;
+    for (int64_t i = 0; i < samples * 8; ++i) {
+        values.push_back(static_cast<float>(synthetic_normal(synthetic_bits(first + i / 8, 7, i % 8))));
+    }
+    return folder.write(name, npy("<f4", "(" + std::to_string(samples) + ", 8)", raw(values)));
+}
+
+/// The plan of a tiny model that eats vectors, with 12 training and `num_validation` validation samples in files.
+inline std::string plan_with_validation(const TemporaryFolder& folder, const std::string& model,
+                                        int64_t num_validation) {
+    save_tiny_model(model, folder.path(model + ".pt"));
+    return "[model]\nfile = \"" + folder.path(model + ".pt") + "\"\n[data]\nkind = \"arrays\"\n[data.train]\nx = \"" +
+           write_vectors(folder, "x.npy", 12, 0) + "\"\ny = \"" + write_vectors(folder, "y.npy", 12, 100) +
+           "\"\n[data.val]\nx = \"" + write_vectors(folder, "vx.npy", num_validation, 200) + "\"\ny = \"" +
+           write_vectors(folder, "vy.npy", num_validation, 300) +
+           "\"\n[mesh]\npp = 1\n[pipeline]\nnum_microbatches = 3\n[optimizer]\nlr = 0.01\nweight_decay = 0.1\n"
+           "[train]\nsteps = 4\nglobal_batch_size = 6\n[run]\ndir = \"" +
+           folder.path("run") + "\"\n";
+}
+
+/// A log whose lines a test reads.
+struct TextLog {
+    std::ostringstream text;
+    Logger log = make_stream_logger(text);
+};
+
+}  // namespace vpp::test

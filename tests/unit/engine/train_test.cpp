@@ -1,0 +1,119 @@
+#include "engine/train.hpp"
+
+#include <filesystem>
+
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+/// Notes what it is told, as one text.
+class RecordingReporter : public Reporter {
+  public:
+    void step(const StepEvent& event) override {
+        steps.push_back(event);
+        text += "step " + std::to_string(event.step) + "/" + std::to_string(event.total_steps) + "\n";
+    }
+    void evaluation(const EvalEvent& event) override { text += "evaluation " + std::to_string(event.step) + "\n"; }
+    void saved(const SaveEvent& event) override {
+        text += "saved " + std::to_string(event.step) + "\n";
+        EXPECT_GT(event.size_bytes, 0);
+        EXPECT_TRUE(std::filesystem::exists(event.folder));
+    }
+    std::string text;
+    std::vector<StepEvent> steps;
+};
+
+class Training : public ::testing::Test {
+  protected:
+    Rig open(const std::vector<std::string>& set) { return set_up(plan_with_validation(folder_, model_, 7), set); }
+
+    TrainResult run(Rig& setup) {
+        TrainResult result;
+        CheckpointStore store(setup.plan.run.dir);
+        reporter_ = {};
+        final_.clear();
+        with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+            TrainOptions options;
+            const bool first = engine.transport().rank() == 0;
+            if (first) options.reporter = &reporter_;
+            options.log = make_silent_logger();
+            options.resumed = [&](int64_t step) { resumed_ = step; };
+            const TrainResult own = train(engine, setup.plan, setup.prepared.program, store, options);
+            if (first) result = own;
+            const auto state = digests(engine.state());
+            final_.insert(state.begin(), state.end());
+        });
+        return result;
+    }
+
+    std::string model_ = "dropout";
+    TemporaryFolder folder_;
+    RecordingReporter reporter_;
+    std::map<std::string, std::string> final_;
+    int64_t resumed_ = -1;
+};
+
+TEST_F(Training, stepsEvaluatesSavesAndReportsWhenDue) {
+    Rig setup = open({"train.eval_every=2", "checkpoint.every=3", "mesh.pp=2"});
+    const TrainResult result = run(setup);
+    EXPECT_EQ(reporter_.text,
+              "evaluation 0\nstep 1/4\nstep 2/4\nevaluation 2\nstep 3/4\nsaved 3\nstep 4/4\nevaluation 4\nsaved 4\n");
+    EXPECT_EQ(result.first_step, 0);
+    EXPECT_EQ(result.last_step, 4);
+    EXPECT_EQ(result.checkpoint.filename(), "step-00000004");
+    EXPECT_EQ(resumed_, 0);
+    const StepEvent& event = reporter_.steps.at(1);
+    EXPECT_EQ(event.microbatch_losses.size(), 3u);
+    EXPECT_GT(event.samples_per_second, 0);
+    EXPECT_EQ(event.tokens_per_second, 0) << "the data are no tokens";
+    EXPECT_GE(event.eta_seconds, 0);
+    ASSERT_TRUE(event.bubble_mean && event.bubble_worst);
+    EXPECT_LE(*event.bubble_mean, *event.bubble_worst);
+}
+
+TEST_F(Training, evaluatingEveryStepChangesNoBit) {
+    Rig never = open({"run.dir=\"" + folder_.path("never") + "\""});
+    run(never);
+    const auto expected = final_;
+    Rig always = open({"train.eval_every=1", "run.dir=\"" + folder_.path("always") + "\""});
+    run(always);
+    EXPECT_EQ(final_, expected);
+    EXPECT_HAS(reporter_.text, "evaluation 3");
+}
+
+TEST_F(Training, goesOnFromTheNewestCheckpointWithTheSameBits) {
+    Rig unbroken = open({"run.dir=\"" + folder_.path("unbroken") + "\""});
+    run(unbroken);
+    const auto expected = final_;
+    Rig begin = open({"train.steps=2", "mesh.pp=2"}), end = open({"mesh.pp=3", "train.eval_every=1"});
+    run(begin);
+    const TrainResult result = run(end);
+    EXPECT_EQ(result.first_step, 2);
+    EXPECT_EQ(resumed_, 2);
+    EXPECT_EQ(final_, expected);
+    EXPECT_EQ(reporter_.text, "step 3/4\nevaluation 3\nstep 4/4\nevaluation 4\nsaved 4\n") << "no evaluation 0";
+}
+
+TEST_F(Training, hasNothingToDoWhenAllStepsAreDone) {
+    Rig setup = open({});
+    run(setup);
+    const TrainResult again = run(setup);
+    EXPECT_EQ(again.first_step, 4);
+    EXPECT_EQ(again.last_step, 4);
+    EXPECT_TRUE(again.checkpoint.empty());
+    EXPECT_EQ(reporter_.text, "");
+}
+
+TEST_F(Training, leavesTheLastSaveWhenTheLossIsNotFinite) {
+    model_ = "overflows";
+    Rig setup = open({"optimizer.kind=\"sgd\"", "optimizer.lr=1e25", "optimizer.weight_decay=0", "checkpoint.every=1"});
+    error_of(ErrorKind::NotFinite, [&] { run(setup); });
+    EXPECT_EQ(reporter_.text, "step 1/4\nsaved 1\n");
+    const auto left = CheckpointStore(setup.plan.run.dir).list();
+    ASSERT_EQ(left.size(), 1u);
+    EXPECT_NO_THROW(CheckpointReader(left[0]).verify());
+}
+
+}  // namespace
+}  // namespace vpp::test

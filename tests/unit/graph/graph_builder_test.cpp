@@ -1,0 +1,145 @@
+// Values, tensors, ops and parameters of models whose graph is small enough to be written down.
+#include "graph/graph_builder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const TorchScriptOptions kOptions = options_for({floats("x", {4}), integers("ids", {3})});
+
+const GraphValue& output_of(const Graph& graph, const std::string& kind, int from = 0) {
+    const GraphOp& op = graph.ops[static_cast<size_t>(op_of(graph, kind, from))];
+    return graph.values[static_cast<size_t>(op.outputs.at(0))];
+}
+
+const GraphTensor& tensor_of(const Graph& graph, const GraphValue& value) {
+    return graph.tensors[static_cast<size_t>(value.tensors.at(0))];
+}
+
+TEST(GraphBuilder, ShapesTypesAndGradientFlagsOfALinearLayer) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.l.forward(x))\n"};
+    model.children = {{"l", linear(4, 3)}};
+    const Graph graph = load(model, kOptions).graph;
+    const GraphTensor& made = tensor_of(graph, output_of(graph, "aten::linear"));
+    EXPECT_THAT(made.shape, ElementsAre(2, 3));
+    EXPECT_TRUE(made.requires_grad);
+    EXPECT_EQ(made.producer, 0);
+    EXPECT_GE(made.message_bytes, made.bytes());
+    const GraphOp& op = graph.ops[0];
+    EXPECT_EQ(op.flops, 2.0 * 2 * 3 * 4);
+    EXPECT_EQ(op.output_bytes, 2 * 3 * 4);
+    EXPECT_THAT(op.parameters, ElementsAre(0, 1));
+    EXPECT_EQ(graph.loss, graph.ops[1].outputs[0]);
+    const GraphValue& x = graph.values[static_cast<size_t>(graph.inputs[0].value)];
+    EXPECT_EQ(tensor_of(graph, x).input, 0);
+    EXPECT_FALSE(tensor_of(graph, x).requires_grad);
+    EXPECT_THAT(x.uses, ElementsAre(0));
+}
+
+TEST(GraphBuilder, OneTensorUnderSeveralValues) {
+    // contiguous() and dropout outside of training give their input itself; view() does not.
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    same = h.contiguous()
+    kept = torch.dropout(same, 0.5, False)
+    flat = kept.view([8])
+    return torch.mean(flat)
+)JIT"};
+    const Graph graph = load(model, kOptions).graph;
+    const int tensor = output_of(graph, "aten::tanh").tensors.at(0);
+    EXPECT_THAT(output_of(graph, "aten::contiguous").tensors, ElementsAre(tensor));
+    EXPECT_THAT(output_of(graph, "aten::dropout").tensors, ElementsAre(tensor));
+    EXPECT_NE(output_of(graph, "aten::view").tensors.at(0), tensor);
+    EXPECT_EQ(graph.ops[static_cast<size_t>(op_of(graph, "aten::view"))].output_bytes, 0) << "no new memory";
+}
+
+TEST(GraphBuilder, InPlaceWritersAreListed) {
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    g = torch.relu_(h)
+    return torch.mean(torch.sin(g.mul_(2.0)))
+)JIT"};
+    const Graph graph = load(model, kOptions).graph;
+    const GraphTensor& h = tensor_of(graph, output_of(graph, "aten::tanh"));
+    EXPECT_EQ(h.producer, op_of(graph, "aten::tanh"));
+    EXPECT_THAT(h.writers, ElementsAre(op_of(graph, "aten::relu_"), op_of(graph, "aten::mul_")));
+    EXPECT_TRUE(tensor_of(graph, output_of(graph, "aten::sin")).writers.empty());
+}
+
+TEST(GraphBuilder, ValuesThatAreNoTensorsHoldTheirs) {
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    n = x.size(0)
+    parts = torch.chunk(torch.tanh(x), 2, 1)
+    if n > 1:
+        y = torch.mean(parts[0]) + torch.mean(parts[1])
+    else:
+        y = torch.mean(parts[0])
+    return y
+)JIT"};
+    const Graph graph = load(model, kOptions).graph;
+    const GraphValue& size = output_of(graph, "aten::size");
+    EXPECT_EQ(size.type, "int");
+    EXPECT_FALSE(size.is_tensor);
+    EXPECT_TRUE(size.tensors.empty());
+    const GraphValue& parts = output_of(graph, "aten::chunk");
+    EXPECT_FALSE(parts.is_tensor);
+    EXPECT_EQ(parts.tensors.size(), 2U);
+    EXPECT_THAT(graph.ops[static_cast<size_t>(op_of(graph, "prim::If"))].inputs,
+                ::testing::Contains(graph.ops[static_cast<size_t>(op_of(graph, "aten::chunk"))].outputs[0]));
+}
+
+TEST(GraphBuilder, TheContentsOfAGrowingListHaveTheirOwnMakers) {
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    outs: List[Tensor] = []
+    h = torch.tanh(x)
+    outs.append(h)
+    outs.append(torch.sin(h))
+    return torch.mean(outs[0] + outs[1])
+)JIT"};
+    const Graph graph = load(model, kOptions).graph;
+    EXPECT_TRUE(output_of(graph, "prim::ListConstruct").tensors.empty());
+    const GraphValue& list = output_of(graph, "aten::add", op_of(graph, "aten::sin"));
+    ASSERT_EQ(list.tensors.size(), 2U);
+    EXPECT_EQ(graph.tensors[static_cast<size_t>(list.tensors[0])].producer, op_of(graph, "aten::tanh"));
+    EXPECT_EQ(graph.tensors[static_cast<size_t>(list.tensors[1])].producer, op_of(graph, "aten::sin"));
+}
+
+TEST(GraphBuilder, UnusedInputsAreKeptWithoutAValue) {
+    const ModuleSpec model{"Model", "def forward(self, x, ids):\n    return torch.mean(x)\n"};
+    const Graph graph = load(model, kOptions).graph;
+    ASSERT_EQ(graph.inputs.size(), 2U);
+    EXPECT_GE(graph.inputs[0].value, 0);
+    EXPECT_EQ(graph.inputs[1].value, -1);
+}
+
+TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
+    const ModuleSpec integers{"Model", "def forward(self, ids):\n    return torch.sum(ids)\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(integers, kOptions); }), HasSubstr("got int64[]"));
+    const ModuleSpec row{"Model", "def forward(self, x):\n    return torch.mean(x, [1])\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(row, kOptions); }), HasSubstr("got float32[2]"));
+    const ModuleSpec wide{"Model", "def forward(self, x):\n    return torch.mean(x.double())\n"};
+    EXPECT_NO_THROW(load(wide, kOptions)) << "float64 is a number too";
+}
+
+TEST(GraphBuilder, SparseAndComplexValuesAreRefused) {
+    const ModuleSpec sparse{"Model",
+                            "def forward(self, x):\n    return torch.mean(torch.tanh(x).to_sparse().to_dense())\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(sparse, kOptions); }), HasSubstr("not a dense tensor"));
+    const ModuleSpec complex{"Model", "def forward(self, x):\n    return torch.mean(torch.abs(torch.fft_fft(x)))\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(complex, kOptions); }), HasSubstr("Complex"));
+}
+
+}  // namespace
+}  // namespace vpp

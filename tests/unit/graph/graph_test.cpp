@@ -1,0 +1,33 @@
+#include "graph/graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/graph/graphs.hpp"
+
+namespace vpp {
+namespace {
+
+TEST(Graph, CountsTheLegalCutsBetweenOps) {
+    EXPECT_EQ(Graph{}.num_legal_cuts(), 0);
+    EXPECT_EQ(test::chain({1}).num_legal_cuts(), 0);
+    Graph graph = test::chain({1, 1, 1, 1});
+    EXPECT_EQ(graph.num_legal_cuts(), 3);
+    graph.cuts[2] = {false, "why"};
+    EXPECT_EQ(graph.num_legal_cuts(), 2);
+    graph.cuts[0].legal = false;
+    EXPECT_EQ(graph.num_legal_cuts(), 2) << "there is no cut before the first op";
+}
+
+TEST(Graph, BytesFollowShapeAndType) {
+    GraphTensor tensor;
+    tensor.shape = {2, 3};
+    EXPECT_EQ(tensor.bytes(), 24);
+    tensor.dtype = DType::BF16;
+    EXPECT_EQ(tensor.bytes(), 12);
+    GraphParameter scalar;
+    scalar.dtype = DType::I64;
+    EXPECT_EQ(scalar.bytes(), 8);
+}
+
+}  // namespace
+}  // namespace vpp

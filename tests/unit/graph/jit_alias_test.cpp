@@ -1,0 +1,133 @@
+// Alias facts on graphs written as text.
+#include "graph/jit_alias.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/ir/irparser.h>
+
+#include <unordered_map>
+
+namespace vpp {
+namespace {
+
+struct Parsed {
+    JitGraph jit;
+    std::unordered_map<std::string, torch::jit::Value*> values;
+};
+
+Parsed parse(const std::string& text) {
+    Parsed parsed;
+    parsed.jit.graph = std::make_shared<torch::jit::Graph>();
+    torch::jit::parseIR(text, parsed.jit.graph.get(), parsed.values);
+    list_ops(parsed.jit);
+    return parsed;
+}
+
+class Facts {
+  public:
+    explicit Facts(const std::string& text) : parsed_(parse(text)), facts_(parsed_.jit) {}
+    bool written(const std::string& name) const { return facts_.has_writers(parsed_.values.at(name)); }
+    bool shared(const std::string& a, const std::string& b) const {
+        return facts_.may_share(parsed_.values.at(a), parsed_.values.at(b));
+    }
+    bool writes(size_t op, const std::string& name) const {
+        return facts_.may_write(parsed_.jit.ops.at(op).node, parsed_.values.at(name));
+    }
+
+  private:
+    Parsed parsed_;
+    AliasFacts facts_;
+};
+
+TEST(AliasFacts, InputsShareWithNothing) {
+    const Facts facts(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %y : Tensor = aten::relu_(%w)
+  %z : Tensor = aten::mul(%x, %y)
+  return (%z))IR");
+    EXPECT_FALSE(facts.shared("x", "w"));
+    EXPECT_TRUE(facts.shared("w", "y"));
+    EXPECT_TRUE(facts.shared("x", "x"));
+    EXPECT_TRUE(facts.written("w"));
+    EXPECT_FALSE(facts.written("x")) << "a write to w says nothing about x";
+    EXPECT_FALSE(facts.written("z"));
+}
+
+TEST(AliasFacts, ViewsShareWithTheirBase) {
+    const Facts facts(R"IR(
+graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = aten::tanh(%x)
+  %v : Tensor = aten::t(%y)
+  %u : Tensor = aten::t(%v)
+  %w : Tensor = aten::relu_(%u)
+  %z : Tensor = aten::add(%y, %x, %one)
+  return (%z))IR");
+    EXPECT_TRUE(facts.shared("y", "u"));
+    EXPECT_FALSE(facts.shared("x", "y"));
+    EXPECT_TRUE(facts.written("y")) << "through a view of a view";
+    EXPECT_FALSE(facts.written("x"));
+    EXPECT_TRUE(facts.writes(3, "y"));
+    EXPECT_FALSE(facts.writes(1, "y"));
+    EXPECT_FALSE(facts.writes(3, "x"));
+}
+
+TEST(AliasFacts, AListSharesWithItsElements) {
+    const Facts facts(R"IR(
+graph(%x : Tensor):
+  %y : Tensor = aten::tanh(%x)
+  %z : Tensor = aten::tanh(%x)
+  %l : Tensor[] = prim::ListConstruct()
+  %m : Tensor[] = aten::append(%l, %y)
+  %o : Tensor = aten::tanh(%z)
+  return (%o, %l))IR");
+    EXPECT_TRUE(facts.shared("l", "y"));
+    EXPECT_TRUE(facts.written("l"));
+    EXPECT_TRUE(facts.writes(3, "l"));
+    EXPECT_FALSE(facts.shared("z", "l"));
+    EXPECT_FALSE(facts.written("z"));
+}
+
+constexpr const char* kBatchNorm = R"IR(
+graph(%x : Tensor, %w : Tensor, %b : Tensor, %mean : Tensor, %var : Tensor):
+  %training : bool = prim::Constant[value=TRAINING]()
+  %cudnn : bool = prim::Constant[value=0]()
+  %momentum : float = prim::Constant[value=0.1]()
+  %eps : float = prim::Constant[value=1e-05]()
+  %y : Tensor = aten::batch_norm(%x, %w, %b, %mean, %var, %training, %momentum, %eps, %cudnn)
+  return (%y))IR";
+
+std::string batch_norm(bool training) {
+    std::string text = kBatchNorm;
+    return text.replace(text.find("TRAINING"), 8, training ? "1" : "0");
+}
+
+TEST(AliasFacts, BatchNormWritesItsStatisticsThoughItsSchemaIsSilent) {
+    const Facts training(batch_norm(true)), evaluation(batch_norm(false));
+    for (const char* name : {"mean", "var"}) {
+        EXPECT_TRUE(training.written(name));
+        EXPECT_TRUE(training.writes(0, name));
+        EXPECT_FALSE(evaluation.written(name));
+        EXPECT_FALSE(evaluation.writes(0, name));
+    }
+    for (const char* name : {"x", "w", "b", "y"}) EXPECT_FALSE(training.written(name)) << name;
+}
+
+TEST(AliasFacts, WritesInsideControlFlowCount) {
+    const Facts facts(R"IR(
+graph(%x : Tensor, %c : bool):
+  %y : Tensor = aten::tanh(%x)
+  %z : Tensor = prim::If(%c)
+    block0():
+      %v : Tensor = aten::relu_(%y)
+      -> (%v)
+    block1():
+      -> (%x)
+  return (%z))IR");
+    EXPECT_TRUE(facts.written("y"));
+    EXPECT_TRUE(facts.writes(1, "y"));
+    EXPECT_TRUE(facts.shared("z", "y"));
+    EXPECT_TRUE(facts.shared("z", "x"));
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,101 @@
+// Runs of ops as code of their own.
+#include "graph/jit_executable.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/ir/irparser.h>
+
+#include <unordered_map>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+
+struct Parsed {
+    JitGraph jit;
+    std::unordered_map<std::string, torch::jit::Value*> values;
+    torch::jit::Value* at(const std::string& name) const { return values.at(name); }
+};
+
+Parsed parse(const std::string& text) {
+    Parsed parsed;
+    parsed.jit.graph = std::make_shared<torch::jit::Graph>();
+    torch::jit::parseIR(text, parsed.jit.graph.get(), parsed.values);
+    list_ops(parsed.jit);
+    insert_reseeds(parsed.jit);
+    return parsed;
+}
+
+constexpr const char* kThree = R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %w)
+  %n : int = aten::size(%a, %one)
+  %b : Tensor = aten::add(%a, %w, %n)
+  %c : Tensor = aten::add(%b, %x, %one)
+  return (%c))IR";
+
+TEST(Executable, ASliceTakesAndGivesWhatIsAskedFor) {
+    const Parsed parsed = parse(kThree);
+    const at::Tensor x = values({2, 3}), w = values({3}, 1);
+    const auto first =
+        compile_ops(parsed.jit, {0, 2}, {parsed.at("x"), parsed.at("w")}, {parsed.at("n"), parsed.at("a")});
+    const std::vector<c10::IValue> made = first->run({x, w}, 0);
+    ASSERT_EQ(made.size(), 2U);
+    EXPECT_EQ(made[0].toInt(), 3);
+    const auto second = compile_ops(parsed.jit, {2, 4},
+                                    {parsed.at("a"), parsed.at("n"), parsed.at("w"), parsed.at("x")}, {parsed.at("c")});
+    const at::Tensor c = second->run({made[1], made[0], w, x}, 0).at(0).toTensor();
+    EXPECT_EQ(bits_of(c), bits_of((x * w).add(w, 3).add(x)));
+    EXPECT_EQ(bits_of(second->run({made[1], made[0], w, x}, 0).at(0).toTensor()), bits_of(c)) << "it runs again";
+}
+
+TEST(Executable, AValueThatWasNotPassedIsABug) {
+    const Parsed parsed = parse(kThree);
+    EXPECT_THAT(refusal(ErrorKind::Bug,
+                        [&] {
+                            compile_ops(parsed.jit, {2, 4}, {parsed.at("a")}, {parsed.at("c")});
+                        }),
+                ::testing::HasSubstr("all its values as inputs"));
+}
+
+TEST(Executable, AnInputMayLeaveAsItCame) {
+    const Parsed parsed = parse(kThree);
+    const at::Tensor x = values({2, 3}), w = values({3}, 1);
+    const auto code =
+        compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("x"), parsed.at("a")});
+    EXPECT_TRUE(code->run({x, w}, 0).at(0).toTensor().is_same(x));
+}
+
+TEST(Executable, RandomOpsGetTheSeedOfTheirSiteInEverySlice) {
+    const Parsed parsed = parse(R"IR(
+graph(%x : Tensor):
+  %p : float = prim::Constant[value=0.5]()
+  %train : bool = prim::Constant[value=1]()
+  %a : Tensor = aten::dropout(%x, %p, %train)
+  %b : Tensor = aten::dropout(%a, %p, %train)
+  return (%b))IR");
+    EXPECT_EQ(parsed.jit.num_sites, 2);
+    EXPECT_EQ(parsed.jit.ops[1].random_site, 1);
+    const at::Tensor x = at::ones({64});
+    const auto both = compile_ops(parsed.jit, {0, 2}, {parsed.at("x")}, {parsed.at("a"), parsed.at("b")});
+    const auto second = compile_ops(parsed.jit, {1, 2}, {parsed.at("a")}, {parsed.at("b")});
+    const std::vector<c10::IValue> whole = both->run({x}, 11);
+    EXPECT_EQ(bits_of(second->run({whole[0]}, 11).at(0).toTensor()), bits_of(whole[1].toTensor()));
+    EXPECT_NE(bits_of(second->run({whole[0]}, 12).at(0).toTensor()), bits_of(whole[1].toTensor()));
+}
+
+TEST(Executable, AFailingOpThrowsAndTheNextRunIsClean) {
+    const Parsed parsed = parse(kThree);
+    const auto code = compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("a")});
+    EXPECT_THROW(code->run({values({2, 3}), values({4})}, 0), std::exception);
+    EXPECT_NO_THROW(code->run({values({2, 3}), values({3})}, 0));
+}
+
+}  // namespace
+}  // namespace vpp

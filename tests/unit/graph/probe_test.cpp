@@ -1,0 +1,147 @@
+// The probe: what it learns, on which device, and what it says when a model does not run.
+#include "graph/probe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/ir/irparser.h>
+
+#include <unordered_map>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Probed {
+    JitGraph jit;
+    std::unordered_map<std::string, torch::jit::Value*> values;
+    ProbeResult result;
+    int weights_asked = 0;
+    const c10::IValue& at(const std::string& name) const { return result.values.at(values.at(name)); }
+};
+
+/// Probes a graph whose first input is the field x: [n, 4], and whose second, if any, is a parameter [4].
+Probed run(const std::string& text) {
+    Probed probed;
+    probed.jit.graph = std::make_shared<torch::jit::Graph>();
+    torch::jit::parseIR(text, probed.jit.graph.get(), probed.values);
+    list_ops(probed.jit);
+    if (probed.jit.graph->inputs().size() > 1) {
+        probed.jit.parameters.push_back({"w", {}, weight({4}), false, probed.jit.graph->inputs()[1]});
+    }
+    const auto weight_of = [&](size_t i) {
+        ++probed.weights_asked;
+        return probed.jit.parameters[i].tensor;
+    };
+    probed.result = probe(probed.jit, {{probed.jit.graph->inputs()[0], floats("x", {4})}}, 3, weight_of);
+    return probed;
+}
+
+TEST(Probe, RunsOnMetaWhereNothingIsRead) {
+    const Probed probed = run(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %y : Tensor = aten::mul(%x, %w)
+  %z : Tensor = aten::detach(%y)
+  return (%y))IR");
+    EXPECT_TRUE(probed.result.on_meta);
+    EXPECT_EQ(probed.weights_asked, 0);
+    EXPECT_EQ(probed.at("y").toTensor().sizes(), (std::vector<int64_t>{3, 4}));
+    EXPECT_TRUE(probed.at("y").toTensor().requires_grad());
+    EXPECT_FALSE(probed.at("z").toTensor().requires_grad());
+    EXPECT_FALSE(probed.at("x").toTensor().requires_grad());
+}
+
+TEST(Probe, GoesToTheCpuWhereAnOpLooksAtNumbers) {
+    const Probed probed = run(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %y : Tensor = aten::nonzero(%w)
+  %s : Tensor = aten::sum(%w, %none)
+  %n : Scalar = aten::item(%s)
+  return (%y))IR");
+    EXPECT_FALSE(probed.result.on_meta);
+    EXPECT_EQ(probed.weights_asked, 1);
+    EXPECT_TRUE(probed.at("n").isDouble());
+}
+
+const TorchScriptOptions kOptions = options_for({floats("x", {4})}, 5);
+
+TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.head.forward(torch.relu(x)))\n"};
+    model.children = {{"head", sequential({linear(4, 4), linear(6, 4)})}};
+    const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kOptions); });
+    EXPECT_THAT(text, HasSubstr("the op aten::linear in 'head.1' fails: "));
+    EXPECT_THAT(text, HasSubstr("microbatch of 5 samples"));
+    EXPECT_THAT(text, Not(HasSubstr("Traceback")));
+    EXPECT_THAT(text, Not(HasSubstr("\n"))) << "LibTorch's own message, one line of it";
+}
+
+TEST(Probe, AnOpOfTheRootIsNamedToo) {
+    const ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x.view([7, -1]))\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }),
+                HasSubstr("aten::view in the model's forward fails"));
+}
+
+TEST(Probe, AModelOfOneSizeNamesTheSizesThatFit) {
+    const ModuleSpec traced{"Model", "def forward(self, x):\n    return torch.mean(x.view([4, 4]))\n"};
+    const std::string text = refusal(ErrorKind::BadData, [&] { load(traced, kOptions); });
+    EXPECT_THAT(text, HasSubstr("cannot take a microbatch of 5 samples"));
+    EXPECT_THAT(text, HasSubstr("but it takes 4;"));
+    EXPECT_THAT(text, HasSubstr("train.global_batch_size"));
+    TorchScriptOptions fitting = kOptions;
+    fitting.microbatch_size = 4;
+    EXPECT_NO_THROW(load(traced, fitting));
+}
+
+TEST(Probe, AModelThatRaisesIsAnErrorOfTheModel) {
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    if x.size(1) < 100:
+        prim.RaiseException("needs 100 columns")
+    return torch.mean(x)
+)JIT"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("needs 100 columns"));
+}
+
+TEST(Probe, AGuardedRangeIsRunAsOnePiece) {
+    const ModuleSpec model{"Model",
+                           R"JIT(
+def forward(self, x):
+    h = torch.tanh(x * self.w)
+    with NoGrad():
+        s = torch.sin(h)
+        with NoGrad():
+            s = torch.cos(s)
+        s = torch.abs(s)
+    return torch.mean(h * s)
+)JIT",
+                           {{"w", weight({4})}}};
+    const Graph graph = load(model, kOptions).graph;
+    const auto gradient_behind = [&](const std::string& kind) {
+        const int value = graph.ops[static_cast<size_t>(op_of(graph, kind))].outputs.at(0);
+        return graph.tensors[static_cast<size_t>(graph.values[static_cast<size_t>(value)].tensors.at(0))].requires_grad;
+    };
+    EXPECT_TRUE(gradient_behind("aten::tanh"));
+    for (const char* inside : {"aten::sin", "aten::cos", "aten::abs"}) EXPECT_FALSE(gradient_behind(inside)) << inside;
+    EXPECT_TRUE(gradient_behind("aten::mean"));
+}
+
+TEST(Probe, ABufferThatIsWrittenKeepsItsBytesInTheFile) {
+    // The probe runs on the CPU here (nonzero has no meta form) and writes the buffer.
+    ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    self.seen.add_(1.0)
+    n = torch.nonzero(self.seen).size(0)
+    return torch.mean(x) * n
+)JIT"};
+    model.buffers = {{"seen", values({4})}};
+    LoadedModel loaded = load(model, kOptions);
+    EXPECT_EQ(bits_of(loaded.source->weight(0)), bits_of(values({4})));
+}
+
+}  // namespace
+}  // namespace vpp

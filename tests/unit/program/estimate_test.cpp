@@ -1,0 +1,76 @@
+// Costs of ranks against figures worked out by hand.
+#include "program/estimate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/checker.hpp"
+#include "schedule/generators.hpp"
+#include "schedule/lowering.hpp"
+#include "unit/graph/graphs.hpp"
+
+namespace vpp {
+namespace {
+
+/// Two ranks, one stage each; stage 0 has 100 trained elements and a buffer of 10, stage 1 a frozen parameter of 50.
+Program program_of(int num_microbatches) {
+    test::GraphMaker maker;
+    const int x = maker.input("x"), w = maker.parameter("w", 100), table = maker.parameter("t", 10, false, true);
+    const int frozen = maker.parameter("frozen", 50, false);
+    const int a = maker.op("", {x, w, table}, 1000, 8);
+    maker.last_op().output_bytes = 32;
+    maker.op("", {a, frozen}, 10, 1);
+    maker.last_op().output_bytes = 4;
+    Program program;
+    program.mesh = {2, 1, 1};
+    program.training.graph = maker.finish();
+    program.training.split = make_stages(program.training.graph, {1});
+    const auto edges = schedule_edges(program.training.split);
+    program.training.schedule = lower(make_schedule("1F1B", 2, 1, num_microbatches), edges);
+    check_schedule(program.training.schedule, edges);
+    return program;
+}
+
+TEST(Estimate, CountsWeightsGradientsAndStates) {
+    Plan plan;
+    const std::vector<RankEstimate> ranks = estimate_ranks(plan, program_of(4));
+    ASSERT_EQ(ranks.size(), 2U);
+    EXPECT_EQ(ranks[0].stages, std::vector<int>{0});
+    EXPECT_EQ(ranks[0].parameter_bytes, 400);
+    EXPECT_EQ(ranks[0].buffer_bytes, 40);
+    EXPECT_EQ(ranks[0].gradient_bytes, 400);
+    EXPECT_EQ(ranks[0].optimizer_bytes, 800) << "adamw: two states";
+    EXPECT_EQ(ranks[1].parameter_bytes, 200);
+    EXPECT_EQ(ranks[1].gradient_bytes, 0) << "frozen";
+    EXPECT_EQ(ranks[1].optimizer_bytes, 0);
+    EXPECT_EQ(ranks[0].flops, 4 * 1000);
+    EXPECT_EQ(ranks[0].total_bytes(), 400 + 40 + 400 + 800 + ranks[0].activation_bytes);
+}
+
+TEST(Estimate, OptimizersDifferInTheirStates) {
+    Plan plan;
+    const auto states = [&] { return estimate_ranks(plan, program_of(2))[0].optimizer_bytes / 400; };
+    plan.optimizer.values.amsgrad = true;
+    EXPECT_EQ(states(), 3);
+    plan.optimizer.kind = "sgd";
+    EXPECT_EQ(states(), 0);
+    plan.optimizer.values.momentum = 0.9;
+    EXPECT_EQ(states(), 1);
+}
+
+TEST(Estimate, ActivationsFollowTheSchedule) {
+    // 1F1B holds two microbatches on the first rank and one on the last, however many there are.
+    for (int num_microbatches : {2, 4, 8}) {
+        const std::vector<RankEstimate> ranks = estimate_ranks(Plan{}, program_of(num_microbatches));
+        EXPECT_EQ(ranks[0].activation_bytes, 2 * 32);
+        EXPECT_EQ(ranks[1].activation_bytes, 4);
+    }
+}
+
+TEST(Estimate, TrafficIsForwardFromOneAndBackwardFromTheOther) {
+    const std::vector<RankEstimate> ranks = estimate_ranks(Plan{}, program_of(4));
+    EXPECT_EQ(ranks[0].sent_bytes, 4 * 32);
+    EXPECT_EQ(ranks[1].sent_bytes, 4 * 32);
+}
+
+}  // namespace
+}  // namespace vpp

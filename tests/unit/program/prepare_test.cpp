@@ -1,0 +1,156 @@
+// Plan -> Program on small models with synthetic data.
+#include "program/prepare.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+#include "schedule/checker.hpp"
+#include "unit/data/support.hpp"
+#include "unit/graph/models.hpp"
+#include "unit/plan/plan_texts.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+/// Linear, batch norm and dropout, four times.
+ModuleSpec model_spec(int seed = 0) {
+    std::vector<ModuleSpec> blocks;
+    for (int i = 0; i < 4; ++i) blocks.push_back(sequential({linear(4, 4, seed + i), batch_norm(4), dropout()}));
+    return sequential(std::move(blocks));
+}
+
+Plan plan_for(const std::filesystem::path& model, int world, std::vector<std::string> overrides = {}) {
+    const std::string text = "[model]\nfile = \"" + model.string() + R"("
+[loss]
+kind = "mse"
+target = "y"
+[data]
+kind = "synthetic"
+samples = 64
+[data.fields]
+x = "float32[4]"
+y = "float32[4]"
+[pipeline]
+split_method = "UNIFORM"
+num_microbatches = 2
+[train]
+steps = 2
+global_batch_size = 8
+)";
+    overrides.push_back("mesh.pp=" + std::to_string(world));
+    return resolve_plan(parse_plan(text, "plan.toml", overrides, built_names()), world);
+}
+
+/// The data of training serves as validation data too.
+Datasets data_of(const Plan& plan, bool validation = true) {
+    Datasets data = open_datasets(plan);
+    if (validation) data.validation = open_dataset(plan, Subset::Train);
+    return data;
+}
+
+TEST(Prepare, GivesAProvenProgramForEveryNumberOfRanks) {
+    const auto file = save(model_spec());
+    for (int world : {1, 2, 4}) {
+        const Plan plan = plan_for(file, world);
+        const Prepared prepared = prepare(plan, data_of(plan));
+        const Program& program = prepared.program;
+        EXPECT_EQ(program.training.split.num_stages(), world);
+        EXPECT_EQ(program.microbatch_size, 4);
+        EXPECT_EQ(program.plan_text, plan.resolved_text);
+        ASSERT_TRUE(program.evaluation);
+        EXPECT_NE(prepared.sources.evaluation, nullptr);
+        for (const Phase* phase : {&program.training, &*program.evaluation}) {
+            EXPECT_NO_THROW(check_schedule(phase->schedule, schedule_edges(phase->split)));
+        }
+        EXPECT_TRUE(program.evaluation->schedule.forward_only);
+        EXPECT_EQ(digest_of(prepare(plan, data_of(plan)).program), digest_of(program)) << "deterministic";
+    }
+}
+
+TEST(Prepare, EvaluationUsesEveryParameterWhereTrainingOwnsIt) {
+    const auto file = save(model_spec());
+    const Plan plan = plan_for(file, 4);
+    const Program program = prepare(plan, data_of(plan)).program;
+    const Phase &training = program.training, &evaluation = *program.evaluation;
+    EXPECT_LT(evaluation.graph.num_ops(), training.graph.num_ops()) << "no counters of batch norm";
+    ASSERT_EQ(evaluation.graph.parameters.size(), training.graph.parameters.size());
+    int compared = 0;
+    for (size_t p = 0; p < training.graph.parameters.size(); ++p) {
+        const std::vector<int>&there = evaluation.graph.parameters[p].uses, &here = training.graph.parameters[p].uses;
+        EXPECT_EQ(evaluation.graph.parameters[p].name, training.graph.parameters[p].name);
+        if (there.empty() || here.empty()) continue;
+        EXPECT_EQ(evaluation.split.stage_of_op(there.front()), training.split.stage_of_op(here.front()));
+        ++compared;
+    }
+    EXPECT_EQ(compared, 4 * 6);
+}
+
+TEST(Prepare, WithoutValidationDataThereIsNoEvaluation) {
+    const Plan plan = plan_for(save(model_spec()), 2);
+    const Prepared prepared = prepare(plan, data_of(plan, false));
+    EXPECT_FALSE(prepared.program.evaluation);
+    EXPECT_EQ(prepared.sources.evaluation, nullptr);
+}
+
+TEST(Prepare, ValidationDataMustHaveTheFieldsOfTheTrainingData) {
+    const TemporaryFolder folder;
+    folder.write("x.npy", npy("<f4", "(4, 2)", std::string(32, '\0')));
+    folder.write("narrow.npy", npy("<f4", "(4, 1)", std::string(16, '\0')));
+    const auto plan_with = [&](const std::string& validation) {
+        return parse_plan(
+            "[model]\nfile = \"m.pt\"\n[data]\nkind = \"arrays\"\n[data.train]\nx = \"x.npy\"\n"
+            "[data.val]\n" +
+                validation,
+            folder.path("plan.toml"), {}, built_names());
+    };
+    EXPECT_NE(open_datasets(plan_with("x = \"x.npy\"")).validation, nullptr);
+    const std::string text = refusal(ErrorKind::BadData, [&] { open_datasets(plan_with("x = \"narrow.npy\"")); });
+    EXPECT_THAT(text, HasSubstr("'x' of the validation data"));
+    EXPECT_THAT(text, HasSubstr("got float32[1], expected float32[2]"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { open_datasets(plan_with("y = \"x.npy\"")); }),
+                HasSubstr("got no such field"));
+}
+
+TEST(Prepare, TheReferenceIsOneStageOfTheSameGraph) {
+    const Plan plan = plan_for(save(model_spec()), 4);
+    const Program program = prepare(plan, data_of(plan)).program;
+    const Program reference = reference_program(program);
+    EXPECT_EQ(reference.mesh, (Mesh{1, 1, 1}));
+    for (const Phase* phase : {&reference.training, &*reference.evaluation}) {
+        EXPECT_EQ(phase->split.num_stages(), 1);
+        EXPECT_TRUE(phase->split.edges.empty());
+        EXPECT_EQ(phase->schedule.num_microbatches, 2);
+    }
+    EXPECT_EQ(reference.training.graph.digest, program.training.graph.digest);
+    EXPECT_EQ(reference.training.graph.num_ops(), program.training.graph.num_ops());
+}
+
+TEST(Prepare, AnotherRankOpensTheSameModelOnly) {
+    const auto file = save(model_spec());
+    const Plan plan = plan_for(file, 2);
+    const Program program = program_from_bytes(to_bytes(prepare(plan, data_of(plan)).program));
+    const Sources sources = open_sources(plan, program);
+    EXPECT_NE(sources.training, nullptr);
+    EXPECT_NE(sources.evaluation, nullptr);
+    EXPECT_EQ(bits_of(sources.training->weight(0)), bits_of(sources.evaluation->weight(0)));
+    std::filesystem::rename(save(model_spec(1)), file);
+    EXPECT_THAT(refusal(ErrorKind::RanksDisagree, [&] { open_sources(plan, program); }),
+                HasSubstr("reads another model file than rank 0"));
+}
+
+TEST(Prepare, WhatIsWrongIsToldBeforeAnythingRuns) {
+    const auto file = save(model_spec());
+    Plan plan = plan_for(file, 2, {"pipeline.split_method=\"MANUAL\"", "pipeline.split_points=[\"2.O\"]"});
+    const Datasets data = data_of(plan);
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(plan, data); }), HasSubstr("did you mean '2.0'?"));
+    plan.model.file = "/nonexistent/model.pt";
+    refusal(ErrorKind::MissingInput, [&] { prepare(plan, data); });
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,198 @@
+// The program as bytes: whole, and every field in the digest.
+#include "program/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.hpp"
+#include "unit/graph/graphs.hpp"
+
+namespace vpp {
+namespace {
+
+/// A program whose every list has an entry and whose every number is not its default.
+Program sample() {
+    test::GraphMaker maker;
+    const int x = maker.input("x"), w = maker.parameter("w", 4), table = maker.parameter("table", 3, false, true);
+    const int n = maker.plain("m", {x});
+    const int a = maker.op("m", {x, w, table, n}, 3.5);
+    const int b = maker.write("m", a);
+    maker.op("m.k", {b, table, n, a});
+    maker.forbid(1, "why");
+    maker.modules({"m:Block"});
+    Program program;
+    program.plan_text = "[model]\n";
+    program.mesh = {2, 3, 1};
+    program.fields = {{{"x", DType::F32, {4}, 5}}, 77};
+    program.microbatch_size = 2;
+    program.data_digest = "data";
+    Phase& phase = program.training;
+    phase.graph = maker.finish();
+    phase.graph.parameters[0].aliases = {"tied"};
+    phase.graph.digest = {1, 2};
+    phase.graph.warnings = {"note"};
+    phase.split = make_stages(phase.graph, {3});
+    phase.schedule = {"1F1B", 2, 4, {0, 1}, {{{ActionKind::F, 0, 1}}, {{ActionKind::SendB, 1, 2, 0, 0}}}, false};
+    program.evaluation = phase;
+    program.evaluation->schedule.forward_only = true;
+    return program;
+}
+
+using Change = std::function<void(Program&)>;
+
+/// One change for every field of every type.
+std::vector<std::pair<std::string, Change>> changes() {
+    std::vector<std::pair<std::string, Change>> all{
+        {"plan_text", [](Program& p) { p.plan_text += " "; }},
+        {"mesh.pp", [](Program& p) { ++p.mesh.pp; }},
+        {"mesh.dp", [](Program& p) { ++p.mesh.dp; }},
+        {"mesh.tp", [](Program& p) { ++p.mesh.tp; }},
+        {"field.name", [](Program& p) { p.fields.fields[0].name += "x"; }},
+        {"field.dtype", [](Program& p) { p.fields.fields[0].dtype = DType::I64; }},
+        {"field.shape", [](Program& p) { p.fields.fields[0].shape.push_back(1); }},
+        {"field.bound", [](Program& p) { ++p.fields.fields[0].bound; }},
+        {"num_samples", [](Program& p) { ++p.fields.num_samples; }},
+        {"microbatch_size", [](Program& p) { ++p.microbatch_size; }},
+        {"data_digest", [](Program& p) { p.data_digest += "x"; }},
+        {"evaluation", [](Program& p) { p.evaluation.reset(); }},
+        {"evaluation.loss", [](Program& p) { ++p.evaluation->graph.loss; }},
+    };
+    const auto graph = [&](const std::string& name, const std::function<void(Graph&)>& change) {
+        all.emplace_back(name, [change](Program& p) { change(p.training.graph); });
+    };
+    graph("tensor.name", [](Graph& g) { g.tensors[0].name += "x"; });
+    graph("tensor.dtype", [](Graph& g) { g.tensors[0].dtype = DType::F64; });
+    graph("tensor.shape", [](Graph& g) { ++g.tensors[0].shape[0]; });
+    graph("tensor.requires_grad", [](Graph& g) { g.tensors[0].requires_grad ^= true; });
+    graph("tensor.message_bytes", [](Graph& g) { ++g.tensors[0].message_bytes; });
+    graph("tensor.producer", [](Graph& g) { ++g.tensors[0].producer; });
+    graph("tensor.input", [](Graph& g) { ++g.tensors[0].input; });
+    graph("tensor.parameter", [](Graph& g) { ++g.tensors[0].parameter; });
+    graph("tensor.writers", [](Graph& g) { g.tensors[0].writers.push_back(1); });
+    graph("value.name", [](Graph& g) { g.values[0].name += "x"; });
+    graph("value.type", [](Graph& g) { g.values[0].type += "x"; });
+    graph("value.is_tensor", [](Graph& g) { g.values[0].is_tensor ^= true; });
+    graph("value.tensors", [](Graph& g) { g.values[0].tensors.push_back(0); });
+    graph("value.producer", [](Graph& g) { ++g.values[0].producer; });
+    graph("value.uses", [](Graph& g) { g.values[0].uses.push_back(0); });
+    graph("op.kind", [](Graph& g) { g.ops[0].kind += "x"; });
+    graph("op.module", [](Graph& g) { g.ops[0].module += "x"; });
+    graph("op.inputs", [](Graph& g) { g.ops[0].inputs.push_back(0); });
+    graph("op.outputs", [](Graph& g) { g.ops[0].outputs.push_back(0); });
+    graph("op.parameters", [](Graph& g) { g.ops[0].parameters.push_back(0); });
+    graph("op.flops", [](Graph& g) { g.ops[0].flops += 0.5; });
+    graph("op.output_bytes", [](Graph& g) { ++g.ops[0].output_bytes; });
+    graph("op.random", [](Graph& g) { g.ops[0].random ^= true; });
+    graph("parameter.name", [](Graph& g) { g.parameters[0].name += "x"; });
+    graph("parameter.aliases", [](Graph& g) { g.parameters[0].aliases.clear(); });
+    graph("parameter.dtype", [](Graph& g) { g.parameters[0].dtype = DType::F16; });
+    graph("parameter.shape", [](Graph& g) { ++g.parameters[0].shape[0]; });
+    graph("parameter.is_buffer", [](Graph& g) { g.parameters[0].is_buffer ^= true; });
+    graph("parameter.requires_grad", [](Graph& g) { g.parameters[0].requires_grad ^= true; });
+    graph("parameter.written", [](Graph& g) { g.parameters[0].written ^= true; });
+    graph("parameter.uses", [](Graph& g) { g.parameters[0].uses.push_back(9); });
+    graph("module.name", [](Graph& g) { g.modules[1].name += "x"; });
+    graph("module.class_name", [](Graph& g) { g.modules[1].class_name += "x"; });
+    graph("graph_input.name", [](Graph& g) { g.inputs[0].name += "x"; });
+    graph("graph_input.value", [](Graph& g) { ++g.inputs[0].value; });
+    graph("loss", [](Graph& g) { ++g.loss; });
+    graph("cut.legal", [](Graph& g) { g.cuts[1].legal ^= true; });
+    graph("cut.reason", [](Graph& g) { g.cuts[1].reason += "x"; });
+    graph("digest.high", [](Graph& g) { ++g.digest.high; });
+    graph("digest.low", [](Graph& g) { ++g.digest.low; });
+    graph("mode_is_baked_in", [](Graph& g) { g.mode_is_baked_in ^= true; });
+    graph("warnings", [](Graph& g) { g.warnings[0] += "x"; });
+    const auto split = [&](const std::string& name, const std::function<void(Split&)>& change) {
+        all.emplace_back(name, [change](Program& p) { change(p.training.split); });
+    };
+    split("cuts", [](Split& s) { ++s.cuts[0]; });
+    split("loss_stage", [](Split& s) { ++s.loss_stage; });
+    split("stage.ops.begin", [](Split& s) { ++s.stages[0].ops.begin; });
+    split("stage.ops.end", [](Split& s) { ++s.stages[0].ops.end; });
+    split("stage.parameters", [](Split& s) { s.stages[0].parameters.pop_back(); });
+    split("stage.borrowed", [](Split& s) { s.stages[1].borrowed.pop_back(); });
+    split("stage.inputs", [](Split& s) { s.stages[0].inputs.pop_back(); });
+    split("stage.flops", [](Split& s) { s.stages[0].flops += 1; });
+    split("stage.num_parameters", [](Split& s) { ++s.stages[0].num_parameters; });
+    split("stage.parameter_bytes", [](Split& s) { ++s.stages[0].parameter_bytes; });
+    split("stage.buffer_bytes", [](Split& s) { ++s.stages[0].buffer_bytes; });
+    split("stage.activation_bytes", [](Split& s) { ++s.stages[0].activation_bytes; });
+    split("edge.id", [](Split& s) { ++s.edges[0].id; });
+    split("edge.name", [](Split& s) { s.edges[0].name += "x"; });
+    split("edge.tensor", [](Split& s) { ++s.edges[0].tensor; });
+    split("edge.values", [](Split& s) { s.edges.back().values.pop_back(); });
+    split("edge.producer", [](Split& s) { ++s.edges[0].producer; });
+    split("edge.consumer", [](Split& s) { ++s.edges[0].consumer; });
+    split("edge.has_gradient", [](Split& s) { s.edges[0].has_gradient ^= true; });
+    split("edge.gradient_to", [](Split& s) { ++s.edges[0].gradient_to; });
+    split("edge.bytes", [](Split& s) { ++s.edges[0].bytes; });
+    split("edge.message_bytes", [](Split& s) { ++s.edges[0].message_bytes; });
+    const auto schedule = [&](const std::string& name, const std::function<void(Schedule&)>& change) {
+        all.emplace_back(name, [change](Program& p) { change(p.training.schedule); });
+    };
+    schedule("schedule.name", [](Schedule& s) { s.name += "x"; });
+    schedule("num_ranks", [](Schedule& s) { ++s.num_ranks; });
+    schedule("num_microbatches", [](Schedule& s) { ++s.num_microbatches; });
+    schedule("rank_of_stage", [](Schedule& s) { ++s.rank_of_stage[0]; });
+    schedule("forward_only", [](Schedule& s) { s.forward_only ^= true; });
+    schedule("action.kind", [](Schedule& s) { s.actions[0][0].kind = ActionKind::B; });
+    schedule("action.stage", [](Schedule& s) { ++s.actions[0][0].stage; });
+    schedule("action.microbatch", [](Schedule& s) { ++s.actions[0][0].microbatch; });
+    schedule("action.edge", [](Schedule& s) { ++s.actions[0][0].edge; });
+    schedule("action.peer", [](Schedule& s) { ++s.actions[0][0].peer; });
+    return all;
+}
+
+TEST(Program, GoesThroughBytesUnchanged) {
+    const Program program = sample();
+    const Bytes bytes = to_bytes(program);
+    const Program again = program_from_bytes(bytes);
+    EXPECT_EQ(to_bytes(again), bytes);
+    EXPECT_EQ(to_json_text(again), to_json_text(program));
+    EXPECT_EQ(digest_of(again), digest_of(program));
+    EXPECT_EQ(again.training.graph.tensors.size(), program.training.graph.tensors.size());
+    EXPECT_EQ(again.training.split.edges.back().values, program.training.split.edges.back().values);
+    EXPECT_EQ(again.training.schedule.actions, program.training.schedule.actions);
+    ASSERT_TRUE(again.evaluation);
+    EXPECT_TRUE(again.evaluation->schedule.forward_only);
+}
+
+TEST(Program, EveryFieldIsInTheBytesAndInTheDigest) {
+    const Digest digest = digest_of(sample());
+    EXPECT_EQ(digest_of(sample()), digest);
+    for (const auto& [name, change] : changes()) {
+        Program program = sample();
+        change(program);
+        EXPECT_NE(digest_of(program), digest) << name;
+        EXPECT_EQ(digest_of(program_from_bytes(to_bytes(program))), digest_of(program)) << name;
+    }
+}
+
+TEST(Program, BytesThatAreNoneAreRefused) {
+    const Bytes bytes = to_bytes(sample());
+    const auto refuse = [](std::span<const std::byte> wrong) {
+        try {
+            program_from_bytes(wrong);
+            ADD_FAILURE() << "nothing was thrown for " << wrong.size() << " bytes";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::BadData);
+            EXPECT_THAT(error.what(), ::testing::HasSubstr("not a program"));
+        }
+    };
+    for (size_t length = 0; length < bytes.size(); length += 37) refuse(std::span(bytes).first(length));
+    refuse(to_bytes(std::string_view("\xa0", 1)));  // an empty map
+    Bytes longer = bytes;
+    longer.push_back(std::byte{0});
+    refuse(longer);
+}
+
+TEST(Program, StagesOfARankComeFromTheSchedule) {
+    Program program = sample();
+    program.training.schedule.rank_of_stage = {0, 1, 0, 1};
+    EXPECT_EQ(program.stages_of(1), (std::vector<int>{1, 3}));
+}
+
+}  // namespace
+}  // namespace vpp

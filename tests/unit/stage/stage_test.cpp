@@ -1,0 +1,294 @@
+#include "stage/stage.hpp"
+
+#include <ATen/ops/ones.h>
+#include <c10/core/StorageImpl.h>
+
+#include <algorithm>
+
+#include "data/synthetic.hpp"
+#include "engine/loader.hpp"
+#include "stage/message.hpp"
+#include "support/pipeline.hpp"
+#include "unit/stage/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+/// A tiny model cut anywhere, run microbatch by microbatch without engine or schedule.
+class Line {
+  public:
+    Line(Rig& setup, const std::vector<int>& cuts, bool training = true)
+        : setup_(setup), split_(make_stages(setup.graph(), cuts)), loader_(*setup.data.training, setup.graph()) {
+        std::vector<int> all;
+        for (int i = 0; i < split_.num_stages(); ++i) all.push_back(i);
+        weights_.load(*setup.prepared.sources.training, split_, all);
+        StageOptions options;
+        options.training = training;
+        options.loss_scale = 1.0 / 3;
+        for (int i : all) {
+            stages_.push_back(
+                std::make_unique<Stage>(setup.graph(), split_, i, *setup.prepared.sources.training, weights_, options));
+            stages_.back()->begin_step();
+        }
+    }
+
+    Stage& stage(int index) { return *stages_[static_cast<size_t>(index)]; }
+    const Split& split() const { return split_; }
+    const at::Tensor& weight(const std::string& name) const {
+        const auto& parameters = setup_.graph().parameters;
+        const auto found =
+            std::find_if(parameters.begin(), parameters.end(), [&](const auto& p) { return p.name == name; });
+        return weights_.at(static_cast<int>(found - parameters.begin()));
+    }
+
+    void feed(int index, int microbatch) {
+        const std::vector<int64_t> samples{2 * microbatch, 2 * microbatch + 1};
+        for (int input : split_.stages[static_cast<size_t>(index)].inputs) {
+            stage(index).set_input(microbatch, input, loader_.load(input, samples));
+        }
+    }
+
+    void forward(int index, int microbatch) {
+        feed(index, microbatch);
+        stage(index).forward(microbatch, static_cast<uint64_t>(microbatch));
+        for (int id : stage(index).io().exports) {
+            const Edge& edge = split_.edges[static_cast<size_t>(id)];
+            Stage& to = stage(edge.consumer);
+            if (edge.tensor < 0) {
+                to.receive_values(microbatch, edge, stage(index).take_values(microbatch, edge));
+            } else {
+                const at::Tensor tensor = stage(index).take_tensor(microbatch, edge);
+                to.receive_tensor(microbatch, edge, tensor.detach(), tensor.requires_grad());
+            }
+        }
+    }
+
+    void backward(int index, int microbatch) {
+        stage(index).backward(microbatch);
+        for (const Edge& edge : split_.edges) {
+            if (edge.consumer != index || !edge.has_gradient) continue;
+            stage(edge.gradient_to).add_gradient(microbatch, edge, stage(index).take_gradient(microbatch, edge));
+        }
+    }
+
+    void run(int microbatch) {
+        for (int i = 0; i < split_.num_stages(); ++i) forward(i, microbatch);
+        for (int i = split_.num_stages() - 1; i >= 0; --i) backward(i, microbatch);
+    }
+
+    /// All gradients as text.
+    std::string gradients() const {
+        std::string text;
+        for (int parameter : weights_.owned()) text += form_of(weights_.at(parameter).grad()) + "|";
+        return text;
+    }
+
+  private:
+    Rig& setup_;
+    Split split_;
+    Loader loader_;
+    Weights weights_;
+    std::vector<std::unique_ptr<Stage>> stages_;
+};
+
+class StageTest : public ::testing::Test {
+  protected:
+    Rig open_tiny(const std::string& name) { return set_up_tiny(name, folder_.path(".")); }
+    TemporaryFolder folder_;
+};
+
+std::string reference_gradients(Rig& setup, int num_microbatches) {
+    Line line(setup, {});
+    for (int m = 0; m < num_microbatches; ++m) line.run(m);
+    return line.gradients();
+}
+
+/// Where the most used value of a model is used: the cuts right behind its uses.
+struct Shared {
+    int tensor = -1;
+    std::vector<int> cuts;
+};
+Shared find_shared(const Rig& setup) {
+    const GraphValue* most = nullptr;
+    for (const GraphValue& value : setup.graph().values) {
+        if (value.producer >= 0 && value.is_tensor && (!most || value.uses.size() > most->uses.size())) most = &value;
+    }
+    Shared shared{most->tensors[0], {}};
+    for (int use : most->uses) {
+        if (use + 1 < setup.graph().num_ops() && setup.graph().cuts[static_cast<size_t>(use) + 1].legal) {
+            shared.cuts.push_back(use + 1);
+        }
+    }
+    return shared;
+}
+
+TEST_F(StageTest, hasTheBitsOfTheUncutModel) {
+    Rig setup = open_tiny("share");
+    const std::string expected = reference_gradients(setup, 3);
+    const Shared shared = find_shared(setup);
+    Line line(setup, {shared.cuts.at(0), shared.cuts.at(2)});
+    for (int m = 0; m < 3; ++m) line.run(m);
+    EXPECT_EQ(line.gradients(), expected);
+}
+
+TEST_F(StageTest, backwardInAnyOrderHasTheSameBits) {
+    Rig setup = open_tiny("share");
+    const std::string expected = reference_gradients(setup, 3);
+    Line line(setup, {find_shared(setup).cuts.at(1)});
+    for (int m = 0; m < 3; ++m) line.forward(0, m);
+    for (int m = 0; m < 3; ++m) line.forward(1, m);
+    for (int m : {2, 1, 0}) line.backward(1, m);
+    EXPECT_EQ(line.stage(1).parked_bytes(), 0) << "all of its turns came";
+    for (int m : {1, 2, 0}) line.backward(0, m);
+    EXPECT_EQ(line.stage(0).parked_bytes(), 0);
+    EXPECT_EQ(line.gradients(), expected);
+}
+
+// The control of the order of sums: the gradient of the last stage goes straight to the producer, where it is added to
+// that of the middle one, instead of through it. The numbers are as right, the bits are not.
+TEST_F(StageTest, sumsInAnotherOrderAreSeen) {
+    Rig setup = open_tiny("share");
+    const std::string expected = reference_gradients(setup, 1);
+    const Shared shared = find_shared(setup);
+    int different = 0, tried = 0;
+    for (size_t a = 0; a + 1 < shared.cuts.size(); ++a) {
+        for (size_t b = a + 1; b < shared.cuts.size(); ++b) {
+            Line line(setup, {shared.cuts[a], shared.cuts[b]});
+            for (int i = 0; i < 3; ++i) line.forward(i, 0);
+            const Edge *near = nullptr, *far = nullptr;
+            for (const Edge& edge : line.split().edges) {
+                if (edge.tensor != shared.tensor) continue;
+                (edge.consumer == 2 ? far : near) = &edge;
+            }
+            if (!near || !far) continue;
+            ++tried;
+            line.stage(2).backward(0);
+            const at::Tensor last = line.stage(2).take_gradient(0, *far);
+            for (const Edge& edge : line.split().edges) {
+                if (edge.consumer != 2 || !edge.has_gradient || &edge == far) continue;
+                line.stage(edge.gradient_to).add_gradient(0, edge, line.stage(2).take_gradient(0, edge));
+            }
+            line.stage(1).backward(0);
+            const at::Tensor middle = line.stage(1).take_gradient(0, *near);
+            for (const Edge& edge : line.split().edges) {
+                if (edge.consumer != 1 || !edge.has_gradient || &edge == near) continue;
+                line.stage(0).add_gradient(0, edge, line.stage(1).take_gradient(0, edge));
+            }
+            line.stage(0).add_gradient(0, *near, middle + last);
+            line.stage(0).backward(0);
+            different += line.gradients() != expected;
+        }
+    }
+    EXPECT_GT(tried, 3);
+    EXPECT_GT(different, 0) << "the model does not tell orders of sums apart, so it proves nothing";
+}
+
+/// The cut behind the n-th op of a kind.
+int cut_behind(const Rig& setup, const std::string& kind, int skip = 0) {
+    for (int op = 0; op < setup.graph().num_ops(); ++op) {
+        if (setup.graph().ops[static_cast<size_t>(op)].kind == kind && skip-- == 0) return op + 1;
+    }
+    ADD_FAILURE() << "no op " << kind;
+    return 1;
+}
+
+bool dies_when_sent(Rig& setup, int cut) {
+    Line line(setup, {cut});
+    line.feed(0, 0);
+    line.stage(0).forward(0, 0);
+    bool freed = false;
+    for (int id : line.stage(0).io().exports) {
+        const Edge& edge = line.split().edges[static_cast<size_t>(id)];
+        at::Tensor tensor = line.stage(0).take_tensor(0, edge);
+        encode_tensor(tensor, 1 << 20, edge.name);
+        const c10::weak_intrusive_ptr<c10::StorageImpl> memory = tensor.storage().getWeakStorageImpl();
+        EXPECT_FALSE(memory.expired());
+        tensor.reset();
+        freed = memory.expired();
+    }
+    return freed;
+}
+
+TEST_F(StageTest, outputsAreFreedOnceSentUnlessBackwardNeedsThem) {
+    Rig setup = open_tiny("mlp");
+    EXPECT_TRUE(dies_when_sent(setup, cut_behind(setup, "aten::linear", 1))) << "no op saves what a linear gives";
+    EXPECT_FALSE(dies_when_sent(setup, cut_behind(setup, "aten::tanh"))) << "tanh saves its result";
+}
+
+TEST_F(StageTest, keepsTheMemoryUntilTheLastEdgeHasTakenIt) {
+    Rig setup = open_tiny("share");
+    const Shared shared = find_shared(setup);
+    Line line(setup, {shared.cuts.at(0), shared.cuts.at(2)});
+    line.feed(0, 0);
+    line.stage(0).forward(0, 0);
+    std::vector<at::Tensor> taken;
+    for (int id : line.stage(0).io().exports) {
+        const Edge& edge = line.split().edges[static_cast<size_t>(id)];
+        if (edge.tensor == shared.tensor) taken.push_back(line.stage(0).take_tensor(0, edge));
+    }
+    ASSERT_EQ(taken.size(), 2u);
+    EXPECT_TRUE(taken[0].is_same(taken[1]));
+}
+
+TEST_F(StageTest, evaluationKeepsNothingAndGivesTheSameLoss) {
+    for (const char* name : {"share", "containers", "views"}) {
+        Rig setup = open_tiny(name);
+        Line reference(setup, {}, false);
+        reference.forward(0, 0);
+        const double expected = reference.stage(0).take_loss(0);
+        for (int cut : setup.legal_cuts()) {
+            Line line(setup, {cut}, false);
+            line.forward(0, 0);
+            line.forward(1, 0);
+            EXPECT_EQ(line.stage(line.split().loss_stage).take_loss(0), expected) << name << " cut before op " << cut;
+            EXPECT_FALSE(line.weight("w1").grad().defined());
+        }
+    }
+}
+
+TEST_F(StageTest, refusesAValueWhoseGradientFlagChanged) {
+    Rig setup = open_tiny("mlp");
+    Line line(setup, {cut_behind(setup, "aten::tanh")});
+    const Edge& edge = line.split().edges.at(0);
+    const std::string text = error_of(ErrorKind::BadData, [&] {
+        line.stage(1).receive_tensor(0, edge, at::ones({2, 8}), /*requires_grad=*/false);
+    });
+    EXPECT_HAS(text, "carries no gradient, other than when the model was prepared");
+    EXPECT_HAS(text, "'" + edge.name + "'");
+}
+
+TEST_F(StageTest, anOpThatFailsIsNamed) {
+    Rig setup = open_tiny("mlp");
+    Line line(setup, {cut_behind(setup, "aten::tanh")});
+    line.feed(1, 0);
+    line.stage(1).receive_tensor(0, line.split().edges.at(0), at::ones({2, 5}), true);
+    const std::string text = error_of(ErrorKind::BadData, [&] { line.stage(1).forward(0, 0); });
+    EXPECT_HAS(text, "the model fails");
+    EXPECT_HAS(text, "mat1 and mat2");
+}
+
+// A list that holds another number of tensors than the probe saw.
+TEST_F(StageTest, refusesAListThatChanged) {
+    Rig setup = open_tiny("containers");
+    Line line(setup, {cut_behind(setup, "aten::chunk")});
+    line.feed(1, 0);
+    for (const Edge& edge : line.split().edges) {
+        if (edge.tensor >= 0) line.stage(1).receive_tensor(0, edge, at::ones({2, 4}), edge.has_gradient);
+    }
+    for (const Edge& edge : line.split().edges) {
+        if (edge.tensor >= 0) continue;
+        std::vector<c10::IValue> values;
+        for (int value : edge.values) {
+            const bool list = !setup.graph().values[static_cast<size_t>(value)].tensors.empty();
+            const at::Tensor one = at::ones({2, 4});
+            values.push_back(list ? c10::IValue(c10::List<at::Tensor>({one, one, one})) : c10::IValue(int64_t{2}));
+        }
+        line.stage(1).receive_values(0, edge, values);
+    }
+    const std::string text = error_of(ErrorKind::BadData, [&] { line.stage(1).forward(0, 0); });
+    EXPECT_HAS(text, "it holds more tensors");
+    EXPECT_HAS(text, "a model whose values change their form between microbatches cannot be cut there");
+}
+
+}  // namespace
+}  // namespace vpp::test
