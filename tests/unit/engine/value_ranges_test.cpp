@@ -34,14 +34,17 @@ TEST(ValueRanges, findsNothingInModelsWithoutIndices) {
 /// tokens -> view -> embedding; a computed index is nobody's input.
 Graph embedding_graph(const std::string& between) {
     Graph graph;
-    graph.tensors = {{.name = "table", .shape = {9, 2}},
-                     {.name = "tokens", .dtype = DType::I64, .shape = {2, 3}, .input = 0},
-                     {.name = "flat", .dtype = DType::I64, .shape = {6}, .producer = 0}};
-    graph.values = {{.name = "table", .is_tensor = true, .tensors = {0}},
-                    {.name = "tokens", .is_tensor = true, .tensors = {1}},
-                    {.name = "flat", .is_tensor = true, .tensors = {2}, .producer = 0}};
-    graph.ops = {{.kind = between, .inputs = {1}, .outputs = {2}},
-                 {.kind = "aten::embedding", .module = "wte", .inputs = {0, 2}}};
+    graph.tensors.resize(3);
+    graph.tensors[0].shape = {9, 2};
+    graph.tensors[1] = graph.tensors[2] = {"tokens", DType::I64, {2, 3}, false, 0, -1, 0, -1, {}};
+    graph.tensors[2].input = -1;
+    for (int i = 0; i < 3; ++i) graph.values.push_back({"", "Tensor", true, {i}, i == 2 ? 0 : -1, {}});
+    graph.ops.resize(2);
+    graph.ops[0].kind = between;
+    graph.ops[0].inputs = {1};
+    graph.ops[1].kind = "aten::embedding";
+    graph.ops[1].module = "wte";
+    graph.ops[1].inputs = {0, 2};
     graph.inputs = {{"tokens", 1}};
     return graph;
 }

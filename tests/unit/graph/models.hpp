@@ -19,12 +19,12 @@ namespace vpp::test {
 /// A module: its tensors, its submodules, and its methods as TorchScript. A tensor that is named twice is tied.
 struct ModuleSpec {
     std::string class_name = "Model";
-    std::string code;
-    std::vector<std::pair<std::string, at::Tensor>> parameters;
-    std::vector<std::pair<std::string, at::Tensor>> buffers;
-    std::vector<std::pair<std::string, ModuleSpec>> children;
-    std::vector<std::pair<std::string, c10::IValue>> attributes;
-    std::string functions;  ///< free functions that all methods may call; read from the outermost module
+    std::string code = {};
+    std::vector<std::pair<std::string, at::Tensor>> parameters = {};
+    std::vector<std::pair<std::string, at::Tensor>> buffers = {};
+    std::vector<std::pair<std::string, ModuleSpec>> children = {};
+    std::vector<std::pair<std::string, c10::IValue>> attributes = {};
+    std::string functions = {};  ///< free functions that all methods may call; read from the outermost module
 };
 
 /// Fixed values in [-1, 1] that differ between seeds; with a gradient.
