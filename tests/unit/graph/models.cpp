@@ -89,6 +89,14 @@ at::Tensor copy_with_strides(const at::Tensor& tensor) {
     return tensor.clone();
 }
 
+/// Where models are saved; removed when the process ends.
+struct ModelFolder {
+    ModelFolder() { std::filesystem::create_directories(path); }
+    ~ModelFolder() { std::filesystem::remove_all(path); }
+    std::filesystem::path path =
+        std::filesystem::path(::testing::TempDir()) / ("vpp_models_" + std::to_string(::getpid()));
+};
+
 /// Copies what is live, one copy for one tensor.
 void copy_live(std::map<int, c10::IValue>& live) {
     std::map<const void*, at::Tensor> copies;
@@ -193,9 +201,9 @@ ModuleSpec sequential(std::vector<ModuleSpec> parts) {
 }
 
 std::filesystem::path save(const ModuleSpec& spec) {
+    static const ModelFolder folder;
     static int count = 0;
-    const std::string name = "vpp_model_" + std::to_string(::getpid()) + "_" + std::to_string(count++) + ".pt";
-    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / name;
+    const std::filesystem::path path = folder.path / (std::to_string(count++) + ".pt");
     const auto unit = std::make_shared<CompilationUnit>();
     if (!spec.functions.empty()) {
         unit->define(c10::QualifiedName("__torch__"), spec.functions, torch::jit::nativeResolver(), nullptr);
