@@ -10,6 +10,7 @@
 #include "app/environment.hpp"
 #include "app/registries.hpp"
 #include "base/error.hpp"
+#include "comm/collective.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
 #include "comm/watchdog.hpp"
@@ -80,8 +81,11 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
         options.watchdog = &watchdog;
         MpiTransport transport(session, options);
         const bool crowded = session.local_size() * plan.mesh.threads > session.local_cores();
-        return body(
+        const int code = body(
             {plan, transport, make_logger(line.plan.log_level, session.size() > 1 ? session.rank() : -1), crowded});
+        transport.set_position("the end of the job");
+        barrier(transport);
+        return code;
     } catch (...) {
         const Failure failure = current_failure();
         if (session.rank() != 0) std::this_thread::sleep_for(kFirstRankSpeaks);

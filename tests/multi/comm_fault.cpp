@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/collective.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
 
@@ -71,6 +72,8 @@ int run(const std::string& scenario, int chosen, Watchdog& watchdog, std::unique
     transport.set_position("start");
     try {
         pass_token(transport, scenario == "swallow" ? "stop" : scenario, rank == chosen);
+        transport.set_position("the end of the job");
+        barrier(transport);
     } catch (const Error& error) {
         if (scenario == "swallow") std::this_thread::sleep_for(std::chrono::seconds(60));
         std::fprintf(stderr, "error: %s\n", error.what());

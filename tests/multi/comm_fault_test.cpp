@@ -97,7 +97,8 @@ TEST(CommFault, AMessageThatIsTooLongEndsTheJobInsteadOfBeingCut) {
 TEST(CommFault, ARankThatLeavesEarlyIsNamed) {
     const Outcome outcome = run("leave", 1);
     EXPECT_EQ(outcome.code, 75) << outcome.text;
-    EXPECT_TRUE(has(outcome, "rank 1 is silent (stopped, ended or unreachable")) << outcome.text;
+    EXPECT_TRUE(has(outcome, "rank 1 (the end of the job) has waited ")) << outcome.text;
+    EXPECT_TRUE(has(outcome, "wait for one another")) << outcome.text;
 }
 
 TEST(CommFault, AnEngineThatGoesOnBehindTheErrorIsEnded) {
