@@ -11,6 +11,7 @@
 #include "app/registries.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "comm/cores.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
 #include "comm/watchdog.hpp"
@@ -80,9 +81,10 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
         options.overlap = plan.pipeline.overlap_p2p_comm;
         options.watchdog = &watchdog;
         MpiTransport transport(session, options);
-        const bool crowded = session.local_size() * plan.mesh.threads > session.local_cores();
-        const int code = body(
-            {plan, transport, make_logger(line.plan.log_level, session.size() > 1 ? session.rank() : -1), crowded});
+        const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
+        const Logger log = make_logger(line.plan.log_level, session.size() > 1 ? session.rank() : -1);
+        if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
+        const int code = body({plan, transport, log, load.is_crowded()});
         transport.set_position("the end of the job");
         barrier(transport);
         return code;

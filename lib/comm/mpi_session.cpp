@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <chrono>
@@ -101,6 +102,7 @@ void MpiSession::look_at_host() {
     sched_getaffinity(0, sizeof(cores), &cores);
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, &cores, sizeof(cores), MPI_BYTE, MPI_BOR, host), "MPI_Allreduce");
     local_cores_ = CPU_COUNT(&cores);
+    host_cores_ = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     check_mpi(MPI_Comm_free(&host), "MPI_Comm_free");
 
     char text[MPI_MAX_PROCESSOR_NAME] = "";

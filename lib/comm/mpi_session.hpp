@@ -31,8 +31,8 @@ struct MpiSessionOptions {
 };
 
 /// Invariant: MPI runs while it lives; one per process, ever. It ends MPI only on a good end: never while an exception
-/// unwinds past it, and never after keep_open(). Ranks meet before (barrier of comm/collective.hpp): when one aborts the
-/// job while another is in MPI_Finalize, Open MPI 4.1.4's mpirun itself crashed or hung in 5 of 40 runs.
+/// unwinds past it, and never after keep_open(). Let the ranks meet before (barrier of comm/collective.hpp): when one
+/// aborted the job while another was in MPI_Finalize, mpirun (Open MPI 4.1.4) itself crashed or hung in 5 of 40 runs.
 class MpiSession {
   public:
     explicit MpiSession(const MpiSessionOptions& options = {});
@@ -47,6 +47,8 @@ class MpiSession {
     int local_size() const { return local_size_; }
     /// Cores that the ranks of this host may use together.
     int local_cores() const { return local_cores_; }
+    /// Cores of this host.
+    int host_cores() const { return host_cores_; }
     const std::string& processor_name() const { return processor_name_; }
     const std::string& library_version() const { return library_version_; }
 
@@ -70,6 +72,7 @@ class MpiSession {
     int local_rank_ = 0;
     int local_size_ = 1;
     int local_cores_ = 1;
+    int host_cores_ = 1;
     std::string processor_name_;
     std::string library_version_;
     int uncaught_at_start_ = 0;
