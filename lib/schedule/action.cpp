@@ -32,6 +32,7 @@ std::string to_text(const Action& action) {
     std::string text = std::to_string(action.stage) + kNames.at(static_cast<size_t>(action.kind));
     if (action.kind == ActionKind::ReduceGrad) return text;
     text += std::to_string(action.microbatch);
+    if (action.paired) text += '&';
     if (is_transfer(action.kind)) text += (is_send(action.kind) ? '>' : '<') + std::to_string(action.peer);
     return text;
 }

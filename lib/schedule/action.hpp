@@ -17,6 +17,8 @@ struct Action {
     int microbatch = 0;
     int edge = -1;  ///< transfers: which edge
     int peer = -1;  ///< transfers: PP rank of the other side
+    /// The first half of an OVERLAP_F_B: may run beside the computing action behind it, which is of the other direction.
+    bool paired = false;
 
     auto operator<=>(const Action&) const = default;
 };
@@ -36,7 +38,7 @@ inline bool is_transfer(ActionKind kind) {
 /// Whether a transfer carries a gradient (SEND_B, RECV_B).
 bool carries_gradient(ActionKind kind);
 
-/// "0F1", "2B3", "0SEND_F2>1", "1RECV_F2<0" (transfers name the peer), "3REDUCE_GRAD".
+/// "0F1", "2B3", "0SEND_F2>1", "1RECV_F2<0" (transfers name the peer), "3REDUCE_GRAD"; a paired one ends in '&'.
 std::string to_text(const Action& action);
 /// The texts of several actions, separated by blanks.
 std::string to_text(const std::vector<Action>& actions);

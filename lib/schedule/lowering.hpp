@@ -2,7 +2,8 @@
 // Lowering: adds the transfers to a schedule of computing actions.
 //   rank of the producer:  ... F(producer)  SEND_F ...      rank of the consumer:  ... RECV_F  F(consumer) ...
 //   rank of the consumer:  ... B(consumer)  SEND_B ...      rank of gradient_to:   ... RECV_B  B(gradient_to) ...
-// A value or gradient that stays on its rank is handed over without an action.
+// A value or gradient that stays on its rank is handed over without an action. A pair (OVERLAP_F_B) keeps together:
+// the receives of both stand before it, the sends of both behind it.
 //
 // Every RECV stands immediately before its consumer, since the engine waits there and nowhere else; receives are posted
 // ahead and sends never block. Messages are matched by (edge, microbatch, direction), not by their order, so whenever

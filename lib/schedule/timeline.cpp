@@ -1,7 +1,6 @@
 #include "schedule/timeline.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/units.hpp"
@@ -24,20 +23,24 @@ std::string label(const Action& action, bool with_stage) {
 }
 
 /// The cheapest computing action that takes time: then none is narrower than a column.
-double column_ms(const Schedule& lowered, const Simulation& simulation) {
-    double shortest = std::numeric_limits<double>::infinity();
+Ticks shortest_action(const Schedule& lowered, const Simulation& simulation) {
+    Ticks shortest = std::numeric_limits<Ticks>::max();
     for (size_t rank = 0; rank < lowered.actions.size(); ++rank) {
         for (size_t k = 0; k < lowered.actions[rank].size(); ++k) {
             const ActionTime& time = simulation.times[rank][k];
-            const bool drawn = is_computing(lowered.actions[rank][k].kind) && time.end_ms > time.start_ms;
-            if (drawn) shortest = std::min(shortest, time.end_ms - time.start_ms);
+            const bool drawn = is_computing(lowered.actions[rank][k].kind) && time.end > time.start;
+            if (drawn) shortest = std::min(shortest, time.end - time.start);
         }
     }
-    return std::isinf(shortest) ? 1 : shortest;
+    return shortest == std::numeric_limits<Ticks>::max() ? 1 : shortest;
+}
+
+size_t rounded_cells(Ticks time, Ticks column) {
+    return static_cast<size_t>((time + column / 2) / column);
 }
 
 struct Grid {
-    double column_ms = 1;
+    Ticks column = 1;
     size_t cell_width = 0;   ///< columns of text, the blank between cells not counted
     size_t num_cells = 0;    ///< of the whole schedule
     size_t shown_cells = 0;  ///< of these as many as fit
@@ -47,8 +50,8 @@ struct Grid {
 
 Grid make_grid(const Schedule& lowered, const Simulation& simulation, size_t width) {
     Grid grid;
-    grid.column_ms = column_ms(lowered, simulation);
-    grid.num_cells = static_cast<size_t>(std::llround(std::min(simulation.makespan_ms / grid.column_ms, 1e15)));
+    grid.column = shortest_action(lowered, simulation);
+    grid.num_cells = rounded_cells(simulation.makespan, grid.column);
     grid.rank_width = std::to_string(lowered.num_ranks - 1).size();
     grid.with_stage = lowered.num_stages() > lowered.num_ranks;
     grid.cell_width = 2;
@@ -65,13 +68,13 @@ Grid make_grid(const Schedule& lowered, const Simulation& simulation, size_t wid
 
 std::string draw_row(const Schedule& lowered, const Simulation& simulation, const Grid& grid, size_t rank) {
     std::vector<std::string> cells(grid.shown_cells, std::string(grid.cell_width, '.'));
-    const auto cell_at = [&](double time_ms) { return static_cast<size_t>(std::llround(time_ms / grid.column_ms)); };
+    const auto cell_at = [&](Ticks time) { return rounded_cells(time, grid.column); };
     for (size_t k = 0; k < lowered.actions[rank].size(); ++k) {
         const Action& action = lowered.actions[rank][k];
         const ActionTime& time = simulation.times[rank][k];
         if (!is_computing(action.kind)) continue;
-        if (time.start_ms >= grid.column_ms * static_cast<double>(grid.shown_cells + 1)) break;
-        const size_t begin = cell_at(time.start_ms), end = std::min(cell_at(time.end_ms), grid.shown_cells);
+        if (cell_at(time.start) > grid.shown_cells) break;
+        const size_t begin = cell_at(time.start), end = std::min(cell_at(time.end), grid.shown_cells);
         for (size_t cell = begin; cell < end; ++cell) {
             cells[cell] = cell == begin ? padded(label(action, grid.with_stage), grid.cell_width)
                                         : std::string(grid.cell_width, '-');
@@ -104,17 +107,19 @@ std::string peaks_text(const Schedule& lowered, size_t room) {
     return text;
 }
 
-std::string legend(const Schedule& lowered, const Simulation& simulation, const Grid& grid, size_t width) {
+std::string legend(const Schedule& lowered, const ScheduleCosts& costs, const Simulation& simulation, const Grid& grid,
+                   size_t width) {
+    const auto time_text = [&](Ticks ticks) { return fixed_text(costs.units(ticks), 2); };
     std::string text;
     if (grid.shown_cells < grid.num_cells) {
         text +=
             "> the first " + std::to_string(grid.shown_cells) + " of " + std::to_string(grid.num_cells) + " columns\n";
     }
     text += "F forward  B backward  I, W its halves\n";
-    text += "-- goes on  .. idle  one column = " + fixed_text(grid.column_ms, 2) + "\n";
+    text += "-- goes on  .. idle  one column = " + time_text(grid.column) + "\n";
     text +=
-        "makespan " + fixed_text(simulation.makespan_ms, 2) + ", bubble " + percent(simulation.bubble_rate()) + "\n";
-    text += "span " + fixed_text(simulation.span_ms, 2) + ", bubble " + percent(simulation.span_bubble_rate()) + "\n";
+        "makespan " + time_text(simulation.makespan) + ", bubble " + percent(simulation.bubble_rate()) + "\n";
+    text += "span " + time_text(simulation.span) + ", bubble " + percent(simulation.span_bubble_rate()) + "\n";
     const std::string peaks = "activations in flight: ";
     return text + peaks + peaks_text(lowered, width - peaks.size()) + "\n";
 }
@@ -131,7 +136,7 @@ std::string draw_timeline(const Schedule& lowered, const ScheduleCosts& costs, i
     for (size_t rank = 0; rank < lowered.actions.size(); ++rank) {
         text += draw_row(lowered, simulation, grid, rank) + '\n';
     }
-    return text + legend(lowered, simulation, grid, columns);
+    return text + legend(lowered, costs, simulation, grid, columns);
 }
 
 }  // namespace vpp

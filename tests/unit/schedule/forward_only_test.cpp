@@ -24,7 +24,7 @@ TEST(ForwardOnly, BubbleIsTheClosedFormAndNothingIsKept) {
         for (int v = 1; v <= 4; ++v) {
             for (int M : {P, 2 * P, 4 * P}) {
                 const auto proved = prove(make_forward_only({P, v, M}));
-                EXPECT_EQ(proved.simulation.makespan_ms, M * v + P - 1) << P << ' ' << v << ' ' << M;
+                EXPECT_EQ(proved.simulation.makespan, M * v + P - 1) << P << ' ' << v << ' ' << M;
                 EXPECT_EQ(proved.facts.peak_in_flight, std::vector<int>(static_cast<size_t>(P), 1));
             }
         }

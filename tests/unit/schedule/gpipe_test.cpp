@@ -20,7 +20,7 @@ TEST(Gpipe, BubbleAndPeakAreTheClosedForms) {
     for (int P = 1; P <= 8; ++P) {
         for (int M : {1, 2, P, 2 * P, 4 * P}) {
             const auto proved = prove(make_gpipe({P, 1, M}));
-            EXPECT_EQ(proved.simulation.makespan_ms, 3 * M + 3 * (P - 1)) << P << ' ' << M;
+            EXPECT_EQ(proved.simulation.makespan, 3 * M + 3 * (P - 1)) << P << ' ' << M;
             EXPECT_EQ(proved.facts.peak_in_flight, std::vector<int>(static_cast<size_t>(P), M)) << P << ' ' << M;
         }
     }

@@ -24,7 +24,7 @@ TEST(Interleaved1f1b, BubbleAndPeakAreTheClosedForms) {
         for (int v = 2; v <= 4; ++v) {
             for (int M : {P, 2 * P, 4 * P}) {
                 const auto proved = prove(make_interleaved_1f1b({P, v, M}));
-                EXPECT_EQ(proved.simulation.makespan_ms, 3 * M * v + 3 * (P - 1)) << P << ' ' << v << ' ' << M;
+                EXPECT_EQ(proved.simulation.makespan, 3 * M * v + 3 * (P - 1)) << P << ' ' << v << ' ' << M;
                 for (int rank = 0; rank < P; ++rank) {
                     const int warmup = 2 * (P - 1 - rank) + (v - 1) * P;
                     EXPECT_EQ(proved.facts.peak_in_flight[static_cast<size_t>(rank)], std::min(warmup + 1, M * v));
@@ -54,8 +54,8 @@ TEST(Interleaved1f1b, AnyNumberOfMicrobatchesEnds) {
 
 TEST(Interleaved1f1b, FewerMicrobatchesThanRanksCostTheChainAtMost) {
     // With one microbatch nothing overlaps: all F, then all B.
-    EXPECT_EQ(prove(make_interleaved_1f1b({4, 2, 1})).simulation.makespan_ms, 24);
-    EXPECT_EQ(prove(make_interleaved_1f1b({4, 2, 3})).simulation.makespan_ms, 30);
+    EXPECT_EQ(prove(make_interleaved_1f1b({4, 2, 1})).simulation.makespan, 24);
+    EXPECT_EQ(prove(make_interleaved_1f1b({4, 2, 3})).simulation.makespan, 30);
 }
 
 TEST(Interleaved1f1b, OneStageOnEachRankIsRefused) {

@@ -33,7 +33,7 @@ TEST(OneFOneB, BubbleAndPeakAreTheClosedForms) {
     for (int P = 1; P <= 8; ++P) {
         for (int M = 1; M <= 4 * P; ++M) {
             const auto proved = prove(make_one_f_one_b({P, 1, M}));
-            EXPECT_EQ(proved.simulation.makespan_ms, 3 * M + 3 * (P - 1)) << P << ' ' << M;
+            EXPECT_EQ(proved.simulation.makespan, 3 * M + 3 * (P - 1)) << P << ' ' << M;
             for (int rank = 0; rank < P; ++rank) {
                 EXPECT_EQ(proved.facts.peak_in_flight[static_cast<size_t>(rank)], std::min(P - rank, M));
             }
@@ -43,14 +43,14 @@ TEST(OneFOneB, BubbleAndPeakAreTheClosedForms) {
 
 // The growth by transfers is measured, not a closed form; these two are the published ones for c = 0.1.
 TEST(OneFOneB, TransfersAreExposedInEverySteadyPair) {
-    const auto makespan = [](int P, int M, double transfer_ms) {
+    const auto makespan = [](int P, int M, Ticks transfer) {
         ScheduleCosts costs;
-        for (int edge = 0; edge + 1 < P; ++edge) costs.transfer_ms[edge] = transfer_ms;
-        costs.stages.assign(static_cast<size_t>(P), {1, 2, 1, 1});
-        return prove(make_one_f_one_b({P, 1, M}), costs).simulation.makespan_ms;
+        costs.transfer = transfer;
+        costs.stages.assign(static_cast<size_t>(P), {10, 20, 10, 10});
+        return prove(make_one_f_one_b({P, 1, M}), costs).simulation.makespan;
     };
-    EXPECT_NEAR(makespan(4, 8, 0.1) - makespan(4, 8, 0), 1.6, 1e-9);
-    EXPECT_NEAR(makespan(8, 16, 0.1) - makespan(8, 16, 0), 4.0, 1e-9);
+    EXPECT_EQ(makespan(4, 8, 1) - makespan(4, 8, 0), 16);
+    EXPECT_EQ(makespan(8, 16, 1) - makespan(8, 16, 0), 40);
 }
 
 TEST(OneFOneB, OneStageOnEachRankOnly) {

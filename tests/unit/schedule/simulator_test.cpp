@@ -13,44 +13,44 @@ TEST(Simulate, TimesOfASmallScheduleByHand) {
     const auto proved = prove(make_schedule("1F1B", 2, 1, 2));
     const Simulation& simulation = proved.simulation;
     // rank 0: F0 0-1, F1 1-2, wait, B0 4-6, wait, B1 7-9; rank 1: F0 1-2, B0 2-4, F1 4-5, B1 5-7
-    EXPECT_EQ(simulation.makespan_ms, 9);
-    EXPECT_EQ(simulation.busy_ms, (std::vector<double>{6, 6}));
+    EXPECT_EQ(simulation.makespan, 9);
+    EXPECT_EQ(simulation.busy, (std::vector<Ticks>{6, 6}));
     // F0, SEND_F0, F1, SEND_F1, RECV_B0, B0, RECV_B1, B1
     const std::vector<ActionTime>& times = simulation.times[0];
     ASSERT_EQ(times.size(), 8U);
-    EXPECT_EQ(times[2].start_ms, 1);
-    EXPECT_EQ(times[4].end_ms - times[4].start_ms, 2);  // the wait
-    EXPECT_EQ(times[5].end_ms, 6);
-    EXPECT_EQ(times[7].start_ms, 7);
+    EXPECT_EQ(times[2].start, 1);
+    EXPECT_EQ(times[4].end - times[4].start, 2);  // the wait
+    EXPECT_EQ(times[5].end, 6);
+    EXPECT_EQ(times[7].start, 7);
     EXPECT_DOUBLE_EQ(simulation.bubble_rate(), 3.0 / 9);
-    EXPECT_EQ(simulation.span_ms, 9);
+    EXPECT_EQ(simulation.span, 9);
 }
 
 TEST(Simulate, TransfersDelayTheReceiverOnly) {
     ScheduleCosts costs;
-    costs.transfer_ms = {{0, 5}};
+    costs.transfer_of = {{0, 5}};
     const auto proved = prove(make_schedule("GPIPE", 2, 1, 1), costs);
-    EXPECT_EQ(proved.simulation.makespan_ms, 1 + 5 + 1 + 2 + 5 + 2);
-    EXPECT_EQ(proved.simulation.busy_ms, (std::vector<double>{3, 3}));
-    EXPECT_EQ(proved.simulation.span_ms, 16);
+    EXPECT_EQ(proved.simulation.makespan, 1 + 5 + 1 + 2 + 5 + 2);
+    EXPECT_EQ(proved.simulation.busy, (std::vector<Ticks>{3, 3}));
+    EXPECT_EQ(proved.simulation.span, 16);
     const auto without = prove(make_schedule("GPIPE", 2, 1, 8));
     const auto with = prove(make_schedule("GPIPE", 2, 1, 8), costs);
-    EXPECT_EQ(with.simulation.makespan_ms - without.simulation.makespan_ms, 2 * 5);  // 2 (P-1) c
+    EXPECT_EQ(with.simulation.makespan - without.simulation.makespan, 2 * 5);  // 2 (P-1) c
 }
 
 TEST(Simulate, EachStageHasItsOwnCosts) {
     ScheduleCosts costs;
     costs.stages = {{1, 2, 1, 1}, {10, 20, 10, 10}};
     const auto proved = prove(make_schedule("1F1B", 2, 1, 3), costs);
-    EXPECT_EQ(proved.simulation.busy_ms, (std::vector<double>{9, 90}));
-    EXPECT_EQ(proved.simulation.makespan_ms, 1 + 90 + 2);
+    EXPECT_EQ(proved.simulation.busy, (std::vector<Ticks>{9, 90}));
+    EXPECT_EQ(proved.simulation.makespan, 1 + 90 + 2);
     EXPECT_NEAR(proved.simulation.bubble_rate(), (93 - 49.5) / 93, 1e-12);
 }
 
 TEST(Simulate, SpanLeavesOutTheRampOfEachRank) {
     const auto proved = prove(make_schedule("FORWARD_ONLY", 4, 1, 6));
-    EXPECT_EQ(proved.simulation.makespan_ms, 9);
-    EXPECT_EQ(proved.simulation.span_ms, 6);
+    EXPECT_EQ(proved.simulation.makespan, 9);
+    EXPECT_EQ(proved.simulation.span, 6);
     EXPECT_EQ(proved.simulation.span_bubble_rate(), 0);
     EXPECT_DOUBLE_EQ(proved.simulation.bubble_rate(), 3.0 / 9);
 }
@@ -60,14 +60,14 @@ TEST(Simulate, SplitBackwardCostsItsHalves) {
     const Schedule schedule{"X", 1, 1, {0}, {{{F, 0, 0}, {I, 0, 0}, {W, 0, 0}}}};
     ScheduleCosts costs;
     costs.stages = {{1, 100, 3, 4}};
-    EXPECT_EQ(simulate(schedule, costs).makespan_ms, 8);
+    EXPECT_EQ(simulate(schedule, costs).makespan, 8);
 }
 
 TEST(Simulate, FreeSchedulesHaveNoBubble) {
     ScheduleCosts costs;
     costs.stages.assign(2, {0, 0, 0, 0});
     const auto proved = prove(make_schedule("GPIPE", 2, 1, 2), costs);
-    EXPECT_EQ(proved.simulation.makespan_ms, 0);
+    EXPECT_EQ(proved.simulation.makespan, 0);
     EXPECT_EQ(proved.simulation.bubble_rate(), 0);
 }
 
@@ -79,7 +79,7 @@ TEST(Simulate, BadCostsAndStuckSchedulesAreBugs) {
     costs.stages.assign(2, {1, -2, 1, 1});
     EXPECT_CONTAINS(error_text(ErrorKind::Bug, [&] { simulate(lowered, costs); }), "not negative");
     costs.stages.clear();
-    costs.transfer_ms[0] = -1;
+    costs.transfer_of[0] = -1;
     EXPECT_CONTAINS(error_text(ErrorKind::Bug, [&] { simulate(lowered, costs); }), "not negative");
     Schedule stuck = lowered;
     stuck.actions[0].erase(stuck.actions[0].begin() + 1);
@@ -89,19 +89,19 @@ TEST(Simulate, BadCostsAndStuckSchedulesAreBugs) {
 // Random integer costs: the bubble of 1F1B and GPipe is (P-1)(T_F + T_B), that of interleaved the same over v.
 TEST(Simulate, ClosedFormsHoldAtRandomCosts) {
     uint64_t key = 7;
-    const auto draw = [&] { return static_cast<double>(1 + (key = mix64(key)) % 9); };
+    const auto draw = [&] { return static_cast<Ticks>(1 + (key = mix64(key)) % 9); };
     for (int P = 2; P <= 8; ++P) {
         for (int v = 1; v <= 3; ++v) {
-            const double forward = draw(), backward = draw();
+            const Ticks forward = draw(), backward = draw();
             ScheduleCosts costs;
             costs.stages.assign(static_cast<size_t>(P * v), {forward, backward, 1, 1});
             const int M = 2 * P;
-            const double expected = (M * v + P - 1) * (forward + backward);
+            const Ticks expected = (M * v + P - 1) * (forward + backward);
             if (v == 1) {
-                EXPECT_EQ(prove(make_schedule("1F1B", P, 1, M), costs).simulation.makespan_ms, expected);
-                EXPECT_EQ(prove(make_schedule("GPIPE", P, 1, M), costs).simulation.makespan_ms, expected);
+                EXPECT_EQ(prove(make_schedule("1F1B", P, 1, M), costs).simulation.makespan, expected);
+                EXPECT_EQ(prove(make_schedule("GPIPE", P, 1, M), costs).simulation.makespan, expected);
             } else {
-                EXPECT_EQ(prove(make_schedule("INTERLEAVED_1F1B", P, v, M), costs).simulation.makespan_ms, expected);
+                EXPECT_EQ(prove(make_schedule("INTERLEAVED_1F1B", P, v, M), costs).simulation.makespan, expected);
             }
         }
     }

@@ -55,7 +55,8 @@ TEST(DrawTimeline, AnyWidthWorks) {
 
 TEST(DrawTimeline, MeasuredCostsAreRoundedToColumns) {
     ScheduleCosts costs;
-    costs.stages = {{2.5, 5.2, 0, 0}, {2.4, 4.9, 0, 0}};
+    costs.stages = {{25, 52, 0, 0}, {24, 49, 0, 0}};
+    costs.ticks_per_unit = 10;
     const std::string text = draw_timeline(lowered("GPIPE", 2, 1, 2), costs);
     EXPECT_CONTAINS(text, "one column = 2.40");
     EXPECT_CONTAINS(text, "0 |F0 F1 ");

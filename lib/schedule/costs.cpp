@@ -1,0 +1,177 @@
+#include "schedule/costs.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr size_t kMostPlaces = 6;
+constexpr size_t kMostWholeDigits = 6;
+
+/// A decimal number, exact: digits / 10^places.
+struct Decimal {
+    int64_t digits = 0;
+    size_t places = 0;
+};
+
+/// One part "F=1/1/3" of a costs text.
+struct Part {
+    std::string key;
+    std::vector<Decimal> values;
+};
+
+[[noreturn]] void refuse(const std::string& part, const std::string& what) {
+    throw Error(ErrorKind::CommandLine, "costs: '" + printable(part.substr(0, 60)) + "' " + what);
+}
+
+std::vector<std::string> cut_at(const std::string& text, char separator) {
+    std::vector<std::string> parts(1);
+    for (char letter : text) {
+        if (letter == separator) {
+            parts.emplace_back();
+        } else {
+            parts.back() += letter;
+        }
+    }
+    return parts;
+}
+
+Decimal parse_decimal(const std::string& text, const std::string& part) {
+    const size_t point = std::min(text.find('.'), text.size());
+    const std::string whole = text.substr(0, point);
+    const std::string rest = point < text.size() ? text.substr(point + 1) : "";
+    const auto is_digits = [](const std::string& digits) {
+        return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    };
+    const bool is_number = !(whole + rest).empty() && is_digits(whole) && is_digits(rest);
+    if (!is_number || whole.size() > kMostWholeDigits || rest.size() > kMostPlaces) {
+        refuse(part, "is no cost (expected numbers from 0 with at most six digits on each side of the point)");
+    }
+    return {std::stoll("0" + whole + rest), rest.size()};
+}
+
+Part parse_part(const std::string& text, const ScheduleSize& size) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) refuse(text, "has no '=' (expected parts such as F=1)");
+    Part part{text.substr(0, equals), {}};
+    static const std::vector<std::string> kKeys{"F", "B", "I", "W", "comm", "overlap"};
+    if (std::find(kKeys.begin(), kKeys.end(), part.key) == kKeys.end()) {
+        refuse(text, "names no cost (expected F, B, I, W, comm or overlap)");
+    }
+    for (const std::string& value : cut_at(text.substr(equals + 1), '/')) {
+        part.values.push_back(parse_decimal(value, text));
+    }
+    const bool by_stage = part.key != "comm" && part.key != "overlap";
+    const auto num_stages = static_cast<size_t>(size.num_stages());
+    if (part.values.size() != 1 && !(by_stage && part.values.size() == num_stages)) {
+        refuse(text, "has " + std::to_string(part.values.size()) + " values (expected one" +
+                         (by_stage ? ", or one for each of the " + std::to_string(num_stages) + " stages" : "") + ')');
+    }
+    return part;
+}
+
+int64_t power_of_ten(size_t exponent) {
+    int64_t power = 1;
+    for (size_t i = 0; i < exponent; ++i) power *= 10;
+    return power;
+}
+
+/// The parts as whole ticks.
+class CostReader {
+  public:
+    CostReader(const std::string& text, const ScheduleSize& size) : size_(size) {
+        if (text.empty()) return;
+        for (const std::string& word : cut_at(text, ',')) {
+            Part part = parse_part(word, size);
+            if (find(part.key)) refuse(word, "is named twice");
+            for (const Decimal& value : part.values) places_ = std::max(places_, value.places);
+            parts_.push_back(std::move(part));
+        }
+    }
+
+    ScheduleCosts read() const {
+        ScheduleCosts costs;
+        costs.ticks_per_unit = static_cast<double>(power_of_ten(places_) * size_.stages_per_rank);
+        for (int stage = 0; stage < size_.num_stages(); ++stage) {
+            const Ticks forward = stage_ticks("F", stage).value_or(whole_unit());
+            const Ticks input = stage_ticks("I", stage).value_or(whole_unit());
+            const Ticks weight = stage_ticks("W", stage).value_or(whole_unit());
+            costs.stages.push_back({forward, stage_ticks("B", stage).value_or(input + weight), input, weight});
+        }
+        if (const Part* comm = find("comm")) costs.transfer = ticks(comm->values[0]) * size_.stages_per_rank;
+        if (const Part* overlap = find("overlap")) costs.overlap_percent = percent(overlap->values[0]);
+        return costs;
+    }
+
+  private:
+    const Part* find(const std::string& key) const {
+        const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return p.key == key; });
+        return found == parts_.end() ? nullptr : &*found;
+    }
+
+    /// A value in units / 10^places_.
+    Ticks ticks(const Decimal& value) const { return value.digits * power_of_ten(places_ - value.places); }
+    /// A stage's share of a rank that takes one unit.
+    Ticks whole_unit() const { return power_of_ten(places_); }
+
+    std::optional<Ticks> stage_ticks(const std::string& key, int stage) const {
+        const Part* part = find(key);
+        if (!part) return std::nullopt;
+        if (part->values.size() == 1 && size_.num_stages() > 1) return ticks(part->values[0]);
+        return ticks(part->values[static_cast<size_t>(stage)]) * size_.stages_per_rank;
+    }
+
+    int percent(const Decimal& value) const {
+        const int64_t whole = value.digits / power_of_ten(value.places);
+        if (whole > 100 || value.digits % power_of_ten(value.places) != 0) {
+            refuse("overlap=" + std::to_string(whole), "is no percentage (expected a whole number from 0 to 100)");
+        }
+        return static_cast<int>(whole);
+    }
+
+    ScheduleSize size_;
+    std::vector<Part> parts_;
+    size_t places_ = 0;
+};
+
+}  // namespace
+
+Ticks StageCosts::of(ActionKind kind) const {
+    switch (kind) {
+        case ActionKind::F:
+            return forward;
+        case ActionKind::B:
+            return backward;
+        case ActionKind::I:
+            return input_gradient;
+        case ActionKind::W:
+            return weight_gradient;
+        default:
+            return 0;
+    }
+}
+
+StageCosts ScheduleCosts::of_stage(int stage) const {
+    return stages.empty() ? StageCosts{} : stages.at(static_cast<size_t>(stage));
+}
+
+Ticks ScheduleCosts::of_transfer(int edge) const {
+    const auto found = transfer_of.find(edge);
+    return found == transfer_of.end() ? transfer : found->second;
+}
+
+Ticks ScheduleCosts::of_pair(const Action& forward, const Action& backward) const {
+    const Ticks one = of_stage(forward.stage).of(forward.kind), other = of_stage(backward.stage).of(backward.kind);
+    return one + other - std::min(one, other) * overlap_percent / 100;
+}
+
+ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size) {
+    return CostReader(text, size).read();
+}
+
+}  // namespace vpp

@@ -1,0 +1,48 @@
+#pragma once
+// What the actions of a schedule cost. Times are whole ticks, so that sums are exact and the same on every machine:
+// closed forms hold without a tolerance, and a search finds the same order everywhere.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schedule/action.hpp"
+#include "schedule/size.hpp"
+
+namespace vpp {
+
+using Ticks = int64_t;
+
+/// What one stage costs for one microbatch.
+struct StageCosts {
+    Ticks forward = 1;          ///< F
+    Ticks backward = 2;         ///< B
+    Ticks input_gradient = 1;   ///< I
+    Ticks weight_gradient = 1;  ///< W
+
+    /// Zero for what does not compute.
+    Ticks of(ActionKind kind) const;
+};
+
+/// The costs of a whole schedule. The default is unit costs: F = I = W = 1, B = 2, free transfers.
+struct ScheduleCosts {
+    std::vector<StageCosts> stages;    ///< by stage; empty = unit costs for all
+    Ticks transfer = 0;                ///< from SEND to the end of RECV
+    std::map<int, Ticks> transfer_of;  ///< by edge id, where it differs
+    int overlap_percent = 0;           ///< how much of the shorter half of an OVERLAP_F_B runs beside the longer
+    double ticks_per_unit = 1;         ///< the unit that the costs were given in
+
+    StageCosts of_stage(int stage) const;
+    Ticks of_transfer(int edge) const;
+    /// What F and B take together as an OVERLAP_F_B pair.
+    Ticks of_pair(const Action& forward, const Action& backward) const;
+    double units(Ticks ticks) const { return static_cast<double>(ticks) / ticks_per_unit; }
+};
+
+/// Costs from text: "F=1,I=1,W=1,comm=0.1". Times are those of a full rank, shared evenly by its stages, or by stage:
+/// "F=1/1/1/3" with S entries. `B` defaults to I + W, `comm` (a hop between ranks) to 0, F, I and W to 1; `overlap` is a
+/// percentage. Numbers are decimal with at most six places; the tick is chosen so that all are whole.
+/// Throws: Error{CommandLine} naming the part that is wrong.
+ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size);
+
+}  // namespace vpp

@@ -1,0 +1,64 @@
+#include "schedule/costs.hpp"
+
+#include "unit/schedule/support.hpp"
+
+namespace vpp {
+namespace {
+
+std::string refusal(const std::string& text, const ScheduleSize& size = {2, 1, 4}) {
+    return testing::error_text(ErrorKind::CommandLine, [&] { parse_costs(text, size); });
+}
+
+TEST(ParseCosts, TimesOfAFullRankAreSharedByItsStages) {
+    const ScheduleCosts costs = parse_costs("F=1.5,I=2,W=0.25,comm=0.1", {2, 3, 4});
+    EXPECT_EQ(costs.ticks_per_unit, 300);
+    ASSERT_EQ(costs.stages.size(), 6U);
+    EXPECT_EQ(costs.stages[4].forward, 150);  // 1.5 / 3 units
+    EXPECT_EQ(costs.stages[4].input_gradient, 200);
+    EXPECT_EQ(costs.stages[4].weight_gradient, 25);
+    EXPECT_EQ(costs.stages[4].backward, 225);
+    EXPECT_EQ(costs.of_transfer(7), 30);
+    EXPECT_EQ(costs.units(450), 1.5);
+}
+
+TEST(ParseCosts, StagesMayHaveTheirOwn) {
+    const ScheduleCosts costs = parse_costs("F=1/1/1/3,B=7", {2, 2, 4});
+    EXPECT_EQ(costs.stages[2].forward, 2);
+    EXPECT_EQ(costs.stages[3].forward, 6);
+    EXPECT_EQ(costs.stages[3].backward, 7);
+    EXPECT_EQ(costs.stages[3].weight_gradient, 1);
+    EXPECT_EQ(costs.units(costs.stages[3].forward), 3);
+}
+
+TEST(ParseCosts, NothingGivenIsUnitCosts) {
+    const ScheduleCosts costs = parse_costs("", {2, 1, 4});
+    EXPECT_EQ(costs.stages[1].forward, 1);
+    EXPECT_EQ(costs.stages[1].backward, 2);
+    EXPECT_EQ(costs.of_transfer(0), 0);
+}
+
+TEST(ParseCosts, WhatIsWrongIsNamed) {
+    EXPECT_CONTAINS(refusal("F"), "'F' has no '='");
+    EXPECT_CONTAINS(refusal("G=1"), "'G=1' names no cost");
+    EXPECT_CONTAINS(refusal("F=1,F=2"), "'F=2' is named twice");
+    EXPECT_CONTAINS(refusal("F=1/2/3"), "has 3 values (expected one, or one for each of the 2 stages)");
+    EXPECT_CONTAINS(refusal("comm=1/2"), "has 2 values (expected one)");
+    EXPECT_CONTAINS(refusal("overlap=101"), "no percentage");
+    for (const char* text : {"F=", "F=-1", "F=1e3", "F=nan", "F=.", "F=1.1234567", "F=1234567", "F=1/", "F= 1"}) {
+        EXPECT_CONTAINS(refusal(text), "is no cost");
+    }
+}
+
+TEST(ScheduleCosts, APairTakesLessTheMoreItOverlaps) {
+    ScheduleCosts costs;
+    const Action forward{ActionKind::F, 0, 3}, backward{ActionKind::B, 1, 0};
+    EXPECT_EQ(costs.of_pair(forward, backward), 3);
+    costs.stages.assign(2, {10, 20, 10, 10});
+    costs.overlap_percent = 100;
+    EXPECT_EQ(costs.of_pair(forward, backward), 20);
+    costs.overlap_percent = 50;
+    EXPECT_EQ(costs.of_pair(forward, backward), 25);
+}
+
+}  // namespace
+}  // namespace vpp
