@@ -17,7 +17,7 @@ struct Action {
     int microbatch = 0;
     int edge = -1;  ///< transfers: which edge
     int peer = -1;  ///< transfers: PP rank of the other side
-    /// The first half of an OVERLAP_F_B: may run beside the computing action behind it, which is of the other direction.
+    /// The first half of an OVERLAP_F_B: may run beside the computing action behind it, one of the other direction.
     bool paired = false;
 
     auto operator<=>(const Action&) const = default;

@@ -40,8 +40,8 @@ struct ScheduleCosts {
 };
 
 /// Costs from text: "F=1,I=1,W=1,comm=0.1". Times are those of a full rank, shared evenly by its stages, or by stage:
-/// "F=1/1/1/3" with S entries. `B` defaults to I + W, `comm` (a hop between ranks) to 0, F, I and W to 1; `overlap` is a
-/// percentage. Numbers are decimal with at most six places; the tick is chosen so that all are whole.
+/// "F=1/1/1/3" with S entries. `B` defaults to I + W, `comm` (a hop between ranks) to 0, F, I and W to 1; `overlap` is
+/// a percentage. Numbers are decimal with at most six places; the tick is chosen so that all are whole.
 /// Throws: Error{CommandLine} naming the part that is wrong.
 ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size);
 

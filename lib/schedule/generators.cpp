@@ -26,10 +26,16 @@ const std::vector<ScheduleKind>& schedule_kinds() {
         {.name = "GPIPE", .summary = "all forwards, then all backwards", .make = by_size<make_gpipe>},
         {.name = "1F1B", .summary = "one forward, one backward after a warm-up", .make = by_size<make_one_f_one_b>},
         {.name = "SIMPLE_1F1B", .summary = "1F1B", .make = by_size<make_one_f_one_b>, .same_as = "1F1B"},
-        {.name = "INTERLEAVED_1F1B", .summary = "1F1B over several stages per rank, loop placement",
-         .make = by_size<make_interleaved_1f1b>, .fewest_per_rank = 2, .most_per_rank = kAnyPerRank},
-        {.name = "FORWARD_ONLY", .summary = "evaluation: forwards only", .make = by_size<make_forward_only>,
-         .most_per_rank = kAnyPerRank, .trains = false},
+        {.name = "INTERLEAVED_1F1B",
+         .summary = "1F1B over several stages per rank, loop placement",
+         .make = by_size<make_interleaved_1f1b>,
+         .fewest_per_rank = 2,
+         .most_per_rank = kAnyPerRank},
+        {.name = "FORWARD_ONLY",
+         .summary = "evaluation: forwards only",
+         .make = by_size<make_forward_only>,
+         .most_per_rank = kAnyPerRank,
+         .trains = false},
     };
     return kKinds;
 }

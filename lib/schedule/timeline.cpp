@@ -117,8 +117,7 @@ std::string legend(const Schedule& lowered, const ScheduleCosts& costs, const Si
     }
     text += "F forward  B backward  I, W its halves\n";
     text += "-- goes on  .. idle  one column = " + time_text(grid.column) + "\n";
-    text +=
-        "makespan " + time_text(simulation.makespan) + ", bubble " + percent(simulation.bubble_rate()) + "\n";
+    text += "makespan " + time_text(simulation.makespan) + ", bubble " + percent(simulation.bubble_rate()) + "\n";
     text += "span " + time_text(simulation.span) + ", bubble " + percent(simulation.span_bubble_rate()) + "\n";
     const std::string peaks = "activations in flight: ";
     return text + peaks + peaks_text(lowered, width - peaks.size()) + "\n";
