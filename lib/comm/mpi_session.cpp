@@ -116,7 +116,7 @@ std::string mpi_library_version() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     detail::check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-    return printable({text, static_cast<size_t>(length)});
+    return printable(text);  // Open MPI counts the closing zero in its length
 }
 
 MpiSession::~MpiSession() {
