@@ -107,7 +107,7 @@ void expect_plausible_times(const Simulation& simulation, const ScheduleRequest&
 // Generated, lowered over random edges, proved and simulated at random costs. A shape that a schedule refuses is one
 // that more microbatches mend.
 TEST(MakeSchedule, RandomShapesAreProvedForEveryRow) {
-    constexpr int kShapes = 500;
+    constexpr int kShapes = 400;
     for (const ScheduleKind& kind : schedule_kinds()) {
         SCOPED_TRACE(kind.name);
         for (uint64_t seed = 0; seed < kShapes; ++seed) {
@@ -124,14 +124,6 @@ TEST(MakeSchedule, RandomShapesAreProvedForEveryRow) {
             SCOPED_TRACE(seed);
             testing::Proved proved;
             ASSERT_NO_THROW(proved = prove(schedule, edges, request.costs));
-            const int64_t actions_of_each = !kind.trains ? 1 : kind.splits_backward ? 3 : 2;
-            if (kind.splits_backward) {
-                EXPECT_LE(proved.facts.num_computing,
-                          actions_of_each * request.size.num_stages() * request.size.num_microbatches);
-            } else {
-                EXPECT_EQ(proved.facts.num_computing,
-                          actions_of_each * request.size.num_stages() * request.size.num_microbatches);
-            }
             expect_plausible_times(proved.simulation, request, proved.facts.num_messages);
         }
     }

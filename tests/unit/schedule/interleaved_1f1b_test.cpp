@@ -37,11 +37,13 @@ TEST(Interleaved1f1b, OneGroupIsBreadthFirstInItsForwards) {
     EXPECT_EQ(texts(schedule)[0], "0F0 0F1 0F2 0F3 2F0 2F1 2F2 2B0 2F3 2B1 2B2 2B3 0B0 0B1 0B2 0B3");
 }
 
-/// N for which the closed forms hold: PyTorch's and others of which M mod N is 0 or at least P.
+/// N for which the closed forms hold: P, PyTorch's and others of which M mod N is 0 or at least P.
 std::vector<int> fitting_groups(const ScheduleSize& size) {
     const int P = size.num_ranks, M = size.num_microbatches;
+    std::vector<int> candidates{M / (M / P)};
+    if (P <= 8) candidates.insert(candidates.end(), {P, P + 1, P + P / 2, M - P, M});
     std::vector<int> groups;
-    for (int N : {P, P + 1, P + P / 2, M - P, M / (M / P), M}) {
+    for (int N : candidates) {
         if (N >= P && N <= M && (M % N == 0 || M % N >= P)) groups.push_back(N);
     }
     return groups;
