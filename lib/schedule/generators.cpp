@@ -4,10 +4,14 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "schedule/eager_1f1b.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/gpipe.hpp"
 #include "schedule/interleaved_1f1b.hpp"
+#include "schedule/interleaved_zero_bubble.hpp"
+#include "schedule/looped_bfs.hpp"
 #include "schedule/one_f_one_b.hpp"
+#include "schedule/zero_bubble_h.hpp"
 
 namespace vpp {
 
@@ -26,11 +30,29 @@ const std::vector<ScheduleKind>& schedule_kinds() {
         {.name = "GPIPE", .summary = "all forwards, then all backwards", .make = by_size<make_gpipe>},
         {.name = "1F1B", .summary = "one forward, one backward after a warm-up", .make = by_size<make_one_f_one_b>},
         {.name = "SIMPLE_1F1B", .summary = "1F1B", .make = by_size<make_one_f_one_b>, .same_as = "1F1B"},
+        {.name = "EAGER_1F1B", .summary = "1F1B with twice the warm-up", .make = by_size<make_eager_1f1b>},
         {.name = "INTERLEAVED_1F1B",
          .summary = "1F1B over several stages per rank, loop placement",
-         .make = by_size<make_interleaved_1f1b>,
+         .make = make_interleaved_1f1b,
          .fewest_per_rank = 2,
          .most_per_rank = kAnyPerRank},
+        {.name = "LOOPED_BFS",
+         .summary = "stage after stage, each for all microbatches, loop placement",
+         .make = by_size<make_looped_bfs>,
+         .most_per_rank = kAnyPerRank},
+        {.name = "ZERO_BUBBLE_H1",
+         .summary = "1F1B with weight gradients in the bubbles, at its memory",
+         .make = by_size<make_zero_bubble_h1>,
+         .splits_backward = true},
+        {.name = "ZERO_BUBBLE_H2",
+         .summary = "no bubble without a barrier, at twice the memory",
+         .make = by_size<make_zero_bubble_h2>,
+         .splits_backward = true},
+        {.name = "INTERLEAVED_ZERO_BUBBLE",
+         .summary = "ZERO_BUBBLE_H1 over several stages per rank, loop placement",
+         .make = make_interleaved_zero_bubble,
+         .most_per_rank = kAnyPerRank,
+         .splits_backward = true},
         {.name = "FORWARD_ONLY",
          .summary = "evaluation: forwards only",
          .make = by_size<make_forward_only>,

@@ -12,7 +12,8 @@ using testing::prove;
 
 TEST(MakeSchedule, NamesTrainAndEndWithAProof) {
     const std::vector<std::string> names = schedule_names();
-    EXPECT_EQ(names, (std::vector<std::string>{"GPIPE", "1F1B", "SIMPLE_1F1B", "INTERLEAVED_1F1B"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"GPIPE", "1F1B", "SIMPLE_1F1B", "EAGER_1F1B", "INTERLEAVED_1F1B",
+                                               "LOOPED_BFS"}));
     for (const std::string& name : names) {
         const int stages_per_rank = name == "INTERLEAVED_1F1B" ? 2 : 1;
         const Schedule schedule = make_schedule(name, 4, stages_per_rank, 6);
@@ -38,7 +39,7 @@ TEST(MakeSchedule, EvaluationIsKnownButDoesNotTrain) {
 TEST(MakeSchedule, UnknownNamesAreAnswered) {
     const std::string text = error_text(ErrorKind::Plan, [] { make_schedule("1FB1", 2, 1, 4); });
     EXPECT_CONTAINS(text, "there is no schedule '1FB1'");
-    EXPECT_CONTAINS(text, "GPIPE, 1F1B, SIMPLE_1F1B, INTERLEAVED_1F1B");
+    EXPECT_CONTAINS(text, "GPIPE, 1F1B, SIMPLE_1F1B, EAGER_1F1B, INTERLEAVED_1F1B");
     EXPECT_CONTAINS(text, "did you mean '1F1B'?");
     EXPECT_CONTAINS(error_text(ErrorKind::Plan, [] { make_schedule("\x1b[2J", 2, 1, 4); }), "'?[2J'");
 }
@@ -69,6 +70,61 @@ TEST(MakeSchedule, RandomSkipEdgesAreProvedForEverySchedule) {
                     ASSERT_NO_THROW(prove(make_schedule(one.name, P, v, M), edges));
                 }
             }
+        }
+    }
+}
+
+/// A shape for a row of the registry, its numbers random; most of them are odd ones.
+ScheduleRequest random_request(const ScheduleKind& kind, uint64_t seed) {
+    uint64_t key = mix64(seed);
+    const auto draw = [&](int least, int most) {
+        return least + static_cast<int>((key = mix64(key)) % static_cast<uint64_t>(most - least + 1));
+    };
+    const int P = draw(1, 8);
+    const int v = draw(kind.fewest_per_rank, std::min(kind.most_per_rank, kind.fewest_per_rank + 3));
+    ScheduleRequest request{.size = {P, v, draw(1, 4 * P)}};
+    for (int stage = 0; stage < P * v; ++stage) {
+        const Ticks input = draw(0, 9), weight = draw(0, 9);
+        request.costs.stages.push_back({draw(0, 9), input + weight, input, weight});
+    }
+    request.costs.transfer = draw(0, 3);
+    if (draw(0, 2) == 0) request.interleave_group = draw(P, std::max(P, request.size.num_microbatches));
+    return request;
+}
+
+/// What a rank has to compute at least, and at most all actions one after the other.
+void expect_plausible_times(const Simulation& simulation, const ScheduleRequest& request, int64_t num_messages) {
+    Ticks total = num_messages * request.costs.transfer, busiest = 0;
+    for (Ticks busy : simulation.busy) {
+        total += busy;
+        busiest = std::max(busiest, busy);
+    }
+    EXPECT_GE(simulation.span, busiest);
+    EXPECT_GE(simulation.makespan, simulation.span);
+    EXPECT_LE(simulation.makespan, total);
+}
+
+// Generated, lowered over random edges, proved and simulated at random costs. A shape that a schedule refuses is one
+// that more microbatches mend.
+TEST(MakeSchedule, RandomShapesAreProvedForEveryRow) {
+    constexpr int kShapes = 400;
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        SCOPED_TRACE(kind.name);
+        for (uint64_t seed = 0; seed < kShapes; ++seed) {
+            ScheduleRequest request = random_request(kind, seed);
+            Schedule schedule;
+            try {
+                schedule = make_schedule(kind.name, request);
+            } catch (const Error& error) {
+                ASSERT_EQ(error.kind(), ErrorKind::Plan) << error.what();
+                request.size.num_microbatches += 2 * request.size.num_ranks;
+                schedule = make_schedule(kind.name, request);
+            }
+            const auto edges = testing::random_edges(request.size.num_stages(), combine_key(seed, 1));
+            SCOPED_TRACE(seed);
+            testing::Proved proved;
+            ASSERT_NO_THROW(proved = prove(schedule, edges, request.costs));
+            expect_plausible_times(proved.simulation, request, proved.facts.num_messages);
         }
     }
 }

@@ -1,12 +1,15 @@
 #include "schedule/gpipe.hpp"
 
-#include "unit/schedule/support.hpp"
+#include "unit/schedule/closed_forms.hpp"
 
 namespace vpp {
 namespace {
 
-using testing::prove;
 using testing::texts;
+
+Schedule make(const ScheduleRequest& request) {
+    return make_gpipe(request.size);
+}
 
 TEST(Gpipe, TwoRanksFourMicrobatches) {
     const Schedule schedule = make_gpipe({2, 1, 4});
@@ -17,11 +20,20 @@ TEST(Gpipe, TwoRanksFourMicrobatches) {
 }
 
 TEST(Gpipe, BubbleAndPeakAreTheClosedForms) {
-    for (int P = 1; P <= 8; ++P) {
-        for (int M : {1, 2, P, 2 * P, 4 * P}) {
-            const auto proved = prove(make_gpipe({P, 1, M}));
-            EXPECT_EQ(proved.simulation.makespan, 3 * M + 3 * (P - 1)) << P << ' ' << M;
-            EXPECT_EQ(proved.facts.peak_in_flight, std::vector<int>(static_cast<size_t>(P), M)) << P << ' ' << M;
+    const testing::ClosedForms forms{testing::fused_bubble, testing::fused_bubble,
+                                     [](const ScheduleSize& size, int) { return size.num_microbatches; }};
+    for (const ScheduleSize& size : testing::closed_form_sizes(1, 1, [](int) { return 1; })) {
+        testing::expect_closed_forms(make, {.size = size}, forms);
+    }
+}
+
+TEST(Gpipe, TransfersAddTwoHopsForEachRank) {
+    for (int P = 2; P <= 9; ++P) {
+        for (int M : {1, P, 3 * P}) {
+            for (Ticks transfer : {1, 7, 50}) {
+                const auto growth = testing::growth_by_transfers(make_gpipe({P, 1, M}), {4, 6, 3, 3}, transfer);
+                EXPECT_EQ(growth.makespan, 2 * (P - 1) * transfer) << P << ' ' << M;
+            }
         }
     }
 }

@@ -1,12 +1,15 @@
 #include "schedule/one_f_one_b.hpp"
 
-#include "unit/schedule/support.hpp"
+#include "unit/schedule/closed_forms.hpp"
 
 namespace vpp {
 namespace {
 
-using testing::prove;
 using testing::texts;
+
+Schedule make(const ScheduleRequest& request) {
+    return make_one_f_one_b(request.size);
+}
 
 TEST(OneFOneB, TwoRanksFourMicrobatches) {
     const Schedule schedule = make_one_f_one_b({2, 1, 4});
@@ -30,27 +33,19 @@ TEST(OneFOneB, FewerMicrobatchesThanRanks) {
 }
 
 TEST(OneFOneB, BubbleAndPeakAreTheClosedForms) {
-    for (int P = 1; P <= 8; ++P) {
-        for (int M = 1; M <= 4 * P; ++M) {
-            const auto proved = prove(make_one_f_one_b({P, 1, M}));
-            EXPECT_EQ(proved.simulation.makespan, 3 * M + 3 * (P - 1)) << P << ' ' << M;
-            for (int rank = 0; rank < P; ++rank) {
-                EXPECT_EQ(proved.facts.peak_in_flight[static_cast<size_t>(rank)], std::min(P - rank, M));
-            }
-        }
+    const testing::ClosedForms forms{
+        testing::fused_bubble, testing::fused_bubble,
+        [](const ScheduleSize& size, int rank) { return std::min(size.num_ranks - rank, size.num_microbatches); }};
+    for (const ScheduleSize& size : testing::closed_form_sizes(1, 1, [](int) { return 1; })) {
+        testing::expect_closed_forms(make, {.size = size}, forms);
     }
 }
 
 // The growth by transfers is measured, not a closed form; these two are the published ones for c = 0.1.
 TEST(OneFOneB, TransfersAreExposedInEverySteadyPair) {
-    const auto makespan = [](int P, int M, Ticks transfer) {
-        ScheduleCosts costs;
-        costs.transfer = transfer;
-        costs.stages.assign(static_cast<size_t>(P), {10, 20, 10, 10});
-        return prove(make_one_f_one_b({P, 1, M}), costs).simulation.makespan;
-    };
-    EXPECT_EQ(makespan(4, 8, 1) - makespan(4, 8, 0), 16);
-    EXPECT_EQ(makespan(8, 16, 1) - makespan(8, 16, 0), 40);
+    const StageCosts stage{10, 20, 10, 10};
+    EXPECT_EQ(testing::growth_by_transfers(make_one_f_one_b({4, 1, 8}), stage, 1).makespan, 16);
+    EXPECT_EQ(testing::growth_by_transfers(make_one_f_one_b({8, 1, 16}), stage, 1).makespan, 40);
 }
 
 TEST(OneFOneB, OneStageOnEachRankOnly) {
