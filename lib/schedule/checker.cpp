@@ -228,6 +228,7 @@ class Checker {
     /// The place of the action that makes (at stage `from`) or takes (at stage `to`) what a route carries.
     int end_place(const Route& route, int stage, int microbatch) {
         const Places& at = places(stage, microbatch);
+        if (route.tied) return at.weight_gradient();
         return route.gradient ? at.input_gradient() : at[ActionKind::F];
     }
 

@@ -49,6 +49,7 @@ class Lowering {
         const StageRoutes& stage = routes(action);
         if (action.kind == ActionKind::F) append_receives(action, stage.values_in, list);
         if (gives_input_gradient(action.kind)) append_receives(action, stage.gradients_in, list);
+        if (gives_weight_gradient(action.kind)) append_receives(action, stage.tied_in, list);
     }
 
     void append_receives(const Action& action, const std::vector<Route>& in, std::vector<Action>& list) const {
@@ -62,6 +63,7 @@ class Lowering {
         const StageRoutes& stage = routes(action);
         if (action.kind == ActionKind::F) append_sends(action, stage.values_out, list);
         if (gives_input_gradient(action.kind)) append_sends(action, stage.gradients_out, list);
+        if (gives_weight_gradient(action.kind)) append_sends(action, stage.tied_out, list);
     }
 
     void append_sends(const Action& action, const std::vector<Route>& out, std::vector<Action>& list) const {
