@@ -1,8 +1,9 @@
 #include "schedule/symbolic.hpp"
 
-#include <algorithm>
+#include <unordered_map>
 
 #include "base/error.hpp"
+#include "schedule/messages.hpp"
 #include "schedule/symbolic_stage.hpp"
 
 namespace vpp {
@@ -21,23 +22,22 @@ class Mailbox {
     Mailbox(const Schedule& schedule, size_t num_edges, Channels channels)
         : channels_(channels),
           num_microbatches_(static_cast<size_t>(schedule.num_microbatches)),
-          num_ranks_(static_cast<size_t>(schedule.num_ranks)) {
+          num_ranks_(schedule.num_ranks) {
         if (channels == Channels::Tagged) sent_.resize(num_edges * 2 * num_microbatches_, kNotSent);
-        if (channels == Channels::Ordered) queues_.resize(num_ranks_ * num_ranks_ * 2);
     }
 
     void send(int rank, const Action& action, Tree tree) {
         if (channels_ == Channels::Tagged) sent_[number(action)] = tree;
-        if (channels_ == Channels::Ordered) queue(rank, action.peer, action).trees.push_back(tree);
+        if (channels_ == Channels::Ordered) queue(rank, action).trees.push_back(tree);
     }
     bool has(int rank, const Action& action) {
         if (channels_ == Channels::Tagged) return sent_[number(action)] != kNotSent;
-        const Queue& waiting = queue(action.peer, rank, action);
+        const Queue& waiting = queue(rank, action);
         return waiting.next < waiting.trees.size();
     }
     Tree take(int rank, const Action& action) {
         if (channels_ == Channels::Tagged) return sent_[number(action)];
-        Queue& waiting = queue(action.peer, rank, action);
+        Queue& waiting = queue(rank, action);
         return waiting.trees[waiting.next++];
     }
 
@@ -53,15 +53,13 @@ class Mailbox {
         const size_t route = static_cast<size_t>(action.edge) * 2 + (carries_gradient(action.kind) ? 1 : 0);
         return route * num_microbatches_ + static_cast<size_t>(action.microbatch);
     }
-    Queue& queue(int from, int to, const Action& action) {
-        const size_t pair = static_cast<size_t>(from) * num_ranks_ + static_cast<size_t>(to);
-        return queues_[pair * 2 + (carries_gradient(action.kind) ? 1 : 0)];
-    }
+    Queue& queue(int rank, const Action& action) { return queues_[channel_number(action, rank, num_ranks_)]; }
 
     Channels channels_;
-    size_t num_microbatches_, num_ranks_;
-    std::vector<Tree> sent_;     ///< [edge][value or gradient][microbatch]
-    std::vector<Queue> queues_;  ///< [from][to][value or gradient]
+    size_t num_microbatches_;
+    int num_ranks_;
+    std::vector<Tree> sent_;                    ///< [edge][value or gradient][microbatch]
+    std::unordered_map<size_t, Queue> queues_;  ///< by channel
 };
 
 class ListRunner {
