@@ -3,34 +3,15 @@
 #include <algorithm>
 
 #include "schedule/generators.hpp"
+#include "unit/schedule/split_backwards.hpp"
 #include "unit/schedule/support.hpp"
 
 namespace vpp {
 namespace {
 
 using testing::error_text;
+using testing::split_backwards;
 using enum ActionKind;
-
-/// B as I and, one action of the same kind later, W: every split schedule in small.
-Schedule split_backwards(Schedule schedule) {
-    for (std::vector<Action>& list : schedule.actions) {
-        std::vector<Action> split, late;
-        for (const Action& action : list) {
-            if (action.kind != B) {
-                split.push_back(action);
-                continue;
-            }
-            split.push_back({I, action.stage, action.microbatch});
-            late.push_back({W, action.stage, action.microbatch});
-            if (late.size() < 2) continue;
-            split.push_back(late.front());
-            late.erase(late.begin());
-        }
-        split.insert(split.end(), late.begin(), late.end());
-        list = split;
-    }
-    return schedule;
-}
 
 std::string joined(const std::vector<std::string>& texts) {
     std::string all;
