@@ -5,8 +5,8 @@
 
 #include "schedule/generators.hpp"
 #include "schedule/symbolic.hpp"
-#include "unit/schedule/split_backwards.hpp"
 #include "unit/schedule/support.hpp"
+#include "unit/schedule/variants.hpp"
 
 namespace vpp {
 namespace {
@@ -32,9 +32,9 @@ struct Valid {
     Channels channels = Channels::Tagged;
 };
 
-bool passes(const Valid& valid, const Schedule& lowered) {
+bool passes(const Schedule& lowered, const std::vector<ScheduleEdge>& edges, const CheckOptions& options = {}) {
     try {
-        check_schedule(lowered, valid.edges, valid.options);
+        check_schedule(lowered, edges, options);
         return true;
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::Plan) << error.what();
@@ -42,8 +42,8 @@ bool passes(const Valid& valid, const Schedule& lowered) {
     }
 }
 
-/// A schedule of that kind at a random size, one in three with split backwards, over a random model, in a random order
-/// of messages. False: the kind does not take the size.
+/// A schedule of that kind at a random size, one in three with split backwards, some with pairs, over a random model,
+/// in a random order of messages. False: the kind does not take the size.
 bool make_valid(const ScheduleKind& kind, Random& draw, Valid& valid) {
     const int P = 1 + draw(4), v = std::min(kind.fewest_per_rank + draw(2), kind.most_per_rank), M = 1 + draw(9);
     Schedule compute;
@@ -66,7 +66,11 @@ bool make_valid(const ScheduleKind& kind, Random& draw, Valid& valid) {
         valid.model = make_random_model(P * v, seed, {.tied = tied});
         valid.edges = valid.model.schedule_edges();
         valid.lowered = lower(compute, valid.edges);
-        if (passes({valid.model, valid.edges, valid.lowered, {}, Channels::Tagged}, valid.lowered)) break;
+        if (passes(lower(compute, valid.edges), valid.edges)) break;
+    }
+    if (const Schedule pairs = testing::pair_up(compute);
+        draw(3) == 0 && passes(lower(pairs, valid.edges), valid.edges)) {
+        compute = pairs;
     }
     valid.lowered = lower(compute, valid.edges, lowering);
     return true;
@@ -145,7 +149,7 @@ TEST(Mutations, EveryOneIsRefusedOrHarmless) {
                 const auto mutation = static_cast<Mutation>(which);
                 Schedule mutant = valid.lowered;
                 if (!mutate(mutant, mutation, draw)) continue;
-                if (!passes(valid, mutant)) {
+                if (!passes(mutant, valid.edges, valid.options)) {
                     ++num_refused[which];
                     continue;
                 }
@@ -171,7 +175,7 @@ TEST(Mutations, WhatIsRefusedIsMostlyHarmful) {
             Schedule mutant = valid.lowered;
             const auto mutation = std::array{Mutation::Drop, Mutation::MoveToRank, Mutation::SwapNeighbours}.at(
                 static_cast<size_t>(draw(3)));
-            if (!mutate(mutant, mutation, draw) || passes(valid, mutant)) continue;
+            if (!mutate(mutant, mutation, draw) || passes(mutant, valid.edges, valid.options)) continue;
             ++num_refused;
             num_harmful += !symbolic_differences(valid.model, mutant, valid.channels).empty();
         }

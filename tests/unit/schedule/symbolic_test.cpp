@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "schedule/generators.hpp"
-#include "unit/schedule/split_backwards.hpp"
 #include "unit/schedule/support.hpp"
+#include "unit/schedule/variants.hpp"
 
 namespace vpp {
 namespace {
