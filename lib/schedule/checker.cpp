@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <unordered_map>
 
 #include "base/error.hpp"
+#include "schedule/deadlock.hpp"
 #include "schedule/edges.hpp"
-#include "schedule/replay.hpp"
+#include "schedule/messages.hpp"
 #include "schedule/size.hpp"
 
 namespace vpp {
@@ -15,7 +15,6 @@ namespace vpp {
 namespace {
 
 constexpr size_t kMostProblems = 8;
-constexpr size_t kMostRanksShown = 16;
 constexpr int kNowhere = -1;
 
 std::string text(int number) {
@@ -41,12 +40,15 @@ struct MessagePlaces {
 
 class Checker {
   public:
-    Checker(const Schedule& schedule, const std::vector<ScheduleEdge>& edges)
-        : schedule_(schedule), routes_(routes_of(edges, schedule.num_stages(), schedule.forward_only)) {}
+    Checker(const Schedule& schedule, const std::vector<ScheduleEdge>& edges, const CheckOptions& options)
+        : schedule_(schedule),
+          options_(options),
+          routes_(routes_of(edges, schedule.num_stages(), schedule.forward_only)) {}
 
     ScheduleFacts run() {
         check_shape();
-        for (const auto& group : {&Checker::check_computing, &Checker::check_messages, &Checker::check_ends}) {
+        for (const auto& group :
+             {&Checker::check_computing, &Checker::check_messages, &Checker::check_channels, &Checker::check_ends}) {
             (this->*group)();
             if (!problems_.empty()) throw Error(ErrorKind::Plan, problems_);
         }
@@ -64,10 +66,11 @@ class Checker {
     int rank_of(int stage) const { return schedule_.rank_of_stage[static_cast<size_t>(stage)]; }
     bool is_stage(int stage) const { return stage >= 0 && stage < schedule_.num_stages(); }
     bool is_microbatch(int i) const { return i >= 0 && i < schedule_.num_microbatches; }
-    Places& places(int stage, int microbatch) {
-        return places_[static_cast<size_t>(stage) * static_cast<size_t>(schedule_.num_microbatches) +
-                       static_cast<size_t>(microbatch)];
+    /// The entry of (row, microbatch) in an array of rows with M entries each.
+    size_t entry(size_t row, int microbatch) const {
+        return row * static_cast<size_t>(schedule_.num_microbatches) + static_cast<size_t>(microbatch);
     }
+    Places& places(int stage, int microbatch) { return places_[entry(static_cast<size_t>(stage), microbatch)]; }
 
     void check_shape() {
         const auto require = [&](bool condition, const std::string& message) {
@@ -97,6 +100,7 @@ class Checker {
             const std::vector<Action>& list = schedule_.actions[static_cast<size_t>(rank)];
             for (size_t index = 0; index < list.size(); ++index) {
                 if (!is_transfer(list[index].kind)) record_computing(rank, static_cast<int>(index), list[index]);
+                if (list[index].paired) check_pair(rank, index);
             }
         }
         if (!problems_.empty()) return;
@@ -128,6 +132,27 @@ class Checker {
         facts_.num_computing += reduces ? 0 : 1;
     }
 
+    void check_pair(int rank, size_t index) {
+        const std::vector<Action>& list = schedule_.actions[static_cast<size_t>(rank)];
+        const Action& first = list[index];
+        const auto problem = [&](const std::string& what) {
+            add_problem(to_text(first) + " (action " + std::to_string(index) + " of rank " + text(rank) +
+                        ") begins a pair " + what);
+        };
+        const auto is_half = [](const Action& action) {
+            return action.kind == ActionKind::F || gives_input_gradient(action.kind);
+        };
+        if (!is_half(first)) return problem("but is no F, B or I");
+        if (index + 1 == list.size()) return problem("without a second action");
+        const Action& second = list[index + 1];
+        const bool opposite = is_half(second) && (first.kind == ActionKind::F) != (second.kind == ActionKind::F);
+        if (!opposite) return problem("with " + to_text(second) + " (expected an F beside a B or I)");
+        if (second.paired) return problem("with " + to_text(second) + ", which begins a pair itself");
+        if (first.stage == second.stage && first.microbatch == second.microbatch) {
+            problem("with " + to_text(second) + ", which needs its result; they run together");
+        }
+    }
+
     void check_stage(int stage) {
         int last_forward = kNowhere, last_weight_gradient = kNowhere;
         for (int i = 0; i < schedule_.num_microbatches; ++i) {
@@ -149,6 +174,7 @@ class Checker {
             }
         }
         const int reduce = reduce_place_[static_cast<size_t>(stage)];
+        if (options_.reduces && reduce == kNowhere) add_problem(text(stage) + "REDUCE_GRAD is missing");
         if (reduce != kNowhere && reduce < last_weight_gradient) {
             add_problem(text(stage) + "REDUCE_GRAD comes before the stage's last weight gradient");
         }
@@ -174,9 +200,15 @@ class Checker {
     // Group 3: messages.
 
     void check_messages() {
-        for (const Route& route : routes_) {
-            routes_by_key_.emplace(message_key({route.send_kind(), route.from, 0, route.edge}), &route);
+        std::vector<int> ids;
+        for (const Route& route : routes_) ids.push_back(route.edge);
+        edges_ = EdgeNumbers(ids);
+        route_of_.assign(edges_.size() * 2, kNowhere);
+        for (size_t k = 0; k < routes_.size(); ++k) {
+            const auto edge = static_cast<size_t>(edges_.find(routes_[k].edge));
+            route_of_[edge * 2 + (routes_[k].gradient ? 1 : 0)] = static_cast<int>(k);
         }
+        messages_.resize(routes_.size() * static_cast<size_t>(schedule_.num_microbatches));
         for (int rank = 0; rank < schedule_.num_ranks; ++rank) {
             const std::vector<Action>& list = schedule_.actions[static_cast<size_t>(rank)];
             for (size_t index = 0; index < list.size(); ++index) {
@@ -184,17 +216,20 @@ class Checker {
             }
         }
         if (!problems_.empty()) return;
-        for (const Route& route : routes_) {
+        for (size_t k = 0; k < routes_.size(); ++k) {
+            const Route& route = routes_[k];
+            const bool on_one_rank = rank_of(route.from) == rank_of(route.to);
             for (int i = 0; i < schedule_.num_microbatches; ++i) {
-                rank_of(route.from) == rank_of(route.to) ? check_hand_over(route, i) : check_message(route, i);
+                on_one_rank ? check_hand_over(route, i) : check_message(route, i, messages_[entry(k, i)]);
             }
         }
     }
 
-    const Route* find_route(const Action& transfer) const {
-        if (transfer.edge < 0) return nullptr;
-        const auto found = routes_by_key_.find(message_key({transfer.kind, 0, 0, transfer.edge}));
-        return found == routes_by_key_.end() ? nullptr : found->second;
+    /// Which of routes_ a transfer belongs to.
+    int find_route(const Action& transfer) const {
+        const int edge = edges_.find(transfer.edge);
+        if (edge == EdgeNumbers::kNone) return kNowhere;
+        return route_of_[static_cast<size_t>(edge) * 2 + (carries_gradient(transfer.kind) ? 1 : 0)];
     }
 
     void record_transfer(int rank, int index, const Action& action) {
@@ -202,14 +237,15 @@ class Checker {
             add_problem(to_text(action) + " (action " + text(index) + " of rank " + text(rank) + ", edge " +
                         text(action.edge) + ") " + what);
         };
-        const Route* route = find_route(action);
-        if (!route) return problem("names an edge that carries nothing this way");
+        const int number = find_route(action);
+        if (number == kNowhere) return problem("names an edge that carries nothing this way");
+        const Route& route = routes_[static_cast<size_t>(number)];
         if (!is_microbatch(action.microbatch)) {
             return problem("names a microbatch that is not there (microbatches 0 to " +
                            text(schedule_.num_microbatches - 1) + ")");
         }
-        const int here = is_send(action.kind) ? route->from : route->to;
-        const int there = is_send(action.kind) ? route->to : route->from;
+        const int here = is_send(action.kind) ? route.from : route.to;
+        const int there = is_send(action.kind) ? route.to : route.from;
         if (action.stage != here) return problem("has the wrong stage (expected stage " + text(here) + ")");
         if (rank != rank_of(here)) return problem("is on the wrong rank (expected rank " + text(rank_of(here)) + ")");
         if (rank_of(there) == rank) {
@@ -219,7 +255,7 @@ class Checker {
             return problem("has the wrong peer (expected rank " + text(rank_of(there)) + ", where stage " +
                            text(there) + " is)");
         }
-        MessagePlaces& message = messages_[message_key(action)];
+        MessagePlaces& message = messages_[entry(static_cast<size_t>(number), action.microbatch)];
         int& place = is_send(action.kind) ? message.send : message.receive;
         if (place != kNowhere) return problem("is there twice");
         place = index;
@@ -228,6 +264,7 @@ class Checker {
     /// The place of the action that makes (at stage `from`) or takes (at stage `to`) what a route carries.
     int end_place(const Route& route, int stage, int microbatch) {
         const Places& at = places(stage, microbatch);
+        if (route.tied) return at.weight_gradient();
         return route.gradient ? at.input_gradient() : at[ActionKind::F];
     }
 
@@ -242,9 +279,7 @@ class Checker {
         add_problem(route_text(route, microbatch) + " is used before it is made");
     }
 
-    void check_message(const Route& route, int microbatch) {
-        const auto found = messages_.find(message_key({route.send_kind(), route.from, microbatch, route.edge}));
-        const MessagePlaces message = found == messages_.end() ? MessagePlaces{} : found->second;
+    void check_message(const Route& route, int microbatch, const MessagePlaces& message) {
         const auto problem = [&](const char* what) { add_problem(route_text(route, microbatch) + what); };
         if (message.send == kNowhere) problem(route.gradient ? " has no SEND_B" : " has no SEND_F");
         if (message.receive == kNowhere) problem(route.gradient ? " has no RECV_B" : " has no RECV_F");
@@ -254,42 +289,36 @@ class Checker {
         ++facts_.num_messages;
     }
 
-    // Group 4: deadlock.
+    // Groups 4 and 5: the order of channels, deadlock.
+
+    void check_channels() {
+        if (!options_.ordered_channels) return;
+        if (const std::string crossing = crossing_text(schedule_); !crossing.empty()) add_problem(crossing);
+    }
 
     void check_ends() {
-        const std::vector<size_t> done = replay(schedule_, [](int, size_t) {});
-        std::string stuck;
-        size_t num_stuck = 0;
-        for (size_t rank = 0; rank < done.size(); ++rank) {
-            const std::vector<Action>& list = schedule_.actions[rank];
-            if (done[rank] == list.size()) continue;
-            if (++num_stuck > kMostRanksShown) continue;
-            const Action& action = list[done[rank]];
-            stuck += (stuck.empty() ? "" : "; ") + ("rank " + std::to_string(rank)) + " waits at " + to_text(action) +
-                     " (action " + std::to_string(done[rank]) + " of " + std::to_string(list.size()) + ", edge " +
-                     text(action.edge) + ")";
-        }
-        if (num_stuck == 0) return;
-        if (num_stuck > kMostRanksShown) {
-            stuck += "; and " + std::to_string(num_stuck - kMostRanksShown) + " more ranks";
-        }
-        add_problem("it never ends: " + stuck + "; change the order of these ranks' actions");
+        std::string deadlock = deadlock_text(schedule_, Sends::Buffered);
+        if (deadlock.empty() && options_.rendezvous) deadlock = deadlock_text(schedule_, Sends::Rendezvous);
+        if (!deadlock.empty()) add_problem(deadlock);
     }
 
     const Schedule& schedule_;
+    const CheckOptions options_;
     const std::vector<Route> routes_;
-    std::vector<Places> places_;                                // [stage][microbatch]
-    std::vector<int> reduce_place_;                             // [stage]
-    std::unordered_map<uint64_t, const Route*> routes_by_key_;  // by the key of microbatch 0
-    std::unordered_map<uint64_t, MessagePlaces> messages_;
+    std::vector<Places> places_;           // [stage][microbatch]
+    std::vector<int> reduce_place_;        // [stage]
+    EdgeNumbers edges_;                    // of the routes
+    std::vector<int> route_of_;            // [edge][value or gradient]
+    std::vector<MessagePlaces> messages_;  // [route][microbatch]
     std::vector<Problem> problems_;
     ScheduleFacts facts_;
 };
 
 }  // namespace
 
-ScheduleFacts check_schedule(const Schedule& lowered, const std::vector<ScheduleEdge>& edges) {
-    return Checker(lowered, edges).run();
+ScheduleFacts check_schedule(const Schedule& lowered, const std::vector<ScheduleEdge>& edges,
+                             const CheckOptions& options) {
+    return Checker(lowered, edges, options).run();
 }
 
 }  // namespace vpp

@@ -30,6 +30,7 @@ struct ScheduleCosts {
     Ticks transfer = 0;                ///< from SEND to the end of RECV
     std::map<int, Ticks> transfer_of;  ///< by edge id, where it differs
     int overlap_percent = 0;           ///< how much of the shorter half of an OVERLAP_F_B runs beside the longer
+    bool serial_channels = false;      ///< from one rank to another one transfer at a time, else all side by side
     double ticks_per_unit = 1;         ///< the unit that the costs were given in
 
     StageCosts of_stage(int stage) const;

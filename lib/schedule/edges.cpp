@@ -6,6 +6,11 @@
 
 namespace vpp {
 
+bool Route::ends_at(ActionKind kind) const {
+    if (tied) return gives_weight_gradient(kind);
+    return gradient ? gives_input_gradient(kind) : kind == ActionKind::F;
+}
+
 std::vector<Route> routes_of(const std::vector<ScheduleEdge>& edges, int num_stages, bool forward_only) {
     std::set<int> ids;
     std::vector<Route> routes;
@@ -13,11 +18,12 @@ std::vector<Route> routes_of(const std::vector<ScheduleEdge>& edges, int num_sta
         check(edge.id >= 0 && ids.insert(edge.id).second, "an edge has an id of its own");
         check(edge.producer >= 0 && edge.producer < edge.consumer && edge.consumer < num_stages,
               "an edge goes from a stage to a later one");
-        routes.push_back({edge.id, false, edge.producer, edge.consumer});
+        if (!edge.tied) routes.push_back({edge.id, false, edge.producer, edge.consumer});
+        check(edge.has_gradient || !edge.tied, "a tied parameter has a gradient");
         if (!edge.has_gradient) continue;
         check(edge.gradient_to >= edge.producer && edge.gradient_to < edge.consumer,
               "a gradient goes to an earlier user of the value or to its producer");
-        if (!forward_only) routes.push_back({edge.id, true, edge.consumer, edge.gradient_to});
+        if (!forward_only) routes.push_back({edge.id, true, edge.consumer, edge.gradient_to, edge.tied});
     }
     return routes;
 }
@@ -27,8 +33,8 @@ std::vector<StageRoutes> routes_by_stage(const std::vector<Route>& routes, int n
     for (const Route& route : routes) {
         StageRoutes& from = stages.at(static_cast<size_t>(route.from));
         StageRoutes& to = stages.at(static_cast<size_t>(route.to));
-        (route.gradient ? from.gradients_out : from.values_out).push_back(route);
-        (route.gradient ? to.gradients_in : to.values_in).push_back(route);
+        (route.tied ? from.tied_out : route.gradient ? from.gradients_out : from.values_out).push_back(route);
+        (route.tied ? to.tied_in : route.gradient ? to.gradients_in : to.values_in).push_back(route);
     }
     return stages;
 }

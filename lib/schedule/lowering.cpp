@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "schedule/edges.hpp"
+#include "schedule/message_order.hpp"
 
 namespace vpp {
 
@@ -11,8 +12,9 @@ namespace {
 
 class Lowering {
   public:
-    Lowering(const Schedule& compute, const std::vector<ScheduleEdge>& edges)
+    Lowering(const Schedule& compute, const std::vector<ScheduleEdge>& edges, bool reduce_gradients)
         : lowered_(compute),
+          contributions_left_(reduce_gradients ? count_contributions(compute) : std::vector<int>()),
           routes_(routes_by_stage(routes_of(edges, compute.num_stages(), compute.forward_only), compute.num_stages())) {
     }
 
@@ -30,11 +32,34 @@ class Lowering {
     }
 
   private:
+    /// By stage: B and W that are still to come; 0 for stages that have a REDUCE_GRAD of their own.
+    static std::vector<int> count_contributions(const Schedule& compute) {
+        std::vector<int> counts(compute.rank_of_stage.size(), 0), reductions = counts;
+        for (const std::vector<Action>& list : compute.actions) {
+            for (const Action& action : list) {
+                const auto stage = static_cast<size_t>(action.stage);
+                check(stage < counts.size(), "an action belongs to a stage");
+                if (gives_weight_gradient(action.kind)) ++counts[stage];
+                if (action.kind == ActionKind::ReduceGrad) ++reductions[stage];
+            }
+        }
+        for (size_t stage = 0; stage < counts.size(); ++stage) {
+            if (reductions[stage] > 0) counts[stage] = 0;
+        }
+        return counts;
+    }
+
     /// One action, or a pair that runs together: their receives, themselves, their sends.
-    void append(std::span<const Action> together, std::vector<Action>& list) const {
+    void append(std::span<const Action> together, std::vector<Action>& list) {
         for (const Action& action : together) append_receives(action, list);
         list.insert(list.end(), together.begin(), together.end());
         for (const Action& action : together) append_sends(action, list);
+        if (contributions_left_.empty()) return;
+        for (const Action& action : together) {
+            if (!gives_weight_gradient(action.kind)) continue;
+            const bool is_last = --contributions_left_[static_cast<size_t>(action.stage)] == 0;
+            if (is_last) list.push_back({ActionKind::ReduceGrad, action.stage});
+        }
     }
 
     int rank(int stage) const { return lowered_.rank_of_stage[static_cast<size_t>(stage)]; }
@@ -49,6 +74,7 @@ class Lowering {
         const StageRoutes& stage = routes(action);
         if (action.kind == ActionKind::F) append_receives(action, stage.values_in, list);
         if (gives_input_gradient(action.kind)) append_receives(action, stage.gradients_in, list);
+        if (gives_weight_gradient(action.kind)) append_receives(action, stage.tied_in, list);
     }
 
     void append_receives(const Action& action, const std::vector<Route>& in, std::vector<Action>& list) const {
@@ -62,6 +88,7 @@ class Lowering {
         const StageRoutes& stage = routes(action);
         if (action.kind == ActionKind::F) append_sends(action, stage.values_out, list);
         if (gives_input_gradient(action.kind)) append_sends(action, stage.gradients_out, list);
+        if (gives_weight_gradient(action.kind)) append_sends(action, stage.tied_out, list);
     }
 
     void append_sends(const Action& action, const std::vector<Route>& out, std::vector<Action>& list) const {
@@ -72,13 +99,17 @@ class Lowering {
     }
 
     Schedule lowered_;
+    std::vector<int> contributions_left_;  ///< by stage; empty: nothing is reduced
     std::vector<StageRoutes> routes_;
 };
 
 }  // namespace
 
-Schedule lower(const Schedule& compute, const std::vector<ScheduleEdge>& edges) {
-    return Lowering(compute, edges).run();
+Schedule lower(const Schedule& compute, const std::vector<ScheduleEdge>& edges, const LoweringOptions& options) {
+    Schedule lowered = Lowering(compute, edges, options.reduce_gradients).run();
+    if (options.order == MessageOrder::Channels) return order_channels(std::move(lowered));
+    if (options.order == MessageOrder::Global) return order_globally(std::move(lowered), options.costs);
+    return lowered;
 }
 
 }  // namespace vpp

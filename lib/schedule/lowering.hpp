@@ -10,13 +10,28 @@
 // the computing actions can run in their order, the lowered lists can too; check_schedule proves it for each schedule.
 #include <vector>
 
+#include "schedule/costs.hpp"
 #include "schedule/schedule.hpp"
 
 namespace vpp {
 
+/// Where receives stand (schedule/message_order.hpp).
+enum class MessageOrder {
+    BeforeConsumer,  ///< for tagged channels
+    Channels,        ///< for channels that keep the order, where sends do not wait
+    Global,          ///< the same for sends that wait for their receives
+};
+
+struct LoweringOptions {
+    bool reduce_gradients = false;  ///< REDUCE_GRAD after each stage's last B or W, behind the sends
+    MessageOrder order = MessageOrder::BeforeConsumer;
+    ScheduleCosts costs = {};  ///< for Global: when sends are done
+};
+
 /// The same schedule with SEND and RECV for every edge, in the order of `edges` where several belong to one action.
 /// I takes the place of B where the backward is split. A forward-only schedule gets no gradient transfers.
 /// Requires: computing actions of existing stages only; edges as in routes_of (schedule/edges.hpp).
-Schedule lower(const Schedule& compute, const std::vector<ScheduleEdge>& edges);
+/// Tied parameters: the gradient is sent after B or W of the consumer and received before B or W of gradient_to.
+Schedule lower(const Schedule& compute, const std::vector<ScheduleEdge>& edges, const LoweringOptions& options = {});
 
 }  // namespace vpp

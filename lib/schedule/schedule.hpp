@@ -31,6 +31,9 @@ struct ScheduleEdge {
     int consumer = 0;  ///< stage, later than producer
     bool has_gradient = true;
     int gradient_to = 0;  ///< stage; meaningless without a gradient
+    /// A tied parameter, owned by `producer`: no value travels. Its gradient goes like that of a value, but W (or B) of
+    /// the consumer gives it and W (or B) of gradient_to waits for it.
+    bool tied = false;
 };
 
 /// For every rank the largest number of stage activations held at once: F takes one, B or W frees it. With forward_only

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "schedule/messages.hpp"
 #include "schedule/replay.hpp"
 
 namespace vpp {
@@ -43,6 +44,31 @@ Ticks largest_span(const Schedule& lowered, const Simulation& simulation) {
     return span;
 }
 
+/// When messages arrive.
+class Transfers {
+  public:
+    Transfers(const Schedule& lowered, const ScheduleCosts& costs)
+        : costs_(costs), num_ranks_(lowered.num_ranks), number_(lowered), arrival_(number_.size(), 0) {}
+
+    void send(int rank, const Action& action, Ticks start) {
+        const Ticks duration = costs_.of_transfer(action.edge);
+        if (costs_.serial_channels) {
+            Ticks& busy_until = busy_until_[int64_t{rank} * num_ranks_ + action.peer];
+            start = std::max(start, busy_until);
+            busy_until = start + duration;
+        }
+        arrival_[number_(action)] = start + duration;
+    }
+    Ticks arrival(const Action& action) const { return arrival_[number_(action)]; }
+
+  private:
+    const ScheduleCosts& costs_;
+    const int num_ranks_;
+    const MessageNumbers number_;
+    std::vector<Ticks> arrival_;                     ///< by message
+    std::unordered_map<int64_t, Ticks> busy_until_;  ///< by from and to rank
+};
+
 }  // namespace
 
 double Simulation::bubble_rate() const {
@@ -58,7 +84,7 @@ Simulation simulate(const Schedule& lowered, const ScheduleCosts& costs) {
     simulation.busy.assign(lowered.actions.size(), 0);
     for (const std::vector<Action>& list : lowered.actions) simulation.times.emplace_back().reserve(list.size());
 
-    std::unordered_map<uint64_t, Ticks> arrival;
+    Transfers transfers(lowered, costs);
     const std::vector<size_t> done = replay(lowered, [&](int rank_number, size_t index) {
         const auto rank = static_cast<size_t>(rank_number);
         const Action& action = lowered.actions[rank][index];
@@ -71,9 +97,9 @@ Simulation simulate(const Schedule& lowered, const ScheduleCosts& costs) {
         } else if (second_of_pair) {
             end = times.back().end;
         } else if (is_send(action.kind)) {
-            arrival[message_key(action)] = start + costs.of_transfer(action.edge);
+            transfers.send(rank_number, action, start);
         } else if (is_receive(action.kind)) {
-            end = std::max(start, arrival.at(message_key(action)));
+            end = std::max(start, transfers.arrival(action));
         }
         times.push_back({start, end});
         if (is_computing(action.kind) && !second_of_pair) simulation.busy[rank] += end - start;

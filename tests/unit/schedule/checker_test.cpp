@@ -255,6 +255,29 @@ TEST(CheckMessages, HandOversOnOneRankAreOrdered) {
     EXPECT_NO_THROW(check_schedule(schedule, {}));  // without the edge nothing ties the stages
 }
 
+TEST(CheckMessages, EdgeIdsMayBeAnyNumbers) {
+    const std::vector<ScheduleEdge> edges{{INT32_MAX, 0, 1, true, 0}, {7, 0, 1, false, 0}};
+    Schedule lowered = lower(make_schedule("1F1B", 2, 1, 3), edges);
+    EXPECT_EQ(check_schedule(lowered, edges).num_messages, 9);
+    remove(lowered, 1, "1SEND_B1>0");
+    EXPECT_CONTAINS(problem(lowered, edges), "the gradient of edge 2147483647, microbatch 1,");
+}
+
+// W of a tied parameter's owner waits for W of its other stage, not for I.
+TEST(CheckMessages, TiedGradientsGoFromWToW) {
+    const std::vector<ScheduleEdge> edges{{0, 0, 1, true, 0, true}};
+    const Schedule compute{"X", 2, 1, {0, 1}, {{{F, 0, 0}, {I, 0, 0}, {W, 0, 0}}, {{F, 1, 0}, {I, 1, 0}, {W, 1, 0}}}};
+    Schedule lowered = lower(compute, edges);
+    EXPECT_EQ(to_text(lowered.actions[0]), "0F0 0I0 0RECV_B0<1 0W0");
+    EXPECT_EQ(to_text(lowered.actions[1]), "1F0 1I0 1W0 1SEND_B0>0");
+    EXPECT_EQ(check_schedule(lowered, edges).num_messages, 1);
+    swap(lowered, 1, "1W0", "1SEND_B0>0");
+    EXPECT_CONTAINS(problem(lowered, edges), "is sent before it is made");
+    lowered = lower(compute, edges);
+    swap(lowered, 0, "0W0", "0RECV_B0<1");
+    EXPECT_CONTAINS(problem(lowered, edges), "is received after it is used");
+}
+
 TEST(CheckMessages, EdgesThatWereLeftOutAreMissed) {
     const std::vector<ScheduleEdge> edges{{0, 0, 1, true, 0}, {1, 0, 2, true, 1}, {2, 1, 2, true, 1}};
     const std::vector<ScheduleEdge> fewer{edges[0], edges[2]};
@@ -270,8 +293,9 @@ TEST(CheckEnds, ACircularWaitIsShownRankByRank) {
     Schedule schedule = make_schedule("1F1B", 2, 1, 3);
     schedule.actions[1] = {{F, 1, 0}, {F, 1, 1}, {F, 1, 2}, {B, 1, 0}, {B, 1, 1}, {B, 1, 2}};
     EXPECT_EQ(problem(lower(schedule, chain_edges(2))),
-              "schedule 1F1B: it never ends: rank 0 waits at 0RECV_B0<1 (action 4 of 12, edge 0); rank 1 waits at "
-              "1RECV_F2<0 (action 4 of 12, edge 0); change the order of these ranks' actions");
+              "schedule 1F1B: it never ends: rank 0 waits at 0RECV_B0<1 (action 4 of 12, edge 0) for 1SEND_B0>0 "
+              "(action 7 of 12, edge 0) of rank 1; rank 1 waits at 1RECV_F2<0 (action 4 of 12, edge 0) for 0SEND_F2>1 "
+              "(action 7 of 12, edge 0) of rank 0; change the order of these ranks' actions");
 }
 
 TEST(CheckEnds, TwoSwappedActionsCanBeEnough) {
@@ -318,16 +342,110 @@ TEST(CheckEnds, AShortLastGroupOfInterleavedDeadlocks) {
     EXPECT_CONTAINS(problem(lower(schedule, chain_edges(P * v)), chain_edges(P * v)), "it never ends");
 }
 
-TEST(CheckEnds, LongListsOfStuckRanksAreCut) {
-    Schedule schedule{"X", 40, 1, {}, {}};
-    for (int rank = 0; rank < 40; ++rank) {
-        schedule.rank_of_stage.push_back(rank);
-        schedule.actions.push_back({{F, rank, 0}, {B, rank, 0}});
-    }
-    schedule = lower(schedule, chain_edges(40));
+TEST(CheckEnds, OnlyRanksOfTheCircleAreNamed) {
+    Schedule schedule = lower(make_schedule("GPIPE", 40, 1, 1), chain_edges(40));
     std::vector<Action>& first = schedule.actions[0];
     std::rotate(first.begin(), first.begin() + 2, first.begin() + 3);  // the receive of the gradient in front of all
-    EXPECT_CONTAINS(problem(schedule, chain_edges(40)), "and 24 more ranks");
+    const std::string text = problem(schedule, chain_edges(40));
+    EXPECT_CONTAINS(text, "rank 0 waits at 0RECV_B0<1");
+    EXPECT_CONTAINS(text, "; rank 1 waits at 1RECV_F0<0");
+    EXPECT_CONTAINS(text, "; 38 more ranks wait; change");
+    EXPECT_EQ(text.find("rank 2 waits"), std::string::npos);
+}
+
+TEST(CheckEnds, LongCirclesAreCut) {
+    std::vector<ScheduleEdge> edges = chain_edges(40);
+    edges.push_back({39, 0, 39, true, 0});
+    Schedule schedule = lower(make_schedule("GPIPE", 40, 1, 1), edges);
+    std::vector<Action>& first = schedule.actions[0];
+    ASSERT_EQ(to_text(first), "0F0 0SEND_F0>1 0SEND_F0>39 0RECV_B0<1 0RECV_B0<39 0B0");
+    std::rotate(first.begin(), first.begin() + 4, first.begin() + 5);  // the one from rank 39 in front of all
+    const std::string text = problem(schedule, edges);
+    EXPECT_CONTAINS(text, "rank 0 waits at 0RECV_B0<39");
+    EXPECT_CONTAINS(text, "; and so on round a circle of 40 ranks; change");
+    EXPECT_EQ(text.find("more ranks wait"), std::string::npos);
+}
+
+// What is asked for
+
+TEST(CheckOptions, OrderedChannelsRefuseMessagesThatCross) {
+    Schedule schedule = lower(make_schedule("GPIPE", 2, 1, 2), chain_edges(2));
+    ASSERT_EQ(to_text(schedule.actions[1]).substr(0, 28), "1RECV_F0<0 1F0 1RECV_F1<0 1F");
+    std::vector<Action>& list = schedule.actions[1];
+    std::rotate(list.begin(), list.begin() + 2, list.begin() + 3);  // RECV_F1 in front of RECV_F0
+    EXPECT_NO_THROW(check_schedule(schedule, chain_edges(2)));
+    EXPECT_EQ(
+        error_text(ErrorKind::Plan, [&] { check_schedule(schedule, chain_edges(2), {.ordered_channels = true}); }),
+        "schedule GPIPE: messages cross: rank 1 receives 1RECV_F1<0 (action 0 of 8, edge 0) where rank 0 sends "
+        "0SEND_F0>1 (action 1 of 8, edge 0); a channel that keeps the order needs both in the same order");
+}
+
+// 1F1B as it is lowered by default: rank 0 sends F1 while rank 1 sends B0, and nobody receives.
+TEST(CheckOptions, RendezvousFindsSendsThatWaitForEachOther) {
+    EXPECT_NO_THROW(check_schedule(good(), chain_edges(2), {.ordered_channels = true}));
+    EXPECT_CONTAINS(
+        error_text(ErrorKind::Plan, [&] { check_schedule(good(), chain_edges(2), {.rendezvous = true}); }),
+        "it never ends where a send waits for its receive: rank 0 waits at 0SEND_F1>1 (action 3 of 12, edge 0) for "
+        "1RECV_F1<0 (action 4 of 12, edge 0) of rank 1; rank 1 waits at 1SEND_B0>0 (action 3 of 12, edge 0) for "
+        "0RECV_B0<1 (action 4 of 12, edge 0) of rank 0; change");
+    // GPipe: all values go before any gradient.
+    const Schedule gpipe = lower(make_schedule("GPIPE", 3, 1, 4), chain_edges(3));
+    EXPECT_NO_THROW(check_schedule(gpipe, chain_edges(3), {.ordered_channels = true, .rendezvous = true}));
+}
+
+TEST(CheckOptions, EveryStageReduces) {
+    Schedule schedule{"X", 1, 1, {0, 0}, {{{F, 0, 0}, {F, 1, 0}, {B, 1, 0}, {ReduceGrad, 1}, {B, 0, 0}}}};
+    EXPECT_NO_THROW(check_schedule(schedule, {}));
+    EXPECT_CONTAINS(error_text(ErrorKind::Plan, [&] { check_schedule(schedule, {}, {.reduces = true}); }),
+                    "0REDUCE_GRAD is missing");
+    schedule.actions[0].push_back({ReduceGrad, 0});
+    EXPECT_NO_THROW(check_schedule(schedule, {}, {.reduces = true}));
+}
+
+// Pairs
+
+Action pair(Action action) {
+    action.paired = true;
+    return action;
+}
+
+TEST(CheckPairs, AForwardBesideABackwardIsGood) {
+    const auto passes = [](const std::vector<Action>& list) { check_schedule({"X", 1, 2, {0}, {list}}, {}); };
+    EXPECT_NO_THROW(passes({{F, 0, 0}, pair({F, 0, 1}), {B, 0, 0}, {B, 0, 1}}));
+    EXPECT_NO_THROW(passes({{F, 0, 0}, pair({B, 0, 0}), {F, 0, 1}, {B, 0, 1}}));
+    EXPECT_NO_THROW(passes({{F, 0, 0}, pair({F, 0, 1}), {I, 0, 0}, {W, 0, 0}, {B, 0, 1}}));
+}
+
+TEST(CheckPairs, OthersAreRefused) {
+    const auto refused = [](const std::vector<Action>& list) { return problem({"X", 1, 2, {0}, {list}}, {}); };
+    EXPECT_CONTAINS(refused({{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, pair({B, 0, 1})}),
+                    "0B1& (action 3 of rank 0) begins a pair without a second action");
+    EXPECT_CONTAINS(refused({pair({F, 0, 0}), {F, 0, 1}, {B, 0, 0}, {B, 0, 1}}),
+                    "begins a pair with 0F1 (expected an F beside a B or I)");
+    EXPECT_CONTAINS(refused({{F, 0, 0}, {F, 0, 1}, pair({B, 0, 0}), {B, 0, 1}}), "begins a pair with 0B1 (expected");
+    EXPECT_CONTAINS(refused({{F, 0, 0}, {I, 0, 0}, pair({W, 0, 0}), {F, 0, 1}, {B, 0, 1}}), "but is no F, B or I");
+    EXPECT_CONTAINS(refused({{F, 0, 0}, {I, 0, 0}, pair({F, 0, 1}), {W, 0, 0}, {B, 0, 1}}), "begins a pair with 0W0");
+    EXPECT_CONTAINS(refused({{F, 0, 0}, pair({F, 0, 1}), pair({B, 0, 0}), {B, 0, 1}}), "which begins a pair itself");
+    EXPECT_CONTAINS(refused({{F, 0, 0}, {B, 0, 0}, pair({F, 0, 1}), {B, 0, 1}}),
+                    "begins a pair with 0B1, which needs its result; they run together");
+}
+
+TEST(CheckPairs, TransfersStandOutsideThePair) {
+    Schedule compute{
+        "X",
+        2,
+        2,
+        {0, 1},
+        {{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {B, 0, 1}}, {{F, 1, 0}, pair({F, 1, 1}), {B, 1, 0}, {B, 1, 1}}}};
+    const Schedule lowered = lower(compute, chain_edges(2));
+    EXPECT_EQ(to_text(lowered.actions[1]), "1RECV_F0<0 1F0 1RECV_F1<0 1F1& 1B0 1SEND_B0>0 1B1 1SEND_B1>0");
+    EXPECT_NO_THROW(check_schedule(lowered, chain_edges(2)));
+    Schedule torn = lowered;
+    std::swap(torn.actions[1][4], torn.actions[1][5]);
+    EXPECT_CONTAINS(problem(torn), "begins a pair with 1SEND_B0>0");
+    Schedule transfer = lowered;
+    transfer.actions[1][2].paired = true;
+    EXPECT_CONTAINS(problem(transfer), "1RECV_F1&<0 (action 2 of rank 1) begins a pair but is no F, B or I");
 }
 
 // Every single removal, duplication or misdirection in a good schedule is caught.

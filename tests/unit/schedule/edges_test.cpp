@@ -38,6 +38,21 @@ TEST(Routes, EachStageSeesItsOwnEnds) {
     EXPECT_TRUE(stages[2].values_out.empty());
 }
 
+// A tied parameter: nothing goes forward; W ends the way of its gradient where the backward is split.
+TEST(Routes, TiedParametersHaveAGradientOnly) {
+    const std::vector<Route> routes = routes_of({{3, 0, 2, true, 0, true}}, 3, false);
+    ASSERT_EQ(routes.size(), 1U);
+    EXPECT_TRUE(routes[0].gradient);
+    EXPECT_EQ(routes[0].from, 2);
+    EXPECT_TRUE(routes[0].ends_at(ActionKind::W) && routes[0].ends_at(ActionKind::B));
+    EXPECT_FALSE(routes[0].ends_at(ActionKind::I) || routes[0].ends_at(ActionKind::F));
+    const std::vector<StageRoutes> stages = routes_by_stage(routes, 3);
+    EXPECT_EQ(stages[2].tied_out.size(), 1U);
+    EXPECT_EQ(stages[0].tied_in.size(), 1U);
+    EXPECT_TRUE(stages[0].gradients_in.empty() && stages[2].gradients_out.empty());
+    EXPECT_TRUE(routes_of({{3, 0, 2, true, 0, true}}, 3, true).empty());
+}
+
 TEST(Routes, ImpossibleEdgesAreBugs) {
     const auto bug = [](const ScheduleEdge& edge) {
         return error_text(ErrorKind::Bug, [&] { routes_of({{0, 0, 1, true, 0}, edge}, 3, false); });

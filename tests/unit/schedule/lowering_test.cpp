@@ -89,6 +89,42 @@ TEST(Lower, InputGradientTakesThePlaceOfTheBackward) {
     EXPECT_NO_THROW(check_schedule(lowered, chain_edges(2)));
 }
 
+TEST(Lower, GradientsAreReducedAfterTheLastContribution) {
+    const Schedule lowered = lower(make_schedule("1F1B", 2, 1, 2), chain_edges(2), {.reduce_gradients = true});
+    EXPECT_EQ(texts(lowered), (std::vector<std::string>{
+                                  "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0B0 0RECV_B1<1 0B1 0REDUCE_GRAD",
+                                  "1RECV_F0<0 1F0 1B0 1SEND_B0>0 1RECV_F1<0 1F1 1B1 1SEND_B1>0 1REDUCE_GRAD",
+                              }));
+    EXPECT_NO_THROW(check_schedule(lowered, chain_edges(2), {.reduces = true}));
+    EXPECT_CONTAINS(error_text(ErrorKind::Plan,
+                               [&] {
+                                   const Schedule without = lower(make_schedule("1F1B", 2, 1, 2), chain_edges(2));
+                                   check_schedule(without, chain_edges(2), {.reduces = true});
+                               }),
+                    "0REDUCE_GRAD is missing");
+}
+
+TEST(Lower, ReductionsFollowW) {
+    using enum ActionKind;
+    const Schedule split{"X", 1, 2, {0}, {{{F, 0, 0}, {I, 0, 0}, {F, 0, 1}, {B, 0, 1}, {W, 0, 0}}}};
+    EXPECT_EQ(to_text(lower(split, {}, {.reduce_gradients = true}).actions[0]), "0F0 0I0 0F1 0B1 0W0 0REDUCE_GRAD");
+    Schedule own = split;
+    own.actions[0].push_back({ReduceGrad, 0});
+    EXPECT_EQ(lower(own, {}, {.reduce_gradients = true}).actions, own.actions) << "one is enough";
+    const Schedule evaluation = make_schedule("FORWARD_ONLY", 1, 1, 2);
+    EXPECT_EQ(lower(evaluation, {}, {.reduce_gradients = true}).actions, evaluation.actions);
+}
+
+// The last backward is the first half of a pair: the reduction waits for both.
+TEST(Lower, ReductionsDoNotPartAPair) {
+    using enum ActionKind;
+    Action last{B, 0, 0};
+    last.paired = true;
+    const Schedule schedule{"X", 1, 1, {0, 0}, {{{F, 0, 0}, last, {F, 1, 0}, {B, 1, 0}}}};
+    EXPECT_EQ(to_text(lower(schedule, {}, {.reduce_gradients = true}).actions[0]),
+              "0F0 0B0& 1F0 0REDUCE_GRAD 1B0 1REDUCE_GRAD");
+}
+
 TEST(Lower, NothingIsLoweredTwice) {
     const Schedule lowered = lower(make_schedule("1F1B", 2, 1, 2), chain_edges(2));
     EXPECT_CONTAINS(error_text(ErrorKind::Bug, [&] { lower(lowered, chain_edges(2)); }), "lowered once");

@@ -42,5 +42,28 @@ TEST(Replay, StopsWhereAMessageNeverComes) {
     EXPECT_EQ(to_text(lowered.actions[0][done[0]]), "0RECV_B0<1");
 }
 
+TEST(Replay, RendezvousDoesBothSidesAtOnce) {
+    const Schedule lowered = lower(make_schedule("GPIPE", 3, 1, 2), chain_edges(3));
+    std::vector<std::string> transfers;
+    const auto visit = [&](int rank, size_t index) {
+        const Action& action = lowered.actions[static_cast<size_t>(rank)][index];
+        if (is_transfer(action.kind)) transfers.push_back(to_text(action));
+    };
+    const std::vector<size_t> done = replay(lowered, visit, Sends::Rendezvous);
+    for (size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(done[rank], lowered.actions[rank].size());
+    ASSERT_EQ(transfers.size(), 16U);
+    EXPECT_EQ(transfers[0], "0SEND_F0>1");
+    EXPECT_EQ(transfers[1], "1RECV_F0<0");
+    for (size_t k = 0; k < transfers.size(); k += 2) EXPECT_CONTAINS(transfers[k], "SEND") << transfers[k + 1];
+}
+
+TEST(Replay, RendezvousStopsWhereBothSend) {
+    const Schedule lowered = lower(make_schedule("1F1B", 2, 1, 2), chain_edges(2));
+    const std::vector<size_t> done = replay(
+        lowered, [](int, size_t) {}, Sends::Rendezvous);
+    EXPECT_EQ(to_text(lowered.actions[0][done[0]]), "0SEND_F1>1");
+    EXPECT_EQ(to_text(lowered.actions[1][done[1]]), "1SEND_B0>0");
+}
+
 }  // namespace
 }  // namespace vpp

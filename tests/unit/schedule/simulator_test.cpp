@@ -38,6 +38,34 @@ TEST(Simulate, TransfersDelayTheReceiverOnly) {
     EXPECT_EQ(with.simulation.makespan - without.simulation.makespan, 2 * 5);  // 2 (P-1) c
 }
 
+// Transfers of 5: values arrive at 6, 7, 8 side by side, at 6, 11, 16 one after the other; gradients likewise.
+TEST(Simulate, TransfersOfAChannelMayWaitForEachOther) {
+    ScheduleCosts costs;
+    costs.transfer = 5;
+    const Schedule lowered = lower(make_schedule("GPIPE", 2, 1, 3), chain_edges(2));
+    EXPECT_EQ(simulate(lowered, costs).makespan, 8 + 1 + 3 * 2 + 5 + 2);
+    costs.serial_channels = true;
+    const Simulation serial = simulate(lowered, costs);
+    EXPECT_EQ(serial.makespan, 16 + 1 + 2 + 3 * 5 + 2);
+    EXPECT_EQ(serial.times[1][4].end, 16);  // the third RECV_F
+}
+
+// Both directions are channels of their own, and so are two pairs of ranks.
+TEST(Simulate, ChannelsDoNotWaitForOtherChannels) {
+    using enum ActionKind;
+    const Schedule schedule{"X",
+                            3,
+                            1,
+                            {0, 1, 2},
+                            {{{SendF, 0, 0, 0, 1}, {SendF, 0, 0, 1, 2}, {RecvB, 0, 0, 2, 1}},
+                             {{SendB, 1, 0, 2, 0}, {RecvF, 1, 0, 0, 0}},
+                             {{RecvF, 2, 0, 1, 0}}}};
+    ScheduleCosts costs;
+    costs.transfer = 5;
+    costs.serial_channels = true;
+    EXPECT_EQ(simulate(schedule, costs).makespan, 5);
+}
+
 TEST(Simulate, EachStageHasItsOwnCosts) {
     ScheduleCosts costs;
     costs.stages = {{1, 2, 1, 1}, {10, 20, 10, 10}};

@@ -1,0 +1,27 @@
+#pragma once
+// The critical path: why a step takes as long as it does. Every action on it, made shorter, lets the next one start
+// earlier; the path ends with the last action of the schedule.
+#include <string>
+#include <vector>
+
+#include "schedule/simulator.hpp"
+
+namespace vpp {
+
+/// One action of the path: a computing action, or a SEND whose message its receiver waits for.
+struct CriticalStep {
+    int rank = 0;
+    size_t index = 0;  ///< into the rank's list
+    Ticks time = 0;    ///< what it adds: its own, that of the pair it begins, or of the transfer
+};
+
+/// From time 0 on; the times add up to the makespan. Of several longest paths the one that stays on its rank, and that
+/// ends on the smallest rank. Of a pair the first half stands for both.
+/// Requires: `simulation` is that of `lowered` at `costs`.
+std::vector<CriticalStep> critical_path(const Schedule& lowered, const Simulation& simulation,
+                                        const ScheduleCosts& costs = {});
+
+/// "rank 0: 0F0 0F1 0SEND_F1>1; rank 1: 1F1 1B1": runs of actions on one rank.
+std::string critical_path_text(const Schedule& lowered, const std::vector<CriticalStep>& path);
+
+}  // namespace vpp

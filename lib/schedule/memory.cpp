@@ -1,0 +1,133 @@
+#include "schedule/memory.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "schedule/edges.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// What goes in and out of one stage besides its own memory, in each microbatch.
+struct StageBuffers {
+    int64_t values_received = 0;   ///< until F has them
+    int64_t gradients_taken = 0;   ///< until B or I has them: received, or handed over on the rank
+    int64_t tied_taken = 0;        ///< until B or W
+    int64_t gradients_handed = 0;  ///< by B or I, to stages on the same rank
+    int64_t tied_handed = 0;       ///< by B or W
+};
+
+class MemoryWalk {
+  public:
+    MemoryWalk(const Schedule& lowered, const std::vector<ScheduleEdge>& edges, const MemoryModel& model)
+        : lowered_(lowered),
+          model_(model),
+          turns_(lowered.rank_of_stage.size()),
+          buffers_(lowered.rank_of_stage.size()) {
+        check(model.stages.empty() || model.stages.size() == lowered.rank_of_stage.size(),
+              "every stage has a memory model");
+        for (const Route& route : routes_of(edges, lowered.num_stages(), lowered.forward_only)) add_route(route);
+    }
+
+    std::vector<int64_t> run(size_t rank) {
+        const std::vector<Action>& list = lowered_.actions[rank];
+        now_ = 0;
+        for (int stage : lowered_.stages_of(static_cast<int>(rank))) now_ += model_.of_stage(stage).fixed;
+        std::vector<int64_t> during;
+        during.reserve(list.size());
+        while (during.size() < list.size()) {
+            const size_t first = during.size(), end = first + (list[first].paired ? 2 : 1);
+            for (size_t k = first; k < end; ++k) begin(list.at(k));
+            during.resize(end, now_);
+            for (size_t k = first; k < end; ++k) finish(list[k]);
+        }
+        return during;
+    }
+
+  private:
+    /// Whose weight gradients are added next, and which results wait.
+    struct Turn {
+        int next = 0;
+        std::set<int> parked;
+    };
+
+    void add_route(const Route& route) {
+        const int64_t bytes = model_.of_edge(route.edge);
+        StageBuffers &from = buffers_[static_cast<size_t>(route.from)], &to = buffers_[static_cast<size_t>(route.to)];
+        const bool on_one_rank = lowered_.rank_of_stage[static_cast<size_t>(route.from)] ==
+                                 lowered_.rank_of_stage[static_cast<size_t>(route.to)];
+        if (!route.gradient) {
+            if (!on_one_rank) to.values_received += bytes;
+            return;
+        }
+        (route.tied ? to.tied_taken : to.gradients_taken) += bytes;
+        if (on_one_rank) (route.tied ? from.tied_handed : from.gradients_handed) += bytes;
+    }
+
+    void begin(const Action& action) {
+        const StageMemory stage = model_.of_stage(action.stage);
+        if (is_receive(action.kind)) now_ += model_.of_edge(action.edge);
+        if (action.kind == ActionKind::F) now_ += stage.activation;
+        if (gives_input_gradient(action.kind)) now_ += stage.gradient_buffer;
+    }
+
+    void finish(const Action& action) {
+        const StageMemory stage = model_.of_stage(action.stage);
+        const StageBuffers& buffers = buffers_[static_cast<size_t>(action.stage)];
+        if (action.kind == ActionKind::F) {
+            now_ -= buffers.values_received + (lowered_.forward_only ? stage.activation : 0);
+        }
+        if (gives_input_gradient(action.kind)) {
+            now_ += buffers.gradients_handed - buffers.gradients_taken - (stage.activation - stage.weight_part);
+        }
+        if (gives_weight_gradient(action.kind)) {
+            now_ += buffers.tied_handed - buffers.tied_taken - stage.weight_part - stage.gradient_buffer;
+            now_ += stage.weight_gradient * take_turn(turns_[static_cast<size_t>(action.stage)], action.microbatch);
+        }
+    }
+
+    /// How many more results wait than before.
+    static int64_t take_turn(Turn& turn, int microbatch) {
+        if (microbatch != turn.next) {
+            turn.parked.insert(microbatch);
+            return 1;
+        }
+        int64_t released = 0;
+        for (++turn.next; turn.parked.erase(turn.next) > 0; ++turn.next) ++released;
+        return -released;
+    }
+
+    const Schedule& lowered_;
+    const MemoryModel& model_;
+    std::vector<Turn> turns_;            ///< by stage
+    std::vector<StageBuffers> buffers_;  ///< by stage
+    int64_t now_ = 0;
+};
+
+}  // namespace
+
+int64_t MemoryModel::of_edge(int edge) const {
+    const auto found = bytes_of_edge.find(edge);
+    return found == bytes_of_edge.end() ? 0 : found->second;
+}
+
+std::vector<std::vector<int64_t>> memory_by_action(const Schedule& lowered, const std::vector<ScheduleEdge>& edges,
+                                                   const MemoryModel& model) {
+    MemoryWalk walk(lowered, edges, model);
+    std::vector<std::vector<int64_t>> by_rank;
+    for (size_t rank = 0; rank < lowered.actions.size(); ++rank) by_rank.push_back(walk.run(rank));
+    return by_rank;
+}
+
+std::vector<int64_t> peak_memory(const Schedule& lowered, const std::vector<ScheduleEdge>& edges,
+                                 const MemoryModel& model) {
+    std::vector<int64_t> peaks;
+    for (const std::vector<int64_t>& during : memory_by_action(lowered, edges, model)) {
+        peaks.push_back(during.empty() ? 0 : *std::max_element(during.begin(), during.end()));
+    }
+    return peaks;
+}
+
+}  // namespace vpp

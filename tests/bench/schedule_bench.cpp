@@ -1,0 +1,143 @@
+// Speeds of the module schedule. A schedule of P ranks, v stages per rank and M microbatches is named row of the
+// registry/P/v/M.
+//   vpp_schedule_bench [--benchmark_filter=check]
+#include <benchmark/benchmark.h>
+
+#include "schedule/checker.hpp"
+#include "schedule/critical_path.hpp"
+#include "schedule/edges.hpp"
+#include "schedule/generators.hpp"
+#include "schedule/lowering.hpp"
+#include "schedule/memory.hpp"
+#include "schedule/simulator.hpp"
+#include "schedule/symbolic.hpp"
+
+namespace {
+
+using namespace vpp;
+
+/// The arguments of a benchmark: which row of the registry, P, v, M.
+Schedule make(benchmark::State& state) {
+    const ScheduleKind& kind = schedule_kinds().at(static_cast<size_t>(state.range(0)));
+    state.SetLabel(kind.name);
+    const auto number = [&](size_t which) { return static_cast<int>(state.range(which)); };
+    return make_schedule(kind.name, number(1), number(2), number(3));
+}
+
+int64_t count_actions(const Schedule& schedule) {
+    int64_t count = 0;
+    for (const std::vector<Action>& list : schedule.actions) count += static_cast<int64_t>(list.size());
+    return count;
+}
+
+/// Runs `work` on a lowered schedule; the rate is in actions.
+template <typename Work>
+void run_on_lowered(benchmark::State& state, Work work) {
+    const Schedule compute = make(state);
+    const std::vector<ScheduleEdge> edges = chain_edges(compute.num_stages());
+    const Schedule lowered = lower(compute, edges);
+    for (auto _ : state) benchmark::DoNotOptimize(work(lowered, edges));
+    state.SetItemsProcessed(state.iterations() * count_actions(lowered));
+}
+
+void generate(benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(make(state));
+    state.SetItemsProcessed(state.iterations() * count_actions(make(state)));
+}
+
+void lower_for(benchmark::State& state, MessageOrder order) {
+    const Schedule compute = make(state);
+    const std::vector<ScheduleEdge> edges = chain_edges(compute.num_stages());
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(lower(compute, edges, {.reduce_gradients = true, .order = order}));
+    }
+    state.SetItemsProcessed(state.iterations() * count_actions(lower(compute, edges)));
+}
+
+void check(benchmark::State& state) {
+    run_on_lowered(state, [](const Schedule& lowered, const auto& edges) { return check_schedule(lowered, edges); });
+}
+
+void check_all_options(benchmark::State& state) {
+    const Schedule compute = make(state);
+    const std::vector<ScheduleEdge> edges = chain_edges(compute.num_stages());
+    const Schedule lowered = lower(compute, edges, {.reduce_gradients = true, .order = MessageOrder::Global});
+    const CheckOptions options{.ordered_channels = true, .rendezvous = true, .reduces = true};
+    for (auto _ : state) benchmark::DoNotOptimize(check_schedule(lowered, edges, options));
+    state.SetItemsProcessed(state.iterations() * count_actions(lowered));
+}
+
+void simulate_serial(benchmark::State& state, bool serial_channels) {
+    ScheduleCosts costs;
+    costs.serial_channels = serial_channels;
+    run_on_lowered(state, [&](const Schedule& lowered, const auto&) { return simulate(lowered, costs).makespan; });
+}
+
+void memory(benchmark::State& state) {
+    run_on_lowered(state, [](const Schedule& lowered, const auto& edges) { return peak_memory(lowered, edges); });
+}
+
+void find_critical_path(benchmark::State& state) {
+    run_on_lowered(
+        state, [](const Schedule& lowered, const auto&) { return critical_path(lowered, simulate(lowered)).size(); });
+}
+
+/// Whole proofs of small random models: the reference, the lists, the comparison.
+void symbolic(benchmark::State& state) {
+    const Schedule compute = make(state);
+    std::vector<SymbolicModel> models;
+    std::vector<Schedule> lowered;
+    for (uint64_t seed = 0; seed < 16; ++seed) {
+        models.push_back(make_random_model(compute.num_stages(), seed));
+        lowered.push_back(lower(compute, models.back().schedule_edges()));
+    }
+    size_t next = 0;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(symbolic_differences(models[next], lowered[next]));
+        next = (next + 1) % models.size();
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+/// Where `name` stands in the registry.
+int64_t row(const std::string& name) {
+    for (size_t k = 0; k < schedule_kinds().size(); ++k) {
+        if (schedule_kinds()[k].name == name) return static_cast<int64_t>(k);
+    }
+    return 0;
+}
+
+void at_scale(benchmark::internal::Benchmark* one) {
+    one->Unit(benchmark::kMillisecond);
+    one->Args({row("1F1B"), 128, 1, 1024})->Args({row("INTERLEAVED_1F1B"), 64, 2, 512});
+    one->Args({row("INTERLEAVED_1F1B"), 128, 2, 1024});
+}
+
+void small(benchmark::internal::Benchmark* one) {
+    one->Unit(benchmark::kMicrosecond);
+    one->Args({row("1F1B"), 2, 1, 4})->Args({row("1F1B"), 4, 1, 8})->Args({row("INTERLEAVED_1F1B"), 4, 2, 8});
+}
+
+/// Every row of the registry, in the smallest size that all of them take.
+void every_kind(benchmark::internal::Benchmark* one) {
+    one->Unit(benchmark::kMillisecond);
+    for (size_t k = 0; k < schedule_kinds().size(); ++k) {
+        one->Args({static_cast<int64_t>(k), 8, schedule_kinds()[k].fewest_per_rank, 32});
+    }
+}
+
+BENCHMARK(generate)->Apply(at_scale)->Apply(every_kind);
+BENCHMARK_CAPTURE(lower_for, tagged, MessageOrder::BeforeConsumer)->Apply(at_scale);
+BENCHMARK_CAPTURE(lower_for, channels, MessageOrder::Channels)->Apply(at_scale);
+BENCHMARK_CAPTURE(lower_for, global, MessageOrder::Global)->Apply(at_scale);
+BENCHMARK(check)->Apply(at_scale);
+BENCHMARK(check_all_options)->Apply(at_scale);
+BENCHMARK_CAPTURE(simulate_serial, free, false)->Apply(at_scale);
+BENCHMARK_CAPTURE(simulate_serial, serial, true)->Apply(at_scale);
+BENCHMARK(memory)->Apply(at_scale);
+BENCHMARK(find_critical_path)->Apply(at_scale);
+BENCHMARK(symbolic)->Apply(small);
+
+}  // namespace
+
+BENCHMARK_MAIN();
