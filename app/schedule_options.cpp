@@ -65,7 +65,7 @@ void add_schedule_commands(CLI::App& app, ScheduleArguments& schedule, PlanArgum
     add_choice(*add("simulate", "times, bubbles and memory of one"), schedule, plan);
     CLI::App* check = add("check", "prove that a CSV file is a sound schedule");
     check->add_option("FILE", schedule.file, "the file")->required()->type_name("");
-    CLI::App* convert = add("convert", "print a CSV file in today's dialect");
+    CLI::App* convert = group->add_subcommand("convert", "print a CSV file in today's dialect");
     convert->add_option("FILE", schedule.file, "the file")->required()->type_name("");
     convert->add_option("--out", schedule.out, "write to this file instead of stdout")->type_name("FILE");
     CLI::Option* lowered = convert->add_flag("--lowered", schedule.lowered, "with transfers, for stages in a chain");
