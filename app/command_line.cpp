@@ -22,6 +22,16 @@ void add_plan_options(CLI::App& command, PlanArguments& plan) {
         ->capture_default_str();
 }
 
+/// "train", "data order"
+std::string command_words(const CLI::App& app) {
+    std::string words;
+    for (const CLI::App* command = &app; !command->get_subcommands().empty();) {
+        command = command->get_subcommands().front();
+        words += (words.empty() ? "" : " ") + command->get_name();
+    }
+    return words;
+}
+
 /// A mistyped command gets the nearest one.
 std::string advice(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names;
@@ -57,6 +67,7 @@ CommandLine parse_command_line(int argc, char** argv) {
     CLI::App* order = data->add_subcommand("order", "print the sample indices of every step, a line a step");
     add_plan_options(*order, line.plan);
     order->add_option("--steps", line.steps, "how many steps")->check(CLI::Range(1, 1 << 30))->capture_default_str();
+    add_schedule_commands(app, line.schedule, line.plan);
 
     try {
         app.parse(argc, argv);
@@ -70,7 +81,7 @@ CommandLine parse_command_line(int argc, char** argv) {
         const std::string better = advice(app, argc, argv);
         throw Error(ErrorKind::CommandLine, (better.empty() ? std::string(error.what()) : better) + "; see vpp --help");
     }
-    line.command = *data ? "data order" : app.get_subcommands().front()->get_name();
+    line.command = command_words(app);
     return line;
 }
 

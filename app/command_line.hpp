@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/schedule_options.hpp"
+
 namespace vpp {
 
 /// What every command on a plan takes.
@@ -15,8 +17,9 @@ struct PlanArguments {
 };
 
 struct CommandLine {
-    std::string command;  ///< "train", "inspect", "verify", "data order", "version"; empty: help was printed
+    std::string command;  ///< "train", "data order", "schedule show" ..; empty: help was printed
     PlanArguments plan;
+    ScheduleArguments schedule;
     int world = 0;       ///< inspect: 0 = what the plan names
     bool json = false;   ///< inspect, verify
     int64_t steps = 10;  ///< verify, data order

@@ -13,4 +13,9 @@ std::map<std::string, std::string> mpi_environment() {
     return found;
 }
 
+bool is_colour_unwanted() {
+    const char* value = std::getenv("NO_COLOR");
+    return value && *value;
+}
+
 }  // namespace vpp

@@ -8,4 +8,7 @@ namespace vpp {
 /// What mpirun tells its processes: the OMPI_COMM_WORLD_* variables that are set.
 std::map<std::string, std::string> mpi_environment();
 
+/// NO_COLOR is set to anything (no-color.org).
+bool is_colour_unwanted();
+
 }  // namespace vpp

@@ -10,10 +10,18 @@ namespace {
 int dispatch(const vpp::CommandLine& line) {
     if (line.command.empty()) return 0;  // help was asked for and printed
     if (line.command == "version") return vpp::run_version();
-    static const std::map<std::string, int (*)(const vpp::CommandLine&)> kCommands{{"train", vpp::run_train},
-                                                                                   {"verify", vpp::run_verify},
-                                                                                   {"inspect", vpp::run_inspect},
-                                                                                   {"data order", vpp::run_data_order}};
+    static const std::map<std::string, int (*)(const vpp::CommandLine&)> kCommands{
+        {"train", vpp::run_train},
+        {"verify", vpp::run_verify},
+        {"inspect", vpp::run_inspect},
+        {"data order", vpp::run_data_order},
+        {"schedule list", vpp::run_schedule_list},
+        {"schedule show", vpp::run_schedule_show},
+        {"schedule simulate", vpp::run_schedule_simulate},
+        {"schedule check", vpp::run_schedule_check},
+        {"schedule convert", vpp::run_schedule_convert},
+        {"schedule compare", vpp::run_schedule_compare},
+    };
     return kCommands.at(line.command)(line);
 }
 

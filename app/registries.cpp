@@ -15,6 +15,7 @@ Names registered_names() {
     names.losses = loss_kinds();
     names.split_methods = split_methods();
     names.schedules = schedule_names();
+    names.schedules.emplace_back("CUSTOM");  // from a file
     names.optimizers = optimizer_kinds();
     names.lr_schedules = lr_schedule_kinds();
     return names;

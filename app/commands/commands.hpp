@@ -8,6 +8,12 @@ int run_train(const CommandLine& line);
 int run_verify(const CommandLine& line);
 int run_inspect(const CommandLine& line);
 int run_data_order(const CommandLine& line);
+int run_schedule_list(const CommandLine& line);
+int run_schedule_show(const CommandLine& line);
+int run_schedule_simulate(const CommandLine& line);
+int run_schedule_check(const CommandLine& line);
+int run_schedule_convert(const CommandLine& line);
+int run_schedule_compare(const CommandLine& line);
 int run_version();
 
 }  // namespace vpp

@@ -173,7 +173,8 @@ class PlanReader {
     }
 
     static void resolve_paths(Value& value, const std::string& file) {
-        if (auto* text = std::get_if<std::string>(&value)) *text = resolved_path(file, *text);
+        auto* text = std::get_if<std::string>(&value);
+        if (text && !text->empty()) *text = resolved_path(file, *text);
         if (auto* list = std::get_if<std::vector<std::string>>(&value)) {
             for (std::string& path : *list) path = resolved_path(file, path);
         }

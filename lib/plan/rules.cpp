@@ -115,6 +115,15 @@ void check_split(const Plan& plan, Findings& findings) {
 
 void check_schedule(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
+    const bool custom = pipeline.schedule_type == "CUSTOM";
+    if (custom && pipeline.schedule_file.empty()) {
+        findings.add("pipeline.schedule_type",
+                     "CUSTOM needs pipeline.schedule_file, a CSV; vpp schedule show --csv writes one");
+    }
+    if (!custom && !pipeline.schedule_file.empty()) {
+        findings.add("pipeline.schedule_file", "pipeline.schedule_file needs schedule_type = \"CUSTOM\" (got " +
+                                                   toml_quoted(pipeline.schedule_type) + ')');
+    }
     const bool interleaved = pipeline.schedule_type == "INTERLEAVED_1F1B";
     const bool one_chunk = pipeline.schedule_type == "1F1B" || pipeline.schedule_type == "GPIPE";
     if (interleaved && pipeline.virtual_chunks == 1) {

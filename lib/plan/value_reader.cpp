@@ -164,7 +164,8 @@ class ValueReader {
     }
 
     bool clean(const Node& node, const std::string& text) {
-        const bool is_clean = printable(text) == text && !text.empty();
+        const bool may_be_empty = key_.type == KeyType::Path && !key_.required;  // no file
+        const bool is_clean = printable(text) == text && (!text.empty() || may_be_empty);
         if (!is_clean)
             problem(node, text.empty() ? "is empty" : "holds a control character (got '" + shown(text) + "')");
         return is_clean;

@@ -1,11 +1,16 @@
 #include "program/prepare.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.hpp"
 #include "graph/archive.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
+#include "program/custom_schedule.hpp"
 #include "program/evaluation_split.hpp"
 #include "schedule/checker.hpp"
+#include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
 
@@ -43,6 +48,12 @@ Phase training_phase(const Plan& plan, Graph graph) {
     Phase phase;
     phase.split = make_stages(graph, find_split(graph, plan, num_stages));
     phase.graph = std::move(graph);
+    if (plan.pipeline.schedule_type == "CUSTOM") {
+        CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
+        phase.schedule = std::move(custom.lowered);
+        std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
+        return phase;
+    }
     const Schedule compute =
         make_schedule(plan.pipeline.schedule_type, *plan.mesh.pp, stages_per_rank, *plan.pipeline.num_microbatches);
     phase.schedule = lower_and_prove(compute, phase.split);
@@ -53,8 +64,9 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     Phase phase;
     phase.split = make_stages(graph, match_split(graph, training.graph, training.split));
     phase.graph = std::move(graph);
-    const Schedule compute =
+    Schedule compute =
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches);
+    if (compute.rank_of_stage != training.schedule.rank_of_stage) compute = forwards_of(training.schedule);
     phase.schedule = lower_and_prove(compute, phase.split);
     return phase;
 }

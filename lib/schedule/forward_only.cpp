@@ -21,4 +21,16 @@ Schedule make_forward_only(const ScheduleSize& size) {
     return schedule;
 }
 
+Schedule forwards_of(const Schedule& schedule) {
+    Schedule forwards = schedule;
+    forwards.name = "FORWARD_ONLY";
+    forwards.forward_only = true;
+    for (std::vector<Action>& list : forwards.actions) {
+        list.erase(std::remove_if(list.begin(), list.end(), [](const Action& a) { return a.kind != ActionKind::F; }),
+                   list.end());
+        for (Action& action : list) action.paired = false;
+    }
+    return forwards;
+}
+
 }  // namespace vpp

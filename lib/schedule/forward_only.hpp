@@ -13,4 +13,8 @@ namespace vpp {
 /// Source:   the forwards of Megatron-LM, arXiv 2104.04473, section 2.2.
 Schedule make_forward_only(const ScheduleSize& size);
 
+/// The forwards of a schedule in their order: evaluation for a placement of any kind. Whatever the schedule could run,
+/// its forwards can, since they wait for forwards only.
+Schedule forwards_of(const Schedule& schedule);
+
 }  // namespace vpp

@@ -66,23 +66,51 @@ Grid make_grid(const Schedule& lowered, const Simulation& simulation, size_t wid
     return grid;
 }
 
-std::string draw_row(const Schedule& lowered, const Simulation& simulation, const Grid& grid, size_t rank) {
-    std::vector<std::string> cells(grid.shown_cells, std::string(grid.cell_width, '.'));
+struct Cell {
+    std::string text;
+    const char* colour;  ///< null: idle
+};
+
+/// ANSI: black on a background.
+const char* colour_of(ActionKind kind) {
+    switch (kind) {
+        case ActionKind::F:
+            return "\x1b[30;44m";
+        case ActionKind::B:
+            return "\x1b[30;42m";
+        case ActionKind::I:
+            return "\x1b[30;46m";
+        default:
+            return "\x1b[30;43m";
+    }
+}
+
+std::string drawn(const Cell& cell, bool coloured) {
+    return coloured && cell.colour ? cell.colour + cell.text + "\x1b[0m" : cell.text;
+}
+
+std::string draw_row(const Schedule& lowered, const Simulation& simulation, const Grid& grid, size_t rank,
+                     bool coloured) {
+    std::vector<Cell> cells(grid.shown_cells, {std::string(grid.cell_width, '.'), nullptr});
     const auto cell_at = [&](Ticks time) { return rounded_cells(time, grid.column); };
     for (size_t k = 0; k < lowered.actions[rank].size(); ++k) {
         const Action& action = lowered.actions[rank][k];
-        const ActionTime& time = simulation.times[rank][k];
+        ActionTime time = simulation.times[rank][k];
         if (!is_computing(action.kind)) continue;
+        const Ticks middle = time.start + (time.end - time.start) / 2;
+        if (action.paired) time.end = middle;
+        if (k > 0 && lowered.actions[rank][k - 1].paired) time.start = middle;
         if (cell_at(time.start) > grid.shown_cells) break;
         const size_t begin = cell_at(time.start), end = std::min(cell_at(time.end), grid.shown_cells);
         for (size_t cell = begin; cell < end; ++cell) {
-            cells[cell] = cell == begin ? padded(label(action, grid.with_stage), grid.cell_width)
-                                        : std::string(grid.cell_width, '-');
+            cells[cell] = {cell == begin ? padded(label(action, grid.with_stage), grid.cell_width)
+                                         : std::string(grid.cell_width, '-'),
+                           colour_of(action.kind)};
         }
     }
     const std::string number = std::to_string(rank);
     std::string row = std::string(grid.rank_width - number.size(), ' ') + number + " |";
-    for (size_t cell = 0; cell < cells.size(); ++cell) row += (cell ? " " : "") + cells[cell];
+    for (size_t cell = 0; cell < cells.size(); ++cell) row += (cell ? " " : "") + drawn(cells[cell], coloured);
     if (grid.shown_cells < grid.num_cells) return row + '>';
     row.erase(row.find_last_not_of(' ') + 1);
     return row;
@@ -125,7 +153,7 @@ std::string legend(const Schedule& lowered, const ScheduleCosts& costs, const Si
 
 }  // namespace
 
-std::string draw_timeline(const Schedule& lowered, const ScheduleCosts& costs, int width) {
+std::string draw_timeline(const Schedule& lowered, const ScheduleCosts& costs, int width, bool coloured) {
     const auto columns = static_cast<size_t>(std::max(width, kNarrowest));
     const Simulation simulation = simulate(lowered, costs);
     const Grid grid = make_grid(lowered, simulation, columns);
@@ -133,7 +161,7 @@ std::string draw_timeline(const Schedule& lowered, const ScheduleCosts& costs, i
                        counted(lowered.num_stages(), "stage", "stages") + ", " +
                        counted(lowered.num_microbatches, "microbatch", "microbatches") + '\n';
     for (size_t rank = 0; rank < lowered.actions.size(); ++rank) {
-        text += draw_row(lowered, simulation, grid, rank) + '\n';
+        text += draw_row(lowered, simulation, grid, rank, coloured) + '\n';
     }
     return text + legend(lowered, costs, simulation, grid, columns);
 }

@@ -101,6 +101,13 @@ TEST(Rules, AliasesAreNormal) {
               resolve({"pipeline.schedule_type=1F1B"}, 1).resolved_text);
 }
 
+TEST(Rules, ACustomScheduleNeedsItsFile) {
+    EXPECT_NO_THROW(resolve({"pipeline.schedule_type=CUSTOM", "pipeline.schedule_file=s.csv"}, 2));
+    EXPECT_NO_THROW(resolve({"pipeline.schedule_file=\"\""}, 2));
+    EXPECT_TRUE(holds(problem({"pipeline.schedule_type=CUSTOM"}, 2), "CUSTOM needs pipeline.schedule_file"));
+    EXPECT_TRUE(holds(problem({"pipeline.schedule_file=s.csv"}, 2), "needs schedule_type = \"CUSTOM\" (got \"1F1B\")"));
+}
+
 TEST(Rules, SplitPointsAreCounted) {
     const std::string manual = "pipeline.split_method=MANUAL";
     const auto points = [](int count) {

@@ -27,6 +27,8 @@ TEST(ValueReader, ReadsEveryType) {
     EXPECT_EQ(read("optimizer.lr", "0.25"), "0.25");
     EXPECT_EQ(read("optimizer.lr", "1"), "1.0");
     EXPECT_EQ(read("model.file", "'a.pt'"), "\"a.pt\"");
+    EXPECT_EQ(read("pipeline.schedule_file", "''"), "\"\"");
+    EXPECT_EQ(read("model.file", "''"), "model.file is empty");
     EXPECT_EQ(read("model.inputs", "['a', 'b']"), "[\"a\", \"b\"]");
     EXPECT_EQ(read("optimizer.betas", "[0, 0.5]"), "[0.0, 0.5]");
     EXPECT_EQ(read("data.train", "['a']"), "[\"a\"]");

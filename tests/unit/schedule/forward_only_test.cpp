@@ -42,5 +42,22 @@ TEST(ForwardOnly, AnyNumberOfMicrobatchesEnds) {
     }
 }
 
+TEST(ForwardsOf, KeepsTheOrderAndThePlacement) {
+    Schedule v{"CUSTOM", 2, 2, {0, 1, 1, 0}, {}, false};
+    const auto act = [](ActionKind kind, int stage, int microbatch, bool paired = false) {
+        return Action{kind, stage, microbatch, -1, -1, paired};
+    };
+    using enum ActionKind;
+    v.actions = {{act(F, 0, 0), act(F, 0, 1), act(F, 3, 0), act(F, 3, 1, true), act(B, 3, 0), act(B, 3, 1),
+                  act(B, 0, 0), act(B, 0, 1)},
+                 {act(F, 1, 0), act(F, 2, 0), act(F, 1, 1), act(F, 2, 1), act(B, 2, 0), act(B, 1, 0), act(B, 2, 1),
+                  act(B, 1, 1)}};
+    const Schedule lowered = testing::prove(v).lowered;
+    const Schedule forwards = forwards_of(lowered);
+    EXPECT_EQ(testing::texts(forwards), (std::vector<std::string>{"0F0 0F1 3F0 3F1", "1F0 2F0 1F1 2F1"}));
+    EXPECT_EQ(forwards.rank_of_stage, v.rank_of_stage);
+    EXPECT_EQ(testing::prove(forwards).facts.num_computing, 8);
+}
+
 }  // namespace
 }  // namespace vpp

@@ -47,6 +47,24 @@ TEST(DrawTimeline, LongSchedulesAreCutAndSaySo) {
     EXPECT_CONTAINS(text, "11 |");
 }
 
+TEST(DrawTimeline, ColoursChangeNothingElse) {
+    const Schedule schedule = lowered("INTERLEAVED_1F1B", 2, 2, 4);
+    std::string text = draw_timeline(schedule, {}, 80, true);
+    EXPECT_CONTAINS(text, "\x1b[30;44m0F0\x1b[0m \x1b[30;44m0F1\x1b[0m");
+    EXPECT_CONTAINS(text, "\x1b[30;42m3B0\x1b[0m \x1b[30;42m---\x1b[0m");
+    for (size_t at = text.find('\x1b'); at != std::string::npos; at = text.find('\x1b')) {
+        text.erase(at, text.find('m', at) + 1 - at);
+    }
+    EXPECT_EQ(text, draw_timeline(schedule, {}, 80));
+}
+
+TEST(DrawTimeline, HalvesOfAPairStandOneBehindTheOther) {
+    Schedule pair{"CUSTOM", 1, 2, {0}, {}, false};
+    pair.actions = {
+        {{ActionKind::F, 0, 0}, {ActionKind::F, 0, 1, -1, -1, true}, {ActionKind::B, 0, 0}, {ActionKind::B, 0, 1}}};
+    EXPECT_CONTAINS(draw_timeline(pair), "0 |F0  F1& B0  --- B1  ---\n");
+}
+
 TEST(DrawTimeline, AnyWidthWorks) {
     for (int width : {-1, 0, 1, 40, 41, 1000}) {
         EXPECT_CONTAINS(draw_timeline(lowered("1F1B", 4, 1, 8), {}, width), "makespan 33.00");

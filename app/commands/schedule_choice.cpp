@@ -1,0 +1,104 @@
+#include "app/commands/schedule_choice.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "app/registries.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/units.hpp"
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+#include "schedule/checker.hpp"
+#include "schedule/custom.hpp"
+#include "schedule/edges.hpp"
+#include "schedule/generators.hpp"
+#include "schedule/lowering.hpp"
+#include "schedule/metrics.hpp"
+
+namespace vpp {
+
+namespace {
+
+int fewest_per_rank(const std::string& name) {
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        if (name == kind.name) return kind.fewest_per_rank;
+    }
+    return 1;
+}
+
+ScheduleCosts costs_of_file(const ScheduleFile& file, const std::string& text) {
+    const Schedule& schedule = file.schedule;
+    const bool is_even = schedule.num_stages() % schedule.num_ranks == 0;
+    if (is_even) {
+        const int per_rank = schedule.num_stages() / schedule.num_ranks;
+        return parse_costs(text, {schedule.num_ranks, per_rank, schedule.num_microbatches});
+    }
+    if (text.empty()) return {};
+    throw Error(ErrorKind::CommandLine, "costs of a full rank cannot be shared evenly: " + file.source + " puts " +
+                                            std::to_string(schedule.num_stages()) + " stages on " +
+                                            std::to_string(schedule.num_ranks) + " ranks; leave --costs out");
+}
+
+ChosenSchedule choose_from_file(const std::string& path, const std::string& costs_text) {
+    ChosenSchedule chosen;
+    chosen.file = open_schedule_file(path);
+    chosen.costs = costs_of_file(*chosen.file, costs_text);
+    chosen.compute = computing_part(chosen.file->schedule);
+    chosen.lowered = prove_schedule_file(*chosen.file, chain_edges(chosen.compute.num_stages())).lowered;
+    return chosen;
+}
+
+/// Generators that do not look at the limit may be above it.
+void check_memory(const ChosenSchedule& chosen, std::optional<double> limit) {
+    if (!limit) return;
+    const double peak = measure_schedule(chosen.lowered, chosen.costs).peak_activations();
+    if (peak <= *limit) return;
+    throw Error(ErrorKind::Plan, chosen.lowered.name + " keeps the activations of " + fixed_text(peak, 2) +
+                                     " microbatches on a rank (got --memory " + fixed_text(*limit, 2) +
+                                     "); vpp schedule compare with the same --memory shows what fits");
+}
+
+}  // namespace
+
+std::optional<Plan> schedule_plan(const CommandLine& line) {
+    if (line.plan.config.empty()) return std::nullopt;
+    Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
+    const int world = natural_world(plan);
+    return resolve_plan(std::move(plan), world);
+}
+
+ScheduleFile open_schedule_file(const std::string& path, bool any_dialect) {
+    const std::string text = read_text_file(path, kMostCsvBytes);
+    ScheduleFile file = any_dialect ? read_any_schedule_csv(text, path) : read_schedule_csv(text, path);
+    for (const std::string& note : file.notes()) std::cerr << "vpp: note: " << note << std::endl;
+    return file;
+}
+
+ChosenSchedule choose_schedule(const CommandLine& line) {
+    const ScheduleArguments& given = line.schedule;
+    if (!given.file.empty()) return choose_from_file(given.file, given.costs);
+    const std::optional<Plan> plan = schedule_plan(line);
+    const std::string name = !given.name.empty() ? given.name : plan ? plan->pipeline.schedule_type : "";
+    if (name == "CUSTOM" && plan) return choose_from_file(plan->pipeline.schedule_file, given.costs);
+    if (name.empty()) {
+        throw Error(ErrorKind::CommandLine,
+                    "no schedule is named; give --schedule NAME (vpp schedule list), --file CSV or --config PLAN");
+    }
+    if (!given.num_ranks && !plan) throw Error(ErrorKind::CommandLine, "--pp is missing: the ranks of the pipeline");
+    const int num_ranks = given.num_ranks.value_or(plan ? *plan->mesh.pp : 1);
+    const int per_rank = given.per_rank.value_or(plan ? plan->pipeline.virtual_chunks : fewest_per_rank(name));
+    const int microbatches = given.microbatches.value_or(plan ? *plan->pipeline.num_microbatches : 2 * num_ranks);
+    const ScheduleSize size{num_ranks, per_rank, microbatches};
+    check_size(size);
+    ChosenSchedule chosen;
+    chosen.costs = parse_costs(given.costs, size);
+    chosen.compute = make_schedule(name, {size, chosen.costs, given.memory, given.group});
+    const std::vector<ScheduleEdge> edges = chain_edges(chosen.compute.num_stages());
+    chosen.lowered = lower(chosen.compute, edges);
+    check_schedule(chosen.lowered, edges);
+    check_memory(chosen, given.memory);
+    return chosen;
+}
+
+}  // namespace vpp

@@ -1,0 +1,28 @@
+#pragma once
+// The one schedule that a command line names: generated from flags or a plan, or read from a file.
+#include <optional>
+
+#include "app/command_line.hpp"
+#include "plan/plan.hpp"
+#include "schedule/csv.hpp"
+#include "schedule/simulator.hpp"
+
+namespace vpp {
+
+struct ChosenSchedule {
+    Schedule compute;
+    Schedule lowered;  ///< over a model without skips; proved
+    ScheduleCosts costs;
+    std::optional<ScheduleFile> file;  ///< where it came from, if from a file
+};
+
+/// Throws Error{CommandLine, Plan, BadData, MissingInput}. Notes about a file go to stderr.
+ChosenSchedule choose_schedule(const CommandLine& line);
+
+/// The resolved plan of --config, if there is one.
+std::optional<Plan> schedule_plan(const CommandLine& line);
+
+/// Reads a file and prints its notes to stderr. `any_dialect`: converts the old one instead of refusing it.
+ScheduleFile open_schedule_file(const std::string& path, bool any_dialect = false);
+
+}  // namespace vpp

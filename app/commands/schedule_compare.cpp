@@ -1,0 +1,85 @@
+// vpp schedule compare.
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/schedule_choice.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "schedule/comparison.hpp"
+
+namespace vpp {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ComparisonRequest request_of(const CommandLine& line) {
+    const ScheduleArguments& given = line.schedule;
+    const std::optional<Plan> plan = schedule_plan(line);
+    if (!given.num_ranks && !plan) throw Error(ErrorKind::CommandLine, "--pp is missing: the ranks of the pipeline");
+    ComparisonRequest request;
+    request.num_ranks = given.num_ranks.value_or(plan ? *plan->mesh.pp : 1);
+    request.num_microbatches =
+        given.microbatches.value_or(plan ? *plan->pipeline.num_microbatches : 2 * request.num_ranks);
+    request.stages_per_rank = given.per_rank;
+    request.costs = given.costs;
+    request.memory_limit = given.memory;
+    request.interleave_group = given.group;
+    return request;
+}
+
+ordered_json to_json(const Comparison& comparison) {
+    ordered_json rows = ordered_json::array(), left_out = ordered_json::array();
+    for (const ScheduleMetrics& row : comparison.rows) {
+        rows.push_back({{"schedule", row.schedule},
+                        {"pp", row.num_ranks},
+                        {"virtual_chunks", row.stages_per_rank},
+                        {"num_microbatches", row.num_microbatches},
+                        {"makespan", row.makespan},
+                        {"span", row.span},
+                        {"bubble_makespan", row.bubble_makespan},
+                        {"bubble_span", row.bubble_span},
+                        {"peak_activations", row.peak_activations()},
+                        {"messages", row.num_messages}});
+    }
+    for (const Comparison::LeftOut& out : comparison.left_out) {
+        left_out.push_back({{"schedule", out.name}, {"reason", out.reason}});
+    }
+    return {{"rows", rows}, {"left_out", left_out}};
+}
+
+void print(const Comparison& comparison, const ComparisonRequest& request) {
+    std::cout << request.num_ranks << " rank(s), " << request.num_microbatches << " microbatch(es)";
+    if (request.memory_limit) std::cout << ", at most " << fixed_text(*request.memory_limit, 2) << " activations";
+    std::cout << "\nschedule                   v    makespan  bubble %        span  bubble %   peak  messages\n";
+    for (const ScheduleMetrics& row : comparison.rows) {
+        std::cout << std::left << std::setw(24) << row.schedule << std::right << std::setw(4) << row.stages_per_rank
+                  << std::setw(12) << fixed_text(row.makespan, 3) << std::setw(10)
+                  << fixed_text(100 * row.bubble_makespan, 2) << std::setw(12) << fixed_text(row.span, 3)
+                  << std::setw(10) << fixed_text(100 * row.bubble_span, 2) << std::setw(7)
+                  << fixed_text(row.peak_activations(), 2) << std::setw(10) << row.num_messages << "\n";
+    }
+    std::cout << "v stages a rank; peak in microbatch activations of a full rank; messages between ranks a step;\n"
+                 "a step ends with the makespan, spans are to compare with papers\n";
+    for (const Comparison::LeftOut& out : comparison.left_out) {
+        std::cout << "left out: " << out.name << ": " << out.reason << "\n";
+    }
+    std::cout.flush();
+}
+
+}  // namespace
+
+int run_schedule_compare(const CommandLine& line) {
+    const ComparisonRequest request = request_of(line);
+    const Comparison comparison = compare_schedules(request);
+    if (line.schedule.json) {
+        std::cout << to_json(comparison).dump() << std::endl;
+    } else {
+        print(comparison, request);
+    }
+    return 0;
+}
+
+}  // namespace vpp

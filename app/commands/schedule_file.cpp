@@ -1,0 +1,57 @@
+// vpp schedule check and convert.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/schedule_choice.hpp"
+#include "base/file.hpp"
+#include "schedule/custom.hpp"
+#include "schedule/edges.hpp"
+
+namespace vpp {
+
+int run_schedule_check(const CommandLine& line) {
+    const ScheduleFile file = open_schedule_file(line.schedule.file);
+    const Schedule& schedule = file.schedule;
+    const ScheduleFacts facts = prove_schedule_file(file, chain_edges(schedule.num_stages())).facts;
+    if (line.schedule.json) {
+        std::cout << nlohmann::ordered_json{{"file", file.source},
+                                            {"pp", schedule.num_ranks},
+                                            {"num_stages", schedule.num_stages()},
+                                            {"num_microbatches", schedule.num_microbatches},
+                                            {"rank_of_stage", schedule.rank_of_stage},
+                                            {"lowered", file.is_lowered},
+                                            {"forward_only", schedule.forward_only},
+                                            {"computing_actions", facts.num_computing},
+                                            {"messages", facts.num_messages},
+                                            {"peak_in_flight", facts.peak_in_flight}}
+                         .dump()
+                  << std::endl;
+        return 0;
+    }
+    std::cout << file.source << ": a sound " << (schedule.forward_only ? "forward-only " : "") << "schedule "
+              << (file.is_lowered ? "with transfers" : "of computing actions") << ": " << schedule.num_ranks
+              << " rank(s), " << schedule.num_stages() << " stage(s), " << schedule.num_microbatches
+              << " microbatch(es)\n"
+              << facts.num_computing << " computing actions and " << facts.num_messages
+              << " messages, for stages in a chain; stage activations held at once:";
+    for (int peak : facts.peak_in_flight) std::cout << ' ' << peak;
+    std::cout << std::endl;
+    return 0;
+}
+
+int run_schedule_convert(const CommandLine& line) {
+    const ScheduleArguments& given = line.schedule;
+    const ScheduleFile file = open_schedule_file(given.file, /*any_dialect=*/true);
+    std::string text = to_csv(file);
+    if (given.lowered) text = to_csv(prove_schedule_file(file, chain_edges(file.schedule.num_stages())).lowered);
+    if (given.compute) text = to_csv(computing_part(file.schedule));
+    if (given.out.empty()) {
+        std::cout << text << std::flush;
+    } else {
+        write_file_durably(given.out, text);
+    }
+    return 0;
+}
+
+}  // namespace vpp

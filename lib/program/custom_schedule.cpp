@@ -1,0 +1,68 @@
+#include "program/custom_schedule.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "schedule/csv.hpp"
+#include "schedule/custom.hpp"
+
+namespace vpp {
+
+namespace {
+
+[[noreturn]] void refuse(const Plan& plan, const std::string& what) {
+    throw Error(ErrorKind::Plan, printable(plan.pipeline.schedule_file) + ' ' + what,
+                plan.where("pipeline.schedule_file"));
+}
+
+/// One of the numbers that a plan and a file must agree about.
+void check_number(const Plan& plan, const std::string& what, const char* key, int in_file, int in_plan) {
+    if (in_file == in_plan) return;
+    refuse(plan, "has " + std::to_string(in_file) + ' ' + what + " (expected " + std::to_string(in_plan) + ", as " +
+                     key + " says); try " + key + " = " + std::to_string(in_file));
+}
+
+void check_fits(const ScheduleFile& file, const Plan& plan) {
+    const Schedule& schedule = file.schedule;
+    check_number(plan, "ranks", "mesh.pp", schedule.num_ranks, *plan.mesh.pp);
+    check_number(plan, "microbatches", "pipeline.num_microbatches", schedule.num_microbatches,
+                 *plan.pipeline.num_microbatches);
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+        const int stages = static_cast<int>(schedule.stages_of(rank).size());
+        check_number(plan, "stages on rank " + std::to_string(rank), "pipeline.virtual_chunks", stages,
+                     plan.pipeline.virtual_chunks);
+    }
+}
+
+/// The engine has F, B and transfers.
+void check_is_built(const ScheduleFile& file, const Plan& plan) {
+    if (file.schedule.forward_only) refuse(plan, "has no backward (expected a schedule that trains)");
+    for (const std::vector<Action>& list : file.schedule.actions) {
+        for (const Action& action : list) {
+            const bool is_half = action.kind == ActionKind::I || action.kind == ActionKind::W;
+            if (!is_half && !action.paired) continue;
+            refuse(plan, std::string("has ") +
+                             (is_half ? csv_cell_text(action, false) + ", but I and W are" : "OVERLAP_F_B, which is") +
+                             " not built yet for training (built: F, B)");
+        }
+    }
+}
+
+}  // namespace
+
+CustomSchedule read_custom_schedule(const Plan& plan, const std::vector<ScheduleEdge>& edges) {
+    const std::string& path = plan.pipeline.schedule_file;
+    ScheduleFile file = read_schedule_csv(read_text_file(path, kMostCsvBytes), path);
+    check_fits(file, plan);
+    check_is_built(file, plan);
+    CustomSchedule custom{prove_schedule_file(file, edges).lowered, file.notes()};
+    for (std::vector<Action>& list : custom.lowered.actions) {
+        list.erase(
+            std::remove_if(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::ReduceGrad; }),
+            list.end());
+    }
+    return custom;
+}
+
+}  // namespace vpp

@@ -1,0 +1,176 @@
+"""vpp schedule: what it prints, and with which exit code."""
+
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, Case, main  # noqa: E402
+
+SMALL = ("--schedule", "1F1B", "--pp", "2", "--microbatches", "4")
+KEYS = ["schedule", "pp", "virtual_chunks", "num_microbatches", "makespan", "span", "bubble_makespan", "bubble_span",
+        "peak_activations", "by_rank"]
+
+
+class ScheduleCase(Case):
+    def ok(self, *arguments: str) -> str:
+        done = self.vpp("schedule", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def refused(self, code: int, *arguments: str) -> str:
+        done = self.vpp("schedule", *arguments)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stderr
+
+    def file(self, text: str, name: str = "s.csv") -> str:
+        (self.folder / name).write_text(text)
+        return name
+
+
+class Generated(ScheduleCase):
+    def test_list(self):
+        text = self.ok("list")
+        rows = json.loads(self.ok("list", "--json"))
+        for row in rows:
+            self.assertIn(row["name"], text)
+        self.assertTrue({"GPIPE", "1F1B", "INTERLEAVED_1F1B"} <= {row["name"] for row in rows})
+
+    def test_show_draws(self):
+        text = self.ok("show", *SMALL)
+        self.assertIn("0 |F0 F1 .. .. B0 -- F2 B1 -- F3 B2 -- .. B3 --\n", text)
+        self.assertNotIn("\x1b", text)
+        self.assertTrue(all(len(line) <= 40 for line in self.ok("show", *SMALL, "--width", "40").splitlines()))
+
+    def test_show_as_file_and_json(self):
+        self.assertEqual(self.ok("show", *SMALL, "--csv"), "0F0,0F1,0B0,0F2,0B1,0F3,0B2,0B3\n"
+                         "1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n")
+        self.assertTrue(self.ok("show", *SMALL, "--csv", "--lowered").startswith("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0"))
+        shown = json.loads(self.ok("show", *SMALL, "--json"))
+        self.assertEqual(shown["actions"][1][:3], ["1F0", "1B0", "1F1"])
+
+    def test_simulate_is_the_closed_form(self):
+        result = json.loads(self.ok("simulate", *SMALL, "--costs", "F=2,I=1,W=0.5,comm=0", "--json"))
+        self.assertEqual(list(result), KEYS)
+        self.assertEqual((result["schedule"], result["pp"], result["virtual_chunks"]), ("1F1B", 2, 1))
+        self.assertEqual(result["makespan"], (4 + 1) * 3.5)
+        self.assertEqual(result["bubble_makespan"], 3.5 / (5 * 3.5))
+        self.assertEqual(result["peak_activations"], [2, 1])
+        self.assertEqual(result["by_rank"][1]["first_start"], 2)
+        self.assertEqual(result["by_rank"][0]["idle"], 3.5)
+        self.assertIn("makespan 17.500", self.ok("simulate", *SMALL, "--costs", "F=2,I=1,W=0.5"))
+
+    def test_costs_are_those_of_a_full_rank(self):
+        arguments = ("simulate", "--schedule", "INTERLEAVED_1F1B", "--pp", "4", "--microbatches", "8", "--json")
+        for per_rank in (2, 4):
+            result = json.loads(self.ok(*arguments, "--virtual", str(per_rank)))
+            self.assertEqual(result["makespan"], 8 * 3 + 3 * 3 / per_rank)
+            self.assertEqual(result["virtual_chunks"], per_rank)
+
+    def test_drawings_are_written(self):
+        self.ok("show", *SMALL, "--svg", "s.svg", "--trace", "s.json")
+        self.assertTrue((self.folder / "s.svg").read_text().startswith("<svg"))
+        self.assertTrue(json.loads((self.folder / "s.json").read_text())["traceEvents"])
+        self.assertIn("nowhere", self.refused(73, "show", *SMALL, "--svg", "nowhere/s.svg"))
+
+    def test_from_a_plan(self):
+        result = json.loads(self.ok("simulate", "--config", self.plan(DIGITS), "--json"))
+        self.assertEqual([result[key] for key in KEYS[:4]], ["1F1B", 2, 1, 4])
+        other = json.loads(self.ok("simulate", "--config", self.plan(DIGITS), "--microbatches", "6", "--json"))
+        self.assertEqual(other["num_microbatches"], 6)
+
+    def test_compare(self):
+        arguments = ("compare", "--pp", "4", "--microbatches", "12")
+        rows = {row["schedule"]: row for row in json.loads(self.ok(*arguments, "--json"))["rows"]}
+        self.assertEqual(rows["1F1B"]["makespan"], 45)
+        self.assertEqual(rows["GPIPE"]["peak_activations"], 12)
+        self.assertEqual(rows["1F1B"]["messages"], 2 * 3 * 12)
+        limited = json.loads(self.ok(*arguments, "--memory", "4", "--json"))
+        self.assertNotIn("GPIPE", [row["schedule"] for row in limited["rows"]])
+        self.assertIn("left out: GPIPE: it keeps 12.00 microbatches", self.ok(*arguments, "--memory", "4"))
+        self.assertIn("1F1B", self.ok(*arguments, "--costs", "F=1/1/1/3,I=1/1/1/3,W=1/1/1/3"))
+
+    def test_what_is_wrong_is_said(self):
+        self.assertIn("no schedule is named", self.refused(2, "simulate", "--pp", "2"))
+        self.assertIn("--pp is missing", self.refused(2, "simulate", "--schedule", "1F1B"))
+        self.assertIn("names no cost", self.refused(2, "simulate", *SMALL, "--costs", "X=1"))
+        self.assertIn("did you mean '1F1B'", self.refused(78, "show", "--schedule", "1FB1", "--pp", "2"))
+        self.assertIn("virtual_chunks = 1", self.refused(78, "show", *SMALL, "--virtual", "2"))
+        self.assertIn("--memory 1.00", self.refused(78, "simulate", *SMALL, "--memory", "1"))
+        self.refused(2, "simulate", *SMALL, "--pp", "0")
+        self.refused(2, "show", *SMALL, "--file", "s.csv")
+        self.refused(2)
+        self.refused(2, "draw")
+
+
+class Files(ScheduleCase):
+    def test_check(self):
+        name = self.file("0F0,,0B0\n,1F0,1B0\n")
+        self.assertIn("s.csv: a sound schedule of computing actions: 2 rank(s), 2 stage(s)", self.ok("check", name))
+        self.assertEqual(json.loads(self.ok("check", name, "--json"))["rank_of_stage"], [0, 1])
+        self.assertIn("s.csv:2:2: cell 2 '1X0'", self.refused(65, "check", self.file("0F0,0B0\n1F0,1X0\n")))
+        self.assertIn("0B0 comes before 0F0", self.refused(65, "check", self.file("0B0,0F0\n")))
+        self.refused(66, "check", "nowhere.csv")
+
+    def test_show_and_simulate_read_files(self):
+        name = self.file("0F0,3F0,0F1,3F1,3B0,3B1,0B0,0B1\n1F0,2F0,1F1,2F1,2B0,2B1,1B0,1B1\n")
+        result = json.loads(self.ok("simulate", "--file", name, "--json"))
+        self.assertEqual([result[key] for key in KEYS[:4]], ["CUSTOM", 2, 2, 2])
+        self.assertEqual(result["peak_activations"], [2, 2])
+        self.assertIn("CUSTOM: 2 ranks, 4 stages", self.ok("show", "--file", name))
+
+    def test_convert(self):
+        name = self.file("0F0,0F1,,0B0,0W0,0BW1\n")
+        self.assertIn("vpp schedule convert s.csv", self.refused(65, "check", name))
+        self.assertEqual(self.ok("convert", name), "0F0,0F1,,0I0,0W0,0B1\n")
+        name = self.file("0F0,0B0\n1F0,1B0\n")
+        lowered = self.ok("convert", name, "--lowered")
+        self.assertEqual(lowered, "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n")
+        self.assertEqual(self.ok("convert", self.file(lowered), "--compute"), "0F0,0B0\n1F0,1B0\n")
+        done = self.vpp("schedule", "convert", self.file("0UNSHARD,0F0,0B0,0RESHARD\n"))
+        self.assertEqual((done.stdout, done.returncode), ("0F0,0B0\n", 0))
+        self.assertIn("dropped 2 cells of UNSHARD and RESHARD", done.stderr)
+
+
+class Custom(ScheduleCase):
+    """schedule_type = CUSTOM in a plan."""
+
+    def inspect(self, *arguments: str):
+        return self.vpp("inspect", self.plan(DIGITS), "--set", "pipeline.schedule_type=CUSTOM", *arguments)
+
+    def test_a_file_is_the_schedule(self):
+        self.file(self.ok("show", "--schedule", "GPIPE", "--pp", "2", "--microbatches", "4", "--csv"))
+        done = self.inspect("--set", "pipeline.schedule_file=s.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("CUSTOM: 2 ranks, 2 stages, 4 microbatches", done.stdout)
+
+    def test_bits_do_not_depend_on_it(self):
+        self.file("0F0,0F1,0B1,0F2,0B0,0F3,0B3,0B2\n1F0,1F1,1B1,1B0,1F2,1F3,1B3,1B2\n")
+        done = self.vpp("verify", self.plan(DIGITS), "--steps", "3", "--set", "pipeline.schedule_type=CUSTOM", "--set",
+                        "pipeline.schedule_file=s.csv", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("bitwise equal", done.stdout)
+
+    def test_a_v_placement_runs_and_evaluates(self):
+        self.file("0F0,3F0,0F1,3F1,3B0,3B1,0B0,0B1\n1F0,2F0,1F1,2F1,2B0,2B1,1B0,1B1\n")
+        done = self.vpp("verify", self.plan(DIGITS), "--steps", "3", "--set", "pipeline.schedule_type=CUSTOM", "--set",
+                        "pipeline.schedule_file=s.csv", "--set", "pipeline.virtual_chunks=2", "--set",
+                        "pipeline.num_microbatches=2", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("bitwise equal", done.stdout)
+
+    def test_what_does_not_fit_is_refused(self):
+        self.assertEqual(self.inspect().returncode, 78)
+        self.file("0F0,0B0\n1F0,1B0\n")
+        done = self.inspect("--set", "pipeline.schedule_file=s.csv")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("num_microbatches", done.stderr)
+        self.file("0F0,0B0\n1F0,1X0\n")
+        done = self.inspect("--set", "pipeline.schedule_file=s.csv")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("s.csv:2:2:", done.stderr)
+        self.assertEqual(self.inspect("--set", "pipeline.schedule_file=none.csv").returncode, 66)
+
+
+if __name__ == "__main__":
+    main()

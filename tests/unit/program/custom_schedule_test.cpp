@@ -1,0 +1,94 @@
+#include "program/custom_schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+#include "schedule/edges.hpp"
+#include "unit/plan/plan_texts.hpp"
+
+namespace vpp {
+namespace {
+
+/// A plan of 2 ranks, `per_rank` stages each and 2 microbatches with this schedule file.
+class CustomScheduleTest : public ::testing::Test {
+  protected:
+    void SetUp() override { std::filesystem::create_directories(folder_); }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+
+    CustomSchedule read(const std::string& csv, int per_rank = 1) {
+        std::ofstream(folder_ / "s.csv") << csv;
+        const Plan plan = resolve_plan(
+            parse_plan(test::kShortPlan, (folder_ / "plan.toml").string(),
+                       {"mesh.pp=2", "pipeline.num_microbatches=2", "pipeline.schedule_type=CUSTOM",
+                        "pipeline.schedule_file=s.csv", "pipeline.virtual_chunks=" + std::to_string(per_rank)},
+                       test::built_names()),
+            2);
+        return read_custom_schedule(plan, chain_edges(2 * per_rank));
+    }
+    std::string refusal(ErrorKind kind, const std::string& csv, int per_rank = 1) {
+        try {
+            read(csv, per_rank);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), kind) << error.what();
+            return error.what();
+        }
+        ADD_FAILURE() << "no error was thrown";
+        return "";
+    }
+
+    std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() /
+        ("vpp-custom-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST_F(CustomScheduleTest, IsLoweredAndProved) {
+    const CustomSchedule custom = read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+    EXPECT_EQ(custom.lowered.name, "CUSTOM");
+    EXPECT_EQ(to_text(custom.lowered.actions[1]), "1RECV_F0<0 1F0 1B0 1SEND_B0>0 1RECV_F1<0 1F1 1B1 1SEND_B1>0");
+    EXPECT_TRUE(custom.notes.empty());
+    EXPECT_EQ(read("0F0,0F1,3F0,3F1,3B0,3B1,0B0,0B1\n1F0,1F1,2F0,2F1,2B0,2B1,1B0,1B1\n", 2).lowered.rank_of_stage,
+              (std::vector<int>{0, 1, 1, 0}));
+}
+
+TEST_F(CustomScheduleTest, TransfersStayAndWhatTheEngineDoesItselfIsDropped) {
+    const CustomSchedule custom = read(
+        "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0RECV_B1,0B0,0B1,0REDUCE_GRAD\n"
+        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1REDUCE_GRAD,1RESHARD\n");
+    EXPECT_EQ(to_text(custom.lowered.actions[0]), "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0RECV_B1<1 0B0 0B1");
+    ASSERT_EQ(custom.notes.size(), 1U);
+    EXPECT_TRUE(holds(custom.notes[0], "dropped 2 cells of UNSHARD and RESHARD"));
+}
+
+TEST_F(CustomScheduleTest, NumbersMustFitThePlan) {
+    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n"), "has 1 ranks (expected 2, as mesh.pp says)"));
+    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0B0\n1F0,1B0\n"),
+                      "has 1 microbatches (expected 2, as pipeline.num_microbatches says)"));
+    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", 2),
+                      "has 1 stages on rank 0 (expected 2, as pipeline.virtual_chunks says)"));
+}
+
+TEST_F(CustomScheduleTest, WhatIsNotBuiltIsRefusedByName) {
+    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n"),
+                      "has 0I0, but I and W are not built yet"));
+    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n"),
+                      "has OVERLAP_F_B, which is not built yet"));
+    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n"), "has no backward"));
+}
+
+TEST_F(CustomScheduleTest, ABadFileIsBadData) {
+    EXPECT_TRUE(holds(refusal(ErrorKind::BadData, "0F0,0F1,0B0,0B1\n1F0,1X0\n"), "s.csv:2:2: cell 2 '1X0'"));
+    EXPECT_TRUE(holds(refusal(ErrorKind::BadData, "0F0,0BW0\n"), "vpp schedule convert"));
+    EXPECT_TRUE(holds(refusal(ErrorKind::BadData, "0B0,0F0,0F1,0B1\n1F0,1B0,1F1,1B1\n"), "0B0 comes before 0F0"));
+}
+
+}  // namespace
+}  // namespace vpp
