@@ -152,7 +152,7 @@ Rows schedule_rows() {
     return {
         {.name = "pipeline.schedule_type", .type = Name, .sentence = "The order of each rank's actions.",
          .field = field<&Plan::pipeline, &PipelinePlan::schedule_type>(), .names = &Names::schedules,
-         .planned = {{"EAGER_1F1B"}, {"LOOPED_BFS"}, {"ZERO_BUBBLE_H1"}, {"ZERO_BUBBLE_H2"}, {"ZERO_BUBBLE_GREEDY"},
+         .planned = {{"ZERO_BUBBLE_H1"}, {"ZERO_BUBBLE_H2"}, {"ZERO_BUBBLE_GREEDY"},
                      {"INTERLEAVED_ZERO_BUBBLE"}, {"ZERO_BUBBLE_V"}, {"V_HALF"}, {"V_MIN"}, {"V_ADAPTIVE"},
                      {"DUALPIPE_V"}, {"AUTO"}},
          .aliases = {{"SIMPLE_1F1B", "1F1B"}, {"ZERO_BUBBLE", "ZERO_BUBBLE_V"}}},
@@ -174,7 +174,8 @@ Rows schedule_rows() {
          .sentence = "Batch norm statistics over the whole batch instead of a microbatch.", .built = false,
          .fallback = false},
         {.name = "pipeline.interleave_group_size", .type = Integer,
-         .sentence = "INTERLEAVED_1F1B: microbatches that a chunk takes in a row.", .built = false,
+         .sentence = "Interleaved schedules: microbatches that a chunk takes in a row.",
+         .field = field<&Plan::pipeline, &PipelinePlan::interleave_group_size>(), .range = {1, 1e6},
          .default_note = "pp"},
         {.name = "pipeline.cost_file", .type = Path, .sentence = "Measured costs of ops.", .built = false,
          .fallback = ""},

@@ -64,6 +64,7 @@ struct PipelinePlan {
     std::vector<std::string> smallest_unsplittable_units;
     std::string schedule_type = "1F1B";
     std::string schedule_file;
+    std::optional<int> interleave_group_size;
     std::optional<int> num_microbatches;  ///< default 2 x pp
     bool overlap_p2p_comm = true;
     bool forward_only = false;

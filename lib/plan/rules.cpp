@@ -124,18 +124,6 @@ void check_schedule(const Plan& plan, Findings& findings) {
         findings.add("pipeline.schedule_file", "pipeline.schedule_file needs schedule_type = \"CUSTOM\" (got " +
                                                    toml_quoted(pipeline.schedule_type) + ')');
     }
-    const bool interleaved = pipeline.schedule_type == "INTERLEAVED_1F1B";
-    const bool one_chunk = pipeline.schedule_type == "1F1B" || pipeline.schedule_type == "GPIPE";
-    if (interleaved && pipeline.virtual_chunks == 1) {
-        findings.add("pipeline.schedule_type",
-                     "INTERLEAVED_1F1B needs pipeline.virtual_chunks of at least 2 (got 1); set it, or use 1F1B");
-    }
-    if (one_chunk && pipeline.virtual_chunks > 1) {
-        findings.add("pipeline.virtual_chunks", pipeline.schedule_type +
-                                                    " has one stage per rank (got virtual_chunks " +
-                                                    number(pipeline.virtual_chunks) +
-                                                    "); use schedule_type = \"INTERLEAVED_1F1B\" or leave it out");
-    }
 }
 
 /// The values of the optimizer or of a group; what they `inherit` was checked where it was written.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "base/error.hpp"
 #include "graph/archive.hpp"
@@ -9,6 +10,7 @@
 #include "graph/torchscript.hpp"
 #include "program/custom_schedule.hpp"
 #include "program/evaluation_split.hpp"
+#include "program/generated_schedule.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
@@ -43,20 +45,18 @@ int64_t microbatch_size_of(const Plan& plan) {
     return *plan.train.global_batch_size / parts;
 }
 
-Phase training_phase(const Plan& plan, Graph graph) {
-    const int stages_per_rank = plan.pipeline.virtual_chunks, num_stages = *plan.mesh.pp * stages_per_rank;
+/// `generated`: none when the schedule is the plan's own file.
+Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph) {
     Phase phase;
-    phase.split = make_stages(graph, find_split(graph, plan, num_stages));
+    phase.split = make_stages(graph, find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks));
     phase.graph = std::move(graph);
-    if (plan.pipeline.schedule_type == "CUSTOM") {
-        CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
-        phase.schedule = std::move(custom.lowered);
-        std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
+    if (generated) {
+        phase.schedule = lower_and_prove(*generated, phase.split);
         return phase;
     }
-    const Schedule compute =
-        make_schedule(plan.pipeline.schedule_type, *plan.mesh.pp, stages_per_rank, *plan.pipeline.num_microbatches);
-    phase.schedule = lower_and_prove(compute, phase.split);
+    CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
+    phase.schedule = std::move(custom.lowered);
+    std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;
 }
 
@@ -93,6 +93,8 @@ Datasets open_datasets(const Plan& plan) {
 }
 
 Prepared prepare(const Plan& plan, const Datasets& data) {
+    std::optional<Schedule> generated;
+    if (plan.pipeline.schedule_type != "CUSTOM") generated = generate_schedule(plan);
     const auto archive = std::make_shared<const Archive>(plan.model.file);
     Prepared prepared;
     Program& program = prepared.program;
@@ -103,7 +105,7 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     program.data_digest = data.digest();
     LoadedModel model = load_torchscript(
         archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
-    program.training = training_phase(plan, std::move(model.graph));
+    program.training = training_phase(plan, generated, std::move(model.graph));
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
         LoadedModel twin = load_torchscript(

@@ -88,14 +88,6 @@ TEST(Rules, FewerMicrobatchesThanStagesAreFine) {
     }
 }
 
-TEST(Rules, ChunksAndInterleavingGoTogether) {
-    EXPECT_TRUE(holds(problem({"pipeline.schedule_type=INTERLEAVED_1F1B"}, 2), "or use 1F1B"));
-    EXPECT_TRUE(holds(problem({"pipeline.virtual_chunks=2"}, 2), "use schedule_type = \"INTERLEAVED_1F1B\""));
-    EXPECT_TRUE(
-        holds(problem({"pipeline.virtual_chunks=2", "pipeline.schedule_type=GPIPE"}, 2), "GPIPE has one stage"));
-    EXPECT_NO_THROW(resolve({"pipeline.virtual_chunks=2", "pipeline.schedule_type=INTERLEAVED_1F1B"}, 1));
-}
-
 TEST(Rules, AliasesAreNormal) {
     EXPECT_EQ(resolve({"pipeline.schedule_type=SIMPLE_1F1B"}, 1).resolved_text,
               resolve({"pipeline.schedule_type=1F1B"}, 1).resolved_text);
