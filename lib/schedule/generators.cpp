@@ -4,10 +4,12 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "schedule/dualpipe_v.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/gpipe.hpp"
 #include "schedule/interleaved_1f1b.hpp"
 #include "schedule/one_f_one_b.hpp"
+#include "schedule/zero_bubble_v.hpp"
 
 namespace vpp {
 
@@ -31,6 +33,25 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .make = by_size<make_interleaved_1f1b>,
          .fewest_per_rank = 2,
          .most_per_rank = kAnyPerRank},
+        {.name = "ZERO_BUBBLE_V",
+         .summary = "ZB-V: v placement without a bubble inside the span, at the memory of 1F1B",
+         .make = by_size<make_zero_bubble_v_fixed>,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "ZERO_BUBBLE",
+         .summary = "ZERO_BUBBLE_V",
+         .make = by_size<make_zero_bubble_v_fixed>,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true,
+         .same_as = "ZERO_BUBBLE_V"},
+        {.name = "DUALPIPE_V",
+         .summary = "v placement, pairs of a forward and a backward that overlap",
+         .make = by_size<make_dualpipe_v>,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
         {.name = "FORWARD_ONLY",
          .summary = "evaluation: forwards only",
          .make = by_size<make_forward_only>,

@@ -1,0 +1,21 @@
+#pragma once
+// ZB-V: two stages per rank in v placement, the backward split; no bubble inside the span at the memory of 1F1B.
+#include "schedule/request.hpp"
+#include "schedule/schedule.hpp"
+
+namespace vpp {
+
+/// The fixed form. Letters: a and b are the rank's stages on the way down and up. On rank r, planned for
+/// M' = max(M, 2P-1) microbatches:
+/// 1. 2(P-r)-1 Fa   2. r times [Fb, Fa]   3. P-r times [Fb, Ib, Wb]
+/// 4. until all Fb are done: [Fa if one is left, Ia, Wa, Fb, Ib, Wb]
+/// 5. r times [Ia, Ib]   6. P-r times [Ia, Wa]   7. the remaining Wb, then Wa
+/// Microbatches from M on are left out: microbatches depend only on themselves, so what stays can always run.
+/// Bubble:   at T_F = T_I = T_W = T, M >= 2P-1: span 0, makespan (P-1) T / 2; T of a full rank
+/// Peak:     min(P, M) microbatches (2 P stage activations) on every rank at any costs
+/// Requires: a checked size.
+/// Throws:   Error{Plan} when v is not 2.
+/// Source:   ZB-V, arXiv 2401.10241, section 6, as planned by torch.distributed.pipelining's ScheduleZBVZeroBubble.
+Schedule make_zero_bubble_v_fixed(const ScheduleSize& size);
+
+}  // namespace vpp
