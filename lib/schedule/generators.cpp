@@ -9,6 +9,7 @@
 #include "schedule/gpipe.hpp"
 #include "schedule/interleaved_1f1b.hpp"
 #include "schedule/one_f_one_b.hpp"
+#include "schedule/v_half.hpp"
 #include "schedule/zero_bubble_v.hpp"
 
 namespace vpp {
@@ -46,6 +47,18 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .most_per_rank = 2,
          .splits_backward = true,
          .same_as = "ZERO_BUBBLE_V"},
+        {.name = "V_HALF",
+         .summary = "v placement at about half the memory of 1F1B",
+         .make = make_v_half,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "V_MIN",
+         .summary = "v placement at about a third of the memory of 1F1B",
+         .make = make_v_min,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
         {.name = "DUALPIPE_V",
          .summary = "v placement, pairs of a forward and a backward that overlap",
          .make = by_size<make_dualpipe_v>,
