@@ -9,6 +9,7 @@
 #include "schedule/gpipe.hpp"
 #include "schedule/interleaved_1f1b.hpp"
 #include "schedule/one_f_one_b.hpp"
+#include "schedule/v_adaptive.hpp"
 #include "schedule/v_half.hpp"
 #include "schedule/zero_bubble_v.hpp"
 
@@ -36,13 +37,13 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .most_per_rank = kAnyPerRank},
         {.name = "ZERO_BUBBLE_V",
          .summary = "ZB-V: v placement without a bubble inside the span, at the memory of 1F1B",
-         .make = by_size<make_zero_bubble_v_fixed>,
+         .make = make_zero_bubble_v,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
          .splits_backward = true},
         {.name = "ZERO_BUBBLE",
          .summary = "ZERO_BUBBLE_V",
-         .make = by_size<make_zero_bubble_v_fixed>,
+         .make = make_zero_bubble_v,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
          .splits_backward = true,
@@ -56,6 +57,12 @@ const std::vector<ScheduleKind>& schedule_kinds() {
         {.name = "V_MIN",
          .summary = "v placement at about a third of the memory of 1F1B",
          .make = make_v_min,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "V_ADAPTIVE",
+         .summary = "v placement at any memory limit, the shortest of many building blocks",
+         .make = make_v_adaptive,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
          .splits_backward = true},

@@ -261,10 +261,10 @@ VRun schedule_v_best(const ScheduleRequest& request, int most, const VBlock& blo
 
 const std::vector<VRules>& building_block_rules() {
     static const std::vector<VRules> kRules{
-        {.forwards_in_order = true},
-        {.all_in_order = true},
         {},
         {.first = VRules::First::Forward},
+        {.forwards_in_order = true},
+        {.all_in_order = true},
     };
     return kRules;
 }

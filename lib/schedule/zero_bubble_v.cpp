@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "schedule/v_search.hpp"
 #include "schedule/v_shape.hpp"
 
 namespace vpp {
@@ -42,6 +43,15 @@ Schedule make_zero_bubble_v_fixed(const ScheduleSize& size) {
     check_two_stages_per_rank(size, "ZERO_BUBBLE_V");
     Schedule schedule = make_empty_v(size, "ZERO_BUBBLE_V");
     for (int rank = 0; rank < size.num_ranks; ++rank) schedule.actions.push_back(make_list(size, rank));
+    return schedule;
+}
+
+Schedule make_zero_bubble_v(const ScheduleRequest& request) {
+    if (!request.memory_limit) return make_zero_bubble_v_fixed(request.size);
+    check_two_stages_per_rank(request.size, "ZERO_BUBBLE_V");
+    const int most = v_memory_limit(request, "ZERO_BUBBLE_V");
+    Schedule schedule = make_empty_v(request.size, "ZERO_BUBBLE_V");
+    schedule.actions = search_v(request, {.most = most, .goal = VGoal::Span}).actions;
     return schedule;
 }
 

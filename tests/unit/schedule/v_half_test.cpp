@@ -44,9 +44,9 @@ TEST(VBlocks, RepeatWithoutCollisionAndInOrder) {
     }
 }
 
-// One microbatch fits into the memory: the next begins as soon as a W has made room.
+// One microbatch fits into the memory, and at no cost in time its W come first.
 TEST(VHalf, OneRankByHand) {
-    const std::vector<std::string> list{"0F0 1F0 1I0 0I0 1W0 0F1 0W0 1F1 1I1 0I1 1W1 0W1"};
+    const std::vector<std::string> list{"0F0 1F0 1I0 0I0 1W0 0W0 0F1 1F1 1I1 0I1 1W1 0W1"};
     EXPECT_EQ(texts(make_v_half({.size = {1, 2, 2}})), list);
     EXPECT_EQ(texts(make_v_min({.size = {1, 2, 2}})), list);
 }
