@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "schedule/dualpipe_v.hpp"
 #include "schedule/eager_1f1b.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/gpipe.hpp"
@@ -11,7 +12,10 @@
 #include "schedule/interleaved_zero_bubble.hpp"
 #include "schedule/looped_bfs.hpp"
 #include "schedule/one_f_one_b.hpp"
+#include "schedule/v_adaptive.hpp"
+#include "schedule/v_half.hpp"
 #include "schedule/zero_bubble_h.hpp"
+#include "schedule/zero_bubble_v.hpp"
 
 namespace vpp {
 
@@ -52,6 +56,43 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .summary = "ZERO_BUBBLE_H1 over several stages per rank, loop placement",
          .make = make_interleaved_zero_bubble,
          .most_per_rank = kAnyPerRank,
+         .splits_backward = true},
+        {.name = "ZERO_BUBBLE_V",
+         .summary = "ZB-V: v placement without a bubble inside the span, at the memory of 1F1B",
+         .make = make_zero_bubble_v,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "ZERO_BUBBLE",
+         .summary = "ZERO_BUBBLE_V",
+         .make = make_zero_bubble_v,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true,
+         .same_as = "ZERO_BUBBLE_V"},
+        {.name = "V_HALF",
+         .summary = "v placement at about half the memory of 1F1B",
+         .make = make_v_half,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "V_MIN",
+         .summary = "v placement at about a third of the memory of 1F1B",
+         .make = make_v_min,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "V_ADAPTIVE",
+         .summary = "v placement at any memory limit, the shortest of many building blocks",
+         .make = make_v_adaptive,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "DUALPIPE_V",
+         .summary = "v placement, pairs of a forward and a backward that overlap",
+         .make = by_size<make_dualpipe_v>,
+         .fewest_per_rank = 2,
+         .most_per_rank = 2,
          .splits_backward = true},
         {.name = "FORWARD_ONLY",
          .summary = "evaluation: forwards only",
