@@ -8,6 +8,7 @@
 #include "schedule/gpipe.hpp"
 #include "schedule/interleaved_1f1b.hpp"
 #include "schedule/one_f_one_b.hpp"
+#include "schedule/zero_bubble_greedy.hpp"
 
 namespace vpp {
 
@@ -31,6 +32,10 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .make = by_size<make_interleaved_1f1b>,
          .fewest_per_rank = 2,
          .most_per_rank = kAnyPerRank},
+        {.name = "ZERO_BUBBLE_GREEDY",
+         .summary = "I and W apart, W where a rank would wait; memory_limit",
+         .make = make_zero_bubble_greedy,
+         .splits_backward = true},
         {.name = "FORWARD_ONLY",
          .summary = "evaluation: forwards only",
          .make = by_size<make_forward_only>,
