@@ -5,7 +5,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "schedule/edges.hpp"
@@ -89,37 +88,24 @@ class Search {
     SearchResult run() {
         collect_seeds();
         best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper);
-        const Found generated = best_;
         bound_ = lower_bound();
         if (best_.cost > bound_) search_orders();
-        return result(generated);
+        return result();
     }
 
   private:
     static bool cheaper(const Found& one, const Found& other) { return one.cost < other.cost; }
 
     void collect_seeds() {
-        std::optional<double> smallest_memory;
         for (size_t c = 0; c < candidates_.size(); ++c) {
             const ScheduleRequest made{
                 .size = candidates_[c].size, .costs = candidates_[c].costs, .memory_limit = request_.memory_limit};
-            FoundSeeds found = find_seeds({made, request_.objective, request_.split_backward});
-            for (SearchSeed& seed : found.fitting) {
-                seeds_.push_back({std::move(seed.schedule), std::move(seed.origin), c, seed.cost});
+            for (SearchSeed& seed : find_seeds({made, request_.objective, request_.split_backward})) {
+                Found found{std::move(seed.schedule), std::move(seed.origin), c, seed.cost};
+                if (seed.generated && (!best_generated_ || cheaper(found, *best_generated_))) best_generated_ = found;
+                seeds_.push_back(std::move(found));
             }
-            if (!found.smallest_memory) continue;
-            smallest_memory = std::min(smallest_memory.value_or(*found.smallest_memory), *found.smallest_memory);
         }
-        if (!seeds_.empty()) return;
-        if (!smallest_memory) {
-            throw Error(ErrorKind::Plan,
-                        "AUTO has no schedule to start from: none takes these sizes; try another "
-                        "virtual_chunks");
-        }
-        std::ostringstream text;
-        text << "no schedule fits the memory limit (got memory_limit = " << request_.memory_limit.value_or(0)
-             << ", expected at least " << *smallest_memory << " here); try memory_limit = " << *smallest_memory;
-        throw Error(ErrorKind::Plan, text.str());
     }
 
     BoundedProblem bounded(const Candidate& candidate, std::vector<int> rank_of_stage) const {
@@ -220,7 +206,7 @@ class Search {
         return sum * 256 / static_cast<Ticks>(graph.cost.size()) * kTemperaturePercent / 100;
     }
 
-    SearchResult result(const Found& generated) const {
+    SearchResult result() const {
         const Candidate& candidate = candidates_[best_.candidate];
         SearchResult result;
         result.schedule = best_.schedule;
@@ -231,8 +217,10 @@ class Search {
         const Simulation simulation = simulate(lowered, candidate.costs);
         result.makespan = simulation.makespan;
         result.span = simulation.span;
-        result.best_generator = generated.origin;
-        result.best_generated = generated.cost;
+        if (best_generated_) {
+            result.best_generator = best_generated_->origin;
+            result.best_generated = best_generated_->cost;
+        }
         result.origin = best_.origin;
         result.lower_bound = bound_;
         result.moves = moves_;
@@ -244,6 +232,7 @@ class Search {
     const SearchRequest& request_;
     std::vector<Candidate> candidates_;
     std::vector<Found> seeds_;
+    std::optional<Found> best_generated_;
     Found best_;
     Ticks bound_ = 0;
     int64_t moves_ = 0;

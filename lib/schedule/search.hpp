@@ -35,11 +35,12 @@ struct SearchResult {
     ScheduleCosts costs;  ///< of this schedule, in the unit of all times here
     Ticks makespan = 0;
     Ticks span = 0;
-    std::string best_generator;  ///< what order search had to beat: "ZERO_BUBBLE_H1", "INTERLEAVED_1F1B (v 2, N 8)"
-    Ticks best_generated = 0;    ///< its makespan or span, whichever is searched for
-    std::string origin;          ///< the generator whose order the search started from to find this schedule
-    Ticks lower_bound = 0;       ///< no order of any asked v in loop or v placement is better (lower_bounds.hpp)
-    int64_t moves = 0;           ///< proposed
+    /// What order search had to beat: "ZERO_BUBBLE_H1", "INTERLEAVED_1F1B (v 2, N 8)"; empty where none fits the limit.
+    std::string best_generator;
+    Ticks best_generated = 0;  ///< its makespan or span, whichever is searched for
+    std::string origin;        ///< the generator whose order the search started from to find this schedule
+    Ticks lower_bound = 0;     ///< no order of any asked v in loop or v placement is better (lower_bounds.hpp)
+    int64_t moves = 0;         ///< proposed
     SearchObjective objective = SearchObjective::Makespan;
 
     Ticks cost() const { return objective == SearchObjective::Makespan ? makespan : span; }
@@ -49,13 +50,12 @@ struct SearchResult {
     }
 };
 
-/// Starts from all generators of the registry that take the request (search_seeds.hpp), then searches the orders of the
-/// most promising: half of the moves is shared by them, half goes on from the best result. Ends after `moves` proposed
-/// moves or at the lower bound. Never worse than the best generator within the memory limit. Whole numbers only: the
-/// same request gives the same lists on every machine.
-/// Memory:   a stage activation is 1/v; F takes one, B or W frees it
-/// Requires: models without skips: a stage hands on to the next one alone.
-/// Throws:   Error{Plan} when no generator takes the sizes or none fits the memory limit, naming the least that does.
+/// Starts from all generators of the registry that take the request, and plain lists (search_seeds.hpp), then searches
+/// the orders of the most promising: half of the moves is shared by them, half goes on from the best result. Ends after
+/// `moves` proposed moves or at the lower bound. Never worse than the best generator within the memory limit. Whole
+/// numbers only: the same request gives the same lists on every machine. Memory:   a stage activation is 1/v; F takes
+/// one, B or W frees it Requires: models without skips: a stage hands on to the next one alone. Throws:   Error{Plan}
+/// when a size is, or the limit is below 1, or the costs have too many digits.
 SearchResult search_schedule(const SearchRequest& request);
 
 }  // namespace vpp

@@ -1,10 +1,12 @@
 #include "schedule/search_seeds.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "schedule/edges.hpp"
 #include "schedule/generators.hpp"
+#include "schedule/list_order.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/placement.hpp"
 #include "schedule/simulator.hpp"
@@ -13,12 +15,20 @@ namespace vpp {
 
 namespace {
 
+void check_limit(const std::optional<double>& memory_limit) {
+    if (!memory_limit || *memory_limit >= 1) return;
+    std::ostringstream got;
+    got << *memory_limit;
+    throw Error(ErrorKind::Plan, "every rank holds at least one microbatch (got memory_limit = " + got.str() +
+                                     ", expected at least 1); try memory_limit = 1");
+}
+
 class SeedCollector {
   public:
     explicit SeedCollector(const SeedRequest& request)
         : request_(request), most_held_(most_held(size(), request.schedule.memory_limit)) {}
 
-    FoundSeeds run() {
+    std::vector<SearchSeed> run() {
         for (const ScheduleKind& kind : schedule_kinds()) {
             const int v = size().stages_per_rank;
             const bool fits = kind.trains && *kind.same_as == '\0' && kind.fewest_per_rank <= v &&
@@ -26,6 +36,7 @@ class SeedCollector {
             if (!fits) continue;
             for (const std::optional<double>& limit : limits()) try_groups(kind, limit);
         }
+        add_lists();
         return std::move(found_);
     }
 
@@ -51,6 +62,17 @@ class SeedCollector {
         }
     }
 
+    void add_lists() {
+        const bool one = size().stages_per_rank == 1;  // where both placements are the same
+        add(make_list_order(request_.schedule, Placement::Loop, request_.split_backward), list_name("loop"), false);
+        if (one) return;
+        add(make_list_order(request_.schedule, Placement::V, request_.split_backward), list_name("v placement"), false);
+    }
+
+    std::string list_name(const std::string& placement) const {
+        return "a plain list (v " + std::to_string(size().stages_per_rank) + ", " + placement + ')';
+    }
+
     std::optional<Schedule> make(const ScheduleKind& kind, const std::optional<double>& limit,
                                  const std::optional<int>& group) const {
         ScheduleRequest request = request_.schedule;
@@ -74,27 +96,23 @@ class SeedCollector {
         return kind.name + (given.empty() ? "" : " (" + given + ')');
     }
 
-    void add(const Schedule& schedule, const std::string& origin) {
+    void add(const Schedule& schedule, const std::string& origin, bool generated = true) {
         const std::vector<int> peaks = peak_in_flight(schedule);
         const int peak = *std::max_element(peaks.begin(), peaks.end());
-        if (peak > most_held_) {
-            const double memory = static_cast<double>(peak) / size().stages_per_rank;
-            found_.smallest_memory = std::min(found_.smallest_memory.value_or(memory), memory);
-            return;
-        }
-        const bool known = std::any_of(found_.fitting.begin(), found_.fitting.end(), [&](const SearchSeed& seed) {
+        if (peak > most_held_) return;
+        const bool known = std::any_of(found_.begin(), found_.end(), [&](const SearchSeed& seed) {
             return seed.schedule.rank_of_stage == schedule.rank_of_stage && seed.schedule.actions == schedule.actions;
         });
         if (known) return;
         const Schedule lowered = lower(schedule, chain_edges(schedule.num_stages()));
         const Simulation simulation = simulate(lowered, request_.schedule.costs);
         const bool by_span = request_.objective == SearchObjective::Span;
-        found_.fitting.push_back({schedule, origin, by_span ? simulation.span : simulation.makespan});
+        found_.push_back({schedule, origin, by_span ? simulation.span : simulation.makespan, generated});
     }
 
     const SeedRequest& request_;
     int most_held_;
-    FoundSeeds found_;
+    std::vector<SearchSeed> found_;
 };
 
 }  // namespace
@@ -105,7 +123,8 @@ int most_held(const ScheduleSize& size, const std::optional<double>& memory_limi
     return static_cast<int>(std::max(*memory_limit, 0.0) * size.stages_per_rank);
 }
 
-FoundSeeds find_seeds(const SeedRequest& request) {
+std::vector<SearchSeed> find_seeds(const SeedRequest& request) {
+    check_limit(request.schedule.memory_limit);
     return SeedCollector(request).run();
 }
 

@@ -8,14 +8,14 @@
 namespace vpp {
 namespace {
 
-std::set<std::string> origins(const FoundSeeds& found) {
+std::set<std::string> origins(const std::vector<SearchSeed>& found) {
     std::set<std::string> names;
-    for (const SearchSeed& seed : found.fitting) names.insert(seed.origin);
+    for (const SearchSeed& seed : found) names.insert(seed.origin);
     return names;
 }
 
 TEST(SearchSeeds, HoldWhatTheRegistryMakesAndItsCost) {
-    const FoundSeeds found = find_seeds({.schedule = {.size = {4, 1, 8}}});
+    const std::vector<SearchSeed> found = find_seeds({.schedule = {.size = {4, 1, 8}}});
     const std::set<std::string> names = origins(found);
     EXPECT_TRUE(names.contains("GPIPE"));
     EXPECT_TRUE(names.contains("1F1B"));
@@ -23,9 +23,9 @@ TEST(SearchSeeds, HoldWhatTheRegistryMakesAndItsCost) {
     EXPECT_FALSE(names.contains("FORWARD_ONLY"));
     EXPECT_FALSE(names.contains("SIMPLE_1F1B"));
     EXPECT_FALSE(names.contains("INTERLEAVED_1F1B"));
-    for (const SearchSeed& seed : found.fitting) {
+    for (const SearchSeed& seed : found) {
         EXPECT_EQ(seed.cost, testing::prove(seed.schedule).simulation.makespan) << seed.origin;
-        for (const SearchSeed& other : found.fitting) {
+        for (const SearchSeed& other : found) {
             EXPECT_TRUE(&other == &seed || other.schedule.actions != seed.schedule.actions);
         }
     }
@@ -39,22 +39,36 @@ TEST(SearchSeeds, GroupsOfSeveralSizes) {
 }
 
 TEST(SearchSeeds, WhatDoesNotFitIsLeftOut) {
-    FoundSeeds found = find_seeds({.schedule = {.size = {4, 1, 8}, .memory_limit = 4}});
+    std::vector<SearchSeed> found = find_seeds({.schedule = {.size = {4, 1, 8}, .memory_limit = 4}});
     EXPECT_FALSE(origins(found).contains("GPIPE"));
     EXPECT_TRUE(origins(found).contains("1F1B"));
-    for (const SearchSeed& seed : found.fitting) {
+    for (const SearchSeed& seed : found) {
         for (int peak : peak_in_flight(seed.schedule)) EXPECT_LE(peak, 4) << seed.origin;
     }
-    found = find_seeds({.schedule = {.size = {4, 2, 8}, .memory_limit = 0.5}});
-    EXPECT_TRUE(found.fitting.empty());
-    ASSERT_TRUE(found.smallest_memory.has_value());
-    EXPECT_GT(*found.smallest_memory, 0.5);
+}
+
+TEST(SearchSeeds, PlainListsFitWhereNoGeneratorDoes) {
+    const std::vector<SearchSeed> found = find_seeds({.schedule = {.size = {4, 3, 8}, .memory_limit = 1}});
+    const std::set<std::string> names = origins(found);
+    EXPECT_TRUE(names.contains("a plain list (v 3, loop)"));
+    EXPECT_TRUE(names.contains("a plain list (v 3, v placement)"));
+    for (const SearchSeed& seed : found) {
+        if (seed.origin.starts_with("a plain list")) {
+            EXPECT_FALSE(seed.generated);
+        }
+    }
+    const std::string text = testing::error_text(ErrorKind::Plan, [] {
+        find_seeds({.schedule = {.size = {4, 2, 8}, .memory_limit = 0.5}});
+    });
+    EXPECT_EQ(
+        text,
+        "every rank holds at least one microbatch (got memory_limit = 0.5, expected at least 1); try memory_limit = 1");
 }
 
 TEST(SearchSeeds, WithoutSplitNoInputGradients) {
-    const FoundSeeds found = find_seeds({.schedule = {.size = {4, 1, 8}}, .split_backward = false});
+    const std::vector<SearchSeed> found = find_seeds({.schedule = {.size = {4, 1, 8}}, .split_backward = false});
     EXPECT_TRUE(origins(found).contains("1F1B"));
-    for (const SearchSeed& seed : found.fitting) {
+    for (const SearchSeed& seed : found) {
         for (const std::vector<Action>& list : seed.schedule.actions) {
             for (const Action& action : list) EXPECT_NE(action.kind, ActionKind::I) << seed.origin;
         }
