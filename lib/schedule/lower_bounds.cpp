@@ -18,8 +18,10 @@ class Bounds {
         for (int rank = 0; rank < problem_.num_ranks; ++rank) {
             const std::vector<int> own = stages_of(rank);
             if (own.empty()) continue;
-            const Ticks idle = least_idle(own), work = work_of(own);
-            bound = std::max(bound, objective == SearchObjective::Span ? work : idle + work);
+            const Ticks idle = least_idle(own), work = work_of(own), held = held_time(own);
+            const bool by_span = objective == SearchObjective::Span;
+            bound = std::max(bound,
+                             by_span ? std::max(work, held) : std::max(idle + work, forward_chain(own.front()) + held));
             if (own.front() > 0) bound = std::max(bound, idle + work - most_left(own) + backward_chain(own.front()));
         }
         return bound;
@@ -81,6 +83,15 @@ class Bounds {
     Ticks least_idle(const std::vector<int>& own) const {
         const Ticks most_forwards = dearest(own, [&](int s) { return costs(s).forward; });
         return std::max(forward_chain(own.front()), first_gradient(own.back()) - most_forwards);
+    }
+
+    /// The least time in which the activations of a rank can be held one beside the other.
+    Ticks held_time(const std::vector<int>& own) const {
+        if (problem_.most_held <= 0) return 0;
+        Ticks sum = 0;
+        for (int s : own) sum += first_gradient(s) - forward_chain(s) + backward(s);
+        const Ticks all = problem_.num_microbatches * sum;
+        return all / problem_.most_held + (all % problem_.most_held > 0 ? 1 : 0);
     }
 
     Ticks most_left(const std::vector<int>& own) const {

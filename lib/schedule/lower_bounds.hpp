@@ -34,6 +34,9 @@ struct BoundedProblem {
 ///    Reason: the last backward of a on r comes after all F and all input gradients of r, and after all W but those
 ///    whose activations are still held; then the stages below have to follow. It counts for the span too, since rank 0
 ///    does the first F and the end of the chain.
+/// 4. (F of the stages below a) + M x (sum over the stages of r of hold) / most_held, with hold(s) the chain from the
+///    start of F of s up to the last stage and back to the end of b of s; for the span without the first part.
+///    Reason: each of r's activations is held for its `hold` at least, never more than `most_held` of them at once.
 /// Transfers are part of the chains where neighbouring stages are on different ranks.
 Ticks lower_bound_of(const BoundedProblem& problem, SearchObjective objective);
 

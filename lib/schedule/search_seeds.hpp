@@ -27,10 +27,10 @@ struct SeedRequest {
 int most_held(const ScheduleSize& size, const std::optional<double>& memory_limit);
 
 /// Tries every row of schedule_kinds() that trains: group sizes P, 2P, M for loop placement with several stages
-/// (unless the request has one); with
-/// and without the limit as an input, and without a limit also with 2P and M, since some generators use what they get.
-/// Rows that refuse (Error{Plan}) are left out; so is what holds more than the limit. Last come the plain lists of both
-/// placements, which fit any limit that can be met. No two seeds have the same lists.
+/// (unless the request has one); with and without the limit as an input, and without a limit also with 2P and M, since
+/// some generators use what they get. Rows that refuse (Error{Plan}) are left out; so is what holds more than the
+/// limit. Last come the plain lists of both placements, which fit any limit that can be met. No two seeds have the same
+/// lists.
 /// Throws: Error{Plan} when the limit is below 1: no schedule holds less than one microbatch on a rank.
 std::vector<SearchSeed> find_seeds(const SeedRequest& request);
 

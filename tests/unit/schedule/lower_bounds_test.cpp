@@ -34,7 +34,7 @@ TEST(LowerBounds, NoOrderIsBetter) {
         }
     }
     for (uint64_t seed = 0; seed < 2; ++seed) hold_against_all(2, 3, 2, true, seed);
-    EXPECT_GT(num_met, num_problems / 4);
+    EXPECT_GT(num_met, num_problems * 2 / 3);
 }
 
 // Guide: at even costs, linear placement and limit k <= P no bubble is below (P-1)(T_I+2c) + (P-k)T_F.
@@ -59,9 +59,13 @@ TEST(LowerBounds, EachByHand) {
     // one microbatch: with a split, without
     EXPECT_EQ(lower_bound_of(linear(3, 1, costs, 1, true), SearchObjective::Makespan), 206 + 200 + 10 + 9 + 12);
     EXPECT_EQ(lower_bound_of(linear(3, 1, costs, 1, false), SearchObjective::Makespan), 206 + 200 + 60);
-    // many: rank 2 starts after 203, holds at most one W back, then the gradients go down
+    // many: rank 2 starts after 203, holds at most 30 W back, then the gradients go down
     const Ticks work = 1000 * (3 + 16);
-    EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 1, true), SearchObjective::Span), 203 + work - 6 + 200 + 9 + 12);
+    const Ticks down = 200 + 9 + 12;
+    EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 30, true), SearchObjective::Span), 203 + work - 180 + down);
+    // seven at a time: rank 0 holds each from its F to its W
+    const Ticks hold = 206 + 200 + 10 + 9 + 12;
+    EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 7, true), SearchObjective::Span), (1000 * hold + 6) / 7);
     // all W may wait: only rank 2's work counts, and what it waits for
     EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 1000, true), SearchObjective::Makespan), 203 + work);
     EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 1000, true), SearchObjective::Span), work);
