@@ -10,6 +10,7 @@
 #include "schedule/edges.hpp"
 #include "schedule/lower_bounds.hpp"
 #include "schedule/lowering.hpp"
+#include "schedule/merge_backward.hpp"
 #include "schedule/order_search.hpp"
 #include "schedule/placement.hpp"
 #include "schedule/search_seeds.hpp"
@@ -90,6 +91,7 @@ class Search {
         best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper);
         bound_ = lower_bound();
         if (best_.cost > bound_) search_orders();
+        join_halves();
         return result();
     }
 
@@ -204,6 +206,16 @@ class Search {
     static int64_t temperature(const OrderGraph& graph) {
         const Ticks sum = std::accumulate(graph.cost.begin(), graph.cost.end(), Ticks{0});
         return sum * 256 / static_cast<Ticks>(graph.cost.size()) * kTemperaturePercent / 100;
+    }
+
+    /// Overlapping pairs are left as they are.
+    void join_halves() {
+        for (const std::vector<Action>& list : best_.schedule.actions) {
+            if (std::any_of(list.begin(), list.end(), [](const Action& action) { return action.paired; })) return;
+        }
+        const ScheduleCosts& costs = candidates_[best_.candidate].costs;
+        Schedule joined = merge_backwards(best_.schedule, costs, request_.objective);
+        best_ = with_cost(std::move(joined), best_);
     }
 
     SearchResult result() const {
