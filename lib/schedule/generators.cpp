@@ -14,6 +14,7 @@
 #include "schedule/one_f_one_b.hpp"
 #include "schedule/v_adaptive.hpp"
 #include "schedule/v_half.hpp"
+#include "schedule/zero_bubble_greedy.hpp"
 #include "schedule/zero_bubble_h.hpp"
 #include "schedule/zero_bubble_v.hpp"
 
@@ -93,6 +94,10 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .make = by_size<make_dualpipe_v>,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
+         .splits_backward = true},
+        {.name = "ZERO_BUBBLE_GREEDY",
+         .summary = "I and W apart, W where a rank would wait; memory_limit",
+         .make = make_zero_bubble_greedy,
          .splits_backward = true},
         {.name = "FORWARD_ONLY",
          .summary = "evaluation: forwards only",

@@ -1,0 +1,260 @@
+#include "schedule/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "base/error.hpp"
+#include "schedule/edges.hpp"
+#include "schedule/lower_bounds.hpp"
+#include "schedule/lowering.hpp"
+#include "schedule/merge_backward.hpp"
+#include "schedule/order_search.hpp"
+#include "schedule/placement.hpp"
+#include "schedule/search_seeds.hpp"
+#include "schedule/simulator.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr size_t kMostStarts = 6;        // seeds whose orders are searched
+constexpr int kTemperaturePercent = 15;  // of a mean action
+
+/// One v with its costs.
+struct Candidate {
+    ScheduleSize size;
+    ScheduleCosts costs;
+    int most_held = 0;
+};
+
+/// An order on the way: where it came from and how good it is.
+struct Found {
+    Schedule schedule;
+    std::string origin;
+    size_t candidate = 0;
+    Ticks cost = 0;
+};
+
+/// All actions one after the other have to stay far within whole numbers.
+void check_precision(const Candidate& candidate, int64_t factor) {
+    double work = 0;
+    for (const StageCosts& stage : candidate.costs.stages) {
+        const Ticks most = std::max(stage.input_gradient + stage.weight_gradient, stage.backward);
+        work += static_cast<double>(stage.forward + most + 2 * candidate.costs.transfer);
+    }
+    work *= static_cast<double>(candidate.size.num_microbatches) * static_cast<double>(factor);
+    if (work < 0x1p52) return;
+    throw Error(ErrorKind::Plan, "the costs have too many digits for this search; try fewer decimal places");
+}
+
+/// Costs of different v come in different units: brings them to one, exactly.
+void use_common_unit(std::vector<Candidate>& candidates) {
+    const auto unit = [](const Candidate& candidate) { return std::llround(candidate.costs.ticks_per_unit); };
+    int64_t common = 1;
+    for (Candidate& candidate : candidates) {
+        if (candidate.costs.stages.empty())
+            candidate.costs.stages.resize(static_cast<size_t>(candidate.size.num_stages()));
+        check(static_cast<double>(unit(candidate)) == candidate.costs.ticks_per_unit, "a unit is whole ticks");
+        common = std::lcm(common, unit(candidate));
+    }
+    for (Candidate& candidate : candidates) {
+        const int64_t factor = common / unit(candidate);
+        check_precision(candidate, factor);
+        for (StageCosts& stage : candidate.costs.stages) {
+            for (Ticks* ticks : {&stage.forward, &stage.backward, &stage.input_gradient, &stage.weight_gradient}) {
+                *ticks *= factor;
+            }
+        }
+        candidate.costs.transfer *= factor;
+        for (auto& [edge, transfer] : candidate.costs.transfer_of) transfer *= factor;
+        candidate.costs.ticks_per_unit = static_cast<double>(common);
+    }
+}
+
+class Search {
+  public:
+    explicit Search(const SearchRequest& request) : request_(request) {
+        for (int v : request.stages_per_rank) {
+            const ScheduleSize size{request.num_ranks, v, request.num_microbatches};
+            check_size(size);
+            candidates_.push_back({size, request.costs(size), most_held(size, request.memory_limit)});
+        }
+        check(!candidates_.empty(), "a search is asked for at least one number of stages");
+        use_common_unit(candidates_);
+    }
+
+    SearchResult run() {
+        collect_seeds();
+        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper);
+        bound_ = lower_bound();
+        if (best_.cost > bound_) search_orders();
+        join_halves();
+        return result();
+    }
+
+  private:
+    static bool cheaper(const Found& one, const Found& other) { return one.cost < other.cost; }
+
+    void collect_seeds() {
+        for (size_t c = 0; c < candidates_.size(); ++c) {
+            const ScheduleRequest made{
+                .size = candidates_[c].size, .costs = candidates_[c].costs, .memory_limit = request_.memory_limit};
+            for (SearchSeed& seed : find_seeds({made, request_.objective, request_.split_backward})) {
+                Found found{std::move(seed.schedule), std::move(seed.origin), c, seed.cost};
+                if (seed.generated && (!best_generated_ || cheaper(found, *best_generated_))) best_generated_ = found;
+                seeds_.push_back(std::move(found));
+            }
+        }
+    }
+
+    BoundedProblem bounded(const Candidate& candidate, std::vector<int> rank_of_stage) const {
+        return {std::move(rank_of_stage), candidate.size.num_ranks, candidate.size.num_microbatches,
+                candidate.costs,          candidate.most_held,      request_.split_backward};
+    }
+
+    /// Over all orders of all candidates in both placements.
+    Ticks lower_bound() const {
+        Ticks bound = std::numeric_limits<Ticks>::max();
+        for (const Candidate& candidate : candidates_) {
+            for (Placement placement : {Placement::Loop, Placement::V}) {
+                const BoundedProblem problem = bounded(candidate, place_stages(placement, candidate.size));
+                bound = std::min(bound, lower_bound_of(problem, request_.objective));
+            }
+        }
+        return bound;
+    }
+
+    /// Half of the moves is shared by the starts, half goes on from the best of them.
+    void search_orders() {
+        std::vector<Found> starts = choose_starts();
+        const int64_t share = request_.moves / 2 / static_cast<int64_t>(starts.size());
+        for (Found& start : starts) start = improve(start, share);
+        std::stable_sort(starts.begin(), starts.end(), cheaper);
+        const auto next = std::find_if(starts.begin(), starts.end(), [&](const Found& f) { return can_improve(f); });
+        if (next != starts.end()) improve(*next, request_.moves - moves_);
+    }
+
+    /// The best seed of every placement, then the best of the others. B is split where that costs nothing.
+    std::vector<Found> choose_starts() const {
+        std::vector<Found> sorted;
+        for (const Found& seed : seeds_) {
+            if (request_.split_backward) sorted.push_back(with_cost(split_all(seed.schedule), seed));
+            if (!splitting_is_free(seed.candidate)) sorted.push_back(with_cost(unpaired(seed.schedule), seed));
+        }
+        std::stable_sort(sorted.begin(), sorted.end(), cheaper);
+        std::vector<std::vector<int>> placements;
+        const auto is_new = [&](const Found& found) {
+            const std::vector<int>& ranks = found.schedule.rank_of_stage;
+            if (std::find(placements.begin(), placements.end(), ranks) != placements.end()) return false;
+            placements.push_back(ranks);
+            return true;
+        };
+        std::stable_partition(sorted.begin(), sorted.end(), is_new);
+        if (sorted.size() > kMostStarts) sorted.resize(kMostStarts);
+        return sorted;
+    }
+
+    bool splitting_is_free(size_t candidate) const {
+        if (!request_.split_backward) return false;
+        const std::vector<StageCosts>& stages = candidates_[candidate].costs.stages;
+        return std::all_of(stages.begin(), stages.end(), [](const StageCosts& stage) {
+            return stage.input_gradient + stage.weight_gradient <= stage.backward;
+        });
+    }
+
+    static Schedule unpaired(Schedule schedule) {
+        for (std::vector<Action>& list : schedule.actions) {
+            for (Action& action : list) action.paired = false;
+        }
+        return schedule;
+    }
+
+    /// Another form of a seed.
+    Found with_cost(Schedule schedule, const Found& seed) const {
+        const Candidate& candidate = candidates_[seed.candidate];
+        const OrderGraph graph = make_order_graph(schedule, candidate.costs);
+        const IncrementalSimulator simulator(graph, nodes_of(graph, schedule), request_.objective, candidate.most_held);
+        return {std::move(schedule), seed.origin, seed.candidate, simulator.cost()};
+    }
+
+    Ticks bound_of(const Found& start) const {
+        const BoundedProblem problem = bounded(candidates_[start.candidate], start.schedule.rank_of_stage);
+        return lower_bound_of(problem, request_.objective);
+    }
+    /// Whether anything better than the best can come of a start.
+    bool can_improve(const Found& start) const { return bound_of(start) < best_.cost; }
+
+    /// Searches on from a start; keeps the best of all.
+    Found improve(const Found& start, int64_t moves) {
+        const Candidate& candidate = candidates_[start.candidate];
+        const OrderGraph graph = make_order_graph(start.schedule, candidate.costs);
+        if (!can_improve(start)) return start;
+        const Ticks bound = bound_of(start);
+        Draws draws(combine_key(request_.seed, num_runs_++));
+        const OrderSearch search{request_.objective, candidate.most_held, bound, moves, temperature(graph)};
+        const FoundOrder order = search_order(graph, nodes_of(graph, start.schedule), search, draws);
+        moves_ += order.moves;
+        Found found{schedule_of(graph, order.lists), start.origin, start.candidate, order.cost};
+        if (cheaper(found, best_)) best_ = found;
+        return found;
+    }
+
+    /// In 1/256 ticks.
+    static int64_t temperature(const OrderGraph& graph) {
+        const Ticks sum = std::accumulate(graph.cost.begin(), graph.cost.end(), Ticks{0});
+        return sum * 256 / static_cast<Ticks>(graph.cost.size()) * kTemperaturePercent / 100;
+    }
+
+    /// Overlapping pairs are left as they are.
+    void join_halves() {
+        for (const std::vector<Action>& list : best_.schedule.actions) {
+            if (std::any_of(list.begin(), list.end(), [](const Action& action) { return action.paired; })) return;
+        }
+        const ScheduleCosts& costs = candidates_[best_.candidate].costs;
+        Schedule joined = merge_backwards(best_.schedule, costs, request_.objective);
+        best_ = with_cost(std::move(joined), best_);
+    }
+
+    SearchResult result() const {
+        const Candidate& candidate = candidates_[best_.candidate];
+        SearchResult result;
+        result.schedule = best_.schedule;
+        result.schedule.name = "AUTO";
+        result.stages_per_rank = candidate.size.stages_per_rank;
+        result.costs = candidate.costs;
+        const Schedule lowered = lower(result.schedule, chain_edges(candidate.size.num_stages()));
+        const Simulation simulation = simulate(lowered, candidate.costs);
+        result.makespan = simulation.makespan;
+        result.span = simulation.span;
+        if (best_generated_) {
+            result.best_generator = best_generated_->origin;
+            result.best_generated = best_generated_->cost;
+        }
+        result.origin = best_.origin;
+        result.lower_bound = bound_;
+        result.moves = moves_;
+        result.objective = request_.objective;
+        check(result.cost() == best_.cost, "the search's times are the simulator's");
+        return result;
+    }
+
+    const SearchRequest& request_;
+    std::vector<Candidate> candidates_;
+    std::vector<Found> seeds_;
+    std::optional<Found> best_generated_;
+    Found best_;
+    Ticks bound_ = 0;
+    int64_t moves_ = 0;
+    uint64_t num_runs_ = 0;
+};
+
+}  // namespace
+
+SearchResult search_schedule(const SearchRequest& request) {
+    return Search(request).run();
+}
+
+}  // namespace vpp

@@ -1,0 +1,156 @@
+#include "schedule/search.hpp"
+
+#include "schedule/generators.hpp"
+#include "schedule/search_seeds.hpp"
+#include "unit/schedule/support.hpp"
+
+namespace vpp {
+namespace {
+
+using testing::prove;
+
+/// Each rank takes F + I + W = 3 units, shared by its stages, transfers .1; the last stage takes three times its share.
+ScheduleCosts heavy_head(const ScheduleSize& size) {
+    ScheduleCosts costs;
+    const Ticks share = 100;
+    costs.ticks_per_unit = static_cast<double>(share * size.stages_per_rank);
+    costs.stages.assign(static_cast<size_t>(size.num_stages()), {share, 2 * share, share, share});
+    costs.stages.back() = {3 * share, 6 * share, 3 * share, 3 * share};
+    costs.transfer = share * size.stages_per_rank / 10;
+    return costs;
+}
+
+SearchRequest heavy_request(std::vector<int> stages_per_rank, double memory_limit) {
+    SearchRequest request;
+    request.num_ranks = 4;
+    request.num_microbatches = 12;
+    request.stages_per_rank = std::move(stages_per_rank);
+    request.costs = heavy_head;
+    request.memory_limit = memory_limit;
+    request.moves = 60000;
+    return request;
+}
+
+/// Checks, simulates and compares what a result says of itself; gives its proof.
+testing::Proved prove_result(const SearchResult& result, double memory_limit) {
+    EXPECT_EQ(result.schedule.name, "AUTO");
+    testing::Proved proved = prove(result.schedule, result.costs);
+    EXPECT_EQ(proved.simulation.makespan, result.makespan);
+    EXPECT_EQ(proved.simulation.span, result.span);
+    EXPECT_GE(result.cost(), result.lower_bound);
+    if (!result.best_generator.empty()) {
+        EXPECT_LE(result.cost(), result.best_generated);
+    }
+    for (int peak : proved.facts.peak_in_flight) EXPECT_LE(peak, memory_limit * result.stages_per_rank);
+    return proved;
+}
+
+// With several stages on a rank the heavy head unbalances every made schedule.
+TEST(SearchSchedule, HeavyHeadIsBetterThanEveryGeneratorAtEqualMemory) {
+    const SearchResult result = search_schedule(heavy_request({2}, 6));
+    const auto proved = prove_result(result, 6);
+    EXPECT_LT(result.makespan, result.best_generated);
+    int num_compared = 0;
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        Schedule generated;
+        try {
+            generated = make_schedule(kind.name, {.size = {4, 2, 12}, .costs = result.costs, .memory_limit = 6});
+        } catch (const Error&) {
+            continue;
+        }
+        const auto other = prove(generated, result.costs);
+        const int peak = *std::max_element(other.facts.peak_in_flight.begin(), other.facts.peak_in_flight.end());
+        if (generated.forward_only || peak > 12) continue;
+        EXPECT_LT(proved.simulation.bubble_rate(), other.simulation.bubble_rate()) << kind.name;
+        ++num_compared;
+    }
+    EXPECT_GE(num_compared, 1);
+}
+
+// With one stage on each rank the head alone decides: rank 3 starts after the ramp of 3 units and 3 transfers, works
+// 12 x 9 units without a gap, and whoever splits B is done then. No order is better; 1F1B and GPIPE are worse.
+TEST(SearchSchedule, LinearHeavyHeadMeetsItsLowerBound) {
+    const SearchResult result = search_schedule(heavy_request({1}, 4));
+    prove_result(result, 4);
+    EXPECT_EQ(result.costs.units(result.makespan), 3.3 + 108);
+    EXPECT_EQ(result.lower_bound, result.makespan);
+    EXPECT_EQ(result.gap(), 0);
+    EXPECT_LT(result.makespan, prove(make_schedule("1F1B", 4, 1, 12), result.costs).simulation.makespan);
+    EXPECT_LT(result.makespan, prove(make_schedule("GPIPE", 4, 1, 12), result.costs).simulation.makespan);
+}
+
+TEST(SearchSchedule, SameSeedAndMovesGiveTheSameLists) {
+    SearchRequest request = heavy_request({1, 2}, 6);
+    request.moves = 20000;
+    const SearchResult one = search_schedule(request), same = search_schedule(request);
+    EXPECT_EQ(one.schedule.actions, same.schedule.actions);
+    EXPECT_EQ(one.makespan, same.makespan);
+    EXPECT_EQ(one.moves, same.moves);
+    EXPECT_LE(one.moves, request.moves);
+    request.seed = 1;
+    EXPECT_NE(one.schedule.actions, search_schedule(request).schedule.actions);
+}
+
+TEST(SearchSchedule, NeverWorseThanTheBestGeneratorEvenWithoutMoves) {
+    for (double limit : {1.0, 2.0, 4.0, 5.5, 12.0}) {
+        for (SearchObjective objective : {SearchObjective::Makespan, SearchObjective::Span}) {
+            SearchRequest request = heavy_request({1, 2, 3}, limit);
+            request.objective = objective;
+            request.moves = limit < 5 ? 0 : 2000;
+            const SearchResult result = search_schedule(request);
+            prove_result(result, limit);
+            EXPECT_EQ(result.costs.units(result.costs.transfer), 0.1);
+            for (int v : request.stages_per_rank) {
+                const ScheduleRequest made{.size = {4, v, 12}, .costs = heavy_head({4, v, 12}), .memory_limit = limit};
+                for (const SearchSeed& seed : find_seeds({made, objective, true})) {
+                    EXPECT_LE(result.costs.units(result.cost()), made.costs.units(seed.cost) + 1e-9) << seed.origin;
+                }
+            }
+        }
+    }
+}
+
+TEST(SearchSchedule, WithoutSplitItHasNoInputGradients) {
+    SearchRequest request = heavy_request({2}, 6);
+    request.split_backward = false;
+    request.moves = 20000;
+    const SearchResult result = search_schedule(request);
+    prove_result(result, 6);
+    for (const std::vector<Action>& list : result.schedule.actions) {
+        for (const Action& action : list) EXPECT_TRUE(action.kind == ActionKind::F || action.kind == ActionKind::B);
+    }
+}
+
+// A B that is cheaper than I and W together is kept where it helps.
+TEST(SearchSchedule, CheapFusedBackwardIsNotSplit) {
+    SearchRequest request;
+    request.num_ranks = 2;
+    request.num_microbatches = 6;
+    request.moves = 5000;
+    request.costs = [](const ScheduleSize& size) {
+        ScheduleCosts costs;
+        costs.stages.assign(static_cast<size_t>(size.num_stages()), {1, 2, 2, 2});
+        return costs;
+    };
+    const SearchResult result = search_schedule(request);
+    EXPECT_EQ(result.makespan, 6 * 3 + 3);  // 1F1B
+    EXPECT_EQ(result.schedule.actions[0][1].kind, ActionKind::F);
+}
+
+TEST(SearchSchedule, WhatCannotBeIsRefused) {
+    const std::string memory = testing::error_text(ErrorKind::Plan, [] { search_schedule(heavy_request({1}, 0.5)); });
+    EXPECT_CONTAINS(memory, "got memory_limit = 0.5, expected at least 1");
+    const std::string size = testing::error_text(ErrorKind::Plan, [] { search_schedule(heavy_request({0}, 4)); });
+    EXPECT_CONTAINS(size, "virtual_chunks");
+    SearchRequest precise = heavy_request({1}, 4);
+    precise.costs = [](const ScheduleSize& s) {
+        ScheduleCosts costs = heavy_head(s);
+        costs.stages.front().forward = Ticks{1} << 50;
+        return costs;
+    };
+    const std::string digits = testing::error_text(ErrorKind::Plan, [&] { search_schedule(precise); });
+    EXPECT_CONTAINS(digits, "fewer decimal places");
+}
+
+}  // namespace
+}  // namespace vpp
