@@ -76,7 +76,10 @@ class Bounds {
 
     Ticks work_of(const std::vector<int>& own) const {
         Ticks work = 0;
-        for (int s : own) work += problem_.num_microbatches * (costs(s).forward + backward(s));
+        for (int s : own) {
+            const Ticks beside = costs(s).forward * problem_.costs.overlap_percent / 100;
+            work += problem_.num_microbatches * (costs(s).forward - beside + backward(s));
+        }
         return work;
     }
 

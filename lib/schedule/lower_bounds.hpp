@@ -37,7 +37,8 @@ struct BoundedProblem {
 /// 4. (F of the stages below a) + M x (sum over the stages of r of hold) / most_held, with hold(s) the chain from the
 ///    start of F of s up to the last stage and back to the end of b of s; for the span without the first part.
 ///    Reason: each of r's activations is held for its `hold` at least, never more than `most_held` of them at once.
-/// Transfers are part of the chains where neighbouring stages are on different ranks.
+/// With overlapping pairs each F may be shorter by overlap_percent in work(r): a pair saves that part of its shorter
+/// half. Transfers are part of the chains where neighbouring stages are on different ranks.
 Ticks lower_bound_of(const BoundedProblem& problem, SearchObjective objective);
 
 }  // namespace vpp

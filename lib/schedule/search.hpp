@@ -52,11 +52,14 @@ struct SearchResult {
 
 /// Starts from all generators of the registry that take the request, and plain lists (search_seeds.hpp), then searches
 /// the orders of the most promising: half of the moves is shared by them, half goes on from the best result. At the
-/// end I and W that stand side by side become B where that costs nothing (merge_backward.hpp). Ends after
-/// `moves` proposed moves or at the lower bound. Never worse than the best generator within the memory limit. Whole
-/// numbers only: the same request gives the same lists on every machine. Memory:   a stage activation is 1/v; F takes
-/// one, B or W frees it Requires: models without skips: a stage hands on to the next one alone. Throws:   Error{Plan}
-/// when a size is, or the limit is below 1, or the costs have too many digits.
+/// end I and W that stand side by side become B where that costs nothing (merge_backward.hpp). Ends after `moves`
+/// proposed moves or at the lower bound. Never worse than the best generator within the memory limit. Whole numbers
+/// only: the same request gives the same lists on every machine.
+///
+/// Memory:   a stage activation is 1/v; F takes one, B or W frees it
+/// Requires: models without skips: a stage hands on to the next one alone. Orders are searched without pairs
+///           (OVERLAP_F_B); generated pairs are kept when they are better.
+/// Throws:   Error{Plan} for a size that is refused, a limit below 1, or costs with too many digits.
 SearchResult search_schedule(const SearchRequest& request);
 
 }  // namespace vpp

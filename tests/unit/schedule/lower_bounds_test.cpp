@@ -66,6 +66,10 @@ TEST(LowerBounds, EachByHand) {
     // seven at a time: rank 0 holds each from its F to its W
     const Ticks hold = 206 + 200 + 10 + 9 + 12;
     EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 7, true), SearchObjective::Span), (1000 * hold + 6) / 7);
+    // half of each F beside a backward
+    ScheduleCosts beside = costs;
+    beside.overlap_percent = 50;
+    EXPECT_EQ(lower_bound_of(linear(3, 1000, beside, 1000, true), SearchObjective::Span), 1000 * (3 - 1 + 16));
     // all W may wait: only rank 2's work counts, and what it waits for
     EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 1000, true), SearchObjective::Makespan), 203 + work);
     EXPECT_EQ(lower_bound_of(linear(3, 1000, costs, 1000, true), SearchObjective::Span), work);
