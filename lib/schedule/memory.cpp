@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "schedule/edges.hpp"
+#include "schedule/messages.hpp"
 
 namespace vpp {
 
@@ -18,6 +19,57 @@ struct StageBuffers {
     int64_t gradients_handed = 0;  ///< by B or I, to stages on the same rank
     int64_t tied_handed = 0;       ///< by B or W
 };
+
+/// A message that a rank receives: when it is sent, and where its RECV stands.
+struct Incoming {
+    Ticks sent = 0;
+    size_t received_at = 0;
+    int64_t bytes = 0;
+};
+
+/// What every rank receives, in the order in which it is sent.
+std::vector<std::vector<Incoming>> incoming_messages(const Schedule& lowered, const MemoryModel& model,
+                                                     const Simulation& simulation) {
+    const MessageNumbers number(lowered);
+    std::vector<Ticks> sent(number.size(), 0);
+    const auto for_each = [&](auto wanted, auto visit) {
+        for (size_t rank = 0; rank < lowered.actions.size(); ++rank) {
+            for (size_t k = 0; k < lowered.actions[rank].size(); ++k) {
+                if (wanted(lowered.actions[rank][k].kind)) visit(rank, k, lowered.actions[rank][k]);
+            }
+        }
+    };
+    for_each(is_send, [&](size_t rank, size_t k, const Action& action) {
+        sent[number(action)] = simulation.times[rank][k].start;
+    });
+    std::vector<std::vector<Incoming>> incoming(lowered.actions.size());
+    for_each(is_receive, [&](size_t rank, size_t k, const Action& action) {
+        incoming[rank].push_back({sent[number(action)], k, model.of_edge(action.edge)});
+    });
+    for (std::vector<Incoming>& messages : incoming) {
+        std::stable_sort(messages.begin(), messages.end(),
+                         [](const Incoming& one, const Incoming& other) { return one.sent < other.sent; });
+    }
+    return incoming;
+}
+
+/// Adds to `during` what is sent to the rank before its RECV: to every action that ends after the message is sent.
+void add_early(const std::vector<Incoming>& incoming, const std::vector<ActionTime>& times,
+               std::vector<int64_t>& during) {
+    std::vector<int64_t> changes(during.size() + 1, 0);  // at the begin of each action
+    size_t k = 0;
+    for (const Incoming& message : incoming) {
+        while (k < times.size() && times[k].end <= message.sent) ++k;
+        if (k >= message.received_at) continue;
+        changes[k] += message.bytes;
+        changes[message.received_at] -= message.bytes;
+    }
+    int64_t early = 0;
+    for (size_t action = 0; action < during.size(); ++action) {
+        early += changes[action];
+        during[action] += early;
+    }
+}
 
 class MemoryWalk {
   public:
@@ -114,17 +166,22 @@ int64_t MemoryModel::of_edge(int edge) const {
 }
 
 std::vector<std::vector<int64_t>> memory_by_action(const Schedule& lowered, const std::vector<ScheduleEdge>& edges,
-                                                   const MemoryModel& model) {
+                                                   const MemoryModel& model, const Simulation* simulation) {
     MemoryWalk walk(lowered, edges, model);
     std::vector<std::vector<int64_t>> by_rank;
     for (size_t rank = 0; rank < lowered.actions.size(); ++rank) by_rank.push_back(walk.run(rank));
+    if (!simulation) return by_rank;
+    const std::vector<std::vector<Incoming>> incoming = incoming_messages(lowered, model, *simulation);
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+        add_early(incoming[rank], simulation->times[rank], by_rank[rank]);
+    }
     return by_rank;
 }
 
 std::vector<int64_t> peak_memory(const Schedule& lowered, const std::vector<ScheduleEdge>& edges,
-                                 const MemoryModel& model) {
+                                 const MemoryModel& model, const Simulation* simulation) {
     std::vector<int64_t> peaks;
-    for (const std::vector<int64_t>& during : memory_by_action(lowered, edges, model)) {
+    for (const std::vector<int64_t>& during : memory_by_action(lowered, edges, model, simulation)) {
         peaks.push_back(during.empty() ? 0 : *std::max_element(during.begin(), during.end()));
     }
     return peaks;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedule/schedule.hpp"
+#include "schedule/simulator.hpp"
 
 namespace vpp {
 
@@ -28,13 +29,15 @@ struct MemoryModel {
 /// What every rank holds during each of its actions, the fixed part included. Beside StageMemory: a received value from
 /// its RECV to the end of its F (from then on it is part of the activation), a received gradient from its RECV to the
 /// end of its B, I or W, and a gradient handed over on the rank from the end of what made it to the end of what took
-/// it. The halves of a pair hold what both need. Requires: a schedule that check_schedule has proved; edges as in
+/// it. The halves of a pair hold what both need. With a `simulation`, a message takes its buffer when it is sent, if
+/// that is before its RECV: receives are posted ahead. Requires: a schedule that check_schedule has proved; edges as in
 /// routes_of; stages of the model, if given, for all.
 std::vector<std::vector<int64_t>> memory_by_action(const Schedule& lowered, const std::vector<ScheduleEdge>& edges,
-                                                   const MemoryModel& model = {});
+                                                   const MemoryModel& model = {},
+                                                   const Simulation* simulation = nullptr);
 
 /// The largest of these for every rank. With the default model that is peak_in_flight, where pairs begin with F.
 std::vector<int64_t> peak_memory(const Schedule& lowered, const std::vector<ScheduleEdge>& edges,
-                                 const MemoryModel& model = {});
+                                 const MemoryModel& model = {}, const Simulation* simulation = nullptr);
 
 }  // namespace vpp

@@ -76,6 +76,23 @@ TEST(MemoryByAction, HalvesOfAPairHoldWhatBothNeed) {
     EXPECT_EQ(memory_by_action(schedule, {}), (Rows{{1, 2, 2, 1}}));
 }
 
+// GPipe with a slow second rank: values pile up in front of it, sent at 1, 2 and 3 while it computes for 10 each.
+TEST(MemoryByAction, MessagesThatComeEarlyHaveTheirBuffers) {
+    ScheduleCosts costs;
+    costs.stages = {{1, 2, 1, 1}, {10, 20, 1, 1}};
+    const Schedule lowered = lower(make_schedule("GPIPE", 2, 1, 3), chain_edges(2));
+    const Simulation simulation = simulate(lowered, costs);
+    const MemoryModel model{{}, {{0, 100}}};
+    // RECV F RECV F RECV F, then B SEND three times; F0 runs from 1 to 11.
+    EXPECT_EQ(memory_by_action(lowered, chain_edges(2), model)[1],
+              (std::vector<int64_t>{100, 101, 101, 102, 102, 103, 3, 2, 2, 1, 1, 0}));
+    EXPECT_EQ(memory_by_action(lowered, chain_edges(2), model, &simulation)[1],
+              (std::vector<int64_t>{100, 301, 201, 202, 102, 103, 3, 2, 2, 1, 1, 0}));
+    // Gradients come when rank 0 waits for them: nothing is early there.
+    EXPECT_EQ(memory_by_action(lowered, chain_edges(2), model, &simulation)[0],
+              memory_by_action(lowered, chain_edges(2), model)[0]);
+}
+
 TEST(MemoryByAction, ForwardsOnlyKeepNothing) {
     const Schedule lowered = lower(make_schedule("FORWARD_ONLY", 2, 1, 3), chain_edges(2));
     EXPECT_EQ(peak_memory(lowered, chain_edges(2), {{}, {{0, 5}}}), (std::vector<int64_t>{1, 6}));
