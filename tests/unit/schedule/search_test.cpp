@@ -47,20 +47,20 @@ testing::Proved prove_result(const SearchResult& result, double memory_limit) {
 
 // With several stages on a rank the heavy head unbalances every made schedule.
 TEST(SearchSchedule, HeavyHeadIsBetterThanEveryGeneratorAtEqualMemory) {
-    const SearchResult result = search_schedule(heavy_request({2}, 6));
-    const auto proved = prove_result(result, 6);
+    const SearchResult result = search_schedule(heavy_request({2}, 4));
+    const auto proved = prove_result(result, 4);
     EXPECT_LT(result.makespan, result.best_generated);
     int num_compared = 0;
     for (const ScheduleKind& kind : schedule_kinds()) {
         Schedule generated;
         try {
-            generated = make_schedule(kind.name, {.size = {4, 2, 12}, .costs = result.costs, .memory_limit = 6});
+            generated = make_schedule(kind.name, {.size = {4, 2, 12}, .costs = result.costs, .memory_limit = 4});
         } catch (const Error&) {
             continue;
         }
         const auto other = prove(generated, result.costs);
         const int peak = *std::max_element(other.facts.peak_in_flight.begin(), other.facts.peak_in_flight.end());
-        if (generated.forward_only || peak > 12) continue;
+        if (generated.forward_only || peak > 8) continue;
         EXPECT_LT(proved.simulation.bubble_rate(), other.simulation.bubble_rate()) << kind.name;
         ++num_compared;
     }
@@ -80,7 +80,7 @@ TEST(SearchSchedule, LinearHeavyHeadMeetsItsLowerBound) {
 }
 
 TEST(SearchSchedule, SameSeedAndMovesGiveTheSameLists) {
-    SearchRequest request = heavy_request({1, 2}, 6);
+    SearchRequest request = heavy_request({2}, 4);
     request.moves = 20000;
     const SearchResult one = search_schedule(request), same = search_schedule(request);
     EXPECT_EQ(one.schedule.actions, same.schedule.actions);
