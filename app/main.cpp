@@ -21,6 +21,7 @@ int dispatch(const vpp::CommandLine& line) {
         {"schedule check", vpp::run_schedule_check},
         {"schedule convert", vpp::run_schedule_convert},
         {"schedule compare", vpp::run_schedule_compare},
+        {"schedule search", vpp::run_schedule_search},
     };
     return kCommands.at(line.command)(line);
 }

@@ -35,13 +35,29 @@ void add_numbers(CLI::App& command, ScheduleArguments& schedule, PlanArguments& 
         ->check(at_least_one);
 }
 
+void add_drawings(CLI::App& command, ScheduleArguments& schedule) {
+    command.add_option("--svg", schedule.svg, "write the drawing to this file")->type_name("FILE");
+    command.add_option("--trace", schedule.trace, "write a trace for ui.perfetto.dev to this file")->type_name("FILE");
+}
+
 /// One schedule: generated or from a file.
 void add_choice(CLI::App& command, ScheduleArguments& schedule, PlanArguments& plan) {
     CLI::Option* name = command.add_option("--schedule", schedule.name, "its name; vpp schedule list names them");
     command.add_option("--file", schedule.file, "a CSV file instead of a name")->type_name("CSV")->excludes(name);
     add_numbers(command, schedule, plan);
-    command.add_option("--svg", schedule.svg, "write the drawing to this file")->type_name("FILE");
-    command.add_option("--trace", schedule.trace, "write a trace for ui.perfetto.dev to this file")->type_name("FILE");
+    add_drawings(command, schedule);
+}
+
+void add_search(CLI::App& command, ScheduleArguments& schedule, PlanArguments& plan) {
+    add_numbers(command, schedule, plan);
+    command.add_option("--moves", schedule.moves, "how many changes to try; default: about ten seconds' worth")
+        ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+    command.add_option("--seed", schedule.seed, "of the search: same seed and moves, same schedule");
+    command.add_option("--objective", schedule.objective, "what to make short: makespan or span")
+        ->check(CLI::IsMember({"makespan", "span"}))
+        ->capture_default_str();
+    command.add_option("--out", schedule.out, "write the schedule to this CSV file")->type_name("FILE");
+    add_drawings(command, schedule);
 }
 
 }  // namespace
@@ -71,6 +87,7 @@ void add_schedule_commands(CLI::App& app, ScheduleArguments& schedule, PlanArgum
     CLI::Option* lowered = convert->add_flag("--lowered", schedule.lowered, "with transfers, for stages in a chain");
     convert->add_flag("--compute", schedule.compute, "without transfers and REDUCE_GRAD")->excludes(lowered);
     add_numbers(*add("compare", "all schedules side by side"), schedule, plan);
+    add_search(*add("search", "look for a better order than any of them"), schedule, plan);
 }
 
 }  // namespace vpp

@@ -14,6 +14,7 @@ int run_schedule_simulate(const CommandLine& line);
 int run_schedule_check(const CommandLine& line);
 int run_schedule_convert(const CommandLine& line);
 int run_schedule_compare(const CommandLine& line);
+int run_schedule_search(const CommandLine& line);
 int run_version();
 
 }  // namespace vpp

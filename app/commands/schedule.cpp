@@ -5,14 +5,11 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/schedule_choice.hpp"
+#include "app/commands/schedule_figures.hpp"
 #include "app/terminal.hpp"
-#include "base/file.hpp"
-#include "base/units.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/metrics.hpp"
-#include "schedule/svg.hpp"
 #include "schedule/timeline.hpp"
-#include "schedule/trace.hpp"
 
 namespace vpp {
 
@@ -25,11 +22,6 @@ std::string per_rank_text(const ScheduleKind& kind) {
     if (kind.most_per_rank == kAnyPerRank) return fewest + " or more";
     if (kind.most_per_rank == kind.fewest_per_rank) return fewest;
     return fewest + " to " + std::to_string(kind.most_per_rank);
-}
-
-void write_drawings(const ScheduleArguments& given, const ChosenSchedule& chosen) {
-    if (!given.svg.empty()) write_file_durably(given.svg, draw_svg(chosen.lowered, chosen.costs));
-    if (!given.trace.empty()) write_file_durably(given.trace, write_trace(chosen.lowered, chosen.costs));
 }
 
 ordered_json lists_json(const Schedule& schedule) {
@@ -45,51 +37,6 @@ ordered_json lists_json(const Schedule& schedule) {
 void print_csv(const ScheduleArguments& given, const ChosenSchedule& chosen) {
     const bool as_read = chosen.file && chosen.file->is_lowered == given.lowered;
     std::cout << (as_read ? to_csv(*chosen.file) : to_csv(given.lowered ? chosen.lowered : chosen.compute));
-}
-
-ordered_json metrics_json(const ScheduleMetrics& metrics) {
-    ordered_json peaks = ordered_json::array(), by_rank = ordered_json::array();
-    for (size_t rank = 0; rank < metrics.ranks.size(); ++rank) {
-        const RankMetrics& one = metrics.ranks[rank];
-        peaks.push_back(one.peak_activations);
-        by_rank.push_back({{"rank", rank},
-                           {"stages", one.num_stages},
-                           {"busy", one.busy},
-                           {"idle", one.idle},
-                           {"first_start", one.first_start},
-                           {"last_end", one.last_end},
-                           {"peak_activations", one.peak_activations},
-                           {"sends", one.num_sends}});
-    }
-    return {{"schedule", metrics.schedule},
-            {"pp", metrics.num_ranks},
-            {"virtual_chunks", metrics.stages_per_rank},
-            {"num_microbatches", metrics.num_microbatches},
-            {"makespan", metrics.makespan},
-            {"span", metrics.span},
-            {"bubble_makespan", metrics.bubble_makespan},
-            {"bubble_span", metrics.bubble_span},
-            {"peak_activations", peaks},
-            {"by_rank", by_rank}};
-}
-
-void print_metrics(const ScheduleMetrics& metrics) {
-    std::cout << metrics.schedule << ": " << metrics.num_ranks << " rank(s), " << metrics.stages_per_rank
-              << " stage(s) a rank, " << metrics.num_microbatches << " microbatch(es)\n"
-              << "makespan " << fixed_text(metrics.makespan, 3) << ", bubble "
-              << fixed_text(100 * metrics.bubble_makespan, 2) << " %\n"
-              << "span     " << fixed_text(metrics.span, 3) << ", bubble " << fixed_text(100 * metrics.bubble_span, 2)
-              << " %  (to compare with papers; a step ends with the makespan)\n"
-              << metrics.num_messages << " messages between ranks\n\n"
-              << " rank  stages        busy        idle       start         end   peak activations\n";
-    for (size_t rank = 0; rank < metrics.ranks.size(); ++rank) {
-        const RankMetrics& one = metrics.ranks[rank];
-        std::cout << std::setw(5) << rank << std::setw(8) << one.num_stages << std::setw(12) << fixed_text(one.busy, 3)
-                  << std::setw(12) << fixed_text(one.idle, 3) << std::setw(12) << fixed_text(one.first_start, 3)
-                  << std::setw(12) << fixed_text(one.last_end, 3) << std::setw(19)
-                  << fixed_text(one.peak_activations, 3) << "\n";
-    }
-    std::cout << "activations in microbatches of a full rank\n";
 }
 
 }  // namespace
@@ -120,7 +67,7 @@ int run_schedule_list(const CommandLine& line) {
 int run_schedule_show(const CommandLine& line) {
     const ScheduleArguments& given = line.schedule;
     const ChosenSchedule chosen = choose_schedule(line);
-    write_drawings(given, chosen);
+    write_drawings(given, chosen.lowered, chosen.costs);
     if (given.csv) {
         print_csv(given, chosen);
     } else if (given.json) {
@@ -143,7 +90,7 @@ int run_schedule_show(const CommandLine& line) {
 
 int run_schedule_simulate(const CommandLine& line) {
     const ChosenSchedule chosen = choose_schedule(line);
-    write_drawings(line.schedule, chosen);
+    write_drawings(line.schedule, chosen.lowered, chosen.costs);
     const ScheduleMetrics metrics = measure_schedule(chosen.lowered, chosen.costs);
     if (line.schedule.json) {
         std::cout << metrics_json(metrics).dump() << std::endl;

@@ -90,6 +90,23 @@ class Generated(ScheduleCase):
         self.assertIn("left out: GPIPE: it keeps 12.00 microbatches", self.ok(*arguments, "--memory", "4"))
         self.assertIn("1F1B", self.ok(*arguments, "--costs", "F=1/1/1/3,I=1/1/1/3,W=1/1/1/3"))
 
+    def test_search(self):
+        head = "F=1/1/1/1/1/1/1/3,I=1/1/1/1/1/1/1/3,W=1/1/1/1/1/1/1/3,comm=0.1"
+        numbers = ("--pp", "4", "--microbatches", "12", "--costs", head, "--memory", "4")
+        arguments = ("search", *numbers, "--moves", "60000")
+        found = json.loads(self.ok(*arguments, "--out", "auto.csv", "--json"))
+        self.assertEqual(list(found)[: len(KEYS)], KEYS)
+        self.assertEqual(found["virtual_chunks"], 2)  # the only one that has eight stages
+        generated = json.loads(self.ok("compare", *numbers, "--virtual", "2", "--json"))["rows"]
+        self.assertGreaterEqual(len(generated), 3)
+        self.assertLess(found["bubble_makespan"], min(row["bubble_makespan"] for row in generated))
+        self.assertLessEqual(found["lower_bound"], found["makespan"])
+        self.assertLessEqual(max(found["peak_activations"]), 4)
+        again = json.loads(self.ok("simulate", "--file", "auto.csv", "--costs", head, "--json"))
+        self.assertEqual(again["makespan"], found["makespan"])
+        self.assertIn("lower bound", self.ok(*arguments))
+        self.assertIn("--pp is missing", self.refused(2, "search"))
+
     def test_what_is_wrong_is_said(self):
         self.assertIn("no schedule is named", self.refused(2, "simulate", "--pp", "2"))
         self.assertIn("--pp is missing", self.refused(2, "simulate", "--schedule", "1F1B"))
