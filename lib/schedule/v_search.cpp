@@ -12,6 +12,7 @@
 #include "schedule/edges.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/simulator.hpp"
+#include "schedule/v_rounds.hpp"
 #include "schedule/zero_bubble_v.hpp"
 
 namespace vpp {
@@ -99,6 +100,7 @@ class Search {
 
     VRun run() {
         const int P = request_.size.num_ranks;
+        consider(schedule_v_rounds(request_, search_.most));
         if (search_.most >= 2 * P) consider(fixed_form());
         std::vector<VBlock> blocks = hop_blocks(P);
         const auto distance = [&](const VBlock& block) { return std::abs(block_peak(block, P) - search_.most); };

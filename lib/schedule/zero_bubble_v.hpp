@@ -18,13 +18,14 @@ namespace vpp {
 /// Source:   ZB-V, arXiv 2401.10241, section 6, as planned by torch.distributed.pipelining's ScheduleZBVZeroBubble.
 Schedule make_zero_bubble_v_fixed(const ScheduleSize& size);
 
-/// ZB-V: without memory_limit the fixed form. With one, the list schedule (v_search.hpp) at the request's costs whose
-/// span is smallest, then whose makespan is, over 2^21 actions; the fixed form is among those tried where it fits.
+/// ZB-V: without memory_limit the fixed form. With one, the narrowest span, then the shortest makespan, that the search
+/// of v_search.hpp finds over 2^21 actions at the request's costs; the paper's greedy (v_rounds.hpp) and the fixed form
+/// are among those tried where they fit.
 /// Peak:     at most memory_limit microbatches at any costs
 /// Bubble:   the span is at most the fixed form's when memory_limit >= P
 /// Requires: a checked size.
 /// Throws:   Error{Plan} when v is not 2 or memory_limit is below 1: a microbatch is on both stages of a rank at once.
-/// Source:   the aim is that of the greedy of arXiv 2401.10241, section 6; the lists are vpp's own.
+/// Source:   arXiv 2401.10241, section 6; below P microbatches the lists are vpp's own.
 Schedule make_zero_bubble_v(const ScheduleRequest& request);
 
 }  // namespace vpp

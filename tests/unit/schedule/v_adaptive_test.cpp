@@ -14,7 +14,7 @@ using testing::texts;
 
 // One rank never waits: the microbatches follow each other at any limit.
 TEST(VAdaptive, OneRankByHand) {
-    EXPECT_EQ(texts(make_v_adaptive({.size = {1, 2, 1}})), (std::vector<std::string>{"0F0 1F0 1I0 1W0 0I0 0W0"}));
+    EXPECT_EQ(texts(make_v_adaptive({.size = {1, 2, 1}})), (std::vector<std::string>{"0F0 1F0 1I0 0I0 1W0 0W0"}));
     EXPECT_EQ(prove(make_v_adaptive({.size = {1, 2, 5}, .memory_limit = 1})).simulation.makespan, 30);
 }
 
