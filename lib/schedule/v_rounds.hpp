@@ -7,8 +7,8 @@ namespace vpp {
 
 /// Letters: a and b are a rank's stages on the way down and up.
 /// 1. The first microbatch goes down; while it comes up again, ranks take more Fa as time and memory allow (2r + 1
-/// places
-///    stay free on rank r for what follows). Then each rank catches up with the one before it, in F and by one Fb more.
+///    places stay free on rank r for what follows). Then each rank catches up with the one before it, in F and by one
+///    Fb more.
 /// 2. Rounds. Each rank takes one I: Ia when its Ib are ahead and the gradient was there before the round or no Ib is
 ///    left, else Ib; Ia from the last rank to the first, then Ib from the first to the last. Then each takes one F: Fb
 ///    when it lags behind Fa and its value is there, else Fa.

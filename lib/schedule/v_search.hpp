@@ -22,10 +22,11 @@ struct VSearch {
 /// Source: the adaptive scheduler of arXiv 2405.15362.
 std::vector<VBlock> hop_blocks(int num_ranks);
 
-/// Tries ZB-V's greedy (v_rounds.hpp) and its fixed form where they fit, list schedules over hop_blocks, those first
-/// whose memory is nearest to the limit, and list schedules without a block, that let a free rank take an F on the way
-/// up before one on the way down. Ends always, since lists without an order do. The same on every machine. Requires: v
-/// = 2; most >= 2.
+/// Tries ZB-V's greedy (v_rounds.hpp), its fixed form where it fits, list schedules over hop_blocks, those first whose
+/// memory is nearest to the limit, and list schedules without a block, that let a free rank take an F on the way up
+/// before one on the way down. Always finds one, since lists without an order end; stops early where no schedule can be
+/// shorter. The same on every machine.
+/// Requires: v = 2; most >= 2.
 VRun search_v(const ScheduleRequest& request, const VSearch& search);
 
 /// The request's memory limit in stage activations, default P microbatches.

@@ -12,7 +12,7 @@ namespace vpp {
 /// 5. r times [Ia, Ib]   6. P-r times [Ia, Wa]   7. the remaining Wb, then Wa
 /// Microbatches from M on are left out: microbatches depend only on themselves, so what stays can always run.
 /// Bubble:   at T_F = T_I = T_W = T, M >= 2P-1: span 0, makespan (P-1) T / 2; T of a full rank
-/// Peak:     min(P, M) microbatches (2 P stage activations) on every rank at any costs
+/// Peak:     P microbatches (2 P stage activations) on every rank at any costs when M >= 2P-1, else at most min(P, M)
 /// Requires: a checked size.
 /// Throws:   Error{Plan} when v is not 2.
 /// Source:   ZB-V, arXiv 2401.10241, section 6, as planned by torch.distributed.pipelining's ScheduleZBVZeroBubble.
@@ -22,7 +22,7 @@ Schedule make_zero_bubble_v_fixed(const ScheduleSize& size);
 /// of v_search.hpp finds over 2^21 actions at the request's costs; the paper's greedy (v_rounds.hpp) and the fixed form
 /// are among those tried where they fit.
 /// Peak:     at most memory_limit microbatches at any costs
-/// Bubble:   the span is at most the fixed form's when memory_limit >= P
+/// Bubble:   the span is at most the fixed form's when memory_limit >= P, at equal times 0 when M >= 2P-1
 /// Requires: a checked size.
 /// Throws:   Error{Plan} when v is not 2 or memory_limit is below 1: a microbatch is on both stages of a rank at once.
 /// Source:   arXiv 2401.10241, section 6; below P microbatches the lists are vpp's own.
