@@ -68,6 +68,14 @@ std::optional<Plan> schedule_plan(const CommandLine& line) {
     return resolve_plan(std::move(plan), world);
 }
 
+ScheduleSize ranks_and_microbatches(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    if (!given.num_ranks && !plan) throw Error(ErrorKind::CommandLine, "--pp is missing: the ranks of the pipeline");
+    ScheduleSize size;
+    size.num_ranks = given.num_ranks.value_or(plan ? *plan->mesh.pp : 1);
+    size.num_microbatches = given.microbatches.value_or(plan ? *plan->pipeline.num_microbatches : 2 * size.num_ranks);
+    return size;
+}
+
 ScheduleFile open_schedule_file(const std::string& path, bool any_dialect) {
     const std::string text = read_text_file(path, kMostCsvBytes);
     ScheduleFile file = any_dialect ? read_any_schedule_csv(text, path) : read_schedule_csv(text, path);
@@ -85,11 +93,8 @@ ChosenSchedule choose_schedule(const CommandLine& line) {
         throw Error(ErrorKind::CommandLine,
                     "no schedule is named; give --schedule NAME (vpp schedule list), --file CSV or --config PLAN");
     }
-    if (!given.num_ranks && !plan) throw Error(ErrorKind::CommandLine, "--pp is missing: the ranks of the pipeline");
-    const int num_ranks = given.num_ranks.value_or(plan ? *plan->mesh.pp : 1);
-    const int per_rank = given.per_rank.value_or(plan ? plan->pipeline.virtual_chunks : fewest_per_rank(name));
-    const int microbatches = given.microbatches.value_or(plan ? *plan->pipeline.num_microbatches : 2 * num_ranks);
-    const ScheduleSize size{num_ranks, per_rank, microbatches};
+    ScheduleSize size = ranks_and_microbatches(given, plan);
+    size.stages_per_rank = given.per_rank.value_or(plan ? plan->pipeline.virtual_chunks : fewest_per_rank(name));
     check_size(size);
     ChosenSchedule chosen;
     chosen.costs = parse_costs(given.costs, size);

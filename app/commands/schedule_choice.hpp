@@ -22,6 +22,10 @@ ChosenSchedule choose_schedule(const CommandLine& line);
 /// The resolved plan of --config, if there is one.
 std::optional<Plan> schedule_plan(const CommandLine& line);
 
+/// P and M from flags, else from the plan; M is 2 P when neither names it. The stages of a rank are for the caller.
+/// Throws Error{CommandLine} when nothing names P.
+ScheduleSize ranks_and_microbatches(const ScheduleArguments& given, const std::optional<Plan>& plan);
+
 /// Reads a file and prints its notes to stderr. `any_dialect`: converts the old one instead of refusing it.
 ScheduleFile open_schedule_file(const std::string& path, bool any_dialect = false);
 

@@ -17,12 +17,10 @@ using nlohmann::ordered_json;
 
 ComparisonRequest request_of(const CommandLine& line) {
     const ScheduleArguments& given = line.schedule;
-    const std::optional<Plan> plan = schedule_plan(line);
-    if (!given.num_ranks && !plan) throw Error(ErrorKind::CommandLine, "--pp is missing: the ranks of the pipeline");
+    const ScheduleSize size = ranks_and_microbatches(given, schedule_plan(line));
     ComparisonRequest request;
-    request.num_ranks = given.num_ranks.value_or(plan ? *plan->mesh.pp : 1);
-    request.num_microbatches =
-        given.microbatches.value_or(plan ? *plan->pipeline.num_microbatches : 2 * request.num_ranks);
+    request.num_ranks = size.num_ranks;
+    request.num_microbatches = size.num_microbatches;
     request.stages_per_rank = given.per_rank;
     request.costs = given.costs;
     request.memory_limit = given.memory;

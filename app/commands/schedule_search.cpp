@@ -37,13 +37,11 @@ std::vector<int> candidates(const ScheduleArguments& given, const ScheduleSize& 
 
 SearchRequest request_of(const CommandLine& line) {
     const ScheduleArguments& given = line.schedule;
-    const std::optional<Plan> plan = schedule_plan(line);
-    if (!given.num_ranks && !plan) throw Error(ErrorKind::CommandLine, "--pp is missing: the ranks of the pipeline");
+    const ScheduleSize size = ranks_and_microbatches(given, schedule_plan(line));
     SearchRequest request;
-    request.num_ranks = given.num_ranks.value_or(plan ? *plan->mesh.pp : 1);
-    request.num_microbatches =
-        given.microbatches.value_or(plan ? *plan->pipeline.num_microbatches : 2 * request.num_ranks);
-    request.stages_per_rank = candidates(given, {request.num_ranks, 1, request.num_microbatches});
+    request.num_ranks = size.num_ranks;
+    request.num_microbatches = size.num_microbatches;
+    request.stages_per_rank = candidates(given, size);
     request.costs = [text = given.costs](const ScheduleSize& size) { return parse_costs(text, size); };
     request.memory_limit = given.memory;
     request.objective = given.objective == "span" ? SearchObjective::Span : SearchObjective::Makespan;
