@@ -5,7 +5,6 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/schedule_choice.hpp"
-#include "base/error.hpp"
 #include "base/units.hpp"
 #include "schedule/comparison.hpp"
 

@@ -42,7 +42,7 @@ SearchRequest request_of(const CommandLine& line) {
     request.num_ranks = size.num_ranks;
     request.num_microbatches = size.num_microbatches;
     request.stages_per_rank = candidates(given, size);
-    request.costs = [text = given.costs](const ScheduleSize& size) { return parse_costs(text, size); };
+    request.costs = [text = given.costs](const ScheduleSize& one) { return parse_costs(text, one); };
     request.memory_limit = given.memory;
     request.objective = given.objective == "span" ? SearchObjective::Span : SearchObjective::Makespan;
     request.moves = given.moves.value_or(kDefaultSearchMoves);
