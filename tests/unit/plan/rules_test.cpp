@@ -178,9 +178,10 @@ TEST(Rules, GroupsAreChecked) {
 }
 
 TEST(Rules, AllProblemsAreShownWithPositions) {
-    const std::string text = kShortPlan +
-                             "[mesh]\npp = 2\n[pipeline]\nnum_stages = 4\nschedule_file = \"s.csv\"\n[train]\nsteps = 5\n"
-                             "epochs = 1\neval_every = 2\nglobal_batch_size = 3\n[optimizer]\nmomentum = 0.5\n";
+    const std::string text =
+        kShortPlan +
+        "[mesh]\npp = 2\n[pipeline]\nnum_stages = 4\nschedule_file = \"s.csv\"\n[train]\nsteps = 5\n"
+        "epochs = 1\neval_every = 2\nglobal_batch_size = 3\n[optimizer]\nmomentum = 0.5\n";
     const Error error = error_at({}, 4, text);
     ASSERT_EQ(error.problems().size(), 6U);
     for (const Problem& one : error.problems()) {
