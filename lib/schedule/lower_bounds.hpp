@@ -24,9 +24,8 @@ struct BoundedProblem {
 /// 2. idle(r) + work(r), with idle(r) the larger of
 ///    - the F of the stages below a: nothing on r can start before them;
 ///    - (F of all stages, then g from the last stage down to z+1) - (the `most_held` dearest F of r): the first
-///    backward
-///      on r is that of z and microbatch 0, which waits for all of those, and before it r can do nothing but F, each of
-///      which takes one activation that nothing has freed yet.
+///      backward on r is that of z and microbatch 0, which waits for all of those, and before it r can do nothing but
+///      F, each of which takes one activation that nothing has freed yet.
 ///      At even costs on rank 0 that is (P-1)(T_I+2c) + (P-k)T_F for limit k.
 ///    Reason: r is idle so long and has so much to do. For the span only work(r) counts.
 /// 3. idle(r) + work(r) - left(r) + (g from stage a-1 down to 1, b of stage 0), with left(r) the `most_held` dearest W
