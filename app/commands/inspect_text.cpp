@@ -1,11 +1,11 @@
 #include "app/commands/inspect_text.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iomanip>
 #include <set>
 
 #include "base/units.hpp"
+#include "graph/model_files.hpp"
 #include "program/estimate.hpp"
 #include "schedule/simulator.hpp"
 #include "schedule/timeline.hpp"
@@ -42,11 +42,10 @@ void print_model(std::ostream& out, const Plan& plan, const Program& program) {
         buffers += stage.buffer_bytes;
     }
     const int positions = graph.num_ops() - 1, legal = graph.num_legal_cuts();
-    out << "model     " << std::filesystem::path(plan.model.file).lexically_normal().string() << "\n          "
-        << graph.num_ops() << " ops, " << parameters << " parameters (" << bytes_text(bytes) << "), buffers "
-        << bytes_text(buffers) << "\n          cuts: " << legal << " of " << positions << " positions are legal, "
-        << positions - legal << " refused (" << fixed_text(positions ? 100.0 * (positions - legal) / positions : 0, 1)
-        << " %)\n";
+    out << "model     " << file_names(plan) << "\n          " << graph.num_ops() << " ops, " << parameters
+        << " parameters (" << bytes_text(bytes) << "), buffers " << bytes_text(buffers) << "\n          cuts: " << legal
+        << " of " << positions << " positions are legal, " << positions - legal << " refused ("
+        << fixed_text(positions ? 100.0 * (positions - legal) / positions : 0, 1) << " %)\n";
     for (const std::string& warning : graph.warnings) out << "          note: " << warning << "\n";
 }
 

@@ -91,7 +91,7 @@ class AttributeResolver {
 
     void resolve(Node* node) {
         const c10::IValue value = objects_.at(node->input(0)).toObject()->getAttr(node->s(attr::name));
-        if (node->s(attr::name) == "training") jit_.reads_training = true;
+        if (node->s(attr::name) == "training") jit_.reads_training.insert(module_of(node));
         if (value.isObject()) {
             objects_[node->output()] = value;
             module_reads_.push_back(node);

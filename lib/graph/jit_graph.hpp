@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,11 @@ struct JitGraph {
     std::vector<JitInput> inputs;
     std::vector<JitParameter> parameters;  ///< named_parameters() order, then buffers
     torch::jit::Value* loss = nullptr;
-    std::vector<JitOp> ops;               ///< top-level nodes that are not constants, in order
-    bool reads_training = false;          ///< forward looks at a module's training flag
-    torch::jit::Value* counts = nullptr;  ///< inputs of the reseeds
+    std::vector<JitOp> ops;                ///< top-level nodes that are not constants, in order
+    std::set<std::string> reads_training;  ///< submodules whose training flag forward looks at
+    std::vector<StagePlan> stages;         ///< what the graph was joined from; empty for one model
+    std::vector<std::string> notes;        ///< for the log
+    torch::jit::Value* counts = nullptr;   ///< inputs of the reseeds
     torch::jit::Value* key = nullptr;
     int64_t num_sites = 0;  ///< call sites of random ops
 };
@@ -56,6 +59,10 @@ void set_module(torch::jit::Node* node, const std::string& fqn);
 /// Copies forward with every call replaced by the callee's graph, each node labelled with the FQN of its submodule.
 /// Throws Error{BadData} for calls that cannot be resolved.
 std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& model);
+
+/// Replaces every call in a graph whose first input is the model, with the same labels.
+/// Throws Error{BadData} for calls that cannot be resolved.
+void inline_calls(torch::jit::Graph& graph);
 
 /// Which output is the loss, or how it is made.
 struct LossChoice {

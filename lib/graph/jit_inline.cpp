@@ -120,4 +120,8 @@ std::shared_ptr<Graph> inline_with_labels(const torch::jit::Module& model) {
     return inlined(forward->function(), "", 0);
 }
 
+void inline_calls(Graph& graph) {
+    Inliner("", 0).run(graph.block());
+}
+
 }  // namespace vpp

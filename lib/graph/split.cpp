@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "graph/stage_borders.hpp"
 
 namespace vpp {
 
@@ -274,6 +275,7 @@ int64_t cut_bytes(const Graph& graph, int op) {
 }
 
 std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages) {
+    if (plan.pipeline.mode == "MANUAL_EAGER") return stage_borders(graph, plan);
     if (num_stages == 1) return {};
     const auto& listed = plan.pipeline.smallest_unsplittable_units;
     const Units counted = find_units(graph, listed);

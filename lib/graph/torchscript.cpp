@@ -9,13 +9,16 @@
 #include <algorithm>
 #include <cstring>
 #include <regex>
+#include <set>
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/jit_graph.hpp"
+#include "graph/jit_stages.hpp"
 #include "graph/probe.hpp"
+#include "graph/stage_borders.hpp"
 
 namespace vpp {
 
@@ -81,49 +84,60 @@ std::vector<WeightRecord> find_weights(const std::shared_ptr<const Archive>& arc
     return found;
 }
 
-/// Gives parameters their bytes: finds the record of a tensor's storage.
+/// A file that was loaded.
+struct LoadedFile {
+    std::shared_ptr<const Archive> archive;
+    std::vector<WeightRecord> records;
+};
+
+/// Gives parameters their bytes: finds the record of a tensor's storage among all files.
 class WeightStore {
   public:
-    WeightStore(std::shared_ptr<const Archive> archive, std::vector<WeightRecord> records)
-        : archive_(std::move(archive)), records_(std::move(records)) {}
+    explicit WeightStore(std::vector<LoadedFile> files) : files_(std::move(files)) {}
 
     /// The tensor over the mapped bytes, not compared, not copied.
     at::Tensor mapped(const JitParameter& parameter) const {
         const at::Tensor& tensor = parameter.tensor;
         if (tensor.numel() == 0) return tensor.detach().clone();
-        const WeightRecord& record = record_of(parameter);
+        const Place place = place_of(parameter);
         const uint64_t needed = static_cast<uint64_t>(tensor.storage_offset()) * tensor.itemsize() +
                                 at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
-        if (needed > record.size_bytes) damaged(parameter, "its record is too short");
-        std::byte* data =
-            archive_->bytes().data() + record.offset + static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
+        if (needed > place.record.size_bytes) damaged(parameter, "its record is too short");
+        std::byte* data = place.archive.bytes().data() + place.record.offset +
+                          static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
         return at::from_blob(data, tensor.sizes(), tensor.strides(), tensor.options());
     }
 
     at::Tensor copy(const JitParameter& parameter) const {
         if (parameter.tensor.numel() > 0) {
-            const WeightRecord& record = record_of(parameter);
-            archive_->check_stored(record.name, record.offset);
+            const Place place = place_of(parameter);
+            place.archive.check_stored(place.record.name, place.record.offset);
         }
         return mapped(parameter).clone().set_requires_grad(parameter.tensor.requires_grad());
     }
 
   private:
-    const WeightRecord& record_of(const JitParameter& parameter) const {
+    struct Place {
+        const Archive& archive;
+        const WeightRecord& record;
+    };
+
+    Place place_of(const JitParameter& parameter) const {
         const void* storage = parameter.tensor.storage().data();
-        const auto found = std::find_if(records_.begin(), records_.end(),
-                                        [&](const WeightRecord& record) { return record.destination == storage; });
-        if (found == records_.end()) damaged(parameter, "it has no record of its own in the file");
-        return *found;
+        for (const LoadedFile& file : files_) {
+            const auto found = std::find_if(file.records.begin(), file.records.end(),
+                                            [&](const WeightRecord& record) { return record.destination == storage; });
+            if (found != file.records.end()) return {*file.archive, *found};
+        }
+        damaged(parameter, "it has no record of its own in the file");
     }
 
     [[noreturn]] void damaged(const JitParameter& parameter, const std::string& what) const {
-        throw Error(ErrorKind::BadData,
-                    archive_->path().string() + ": the weight '" + parameter.name + "' cannot be read: " + what);
+        const std::string file = files_.size() == 1 ? files_.front().archive->path().string() + ": " : "";
+        throw Error(ErrorKind::BadData, file + "the weight '" + parameter.name + "' cannot be read: " + what);
     }
 
-    std::shared_ptr<const Archive> archive_;
-    std::vector<WeightRecord> records_;
+    std::vector<LoadedFile> files_;
 };
 
 class TorchScriptSource : public Source {
@@ -152,10 +166,12 @@ class TorchScriptSource : public Source {
     WeightStore weights_;
 };
 
-torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, std::vector<WeightRecord>& records) {
+/// Loads a module; the file is added to `files`.
+torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, std::vector<LoadedFile>& files) {
+    std::vector<WeightRecord>& records = files.emplace_back(LoadedFile{archive, find_weights(archive)}).records;
     try {
         std::shared_ptr<ReadAdapterInterface> reader = std::make_shared<SkippingReader>(archive, records);
-        return torch::jit::load(reader, at::kCPU, /*load_debug_files=*/false);
+        return torch::jit::load(reader, at::kCPU, /*load_debug_files=*/true);
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {
@@ -202,18 +218,18 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
     }
 }
 
-/// Answers `input is None` for inputs that are bound, so that branches for absent arguments fold away.
-void fold_none_checks(JitGraph& jit) {
+/// Answers `value is None` for tensors, so that branches for absent arguments fold away.
+void fold_none_checks(torch::jit::Block* block) {
     namespace aten = torch::jit::aten;
-    for (const JitInput& input : jit.inputs) {
-        const auto uses = input.value->uses();
-        for (const torch::jit::Use& use : uses) {
-            const bool is = use.user->kind() == aten::__is__, is_not = use.user->kind() == aten::__isnot__;
-            if (!is && !is_not) continue;
-            if (!use.user->input(1 - use.offset)->mustBeNone()) continue;
-            const torch::jit::WithInsertPoint before(use.user);
-            use.user->output()->replaceAllUsesWith(jit.graph->insertConstant(is_not));
-        }
+    for (torch::jit::Node* node : block->nodes()) {
+        for (torch::jit::Block* inner : node->blocks()) fold_none_checks(inner);
+        const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
+        if (!is && !is_not) continue;
+        const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
+        const bool is_tensor = node->input(1 - none)->type()->kind() == c10::TypeKind::TensorType;
+        if (!node->input(none)->mustBeNone() || !is_tensor) continue;
+        const torch::jit::WithInsertPoint before(node);
+        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(is_not));
     }
 }
 
@@ -257,16 +273,18 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
     }
 }
 
-Digest digest_of(const JitGraph& jit, const Archive& archive) {
+Digest digest_of(const JitGraph& jit, const std::vector<LoadedFile>& files) {
     Hasher hasher;
     // Class names and warnings are numbered by counters that depend on what the process loaded before.
     static const std::regex kMangling("\\.___torch_mangle_[0-9]+|\\[warn_id=[0-9]+\\]");
     hasher.add_text(std::regex_replace(jit.graph->toString(/*print_source_locations=*/false), kMangling, ""));
-    for (const auto& [name, record] : archive.records()) {
-        if (!name.starts_with("data/") && !name.starts_with("constants/")) continue;
-        hasher.add_text(name);
-        hasher.add(bytes_of(record.size_bytes));
-        hasher.add(bytes_of(record.crc));
+    for (const LoadedFile& file : files) {
+        for (const auto& [name, record] : file.archive->records()) {
+            if (!name.starts_with("data/") && !name.starts_with("constants/")) continue;
+            hasher.add_text(name);
+            hasher.add(bytes_of(record.size_bytes));
+            hasher.add(bytes_of(record.crc));
+        }
     }
     return hasher.digest();
 }
@@ -278,16 +296,29 @@ void add_modules(Graph& graph, const torch::jit::Module& model) {
     }
 }
 
-bool has_mode(const Graph& graph) {
-    return std::any_of(graph.ops.begin(), graph.ops.end(), [](const GraphOp& op) {
-        return op.kind.find("dropout") != std::string::npos || op.kind.find("batch_norm") != std::string::npos;
-    });
+/// Which of the plan's stages, or of one model, have ops that act by the mode, and which look at it.
+struct ModeUse {
+    std::set<int> acts, looks;  ///< -1: the one model
+};
+
+ModeUse mode_use(const Graph& graph, const JitGraph& jit) {
+    ModeUse use;
+    for (const GraphOp& op : graph.ops) {
+        const bool by_mode =
+            op.kind.find("dropout") != std::string::npos || op.kind.find("batch_norm") != std::string::npos;
+        if (by_mode) use.acts.insert(stage_of_module(jit.stages, op.module));
+    }
+    for (const std::string& module : jit.reads_training) use.looks.insert(stage_of_module(jit.stages, module));
+    return use;
 }
 
 void add_notes(Graph& graph, const JitGraph& jit, const std::string& file) {
-    graph.mode_is_baked_in = !jit.reads_training && has_mode(graph);
-    if (graph.mode_is_baked_in) {
-        graph.warnings.push_back(file +
+    const ModeUse use = mode_use(graph, jit);
+    for (int part : use.acts) {
+        if (use.looks.contains(part)) continue;
+        graph.mode_is_baked_in = true;
+        const std::string name = part < 0 ? file : "the stage '" + jit.stages[static_cast<size_t>(part)].name + "'";
+        graph.warnings.push_back(name +
                                  ": train and eval mode are baked into this model (it was traced); dropout and "
                                  "batch norm act in evaluation as they did when it was traced");
     }
@@ -301,22 +332,71 @@ struct OpenedModel {
     Digest digest;
 };
 
-OpenedModel open_model(const std::shared_ptr<const Archive>& archive, const TorchScriptOptions& options) {
-    std::vector<WeightRecord> records = find_weights(archive);
-    torch::jit::Module model = load_module(archive, records);
+/// The graph of one model, with its inputs.
+torch::jit::Module open_one(JitGraph& jit, const ModelFiles& files, const TorchScriptOptions& options,
+                            std::vector<LoadedFile>& loaded) {
+    torch::jit::Module model = load_module(files.model, loaded);
     model.train(options.training);
-    JitGraph jit;
     jit.graph = inline_with_labels(model);
     resolve_attributes(jit, model);
     bind_inputs(jit, model, options);
-    fold_none_checks(jit);
+    return model;
+}
+
+/// Loads what the stages are made of. A file that two stages name is loaded twice: they share no parameters.
+StageModules load_stages(const ModelFiles& files, const TorchScriptOptions& options, std::vector<LoadedFile>& loaded) {
+    StageModules modules;
+    if (files.model) modules.model = load_module(files.model, loaded);
+    std::vector<Problem> problems;
+    for (size_t stage = 0; stage < files.stages.size(); ++stage) {
+        modules.files.emplace_back();
+        if (!files.stages[stage]) continue;
+        try {
+            modules.files.back() = load_module(files.stages[stage], loaded);
+            if (!modules.files.back()->find_method("forward")) {
+                throw Error(ErrorKind::BadData,
+                            files.stages[stage]->path().string() + ": the model file has no method 'forward'");
+            }
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::BadData) throw;
+            const std::string key = "pipeline.stage[" + std::to_string(stage) + "].file";
+            problems.push_back({error.problems().front().message, options.where(key)});
+        }
+    }
+    if (!problems.empty()) throw Error(ErrorKind::BadData, std::move(problems));
+    return modules;
+}
+
+/// The graph of the joined stages, with its inputs.
+torch::jit::Module open_stages(JitGraph& jit, const ModelFiles& files, const TorchScriptOptions& options,
+                               std::vector<LoadedFile>& loaded) {
+    StageModules modules = load_stages(files, options, loaded);
+    const StageTables tables{options.stages, options.fields, options.where};
+    jit.notes = unused_parts(modules, tables);
+    StageCalls calls;
+    std::vector<Problem> problems;
+    torch::jit::Module root = make_root(modules, tables, calls, problems);
+    check_signatures(calls, tables, problems);
+    if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
+    root.train(options.training);
+    join_stages(jit, root, calls, tables);
+    resolve_attributes(jit, root);
+    return root;
+}
+
+OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& options) {
+    std::vector<LoadedFile> loaded;
+    JitGraph jit;
+    torch::jit::Module model = (options.stages.empty() ? open_one : open_stages)(jit, files, options, loaded);
+    fold_none_checks(jit.graph->block());
     fold_constants(jit);
     replace_appends(jit);
     select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction});
     list_ops(jit);
-    if (jit.ops.empty()) throw Error(ErrorKind::BadData, archive->path().string() + ": the model computes nothing");
-    const Digest digest = digest_of(jit, *archive);
-    return {std::move(model), std::move(jit), WeightStore(archive, std::move(records)), digest};
+    if (jit.ops.empty())
+        throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
+    const Digest digest = digest_of(jit, loaded);
+    return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), digest};
 }
 
 std::unique_ptr<Source> make_source(OpenedModel opened, JitValues values) {
@@ -335,11 +415,13 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.training = training;
     options.fields = fields;
     options.microbatch_size = microbatch_size;
+    options.stages = plan.pipeline.stages;
+    options.where = [plan](const std::string& key) { return plan.where(key); };
     return options;
 }
 
-LoadedModel load_torchscript(const std::shared_ptr<const Archive>& archive, const TorchScriptOptions& options) {
-    OpenedModel opened = open_model(archive, options);
+LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& options) {
+    OpenedModel opened = open_model(files, options);
     const AliasFacts aliases(opened.jit);
     insert_reseeds(opened.jit);
     const auto weight = [&](size_t i) {
@@ -356,14 +438,14 @@ LoadedModel load_torchscript(const std::shared_ptr<const Archive>& archive, cons
     loaded.graph = build_graph(opened.jit, aliases, result, values);
     loaded.graph.digest = opened.digest;
     add_modules(loaded.graph, opened.module);
-    add_notes(loaded.graph, opened.jit, archive->path().filename().string());
+    loaded.graph.warnings = opened.jit.notes;
+    add_notes(loaded.graph, opened.jit, files.model ? files.model->path().filename().string() : "the model");
     loaded.source = make_source(std::move(opened), std::move(values));
     return loaded;
 }
 
-std::unique_ptr<Source> open_torchscript(const std::shared_ptr<const Archive>& archive,
-                                         const TorchScriptOptions& options, Digest& digest) {
-    OpenedModel opened = open_model(archive, options);
+std::unique_ptr<Source> open_torchscript(const ModelFiles& files, const TorchScriptOptions& options, Digest& digest) {
+    OpenedModel opened = open_model(files, options);
     digest = opened.digest;
     insert_reseeds(opened.jit);
     JitValues values = list_values(opened.jit);

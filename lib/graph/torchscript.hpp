@@ -1,15 +1,15 @@
 #pragma once
 // The TorchScript front end: model file -> Graph and Source. The file is mapped; weights are read only when asked for.
-// Steps, one file each: load without weights (torchscript.cpp), inline with labels (jit_inline), attributes to inputs
-// (jit_attributes), the loss (jit_loss), aliases (jit_alias), keyed randomness (jit_random), probe with one microbatch
-// (probe), values and cuts (graph_builder).
+// Steps, one file each: load without weights (torchscript.cpp), join a module per stage (jit_stages), inline with
+// labels (jit_inline), attributes to inputs (jit_attributes), the loss (jit_loss), aliases (jit_alias), keyed
+// randomness (jit_random), probe with one microbatch (probe), values and cuts (graph_builder).
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "data/fields.hpp"
-#include "graph/archive.hpp"
 #include "graph/graph.hpp"
+#include "graph/model_files.hpp"
 #include "graph/source.hpp"
 #include "plan/plan.hpp"
 
@@ -20,9 +20,11 @@ struct TorchScriptOptions {
     std::optional<LossPlan> loss;
     int loss_output = 0;
     std::string loss_reduction = "mean";
-    bool training = true;         ///< model.train() or model.eval() before constants are folded
-    Fields fields;                ///< of the data set: dtypes and shapes of the inputs
-    int64_t microbatch_size = 1;  ///< samples
+    bool training = true;                ///< model.train() or model.eval() before constants are folded
+    Fields fields;                       ///< of the data set: dtypes and shapes of the inputs
+    int64_t microbatch_size = 1;         ///< samples
+    std::vector<StagePlan> stages = {};  ///< join these; empty: one model
+    KeyPosition where = [](const std::string&) { return std::nullopt; };
 };
 
 struct LoadedModel {
@@ -31,14 +33,13 @@ struct LoadedModel {
 };
 
 /// Reads a model and probes it with one microbatch.
-/// Throws Error{BadData}: not readable, fields missing, no such output, an op fails with these shapes (its name, FQN
-/// and for a microbatch size that does not fit the sizes that do). Calls:  local; deterministic: the same file and
-/// options give the same Graph on every rank.
-LoadedModel load_torchscript(const std::shared_ptr<const Archive>& archive, const TorchScriptOptions& options);
+/// Throws Error{Plan}: stages that do not fit their modules (graph/jit_stages.hpp). Error{BadData}: not readable,
+/// fields missing, no such output, an op fails with these shapes (its name, FQN and for a microbatch size that does not
+/// fit the sizes that do). Calls:  local; deterministic: the same file and options give the same Graph on every rank.
+LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& options);
 
 /// The Source alone, without a probe: for ranks that got the Graph from another one. `digest` is set to the model's.
-std::unique_ptr<Source> open_torchscript(const std::shared_ptr<const Archive>& archive,
-                                         const TorchScriptOptions& options, Digest& digest);
+std::unique_ptr<Source> open_torchscript(const ModelFiles& files, const TorchScriptOptions& options, Digest& digest);
 
 /// The options of a plan.
 TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, int64_t microbatch_size, bool training);

@@ -34,7 +34,7 @@ Rows model_rows() {
                                field<&Plan::model, &ModelPlan::loss_output>().set};
     return {
         {.name = "model.file", .type = Path, .sentence = "The TorchScript file of the model.",
-         .field = field<&Plan::model, &ModelPlan::file>(), .required = true},
+         .field = field<&Plan::model, &ModelPlan::file>(), .required = true, .required_unless = "pipeline.stage"},
         {.name = "model.inputs", .type = TextList, .sentence = "Data fields in the order of forward's arguments.",
          .field = field<&Plan::model, &ModelPlan::inputs>(), .default_note = "the arguments' own names"},
         {.name = "model.loss_output", .type = Integer,
@@ -101,7 +101,7 @@ Rows mesh_rows() {
     return {
         {.name = "mesh.pp", .type = Integer, .sentence = "Ranks on the PP axis: physical stages of the pipeline.",
          .field = field<&Plan::mesh, &MeshPlan::pp>(), .range = {1, 65536},
-         .default_note = "pipeline.num_stages, else world / (dp x tp)"},
+         .default_note = "pipeline.num_stages, else [[pipeline.stage]] / virtual_chunks, else world / (dp x tp)"},
         {.name = "mesh.dp", .type = Integer, .sentence = "Ranks on the DP axis: replicas of the pipeline.",
          .field = field<&Plan::mesh, &MeshPlan::dp>(), .range = kOnlyOne,
          .range_reason = "more replicas are not built yet", .default_note = "1"},
@@ -125,13 +125,18 @@ Rows mesh_rows() {
 }
 
 Rows split_rows() {
+    // Not with stages of the plan's own: then it has no value, and the resolved text leaves it out.
+    const PlanField split_method = {[](const Plan& plan, size_t) -> std::optional<Value> {
+                                        if (plan.pipeline.mode == "MANUAL_EAGER") return std::nullopt;
+                                        return Value(plan.pipeline.split_method);
+                                    },
+                                    field<&Plan::pipeline, &PipelinePlan::split_method>().set};
     return {
         {.name = "pipeline.mode", .type = Choice,
          .sentence = "Cut the graph of one model, or join a module per stage.",
-         .field = field<&Plan::pipeline, &PipelinePlan::mode>(), .choices = {"GRAPH_EAGER"},
-         .planned = {{"MANUAL_EAGER"}}},
+         .field = field<&Plan::pipeline, &PipelinePlan::mode>(), .choices = {"GRAPH_EAGER", "MANUAL_EAGER"}},
         {.name = "pipeline.split_method", .type = Name, .sentence = "How the model is cut into stages.",
-         .field = field<&Plan::pipeline, &PipelinePlan::split_method>(), .names = &Names::split_methods,
+         .field = split_method, .names = &Names::split_methods,
          .planned = {{"AUTO"}}},
         {.name = "pipeline.num_stages", .type = Integer, .sentence = "Physical stages: ranks on the PP axis.",
          .field = field<&Plan::pipeline, &PipelinePlan::num_stages>(), .range = {1, 65536}, .default_note = "mesh.pp"},
@@ -201,17 +206,22 @@ Rows recompute_and_stage_rows() {
          .built = false, .fallback = std::vector<std::string>{}},
         {.name = "pipeline.recompute.except_last", .type = Boolean,
          .sentence = "Whether the last segment keeps its activations.", .built = false, .fallback = false},
-        {.name = "pipeline.stage", .type = TableList, .sentence = "MANUAL_EAGER: the stages in order.",
-         .built = false},
-        {.name = "pipeline.stage.name", .type = Text, .sentence = "Prefix of the stage's FQNs.", .built = false},
+        {.name = "pipeline.stage", .type = TableList, .sentence = "MANUAL_EAGER: the stages in order."},
+        {.name = "pipeline.stage.name", .type = Text,
+         .sentence = "The stage's own name; with a file it begins the FQNs of what is in it.",
+         .field = field<&Plan::pipeline, &PipelinePlan::stages, &StagePlan::name>(), .required = true},
         {.name = "pipeline.stage.file", .type = Path, .sentence = "A TorchScript module for this stage.",
-         .built = false},
-        {.name = "pipeline.stage.modules", .type = TextList, .sentence = "Submodules of the model, called in order.",
-         .built = false},
-        {.name = "pipeline.stage.inputs", .type = TextList, .sentence = "Data fields or outputs of earlier stages.",
-         .built = false},
-        {.name = "pipeline.stage.outputs", .type = TextList, .sentence = "Names of the stage's outputs.",
-         .built = false},
+         .field = field<&Plan::pipeline, &PipelinePlan::stages, &StagePlan::file>(), .default_note = "none"},
+        {.name = "pipeline.stage.modules", .type = TextList,
+         .sentence = "Submodules of model.file instead of a file of its own, each called with what the one before "
+                     "returns.",
+         .field = field<&Plan::pipeline, &PipelinePlan::stages, &StagePlan::modules>(), .default_note = "none"},
+        {.name = "pipeline.stage.inputs", .type = TextList,
+         .sentence = "Data fields or outputs of earlier stages, in the order of forward's arguments.",
+         .field = field<&Plan::pipeline, &PipelinePlan::stages, &StagePlan::inputs>(), .required = true},
+        {.name = "pipeline.stage.outputs", .type = TextList,
+         .sentence = "Names for what forward returns: one, or one for each part of a tuple.",
+         .field = field<&Plan::pipeline, &PipelinePlan::stages, &StagePlan::outputs>(), .required = true},
     };
 }
 

@@ -74,6 +74,7 @@ struct Key {
     PlanField field = {};  ///< unset when not built
     bool built = true;
     bool required = false;                  ///< whenever its section is written; [model] and [data] always are
+    std::string required_unless = {};       ///< not required when the key of this name is written
     Range range = {};                       ///< Integer, Number, and each of a NumberList
     std::string range_reason = {};          ///< why the range ends where it does
     size_t list_size = 0;                   ///< NumberList

@@ -32,20 +32,28 @@ std::string section_lines(const Plan& plan, const std::string& section, size_t e
     return lines;
 }
 
+/// How many tables a list of tables has; -1 for any other section.
+int num_tables(const Plan& plan, const std::string& section) {
+    if (section == "optimizer.group") return static_cast<int>(plan.optimizer.groups.size());
+    if (section == "pipeline.stage") return static_cast<int>(plan.pipeline.stages.size());
+    return -1;
+}
+
 }  // namespace
 
 std::string plan_text(const Plan& plan) {
     std::string text, last_section;
     for (const Key& key : all_keys()) {
         const std::string section = section_of(key);
-        if (!key.built || section == last_section || section == "optimizer.group") continue;
+        if (!key.built || key.type == KeyType::TableList || section == last_section) continue;
         last_section = section;
+        const int tables = num_tables(plan, section);
+        for (int entry = 0; entry < tables; ++entry) {
+            text += "[[" + section + "]]\n" + section_lines(plan, section, static_cast<size_t>(entry));
+        }
+        if (tables >= 0) continue;
         const std::string lines = section_lines(plan, section, 0);
         if (!lines.empty()) text += '[' + section + "]\n" + lines;
-        if (section != "optimizer") continue;
-        for (size_t entry = 0; entry < plan.optimizer.groups.size(); ++entry) {
-            text += "[[optimizer.group]]\n" + section_lines(plan, "optimizer.group", entry);
-        }
     }
     return text;
 }

@@ -56,11 +56,20 @@ std::string unknown_answer(const std::string& section, const std::string& name) 
     return "";
 }
 
+/// Whether the tree has a value under that dotted name.
+bool is_written(const Node& table, const std::string& name) {
+    const size_t dot = name.find('.');
+    const std::string first = name.substr(0, dot);
+    return std::ranges::any_of(table.children, [&](const Node& child) {
+        return child.key == first && (dot == std::string::npos || is_written(child, name.substr(dot + 1)));
+    });
+}
+
 /// Walks over the tree of a plan and collects settings, positions and problems.
 class PlanReader {
   public:
-    PlanReader(const Sources& sources, const Names& names, Problems& problems)
-        : sources_(sources), names_(names), problems_(problems) {}
+    PlanReader(const Node& root, const Sources& sources, const Names& names, Problems& problems)
+        : root_(root), sources_(sources), names_(names), problems_(problems) {}
 
     /// Reads the entries of a table. `section` is its name in the table of keys; `shown` has the indices of entries.
     void read_section(const Node& table, const std::string& section, const std::string& shown, size_t entry) {
@@ -88,11 +97,12 @@ class PlanReader {
     void fill(Plan& plan) {
         const auto in_group = [](const Setting& setting) { return section_of(*setting.key) == "optimizer.group"; };
         if (sections_.contains("loss")) plan.loss.emplace();
+        plan.pipeline.stages.resize(num_tables_["pipeline.stage"]);
         for (Setting& setting : settings_) {
             if (!in_group(setting)) put(plan, setting);
         }
         // A group starts from the optimizer's own values.
-        plan.optimizer.groups.resize(num_groups_, {{}, plan.optimizer.values});
+        plan.optimizer.groups.resize(num_tables_["optimizer.group"], {{}, plan.optimizer.values});
         for (Setting& setting : settings_) {
             if (in_group(setting)) put(plan, setting);
         }
@@ -128,7 +138,7 @@ class PlanReader {
             return;
         }
         positions_[name] = sources_.position(node.place);
-        num_groups_ = node.children.size();
+        num_tables_[name] = node.children.size();
         for (size_t entry = 0; entry < node.children.size(); ++entry) {
             const Node& table = node.children[entry];
             const std::string shown = name + '[' + std::to_string(entry) + ']';
@@ -158,6 +168,7 @@ class PlanReader {
     void require_keys(const Node& table, const std::string& section, const std::string& shown) {
         for (const Key& key : all_keys()) {
             if (!key.required || section_of(key) != section) continue;
+            if (!key.required_unless.empty() && is_written(root_, key.required_unless)) continue;
             const std::string part = last_part(key.name);
             const bool written =
                 std::ranges::any_of(table.children, [&](const Node& child) { return child.key == part; });
@@ -183,13 +194,14 @@ class PlanReader {
         }
     }
 
+    const Node& root_;
     const Sources& sources_;
     const Names& names_;
     Problems& problems_;
     std::vector<Setting> settings_;
     std::map<std::string, SourcePosition> positions_;
     std::map<std::string, Place> sections_;
-    size_t num_groups_ = 0;
+    std::map<std::string, size_t> num_tables_;  ///< by list of tables
 };
 
 /// The plan's name makes the default run folder, so it must be a plain name.
@@ -206,7 +218,7 @@ Plan parse_plan(std::string_view text, const std::string& file_name, const std::
     Problems problems;
     Node root = parse_document(sources, printable(file_name), text);
     for (const std::string& argument : overrides) apply_override(root, argument, sources, problems);
-    PlanReader reader(sources, names, problems);
+    PlanReader reader(root, sources, names, problems);
     reader.read_section(root, "", "", 0);
     reader.require_sections(root);
     problems.raise(sources);

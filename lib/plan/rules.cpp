@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/findings.hpp"
 #include "plan/plan_text.hpp"
+#include "plan/stage_rules.hpp"
 #include "plan/value.hpp"
 
 namespace vpp {
@@ -11,26 +13,6 @@ namespace vpp {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-/// The problems of one plan, each at the position of a key.
-class Findings {
-  public:
-    explicit Findings(const Plan& plan) : plan_(plan) {}
-
-    void add(const std::string& key, std::string message) {
-        auto position = plan_.where(key);
-        if (!position) position = SourcePosition{printable(plan_.file), 0, 0, ""};
-        problems_.push_back({std::move(message), std::move(position)});
-    }
-
-    void raise() const {
-        if (!problems_.empty()) throw Error(ErrorKind::Plan, problems_);
-    }
-
-  private:
-    const Plan& plan_;
-    std::vector<Problem> problems_;
-};
 
 std::string number(int64_t value) {
     return std::to_string(value);
@@ -101,6 +83,7 @@ void check_data(const Plan& plan, Findings& findings) {
 
 void check_split(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
+    if (pipeline.mode == "MANUAL_EAGER") return;  // plan/stage_rules
     const bool manual = pipeline.split_method == "MANUAL";
     if (!pipeline.split_points.empty() && !manual) {
         findings.add("pipeline.split_points", "pipeline.split_points need split_method = \"MANUAL\" (got " +
@@ -196,6 +179,7 @@ void check_all(const Plan& plan, Findings& findings) {
     check_data(plan, findings);
     check_stages(plan, findings);
     check_split(plan, findings);
+    check_stage_tables(plan, findings);
     check_schedule(plan, findings);
     check_optimizer(plan, findings);
     check_train(plan, findings);
@@ -204,7 +188,7 @@ void check_all(const Plan& plan, Findings& findings) {
 /// MANUAL: P ends of parts or P v ends of stages; the last one may be left out.
 void check_split_points(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
-    if (pipeline.split_method != "MANUAL") return;
+    if (pipeline.split_method != "MANUAL" || pipeline.mode == "MANUAL_EAGER") return;
     const auto count = static_cast<int64_t>(pipeline.split_points.size());
     const int64_t parts = *plan.mesh.pp;
     const int64_t stages = parts * pipeline.virtual_chunks;
@@ -227,12 +211,20 @@ void check_batch(const Plan& plan, Findings& findings) {
                      (below > 0 ? number(below) + " or " : "") + number(below + part));
 }
 
+/// The ranks on the PP axis that the plan itself asks for.
+std::optional<int> pp_of_keys(const Plan& plan) {
+    if (plan.mesh.pp) return plan.mesh.pp;
+    if (plan.pipeline.num_stages) return plan.pipeline.num_stages;
+    const int tables = static_cast<int>(plan.pipeline.stages.size());
+    const int chunks = plan.pipeline.virtual_chunks;
+    return tables > 0 && tables % chunks == 0 ? std::optional<int>(tables / chunks) : std::nullopt;
+}
+
 void fill_in(Plan& plan, int world) {
     MeshPlan& mesh = plan.mesh;
     mesh.dp = mesh.dp.value_or(1);
     mesh.tp = mesh.tp.value_or(1);
-    if (!mesh.pp)
-        mesh.pp = plan.pipeline.num_stages ? *plan.pipeline.num_stages : std::max(1, world / (*mesh.dp * *mesh.tp));
+    if (!mesh.pp) mesh.pp = pp_of_keys(plan).value_or(std::max(1, world / (*mesh.dp * *mesh.tp)));
     if (!plan.pipeline.num_stages) plan.pipeline.num_stages = mesh.pp;
     if (!plan.pipeline.num_microbatches) plan.pipeline.num_microbatches = 2 * *mesh.pp;
     if (!plan.train.global_batch_size) {
@@ -268,6 +260,7 @@ Plan resolve_plan(Plan plan, int world) {
     Findings findings(plan);
     check_all(plan, findings);
     check_split_points(plan, findings);
+    check_stage_count(plan, findings);
     check_batch(plan, findings);
     findings.raise();
     check_world_size(plan, world);
@@ -276,8 +269,7 @@ Plan resolve_plan(Plan plan, int world) {
 }
 
 int natural_world(const Plan& plan) {
-    const int pp = plan.mesh.pp.value_or(plan.pipeline.num_stages.value_or(1));
-    return pp * plan.mesh.dp.value_or(1) * plan.mesh.tp.value_or(1);
+    return pp_of_keys(plan).value_or(1) * plan.mesh.dp.value_or(1) * plan.mesh.tp.value_or(1);
 }
 
 }  // namespace vpp

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "graph/archive.hpp"
+#include "graph/model_files.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
 #include "program/custom_schedule.hpp"
@@ -95,7 +95,7 @@ Datasets open_datasets(const Plan& plan) {
 Prepared prepare(const Plan& plan, const Datasets& data) {
     std::optional<Schedule> generated;
     if (plan.pipeline.schedule_type != "CUSTOM") generated = generate_schedule(plan);
-    const auto archive = std::make_shared<const Archive>(plan.model.file);
+    const ModelFiles files = open_model_files(plan);
     Prepared prepared;
     Program& program = prepared.program;
     program.plan_text = plan.resolved_text;
@@ -103,13 +103,13 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     program.fields = data.training->fields();
     program.microbatch_size = microbatch_size_of(plan);
     program.data_digest = data.digest();
-    LoadedModel model = load_torchscript(
-        archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
+    LoadedModel model =
+        load_torchscript(files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
     program.training = training_phase(plan, generated, std::move(model.graph));
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
         LoadedModel twin = load_torchscript(
-            archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false));
+            files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false));
         program.evaluation = evaluation_phase(plan, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }
@@ -125,15 +125,15 @@ Program reference_program(const Program& program) {
 }
 
 Sources open_sources(const Plan& plan, const Program& program) {
-    const auto archive = std::make_shared<const Archive>(plan.model.file);
+    const ModelFiles files = open_model_files(plan);
     const auto open = [&](bool training, const Graph& planned) {
         Digest digest;
         auto source = open_torchscript(
-            archive, torchscript_options(plan, program.fields, program.microbatch_size, training), digest);
+            files, torchscript_options(plan, program.fields, program.microbatch_size, training), digest);
         if (digest == planned.digest) return source;
         throw Error(ErrorKind::RanksDisagree, "this rank reads another model file than rank 0 (digest " +
                                                   to_hex(digest) + ", rank 0 has " + to_hex(planned.digest) +
-                                                  "); make " + plan.model.file + " the same on every machine");
+                                                  "); make " + file_names(plan) + " the same on every machine");
     };
     Sources sources;
     sources.training = open(true, program.training.graph);

@@ -57,6 +57,7 @@ TEST(KeyRows, EachBuiltKeyReachesItsOwnField) {
         Plan plan;
         plan.loss.emplace();
         plan.optimizer.groups.resize(1);
+        plan.pipeline.stages.resize(1);
         std::vector<std::optional<Value>> before;
         for (const Key& other : all_keys()) before.push_back(other.field.get ? other.field.get(plan, 0) : std::nullopt);
         Value value = std::string("w");

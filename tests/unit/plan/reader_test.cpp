@@ -133,7 +133,7 @@ TEST(Reader, SectionsMustBeSections) {
 }
 
 TEST(Reader, UnbuiltTablesAreRefusedByName) {
-    EXPECT_TRUE(holds(problem_of(kShortPlan + "[[pipeline.stage]]\nname = 'a'\n"), "pipeline.stage is not built yet"));
+    EXPECT_TRUE(holds(problem_of(kShortPlan + "[[model.init]]\nname = 'a'\n"), "model.init is not built yet"));
     EXPECT_TRUE(holds(problem_of(kShortPlan + "[[model.init]]\nx = 1\n"), "model.init is not built yet"));
     EXPECT_TRUE(
         holds(problem_of(kShortPlan + "[pipeline.recompute]\nwhat = 'units'\n"), "recompute.what is not built"));
@@ -181,19 +181,22 @@ std::string sample_argument(const Key& key) {
 }
 
 TEST(Reader, EveryKeyCanBeSetOrIsRefusedByName) {
-    const std::string group = "[loss]\nkind = 'mse'\ntarget = 'y'\n[[optimizer.group]]\nmatch = ['a']\n";
+    const std::string tables =
+        "[loss]\nkind = 'mse'\ntarget = 'y'\n[[optimizer.group]]\nmatch = ['a']\n"
+        "[[pipeline.stage]]\nname = 'a'\ninputs = ['x']\noutputs = ['y']\n";
     for (const Key& key : all_keys()) {
         std::string path = key.name;
-        if (path.starts_with("optimizer.group.")) path.insert(std::string("optimizer.group").size(), "[0]");
+        for (const std::string list : {"optimizer.group", "pipeline.stage"}) {
+            if (path.starts_with(list + '.')) path.insert(list.size(), "[0]");
+        }
         if (key.built && key.type == KeyType::TableList) continue;
         if (!key.built) {
             const std::string value = key.type == KeyType::TableList ? "[{}]" : "-7";
-            const std::string top = path.starts_with("pipeline.stage.") ? "pipeline.stage" : path;
-            EXPECT_TRUE(holds(problem_of(kShortPlan, {path + '=' + value}), top + " is not built yet")) << path;
+            EXPECT_TRUE(holds(problem_of(kShortPlan, {path + '=' + value}), path + " is not built yet")) << path;
             continue;
         }
         const std::string value = path == "run.deadline_factor" ? "2.5" : sample_argument(key);
-        const Plan plan = parse(kShortPlan + group, {path + '=' + value});
+        const Plan plan = parse(kShortPlan + tables, {path + '=' + value});
         EXPECT_EQ(plan.positions.at(path).source, "--set") << path;
     }
 }

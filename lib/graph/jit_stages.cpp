@@ -1,0 +1,216 @@
+#include "graph/jit_stages.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/suggest.hpp"
+
+namespace vpp {
+
+using torch::jit::Module;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace prim = torch::jit::prim;
+namespace attr = torch::jit::attr;
+
+namespace {
+
+std::string key_of(size_t stage, const std::string& part) {
+    return "pipeline.stage[" + std::to_string(stage) + "]." + part;
+}
+
+std::string entry_of(size_t stage, const std::string& part, size_t index) {
+    return key_of(stage, part) + '[' + std::to_string(index) + ']';
+}
+
+bool lies_in(const std::string& name, const std::string& outer) {
+    return name.starts_with(outer) && (name.size() == outer.size() || name[outer.size()] == '.');
+}
+
+/// Finds the submodules that stages name.
+class ModuleFinder {
+  public:
+    ModuleFinder(const std::optional<Module>& model, const StageTables& tables, std::vector<Problem>& problems)
+        : tables_(tables), problems_(problems) {
+        if (!model) return;
+        for (const auto& named : model->named_modules()) {
+            if (!named.name.empty()) modules_.emplace(named.name, named.value);
+        }
+        for (const auto& [name, module] : modules_) names_.push_back(name);
+    }
+
+    std::vector<StageCall> calls_of(size_t stage) {
+        std::vector<StageCall> calls;
+        const std::vector<std::string>& listed = tables_.stages[stage].modules;
+        for (size_t i = 0; i < listed.size(); ++i) {
+            const auto found = modules_.find(listed[i]);
+            if (found == modules_.end()) {
+                add(stage, i, "the model has no submodule '" + listed[i] + "'" + did_you_mean(listed[i], names_));
+            } else if (!found->second.find_method("forward")) {
+                add(stage, i, "the submodule '" + listed[i] + "' has no forward; name what is in it");
+            } else {
+                calls.push_back({listed[i], found->second});
+            }
+        }
+        return calls;
+    }
+
+  private:
+    void add(size_t stage, size_t index, const std::string& message) {
+        problems_.push_back({message, tables_.where(entry_of(stage, "modules", index))});
+    }
+
+    const StageTables& tables_;
+    std::vector<Problem>& problems_;
+    std::map<std::string, Module> modules_;
+    std::vector<std::string> names_;
+};
+
+/// Writes the forward of the joined model.
+class Joiner {
+  public:
+    Joiner(JitGraph& jit, const Module& root) : jit_(jit), graph_(*jit.graph) {
+        self_ = graph_.addInput("self");
+        self_->setType(root.type());
+    }
+
+    void add_stage(const StagePlan& stage, const std::vector<StageCall>& calls) {
+        std::vector<Value*> values;
+        for (const std::string& input : stage.inputs) values.push_back(value_of(input));
+        for (const StageCall& call : calls) values = {insert_call(call, std::move(values))};
+        returned_ = values.front();
+        const std::vector<Value*> parts = parts_of(returned_);
+        for (size_t i = 0; i < parts.size(); ++i) values_[stage.outputs[i]] = parts[i];
+    }
+
+    void finish() { graph_.registerOutput(returned_); }
+
+  private:
+    /// A value by its name; one that no stage made is a data field.
+    Value* value_of(const std::string& name) {
+        const auto [known, is_new] = values_.emplace(name, nullptr);
+        if (is_new) {
+            known->second = graph_.addInput(Value::isValidName(name) ? name : "");
+            known->second->setType(c10::TensorType::get());
+            jit_.inputs.push_back({name, known->second});
+        }
+        return known->second;
+    }
+
+    Value* module_value(const std::string& fqn) {
+        Value* module = self_;
+        for (size_t begin = 0; begin <= fqn.size();) {
+            const size_t end = std::min(fqn.find('.', begin), fqn.size());
+            module = graph_.insertGetAttr(module, fqn.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        return module;
+    }
+
+    /// Arguments behind the values given get their defaults.
+    Value* insert_call(const StageCall& call, std::vector<Value*> values) {
+        values.insert(values.begin(), module_value(call.fqn));
+        const c10::FunctionSchema& schema = call.module.get_method("forward").function().getSchema();
+        for (size_t i = values.size(); i < schema.arguments().size(); ++i) {
+            values.push_back(graph_.insertConstant(*schema.arguments()[i].default_value()));
+        }
+        Node* node = graph_.insertNode(graph_.create(prim::CallMethod, values));
+        node->s_(attr::name, "forward");
+        node->output()->setType(schema.returns()[0].type());
+        return node->output();
+    }
+
+    std::vector<Value*> parts_of(Value* value) {
+        if (!value->type()->cast<c10::TupleType>()) return {value};
+        return graph_.insertNode(graph_.createTupleUnpack(value))->outputs().vec();
+    }
+
+    JitGraph& jit_;
+    torch::jit::Graph& graph_;
+    Value* self_ = nullptr;
+    Value* returned_ = nullptr;
+    std::map<std::string, Value*> values_;
+};
+
+/// "'a', 'b', 'c' and 4 more".
+std::string listed(const std::vector<std::string>& names) {
+    constexpr size_t kShown = 8;
+    std::string text;
+    for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
+    return text + (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
+}
+
+std::vector<std::string> unused_outputs(const std::vector<StagePlan>& stages) {
+    std::set<std::string> taken;
+    for (const StagePlan& stage : stages) taken.insert(stage.inputs.begin(), stage.inputs.end());
+    std::vector<std::string> unused;
+    for (size_t stage = 0; stage + 1 < stages.size(); ++stage) {
+        for (const std::string& output : stages[stage].outputs) {
+            if (!taken.contains(output)) unused.push_back(output);
+        }
+    }
+    return unused;
+}
+
+/// The outermost submodules that are not, and are not around or inside, what stages call; and parameters beside them.
+std::vector<std::string> uncalled(const Module& model, const std::vector<StagePlan>& stages) {
+    std::vector<std::string> called, unused;
+    for (const StagePlan& stage : stages) called.insert(called.end(), stage.modules.begin(), stage.modules.end());
+    const auto inside_any = [](const std::string& name, const std::vector<std::string>& outer) {
+        return std::ranges::any_of(outer, [&](const std::string& other) { return lies_in(name, other); });
+    };
+    const auto holds_called = [&](const std::string& name) {
+        return std::ranges::any_of(called, [&](const std::string& other) { return lies_in(other, name); });
+    };
+    for (const auto& named : model.named_modules()) {
+        if (named.name.empty() || holds_called(named.name)) continue;
+        if (!inside_any(named.name, called) && !inside_any(named.name, unused)) unused.push_back(named.name);
+    }
+    for (const auto& named : model.named_parameters()) {
+        if (!inside_any(named.name, called) && !inside_any(named.name, unused)) unused.push_back(named.name);
+    }
+    return unused;
+}
+
+}  // namespace
+
+Module make_root(StageModules& modules, const StageTables& tables, StageCalls& calls, std::vector<Problem>& problems) {
+    Module root = modules.model ? *modules.model : Module("vpp.Stages");
+    if (!modules.model) root.register_attribute("training", c10::BoolType::get(), true);
+    ModuleFinder finder(modules.model, tables, problems);
+    for (size_t stage = 0; stage < tables.stages.size(); ++stage) {
+        const StagePlan& plan = tables.stages[stage];
+        if (!modules.files[stage]) {
+            calls.push_back(finder.calls_of(stage));
+        } else if (root.hasattr(plan.name)) {
+            problems.push_back({"the model has an attribute '" + plan.name + "' already; give the stage another name",
+                                tables.where(key_of(stage, "name"))});
+        } else {
+            root.register_module(plan.name, *modules.files[stage]);
+            calls.push_back({{plan.name, *modules.files[stage]}});
+        }
+    }
+    return root;
+}
+
+void join_stages(JitGraph& jit, const Module& root, const StageCalls& calls, const StageTables& tables) {
+    jit.stages = tables.stages;
+    jit.graph = std::make_shared<torch::jit::Graph>();
+    Joiner joiner(jit, root);
+    for (size_t stage = 0; stage < calls.size(); ++stage) joiner.add_stage(tables.stages[stage], calls[stage]);
+    joiner.finish();
+    inline_calls(*jit.graph);
+}
+
+std::vector<std::string> unused_parts(const StageModules& modules, const StageTables& tables) {
+    std::vector<std::string> notes;
+    if (const auto outputs = unused_outputs(tables.stages); !outputs.empty())
+        notes.push_back("no stage takes the output(s) " + listed(outputs));
+    if (!modules.model) return notes;
+    if (const auto names = uncalled(*modules.model, tables.stages); !names.empty())
+        notes.push_back("no stage calls these parts of the model: " + listed(names));
+    return notes;
+}
+
+}  // namespace vpp
