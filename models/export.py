@@ -1,4 +1,4 @@
-"""Writes the example models as TorchScript files, in train mode, with fixed initial weights.
+"""Writes the example models as TorchScript files, in train mode, with fixed initial weights; some also in parts.
 
 python models/export.py [NAME ...] [--trace] [--out FOLDER]
 """
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from cnn import VGG, BatchNormCNN
 from gpt import GPT
 from mlp import EightMLP
+from two_towers import TwoTowers
 
 SEED = 1234
 
@@ -22,7 +23,11 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]
     "gpt": (GPT, lambda: (torch.randint(256, (2, 128)), torch.randint(256, (2, 128)))),
     "vgg": (VGG, lambda: (torch.rand(2, 1, 8, 8),)),
     "bn_cnn": (BatchNormCNN, lambda: (torch.rand(2, 1, 8, 8),)),
+    "two_towers": (TwoTowers, lambda: (torch.rand(2, 1, 4, 8), torch.rand(2, 1, 4, 8))),
 }
+
+# Models whose submodules are written one by one too, with the same weights: NAME_SUBMODULE.pt, for a plan's own stages.
+PARTS = {"mlp", "two_towers"}
 
 
 def make_model(name: str) -> nn.Module:
@@ -44,6 +49,11 @@ def export(name: str, folder: pathlib.Path, trace: bool) -> pathlib.Path:
     return path
 
 
+def export_parts(name: str, folder: pathlib.Path) -> None:
+    for part, module in make_model(name).named_children():
+        torch.jit.script(module).save(str(folder / f"{name}_{part}.pt"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(MODELS)}; default: all")
@@ -56,6 +66,8 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or MODELS:
         path = export(name, arguments.out, arguments.trace)
+        if name in PARTS and not arguments.trace:
+            export_parts(name, arguments.out)
         parameters = sum(p.numel() for p in make_model(name).parameters())
         print(f"{path}: {parameters} parameters")
 

@@ -1,7 +1,7 @@
 """Makes the example data under models/data from what every machine with Python and scikit-learn has.
 
 stdlib.bin, stdlib_val.bin   text of Python's standard library, for data.kind = "text"
-digits_{train,val}_{image,label}.npy   scikit-learn's 8x8 digits, scaled to 0..1
+digits_{train,val}_{image,upper,lower,label}.npy   scikit-learn's 8x8 digits, scaled to 0..1, whole and in halves
 mlp_{train,val}_{x,y}.npy    a smooth random map for the regression example
 
 The same Python and scikit-learn give the same bytes.
@@ -41,7 +41,9 @@ def make_digits(folder: pathlib.Path) -> None:
     digits = load_digits()
     order = np.random.RandomState(0).permutation(len(digits.target))  # the generator whose stream NumPy keeps for ever
     image = (digits.images[order, None] / 16).astype(np.float32)
-    save_split(folder, "digits", {"image": image, "label": digits.target[order].astype(np.int64)}, num_val=288)
+    halves = {"upper": image[:, :, :4].copy(), "lower": image[:, :, 4:].copy()}
+    label = digits.target[order].astype(np.int64)
+    save_split(folder, "digits", {"image": image, **halves, "label": label}, num_val=288)
 
 
 def make_mlp(folder: pathlib.Path, features: int = 32, samples: int = 1280) -> None:

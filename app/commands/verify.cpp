@@ -16,9 +16,11 @@ namespace {
 constexpr double kStepSeconds = 600;
 
 void print_text(const Job& job, const Program& program, const VerifyResult& result) {
+    const PipelinePlan& pipeline = job.plan.pipeline;
     const std::string what = std::to_string(program.mesh.num_ranks()) + " rank(s), " +
                              std::to_string(program.training.split.num_stages()) + " stage(s), " +
-                             program.training.schedule.name + ", " + job.plan.pipeline.split_method;
+                             program.training.schedule.name + ", " +
+                             (pipeline.mode == "MANUAL_EAGER" ? pipeline.mode : pipeline.split_method);
     if (result.is_equal) {
         std::cout << "bitwise equal: " << what << ": " << result.num_compared << " values over " << result.steps
                   << " steps are those of " << (program.mesh.num_ranks() == 1 ? "a second run" : "one device") << " ("

@@ -67,6 +67,11 @@ class ModuleFinder {
     std::vector<std::string> names_;
 };
 
+/// LibTorch keeps numbers for values without a name.
+bool is_number(const std::string& name) {
+    return name.find_first_not_of("0123456789") == std::string::npos;
+}
+
 /// Writes the forward of the joined model.
 class Joiner {
   public:
@@ -81,17 +86,29 @@ class Joiner {
         for (const StageCall& call : calls) values = {insert_call(call, std::move(values))};
         returned_ = values.front();
         const std::vector<Value*> parts = parts_of(returned_);
-        for (size_t i = 0; i < parts.size(); ++i) values_[stage.outputs[i]] = parts[i];
+        for (size_t i = 0; i < parts.size(); ++i) {
+            values_[stage.outputs[i]] = parts[i];
+            outputs_.emplace_back(stage.outputs[i], parts[i]);
+        }
     }
 
-    void finish() { graph_.registerOutput(returned_); }
+    /// Inlines; what the stages hand on keeps the plan's names where the modules have none.
+    void finish() {
+        graph_.registerOutput(returned_);
+        for (const auto& [name, value] : outputs_) graph_.registerOutput(value);
+        inline_calls(graph_);
+        for (size_t i = outputs_.size(); i > 0; --i) {
+            name_value(graph_.outputs()[i], outputs_[i - 1].first);
+            graph_.eraseOutput(i);
+        }
+    }
 
   private:
     /// A value by its name; one that no stage made is a data field.
     Value* value_of(const std::string& name) {
         const auto [known, is_new] = values_.emplace(name, nullptr);
         if (is_new) {
-            known->second = graph_.addInput(Value::isValidName(name) ? name : "");
+            known->second = graph_.addInput(is_number(name) ? "" : name);
             known->second->setType(c10::TensorType::get());
             jit_.inputs.push_back({name, known->second});
         }
@@ -126,10 +143,19 @@ class Joiner {
         return graph_.insertNode(graph_.createTupleUnpack(value))->outputs().vec();
     }
 
+    /// A part of a tuple is named where it was made.
+    static void name_value(Value* value, const std::string& name) {
+        if (value->node()->kind() == prim::TupleUnpack &&
+            value->node()->input()->node()->kind() == prim::TupleConstruct)
+            value = value->node()->input()->node()->input(value->offset());
+        if (!value->hasDebugName() && !is_number(name)) value->setDebugName(name);
+    }
+
     JitGraph& jit_;
     torch::jit::Graph& graph_;
     Value* self_ = nullptr;
     Value* returned_ = nullptr;
+    std::vector<std::pair<std::string, Value*>> outputs_;  ///< of all stages so far; not after inlining
     std::map<std::string, Value*> values_;
 };
 
@@ -200,7 +226,6 @@ void join_stages(JitGraph& jit, const Module& root, const StageCalls& calls, con
     Joiner joiner(jit, root);
     for (size_t stage = 0; stage < calls.size(); ++stage) joiner.add_stage(tables.stages[stage], calls[stage]);
     joiner.finish();
-    inline_calls(*jit.graph);
 }
 
 std::vector<std::string> unused_parts(const StageModules& modules, const StageTables& tables) {

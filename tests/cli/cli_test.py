@@ -72,6 +72,34 @@ class Plans(Case):
         self.assertEqual(done.returncode, 65)
         self.assertIn("broken.pt", done.stderr)
 
+    def test_files_of_stages_are_checked_like_models(self):
+        plan, files = str(ROOT / "configs/two_towers.toml"), "pipeline.stage[{}].file={}"
+        done = self.vpp("inspect", plan, "--set", files.format(0, "none.pt"), "--set", files.format(2, "nothing.pt"))
+        self.assertEqual(done.returncode, 66, done.stderr)
+        for name in ("none.pt", "nothing.pt"):
+            self.assertIn(name, done.stderr)
+        (self.folder / "broken.pt").write_bytes(b"PK\3\4 this is no model")
+        done = self.vpp("inspect", plan, "--set", files.format(1, self.folder / "broken.pt"))
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("broken.pt", done.stderr)
+
+    def test_stages_that_do_not_fit_their_modules_are_said_at_once(self):
+        done = self.vpp("inspect", str(ROOT / "configs/two_towers.toml"),
+                        "--set", "pipeline.stage[2].inputs=['up', 'lo']",
+                        "--set", "pipeline.stage[3].inputs=['mixed', 'up']",
+                        "--set", "pipeline.stage[1].outputs=['low']")
+        self.assertEqual(done.returncode, 78, done.stderr)
+        for text in ("did you mean 'low'", "takes another number of inputs (got 2, expected 3", "returns (Tensor, Tensor)"):
+            self.assertIn(text, done.stderr)
+        self.assertEqual(done.stderr.count("^"), 3, done.stderr)
+
+    def test_shapes_that_do_not_fit_name_the_stage_and_the_line(self):
+        done = self.vpp("inspect", str(ROOT / "configs/two_towers.toml"),
+                        "--set", f"data.train.upper={ROOT}/models/data/digits_train_image.npy",
+                        "--set", f"data.val.upper={ROOT}/models/data/digits_val_image.npy")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("of the stage 'upper' (two_towers_upper.pt) at two_towers.py:", done.stderr)
+
     def test_a_flipped_weight_bit_is_found(self):
         model = ROOT / "models/out/bn_cnn.pt"
         with zipfile.ZipFile(model) as archive:

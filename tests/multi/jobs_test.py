@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import sys
 import time
@@ -74,6 +75,74 @@ class Runs(Case):
             done = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", setting, ranks=2)
             self.assertEqual(done.returncode, 77, done.stderr)
             self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
+
+
+class StagesByHand(Case):
+    """mode = "MANUAL_EAGER": stages of files or of one model's submodules are the one model."""
+
+    TOWERS = (ROOT / "configs/two_towers.toml").read_text().replace('"../models', f'"{ROOT}/models')
+    HEAD, TAIL = TOWERS[: TOWERS.index("[[pipeline.stage]]")], TOWERS[TOWERS.index("[optimizer]") :]
+    STAGES = TOWERS[len(HEAD) : -len(TAIL)]
+    ONE = f'[model]\nfile = "{ROOT}/models/out/two_towers.pt"\n'
+
+    def train(self, run: str, text: str, *settings: str, ranks: int) -> None:
+        settings = (f"run.dir={run}", "train.steps=6", "train.eval_every=3", *settings)
+        arguments = [item for setting in settings for item in ("--set", setting)]
+        done = self.vpp("train", self.plan(text, run + ".toml"), *arguments, ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def evaluations(self, run: str) -> list[str]:
+        return [str(line["loss"]) for line in self.metrics(run) if line["event"] == "eval"]
+
+    def equal(self, plan: str, *settings: str, ranks: int) -> None:
+        arguments = [item for setting in settings for item in ("--set", setting)]
+        done = self.vpp("verify", plan, *arguments, "--steps", "4", "--json", ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(json.loads(done.stdout)["equal"])
+
+    def test_two_towers_are_those_of_one_model(self):
+        one = self.ONE + self.HEAD.replace("MANUAL_EAGER", "GRAPH_EAGER") + self.TAIL
+        by_module = re.sub(r'file    = .*two_towers_(\w+).pt"', r'modules = ["\1"]', self.STAGES)
+        self.train("one", one, "pipeline.num_stages=1", ranks=1)
+        self.train("files", self.TOWERS, ranks=4)
+        self.train("modules", self.ONE + self.HEAD + by_module + self.TAIL, "pipeline.virtual_chunks=2",
+                   "pipeline.schedule_type=INTERLEAVED_1F1B", ranks=2)
+        for run in ("files", "modules"):
+            self.assertEqual(self.bits(run), self.bits("one"), run)
+            self.assertEqual(self.evaluations(run), self.evaluations("one"), run)
+        self.assertEqual(len(self.evaluations("one")), 3)
+        swapped = self.TOWERS.replace('"mixed", "up", "gate"', '"mixed", "gate", "up"')
+        self.assertNotEqual(swapped, self.TOWERS)
+        self.train("swapped", swapped, ranks=4)
+        self.assertNotEqual(self.bits("swapped"), self.bits("one"))
+
+    def test_pipelines_by_hand_are_bitwise(self):
+        plan = str(ROOT / "configs/two_towers.toml")
+        self.equal(plan, ranks=4)
+        self.equal(plan, "pipeline.virtual_chunks=2", "pipeline.schedule_type=LOOPED_BFS", ranks=2)
+
+    def test_resume_at_another_layout_is_bitwise(self):
+        self.train("whole", self.TOWERS, ranks=4)
+        self.train("part", self.TOWERS, "train.steps=3", ranks=4)
+        self.train("part", self.TOWERS, "pipeline.virtual_chunks=4", "pipeline.schedule_type=INTERLEAVED_1F1B", ranks=1)
+        self.assertEqual(self.bits("part"), self.bits("whole"))
+
+    def test_a_chain_of_files_is_the_one_model(self):
+        one = (ROOT / "configs/eight_mlp.toml").read_text().replace('"../models', f'"{ROOT}/models')
+        stages = "".join(f'''
+[[pipeline.stage]]
+name = "mlp{i}"
+file = "{ROOT}/models/out/mlp_mlp{i}.pt"
+inputs = ["{f"h{i - 1}" if i > 1 else "x"}"]
+outputs = ["h{i}"]
+''' for i in range(1, 9))
+        chain = re.sub(r"\[model\]\nfile.*\n", "", one).replace("GRAPH_EAGER", "MANUAL_EAGER")
+        chain = re.sub(r"(split_method|split_points|smallest_unsplittable_units) .*\n", "", chain)
+        chain = chain.replace("[optimizer]", stages + "[optimizer]")
+        self.train("one", one, ranks=4)
+        self.train("chain", chain, ranks=4)
+        self.assertEqual(self.bits("chain"), self.bits("one"))
+        self.equal(self.plan(chain, "chain.toml"), ranks=4)
 
 
 class Faults(Case):

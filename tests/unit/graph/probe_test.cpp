@@ -74,7 +74,7 @@ TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.head.forward(torch.relu(x)))\n"};
     model.children = {{"head", sequential({linear(4, 4), linear(6, 4)})}};
     const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kOptions); });
-    EXPECT_THAT(text, HasSubstr("the op aten::linear in 'head.1' fails: "));
+    EXPECT_THAT(text, HasSubstr("the op aten::linear in 'head.1' at <string>:2 fails: "));
     EXPECT_THAT(text, HasSubstr("microbatch of 5 samples"));
     EXPECT_THAT(text, Not(HasSubstr("Traceback")));
     EXPECT_THAT(text, Not(HasSubstr("\n"))) << "LibTorch's own message, one line of it";
@@ -83,7 +83,7 @@ TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
 TEST(Probe, AnOpOfTheRootIsNamedToo) {
     const ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x.view([7, -1]))\n"};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }),
-                HasSubstr("aten::view in the model's forward fails"));
+                HasSubstr("aten::view in the model's forward at <string>:2 fails"));
 }
 
 TEST(Probe, AModelOfOneSizeNamesTheSizesThatFit) {
