@@ -56,6 +56,13 @@ std::string module_of(const torch::jit::Node* node);
 /// Sets the label.
 void set_module(torch::jit::Node* node, const std::string& fqn);
 
+/// A line of the model's code: of the exporter's source where the file tells it, else of the file's own code.
+struct SourceLine {
+    std::string file;
+    size_t line = 0;
+};
+std::optional<SourceLine> source_line(const torch::jit::Node* node);
+
 /// Copies forward with every call replaced by the callee's graph, each node labelled with the FQN of its submodule.
 /// Throws Error{BadData} for calls that cannot be resolved.
 std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& model);

@@ -29,10 +29,26 @@ bool is_module_value(const Value* value) {
 
 std::shared_ptr<Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth);
 
+/// Whether an op was written in PyTorch's own Python files.
+bool is_of_library(const Node* node) {
+    const auto place = source_line(node);
+    return place && place->file.find("/torch/nn/") != std::string::npos;
+}
+
+/// Gives an op of the library the line that called it, which says more.
+void take_line(Node* node, const Node* call) {
+    if (is_of_library(node)) node->setSourceRange(call->sourceRange());
+    for (Block* block : node->blocks()) {
+        for (Node* inner : block->nodes()) take_line(inner, call);
+    }
+}
+
 /// Replaces a call by the callee's inlined graph.
 void replace_call(Node* call, Graph& callee, at::ArrayRef<Value*> arguments) {
     const torch::jit::WithInsertPoint at_call(call);
+    const Node* before = call->prev();
     const std::vector<Value*> results = torch::jit::insertGraph(*call->owningGraph(), callee, arguments);
+    for (Node* node = call->prev(); node != before; node = node->prev()) take_line(node, call);
     for (size_t i = 0; i < results.size(); ++i) call->output(i)->replaceAllUsesWith(results[i]);
     call->destroy();
 }
@@ -107,6 +123,13 @@ std::shared_ptr<Graph> inlined(torch::jit::Function& function, const std::string
 std::string module_of(const Node* node) {
     const auto scope = const_cast<Node*>(node)->scope();  // LibTorch has no const form
     return scope && !scope->isRoot() && !scope->isBlank() ? scope->name().toUnqualString() : "";
+}
+
+std::optional<SourceLine> source_line(const Node* node) {
+    const torch::jit::SourceRange range = node->sourceRange();
+    const auto place = range.findSourceRangeThatGenerated().value_or(range).file_line_col();
+    if (!place) return std::nullopt;
+    return SourceLine{std::get<0>(*place), std::get<1>(*place)};
 }
 
 void set_module(Node* node, const std::string& fqn) {

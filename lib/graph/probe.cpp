@@ -44,13 +44,12 @@ std::string stage_text(const JitGraph& jit, const std::string& owner) {
     return " of the stage '" + plan.name + "'" + (file.empty() ? "" : " (" + file + ")");
 }
 
-/// " at model.py:12": the line of the model's code, of the exporter's source where the file tells it.
+/// " at model.py:12".
 std::string line_text(const torch::jit::Node* node) {
-    const torch::jit::SourceRange range = node->sourceRange();
-    const auto place = range.findSourceRangeThatGenerated().value_or(range).file_line_col();
+    const auto place = source_line(node);
     if (!place) return "";
-    const auto& [file, line, column] = *place;
-    return " at " + printable(std::filesystem::path(file).filename().string()) + ":" + std::to_string(line);
+    return " at " + printable(std::filesystem::path(place->file).filename().string()) + ":" +
+           std::to_string(place->line);
 }
 
 [[noreturn]] void op_failed(const JitGraph& jit, const JitOp& op, const std::string& what) {

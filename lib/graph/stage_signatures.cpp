@@ -1,6 +1,7 @@
 // What the tables of stages say, held against the signatures of their modules.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/suggest.hpp"
 #include "graph/jit_stages.hpp"
@@ -35,9 +36,22 @@ class SignatureChecker {
 
     void check() {
         for (size_t stage = 0; stage < calls_.size(); ++stage) check_stage(stage);
+        if (problems_.empty()) check_use();
     }
 
   private:
+    /// Left for the end: where an input is mistyped, its maker only seems to be unused.
+    void check_use() {
+        std::set<std::string> taken;
+        for (const StagePlan& plan : tables_.stages) taken.insert(plan.inputs.begin(), plan.inputs.end());
+        for (size_t stage = 0; stage + 1 < tables_.stages.size(); ++stage) {
+            const StagePlan& plan = tables_.stages[stage];
+            const bool used =
+                std::ranges::any_of(plan.outputs, [&](const std::string& output) { return taken.contains(output); });
+            if (!used) add(stage, "outputs", "no stage takes an output of '" + plan.name + "'; leave the stage out");
+        }
+    }
+
     void check_stage(size_t stage) {
         const StagePlan& plan = tables_.stages[stage];
         Types types;

@@ -38,7 +38,6 @@ class TableRules {
             check_outputs(stage);
         }
         for (size_t stage = 0; stage < stages_.size(); ++stage) check_inputs(stage);
-        for (size_t stage = 0; stage + 1 < stages_.size(); ++stage) check_is_used(stage);
         check_loss();
     }
 
@@ -120,22 +119,12 @@ class TableRules {
         for (size_t i = 0; i < stages_[stage].inputs.size(); ++i) {
             const std::string& input = stages_[stage].inputs[i];
             const auto maker = makers_.find(input);
-            if (maker == makers_.end()) continue;
-            if (maker->second < stage) {
-                used_.insert(maker->second);
-            } else {
-                const std::string& name = stages_[maker->second].name;
-                findings_.add(entry(key, i), "the input '" + input + "' is made by the stage '" + name +
-                                                 (maker->second == stage ? "' itself" : "', which comes later") +
-                                                 "; a stage takes data fields and outputs of earlier stages");
-            }
+            if (maker == makers_.end() || maker->second < stage) continue;
+            const std::string& name = stages_[maker->second].name;
+            findings_.add(entry(key, i), "the input '" + input + "' is made by the stage '" + name +
+                                             (maker->second == stage ? "' itself" : "', which comes later") +
+                                             "; a stage takes data fields and outputs of earlier stages");
         }
-    }
-
-    void check_is_used(size_t stage) {
-        if (used_.contains(stage)) return;
-        findings_.add(table(stage) + ".outputs",
-                      "no later stage takes an output of '" + stages_[stage].name + "'; leave the stage out");
     }
 
     void check_loss() {
@@ -154,7 +143,6 @@ class TableRules {
     std::set<std::string> names_;
     std::map<std::string, std::string> modules_;  ///< submodule -> stage that lists it
     std::map<std::string, size_t> makers_;        ///< output -> stage
-    std::set<size_t> used_;                       ///< stages that a later one takes something of
 };
 
 }  // namespace

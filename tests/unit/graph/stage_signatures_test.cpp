@@ -75,6 +75,15 @@ TEST(StageSignatures, TheNumberOfOutputsIsThatOfTheTuple) {
                 HasSubstr("(got 2 name(s), forward returns Tensor: 1)"));
 }
 
+TEST(StageSignatures, AStageIsThereForOthers) {
+    const std::vector<StagePlan> stages = {file_stage("one", {"x"}, {"o"}), file_stage("head", {"x"}, {"loss"})};
+    EXPECT_THAT(refusal(ErrorKind::Plan,
+                        [&] {
+                            load_stages({{}, {linear(4, 4), linear(4, 4)}}, stage_options(kFields, stages));
+                        }),
+                HasSubstr("pipeline.stage[0].outputs:1:1: no stage takes an output of 'one'; leave the stage out"));
+}
+
 TEST(StageSignatures, AnOutputIsNoDataField) {
     EXPECT_THAT(error_of({file_stage("pair", {"x"}, {"y", "n"}), file_stage("head", {"y", "n"}, {"loss"})}),
                 HasSubstr("pipeline.stage[0].outputs[0]:1:1: the output 'y' has the name of a data field"));
