@@ -30,7 +30,8 @@ void TiedWeights::refresh() {
     for (const Copy& copy : copies_) {
         if (copy.to == transport_.rank()) transport_.post_receive(copy.from, copy.channel, copy.message_bytes);
         if (copy.from != transport_.rank()) continue;
-        transport_.send(copy.to, copy.channel, encode_tensor(weights_.at(copy.parameter), copy.message_bytes, "a copy"));
+        transport_.send(copy.to, copy.channel,
+                        encode_tensor(weights_.at(copy.parameter), copy.message_bytes, "a copy"));
     }
     for (const Copy& copy : copies_) {
         if (copy.to != transport_.rank()) continue;

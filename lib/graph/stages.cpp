@@ -212,8 +212,7 @@ Split make_stages(const Graph& graph, const std::vector<int>& cuts) {
 std::vector<ScheduleEdge> schedule_edges(const Split& split) {
     std::vector<ScheduleEdge> edges;
     for (const Edge& edge : split.edges) {
-        edges.push_back(
-            {edge.id, edge.producer, edge.consumer, edge.has_gradient, edge.gradient_to, edge.is_tied()});
+        edges.push_back({edge.id, edge.producer, edge.consumer, edge.has_gradient, edge.gradient_to, edge.is_tied()});
     }
     return edges;
 }

@@ -19,10 +19,10 @@ namespace vpp {
 struct StageSpec {
     OpRange ops;
     std::vector<int> parameters;  ///< owned: parameters and buffers whose first use is here; unused ones: stage 0
-    std::vector<int> borrowed;    ///< used here, owned by an earlier stage: tied and frozen parameters, constant buffers
-    std::vector<int> inputs;      ///< model inputs (data fields) that ops of this stage use
-    double flops = 0;             ///< forward, one microbatch
-    int64_t num_parameters = 0;   ///< trainable and frozen, not buffers
+    std::vector<int> borrowed;   ///< used here, owned by an earlier stage: tied and frozen parameters, constant buffers
+    std::vector<int> inputs;     ///< model inputs (data fields) that ops of this stage use
+    double flops = 0;            ///< forward, one microbatch
+    int64_t num_parameters = 0;  ///< trainable and frozen, not buffers
     int64_t parameter_bytes = 0;
     int64_t buffer_bytes = 0;
     int64_t activation_bytes = 0;  ///< made by its ops in one microbatch; an upper bound of what is kept for backward

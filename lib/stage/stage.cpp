@@ -1,5 +1,6 @@
 #include "stage/stage.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones_like.h>
@@ -272,8 +273,10 @@ void Stage::release_if_done(int microbatch) {
 void Stage::add_gradient(int microbatch, const Edge& edge, at::Tensor gradient) {
     Microbatch& now = state(microbatch);
     at::Tensor& place = edge.is_tied() ? now.tied_arrived[edge.parameter] : now.arrived[edge.tensor];
-    check(!place.defined(), "the gradient of an edge arrives once");
-    place = std::move(gradient);
+    if (!place.defined())
+        place = std::move(gradient);
+    else if (gradient.defined())
+        place = place + gradient;
 }
 
 BackwardRoots Stage::take_roots(Microbatch& now) const {
