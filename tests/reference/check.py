@@ -51,6 +51,12 @@ MODELS = {
     "gpt": Model(8, {"text": DATA / "stdlib.bin"}, None, (("*.bias", "*ln*"), ("*embedding*",))),
     "bn_cnn": Model(32, **DIGITS, groups=(("*.bias", "*.bn.*"), ("head.*",))),
     "vgg": Model(32, **DIGITS, groups=(("*.bias",), ("classifier.*",))),
+    "two_towers": Model(
+        32,
+        arrays("digits_train", "upper", "lower", "label"),
+        ("cross_entropy", "label"),
+        (("*.bias", "*.bn.*"), ("head.*",)),
+    ),
     "resnet18": image_model("fc.*"),
     "mobilenet_v2": image_model("classifier.*"),
     "squeezenet1_1": image_model("classifier.*"),
