@@ -51,7 +51,9 @@ class TableRules {
         refuse(plan_.positions.contains("pipeline.split_method"), "pipeline.split_method", kBorders);
         refuse(!plan_.pipeline.split_points.empty(), "pipeline.split_points", kBorders);
         refuse(plan_.pipeline.uniform_split_ops, "pipeline.uniform_split_ops", kBorders);
-        refuse(!plan_.pipeline.smallest_unsplittable_units.empty(), "pipeline.smallest_unsplittable_units", kBorders);
+        const bool recomputed = plan_.pipeline.recompute.what == "units";  // then they name the segments
+        refuse(!recomputed && !plan_.pipeline.smallest_unsplittable_units.empty(),
+               "pipeline.smallest_unsplittable_units", kBorders);
         refuse(!plan_.model.inputs.empty(), "model.inputs", "each stage has its inputs; leave it out");
         const bool wanted = std::ranges::any_of(stages_, [](const StagePlan& stage) { return !stage.modules.empty(); });
         refuse(!wanted && !plan_.model.file.empty(), "model.file", "every stage has a file of its own; leave it out");

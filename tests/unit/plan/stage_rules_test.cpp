@@ -86,6 +86,8 @@ TEST(StageRules, KeysThatSayTheSameAreRefused) {
         EXPECT_TRUE(holds(text, "has no meaning in mode = \"MANUAL_EAGER\"")) << text;
         EXPECT_EQ(text.find("--set", 1), std::string::npos) << "one problem only: " << text;
     }
+    EXPECT_NO_THROW(resolve({"pipeline.smallest_unsplittable_units=['a']", "pipeline.recompute.what=units"}))
+        << "units are segments then";
 }
 
 TEST(StageRules, AStageHasAFileOrModules) {
