@@ -22,6 +22,23 @@ void add_plan_options(CLI::App& command, PlanArguments& plan) {
         ->capture_default_str();
 }
 
+void add_eval_options(CLI::App& command, CommandLine& line) {
+    EvaluationRequest& request = line.evaluation;
+    CLI::Option* checkpoint =
+        command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
+            ->type_name("DIR");
+    command.add_flag("--initial-weights", request.initial_weights, "the model file's own weights instead")
+        ->excludes(checkpoint);
+    command.add_option("--batches", request.batches, "how many batches; default: train.eval_batches, or all")
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+    command.add_flag("--drop-last", request.drop_last, "leave out samples at the end that fill no microbatch");
+    CLI::Option* outputs =
+        command.add_option("--outputs", request.outputs, "write the model's outputs there, a .npy file each")
+            ->type_name("DIR");
+    command.add_flag("--overwrite", request.overwrite, "replace outputs that are there already")->needs(outputs);
+    command.add_flag("--json", line.json, "the result as JSON");
+}
+
 /// "train", "data order"
 std::string command_words(const CLI::App& app) {
     std::string words;
@@ -51,6 +68,9 @@ CommandLine parse_command_line(int argc, char** argv) {
 
     CLI::App* train = app.add_subcommand("train", "train; start it with mpirun -np RANKS");
     add_plan_options(*train, line.plan);
+    CLI::App* eval = app.add_subcommand("eval", "the loss of a checkpoint over the validation data; with mpirun");
+    add_plan_options(*eval, line.plan);
+    add_eval_options(*eval, line);
     CLI::App* inspect = app.add_subcommand("inspect", "show what would happen: stages, edges, memory, schedule");
     add_plan_options(*inspect, line.plan);
     inspect->add_option("--world", line.world, "number of ranks to show it for; default: what the plan names")

@@ -53,7 +53,7 @@ RunRecord run_reference(const Job& job, const Program& program, const Datasets& 
 int verify_on(const Job& job, int64_t steps, bool json) {
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data);
-    guard_ranges(data, job.plan, prepared.program);
+    guard_ranges(data, job.plan, prepared.program.training.graph);
     job.transport.set_deadline(kStepSeconds);
     const RunRecord reference = run_reference(job, prepared.program, data, steps);
     RunRecord pipeline;

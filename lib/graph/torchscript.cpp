@@ -285,6 +285,9 @@ bool has_mode(const Graph& graph) {
 }
 
 void add_notes(Graph& graph, const JitGraph& jit, const std::string& file) {
+    for (const std::string& output : jit.not_kept) {
+        graph.warnings.push_back(file + ": forward's " + output + " is no tensor and is left out of the outputs");
+    }
     graph.mode_is_baked_in = !jit.reads_training && has_mode(graph);
     if (graph.mode_is_baked_in) {
         graph.warnings.push_back(file +
@@ -312,7 +315,8 @@ OpenedModel open_model(const std::shared_ptr<const Archive>& archive, const Torc
     fold_none_checks(jit);
     fold_constants(jit);
     replace_appends(jit);
-    select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction});
+    select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction,
+                      options.keep_outputs});
     list_ops(jit);
     if (jit.ops.empty()) throw Error(ErrorKind::BadData, archive->path().string() + ": the model computes nothing");
     const Digest digest = digest_of(jit, *archive);

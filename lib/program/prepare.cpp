@@ -45,10 +45,12 @@ int64_t microbatch_size_of(const Plan& plan) {
     return *plan.train.global_batch_size / parts;
 }
 
-/// `generated`: none when the schedule is the plan's own file.
-Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph) {
+/// `generated`: none when the schedule is the plan's own file. `cuts`: none for those of the plan's split method.
+Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph,
+                     const std::optional<std::vector<int>>& cuts = std::nullopt) {
     Phase phase;
-    phase.split = make_stages(graph, find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks));
+    phase.split =
+        make_stages(graph, cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks));
     phase.graph = std::move(graph);
     if (generated) {
         phase.schedule = lower_and_prove(*generated, phase.split);
@@ -71,6 +73,46 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     return phase;
 }
 
+/// Stages by the plan's own split method. Split points may name submodules that do nothing in evaluation mode, so they
+/// are looked for in the training graph.
+Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options,
+                             const std::shared_ptr<const Archive>& archive, Graph graph) {
+    const int num_stages = *plan.mesh.pp * plan.pipeline.virtual_chunks;
+    Phase phase;
+    if (plan.pipeline.split_method == "MANUAL") {
+        TorchScriptOptions training = options;
+        training.training = true;
+        training.keep_outputs = false;
+        const Graph twin = load_torchscript(archive, training).graph;
+        const Split split = make_stages(twin, find_split(twin, plan, num_stages));
+        phase.split = make_stages(graph, match_split(graph, twin, split));
+    } else {
+        phase.split = make_stages(graph, find_split(graph, plan, num_stages));
+    }
+    phase.graph = std::move(graph);
+    phase.schedule = lower_and_prove(
+        make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches),
+        phase.split);
+    return phase;
+}
+
+/// A traced model may have its batch size baked in: then it cannot take fewer samples at the end of the data.
+void check_last_microbatch(const std::shared_ptr<const Archive>& archive, TorchScriptOptions options,
+                           int64_t num_samples) {
+    const int64_t full = options.microbatch_size, rest = num_samples % full;
+    if (rest == 0) return;
+    options.microbatch_size = rest;
+    try {
+        load_torchscript(archive, options);
+    } catch (const Error& error) {
+        throw Error(error.kind(), "the last microbatch of the validation data has " + std::to_string(rest) +
+                                      " samples instead of " + std::to_string(full) +
+                                      ", and the model cannot take that: it was probably traced with its batch size. "
+                                      "Leave these samples out with --drop-last, or script the model instead (" +
+                                      error.what() + ")");
+    }
+}
+
 Phase one_stage(const Phase& phase, const std::string& schedule) {
     Phase reference;
     reference.graph = phase.graph;
@@ -83,7 +125,7 @@ Phase one_stage(const Phase& phase, const std::string& schedule) {
 }  // namespace
 
 std::string Datasets::digest() const {
-    return training->digest() + (validation ? "+" + validation->digest() : "");
+    return (training ? training->digest() : "") + (validation ? "+" + validation->digest() : "");
 }
 
 Datasets open_datasets(const Plan& plan) {
@@ -116,6 +158,37 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     return prepared;
 }
 
+Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const EvaluationWish& wish) {
+    check(data.validation != nullptr, "an evaluation has validation data");
+    const auto archive = std::make_shared<const Archive>(plan.model.file);
+    Prepared prepared;
+    Program& program = prepared.program;
+    program.plan_text = plan.resolved_text;
+    program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
+    program.fields = data.validation->fields();
+    program.microbatch_size = microbatch_size_of(plan);
+    program.data_digest = data.digest();
+    TorchScriptOptions options = torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false);
+    options.keep_outputs = wish.outputs;
+    LoadedModel model = load_torchscript(archive, options);
+    if (wish.outputs && model.graph.outputs.empty()) {
+        throw Error(ErrorKind::BadData, plan.model.file +
+                                            ": forward returns the loss alone, so there are no outputs to write; let "
+                                            "it return them beside the loss, or without a loss and add a [loss] section");
+    }
+    check_last_microbatch(archive, options, wish.num_samples);
+    program.evaluation = evaluation_phase_alone(plan, options, archive, std::move(model.graph));
+    prepared.sources.evaluation = std::move(model.source);
+    return prepared;
+}
+
+Digest training_digest(const Plan& plan, const Fields& fields) {
+    Digest digest;
+    open_torchscript(std::make_shared<const Archive>(plan.model.file),
+                     torchscript_options(plan, fields, microbatch_size_of(plan), /*training=*/true), digest);
+    return digest;
+}
+
 Program reference_program(const Program& program) {
     Program reference = program;
     reference.mesh = {1, 1, 1};
@@ -124,19 +197,32 @@ Program reference_program(const Program& program) {
     return reference;
 }
 
+Program with_layout(const Program& program, const Plan& plan, const std::optional<std::vector<int>>& cuts) {
+    std::optional<Schedule> generated;
+    if (plan.pipeline.schedule_type != "CUSTOM") generated = generate_schedule(plan);
+    Program changed = program;
+    changed.plan_text = plan.resolved_text;
+    changed.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
+    check(changed.microbatch_size == microbatch_size_of(plan), "another layout has the same microbatches");
+    changed.training = training_phase(plan, generated, program.training.graph, cuts);
+    changed.evaluation.reset();
+    return changed;
+}
+
 Sources open_sources(const Plan& plan, const Program& program) {
     const auto archive = std::make_shared<const Archive>(plan.model.file);
     const auto open = [&](bool training, const Graph& planned) {
+        TorchScriptOptions options = torchscript_options(plan, program.fields, program.microbatch_size, training);
+        options.keep_outputs = !planned.outputs.empty();
         Digest digest;
-        auto source = open_torchscript(
-            archive, torchscript_options(plan, program.fields, program.microbatch_size, training), digest);
+        auto source = open_torchscript(archive, options, digest);
         if (digest == planned.digest) return source;
         throw Error(ErrorKind::RanksDisagree, "this rank reads another model file than rank 0 (digest " +
                                                   to_hex(digest) + ", rank 0 has " + to_hex(planned.digest) +
                                                   "); make " + plan.model.file + " the same on every machine");
     };
     Sources sources;
-    sources.training = open(true, program.training.graph);
+    if (program.has_training()) sources.training = open(true, program.training.graph);
     if (program.evaluation) sources.evaluation = open(false, program.evaluation->graph);
     return sources;
 }

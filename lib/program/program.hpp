@@ -27,11 +27,12 @@ struct Program {
     Mesh mesh;
     Fields fields;                ///< of the training data
     int64_t microbatch_size = 1;  ///< samples
-    Phase training;
+    Phase training;  ///< empty where only evaluation is wanted
     std::optional<Phase> evaluation;
     std::string data_digest;  ///< of training and validation data
 
-    /// The stages of a PP rank, ascending; the same in both phases.
+    bool has_training() const { return !training.graph.ops.empty(); }
+    /// The stages of a PP rank, ascending; the same in both phases. Requires: has_training().
     std::vector<int> stages_of(int pp_rank) const { return training.schedule.stages_of(pp_rank); }
 };
 

@@ -88,15 +88,14 @@ TEST(ValueReader, RegisteredWordsGoBeforePlannedOnes) {
 }
 
 TEST(ValueReader, UnbuiltKeysAcceptOnlyTheirDefault) {
-    EXPECT_EQ(read("pipeline.forward_only", "false"), "nothing");
+    EXPECT_EQ(read("mesh.zero1", "false"), "nothing");
     EXPECT_EQ(read("train.accumulate", "1"), "nothing");
     EXPECT_EQ(read("checkpoint.every_minutes", "0"), "nothing");
     EXPECT_EQ(read("eval.metrics", "[]"), "nothing");
     EXPECT_EQ(read("pipeline.stage", "[]"), "nothing");
     EXPECT_EQ(read("pipeline.recompute.what", "'none'"), "nothing");
-    EXPECT_EQ(read("pipeline.forward_only", "true"),
-              "pipeline.forward_only is not built yet (got boolean true, only its default false is accepted); leave it "
-              "out");
+    EXPECT_EQ(read("mesh.zero1", "true"),
+              "mesh.zero1 is not built yet (got boolean true, only its default false is accepted); leave it out");
     EXPECT_TRUE(holds(read("pipeline.memory_limit", "'8GiB'"), "is not built yet"));
     EXPECT_TRUE(holds(read("pipeline.stage", "[{}]"), "is not built yet"));
     EXPECT_TRUE(holds(read("eval.metrics", "['accuracy']"), "is not built yet"));
