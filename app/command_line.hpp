@@ -7,6 +7,7 @@
 
 #include "app/schedule_options.hpp"
 #include "engine/evaluation_request.hpp"
+#include "engine/verify_request.hpp"
 
 namespace vpp {
 
@@ -22,6 +23,7 @@ struct CommandLine {
     PlanArguments plan;
     ScheduleArguments schedule;
     EvaluationRequest evaluation;
+    VerifyRequest verify;
     int world = 0;       ///< inspect: 0 = what the plan names
     bool json = false;   ///< inspect, verify, eval
     int64_t steps = 10;  ///< verify, data order

@@ -66,7 +66,9 @@ class HardEnd {
 };
 
 Plan plan_for_world(const CommandLine& line, int world) {
-    return resolve_plan(load_plan(line.plan.config, line.plan.overrides, registered_names()), world);
+    Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
+    if (!line.verify.stages.empty()) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;  // the job is their room
+    return resolve_plan(std::move(plan), world);
 }
 
 int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<int(const Job&)>& body) {
