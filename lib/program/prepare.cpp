@@ -106,7 +106,7 @@ void check_last_microbatch(const std::shared_ptr<const Archive>& archive, TorchS
         load_torchscript(archive, options);
     } catch (const Error& error) {
         throw Error(error.kind(), "the last microbatch of the validation data has " + std::to_string(rest) +
-                                      " samples instead of " + std::to_string(full) +
+                                      (rest == 1 ? " sample" : " samples") + " instead of " + std::to_string(full) +
                                       ", and the model cannot take that: it was probably traced with its batch size. "
                                       "Leave these samples out with --drop-last, or script the model instead (" +
                                       error.what() + ")");

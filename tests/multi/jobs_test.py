@@ -121,10 +121,6 @@ class Evaluation(Case):
 
     def test_what_is_not_there_is_said(self):
         self.assertIn("--initial-weights", self.eval(ranks=2, code=66)["error"])
-        error = self.eval("--initial-weights", ranks=1, settings=("pipeline.num_stages=1", "train.global_batch_size=28",
-                                                                 f"model.file={ROOT}/models/out/bn_cnn_traced.pt"),
-                          code=65)["error"]
-        self.assertEqual(error.count("vpp: error"), 1)
 
     def test_a_plan_that_only_evaluates_trains_nothing(self):
         only = ("pipeline.forward_only=true",)

@@ -183,7 +183,7 @@ TEST_F(EvaluateCheckpoint, APartialMicrobatchThatTheModelCannotTakeIsSaidBeforeA
     EvaluationRequest request;
     request.initial_weights = true;
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { evaluate({"mesh.pp=2"}, request); }),
-               "the last microbatch of the validation data has 1 samples instead of 2");
+               "the last microbatch of the validation data has 1 sample instead of 2");
     request.drop_last = true;
     EXPECT_EQ(evaluate({"mesh.pp=2"}, request).result.samples, 10);
 }
