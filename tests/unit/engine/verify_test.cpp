@@ -39,7 +39,7 @@ TEST_F(Verify, findsNothingWhereNothingIsWrong) {
     for (const char* model : {"share", "bn_cnn", "dropout", "frozen"}) {
         open(model);
         const VerifyResult result = compare(run_program(*setup_, program_on({0, 1, 0}), 2));
-        EXPECT_TRUE(result.is_equal) << model << ": " << result.difference;
+        EXPECT_TRUE(result.is_equal) << model;
         EXPECT_EQ(result.steps, 2);
         EXPECT_GT(result.num_compared, 30) << "losses, norm, gradients, parameters, optimizer state";
     }
@@ -152,7 +152,8 @@ TEST_F(Verify, findsASkippedBackwardAndTheParkedGradientsBehindIt) {
     }
 }
 
-// The sums of a shared value must go back through its users; sent straight to the producer they are lost or re-ordered.
+// The sums of a shared value must go back through its users; sent straight to the producer they are
+// summed in another order, which the bits tell wherever there are three.
 TEST_F(Verify, findsGradientsThatGoStraightToTheProducer) {
     open("share");
     int found = 0;
@@ -165,8 +166,8 @@ TEST_F(Verify, findsGradientsThatGoStraightToTheProducer) {
             edge.gradient_to = edge.producer;
         }
         const VerifyResult result = compare(run_program(*setup_, program, 1));
-        EXPECT_EQ(result.num_different > 0, changed) << "cuts " << legal[i] << " and " << legal[i + 8];
-        found += changed;
+        EXPECT_TRUE(changed || result.num_different == 0) << "cuts " << legal[i] << " and " << legal[i + 8];
+        found += result.num_different > 0;
     }
     EXPECT_GT(found, 1);
 }
