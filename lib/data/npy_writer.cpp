@@ -41,8 +41,8 @@ std::string_view descr_of(DType dtype) {
         case DType::BF16:
             break;
     }
-    throw Error(ErrorKind::BadData, "a .npy file cannot hold " + std::string(name_of(dtype)) +
-                                        "; let the model return it as float32");
+    throw Error(ErrorKind::BadData,
+                "a .npy file cannot hold " + std::string(name_of(dtype)) + "; let the model return it as float32");
 }
 
 }  // namespace

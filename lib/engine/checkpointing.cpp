@@ -242,8 +242,8 @@ std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const
     return step;
 }
 
-EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const Program& program,
-                                 Transport& transport, const std::string& named, const Logger& log) {
+EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const Program& program, Transport& transport,
+                                 const std::string& named, const Logger& log) {
     transport.set_position("looking for a checkpoint");
     const std::string folder =
         agree_on_checkpoint(transport, [&] { return choose_for_evaluation(plan, program, named, log); });
@@ -251,8 +251,8 @@ EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const
     for (int parameter : weights.held()) {
         const GraphParameter& entry = program.evaluation->graph.parameters[static_cast<size_t>(parameter)];
         at::Tensor tensor = weights.at(parameter).detach();
-        tensor.copy_(as_tensor(
-            reader.tensor("model." + entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec())));
+        tensor.copy_(
+            as_tensor(reader.tensor("model." + entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec())));
     }
     return {folder, reader.manifest().state.step};
 }

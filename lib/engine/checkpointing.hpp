@@ -34,7 +34,7 @@ struct EvaluatedCheckpoint {
 /// verifies. What differs from the run that saved is said in the log of rank 0.
 /// Calls:  collective.
 /// Throws: Error{MissingInput} when there is none; Error{BadData} when it is damaged or its tensors do not fit.
-EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const Program& program,
-                                 Transport& transport, const std::string& named, const Logger& log);
+EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const Program& program, Transport& transport,
+                                 const std::string& named, const Logger& log);
 
 }  // namespace vpp

@@ -67,8 +67,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     training_ = make_executor(plan, program, training, *sources.training, weights_, transport);
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
-        evaluator_ = std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, *data.validation,
-                                                 transport);
+        evaluator_ =
+            std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, *data.validation, transport);
     }
     std::vector<TrainedParameter> trained;
     for (int parameter : weights_.owned()) {
@@ -126,8 +126,7 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
 EvaluationResult Engine::evaluate() {
     check(can_evaluate(), "only plans with validation data evaluate");
     const int64_t batch = program_.microbatch_size * program_.evaluation->schedule.num_microbatches;
-    return evaluator_->run(
-        samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
+    return evaluator_->run(samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
 }
 
 StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {

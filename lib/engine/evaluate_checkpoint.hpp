@@ -32,8 +32,8 @@ EvaluationWish evaluation_wish(const Plan& plan, const Datasets& data, const Eva
 /// Evaluates; outputs are published when all is done.
 /// Requires: prepared by prepare_evaluation for this wish.
 /// Calls:    collective.
-/// Throws:   what load_weights, OutputFiles and the stages throw; Error{NotFinite} never: a loss that is not finite is a
-///           result.
+/// Throws:   what load_weights, OutputFiles and the stages throw; never Error{NotFinite}: a loss that is not finite is
+///           a result.
 EvaluationReport evaluate_checkpoint(const Plan& plan, Prepared& prepared, const Datasets& data,
                                      const EvaluationWish& wish, const EvaluationRequest& request, Transport& transport,
                                      const Logger& log);

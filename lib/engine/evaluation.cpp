@@ -44,10 +44,9 @@ Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, c
     StageOptions options;
     options.training = false;
     TappedSource tapped(source, tap_);
-    executor_ = std::make_unique<Executor>(*program.evaluation, tapped, weights, options, transport,
-                                           program.mesh.pipeline_of(transport.rank()),
-                                           program.mesh.coordinate(transport.rank()).pp,
-                                           plan.pipeline.overlap_p2p_comm);
+    executor_ = std::make_unique<Executor>(
+        *program.evaluation, tapped, weights, options, transport, program.mesh.pipeline_of(transport.rank()),
+        program.mesh.coordinate(transport.rank()).pp, plan.pipeline.overlap_p2p_comm);
 }
 
 int64_t Evaluator::samples_per_group() const {

@@ -17,8 +17,10 @@ void OutputTap::begin(Take take) {
 void OutputTap::pass(const c10::IValue& gathered) {
     const std::vector<at::Tensor> outputs = tensors_in(gathered);
     if (outputs.size() != num_outputs_) {
-        throw Error(ErrorKind::BadData, "forward gives " + std::to_string(outputs.size()) + " tensors beside the loss, "
-                                        "other than when the model was prepared (" + std::to_string(num_outputs_) + ")");
+        throw Error(ErrorKind::BadData, "forward gives " + std::to_string(outputs.size()) +
+                                            " tensors beside the loss, "
+                                            "other than when the model was prepared (" +
+                                            std::to_string(num_outputs_) + ")");
     }
     take_(microbatch_++, outputs);
 }

@@ -84,7 +84,8 @@ void compare_step(const StepRecord& reference, const StepRecord& pipeline, Verif
             result.difference = name + ": reference " + expected + ", pipeline " + got;
         }
     }
-    check(result.num_compared - before == static_cast<int64_t>(names.size()), "every value has a kind that is compared");
+    check(result.num_compared - before == static_cast<int64_t>(names.size()),
+          "every value has a kind that is compared");
 }
 
 }  // namespace
@@ -130,16 +131,14 @@ VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline)
     return result;
 }
 
-RunRecord record_reference(const Plan& plan, const Program& program, const Datasets& data, int64_t steps,
-                           const AfterStep& after_step) {
-    const Program reference = reference_program(program);
-    RunRecord record;
+void with_reference(const Plan& plan, const Program& program, const Datasets& data,
+                    const std::function<void(Engine& engine, Program& reference)>& body) {
+    Program reference = reference_program(program);
     InProcessWorld(InProcessOptions{}).run([&](Transport& transport) {
         Sources sources = open_sources(plan, reference);
         Engine engine(plan, reference, sources, data, transport);
-        record = record_run(engine, steps, after_step);
+        body(engine, reference);
     });
-    return record;
 }
 
 }  // namespace vpp

@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/first_ranks.hpp"
-#include "comm/in_process.hpp"
 #include "engine/tensor_difference.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -108,9 +107,8 @@ LayoutVerifier::LayoutVerifier(Sources& sources, const Datasets& data, Transport
 }
 
 /// With `num_microbatches` the last step stops behind them.
-RunRecord LayoutVerifier::run_on(Transport& pipeline, const Layout& layout, Program& program, Sources& sources,
-                                 int64_t steps, const AfterStep& after_step, StepWatch* watch, int num_microbatches) {
-    Engine engine(layout.plan, program, sources, data_, pipeline);
+RunRecord LayoutVerifier::run_steps(Engine& engine, Program& program, int64_t steps, const AfterStep& after_step,
+                                    StepWatch* watch, int num_microbatches) {
     RunRecord record;
     for (int64_t step = 0; step < steps; ++step) {
         const bool is_last = step + 1 == steps;
@@ -122,35 +120,31 @@ RunRecord LayoutVerifier::run_on(Transport& pipeline, const Layout& layout, Prog
     return record;
 }
 
+RunRecord LayoutVerifier::wait_for(const std::string& what, int64_t steps) {
+    job_.set_position("waiting for " + what);
+    for (int64_t step = 0; step < steps; ++step) barrier(job_);
+    return {};
+}
+
 RunRecord LayoutVerifier::run_reference(const Layout& layout, int64_t steps, StepWatch* watch, int num_microbatches) {
+    if (job_.rank() != 0) return wait_for("the reference", steps);
     job_.set_position("running the reference");
     RunRecord record;
-    if (job_.rank() != 0) {
-        for (int64_t step = 0; step < steps; ++step) barrier(job_);
-        return record;
-    }
-    Program program = reference_program(layout.program);
-    InProcessWorld(InProcessOptions{}).run([&](Transport& alone) {
-        Sources own = open_sources(layout.plan, program);
-        record = run_on(alone, layout, program, own, steps, {}, watch, num_microbatches);
+    with_reference(layout.plan, layout.program, data_, [&](Engine& engine, Program& program) {
+        record = run_steps(engine, program, steps, {}, watch, num_microbatches);
     });
     return record;
 }
 
 RunRecord LayoutVerifier::run_pipeline(const Layout& layout, int64_t steps, StepWatch* watch, int num_microbatches) {
     const int num_ranks = layout.program.mesh.num_ranks();
-    RunRecord record;
-    if (job_.rank() >= num_ranks) {
-        job_.set_position("waiting for a pipeline of " + std::to_string(num_ranks) + " ranks");
-        for (int64_t step = 0; step < steps; ++step) barrier(job_);
-        return record;
-    }
+    if (job_.rank() >= num_ranks) return wait_for("a pipeline of " + std::to_string(num_ranks) + " ranks", steps);
     FirstRanks first(job_, num_ranks);
     const std::unique_ptr<Transport> broken = faults_.transport ? faults_.transport(first) : nullptr;
     Program program = layout.program;
     if (faults_.program) faults_.program(program);
-    return run_on(broken ? *broken : first, layout, program, sources_, steps, faults_.after_step, watch,
-                  num_microbatches);
+    Engine engine(layout.plan, program, sources_, data_, broken ? *broken : first);
+    return run_steps(engine, program, steps, faults_.after_step, watch, num_microbatches);
 }
 
 const RunRecord& LayoutVerifier::reference(const Layout& layout) {

@@ -33,7 +33,8 @@ class LayoutVerifier {
     LayoutVerifier(Sources& sources, const Datasets& data, Transport& transport, int64_t steps, Faults faults = {});
 
     /// Runs the layout, and the reference when no earlier layout had one with these microbatches. The result is rank
-    /// 0's; the others get an empty one. The first difference of all calls is looked at: both runs are made again up to
+    /// 0's; the others know step and name of a difference only. The
+    /// first difference of all calls is looked at: both runs are made again up to
     /// that step, and `difference` names stage, rank, microbatch, element and size.
     /// Calls:  collective over all ranks of the job, also those that the layout does not use.
     /// Throws: what a step throws.
@@ -45,8 +46,9 @@ class LayoutVerifier {
     const RunRecord& reference(const Layout& layout);
     RunRecord run_reference(const Layout& layout, int64_t steps, StepWatch* watch, int num_microbatches);
     RunRecord run_pipeline(const Layout& layout, int64_t steps, StepWatch* watch, int num_microbatches);
-    RunRecord run_on(Transport& pipeline, const Layout& layout, Program& program, Sources& sources, int64_t steps,
-                     const AfterStep& after_step, StepWatch* watch, int num_microbatches);
+    RunRecord run_steps(Engine& engine, Program& program, int64_t steps, const AfterStep& after_step, StepWatch* watch,
+                        int num_microbatches);
+    RunRecord wait_for(const std::string& what, int64_t steps);
     std::string look_closer(const Layout& layout, const VerifyResult& result);
     int find_microbatch(const Layout& layout, int64_t step, const std::string& name);
     StepWatch fetch(const Layout& layout, int64_t step, const std::string& name, bool of_reference);

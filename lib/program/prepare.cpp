@@ -172,9 +172,10 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
     options.keep_outputs = wish.outputs;
     LoadedModel model = load_torchscript(archive, options);
     if (wish.outputs && model.graph.outputs.empty()) {
-        throw Error(ErrorKind::BadData, plan.model.file +
-                                            ": forward returns the loss alone, so there are no outputs to write; let "
-                                            "it return them beside the loss, or without a loss and add a [loss] section");
+        throw Error(ErrorKind::BadData,
+                    plan.model.file +
+                        ": forward returns the loss alone, so there are no outputs to write; let "
+                        "it return them beside the loss, or without a loss and add a [loss] section");
     }
     check_last_microbatch(archive, options, wish.num_samples);
     program.evaluation = evaluation_phase_alone(plan, options, archive, std::move(model.graph));

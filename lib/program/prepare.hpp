@@ -48,8 +48,8 @@ struct EvaluationWish {
 
 /// A Program with an evaluation phase and no training phase: the split method cuts the evaluation graph itself.
 /// Requires: the plan is resolved for its world; the data have a validation part.
-/// Throws what prepare throws; Error{BadData} also when the model cannot take the partial microbatch at the end, or has
-/// no outputs to give.
+/// Throws what prepare throws; Error{BadData} also when the model cannot take the partial microbatch at the end, or
+/// has no outputs to give.
 Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const EvaluationWish& wish);
 
 /// The digest of the plan's model as training knows it: what a checkpoint has as the fact "model".
@@ -60,8 +60,8 @@ Program reference_program(const Program& program);
 
 /// The same model in another layout: split, schedule and pp of `plan`, or these cuts instead of its split method. The
 /// evaluation phase is left out.
-/// Requires: the plan is resolved, and differs from the program's own in mesh.pp, [pipeline] and global_batch_size only;
-/// the microbatch size is the program's.
+/// Requires: the plan is resolved, and differs from the program's own in mesh.pp, [pipeline] and global_batch_size
+/// only; the microbatch size is the program's.
 /// Throws Error{Plan} when split or schedule cannot be made.
 Program with_layout(const Program& program, const Plan& plan, const std::optional<std::vector<int>>& cuts);
 

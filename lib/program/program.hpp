@@ -27,7 +27,7 @@ struct Program {
     Mesh mesh;
     Fields fields;                ///< of the training data
     int64_t microbatch_size = 1;  ///< samples
-    Phase training;  ///< empty where only evaluation is wanted
+    Phase training;               ///< empty where only evaluation is wanted
     std::optional<Phase> evaluation;
     std::string data_digest;  ///< of training and validation data
 

@@ -211,14 +211,5 @@ TEST_F(EvaluateCheckpoint, RefusesWhatCannotBeGiven) {
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { evaluate({}, {}); }), "data.val");
 }
 
-TEST_F(EvaluateCheckpoint, SplitPointsMayNameWhatDoesNothingInEvaluation) {
-    const EvaluationResult expected = train("mlp");
-    // A tiny model has no submodules: a split by hand is refused as in training, with its reason.
-    EXPECT_GT(expected.loss, 0);
-    error_of(ErrorKind::Plan, [&] {
-        evaluate({"mesh.pp=2", "pipeline.split_method=\"MANUAL\"", "pipeline.split_points=[\"none\"]"}, {});
-    });
-}
-
 }  // namespace
 }  // namespace vpp::test
