@@ -58,12 +58,12 @@ int64_t Evaluator::size_of_microbatch(int microbatch, int64_t count) const {
 }
 
 std::vector<double> Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
-    // A microbatch behind the end of the data repeats the last sample; its loss counts nothing.
+    // A microbatch behind the end of the data repeats the last one that has samples; its loss counts nothing.
+    const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
     const auto samples = [&](int microbatch) {
-        const int64_t size = size_of_microbatch(microbatch, count);
-        std::vector<int64_t> indices(static_cast<size_t>(std::max<int64_t>(size, 1)));
-        const int64_t first = begin + std::min(microbatch * program_.microbatch_size, count - 1);
-        std::iota(indices.begin(), indices.end(), first);
+        const int used = std::min(microbatch, last);
+        std::vector<int64_t> indices(static_cast<size_t>(size_of_microbatch(used, count)));
+        std::iota(indices.begin(), indices.end(), begin + used * program_.microbatch_size);
         return indices;
     };
     tap_.begin([&](int microbatch, const std::vector<at::Tensor>& outputs) {

@@ -20,11 +20,14 @@ namespace vpp {
 
 namespace {
 
-/// Lowers, and proves the result before anyone relies on it.
-Schedule lower_and_prove(const Schedule& compute, const Split& split) {
+/// Lowers, and proves the result before anyone relies on it. Without `overlap` a send waits until its receive is
+/// reached, so transfers need one order for the whole job.
+Schedule lower_and_prove(const Schedule& compute, const Split& split, bool overlap) {
     const std::vector<ScheduleEdge> edges = schedule_edges(split);
-    Schedule lowered = lower(compute, edges);
-    check_schedule(lowered, edges);
+    LoweringOptions options;
+    if (!overlap) options.order = MessageOrder::Global;
+    Schedule lowered = lower(compute, edges, options);
+    check_schedule(lowered, edges, {.rendezvous = !overlap});
     return lowered;
 }
 
@@ -53,7 +56,7 @@ Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated,
         make_stages(graph, cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks));
     phase.graph = std::move(graph);
     if (generated) {
-        phase.schedule = lower_and_prove(*generated, phase.split);
+        phase.schedule = lower_and_prove(*generated, phase.split, plan.pipeline.overlap_p2p_comm);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
@@ -69,7 +72,7 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     Schedule compute =
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches);
     if (compute.rank_of_stage != training.schedule.rank_of_stage) compute = forwards_of(training.schedule);
-    phase.schedule = lower_and_prove(compute, phase.split);
+    phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm);
     return phase;
 }
 
@@ -92,7 +95,7 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
     phase.graph = std::move(graph);
     phase.schedule = lower_and_prove(
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches),
-        phase.split);
+        phase.split, plan.pipeline.overlap_p2p_comm);
     return phase;
 }
 
@@ -118,7 +121,7 @@ Phase one_stage(const Phase& phase, const std::string& schedule) {
     reference.graph = phase.graph;
     reference.split = make_stages(phase.graph, {});
     const Schedule compute = make_schedule(schedule, 1, 1, phase.schedule.num_microbatches);
-    reference.schedule = lower_and_prove(compute, reference.split);
+    reference.schedule = lower_and_prove(compute, reference.split, /*overlap=*/true);
     return reference;
 }
 
