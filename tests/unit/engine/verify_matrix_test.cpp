@@ -90,6 +90,22 @@ TEST_F(VerifyMatrix, AllCombinationsOfAModelAreEqualAndTheRefusedOnesCounted) {
     EXPECT_EQ(result.by_kind.at("norm"), result.all.equal * request.steps);
 }
 
+TEST_F(VerifyMatrix, EveryScheduleIsExactOnEveryKindOfModel) {
+    VerifyRequest request = small_request();
+    request.all_schedules = true;
+    request.random_cuts = 1;
+    request.stages = {2, 3};
+    request.microbatches = {6};
+    for (const char* model : {"tied", "two_tower", "unet", "bn_cnn", "dropout", "containers"}) {
+        open(model);
+        request.seed += 1;
+        const MatrixResult result = run(request, 3);
+        EXPECT_TRUE(result.is_equal()) << model << ": " << result.first_difference << result.first_cuts;
+        EXPECT_GT(result.all.equal, 25) << model;
+        EXPECT_EQ(result.all.equal * request.steps * 6, result.by_kind.at("loss"));
+    }
+}
+
 TEST_F(VerifyMatrix, OneBrokenLayoutIsNamedWithItsCuts) {
     open("mlp");
     VerifyRequest request = small_request();
