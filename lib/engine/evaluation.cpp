@@ -41,7 +41,7 @@ Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, c
       transport_(transport),
       loader_(validation, program.evaluation->graph),
       tap_(program.evaluation->graph) {
-    StageOptions options;
+    SegmentOptions options;
     options.training = false;
     TappedSource tapped(source, tap_);
     executor_ = std::make_unique<Executor>(

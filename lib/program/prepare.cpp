@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "graph/archive.hpp"
+#include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
 #include "program/custom_schedule.hpp"
@@ -52,8 +53,9 @@ int64_t microbatch_size_of(const Plan& plan) {
 Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph,
                      const std::optional<std::vector<int>>& cuts = std::nullopt) {
     Phase phase;
-    phase.split =
-        make_stages(graph, cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks));
+    const std::vector<int> places =
+        cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);
+    phase.split = make_stages(graph, places, find_recomputed(graph, plan, places));
     phase.graph = std::move(graph);
     if (generated) {
         phase.schedule = lower_and_prove(*generated, phase.split, plan.pipeline.overlap_p2p_comm);

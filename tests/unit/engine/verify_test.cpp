@@ -39,7 +39,7 @@ TEST_F(Verify, findsNothingWhereNothingIsWrong) {
     for (const char* model : {"share", "bn_cnn", "dropout", "frozen"}) {
         open(model);
         const VerifyResult result = compare(run_program(*setup_, program_on({0, 1, 0}), 2));
-        EXPECT_TRUE(result.is_equal) << model;
+        EXPECT_TRUE(result.is_equal) << model << ": " << result.difference;
         EXPECT_EQ(result.steps, 2);
         EXPECT_GT(result.num_compared, 30) << "losses, norm, gradients, parameters, optimizer state";
     }
