@@ -121,6 +121,18 @@ TEST(Rules, SplitPointsAreCounted) {
     EXPECT_TRUE(holds(problem({"pipeline.uniform_split_ops=true"}), "needs split_method = \"UNIFORM\""));
 }
 
+TEST(Rules, RecomputeKeysFitEachOther) {
+    const std::string at = "pipeline.recompute.";
+    const std::string list = at + "modules=[\"a\"]";
+    EXPECT_NO_THROW(resolve({at + "what=units", at + "every=2", at + "except_last=true"}, 1));
+    EXPECT_NO_THROW(resolve({at + "what=modules", list}, 1));
+    EXPECT_TRUE(holds(problem({at + "what=modules"}), "needs pipeline.recompute.modules"));
+    EXPECT_TRUE(holds(problem({list}), "modules needs what = \"modules\" (got \"none\")"));
+    EXPECT_TRUE(holds(problem({at + "what=stage", at + "every=2"}), "every needs what = \"units\" (got \"stage\")"));
+    EXPECT_TRUE(holds(problem({at + "except_last=true"}), "needs something to be recomputed"));
+    EXPECT_TRUE(holds(problem({at + "what=modules", at + "modules=[\"a\", \"a\"]"}), "names 'a' twice"));
+}
+
 TEST(Rules, StepsAndEpochs) {
     EXPECT_NO_THROW(resolve({}, 1));
     EXPECT_NO_THROW(resolve({"train.epochs=2"}, 1));

@@ -92,7 +92,6 @@ TEST(ValueReader, UnbuiltKeysAcceptOnlyTheirDefault) {
     EXPECT_EQ(read("checkpoint.every_minutes", "0"), "nothing");
     EXPECT_EQ(read("eval.metrics", "[]"), "nothing");
     EXPECT_EQ(read("pipeline.stage", "[]"), "nothing");
-    EXPECT_EQ(read("pipeline.recompute.what", "'none'"), "nothing");
     EXPECT_EQ(read("pipeline.forward_only", "true"),
               "pipeline.forward_only is not built yet (got boolean true, only its default false is accepted); leave it "
               "out");
