@@ -54,11 +54,24 @@ struct StagePlan {  ///< one [[pipeline.stage]] table (MANUAL_EAGER)
     std::vector<std::string> modules, inputs, outputs;
 };
 
+/// The most that the activations of a rank may be; one of the two is set.
+struct MemoryLimit {
+    std::optional<double> activations;  ///< in those of a microbatch on a full rank
+    std::optional<int64_t> bytes;
+};
+
+struct SearchPlan {  ///< schedule_type = "AUTO"
+    int64_t moves = 20'000'000;
+    uint64_t seed = 0;
+    std::string objective = "makespan";  ///< makespan | span
+};
+
 struct PipelinePlan {
     std::string mode = "GRAPH_EAGER";
     std::string split_method = "FLOPS";
     std::optional<int> num_stages;
     int virtual_chunks = 1;
+    bool choose_virtual_chunks = false;  ///< virtual_chunks = "auto": AUTO chooses; the number above says nothing then
     std::vector<std::string> split_points;
     bool uniform_split_ops = false;
     std::vector<std::string> smallest_unsplittable_units;
@@ -70,6 +83,9 @@ struct PipelinePlan {
     bool forward_only = false;
     std::string tied_gradients = "exact";
     bool deferred_batch_norm = false;
+    std::string cost_file;  ///< empty = costs are estimated from FLOPs
+    std::optional<MemoryLimit> memory_limit;
+    SearchPlan search;
     std::vector<StagePlan> stages;
 };
 

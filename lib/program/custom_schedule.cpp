@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "schedule/csv.hpp"
 #include "schedule/custom.hpp"
+#include "schedule/generators.hpp"
 
 namespace vpp {
 
@@ -40,7 +41,8 @@ void check_is_built(const ScheduleFile& file, const Plan& plan) {
     if (file.schedule.forward_only) refuse(plan, "has no backward (expected a schedule that trains)");
     for (const std::vector<Action>& list : file.schedule.actions) {
         for (const Action& action : list) {
-            const bool is_half = action.kind == ActionKind::I || action.kind == ActionKind::W;
+            const bool is_half =
+                !kEngineSplitsBackward && (action.kind == ActionKind::I || action.kind == ActionKind::W);
             if (!is_half && !action.paired) continue;
             refuse(plan, std::string("has ") +
                              (is_half ? csv_cell_text(action, false) + ", but I and W are" : "OVERLAP_F_B, which is") +

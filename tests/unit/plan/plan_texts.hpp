@@ -13,7 +13,7 @@ inline Names built_names() {
     return {{"tokens", "text", "arrays", "synthetic"},
             {"cross_entropy", "mse", "nll", "bce_with_logits", "l1"},
             {"MANUAL", "UNIFORM", "PARAMETERS", "FLOPS"},
-            {"GPIPE", "1F1B", "EAGER_1F1B", "INTERLEAVED_1F1B", "LOOPED_BFS", "CUSTOM"},
+            {"GPIPE", "1F1B", "EAGER_1F1B", "INTERLEAVED_1F1B", "LOOPED_BFS", "CUSTOM", "AUTO"},
             {"adamw", "adam", "sgd"},
             {"constant", "linear", "cosine", "inverse_sqrt", "wsd", "step"}};
 }
