@@ -117,14 +117,6 @@ OpCosts costs_of(const ModuleTimes& times, const OpCosts& estimate) {
     return costs;
 }
 
-OpCosts& operator+=(OpCosts& sum, const OpCosts& one) {
-    sum.forward += one.forward;
-    sum.backward += one.backward;
-    sum.input_gradient += one.input_gradient;
-    sum.weight_gradient += one.weight_gradient;
-    return sum;
-}
-
 /// The part of `total` that falls to one of `count` ops with `part` of their estimates' `sum`.
 double share_of(double total, double part, double sum, int count) {
     return sum > 0 ? total * (part / sum) : total / count;

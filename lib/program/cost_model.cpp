@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -11,11 +12,19 @@
 
 namespace vpp {
 
+OpCosts& operator+=(OpCosts& sum, const OpCosts& one) {
+    sum.forward += one.forward;
+    sum.backward += one.backward;
+    sum.input_gradient += one.input_gradient;
+    sum.weight_gradient += one.weight_gradient;
+    return sum;
+}
+
 namespace {
 
 constexpr double kTicksOfAMeanRank = 10'000;
-constexpr double kMostTicks = 1e9;  // of one op or the transfer of a MiB
-constexpr double kMebibyte = 1 << 20;
+constexpr double kMostTicks = 1e9;      // of one op or hop, when a unit has more than one
+constexpr double kLongestTicks = 1e12;  // any action or transfer; a whole step stays within whole numbers
 constexpr size_t kMostCountedInputs = 2;
 
 /// For every tensor whether its gradient is that of weights alone.
@@ -24,7 +33,7 @@ class WeightSide {
     explicit WeightSide(const Graph& graph) : graph_(graph), is_weight_(graph.tensors.size(), false) {
         for (size_t i = 0; i < graph.tensors.size(); ++i) is_weight_[i] = graph.tensors[i].parameter >= 0;
         for (const GraphOp& op : graph.ops) {
-            if (weights_of(op).empty() || !others_of(op).empty()) continue;
+            if (weights_of(op).empty() || takes_others(op)) continue;
             for (int value : op.outputs) {
                 for (int tensor : tensors_of(value)) is_weight_[static_cast<size_t>(tensor)] = true;
             }
@@ -49,14 +58,24 @@ class WeightSide {
         return found;
     }
 
+    /// Whether it takes anything but weights, data among it.
+    bool takes_others(const GraphOp& op) const {
+        for (int value : op.inputs) {
+            for (int tensor : tensors_of(value)) {
+                if (!is_weight_[static_cast<size_t>(tensor)]) return true;
+            }
+        }
+        return false;
+    }
+
     const Graph& graph_;
     std::vector<bool> is_weight_;
 };
 
-/// A power of ten; smaller where transfers are very long beside the ops.
+/// A power of ten; smaller where one op or hop is very long beside the others.
 double ticks_per_unit(const CostModel& model, int num_ranks) {
     double forward = 0;
-    double longest = std::max(model.transfer, model.transfer_of_a_byte * kMebibyte);
+    double longest = model.transfer;
     for (const OpCosts& op : model.ops) {
         forward += op.forward;
         longest = std::max({longest, op.forward, op.backward, op.input_gradient, op.weight_gradient});
@@ -67,30 +86,30 @@ double ticks_per_unit(const CostModel& model, int num_ranks) {
 }
 
 Ticks whole(double time, double ticks_per_unit) {
-    return static_cast<Ticks>(std::llround(time * ticks_per_unit));
+    return static_cast<Ticks>(std::llround(std::min(time * ticks_per_unit, kLongestTicks)));
 }
 
-StageCosts sum_of(const CostModel& model, int begin, int end, double ticks_per_unit) {
-    OpCosts sum;
-    for (int op = begin; op < end; ++op) {
-        const OpCosts& one = model.ops[static_cast<size_t>(op)];
-        sum.forward += one.forward;
-        sum.backward += one.backward;
-        sum.input_gradient += one.input_gradient;
-        sum.weight_gradient += one.weight_gradient;
-    }
-    return {whole(sum.forward, ticks_per_unit), whole(sum.backward, ticks_per_unit),
-            whole(sum.input_gradient, ticks_per_unit), whole(sum.weight_gradient, ticks_per_unit)};
+/// The ticks from one sum to a later one. Sums are rounded, not stages: so all splits have the same total. Where B is I
+/// and W, it is so in ticks too.
+StageCosts between(const OpCosts& begin, const OpCosts& end, double ticks_per_unit) {
+    const auto ticks = [&](double from, double to) { return whole(to, ticks_per_unit) - whole(from, ticks_per_unit); };
+    StageCosts costs{ticks(begin.forward, end.forward), ticks(begin.backward, end.backward),
+                     ticks(begin.input_gradient, end.input_gradient),
+                     ticks(begin.weight_gradient, end.weight_gradient)};
+    const Ticks halves = costs.input_gradient + costs.weight_gradient;
+    if (std::abs(costs.backward - halves) <= 1) costs.backward = halves;
+    return costs;
 }
 
-ScheduleCosts without_transfers(const CostModel& model, const Graph& graph, const std::vector<int>& cuts,
-                                int num_ranks) {
+ScheduleCosts without_transfers(const CostModel& model, const std::vector<int>& cuts, int num_ranks) {
     ScheduleCosts costs;
     costs.ticks_per_unit = ticks_per_unit(model, num_ranks);
-    int begin = 0;
+    OpCosts begin, end;
+    size_t op = 0;
     for (size_t stage = 0; stage <= cuts.size(); ++stage) {
-        const int end = stage < cuts.size() ? cuts[stage] : graph.num_ops();
-        costs.stages.push_back(sum_of(model, begin, end, costs.ticks_per_unit));
+        const size_t behind = stage < cuts.size() ? static_cast<size_t>(cuts[stage]) : model.ops.size();
+        for (; op < behind; ++op) end += model.ops[op];
+        costs.stages.push_back(between(begin, end, costs.ticks_per_unit));
         begin = end;
     }
     return costs;
@@ -128,15 +147,15 @@ CostModel find_costs(const Plan& plan, const Graph& graph) {
 }
 
 ScheduleCosts costs_of_stages(const CostModel& model, const Graph& graph, const std::vector<int>& cuts, int num_ranks) {
-    ScheduleCosts costs = without_transfers(model, graph, cuts, num_ranks);
+    ScheduleCosts costs = without_transfers(model, cuts, num_ranks);
     for (size_t i = 0; i < cuts.size(); ++i) {
         costs.transfer_of[static_cast<int>(i)] = transfer(model, cut_bytes(graph, cuts[i]), costs.ticks_per_unit);
     }
     return costs;
 }
 
-ScheduleCosts costs_of_split(const CostModel& model, const Graph& graph, const Split& split, int num_ranks) {
-    ScheduleCosts costs = without_transfers(model, graph, split.cuts, num_ranks);
+ScheduleCosts costs_of_split(const CostModel& model, const Split& split, int num_ranks) {
+    ScheduleCosts costs = without_transfers(model, split.cuts, num_ranks);
     std::map<std::pair<int, int>, int64_t> bytes;
     for (const Edge& edge : split.edges) bytes[{edge.producer, edge.consumer}] += edge.bytes;
     for (const Edge& edge : split.edges) {

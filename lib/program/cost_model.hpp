@@ -27,6 +27,9 @@ struct CostModel {
     std::string source;             ///< for people: where they come from; names the file's digest
 };
 
+/// Every field.
+OpCosts& operator+=(OpCosts& sum, const OpCosts& one);
+
 /// What is assumed of a machine without a cost file: a byte takes as long to send as so many FLOPs (a core of 50
 /// GFLOP/s beside memory of 5 GB/s). Larger models make more FLOPs for every byte, so that it hardly matters for them.
 inline constexpr double kFlopsOfABytesTransfer = 10;
@@ -49,6 +52,6 @@ CostModel find_costs(const Plan& plan, const Graph& graph);
 ScheduleCosts costs_of_stages(const CostModel& model, const Graph& graph, const std::vector<int>& cuts, int num_ranks);
 
 /// The same with a transfer for each edge of a split, for the simulator: those of one pair of stages arrive together.
-ScheduleCosts costs_of_split(const CostModel& model, const Graph& graph, const Split& split, int num_ranks);
+ScheduleCosts costs_of_split(const CostModel& model, const Split& split, int num_ranks);
 
 }  // namespace vpp

@@ -137,7 +137,7 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     const CostModel costs = find_costs(plan, model.graph);
     const Layout layout = find_layout(plan, std::move(generated), model.graph, costs);
     program.training = training_phase(layout, costs, std::move(model.graph));
-    program.costs = costs_of_split(costs, program.training.graph, program.training.split, program.mesh.pp);
+    program.costs = costs_of_split(costs, program.training.split, program.mesh.pp);
     program.cost_unit = costs.unit;
     program.cost_source = costs.source;
     program.search = layout.search;
