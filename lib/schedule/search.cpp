@@ -91,7 +91,7 @@ class Search {
 
     SearchResult run() {
         collect_seeds();
-        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper);
+        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper_or_smaller);
         bound_ = lower_bound();
         if (best_.cost > bound_) search_orders();
         join_halves();
@@ -100,6 +100,16 @@ class Search {
 
   private:
     static bool cheaper(const Found& one, const Found& other) { return one.cost < other.cost; }
+
+    /// Of two that cost the same the one with fewer stages, then the one that holds less.
+    static bool cheaper_or_smaller(const Found& one, const Found& other) {
+        if (one.cost != other.cost) return one.cost < other.cost;
+        const auto held = [](const Found& found) {
+            const std::vector<int> peaks = peak_in_flight(found.schedule);
+            return *std::max_element(peaks.begin(), peaks.end());
+        };
+        return one.candidate != other.candidate ? one.candidate < other.candidate : held(one) < held(other);
+    }
 
     void collect_seeds() {
         for (size_t c = 0; c < candidates_.size(); ++c) {

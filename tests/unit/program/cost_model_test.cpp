@@ -82,7 +82,7 @@ TEST(CostModel, UnitsOfAnySizeGiveWholeTicks) {
     const Graph graph = test::chain({1, 1});
     for (const double scale : {1e-6, 0.25, 1e8}) {
         CostModel model = estimate_costs(graph, 2);
-        for (OpCosts& op : model.ops) op.forward *= scale;
+        for (OpCosts& op : model.ops) op = {op.forward * scale, op.backward * scale, 0, op.backward * scale};
         const ScheduleCosts costs = costs_of_stages(model, graph, {1}, 2);
         EXPECT_GE(costs.stages[0].forward, 10'000) << scale;
         EXPECT_NEAR(costs.units(costs.stages[0].forward), scale, scale * 1e-4);
