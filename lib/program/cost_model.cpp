@@ -157,9 +157,12 @@ ScheduleCosts costs_of_stages(const CostModel& model, const Graph& graph, const 
 ScheduleCosts costs_of_split(const CostModel& model, const Split& split, int num_ranks) {
     ScheduleCosts costs = without_transfers(model, split.cuts, num_ranks);
     std::map<std::pair<int, int>, int64_t> bytes;
-    for (const Edge& edge : split.edges) bytes[{edge.producer, edge.consumer}] += edge.bytes;
     for (const Edge& edge : split.edges) {
-        costs.transfer_of[edge.id] = transfer(model, bytes[{edge.producer, edge.consumer}], costs.ticks_per_unit);
+        if (!edge.is_tied()) bytes[{edge.producer, edge.consumer}] += edge.bytes;
+    }
+    for (const Edge& edge : split.edges) {
+        const int64_t carried = edge.is_tied() ? edge.bytes : bytes[{edge.producer, edge.consumer}];
+        costs.transfer_of[edge.id] = transfer(model, carried, costs.ticks_per_unit);
     }
     return costs;
 }

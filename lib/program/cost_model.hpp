@@ -51,7 +51,8 @@ CostModel find_costs(const Plan& plan, const Graph& graph);
 /// across the cut: the model is seen as a chain, as generators and search see it.
 ScheduleCosts costs_of_stages(const CostModel& model, const Graph& graph, const std::vector<int>& cuts, int num_ranks);
 
-/// The same with a transfer for each edge of a split, for the simulator: those of one pair of stages arrive together.
+/// The same with a transfer for each edge of a split, for the simulator: those of one pair of stages arrive together,
+/// gradients of tied weights by themselves.
 ScheduleCosts costs_of_split(const CostModel& model, const Split& split, int num_ranks);
 
 }  // namespace vpp

@@ -1,5 +1,6 @@
 #include "program/searched_schedule.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -8,7 +9,6 @@
 #include "graph/split.hpp"
 #include "graph/stages.hpp"
 #include "program/activation_limit.hpp"
-#include "schedule/generators.hpp"
 
 namespace vpp {
 
@@ -24,6 +24,7 @@ struct Candidates {
     std::vector<int> stages_per_rank;
     std::map<int, std::vector<int>> cuts;
     std::map<int, double> memory_limit;
+    bool has_tied_weights = false;  ///< in two stages
 };
 
 void add_candidate(const Plan& plan, const Graph& graph, int stages_per_rank, Candidates& candidates) {
@@ -32,7 +33,10 @@ void add_candidate(const Plan& plan, const Graph& graph, int stages_per_rank, Ca
     const ScheduleSize size = size_with(plan, stages_per_rank);
     check_size(size);
     std::vector<int> cuts = find_split(graph, fixed, size.num_stages());
-    const auto limit = activation_limit(plan, make_stages(graph, cuts), size);
+    const Split split = make_stages(graph, cuts);
+    const auto limit = activation_limit(plan, split, size);
+    const bool is_tied = std::any_of(split.edges.begin(), split.edges.end(), [](const Edge& e) { return e.is_tied(); });
+    candidates.has_tied_weights = candidates.has_tied_weights || is_tied;
     candidates.stages_per_rank.push_back(stages_per_rank);
     candidates.cuts[stages_per_rank] = std::move(cuts);
     if (limit) candidates.memory_limit[stages_per_rank] = *limit;
@@ -72,7 +76,7 @@ SearchResult search_schedule(const Plan& plan, const Graph& graph, const CostMod
     };
     request.memory_limit_of = candidates.memory_limit;
     request.objective = search.objective == "span" ? SearchObjective::Span : SearchObjective::Makespan;
-    request.split_backward = kEngineSplitsBackward;
+    request.split_backward = !candidates.has_tied_weights;
     request.moves = search.moves;
     request.seed = search.seed;
     try {

@@ -123,7 +123,7 @@ const ScheduleKind* find_schedule_kind(const std::string& name) {
 std::vector<std::string> schedule_names() {
     std::vector<std::string> names;
     for (const ScheduleKind& kind : schedule_kinds()) {
-        if (kind.trains && (kEngineSplitsBackward || !kind.splits_backward)) names.emplace_back(kind.name);
+        if (kind.trains) names.emplace_back(kind.name);
     }
     return names;
 }

@@ -27,9 +27,6 @@ constexpr int kAnyPerRank = 1 << 20;
 /// All rows, in the order in which they are listed.
 const std::vector<ScheduleKind>& schedule_kinds();
 
-/// Whether the engine runs I and W. Decides which schedules a plan may name, and what AUTO and CUSTOM may hold.
-inline constexpr bool kEngineSplitsBackward = false;
-
 /// The row of that name, or nullptr.
 const ScheduleKind* find_schedule_kind(const std::string& name);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/split.hpp"
+#include "graph/stages.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "schedule/checker.hpp"
@@ -71,14 +73,33 @@ TEST(SearchedSchedule, AHeavyHeadIsBetterThanEveryGeneratorAtTheSameMemory) {
     EXPECT_LE(result.lower_bound, result.makespan);
 }
 
-TEST(SearchedSchedule, HoldsWhatTheEngineRuns) {
-    const Plan plan = plan_with({"pipeline.virtual_chunks=2", "pipeline.search.moves=500"}, 2);
-    for (const std::vector<Action>& list : search(plan, heavy_head()).schedule.actions) {
+bool has_halves(const Schedule& schedule) {
+    for (const std::vector<Action>& list : schedule.actions) {
         for (const Action& action : list) {
-            const bool is_whole = action.kind == ActionKind::F || action.kind == ActionKind::B;
-            EXPECT_TRUE(kEngineSplitsBackward || is_whole) << to_text(action);
+            if (action.kind == ActionKind::W) return true;
         }
     }
+    return false;
+}
+
+// The W of the first stage would wait for that of the last.
+TEST(SearchedSchedule, WithTiedWeightsInTwoStagesBStaysWhole) {
+    test::GraphMaker maker;
+    int value = maker.input("x");
+    const int tied = maker.parameter("tied", 4);
+    for (int i = 0; i < 8; ++i) {
+        const bool is_tied = i == 0 || i == 7;
+        const int own = is_tied ? tied : maker.parameter("w" + std::to_string(i), 4);
+        value = maker.op("m" + std::to_string(i), {value, own}, i < 7 ? 1e6 : 3e6);
+    }
+    const Graph graph = maker.finish();
+    const Plan plan = plan_with({"pipeline.virtual_chunks=2", "pipeline.search.moves=2000"}, 2);
+    const SearchResult result = search(plan, graph);
+    EXPECT_FALSE(has_halves(result.schedule));
+    EXPECT_TRUE(has_halves(search(plan, heavy_head()).schedule));
+    const auto edges = schedule_edges(make_stages(graph, find_split(graph, plan, 4)));
+    EXPECT_TRUE(std::any_of(edges.begin(), edges.end(), [](const ScheduleEdge& edge) { return edge.tied; }));
+    EXPECT_NO_THROW(check_schedule(lower(result.schedule, edges), edges));
 }
 
 TEST(SearchedSchedule, TheSameSeedAndMovesGiveTheSameLists) {
