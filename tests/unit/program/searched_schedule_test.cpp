@@ -68,7 +68,8 @@ TEST(SearchedSchedule, AHeavyHeadIsBetterThanEveryGeneratorAtTheSameMemory) {
     EXPECT_NO_THROW(check_schedule(lower(result.schedule, chain_edges(8)), chain_edges(8)));
     for (int peak : peak_in_flight(result.schedule)) EXPECT_LE(peak, 12);
     const Ticks generated = best_generated(result, 6);
-    EXPECT_EQ(result.best_generated, generated);
+    EXPECT_LE(result.best_generated, generated) << "the search tries group sizes too";
+    EXPECT_LE(result.makespan, result.best_generated);
     EXPECT_LT(result.makespan, generated);
     EXPECT_LE(result.lower_bound, result.makespan);
 }
