@@ -53,9 +53,8 @@ void add_search(CLI::App& command, ScheduleArguments& schedule, PlanArguments& p
     command.add_option("--moves", schedule.moves, "how many changes to try; default: about ten seconds' worth")
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
     command.add_option("--seed", schedule.seed, "of the search: same seed and moves, same schedule");
-    command.add_option("--objective", schedule.objective, "what to make short: makespan or span")
-        ->check(CLI::IsMember({"makespan", "span"}))
-        ->capture_default_str();
+    command.add_option("--objective", schedule.objective, "what to make short: makespan (the default) or span")
+        ->check(CLI::IsMember({"makespan", "span"}));
     command.add_option("--out", schedule.out, "write the schedule to this CSV file")->type_name("FILE");
     add_drawings(command, schedule);
 }

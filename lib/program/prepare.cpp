@@ -9,9 +9,12 @@
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
+#include "program/activation_limit.hpp"
+#include "program/cost_model.hpp"
 #include "program/custom_schedule.hpp"
 #include "program/evaluation_split.hpp"
 #include "program/generated_schedule.hpp"
+#include "program/searched_schedule.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
@@ -46,17 +49,44 @@ int64_t microbatch_size_of(const Plan& plan) {
     return *plan.train.global_batch_size / parts;
 }
 
-/// `generated`: none when the schedule is the plan's own file.
-Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph) {
+/// The plan with the number of stages per rank, and the schedule as far as it is there before the split.
+struct Layout {
+    Plan plan;
+    std::optional<Schedule> compute;
+    std::optional<SearchRecord> search;
+};
+
+Layout find_layout(const Plan& plan, std::optional<Schedule> generated, const Graph& graph, const CostModel& costs) {
+    Layout layout{plan, std::move(generated), {}};
+    if (plan.pipeline.schedule_type != "AUTO") return layout;
+    SearchResult found = search_schedule(plan, graph, costs);
+    layout.plan.pipeline.virtual_chunks = found.stages_per_rank;
+    layout.search = found;
+    layout.compute = std::move(found.schedule);
+    return layout;
+}
+
+/// A schedule of the registry that looks at the costs of the stages.
+Schedule generate_for(const Plan& plan, const Graph& graph, const Split& split, const CostModel& costs) {
+    const ScheduleSize size{*plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches};
+    return generate_schedule(plan, costs_of_stages(costs, graph, split.cuts, size.num_ranks),
+                             activation_limit(plan, split, size));
+}
+
+Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph) {
+    const Plan& plan = layout.plan;
     Phase phase;
     const std::vector<int> cuts = find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);
     phase.split = make_stages(graph, cuts, find_recomputed(graph, plan, cuts));
     phase.graph = std::move(graph);
-    if (generated) {
-        phase.schedule = lower_and_prove(*generated, phase.split);
+    if (plan.pipeline.schedule_type != "CUSTOM") {
+        const Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
+        check_activations(plan, compute, phase.split);
+        phase.schedule = lower_and_prove(compute, phase.split);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
+    check_activations(plan, custom.lowered, phase.split);
     phase.schedule = std::move(custom.lowered);
     std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;
@@ -95,8 +125,7 @@ Datasets open_datasets(const Plan& plan) {
 }
 
 Prepared prepare(const Plan& plan, const Datasets& data) {
-    std::optional<Schedule> generated;
-    if (plan.pipeline.schedule_type != "CUSTOM") generated = generate_schedule(plan);
+    std::optional<Schedule> generated = generate_schedule(plan);
     const auto archive = std::make_shared<const Archive>(plan.model.file);
     Prepared prepared;
     Program& program = prepared.program;
@@ -107,12 +136,18 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     program.data_digest = data.digest();
     LoadedModel model = load_torchscript(
         archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
-    program.training = training_phase(plan, generated, std::move(model.graph));
+    const CostModel costs = find_costs(plan, model.graph);
+    const Layout layout = find_layout(plan, std::move(generated), model.graph, costs);
+    program.training = training_phase(layout, costs, std::move(model.graph));
+    program.costs = costs_of_split(costs, program.training.split, program.mesh.pp);
+    program.cost_unit = costs.unit;
+    program.cost_source = costs.source;
+    program.search = layout.search;
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
         LoadedModel twin = load_torchscript(
             archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false));
-        program.evaluation = evaluation_phase(plan, std::move(twin.graph), program.training);
+        program.evaluation = evaluation_phase(layout.plan, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }
     return prepared;
@@ -121,6 +156,8 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
 Program reference_program(const Program& program) {
     Program reference = program;
     reference.mesh = {1, 1, 1};
+    reference.costs = {};
+    reference.search.reset();
     reference.training = one_stage(program.training, "1F1B");
     if (program.evaluation) reference.evaluation = one_stage(*program.evaluation, "FORWARD_ONLY");
     return reference;

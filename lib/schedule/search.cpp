@@ -27,6 +27,7 @@ constexpr int kTemperaturePercent = 15;  // of a mean action
 struct Candidate {
     ScheduleSize size;
     ScheduleCosts costs;
+    std::optional<double> memory_limit;
     int most_held = 0;
 };
 
@@ -80,7 +81,9 @@ class Search {
         for (int v : request.stages_per_rank) {
             const ScheduleSize size{request.num_ranks, v, request.num_microbatches};
             check_size(size);
-            candidates_.push_back({size, request.costs(size), most_held(size, request.memory_limit)});
+            const auto own = request.memory_limit_of.find(v);
+            const auto limit = own == request.memory_limit_of.end() ? request.memory_limit : own->second;
+            candidates_.push_back({size, request.costs(size), limit, most_held(size, limit)});
         }
         check(!candidates_.empty(), "a search is asked for at least one number of stages");
         use_common_unit(candidates_);
@@ -88,7 +91,7 @@ class Search {
 
     SearchResult run() {
         collect_seeds();
-        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper);
+        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper_or_smaller);
         bound_ = lower_bound();
         if (best_.cost > bound_) search_orders();
         join_halves();
@@ -98,10 +101,21 @@ class Search {
   private:
     static bool cheaper(const Found& one, const Found& other) { return one.cost < other.cost; }
 
+    /// Of two that cost the same the one with fewer stages, then the one that holds less.
+    static bool cheaper_or_smaller(const Found& one, const Found& other) {
+        if (one.cost != other.cost) return one.cost < other.cost;
+        const auto held = [](const Found& found) {
+            const std::vector<int> peaks = peak_in_flight(found.schedule);
+            return *std::max_element(peaks.begin(), peaks.end());
+        };
+        return one.candidate != other.candidate ? one.candidate < other.candidate : held(one) < held(other);
+    }
+
     void collect_seeds() {
         for (size_t c = 0; c < candidates_.size(); ++c) {
+            const Candidate& candidate = candidates_[c];
             const ScheduleRequest made{
-                .size = candidates_[c].size, .costs = candidates_[c].costs, .memory_limit = request_.memory_limit};
+                .size = candidate.size, .costs = candidate.costs, .memory_limit = candidate.memory_limit};
             for (SearchSeed& seed : find_seeds({made, request_.objective, request_.split_backward})) {
                 Found found{std::move(seed.schedule), std::move(seed.origin), c, seed.cost};
                 if (seed.generated && (!best_generated_ || cheaper(found, *best_generated_))) best_generated_ = found;

@@ -67,6 +67,27 @@ TEST(SearchSchedule, HeavyHeadIsBetterThanEveryGeneratorAtEqualMemory) {
     EXPECT_GE(num_compared, 1);
 }
 
+TEST(SearchSchedule, EachNumberOfStagesHasItsOwnLimit) {
+    SearchRequest request = heavy_request({1, 2}, 12);
+    request.moves = 0;
+    request.memory_limit_of = {{1, 2}, {2, 5}};
+    const SearchResult result = search_schedule(request);
+    prove_result(result, result.stages_per_rank == 1 ? 2 : 5);
+    request.memory_limit_of = {{1, 2}};
+    request.stages_per_rank = {2};
+    EXPECT_LE(search_schedule(request).makespan, result.makespan) << "the common limit of 12 is wider";
+}
+
+TEST(SearchSchedule, OfEqualOnesTheSmallestIsTaken) {
+    SearchRequest request;
+    request.num_microbatches = 4;
+    request.stages_per_rank = {1, 2};
+    request.split_backward = false;
+    const SearchResult result = search_schedule(request);
+    EXPECT_EQ(result.stages_per_rank, 1);
+    EXPECT_EQ(peak_in_flight(result.schedule), std::vector<int>{1}) << "one rank: all orders take as long";
+}
+
 // With one stage on each rank the head alone decides: rank 3 starts after the ramp of 3 units and 3 transfers, works
 // 12 x 9 units without a gap, and whoever splits B is done then. No order is better; 1F1B and GPIPE are worse.
 TEST(SearchSchedule, LinearHeavyHeadMeetsItsLowerBound) {
