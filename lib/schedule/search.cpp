@@ -43,7 +43,7 @@ void check_precision(const Candidate& candidate, int64_t factor) {
     double work = 0;
     for (const StageCosts& stage : candidate.costs.stages) {
         const Ticks most = std::max(stage.input_gradient + stage.weight_gradient, stage.backward);
-        work += static_cast<double>(stage.forward + most + 2 * candidate.costs.transfer);
+        work += static_cast<double>(stage.forward + most + 2 * (candidate.costs.transfer + candidate.costs.occupied));
     }
     work *= static_cast<double>(candidate.size.num_microbatches) * static_cast<double>(factor);
     if (work < 0x1p52) return;
@@ -68,8 +68,10 @@ void use_common_unit(std::vector<Candidate>& candidates) {
                 *ticks *= factor;
             }
         }
-        candidate.costs.transfer *= factor;
-        for (auto& [edge, transfer] : candidate.costs.transfer_of) transfer *= factor;
+        for (Ticks* ticks : {&candidate.costs.transfer, &candidate.costs.occupied}) *ticks *= factor;
+        for (auto* by_edge : {&candidate.costs.transfer_of, &candidate.costs.occupied_of}) {
+            for (auto& [edge, ticks] : *by_edge) ticks *= factor;
+        }
         candidate.costs.ticks_per_unit = static_cast<double>(common);
     }
 }

@@ -67,9 +67,9 @@ void check_all_options(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * count_actions(lowered));
 }
 
-void simulate_serial(benchmark::State& state, bool serial_channels) {
+void simulate_channels(benchmark::State& state, Ticks transfer) {
     ScheduleCosts costs;
-    costs.serial_channels = serial_channels;
+    costs.transfer = costs.occupied = transfer;
     run_on_lowered(state, [&](const Schedule& lowered, const auto&) { return simulate(lowered, costs).makespan; });
 }
 
@@ -132,8 +132,8 @@ BENCHMARK_CAPTURE(lower_for, channels, MessageOrder::Channels)->Apply(at_scale);
 BENCHMARK_CAPTURE(lower_for, global, MessageOrder::Global)->Apply(at_scale);
 BENCHMARK(check)->Apply(at_scale);
 BENCHMARK(check_all_options)->Apply(at_scale);
-BENCHMARK_CAPTURE(simulate_serial, free, false)->Apply(at_scale);
-BENCHMARK_CAPTURE(simulate_serial, serial, true)->Apply(at_scale);
+BENCHMARK_CAPTURE(simulate_channels, free, 0)->Apply(at_scale);
+BENCHMARK_CAPTURE(simulate_channels, serial, 1)->Apply(at_scale);
 BENCHMARK(memory)->Apply(at_scale);
 BENCHMARK(find_critical_path)->Apply(at_scale);
 BENCHMARK(symbolic)->Apply(small);

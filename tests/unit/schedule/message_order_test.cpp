@@ -98,7 +98,7 @@ TEST(MessageOrder, HoldsForEverySchedule) {
             ScheduleCosts costs;
             for (int stage = 0; stage < P * v; ++stage) costs.stages.push_back({draw(5), draw(9), draw(5), draw(5)});
             costs.transfer = draw(4);
-            costs.serial_channels = draw(2) == 0;
+            if (draw(2) == 0) costs.occupied = costs.transfer;
             SCOPED_TRACE(std::string(kind.name) + " P " + std::to_string(P) + " v " + std::to_string(v) + " M " +
                          std::to_string(M));
             const SymbolicModel model = make_random_model(P * v, key, {.tied = !kind.splits_backward});
