@@ -43,7 +43,9 @@ TEST(Symbolic, EveryScheduleGivesTheTreesOfOneDevice) {
     uint64_t seed = 0;
     int num_run = 0, num_refused = 0;
     for (const ScheduleKind& kind : schedule_kinds()) {
-        for (int trial = 0; trial < 120; ++trial) {
+        if (*kind.same_as) continue;
+        const bool tries_many_blocks = std::string(kind.name) == "V_ADAPTIVE";  // some 0.1 s each
+        for (int trial = 0; trial < (tries_many_blocks ? 20 : 120); ++trial) {
             const uint64_t key = mix64(++seed);
             const int v = std::min(kind.fewest_per_rank + static_cast<int>(key % 3), kind.most_per_rank);
             const Shape shape{1 + static_cast<int>(key / 3 % 4), v, 1 + static_cast<int>(key / 12 % 9)};
