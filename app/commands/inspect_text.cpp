@@ -103,7 +103,7 @@ void print_edges(std::ostream& out, const Program& program) {
             break;
         }
         out << std::setw(5) << edge.id << std::setw(6) << edge.producer << " -> " << std::left << std::setw(4)
-            << edge.consumer << std::right << std::setw(10) << (edge.tensor < 0 ? "-" : bytes_text(edge.bytes))
+            << edge.consumer << std::right << std::setw(10) << (edge.is_bundle() ? "-" : bytes_text(edge.bytes))
             << std::setw(10) << (edge.has_gradient ? "to " + std::to_string(edge.gradient_to) : "-") << "  "
             << edge.name;
         if (edge.tensor >= 0) {

@@ -63,6 +63,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     const Phase& training = program.training;
     const std::vector<int> stages = program.stages_of(pp_rank_of(program, transport));
     weights_.load(*sources.training, training.split, stages);
+    tied_ = std::make_unique<TiedWeights>(training.split, training.schedule, weights_, transport,
+                                          program.mesh.pipeline_of(transport.rank()));
     training_ = make_executor(plan, program, training, *sources.training, weights_, true, transport);
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
@@ -120,6 +122,7 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
     }
     result.lr = optimizer_->learning_rates(plan_.lr_schedule, step, total_steps_).back();
     optimizer_->step(plan_.lr_schedule, step, total_steps_);
+    tied_->refresh();
 }
 
 StepResult Engine::run_step(int64_t step) {

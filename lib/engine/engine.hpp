@@ -13,6 +13,7 @@
 #include "engine/executor.hpp"
 #include "engine/loader.hpp"
 #include "engine/step_exchange.hpp"
+#include "engine/tied_weights.hpp"
 #include "optim/optimizer.hpp"
 #include "program/prepare.hpp"
 #include "program/program.hpp"
@@ -76,6 +77,7 @@ class Engine {
     Transport& transport_;
     int64_t total_steps_;
     Weights weights_;
+    std::unique_ptr<TiedWeights> tied_;
     SampleOrder order_;
     Loader loader_;
     std::unique_ptr<Executor> training_;

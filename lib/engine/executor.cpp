@@ -94,6 +94,8 @@ void Executor::run_action(const Action& action, const MicrobatchSource& source) 
         case ActionKind::F:
             return forward(action, source);
         case ActionKind::B:
+        case ActionKind::I:
+        case ActionKind::W:
             return backward(action);
         case ActionKind::SendF:
         case ActionKind::SendB:
@@ -101,12 +103,9 @@ void Executor::run_action(const Action& action, const MicrobatchSource& source) 
         case ActionKind::RecvF:
         case ActionKind::RecvB:
             return receive(action);
-        case ActionKind::I:
-        case ActionKind::W:
         case ActionKind::ReduceGrad:
-            break;
+            check(false, "gradients of one replica are not reduced");
     }
-    check(false, "the plan's checker admits only schedules whose actions are built");
 }
 
 void Executor::forward(const Action& action, const MicrobatchSource& source) {
@@ -124,10 +123,13 @@ void Executor::forward(const Action& action, const MicrobatchSource& source) {
 
 void Executor::backward(const Action& action) {
     Stage& now = stage(action.stage);
-    now.backward(action.microbatch);
+    if (action.kind == ActionKind::B) now.backward(action.microbatch);
+    if (action.kind == ActionKind::I) now.input_gradients(action.microbatch);
+    if (action.kind == ActionKind::W) now.weight_gradients(action.microbatch);
     peak_parked_bytes_ = std::max(peak_parked_bytes_, now.parked_bytes());
     for (const Edge& edge : phase_.split.edges) {
-        const bool gives = edge.consumer == action.stage && edge.has_gradient;
+        const bool made = edge.is_tied() ? gives_weight_gradient(action.kind) : gives_input_gradient(action.kind);
+        const bool gives = made && edge.consumer == action.stage && edge.has_gradient;
         if (gives && is_here(edge.gradient_to)) hand_back(edge, action.microbatch);
     }
 }
@@ -135,7 +137,7 @@ void Executor::backward(const Action& action) {
 void Executor::hand_over(const Edge& edge, int microbatch) {
     Stage& from = stage(edge.producer);
     Stage& to = stage(edge.consumer);
-    if (edge.tensor < 0) return to.receive_values(microbatch, edge, from.take_values(microbatch, edge));
+    if (edge.is_bundle()) return to.receive_values(microbatch, edge, from.take_values(microbatch, edge));
     const at::Tensor tensor = from.take_tensor(microbatch, edge);
     to.receive_tensor(microbatch, edge, as_input(tensor), tensor.requires_grad());
 }
@@ -150,7 +152,7 @@ void Executor::send(const Action& action) {
     Buffer message;
     if (action.kind == ActionKind::SendB) {
         message = encode_tensor(stage(action.stage).take_gradient(action.microbatch, edge), limit, edge.name);
-    } else if (edge.tensor >= 0) {
+    } else if (!edge.is_bundle()) {
         message = encode_tensor(stage(action.stage).take_tensor(action.microbatch, edge), limit, edge.name);
     } else {
         message = encode_values(stage(action.stage).take_values(action.microbatch, edge), limit, edge.name);
@@ -164,7 +166,7 @@ void Executor::receive(const Action& action) {
     const Edge& edge = edge_of(action);
     const Buffer message = transport_.receive(pipeline_[static_cast<size_t>(action.peer)], channel_of(action));
     --outstanding_;
-    if (edge.tensor < 0) return stage(action.stage).receive_values(action.microbatch, edge, decode_values(message));
+    if (edge.is_bundle()) return stage(action.stage).receive_values(action.microbatch, edge, decode_values(message));
     ReceivedTensor received = decode_tensor(message, edge.name);
     if (action.kind == ActionKind::RecvB) {
         stage(action.stage).add_gradient(action.microbatch, edge, std::move(received.tensor));

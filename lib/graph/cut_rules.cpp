@@ -14,7 +14,6 @@ class CutFinder {
 
     std::vector<GraphCut> find() {
         refuse_guards();
-        for (const GraphParameter& parameter : graph_.parameters) refuse_tied(parameter);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_written_outside(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
         refuse_live_aliases();
@@ -46,12 +45,6 @@ class CutFinder {
                 "it lies inside a no_grad range (the object '" + graph_.values[value].name + "')";
             refuse_between(graph_.values[value].producer, last_use(value), reason);
         }
-    }
-
-    void refuse_tied(const GraphParameter& parameter) {
-        if (!parameter.requires_grad || parameter.uses.empty()) return;
-        refuse_between(parameter.uses.front(), parameter.uses.back(),
-                       "the parameter '" + parameter.name + "' is used on both sides");
     }
 
     /// A written buffer or model input: each stage would have a copy of its own.

@@ -10,6 +10,7 @@ namespace vpp {
 
 namespace {
 
+constexpr int64_t kHeaderBytes = 1024;       // of a message, around its tensor
 constexpr int64_t kBundleBytes = 64 * 1024;  // room for a bundle of numbers, flags and the structure of containers
 
 class StageMaker {
@@ -31,6 +32,7 @@ class StageMaker {
         split_.loss_stage = split_.stage_of_op(loss_producer);
         add_tensor_edges();
         add_bundles();
+        for (size_t i = 0; i < graph_.parameters.size(); ++i) add_tied_edges(static_cast<int>(i));
         check_cover();
         return std::move(split_);
     }
@@ -62,16 +64,40 @@ class StageMaker {
 
     void place_parameter(int index) {
         const GraphParameter& parameter = graph_.parameters[static_cast<size_t>(index)];
-        std::set<int> users;
-        for (int op : parameter.uses) users.insert(split_.stage_of_op(op));
+        const std::set<int> users = users_of(parameter);
         const int owner = users.empty() ? 0 : *users.begin();
         stage(owner).parameters.push_back(index);
         (parameter.is_buffer ? stage(owner).buffer_bytes : stage(owner).parameter_bytes) += parameter.bytes();
         if (!parameter.is_buffer) stage(owner).num_parameters += num_elements(parameter.shape);
-        check(users.size() <= 1 || !(parameter.requires_grad || parameter.written),
-              "a trained or written tensor is used by one stage");
+        check(users.size() <= 1 || !parameter.written, "a written tensor is used by one stage");
         for (int user : users) {
             if (user != owner) stage(user).borrowed.push_back(index);
+        }
+    }
+
+    std::set<int> users_of(const GraphParameter& parameter) const {
+        std::set<int> users;
+        for (int op : parameter.uses) users.insert(split_.stage_of_op(op));
+        return users;
+    }
+
+    /// From every stage with a copy of a trained parameter to the user before it.
+    void add_tied_edges(int index) {
+        const GraphParameter& parameter = graph_.parameters[static_cast<size_t>(index)];
+        if (!parameter.requires_grad) return;
+        const std::set<int> users = users_of(parameter);
+        for (auto user = users.begin(); user != users.end(); ++user) {
+            if (user == users.begin()) continue;
+            Edge edge;
+            edge.name = parameter.name;
+            edge.parameter = index;
+            edge.producer = *users.begin();
+            edge.consumer = *user;
+            edge.has_gradient = true;
+            edge.gradient_to = *std::prev(user);
+            edge.bytes = parameter.bytes();
+            edge.message_bytes = parameter.bytes() + kHeaderBytes;
+            append(std::move(edge));
         }
     }
 
@@ -186,7 +212,7 @@ Split make_stages(const Graph& graph, const std::vector<int>& cuts) {
 std::vector<ScheduleEdge> schedule_edges(const Split& split) {
     std::vector<ScheduleEdge> edges;
     for (const Edge& edge : split.edges) {
-        edges.push_back({edge.id, edge.producer, edge.consumer, edge.has_gradient, edge.gradient_to});
+        edges.push_back({edge.id, edge.producer, edge.consumer, edge.has_gradient, edge.gradient_to, edge.is_tied()});
     }
     return edges;
 }

@@ -3,7 +3,8 @@
 // which. Pure values; nothing here knows ranks.
 //
 // A tensor that is written in place goes on from the stage that wrote it last. Its gradient goes from the last stage
-// that uses it back through the earlier ones to the producer, each adding its own (DESIGN section 4).
+// that uses it back through the earlier ones to the producer, each adding its own (DESIGN section 4). So does the
+// gradient of a tied parameter: the first stage that uses it owns it, later ones hold a copy.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,27 +19,32 @@ namespace vpp {
 struct StageSpec {
     OpRange ops;
     std::vector<int> parameters;  ///< owned: parameters and buffers whose first use is here; unused ones: stage 0
-    std::vector<int> borrowed;    ///< read here, owned by an earlier stage: frozen parameters and constant buffers
-    std::vector<int> inputs;      ///< model inputs (data fields) that ops of this stage use
-    double flops = 0;             ///< forward, one microbatch
-    int64_t num_parameters = 0;   ///< trainable and frozen, not buffers
+    std::vector<int> borrowed;   ///< used here, owned by an earlier stage: tied and frozen parameters, constant buffers
+    std::vector<int> inputs;     ///< model inputs (data fields) that ops of this stage use
+    double flops = 0;            ///< forward, one microbatch
+    int64_t num_parameters = 0;  ///< trainable and frozen, not buffers
     int64_t parameter_bytes = 0;
     int64_t buffer_bytes = 0;
     int64_t activation_bytes = 0;  ///< made by its ops in one microbatch; an upper bound of what is kept for backward
 };
 
-/// What goes from one stage to a later one: one tensor, or all values of that pair of stages that are not tensors.
+/// What goes from one stage to a later one: one tensor, or all values of that pair of stages that are not tensors, or
+/// for a tied parameter only the gradient, back.
 struct Edge {
     int id = 0;
     std::string name;
-    int tensor = -1;          ///< -1: a bundle of values
+    int tensor = -1;          ///< -1: a bundle of values, or a tied parameter
     std::vector<int> values;  ///< the bundle
+    int parameter = -1;       ///< the tied parameter; producer owns it, consumer has a copy
     int producer = 0;         ///< stage
     int consumer = 0;         ///< stage
     bool has_gradient = false;
     int gradient_to = 0;        ///< stage: the last earlier one that uses the tensor, else the producer
     int64_t bytes = 0;          ///< of the tensor; 0 for a bundle
     int64_t message_bytes = 0;  ///< bound of the message
+
+    bool is_tied() const { return parameter >= 0; }
+    bool is_bundle() const { return tensor < 0 && !is_tied(); }
 };
 
 struct Split {

@@ -152,9 +152,7 @@ Rows schedule_rows() {
     return {
         {.name = "pipeline.schedule_type", .type = Name, .sentence = "The order of each rank's actions.",
          .field = field<&Plan::pipeline, &PipelinePlan::schedule_type>(), .names = &Names::schedules,
-         .planned = {{"ZERO_BUBBLE_H1"}, {"ZERO_BUBBLE_H2"}, {"ZERO_BUBBLE_GREEDY"},
-                     {"INTERLEAVED_ZERO_BUBBLE"}, {"ZERO_BUBBLE_V"}, {"V_HALF"}, {"V_MIN"}, {"V_ADAPTIVE"},
-                     {"DUALPIPE_V"}, {"AUTO"}},
+         .planned = {{"AUTO"}},
          .aliases = {{"SIMPLE_1F1B", "1F1B"}, {"ZERO_BUBBLE", "ZERO_BUBBLE_V"}}},
         {.name = "pipeline.schedule_file", .type = Path, .sentence = "CUSTOM: the schedule as CSV.",
          .field = field<&Plan::pipeline, &PipelinePlan::schedule_file>(), .default_note = "none"},

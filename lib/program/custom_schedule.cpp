@@ -35,27 +35,13 @@ void check_fits(const ScheduleFile& file, const Plan& plan) {
     }
 }
 
-/// The engine has F, B and transfers.
-void check_is_built(const ScheduleFile& file, const Plan& plan) {
-    if (file.schedule.forward_only) refuse(plan, "has no backward (expected a schedule that trains)");
-    for (const std::vector<Action>& list : file.schedule.actions) {
-        for (const Action& action : list) {
-            const bool is_half = action.kind == ActionKind::I || action.kind == ActionKind::W;
-            if (!is_half && !action.paired) continue;
-            refuse(plan, std::string("has ") +
-                             (is_half ? csv_cell_text(action, false) + ", but I and W are" : "OVERLAP_F_B, which is") +
-                             " not built yet for training (built: F, B)");
-        }
-    }
-}
-
 }  // namespace
 
 CustomSchedule read_custom_schedule(const Plan& plan, const std::vector<ScheduleEdge>& edges) {
     const std::string& path = plan.pipeline.schedule_file;
     ScheduleFile file = read_schedule_csv(read_text_file(path, kMostCsvBytes), path);
     check_fits(file, plan);
-    check_is_built(file, plan);
+    if (file.schedule.forward_only) refuse(plan, "has no backward (expected a schedule that trains)");
     CustomSchedule custom{prove_schedule_file(file, edges).lowered, file.notes()};
     for (std::vector<Action>& list : custom.lowered.actions) {
         list.erase(

@@ -111,7 +111,7 @@ const std::vector<ScheduleKind>& schedule_kinds() {
 std::vector<std::string> schedule_names() {
     std::vector<std::string> names;
     for (const ScheduleKind& kind : schedule_kinds()) {
-        if (kind.trains && !kind.splits_backward) names.emplace_back(kind.name);  // the engine has no I and W yet
+        if (kind.trains) names.emplace_back(kind.name);
     }
     return names;
 }

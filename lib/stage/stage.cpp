@@ -1,11 +1,14 @@
 #include "stage/stage.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones_like.h>
 #include <torch/csrc/autograd/edge.h>
-#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <optional>
 
 #include "base/error.hpp"
 #include "graph/ivalue_tensors.hpp"
@@ -21,11 +24,29 @@ struct Stage::Microbatch {
     std::map<int, int> pending_values;   ///< by value
     std::shared_ptr<InputNode> inputs = std::make_shared<InputNode>();
     std::map<int, uint32_t> input_slots;                  ///< received tensor -> slot of `inputs`
-    std::map<int, torch::autograd::Edge> gradient_edges;  ///< where an arriving gradient enters
-    std::map<int, at::Tensor> arrived;
-    std::map<int, at::Tensor> input_gradients;
+    std::map<int, torch::autograd::Edge> gradient_edges;  ///< by tensor: where an arriving gradient enters
+    std::map<int, at::Tensor> arrived;                    ///< by tensor
     at::Tensor scaled_loss;
     double loss = 0;
+
+    // What is left behind I or B.
+    std::shared_ptr<InputNode> copies = std::make_shared<InputNode>();  ///< of tied parameters
+    std::map<int, uint32_t> copy_slots;                                 ///< parameter -> slot of `copies`
+    std::map<int, torch::autograd::Edge> tied_edges;                    ///< by parameter
+    std::map<int, at::Tensor> tied_arrived;                             ///< by parameter
+    std::map<int, at::Tensor> input_gradients;                          ///< by tensor
+    std::map<int, at::Tensor> tied_gradients;                           ///< by parameter
+    std::optional<SplitBackward> waits_for_w;
+
+    bool is_done() const { return input_gradients.empty() && tied_gradients.empty() && !waits_for_w; }
+    void forget_forward() {
+        Microbatch rest;
+        rest.copies = std::move(copies);
+        rest.copy_slots = std::move(copy_slots);
+        rest.tied_edges = std::move(tied_edges);
+        rest.tied_arrived = std::move(tied_arrived);
+        *this = std::move(rest);
+    }
 };
 
 namespace {
@@ -52,10 +73,15 @@ void run_model(const Call& call) {
     }
 }
 
-std::vector<at::Tensor> trained(const std::vector<at::Tensor>& parameters) {
+bool holds(const std::vector<int>& list, int entry) {
+    return std::find(list.begin(), list.end(), entry) != list.end();
+}
+
+/// The parameters whose `.grad` this stage writes.
+std::vector<at::Tensor> trained(const StageIo& io, const std::vector<at::Tensor>& parameters) {
     std::vector<at::Tensor> found;
-    for (const at::Tensor& parameter : parameters) {
-        if (parameter.requires_grad()) found.push_back(parameter);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        if (parameters[i].requires_grad() && !holds(io.tied_copies, io.parameters[i])) found.push_back(parameters[i]);
     }
     return found;
 }
@@ -78,7 +104,11 @@ Stage::Stage(const Graph& graph, const Split& split, int index, Source& source, 
       parameters_(pick(weights, io_.parameters)),
       executable_(
           source.executable(split.stages[static_cast<size_t>(index)].ops, io_.live_ins, io_.parameters, io_.live_outs)),
-      turns_(trained(parameters_)) {}
+      turns_(trained(io_, parameters_)) {
+    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+        if (graph.tensors[i].parameter >= 0) tensor_of_parameter_[graph.tensors[i].parameter] = static_cast<int>(i);
+    }
+}
 
 Stage::~Stage() = default;
 
@@ -110,7 +140,26 @@ void Stage::receive_values(int microbatch, const Edge& edge, std::vector<c10::IV
     for (size_t i = 0; i < values.size(); ++i) state(microbatch).values[edge.values[i]] = std::move(values[i]);
 }
 
-std::vector<c10::IValue> Stage::bind_arguments(const Microbatch& now) const {
+/// A parameter as the ops see it: a trained one of an earlier stage ends at a node of its own, not at its `.grad`.
+at::Tensor Stage::bind_parameter(Microbatch& now, size_t index) const {
+    const int parameter = io_.parameters[index];
+    at::Tensor tensor = parameters_[index];
+    if (options_.training && holds(io_.tied_copies, parameter)) {
+        tensor = tensor.detach();
+        now.copy_slots[parameter] = now.copies->attach(tensor);
+    }
+    if (options_.training && holds(io_.tied_arrives, parameter)) {
+        now.tied_edges[parameter] = torch::autograd::impl::gradient_edge(tensor);
+    }
+    return tensor;
+}
+
+std::vector<c10::IValue> Stage::bind_arguments(Microbatch& now) const {
+    std::vector<at::Tensor> parameters;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+        parameters.push_back(bind_parameter(now, i));
+        now.tensors[tensor_of_parameter_.at(io_.parameters[i])] = parameters.back();
+    }
     std::vector<c10::IValue> arguments;
     for (int value : io_.live_ins) {
         const GraphValue& entry = graph_.values[static_cast<size_t>(value)];
@@ -124,7 +173,7 @@ std::vector<c10::IValue> Stage::bind_arguments(const Microbatch& now) const {
             return now.tensors.at(entry.tensors[next++]);
         }));
     }
-    for (const at::Tensor& parameter : parameters_) arguments.emplace_back(parameter);
+    for (at::Tensor& parameter : parameters) arguments.emplace_back(std::move(parameter));
     return arguments;
 }
 
@@ -222,41 +271,79 @@ void Stage::release_if_done(int microbatch) {
 }
 
 void Stage::add_gradient(int microbatch, const Edge& edge, at::Tensor gradient) {
-    state(microbatch).arrived[edge.tensor] = std::move(gradient);
+    Microbatch& now = state(microbatch);
+    at::Tensor& place = edge.is_tied() ? now.tied_arrived[edge.parameter] : now.arrived[edge.tensor];
+    if (!place.defined())
+        place = std::move(gradient);
+    else if (gradient.defined())
+        place = place + gradient;
+}
+
+BackwardRoots Stage::take_roots(Microbatch& now) const {
+    BackwardRoots roots;
+    if (now.scaled_loss.defined() && now.scaled_loss.requires_grad()) {
+        roots.add(torch::autograd::impl::gradient_edge(now.scaled_loss), at::ones_like(now.scaled_loss));
+    }
+    now.scaled_loss.reset();
+    for (auto& [tensor, gradient] : now.arrived) roots.add(now.gradient_edges.at(tensor), std::move(gradient));
+    return roots;
+}
+
+BackwardRoots Stage::take_tied_roots(Microbatch& now) const {
+    BackwardRoots roots;
+    for (auto& [parameter, gradient] : now.tied_arrived) roots.add(now.tied_edges.at(parameter), std::move(gradient));
+    return roots;
+}
+
+/// A pass that ends in parameters; what it gives for copies of tied ones leaves the stage.
+void Stage::run_in_turn(int microbatch, const std::function<void()>& pass) {
+    run_model([&] { turns_.run(microbatch, pass); });
+    Microbatch& now = state(microbatch);
+    for (const auto& [parameter, slot] : now.copy_slots) now.tied_gradients[parameter] = now.copies->gradients()[slot];
 }
 
 void Stage::backward(int microbatch) {
     Microbatch& now = state(microbatch);
-    torch::autograd::edge_list roots;
-    torch::autograd::variable_list gradients;
-    if (now.scaled_loss.defined() && now.scaled_loss.requires_grad()) {
-        roots.push_back(torch::autograd::impl::gradient_edge(now.scaled_loss));
-        gradients.push_back(at::ones_like(now.scaled_loss));
-    }
-    for (auto& [tensor, gradient] : now.arrived) {
-        if (!gradient.defined()) continue;
-        roots.push_back(now.gradient_edges.at(tensor));
-        gradients.push_back(std::move(gradient));
-    }
-    now.scaled_loss.reset();
-    const auto run = [&] {
-        if (roots.empty()) return;
-        torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/false,
-                                                              /*create_graph=*/false, /*accumulate_grad=*/true);
-    };
-    run_model([&] { turns_.run(microbatch, run); });
+    BackwardRoots roots = take_roots(now);
+    roots.add(take_tied_roots(now));
+    run_in_turn(microbatch, [&] { run_backward(roots); });
     std::map<int, at::Tensor> input_gradients;
     for (const auto& [tensor, slot] : now.input_slots) input_gradients[tensor] = now.inputs->gradients()[slot];
-    now = Microbatch{};
-    now.input_gradients = std::move(input_gradients);
-    if (now.input_gradients.empty()) microbatches_.erase(microbatch);
+    Microbatch rest;
+    rest.input_gradients = std::move(input_gradients);
+    rest.tied_gradients = std::move(now.tied_gradients);
+    now = std::move(rest);
+    if (now.is_done()) microbatches_.erase(microbatch);
+}
+
+void Stage::input_gradients(int microbatch) {
+    Microbatch& now = state(microbatch);
+    SplitBackward split;
+    torch::autograd::variable_list gradients;
+    run_model([&] { gradients = split.run_inputs(take_roots(now), now.inputs); });
+    const std::map<int, uint32_t> slots = std::move(now.input_slots);
+    now.forget_forward();
+    for (const auto& [tensor, slot] : slots) now.input_gradients[tensor] = gradients[slot];
+    now.waits_for_w = std::move(split);
+}
+
+void Stage::weight_gradients(int microbatch) {
+    Microbatch& now = state(microbatch);
+    check(now.waits_for_w.has_value(), "W comes after I");
+    const BackwardRoots tied = take_tied_roots(now);
+    run_in_turn(microbatch, [&] { now.waits_for_w->run_weights(tied); });
+    now.waits_for_w.reset();
+    if (now.is_done()) microbatches_.erase(microbatch);
 }
 
 at::Tensor Stage::take_gradient(int microbatch, const Edge& edge) {
     Microbatch& now = state(microbatch);
-    at::Tensor gradient = now.input_gradients.at(edge.tensor);
-    now.input_gradients.erase(edge.tensor);
-    if (now.input_gradients.empty()) microbatches_.erase(microbatch);
+    std::map<int, at::Tensor>& gradients = edge.is_tied() ? now.tied_gradients : now.input_gradients;
+    const auto found = gradients.find(edge.is_tied() ? edge.parameter : edge.tensor);
+    check(found != gradients.end(), "a gradient is taken once, after it was made");
+    at::Tensor gradient = std::move(found->second);
+    gradients.erase(found);
+    if (now.is_done()) microbatches_.erase(microbatch);
     return gradient;
 }
 

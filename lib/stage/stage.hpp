@@ -3,9 +3,11 @@
 // tensors and values, not ranks, messages or schedules: the engine brings values in and takes values out.
 //
 // Per microbatch:  set_input / receive_*  ->  forward  ->  take_*  ->  add_gradient  ->  backward  ->  take_gradient
+// or in two halves: ... -> add_gradient -> input_gradients -> take_gradient -> weight_gradients
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "graph/graph.hpp"
 #include "graph/source.hpp"
 #include "graph/stages.hpp"
+#include "stage/split_backward.hpp"
 #include "stage/stage_io.hpp"
 #include "stage/turns.hpp"
 #include "stage/weights.hpp"
@@ -55,11 +58,16 @@ class Stage {
     /// The loss of a microbatch, not scaled. Requires: io().makes_loss.
     double take_loss(int microbatch);
 
-    /// The gradient sum of later stages for a tensor; undefined when they gave none.
+    /// The gradient sum of later stages for a tensor or a tied parameter; undefined when they gave none.
     void add_gradient(int microbatch, const Edge& edge, at::Tensor gradient);
-    /// Adds into the parameters' `.grad` in microbatch order and finds the gradients of received tensors.
+    /// B: adds into the parameters' `.grad` in microbatch order and finds the gradients of received tensors.
     void backward(int microbatch);
-    /// The gradient of a received tensor; may be undefined.
+    /// I: finds the gradients of received tensors alone.
+    void input_gradients(int microbatch);
+    /// W, after I: adds into `.grad` as backward does.
+    void weight_gradients(int microbatch);
+    /// The gradient of a received tensor (after B or I) or of the copy of a tied parameter (after B or W); may be
+    /// undefined.
     at::Tensor take_gradient(int microbatch, const Edge& edge);
 
     /// Bytes of gradients that wait for their turn.
@@ -68,9 +76,13 @@ class Stage {
   private:
     struct Microbatch;
     Microbatch& state(int microbatch);
-    std::vector<c10::IValue> bind_arguments(const Microbatch& state) const;
+    std::vector<c10::IValue> bind_arguments(Microbatch& state) const;
     void keep_results(Microbatch& state, std::vector<c10::IValue> results);
     void keep_edges(Microbatch& state);
+    at::Tensor bind_parameter(Microbatch& state, size_t index) const;
+    BackwardRoots take_roots(Microbatch& state) const;
+    BackwardRoots take_tied_roots(Microbatch& state) const;
+    void run_in_turn(int microbatch, const std::function<void()>& pass);
     void release_if_done(int microbatch);
 
     const Graph& graph_;
@@ -79,6 +91,7 @@ class Stage {
     StageOptions options_;
     StageIo io_;
     std::vector<at::Tensor> parameters_;  ///< in the order of io_.parameters
+    std::map<int, int> tensor_of_parameter_;
     std::unique_ptr<Executable> executable_;
     std::vector<int> uses_of_export_;  ///< by tensor: edges that take it
     GradientTurns turns_;

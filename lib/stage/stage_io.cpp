@@ -32,12 +32,14 @@ class IoFinder {
             for (int value : graph_.ops[static_cast<size_t>(op)].inputs) {
                 const GraphValue& entry = graph_.values[static_cast<size_t>(value)];
                 if (made_here(entry.producer)) continue;
-                const int parameter =
-                    entry.producer < 0 ? graph_.tensors[static_cast<size_t>(entry.tensors[0])].parameter : -1;
-                if (parameter >= 0)
+                bool is_parameter = false;
+                for (int tensor : entry.tensors) {
+                    const int parameter = graph_.tensors[static_cast<size_t>(tensor)].parameter;
+                    if (parameter < 0) continue;
                     parameters.insert(parameter);
-                else
-                    live_ins.insert(value);
+                    is_parameter = entry.producer < 0;
+                }
+                if (!is_parameter) live_ins.insert(value);
             }
         }
         io_.live_ins.assign(live_ins.begin(), live_ins.end());
@@ -47,8 +49,13 @@ class IoFinder {
     void find_edges() {
         std::set<int> received, arrives;
         for (const Edge& edge : split_.edges) {
+            if (edge.is_tied()) {
+                if (edge.consumer == stage_) io_.tied_copies.push_back(edge.parameter);
+                if (edge.gradient_to == stage_) io_.tied_arrives.push_back(edge.parameter);
+                continue;
+            }
             if (edge.producer == stage_) add_export(edge);
-            if (edge.tensor < 0) continue;
+            if (edge.is_bundle()) continue;
             if (edge.consumer == stage_) received.insert(edge.tensor);
             if (edge.has_gradient && edge.gradient_to == stage_) {
                 arrives.insert(edge.tensor);

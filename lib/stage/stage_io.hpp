@@ -10,11 +10,13 @@ namespace vpp {
 
 struct StageIo {
     std::vector<int> live_ins;          ///< values from outside that its ops use, parameters left out
-    std::vector<int> parameters;        ///< parameters and buffers that its ops use
+    std::vector<int> parameters;        ///< parameters and buffers that its ops use, also through values from outside
     std::vector<int> live_outs;         ///< values made here that others need, and the loss if it is made here
     std::vector<int> received;          ///< tensors that come from other stages
     std::vector<int> gradient_arrives;  ///< tensors whose gradient comes from a later stage
-    std::vector<int> exports;           ///< edges whose producer is this stage
+    std::vector<int> tied_copies;       ///< trained parameters of an earlier stage: their gradient leaves
+    std::vector<int> tied_arrives;      ///< parameters whose gradient comes from a later stage
+    std::vector<int> exports;           ///< edges whose value leaves this stage
     bool makes_loss = false;
 };
 

@@ -86,6 +86,7 @@ Schedule random_schedule(const std::vector<int>& rank_of_stage, int num_microbat
     std::mt19937_64 random(seed);
     std::vector<int> forwards(static_cast<size_t>(num_stages), 0);                      // done, by stage
     std::vector<int> next_back(static_cast<size_t>(num_microbatches), num_stages - 1);  // next stage, by microbatch
+    std::vector<int> next_weight = next_back;  // a tied gradient goes from W to W
     while (true) {
         std::vector<Action> ready;
         for (int stage = 0; stage < num_stages; ++stage) {
@@ -94,17 +95,20 @@ Schedule random_schedule(const std::vector<int>& rank_of_stage, int num_microbat
             if (m < num_microbatches && fed) ready.push_back({ActionKind::F, stage, m});
         }
         for (int m = 0; m < num_microbatches; ++m) {
-            const int stage = next_back[static_cast<size_t>(m)];
-            if (stage >= 0 && forwards.back() > m) ready.push_back({ActionKind::B, stage, m});
+            const int stage = next_back[static_cast<size_t>(m)], weight = next_weight[static_cast<size_t>(m)];
+            if (weight > stage) ready.push_back({ActionKind::W, weight, m});
+            if (stage < 0 || forwards.back() <= m) continue;
+            ready.push_back({ActionKind::I, stage, m});
+            if (weight == stage) ready.push_back({ActionKind::B, stage, m});
         }
         if (ready.empty()) return schedule;
         const Action chosen = ready[random() % ready.size()];
         append(schedule, chosen.kind, chosen.stage, chosen.microbatch);
         if (chosen.kind == ActionKind::F) {
             ++forwards[static_cast<size_t>(chosen.stage)];
-        } else {
-            --next_back[static_cast<size_t>(chosen.microbatch)];
         }
+        if (gives_input_gradient(chosen.kind)) --next_back[static_cast<size_t>(chosen.microbatch)];
+        if (gives_weight_gradient(chosen.kind)) --next_weight[static_cast<size_t>(chosen.microbatch)];
     }
 }
 

@@ -37,7 +37,8 @@ Rig set_up_tiny(const std::string& name, const std::string& folder, const std::v
 
 /// All forwards, then all backwards, stage by stage, on any placement.
 Schedule plain_schedule(const std::vector<int>& rank_of_stage, int num_microbatches);
-/// A random order that can run: forwards of a stage in microbatch order, backwards in any.
+/// A random order that can run: forwards of a stage in microbatch order, backwards in any, some of them split into I
+/// and W with anything between.
 Schedule random_schedule(const std::vector<int>& rank_of_stage, int num_microbatches, uint64_t seed);
 
 /// The program cut before these ops, with this order of computing actions; lowered and proven.

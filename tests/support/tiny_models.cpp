@@ -213,6 +213,47 @@ def forward(self, x, y):
     return module;
 }
 
+Module make_tied() {
+    Module module = new_module("tied");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    same = self.w1.contiguous()
+    h = torch.tanh(torch.linear(x, self.w1, self.b1)) + torch.linear(x, self.w1.t(), None)
+    shared = [self.w2, self.b2]
+    h = torch.relu(torch.linear(h, self.w2, self.b2)) * self.b1
+    h = h + torch.sigmoid(torch.linear(h, same, self.b3))
+    h = torch.gelu(torch.linear(h, shared[0], shared[1])) + self.b2 * h
+    h = torch.linear(h, self.w3, self.b3) * torch.linear(h, self.w2, None)
+    h = torch.tanh(torch.linear(h, self.w1, self.b1)) + self.b2
+    return torch.mse_loss(torch.linear(h, same.t(), self.b3), y)
+)");
+    return module;
+}
+
+Module make_two_tower() {
+    Module module = new_module("two_tower");
+    for (const char* index : {"1", "2", "3", "4"}) add_linear(module, index, 8, 8);
+    module.register_parameter("table", keyed("table", {16, 8}, 0.5).set_requires_grad(true), false);
+    for (const char* index : {"1", "2"}) {
+        const std::string g = std::string("g") + index, o = std::string("o") + index;
+        module.register_parameter(g, at::ones({8}).set_requires_grad(true), false);
+        module.register_parameter(o, at::zeros({8}).set_requires_grad(true), false);
+    }
+    module.define(R"(
+def forward(self, user, item, y):
+    a = torch.mean(torch.embedding(self.table, user), [1])
+    a = torch.tanh(torch.linear(a, self.w1, self.b1))
+    a = torch.group_norm(a, 2, self.g1, self.o1)
+    b = torch.embedding(self.table, item)
+    b = torch.relu(torch.linear(b, self.w2, self.b2)) + b
+    b = torch.group_norm(torch.linear(b, self.w3, self.b3), 4, self.g2, self.o2)
+    c = torch.linear(a * b, self.w4, self.b4) + a
+    return torch.mse_loss(torch.sum(c * b, [1]), y)
+)");
+    return module;
+}
+
 // `with` needs an object with __enter__, and only the importer of saved code reads classes.
 const char* const kNoGradSource = R"(
 class no_grad:
@@ -319,6 +360,8 @@ const std::vector<Row>& rows() {
         {{"no_grad", kVectors}, make_no_grad},
         {{"views", kVectors}, make_views},
         {{"frozen", kVectors}, make_frozen},
+        {{"tied", kVectors}, make_tied},
+        {{"two_tower", "user = \"int64[3] < 16\"\nitem = \"int64[] < 16\"\ny = \"float32[]\"\n"}, make_two_tower},
         {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
         {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
         {{"overflows", kVectors}, make_overflows},
@@ -326,7 +369,7 @@ const std::vector<Row>& rows() {
     return kRows;
 }
 
-constexpr size_t kNumGood = 9;
+constexpr size_t kNumGood = 11;
 
 std::vector<TinyModel> models(size_t begin, size_t end) {
     std::vector<TinyModel> found;

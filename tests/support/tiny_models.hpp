@@ -22,6 +22,8 @@ struct TinyModel {
 ///   no_grad     a range in which no gradient is recorded
 ///   views       in-place writes through views: many cuts are illegal
 ///   frozen      frozen parameters used everywhere, parameters that get no gradient
+///   tied        parameters used three and four times all over the graph, through no-op views and a list too
+///   two_tower   two inputs, two towers of different depth with one shared table, joined late; GroupNorm
 const std::vector<TinyModel>& tiny_models();
 
 /// Models for errors; forward(x, y) too.

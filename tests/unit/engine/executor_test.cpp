@@ -137,13 +137,11 @@ TEST_F(Executors, aDamagedMessageIsAnErrorWithItsPlace) {
     EXPECT_HAS(text, "does not hold what it says");
 }
 
-TEST_F(Executors, actionsThatAreNotBuiltAreABug) {
+TEST_F(Executors, actionsOfReplicasAreABugWithoutReplicas) {
     Rig setup = open("mlp");
     Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 0}, 3));
-    for (Action& action : program.training.schedule.actions[0]) {
-        if (action.kind == ActionKind::B) action.kind = ActionKind::I;
-    }
-    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { run_program(setup, program, 1); }), "whose actions are built");
+    program.training.schedule.actions[0].push_back({ActionKind::ReduceGrad, 0});
+    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { run_program(setup, program, 1); }), "of one replica are not reduced");
 }
 
 }  // namespace

@@ -153,7 +153,8 @@ TEST_F(Verify, findsASkippedBackwardAndTheParkedGradientsBehindIt) {
     }
 }
 
-// The sums of a shared value must go back through its users; sent straight to the producer they are lost or re-ordered.
+// The sums of a shared value must go back through its users; sent straight to the producer they are
+// summed in another order, which the bits tell wherever there are three.
 TEST_F(Verify, findsGradientsThatGoStraightToTheProducer) {
     open("share");
     int found = 0;
@@ -166,8 +167,8 @@ TEST_F(Verify, findsGradientsThatGoStraightToTheProducer) {
             edge.gradient_to = edge.producer;
         }
         const VerifyResult result = compare(run_program(*setup_, program, 1));
-        EXPECT_EQ(result.num_different > 0, changed) << "cuts " << legal[i] << " and " << legal[i + 8];
-        found += changed;
+        EXPECT_TRUE(changed || result.num_different == 0) << "cuts " << legal[i] << " and " << legal[i + 8];
+        found += result.num_different > 0;
     }
     EXPECT_GT(found, 1);
 }

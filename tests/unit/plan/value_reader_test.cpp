@@ -68,8 +68,7 @@ TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
         read("pipeline.split_method", "'FLOP'"),
         "pipeline.split_method does not know 'FLOP' (expected one of MANUAL, UNIFORM, PARAMETERS, FLOPS); did you "
         "mean 'FLOPS'?");
-    EXPECT_TRUE(holds(read("pipeline.schedule_type", "'V_HALF'"), "'V_HALF' is not built yet (built: GPIPE"));
-    EXPECT_TRUE(holds(read("pipeline.schedule_type", "'ZERO_BUBBLE'"), "'ZERO_BUBBLE' is not built yet"));
+    EXPECT_TRUE(holds(read("pipeline.schedule_type", "'AUTO'"), "'AUTO' is not built yet (built: GPIPE"));
     EXPECT_TRUE(holds(read("mesh.device", "'cuda'"), "is not compiled in: VPP_CUDA"));
     EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "'auto'"), "'auto' is not built yet"));
     EXPECT_TRUE(holds(read("train.precision", "'bf16'"), "'bf16' is not built yet"));
@@ -79,10 +78,10 @@ TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
 // A word that a registry adds is usable without a change here.
 TEST(ValueReader, RegisteredWordsGoBeforePlannedOnes) {
     Names names = built_names();
-    names.schedules.push_back("V_HALF");
+    names.schedules.push_back("AUTO");
     Node node;
     node.kind = Node::Kind::Text;
-    node.text = "V_HALF";
+    node.text = "AUTO";
     Problems problems;
     EXPECT_TRUE(read_value(*find_key("pipeline.schedule_type"), "k", node, names, problems));
 }

@@ -76,11 +76,11 @@ TEST_F(CustomScheduleTest, NumbersMustFitThePlan) {
                       "has 1 stages on rank 0 (expected 2, as pipeline.virtual_chunks says)"));
 }
 
-TEST_F(CustomScheduleTest, WhatIsNotBuiltIsRefusedByName) {
-    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n"),
-                      "has 0I0, but I and W are not built yet"));
-    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n"),
-                      "has OVERLAP_F_B, which is not built yet"));
+TEST_F(CustomScheduleTest, HalvesAndPairsTrainForwardsAloneDoNot) {
+    EXPECT_EQ(to_text(read("0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n").lowered.actions[0]),
+              "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0I0 0W0 0RECV_B1<1 0B1");
+    EXPECT_EQ(to_text(read("0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n").lowered.actions[1]),
+              "1RECV_F0<0 1F0 1RECV_F1<0 1F1& 1B0 1SEND_B0>0 1B1 1SEND_B1>0");
     EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n"), "has no backward"));
 }
 

@@ -54,7 +54,7 @@ class Line {
         for (int id : stage(index).io().exports) {
             const Edge& edge = split_.edges[static_cast<size_t>(id)];
             Stage& to = stage(edge.consumer);
-            if (edge.tensor < 0) {
+            if (edge.is_bundle()) {
                 to.receive_values(microbatch, edge, stage(index).take_values(microbatch, edge));
             } else {
                 const at::Tensor tensor = stage(index).take_tensor(microbatch, edge);
@@ -67,6 +67,18 @@ class Line {
         stage(index).backward(microbatch);
         for (const Edge& edge : split_.edges) {
             if (edge.consumer != index || !edge.has_gradient) continue;
+            stage(edge.gradient_to).add_gradient(microbatch, edge, stage(index).take_gradient(microbatch, edge));
+        }
+    }
+
+    /// I or W, and what it hands back.
+    void half(int index, int microbatch, bool weights) {
+        if (weights)
+            stage(index).weight_gradients(microbatch);
+        else
+            stage(index).input_gradients(microbatch);
+        for (const Edge& edge : split_.edges) {
+            if (edge.consumer != index || !edge.has_gradient || edge.is_tied() != weights) continue;
             stage(edge.gradient_to).add_gradient(microbatch, edge, stage(index).take_gradient(microbatch, edge));
         }
     }
@@ -181,6 +193,71 @@ TEST_F(StageTest, sumsInAnotherOrderAreSeen) {
     }
     EXPECT_GT(tried, 3);
     EXPECT_GT(different, 0) << "the model does not tell orders of sums apart, so it proves nothing";
+}
+
+TEST_F(StageTest, halvesHaveTheBitsOfOneBackwardWhateverLiesBetween) {
+    for (const char* name : {"share", "unet", "bn_cnn", "dropout", "tied", "two_tower"}) {
+        Rig setup = open_tiny(name);
+        const std::string expected = reference_gradients(setup, 3);
+        const std::vector<int> legal = setup.legal_cuts();
+        Line line(setup, {legal[legal.size() / 3], legal[2 * legal.size() / 3]});
+        for (int m = 0; m < 3; ++m) {
+            for (int i = 0; i < 3; ++i) line.forward(i, m);
+            for (int i : {2, 1, 0}) line.half(i, m, /*weights=*/false);
+        }
+        EXPECT_EQ(line.gradients().find("Float"), std::string::npos) << "I touches no .grad";
+        for (int m : {2, 0, 1}) {
+            for (int i : {2, 1, 0}) line.half(i, m, /*weights=*/true);
+        }
+        EXPECT_EQ(line.gradients(), expected) << name;
+    }
+}
+
+TEST_F(StageTest, tiedParametersHaveTheBitsOfOneBackward) {
+    Rig setup = open_tiny("tied");
+    const std::string expected = reference_gradients(setup, 2);
+    for (int cut : setup.legal_cuts()) {
+        Line line(setup, {cut});
+        for (int m = 0; m < 2; ++m) line.run(m);
+        EXPECT_EQ(line.gradients(), expected) << "cut before op " << cut;
+    }
+}
+
+// The control: every stage adds its own part to the owner's `.grad`, as systems do that sum copies after backward.
+TEST_F(StageTest, tiedGradientsSummedBehindBackwardAreSeen) {
+    Rig setup = open_tiny("tied");
+    const std::string expected = reference_gradients(setup, 1);
+    int different = 0;
+    for (int cut : setup.legal_cuts()) {
+        Line line(setup, {cut});
+        for (int i : {0, 1}) line.forward(i, 0);
+        line.stage(1).backward(0);
+        std::vector<std::pair<const Edge*, at::Tensor>> late;
+        for (const Edge& edge : line.split().edges) {
+            if (!edge.has_gradient) continue;
+            const at::Tensor gradient = line.stage(1).take_gradient(0, edge);
+            if (edge.is_tied())
+                late.emplace_back(&edge, gradient);
+            else
+                line.stage(0).add_gradient(0, edge, gradient);
+        }
+        line.stage(0).backward(0);
+        for (const auto& [edge, gradient] : late) {
+            const at::Tensor own = line.weight(edge->name).grad();
+            if (gradient.defined() && own.defined()) own.add_(gradient);
+        }
+        different += line.gradients() != expected;
+    }
+    EXPECT_GT(different, 0) << "the model does not tell orders of sums apart, so it proves nothing";
+}
+
+TEST_F(StageTest, aSkippedWeightHalfIsSeen) {
+    Rig setup = open_tiny("mlp");
+    Line line(setup, {setup.legal_cuts().at(2)});
+    for (int i : {0, 1}) line.forward(i, 0);
+    for (int i : {1, 0}) line.half(i, 0, /*weights=*/false);
+    line.half(1, 0, /*weights=*/true);
+    EXPECT_NE(line.gradients(), reference_gradients(setup, 1));
 }
 
 /// The cut behind the n-th op of a kind.
