@@ -16,8 +16,11 @@ struct Start {
     const char* name;
     int P, v, M;
 };
-constexpr Start kStarts[] = {
-    {"1F1B", 3, 1, 5}, {"INTERLEAVED_1F1B", 3, 2, 5}, {"ZERO_BUBBLE_GREEDY", 4, 1, 8}, {"GPIPE", 2, 1, 4}};
+constexpr Start kStarts[] = {{"1F1B", 3, 1, 5},
+                             {"INTERLEAVED_1F1B", 3, 2, 5},
+                             {"ZERO_BUBBLE_GREEDY", 4, 1, 8},
+                             {"V_HALF", 3, 2, 4},
+                             {"GPIPE", 2, 1, 4}};
 
 Schedule rotated(Schedule schedule, const OrderMove& move) {
     std::vector<Action>& list = schedule.actions[static_cast<size_t>(move.rank)];
