@@ -34,8 +34,9 @@ int pp_rank_of(const Program& program, const Transport& transport) {
 
 std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program, const Phase& phase, Source& source,
                                         const Weights& weights, bool training, Transport& transport) {
-    StageOptions options;
+    SegmentOptions options;
     options.training = training;
+    options.recomputed_microbatches = phase.schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
     if (plan.model.loss_reduction == "mean") options.loss_scale = 1.0 / phase.schedule.num_microbatches;
     return std::make_unique<Executor>(phase, source, weights, options, transport,
                                       program.mesh.pipeline_of(transport.rank()), pp_rank_of(program, transport),

@@ -51,17 +51,20 @@ std::string describe(const Action& action) {
     return stage;
 }
 
-Executor::Executor(const Phase& phase, Source& source, const Weights& weights, const StageOptions& options,
+Executor::Executor(const Phase& phase, Source& source, const Weights& weights, const SegmentOptions& options,
                    Transport& transport, std::vector<int> pipeline, int pp_rank, bool overlap)
     : phase_(phase),
       transport_(transport),
       pipeline_(std::move(pipeline)),
       pp_rank_(pp_rank),
       overlap_(overlap),
-      stages_(static_cast<size_t>(phase.split.num_stages())) {
+      segments_(phase.split.segments.size()) {
     for (int index : phase.schedule.stages_of(pp_rank)) {
-        stages_[static_cast<size_t>(index)] =
-            std::make_unique<Stage>(phase.graph, phase.split, index, source, weights, options);
+        const auto [begin, end] = phase.split.segments_of(index);
+        for (int i = begin; i < end; ++i) {
+            segments_[static_cast<size_t>(i)] =
+                std::make_unique<Segment>(phase.graph, phase.split, i, source, weights, options);
+        }
     }
 }
 
@@ -70,10 +73,10 @@ void Executor::run(const MicrobatchSource& source) {
     outstanding_ = 0;
     peak_parked_bytes_ = 0;
     losses_.clear();
-    for (const auto& stage : stages_) {
-        if (!stage) continue;
-        stage->begin_step();
-        if (stage->io().makes_loss) losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
+    for (const auto& segment : segments_) {
+        if (!segment) continue;
+        segment->begin_step();
+        if (segment->io().makes_loss) losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
     const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
     for (size_t i = 0; i < actions.size(); ++i) {
@@ -92,11 +95,11 @@ void Executor::run(const MicrobatchSource& source) {
 void Executor::run_action(const Action& action, const MicrobatchSource& source) {
     switch (action.kind) {
         case ActionKind::F:
-            return forward(action, source);
+            return run_forward(action, source);
         case ActionKind::B:
         case ActionKind::I:
         case ActionKind::W:
-            return backward(action);
+            return run_backward(action);
         case ActionKind::SendF:
         case ActionKind::SendB:
             return send(action);
@@ -108,42 +111,51 @@ void Executor::run_action(const Action& action, const MicrobatchSource& source) 
     }
 }
 
-void Executor::forward(const Action& action, const MicrobatchSource& source) {
-    Stage& now = stage(action.stage);
-    for (int input : phase_.split.stages[static_cast<size_t>(action.stage)].inputs) {
-        now.set_input(action.microbatch, input, source.input(action.microbatch, input));
+void Executor::run_forward(const Action& action, const MicrobatchSource& source) {
+    const auto [begin, end] = phase_.split.segments_of(action.stage);
+    for (int i = begin; i < end; ++i) forward(segment(i), action.microbatch, source);
+}
+
+void Executor::run_backward(const Action& action) {
+    const auto [begin, end] = phase_.split.segments_of(action.stage);
+    for (int i = end - 1; i >= begin; --i) backward(segment(i), action.kind, action.microbatch);
+}
+
+void Executor::forward(Segment& now, int microbatch, const MicrobatchSource& source) {
+    for (int input : phase_.split.segments[static_cast<size_t>(now.index())].inputs) {
+        now.set_input(microbatch, input, source.input(microbatch, input));
     }
-    now.forward(action.microbatch, source.key(action.microbatch));
-    if (now.io().makes_loss) losses_[static_cast<size_t>(action.microbatch)] = now.take_loss(action.microbatch);
+    now.forward(microbatch, source.key(microbatch));
+    if (now.io().makes_loss) losses_[static_cast<size_t>(microbatch)] = now.take_loss(microbatch);
     for (int edge_id : now.io().exports) {
         const Edge& edge = phase_.split.edges[static_cast<size_t>(edge_id)];
-        if (is_here(edge.consumer)) hand_over(edge, action.microbatch);
+        if (is_here(edge.segments.consumer)) hand_over(edge, microbatch);
     }
 }
 
-void Executor::backward(const Action& action) {
-    Stage& now = stage(action.stage);
-    if (action.kind == ActionKind::B) now.backward(action.microbatch);
-    if (action.kind == ActionKind::I) now.input_gradients(action.microbatch);
-    if (action.kind == ActionKind::W) now.weight_gradients(action.microbatch);
+void Executor::backward(Segment& now, ActionKind kind, int microbatch) {
+    if (kind == ActionKind::B) now.backward(microbatch);
+    if (kind == ActionKind::I) now.input_gradients(microbatch);
+    if (kind == ActionKind::W) now.weight_gradients(microbatch);
     peak_parked_bytes_ = std::max(peak_parked_bytes_, now.parked_bytes());
     for (const Edge& edge : phase_.split.edges) {
-        const bool made = edge.is_tied() ? gives_weight_gradient(action.kind) : gives_input_gradient(action.kind);
-        const bool gives = made && edge.consumer == action.stage && edge.has_gradient;
-        if (gives && is_here(edge.gradient_to)) hand_back(edge, action.microbatch);
+        const bool made = edge.is_tied() ? gives_weight_gradient(kind) : gives_input_gradient(kind);
+        const bool gives = made && edge.segments.consumer == now.index() && edge.has_gradient;
+        if (gives && is_here(edge.segments.gradient_to)) hand_back(edge, microbatch);
     }
 }
 
 void Executor::hand_over(const Edge& edge, int microbatch) {
-    Stage& from = stage(edge.producer);
-    Stage& to = stage(edge.consumer);
+    Segment& from = segment(edge.segments.producer);
+    Segment& to = segment(edge.segments.consumer);
     if (edge.is_bundle()) return to.receive_values(microbatch, edge, from.take_values(microbatch, edge));
     const at::Tensor tensor = from.take_tensor(microbatch, edge);
     to.receive_tensor(microbatch, edge, as_input(tensor), tensor.requires_grad());
 }
 
 void Executor::hand_back(const Edge& edge, int microbatch) {
-    stage(edge.gradient_to).add_gradient(microbatch, edge, stage(edge.consumer).take_gradient(microbatch, edge));
+    Segment& from = segment(edge.segments.consumer);
+    segment(edge.segments.gradient_to).add_gradient(microbatch, edge, from.take_gradient(microbatch, edge));
 }
 
 void Executor::send(const Action& action) {
@@ -151,11 +163,14 @@ void Executor::send(const Action& action) {
     const auto limit = static_cast<size_t>(edge.message_bytes);
     Buffer message;
     if (action.kind == ActionKind::SendB) {
-        message = encode_tensor(stage(action.stage).take_gradient(action.microbatch, edge), limit, edge.name);
+        Segment& from = segment(edge.segments.consumer);
+        message = encode_tensor(from.take_gradient(action.microbatch, edge), limit, edge.name);
     } else if (!edge.is_bundle()) {
-        message = encode_tensor(stage(action.stage).take_tensor(action.microbatch, edge), limit, edge.name);
+        Segment& from = segment(edge.segments.producer);
+        message = encode_tensor(from.take_tensor(action.microbatch, edge), limit, edge.name);
     } else {
-        message = encode_values(stage(action.stage).take_values(action.microbatch, edge), limit, edge.name);
+        Segment& from = segment(edge.segments.producer);
+        message = encode_values(from.take_values(action.microbatch, edge), limit, edge.name);
     }
     transport_.send(pipeline_[static_cast<size_t>(action.peer)], channel_of(action), std::move(message));
     if (!overlap_) transport_.finish_sends();
@@ -166,13 +181,15 @@ void Executor::receive(const Action& action) {
     const Edge& edge = edge_of(action);
     const Buffer message = transport_.receive(pipeline_[static_cast<size_t>(action.peer)], channel_of(action));
     --outstanding_;
-    if (edge.is_bundle()) return stage(action.stage).receive_values(action.microbatch, edge, decode_values(message));
-    ReceivedTensor received = decode_tensor(message, edge.name);
     if (action.kind == ActionKind::RecvB) {
-        stage(action.stage).add_gradient(action.microbatch, edge, std::move(received.tensor));
-    } else {
-        stage(action.stage).receive_tensor(action.microbatch, edge, std::move(received.tensor), received.requires_grad);
+        ReceivedTensor gradient = decode_tensor(message, edge.name);
+        segment(edge.segments.gradient_to).add_gradient(action.microbatch, edge, std::move(gradient.tensor));
+        return;
     }
+    Segment& to = segment(edge.segments.consumer);
+    if (edge.is_bundle()) return to.receive_values(action.microbatch, edge, decode_values(message));
+    ReceivedTensor received = decode_tensor(message, edge.name);
+    to.receive_tensor(action.microbatch, edge, std::move(received.tensor), received.requires_grad);
 }
 
 void Executor::post_receives(size_t position) {
@@ -189,13 +206,13 @@ void Executor::post(const Action& action) {
     ++outstanding_;
 }
 
-Stage& Executor::stage(int index) {
+Segment& Executor::segment(int index) {
     check(is_here(index), "an action names a stage of its rank");
-    return *stages_[static_cast<size_t>(index)];
+    return *segments_[static_cast<size_t>(index)];
 }
 
-bool Executor::is_here(int stage_index) const {
-    return stages_[static_cast<size_t>(stage_index)] != nullptr;
+bool Executor::is_here(int index) const {
+    return segments_[static_cast<size_t>(index)] != nullptr;
 }
 
 const Edge& Executor::edge_of(const Action& action) const {

@@ -1,6 +1,6 @@
 #pragma once
 // Runs one rank's actions of a phase, in order. It knows actions only: no schedule's name and no rank's role stands
-// here. Stages compute, the transport moves, the executor joins the two and hands over what stays on the rank.
+// here. Segments compute, the transport moves, the executor joins the two and hands over what stays on the rank.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "comm/transport.hpp"
 #include "program/program.hpp"
-#include "stage/stage.hpp"
+#include "stage/segment.hpp"
 
 namespace vpp {
 
@@ -22,7 +22,7 @@ class Executor {
   public:
     /// Owns: nothing of phase and transport, which must outlive it.
     /// `pipeline` gives the transport's ranks by PP coordinate; `pp_rank` is this one's.
-    Executor(const Phase& phase, Source& source, const Weights& weights, const StageOptions& options,
+    Executor(const Phase& phase, Source& source, const Weights& weights, const SegmentOptions& options,
              Transport& transport, std::vector<int> pipeline, int pp_rank, bool overlap);
 
     /// Runs all actions of one step.  Calls: collective over the pipeline.
@@ -36,8 +36,10 @@ class Executor {
 
   private:
     void run_action(const Action& action, const MicrobatchSource& source);
-    void forward(const Action& action, const MicrobatchSource& source);
-    void backward(const Action& action);
+    void run_forward(const Action& action, const MicrobatchSource& source);
+    void run_backward(const Action& action);
+    void forward(Segment& segment, int microbatch, const MicrobatchSource& source);
+    void backward(Segment& segment, ActionKind kind, int microbatch);
     void send(const Action& action);
     void receive(const Action& action);
     void hand_over(const Edge& edge, int microbatch);
@@ -45,8 +47,8 @@ class Executor {
     void post_receives(size_t position);
     void post(const Action& action);
 
-    Stage& stage(int index);
-    bool is_here(int stage_index) const;
+    Segment& segment(int index);
+    bool is_here(int segment_index) const;
     const Edge& edge_of(const Action& action) const;
 
     const Phase& phase_;
@@ -54,9 +56,9 @@ class Executor {
     std::vector<int> pipeline_;
     int pp_rank_;
     bool overlap_;
-    std::vector<std::unique_ptr<Stage>> stages_;  ///< by stage; null for those of other ranks
-    size_t posted_ = 0;                           ///< actions before it that receive are posted
-    int outstanding_ = 0;                         ///< posted and not yet received
+    std::vector<std::unique_ptr<Segment>> segments_;  ///< null for those of other ranks
+    size_t posted_ = 0;                               ///< actions before it that receive are posted
+    int outstanding_ = 0;                             ///< posted and not yet received
     std::vector<double> losses_;
     int64_t peak_parked_bytes_ = 0;
 };

@@ -15,7 +15,8 @@ constexpr int64_t kBundleBytes = 64 * 1024;  // room for a bundle of numbers, fl
 
 class StageMaker {
   public:
-    StageMaker(const Graph& graph, const std::vector<int>& cuts) : graph_(graph) {
+    StageMaker(const Graph& graph, const std::vector<int>& cuts, const std::vector<OpRange>& recomputed)
+        : graph_(graph) {
         split_.cuts = cuts;
         int begin = 0;
         for (int cut : cuts) {
@@ -23,6 +24,7 @@ class StageMaker {
             begin = cut;
         }
         add_stage(begin, graph.num_ops());
+        add_segments(recomputed);
     }
 
     Split make() {
@@ -33,6 +35,8 @@ class StageMaker {
         add_tensor_edges();
         add_bundles();
         for (size_t i = 0; i < graph_.parameters.size(); ++i) add_tied_edges(static_cast<int>(i));
+        for (const Edge& edge : split_.edges)
+            segment(edge.segments.consumer).input_bytes += edge.tensor < 0 ? 0 : edge.bytes;
         check_cover();
         return std::move(split_);
     }
@@ -45,84 +49,129 @@ class StageMaker {
         split_.stages.push_back(std::move(stage));
     }
 
+    /// The recomputed ranges, and what lies between them.
+    void add_segments(const std::vector<OpRange>& recomputed) {
+        auto next = recomputed.begin();
+        for (int index = 0; index < split_.num_stages(); ++index) {
+            const OpRange ops = stage(index).ops;
+            int begin = ops.begin;
+            for (; next != recomputed.end() && next->begin < ops.end; ++next) {
+                check(begin <= next->begin && next->begin < next->end && next->end <= ops.end,
+                      "recomputed ranges ascend and lie inside one stage each");
+                add_segment({begin, next->begin}, index, false);
+                add_segment(*next, index, true);
+                begin = next->end;
+            }
+            add_segment({begin, ops.end}, index, false);
+        }
+        check(next == recomputed.end(), "recomputed ranges lie inside the model");
+    }
+
+    void add_segment(OpRange ops, int stage, bool recompute) {
+        if (ops.begin == ops.end) return;
+        SegmentSpec segment;
+        segment.ops = ops;
+        segment.stage = stage;
+        segment.recompute = recompute;
+        split_.segments.push_back(std::move(segment));
+    }
+
     StageSpec& stage(int index) { return split_.stages[static_cast<size_t>(index)]; }
+    SegmentSpec& segment(int index) { return split_.segments[static_cast<size_t>(index)]; }
+    int stage_of(int index) const { return split_.segments[static_cast<size_t>(index)].stage; }
 
     void add_op(int index) {
         const GraphOp& op = graph_.ops[static_cast<size_t>(index)];
         StageSpec& owner = stage(split_.stage_of_op(index));
+        SegmentSpec& part = segment(split_.segment_of_op(index));
         owner.flops += op.flops;
         owner.activation_bytes += op.output_bytes;
+        part.activation_bytes += op.output_bytes;
         for (int value : op.inputs) {
             for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
                 const int input = graph_.tensors[static_cast<size_t>(tensor)].input;
-                const bool is_new = std::find(owner.inputs.begin(), owner.inputs.end(), input) == owner.inputs.end();
-                if (input >= 0 && is_new) owner.inputs.push_back(input);
+                if (input < 0) continue;
+                add_input(owner.inputs, input);
+                add_input(part.inputs, input);
             }
         }
-        std::sort(owner.inputs.begin(), owner.inputs.end());
+    }
+
+    static void add_input(std::vector<int>& inputs, int input) {
+        if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
+        std::sort(inputs.begin(), inputs.end());
     }
 
     void place_parameter(int index) {
         const GraphParameter& parameter = graph_.parameters[static_cast<size_t>(index)];
-        const std::set<int> users = users_of(parameter);
-        const int owner = users.empty() ? 0 : *users.begin();
+        const std::set<int> users = segments_that_use(parameter.uses);
+        const int owner = users.empty() ? 0 : stage_of(*users.begin());
         stage(owner).parameters.push_back(index);
         (parameter.is_buffer ? stage(owner).buffer_bytes : stage(owner).parameter_bytes) += parameter.bytes();
         if (!parameter.is_buffer) stage(owner).num_parameters += num_elements(parameter.shape);
         check(users.size() <= 1 || !parameter.written, "a written tensor is used by one stage");
-        for (int user : users) {
+        std::set<int> stages;
+        for (int user : users) stages.insert(stage_of(user));
+        for (int user : stages) {
             if (user != owner) stage(user).borrowed.push_back(index);
         }
     }
 
-    std::set<int> users_of(const GraphParameter& parameter) const {
+    std::set<int> segments_that_use(const std::vector<int>& ops) const {
         std::set<int> users;
-        for (int op : parameter.uses) users.insert(split_.stage_of_op(op));
+        for (int op : ops) users.insert(split_.segment_of_op(op));
         return users;
     }
 
-    /// From every stage with a copy of a trained parameter to the user before it.
+    Edge new_edge(int producer, int consumer, int gradient_to) const {
+        Edge edge;
+        edge.producer = stage_of(producer);
+        edge.consumer = stage_of(consumer);
+        edge.gradient_to = stage_of(gradient_to);
+        edge.segments = {producer, consumer, gradient_to};
+        return edge;
+    }
+
+    /// From every segment with a copy of a trained parameter to the user before it.
     void add_tied_edges(int index) {
         const GraphParameter& parameter = graph_.parameters[static_cast<size_t>(index)];
         if (!parameter.requires_grad) return;
-        const std::set<int> users = users_of(parameter);
+        const std::set<int> users = segments_that_use(parameter.uses);
         for (auto user = users.begin(); user != users.end(); ++user) {
             if (user == users.begin()) continue;
-            Edge edge;
+            Edge edge = new_edge(*users.begin(), *user, *std::prev(user));
             edge.name = parameter.name;
             edge.parameter = index;
-            edge.producer = *users.begin();
-            edge.consumer = *user;
             edge.has_gradient = true;
-            edge.gradient_to = *std::prev(user);
             edge.bytes = parameter.bytes();
             edge.message_bytes = parameter.bytes() + kHeaderBytes;
             append(std::move(edge));
         }
     }
 
-    /// Stages that use a tensor through any of its values, ascending.
+    /// Segments that use a tensor through any of its values, ascending.
     std::vector<std::set<int>> users_of_tensors() const {
         std::vector<std::set<int>> users(graph_.tensors.size());
         for (const GraphValue& value : graph_.values) {
-            for (int tensor : value.tensors) {
-                for (int op : value.uses) users[static_cast<size_t>(tensor)].insert(split_.stage_of_op(op));
-            }
+            for (int tensor : value.tensors) users[static_cast<size_t>(tensor)].merge(segments_that_use(value.uses));
         }
         const GraphValue& loss = graph_.values[static_cast<size_t>(graph_.loss)];
-        for (int tensor : loss.tensors) users[static_cast<size_t>(tensor)].insert(split_.stage_of_op(loss.producer));
+        for (int tensor : loss.tensors) users[static_cast<size_t>(tensor)].insert(split_.segment_of_op(loss.producer));
         return users;
     }
 
+    /// A tensor enters a stage once and goes on from segment to segment there.
     void add_tensor_edges() {
         const std::vector<std::set<int>> users = users_of_tensors();
         for (size_t id = 0; id < graph_.tensors.size(); ++id) {
             const GraphTensor& tensor = graph_.tensors[id];
             if (tensor.producer < 0) continue;  // parameters and data are read by whoever needs them
-            int source = split_.stage_of_op(tensor.producer), holder = source;
+            const int producer = split_.segment_of_op(tensor.producer);
+            int source = producer, holder = producer;
             for (int user : users[id]) {
-                if (user > split_.stage_of_op(tensor.producer)) {
-                    add_tensor_edge(static_cast<int>(id), source, user, holder);
+                if (user > producer) {
+                    const bool inside = stage_of(holder) == stage_of(user);
+                    add_tensor_edge(static_cast<int>(id), inside ? holder : source, user, holder);
                     holder = user;
                 }
                 if (writes(tensor, user)) source = user;
@@ -132,42 +181,38 @@ class StageMaker {
 
     bool writes(const GraphTensor& tensor, int user) const {
         return std::any_of(tensor.writers.begin(), tensor.writers.end(),
-                           [&](int op) { return split_.stage_of_op(op) == user; });
+                           [&](int op) { return split_.segment_of_op(op) == user; });
     }
 
     void add_tensor_edge(int id, int producer, int consumer, int gradient_to) {
         const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
-        Edge edge;
+        Edge edge = new_edge(producer, consumer, gradient_to);
         edge.name = tensor.name;
         edge.tensor = id;
-        edge.producer = producer;
-        edge.consumer = consumer;
         edge.has_gradient = tensor.requires_grad;
-        edge.gradient_to = gradient_to;
         edge.bytes = tensor.bytes();
         edge.message_bytes = tensor.message_bytes;
         append(std::move(edge));
     }
 
-    /// Everything that is not a tensor: numbers, None, and the structure of lists and tuples, one message a pair.
+    /// Everything that is not a tensor: numbers, None, and the structure of lists and tuples, one message a pair. It
+    /// enters a stage once, too.
     void add_bundles() {
         std::map<std::pair<int, int>, std::vector<int>> bundles;
         for (size_t i = 0; i < graph_.values.size(); ++i) {
             const GraphValue& value = graph_.values[i];
             if (value.is_tensor || value.producer < 0) continue;
-            const int producer = split_.stage_of_op(value.producer);
-            std::set<int> users;
-            for (int op : value.uses) users.insert(split_.stage_of_op(op));
-            for (int user : users) {
-                if (user > producer) bundles[{producer, user}].push_back(static_cast<int>(i));
+            const int producer = split_.segment_of_op(value.producer);
+            int holder = producer;
+            for (int user : segments_that_use(value.uses)) {
+                if (user <= producer) continue;
+                bundles[{stage_of(holder) == stage_of(user) ? holder : producer, user}].push_back(static_cast<int>(i));
+                holder = user;
             }
         }
         for (auto& [pair, values] : bundles) {
-            Edge edge;
+            Edge edge = new_edge(pair.first, pair.second, pair.first);
             edge.name = std::to_string(values.size()) + " plain value" + (values.size() == 1 ? "" : "s");
-            edge.producer = pair.first;
-            edge.consumer = pair.second;
-            edge.gradient_to = pair.first;
             edge.message_bytes = kBundleBytes + static_cast<int64_t>(values.size()) * 1024;
             edge.values = std::move(values);
             append(std::move(edge));
@@ -205,13 +250,26 @@ int Split::stage_of_op(int op) const {
     return static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), op) - cuts.begin());
 }
 
-Split make_stages(const Graph& graph, const std::vector<int>& cuts) {
-    return StageMaker(graph, cuts).make();
+int Split::segment_of_op(int op) const {
+    const auto behind =
+        std::upper_bound(segments.begin(), segments.end(), op,
+                         [](int wanted, const SegmentSpec& segment) { return wanted < segment.ops.begin; });
+    return static_cast<int>(behind - segments.begin()) - 1;
+}
+
+std::pair<int, int> Split::segments_of(int stage) const {
+    const OpRange ops = stages[static_cast<size_t>(stage)].ops;
+    return {segment_of_op(ops.begin), segment_of_op(ops.end - 1) + 1};
+}
+
+Split make_stages(const Graph& graph, const std::vector<int>& cuts, const std::vector<OpRange>& recomputed) {
+    return StageMaker(graph, cuts, recomputed).make();
 }
 
 std::vector<ScheduleEdge> schedule_edges(const Split& split) {
     std::vector<ScheduleEdge> edges;
     for (const Edge& edge : split.edges) {
+        if (edge.producer == edge.consumer || edge.gradient_to == edge.consumer) continue;
         edges.push_back({edge.id, edge.producer, edge.consumer, edge.has_gradient, edge.gradient_to, edge.is_tied()});
     }
     return edges;

@@ -7,6 +7,7 @@
 // gradient of a tied parameter: the first stage that uses it owns it, later ones hold a copy.
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -28,9 +29,26 @@ struct StageSpec {
     int64_t activation_bytes = 0;  ///< made by its ops in one microbatch; an upper bound of what is kept for backward
 };
 
-/// What goes from one stage to a later one: one tensor, or all values of that pair of stages that are not tensors, or
-/// for a tied parameter only the gradient, back.
+/// A part of a stage whose ops run together, with an autograd graph of its own. A stage without recompute is one
+/// segment; one that is recomputed keeps its inputs and makes its graph in backward.
+struct SegmentSpec {
+    OpRange ops;
+    int stage = 0;
+    bool recompute = false;
+    std::vector<int> inputs;       ///< model inputs that its ops use
+    int64_t activation_bytes = 0;  ///< made by its ops in one microbatch
+    int64_t input_bytes = 0;       ///< of the tensors that come from other segments
+};
+
+/// What goes from one segment to a later one of the same stage or another: one tensor, or all values of that pair of
+/// stages that are not tensors, or for a tied parameter only the gradient, back.
 struct Edge {
+    /// The ends as segments.
+    struct Ends {
+        int producer = 0;
+        int consumer = 0;
+        int gradient_to = 0;
+    };
     int id = 0;
     std::string name;
     int tensor = -1;          ///< -1: a bundle of values, or a tied parameter
@@ -39,7 +57,8 @@ struct Edge {
     int producer = 0;         ///< stage
     int consumer = 0;         ///< stage
     bool has_gradient = false;
-    int gradient_to = 0;        ///< stage: the last earlier one that uses the tensor, else the producer
+    int gradient_to = 0;  ///< stage: the last earlier one that uses the tensor, else the producer
+    Ends segments;
     int64_t bytes = 0;          ///< of the tensor; 0 for a bundle
     int64_t message_bytes = 0;  ///< bound of the message
 
@@ -50,17 +69,23 @@ struct Edge {
 struct Split {
     std::vector<int> cuts;  ///< first op of stages 1, 2, ...
     std::vector<StageSpec> stages;
-    std::vector<Edge> edges;  ///< by id
+    std::vector<SegmentSpec> segments;  ///< ascending; those of a stage follow each other
+    std::vector<Edge> edges;            ///< by id
 
     int num_stages() const { return static_cast<int>(stages.size()); }
     int stage_of_op(int op) const;
+    int segment_of_op(int op) const;
+    /// The segments [first, second) of a stage.
+    std::pair<int, int> segments_of(int stage) const;
     int loss_stage = 0;  ///< makes the loss
 };
 
-/// Requires: cuts are legal and ascending. Asserts the exact cover: every op, parameter and buffer in one stage.
-Split make_stages(const Graph& graph, const std::vector<int>& cuts);
+/// `recomputed`: ranges of ops that are segments of their own, ascending, each inside one stage.
+/// Requires: cuts and the borders of ranges are legal; cuts ascend. Asserts the exact cover: every op, parameter and
+/// buffer in one stage, every op in one segment.
+Split make_stages(const Graph& graph, const std::vector<int>& cuts, const std::vector<OpRange>& recomputed = {});
 
-/// What the schedule needs to know of the edges.
+/// What the schedule needs to know of the edges between stages.
 std::vector<ScheduleEdge> schedule_edges(const Split& split);
 
 }  // namespace vpp

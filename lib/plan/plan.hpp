@@ -54,6 +54,13 @@ struct StagePlan {  ///< one [[pipeline.stage]] table (MANUAL_EAGER)
     std::vector<std::string> modules, inputs, outputs;
 };
 
+struct RecomputePlan {
+    std::string what = "none";         ///< none | stage | units | modules
+    int64_t every = 1;                 ///< units: so many make a segment
+    std::vector<std::string> modules;  ///< modules: FQNs, globs or class names
+    bool except_last = false;          ///< the last microbatch keeps its activations
+};
+
 struct PipelinePlan {
     std::string mode = "GRAPH_EAGER";
     std::string split_method = "FLOPS";
@@ -70,6 +77,7 @@ struct PipelinePlan {
     bool forward_only = false;
     std::string tied_gradients = "exact";
     bool deferred_batch_norm = false;
+    RecomputePlan recompute;
     std::vector<StagePlan> stages;
 };
 

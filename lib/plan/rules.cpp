@@ -126,6 +126,25 @@ void check_schedule(const Plan& plan, Findings& findings) {
     }
 }
 
+void check_recompute(const Plan& plan, Findings& findings) {
+    const RecomputePlan& recompute = plan.pipeline.recompute;
+    const std::string section = "pipeline.recompute.", got = " (got " + toml_quoted(recompute.what) + ')';
+    const bool listed = recompute.what == "modules";
+    if (listed && recompute.modules.empty()) {
+        findings.add(section + "what", section + "what = \"modules\" needs " + section + "modules");
+    }
+    if (!listed && !recompute.modules.empty()) {
+        findings.add(section + "modules", section + "modules needs what = \"modules\"" + got);
+    }
+    if (recompute.every != 1 && recompute.what != "units") {
+        findings.add(section + "every", section + "every needs what = \"units\"" + got);
+    }
+    if (recompute.except_last && recompute.what == "none") {
+        findings.add(section + "except_last", section + "except_last needs something to be recomputed" + got);
+    }
+    check_unique(recompute.modules, section + "modules", findings);
+}
+
 /// The values of the optimizer or of a group; what they `inherit` was checked where it was written.
 void check_values(const OptimizerValues& values, const OptimizerValues& inherited, const std::string& kind,
                   const std::string& section, Findings& findings) {
@@ -197,6 +216,7 @@ void check_all(const Plan& plan, Findings& findings) {
     check_stages(plan, findings);
     check_split(plan, findings);
     check_schedule(plan, findings);
+    check_recompute(plan, findings);
     check_optimizer(plan, findings);
     check_train(plan, findings);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "graph/archive.hpp"
+#include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
 #include "program/custom_schedule.hpp"
@@ -48,7 +49,8 @@ int64_t microbatch_size_of(const Plan& plan) {
 /// `generated`: none when the schedule is the plan's own file.
 Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph) {
     Phase phase;
-    phase.split = make_stages(graph, find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks));
+    const std::vector<int> cuts = find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);
+    phase.split = make_stages(graph, cuts, find_recomputed(graph, plan, cuts));
     phase.graph = std::move(graph);
     if (generated) {
         phase.schedule = lower_and_prove(*generated, phase.split);

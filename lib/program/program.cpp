@@ -24,9 +24,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modu
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
                                    buffer_bytes, activation_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SegmentSpec, ops, stage, recompute, inputs, activation_bytes, input_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge::Ends, producer, consumer, gradient_to)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge, id, name, tensor, values, parameter, producer, consumer, has_gradient,
-                                   gradient_to, bytes, message_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Split, cuts, stages, edges, loss_stage)
+                                   gradient_to, segments, bytes, message_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Split, cuts, stages, segments, edges, loss_stage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Action, kind, stage, microbatch, edge, peer, paired)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Schedule, name, num_ranks, num_microbatches, rank_of_stage, actions, forward_only)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Phase, graph, split, schedule)

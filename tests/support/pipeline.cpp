@@ -112,10 +112,25 @@ Schedule random_schedule(const std::vector<int>& rank_of_stage, int num_microbat
     }
 }
 
-Program cut_program(const Program& program, const std::vector<int>& cuts, const Schedule& compute) {
+std::vector<OpRange> random_ranges(const Graph& graph, const std::vector<int>& cuts, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<OpRange> ranges;
+    int begin = 0;
+    for (int op = 1; op <= graph.num_ops(); ++op) {
+        const bool is_end = op == graph.num_ops() || std::find(cuts.begin(), cuts.end(), op) != cuts.end();
+        const bool is_border = is_end || (graph.cuts[static_cast<size_t>(op)].legal && random() % 3 == 0);
+        if (!is_border) continue;
+        if (random() % 2 == 0) ranges.push_back({begin, op});
+        begin = op;
+    }
+    return ranges;
+}
+
+Program cut_program(const Program& program, const std::vector<int>& cuts, const Schedule& compute,
+                    const std::vector<OpRange>& recomputed) {
     Program cut = program;
     cut.mesh = {compute.num_ranks, 1, 1};
-    cut.training.split = make_stages(program.training.graph, cuts);
+    cut.training.split = make_stages(program.training.graph, cuts, recomputed);
     const std::vector<ScheduleEdge> edges = schedule_edges(cut.training.split);
     cut.training.schedule = lower(compute, edges);
     check_schedule(cut.training.schedule, edges);

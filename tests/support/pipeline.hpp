@@ -42,7 +42,10 @@ Schedule plain_schedule(const std::vector<int>& rank_of_stage, int num_microbatc
 Schedule random_schedule(const std::vector<int>& rank_of_stage, int num_microbatches, uint64_t seed);
 
 /// The program cut before these ops, with this order of computing actions; lowered and proven.
-Program cut_program(const Program& program, const std::vector<int>& cuts, const Schedule& compute);
+Program cut_program(const Program& program, const std::vector<int>& cuts, const Schedule& compute,
+                    const std::vector<OpRange>& recomputed = {});
+/// Random ranges of ops with legal borders, each inside one stage.
+std::vector<OpRange> random_ranges(const Graph& graph, const std::vector<int>& cuts, uint64_t seed);
 
 /// Runs `steps` steps on as many threads as the program has ranks; all share the set-up's sources.
 RunRecord run_program(Rig& setup, const Program& program, int64_t steps, InProcessOptions options = {},

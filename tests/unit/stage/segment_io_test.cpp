@@ -1,4 +1,4 @@
-#include "stage/stage_io.hpp"
+#include "stage/segment_io.hpp"
 
 #include <algorithm>
 #include <set>
@@ -21,7 +21,7 @@ bool holds(const std::vector<int>& list, int value) {
 
 /// Every value that an op of the stage uses is made in it, bound as a live-in, or a parameter; edges match.
 void check_stage(const Graph& graph, const Split& split, int index) {
-    const StageIo io = find_stage_io(graph, split, index);
+    const SegmentIo io = find_segment_io(graph, split, index);
     const OpRange ops = split.stages[static_cast<size_t>(index)].ops;
     for (int op = ops.begin; op < ops.end; ++op) {
         for (int value : graph.ops[static_cast<size_t>(op)].inputs) {
@@ -48,7 +48,7 @@ void check_stage(const Graph& graph, const Split& split, int index) {
     }
 }
 
-TEST(StageIo, coversEveryCutOfEveryKindOfModel) {
+TEST(SegmentIo, coversEveryCutOfEveryKindOfModel) {
     for (const char* name : {"share", "containers", "views", "frozen"}) {
         const Rig setup = open_tiny(name);
         const std::vector<int> legal = setup.legal_cuts();
@@ -59,16 +59,16 @@ TEST(StageIo, coversEveryCutOfEveryKindOfModel) {
     }
 }
 
-TEST(StageIo, oneStageTakesTheModelsInputsAndGivesTheLoss) {
+TEST(SegmentIo, oneStageTakesTheModelsInputsAndGivesTheLoss) {
     const Rig setup = open_tiny("share");
-    const StageIo io = find_stage_io(setup.graph(), make_stages(setup.graph(), {}), 0);
+    const SegmentIo io = find_segment_io(setup.graph(), make_stages(setup.graph(), {}), 0);
     EXPECT_EQ(io.live_ins.size(), 2u);
     EXPECT_EQ(io.live_outs, std::vector<int>{setup.graph().loss});
     EXPECT_TRUE(io.received.empty() && io.exports.empty() && io.gradient_arrives.empty());
 }
 
 /// The value s of "share" is used in all three stages: the middle one gets its gradient and hands its own sum on.
-TEST(StageIo, sendsTheGradientOfASharedValueBackThroughItsUsers) {
+TEST(SegmentIo, sendsTheGradientOfASharedValueBackThroughItsUsers) {
     const Rig setup = open_tiny("share");
     const Graph& graph = setup.graph();
     const auto shared = std::max_element(graph.values.begin(), graph.values.end(), [](const auto& a, const auto& b) {
@@ -84,9 +84,9 @@ TEST(StageIo, sendsTheGradientOfASharedValueBackThroughItsUsers) {
         if (edge.tensor == tensor) gives.push_back(edge.gradient_to);
     }
     EXPECT_EQ(gives, (std::vector<int>{0, 1})) << "not both to the producer";
-    EXPECT_TRUE(holds(find_stage_io(graph, split, 1).gradient_arrives, tensor));
-    EXPECT_TRUE(holds(find_stage_io(graph, split, 1).received, tensor));
-    EXPECT_TRUE(holds(find_stage_io(graph, split, 0).gradient_arrives, tensor));
+    EXPECT_TRUE(holds(find_segment_io(graph, split, 1).gradient_arrives, tensor));
+    EXPECT_TRUE(holds(find_segment_io(graph, split, 1).received, tensor));
+    EXPECT_TRUE(holds(find_segment_io(graph, split, 0).gradient_arrives, tensor));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "stage/stage_io.hpp"
+#include "stage/segment_io.hpp"
 
 #include <algorithm>
 #include <set>
@@ -11,13 +11,13 @@ namespace {
 
 class IoFinder {
   public:
-    IoFinder(const Graph& graph, const Split& split, int stage)
-        : graph_(graph), split_(split), stage_(stage), ops_(split.stages[static_cast<size_t>(stage)].ops) {}
+    IoFinder(const Graph& graph, const Split& split, int segment)
+        : graph_(graph), split_(split), segment_(segment), ops_(split.segments[static_cast<size_t>(segment)].ops) {}
 
-    StageIo find() {
+    SegmentIo find() {
         find_inputs();
         find_edges();
-        io_.makes_loss = split_.loss_stage == stage_;
+        io_.makes_loss = made_here(graph_.values[static_cast<size_t>(graph_.loss)].producer);
         if (io_.makes_loss) live_outs_.insert(graph_.loss);
         io_.live_outs.assign(live_outs_.begin(), live_outs_.end());
         return std::move(io_);
@@ -50,14 +50,14 @@ class IoFinder {
         std::set<int> received, arrives;
         for (const Edge& edge : split_.edges) {
             if (edge.is_tied()) {
-                if (edge.consumer == stage_) io_.tied_copies.push_back(edge.parameter);
-                if (edge.gradient_to == stage_) io_.tied_arrives.push_back(edge.parameter);
+                if (edge.segments.consumer == segment_) io_.tied_copies.push_back(edge.parameter);
+                if (edge.segments.gradient_to == segment_) io_.tied_arrives.push_back(edge.parameter);
                 continue;
             }
-            if (edge.producer == stage_) add_export(edge);
+            if (edge.segments.producer == segment_) add_export(edge);
             if (edge.is_bundle()) continue;
-            if (edge.consumer == stage_) received.insert(edge.tensor);
-            if (edge.has_gradient && edge.gradient_to == stage_) {
+            if (edge.segments.consumer == segment_) received.insert(edge.tensor);
+            if (edge.has_gradient && edge.segments.gradient_to == segment_) {
                 arrives.insert(edge.tensor);
                 need_tensor(edge.tensor);
             }
@@ -68,7 +68,9 @@ class IoFinder {
 
     void add_export(const Edge& edge) {
         io_.exports.push_back(edge.id);
-        live_outs_.insert(edge.values.begin(), edge.values.end());
+        for (int value : edge.values) {
+            if (made_here(graph_.values[static_cast<size_t>(value)].producer)) live_outs_.insert(value);
+        }
         if (edge.tensor >= 0) need_tensor(edge.tensor);
     }
 
@@ -82,21 +84,21 @@ class IoFinder {
             live_outs_.insert(static_cast<int>(value));
             return;
         }
-        check(false, "a tensor made by a stage is held by one of its values");
+        check(false, "a tensor made by a segment is held by one of its values");
     }
 
     const Graph& graph_;
     const Split& split_;
-    int stage_;
+    int segment_;
     OpRange ops_;
-    StageIo io_;
+    SegmentIo io_;
     std::set<int> live_outs_;
 };
 
 }  // namespace
 
-StageIo find_stage_io(const Graph& graph, const Split& split, int stage) {
-    return IoFinder(graph, split, stage).find();
+SegmentIo find_segment_io(const Graph& graph, const Split& split, int segment) {
+    return IoFinder(graph, split, segment).find();
 }
 
 }  // namespace vpp

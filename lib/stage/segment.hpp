@@ -1,40 +1,43 @@
 #pragma once
-// One stage at work: runs the forward and backward of single microbatches and keeps what lies between them. It knows
-// tensors and values, not ranks, messages or schedules: the engine brings values in and takes values out.
+// One segment of a stage at work: runs the forward and backward of single microbatches and keeps what lies between
+// them. A stage without recompute is one segment. It knows tensors and values, not ranks, messages or schedules: the
+// engine brings values in and takes values out.
 //
 // Per microbatch:  set_input / receive_*  ->  forward  ->  take_*  ->  add_gradient  ->  backward  ->  take_gradient
-// or in two halves: ... -> add_gradient -> input_gradients -> take_gradient -> weight_gradients
+// or in two halves: ... -> add_gradient -> input_gradients -> take_gradient -> weight_gradients -> take_gradient
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "graph/graph.hpp"
 #include "graph/source.hpp"
 #include "graph/stages.hpp"
+#include "stage/pass.hpp"
+#include "stage/segment_io.hpp"
 #include "stage/split_backward.hpp"
-#include "stage/stage_io.hpp"
 #include "stage/turns.hpp"
 #include "stage/weights.hpp"
 
 namespace vpp {
 
-struct StageOptions {
+struct SegmentOptions {
     bool training = true;   ///< false: no autograd graph is made, there is no backward
     double loss_scale = 1;  ///< the loss is multiplied by it before backward: 1/M for a mean
+    /// A recomputed segment keeps its inputs instead of its graph for the microbatches below.
+    int recomputed_microbatches = 0;
 };
 
-class Stage {
+class Segment {
   public:
-    /// Owns: shares the tensors of `weights`; graph and split must outlive the stage.
-    Stage(const Graph& graph, const Split& split, int index, Source& source, const Weights& weights,
-          const StageOptions& options);
-    ~Stage();
+    /// Owns: shares the tensors of `weights`; graph and split must outlive the segment.
+    Segment(const Graph& graph, const Split& split, int index, Source& source, const Weights& weights,
+            const SegmentOptions& options);
+    ~Segment();
 
-    const StageIo& io() const { return io_; }
+    const SegmentIo& io() const { return io_; }
     int index() const { return index_; }
 
     /// To be called before the first action of a step.
@@ -42,7 +45,7 @@ class Stage {
 
     /// A model input (the graph's number) for a microbatch.
     void set_input(int microbatch, int input, at::Tensor tensor);
-    /// A tensor of the graph that another stage made. Throws Error{BadData} when its gradient flag is not the planned
+    /// A tensor of the graph that another segment made. Throws Error{BadData} when its gradient flag is not the planned
     /// one.
     void receive_tensor(int microbatch, const Edge& edge, at::Tensor tensor, bool requires_grad);
     /// The values of a bundle, tensors inside left open.
@@ -52,13 +55,14 @@ class Stage {
     /// Throws Error{BadData} when an op fails or values are not as the probe saw them.
     void forward(int microbatch, uint64_t key);
 
-    /// What an edge carries; its memory is let go when the last edge has taken it.
+    /// What an edge carries; its memory is let go when the last edge has taken it. The tensor has the gradient flag
+    /// that is planned, and no history that the receiver may use.
     at::Tensor take_tensor(int microbatch, const Edge& edge);
     std::vector<c10::IValue> take_values(int microbatch, const Edge& edge);
     /// The loss of a microbatch, not scaled. Requires: io().makes_loss.
     double take_loss(int microbatch);
 
-    /// The gradient sum of later stages for a tensor or a tied parameter; undefined when they gave none.
+    /// The gradient sum of later segments for a tensor or a tied parameter; undefined when they gave none.
     void add_gradient(int microbatch, const Edge& edge, at::Tensor gradient);
     /// B: adds into the parameters' `.grad` in microbatch order and finds the gradients of received tensors.
     void backward(int microbatch);
@@ -75,25 +79,20 @@ class Stage {
 
   private:
     struct Microbatch;
-    Microbatch& state(int microbatch);
-    std::vector<c10::IValue> bind_arguments(Microbatch& state) const;
-    void keep_results(Microbatch& state, std::vector<c10::IValue> results);
-    void keep_edges(Microbatch& state);
-    at::Tensor bind_parameter(Microbatch& state, size_t index) const;
-    BackwardRoots take_roots(Microbatch& state) const;
-    BackwardRoots take_tied_roots(Microbatch& state) const;
-    void run_in_turn(int microbatch, const std::function<void()>& pass);
+    Microbatch& state(int microbatch) { return microbatches_[microbatch]; }
+    void keep_exports(Microbatch& now, Pass& pass, bool without_graph) const;
+    Pass take_pass(Microbatch& now) const;
+    BackwardRoots take_roots(Microbatch& now, const Pass& pass) const;
+    BackwardRoots take_tied_roots(Microbatch& now, const Pass& pass) const;
+    void run_in_turn(int microbatch, const Pass& pass, const std::function<void()>& backward);
     void release_if_done(int microbatch);
 
     const Graph& graph_;
     const Split& split_;
     int index_;
-    StageOptions options_;
-    StageIo io_;
-    std::vector<at::Tensor> parameters_;  ///< in the order of io_.parameters
-    std::map<int, int> tensor_of_parameter_;
-    std::unique_ptr<Executable> executable_;
-    std::vector<int> uses_of_export_;  ///< by tensor: edges that take it
+    SegmentOptions options_;
+    SegmentIo io_;
+    PassRunner runner_;
     GradientTurns turns_;
     std::map<int, Microbatch> microbatches_;
 };

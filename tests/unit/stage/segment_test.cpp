@@ -1,4 +1,4 @@
-#include "stage/stage.hpp"
+#include "stage/segment.hpp"
 
 #include <ATen/ops/ones.h>
 #include <c10/core/StorageImpl.h>
@@ -22,17 +22,17 @@ class Line {
         std::vector<int> all;
         for (int i = 0; i < split_.num_stages(); ++i) all.push_back(i);
         weights_.load(*setup.prepared.sources.training, split_, all);
-        StageOptions options;
+        SegmentOptions options;
         options.training = training;
         options.loss_scale = 1.0 / 3;
         for (int i : all) {
-            stages_.push_back(
-                std::make_unique<Stage>(setup.graph(), split_, i, *setup.prepared.sources.training, weights_, options));
+            stages_.push_back(std::make_unique<Segment>(setup.graph(), split_, i, *setup.prepared.sources.training,
+                                                        weights_, options));
             stages_.back()->begin_step();
         }
     }
 
-    Stage& stage(int index) { return *stages_[static_cast<size_t>(index)]; }
+    Segment& stage(int index) { return *stages_[static_cast<size_t>(index)]; }
     const Split& split() const { return split_; }
     const at::Tensor& weight(const std::string& name) const {
         const auto& parameters = setup_.graph().parameters;
@@ -53,7 +53,7 @@ class Line {
         stage(index).forward(microbatch, static_cast<uint64_t>(microbatch));
         for (int id : stage(index).io().exports) {
             const Edge& edge = split_.edges[static_cast<size_t>(id)];
-            Stage& to = stage(edge.consumer);
+            Segment& to = stage(edge.consumer);
             if (edge.is_bundle()) {
                 to.receive_values(microbatch, edge, stage(index).take_values(microbatch, edge));
             } else {
@@ -100,10 +100,10 @@ class Line {
     Split split_;
     Loader loader_;
     Weights weights_;
-    std::vector<std::unique_ptr<Stage>> stages_;
+    std::vector<std::unique_ptr<Segment>> stages_;
 };
 
-class StageTest : public ::testing::Test {
+class SegmentTest : public ::testing::Test {
   protected:
     Rig open_tiny(const std::string& name) { return set_up_tiny(name, folder_.path(".")); }
     TemporaryFolder folder_;
@@ -134,7 +134,7 @@ Shared find_shared(const Rig& setup) {
     return shared;
 }
 
-TEST_F(StageTest, hasTheBitsOfTheUncutModel) {
+TEST_F(SegmentTest, hasTheBitsOfTheUncutModel) {
     Rig setup = open_tiny("share");
     const std::string expected = reference_gradients(setup, 3);
     const Shared shared = find_shared(setup);
@@ -143,7 +143,7 @@ TEST_F(StageTest, hasTheBitsOfTheUncutModel) {
     EXPECT_EQ(line.gradients(), expected);
 }
 
-TEST_F(StageTest, backwardInAnyOrderHasTheSameBits) {
+TEST_F(SegmentTest, backwardInAnyOrderHasTheSameBits) {
     Rig setup = open_tiny("share");
     const std::string expected = reference_gradients(setup, 3);
     Line line(setup, {find_shared(setup).cuts.at(1)});
@@ -158,7 +158,7 @@ TEST_F(StageTest, backwardInAnyOrderHasTheSameBits) {
 
 // The control of the order of sums: the gradient of the last stage goes straight to the producer, where it is added to
 // that of the middle one, instead of through it. The numbers are as right, the bits are not.
-TEST_F(StageTest, sumsInAnotherOrderAreSeen) {
+TEST_F(SegmentTest, sumsInAnotherOrderAreSeen) {
     Rig setup = open_tiny("share");
     const std::string expected = reference_gradients(setup, 1);
     const Shared shared = find_shared(setup);
@@ -195,7 +195,7 @@ TEST_F(StageTest, sumsInAnotherOrderAreSeen) {
     EXPECT_GT(different, 0) << "the model does not tell orders of sums apart, so it proves nothing";
 }
 
-TEST_F(StageTest, halvesHaveTheBitsOfOneBackwardWhateverLiesBetween) {
+TEST_F(SegmentTest, halvesHaveTheBitsOfOneBackwardWhateverLiesBetween) {
     for (const char* name : {"share", "unet", "bn_cnn", "dropout", "tied", "two_tower"}) {
         Rig setup = open_tiny(name);
         const std::string expected = reference_gradients(setup, 3);
@@ -213,7 +213,7 @@ TEST_F(StageTest, halvesHaveTheBitsOfOneBackwardWhateverLiesBetween) {
     }
 }
 
-TEST_F(StageTest, tiedParametersHaveTheBitsOfOneBackward) {
+TEST_F(SegmentTest, tiedParametersHaveTheBitsOfOneBackward) {
     Rig setup = open_tiny("tied");
     const std::string expected = reference_gradients(setup, 2);
     for (int cut : setup.legal_cuts()) {
@@ -224,7 +224,7 @@ TEST_F(StageTest, tiedParametersHaveTheBitsOfOneBackward) {
 }
 
 // The control: every stage adds its own part to the owner's `.grad`, as systems do that sum copies after backward.
-TEST_F(StageTest, tiedGradientsSummedBehindBackwardAreSeen) {
+TEST_F(SegmentTest, tiedGradientsSummedBehindBackwardAreSeen) {
     Rig setup = open_tiny("tied");
     const std::string expected = reference_gradients(setup, 1);
     int different = 0;
@@ -251,7 +251,7 @@ TEST_F(StageTest, tiedGradientsSummedBehindBackwardAreSeen) {
     EXPECT_GT(different, 0) << "the model does not tell orders of sums apart, so it proves nothing";
 }
 
-TEST_F(StageTest, aSkippedWeightHalfIsSeen) {
+TEST_F(SegmentTest, aSkippedWeightHalfIsSeen) {
     Rig setup = open_tiny("mlp");
     Line line(setup, {setup.legal_cuts().at(2)});
     for (int i : {0, 1}) line.forward(i, 0);
@@ -286,13 +286,13 @@ bool dies_when_sent(Rig& setup, int cut) {
     return freed;
 }
 
-TEST_F(StageTest, outputsAreFreedOnceSentUnlessBackwardNeedsThem) {
+TEST_F(SegmentTest, outputsAreFreedOnceSentUnlessBackwardNeedsThem) {
     Rig setup = open_tiny("mlp");
     EXPECT_TRUE(dies_when_sent(setup, cut_behind(setup, "aten::linear", 1))) << "no op saves what a linear gives";
     EXPECT_FALSE(dies_when_sent(setup, cut_behind(setup, "aten::tanh"))) << "tanh saves its result";
 }
 
-TEST_F(StageTest, keepsTheMemoryUntilTheLastEdgeHasTakenIt) {
+TEST_F(SegmentTest, keepsTheMemoryUntilTheLastEdgeHasTakenIt) {
     Rig setup = open_tiny("share");
     const Shared shared = find_shared(setup);
     Line line(setup, {shared.cuts.at(0), shared.cuts.at(2)});
@@ -307,7 +307,7 @@ TEST_F(StageTest, keepsTheMemoryUntilTheLastEdgeHasTakenIt) {
     EXPECT_TRUE(taken[0].is_same(taken[1]));
 }
 
-TEST_F(StageTest, evaluationKeepsNothingAndGivesTheSameLoss) {
+TEST_F(SegmentTest, evaluationKeepsNothingAndGivesTheSameLoss) {
     for (const char* name : {"share", "containers", "views"}) {
         Rig setup = open_tiny(name);
         Line reference(setup, {}, false);
@@ -323,7 +323,7 @@ TEST_F(StageTest, evaluationKeepsNothingAndGivesTheSameLoss) {
     }
 }
 
-TEST_F(StageTest, refusesAValueWhoseGradientFlagChanged) {
+TEST_F(SegmentTest, refusesAValueWhoseGradientFlagChanged) {
     Rig setup = open_tiny("mlp");
     Line line(setup, {cut_behind(setup, "aten::tanh")});
     const Edge& edge = line.split().edges.at(0);
@@ -334,7 +334,7 @@ TEST_F(StageTest, refusesAValueWhoseGradientFlagChanged) {
     EXPECT_HAS(text, "'" + edge.name + "'");
 }
 
-TEST_F(StageTest, anOpThatFailsIsNamed) {
+TEST_F(SegmentTest, anOpThatFailsIsNamed) {
     Rig setup = open_tiny("mlp");
     Line line(setup, {cut_behind(setup, "aten::tanh")});
     line.feed(1, 0);
@@ -345,7 +345,7 @@ TEST_F(StageTest, anOpThatFailsIsNamed) {
 }
 
 // A list that holds another number of tensors than the probe saw.
-TEST_F(StageTest, refusesAListThatChanged) {
+TEST_F(SegmentTest, refusesAListThatChanged) {
     Rig setup = open_tiny("containers");
     Line line(setup, {cut_behind(setup, "aten::chunk")});
     line.feed(1, 0);

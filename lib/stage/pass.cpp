@@ -1,0 +1,187 @@
+#include "stage/pass.hpp"
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "graph/ivalue_tensors.hpp"
+
+namespace vpp {
+
+namespace {
+
+[[noreturn]] void not_as_probed(const GraphValue& value, const std::string& what) {
+    throw Error(ErrorKind::BadData,
+                "the value '" + value.name + "' is not as it was when the model was prepared: " + what +
+                    "; a model whose values change their form between microbatches cannot be cut there");
+}
+
+bool holds(const std::vector<int>& list, int entry) {
+    return std::find(list.begin(), list.end(), entry) != list.end();
+}
+
+/// A copy with the same strides, so that kernels choose the same order of sums.
+at::Tensor copy_of(const at::Tensor& tensor) {
+    const at::Tensor plain = tensor.detach();
+    if (at::has_internal_overlap(plain) == at::MemOverlap::Yes) return plain.clone();
+    return at::empty_strided(plain.sizes(), plain.strides(), plain.options()).copy_(plain);
+}
+
+}  // namespace
+
+void run_model(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error&) {
+        throw;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        const std::string text = error.what();
+        if (text.find("can't allocate memory") != std::string::npos) throw std::bad_alloc();
+        throw Error(ErrorKind::BadData, "the model fails: " + text);
+    }
+}
+
+PassRunner::PassRunner(const Graph& graph, const Split& split, int segment, const SegmentIo& io, Source& source,
+                       const Weights& weights, bool training)
+    : graph_(graph),
+      io_(io),
+      ops_(split.segments[static_cast<size_t>(segment)].ops),
+      training_(training),
+      executable_(source.executable(ops_, io.live_ins, io.parameters, io.live_outs)) {
+    for (int parameter : io.parameters) parameters_.push_back(weights.at(parameter));
+    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+        if (graph.tensors[i].parameter >= 0) tensor_of_parameter_[graph.tensors[i].parameter] = static_cast<int>(i);
+    }
+}
+
+std::vector<at::Tensor> PassRunner::trained() const {
+    std::vector<at::Tensor> found;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+        if (parameters_[i].requires_grad() && !holds(io_.tied_copies, io_.parameters[i])) {
+            found.push_back(parameters_[i]);
+        }
+    }
+    return found;
+}
+
+Pass PassRunner::run(PassInputs inputs) const {
+    const at::AutoGradMode grad_mode(training_);
+    Pass pass;
+    pass.tensors = std::move(inputs.tensors);
+    pass.values = std::move(inputs.values);
+    std::vector<c10::IValue> results;
+    run_model([&] {
+        attach_received(pass);
+        results = executable_->run(bind_arguments(pass, inputs), inputs.key);
+    });
+    keep_results(pass, std::move(results));
+    if (training_) keep_edges(pass);
+    return pass;
+}
+
+PassInputs PassRunner::save(const PassInputs& inputs) const {
+    PassInputs saved;
+    saved.values = inputs.values;
+    saved.key = inputs.key;
+    for (const auto& [id, tensor] : inputs.tensors) {
+        const std::vector<int>& writers = graph_.tensors[static_cast<size_t>(id)].writers;
+        const bool is_written = !writers.empty() && writers.back() >= ops_.begin;
+        saved.tensors[id] = is_written ? copy_of(tensor) : tensor.detach();
+    }
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+        const int parameter = io_.parameters[i];
+        const bool is_written = graph_.parameters[static_cast<size_t>(parameter)].written;
+        if (is_written) saved.old_state[parameter] = copy_of(parameters_[i]);
+    }
+    return saved;
+}
+
+void PassRunner::attach_received(Pass& pass) const {
+    if (!training_) return;
+    for (int tensor : io_.received) {
+        if (!graph_.tensors[static_cast<size_t>(tensor)].requires_grad) continue;
+        pass.input_slots[tensor] = pass.inputs->attach(pass.tensors.at(tensor));
+    }
+}
+
+/// A parameter as the ops see it: a trained one of an earlier segment ends at a node of its own, not at its `.grad`.
+at::Tensor PassRunner::bind_parameter(Pass& pass, size_t index, const PassInputs& inputs) const {
+    const int parameter = io_.parameters[index];
+    const auto old = inputs.old_state.find(parameter);
+    if (old != inputs.old_state.end()) return old->second;
+    at::Tensor tensor = parameters_[index];
+    if (training_ && holds(io_.tied_copies, parameter)) {
+        tensor = tensor.detach();
+        pass.copy_slots[parameter] = pass.copies->attach(tensor);
+    }
+    if (training_ && holds(io_.tied_arrives, parameter)) {
+        pass.tied_edges[parameter] = torch::autograd::impl::gradient_edge(tensor);
+    }
+    return tensor;
+}
+
+std::vector<c10::IValue> PassRunner::bind_arguments(Pass& pass, const PassInputs& inputs) const {
+    std::vector<at::Tensor> parameters;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+        parameters.push_back(bind_parameter(pass, i, inputs));
+        pass.tensors[tensor_of_parameter_.at(io_.parameters[i])] = parameters.back();
+    }
+    std::vector<c10::IValue> arguments;
+    for (int value : io_.live_ins) {
+        const GraphValue& entry = graph_.values[static_cast<size_t>(value)];
+        if (entry.is_tensor) {
+            arguments.emplace_back(pass.tensors.at(entry.tensors[0]));
+            continue;
+        }
+        size_t next = 0;
+        arguments.push_back(map_tensors(pass.values.at(value), [&](const at::Tensor&) {
+            if (next >= entry.tensors.size()) not_as_probed(entry, "it holds more tensors");
+            return pass.tensors.at(entry.tensors[next++]);
+        }));
+    }
+    for (at::Tensor& parameter : parameters) arguments.emplace_back(std::move(parameter));
+    return arguments;
+}
+
+/// Sorts the live-outs into tensors and values, and checks that values that were one tensor still are, and others not.
+void PassRunner::keep_results(Pass& pass, std::vector<c10::IValue> results) const {
+    std::map<const void*, int> known;
+    for (int tensor : io_.received) known.emplace(pass.tensors.at(tensor).unsafeGetTensorImpl(), tensor);
+    std::map<int, at::Tensor> made;
+    for (size_t i = 0; i < results.size(); ++i) {
+        const GraphValue& value = graph_.values[static_cast<size_t>(io_.live_outs[i])];
+        const std::vector<at::Tensor> tensors = tensors_in(results[i]);
+        if (tensors.size() != value.tensors.size()) not_as_probed(value, "it holds another number of tensors");
+        for (size_t k = 0; k < tensors.size(); ++k) {
+            const auto [it, is_new] = known.emplace(tensors[k].unsafeGetTensorImpl(), value.tensors[k]);
+            if (it->second != value.tensors[k]) not_as_probed(value, "it is the same tensor as another value");
+            const auto before = made.find(value.tensors[k]);
+            const bool other = before != made.end() && !before->second.is_same(tensors[k]);
+            if (other) not_as_probed(value, "it is no longer the same tensor as another value");
+            made[value.tensors[k]] = tensors[k];
+        }
+        if (!value.is_tensor) pass.values[io_.live_outs[i]] = std::move(results[i]);
+    }
+    for (auto& [id, tensor] : made) pass.tensors[id] = std::move(tensor);
+    if (io_.makes_loss) pass.loss = pass.tensors.at(graph_.values[static_cast<size_t>(graph_.loss)].tensors[0]);
+}
+
+/// Notes where arriving gradients enter, so that the tensors themselves can go.
+void PassRunner::keep_edges(Pass& pass) const {
+    for (int tensor : io_.gradient_arrives) {
+        const at::Tensor& kept = pass.tensors.at(tensor);
+        if (!kept.requires_grad()) {
+            throw Error(ErrorKind::BadData, "the value '" + graph_.tensors[static_cast<size_t>(tensor)].name +
+                                                "' carries no gradient, other than when the model was prepared");
+        }
+        pass.gradient_edges[tensor] = torch::autograd::impl::gradient_edge(kept);
+    }
+}
+
+}  // namespace vpp

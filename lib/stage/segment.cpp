@@ -1,0 +1,237 @@
+#include "stage/segment.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/ones_like.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+/// What is held for one microbatch.
+struct Segment::Microbatch {
+    PassInputs inputs;                   ///< as they come, until forward
+    std::map<int, at::Tensor> tensors;   ///< to be taken
+    std::map<int, c10::IValue> values;   ///< to be taken
+    std::map<int, int> pending_tensors;  ///< edges that have not taken it
+    std::map<int, int> pending_values;
+    double loss = 0;
+
+    std::optional<Pass> pass;                ///< from F to B or W, or
+    std::optional<PassInputs> saved;         ///< from F to B or I
+    std::map<int, at::Tensor> arrived;       ///< by tensor
+    std::map<int, at::Tensor> tied_arrived;  ///< by parameter
+
+    std::optional<SplitBackward> split;         ///< from I to W
+    std::map<int, at::Tensor> input_gradients;  ///< to be taken, by tensor
+    std::map<int, at::Tensor> tied_gradients;   ///< to be taken, by parameter
+
+    bool is_done() const {
+        return pending_tensors.empty() && pending_values.empty() && !pass && !saved && input_gradients.empty() &&
+               tied_gradients.empty();
+    }
+};
+
+Segment::Segment(const Graph& graph, const Split& split, int index, Source& source, const Weights& weights,
+                 const SegmentOptions& options)
+    : graph_(graph),
+      split_(split),
+      index_(index),
+      options_(options),
+      io_(find_segment_io(graph, split, index)),
+      runner_(graph, split, index, io_, source, weights, options.training),
+      turns_(runner_.trained()) {
+    if (!split.segments[static_cast<size_t>(index)].recompute) options_.recomputed_microbatches = 0;
+}
+
+Segment::~Segment() = default;
+
+void Segment::set_input(int microbatch, int input, at::Tensor tensor) {
+    const int value = graph_.inputs[static_cast<size_t>(input)].value;
+    check(value >= 0, "only inputs that the model uses are set");
+    state(microbatch).inputs.tensors[graph_.values[static_cast<size_t>(value)].tensors[0]] = std::move(tensor);
+}
+
+void Segment::receive_tensor(int microbatch, const Edge& edge, at::Tensor tensor, bool requires_grad) {
+    if (options_.training && requires_grad != edge.has_gradient) {
+        throw Error(ErrorKind::BadData, "the value '" + edge.name + "' " + (requires_grad ? "carries" : "carries no") +
+                                            " gradient, other than when the model was prepared");
+    }
+    state(microbatch).inputs.tensors[edge.tensor] = std::move(tensor);
+}
+
+void Segment::receive_values(int microbatch, const Edge& edge, std::vector<c10::IValue> values) {
+    check(values.size() == edge.values.size(), "a bundle holds the values of its edge");
+    for (size_t i = 0; i < values.size(); ++i) state(microbatch).inputs.values[edge.values[i]] = std::move(values[i]);
+}
+
+void Segment::forward(int microbatch, uint64_t key) {
+    Microbatch& now = state(microbatch);
+    const bool recompute = microbatch < options_.recomputed_microbatches;
+    now.inputs.key = key;
+    if (recompute) now.saved = runner_.save(now.inputs);
+    Pass pass = runner_.run(std::move(now.inputs));
+    now.inputs = {};
+    if (io_.makes_loss) now.loss = pass.loss.item<double>();
+    keep_exports(now, pass, recompute || !options_.training);
+    if (options_.training && !recompute) now.pass = std::move(pass);
+}
+
+/// What others need stays until they have taken it; the rest lives on only where the autograd graph holds it.
+void Segment::keep_exports(Microbatch& now, Pass& pass, bool without_graph) const {
+    for (int edge_id : io_.exports) {
+        const Edge& edge = split_.edges[static_cast<size_t>(edge_id)];
+        if (edge.tensor >= 0) ++now.pending_tensors[edge.tensor];
+        for (int value : edge.values) ++now.pending_values[value];
+    }
+    for (const auto& [id, count] : now.pending_tensors) {
+        const at::Tensor& tensor = pass.tensors.at(id);
+        now.tensors[id] = without_graph ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
+    }
+    for (const auto& [value, count] : now.pending_values) now.values[value] = pass.values.at(value);
+    pass.tensors.clear();
+    pass.values.clear();
+}
+
+at::Tensor Segment::take_tensor(int microbatch, const Edge& edge) {
+    Microbatch& now = state(microbatch);
+    at::Tensor tensor = now.tensors.at(edge.tensor);
+    if (--now.pending_tensors.at(edge.tensor) == 0) {
+        now.tensors.erase(edge.tensor);
+        now.pending_tensors.erase(edge.tensor);
+    }
+    release_if_done(microbatch);
+    return tensor;
+}
+
+std::vector<c10::IValue> Segment::take_values(int microbatch, const Edge& edge) {
+    Microbatch& now = state(microbatch);
+    std::vector<c10::IValue> values;
+    for (int value : edge.values) {
+        values.push_back(now.values.at(value));
+        if (--now.pending_values.at(value) > 0) continue;
+        now.values.erase(value);
+        now.pending_values.erase(value);
+    }
+    release_if_done(microbatch);
+    return values;
+}
+
+double Segment::take_loss(int microbatch) {
+    const double loss = state(microbatch).loss;
+    release_if_done(microbatch);
+    return loss;
+}
+
+void Segment::release_if_done(int microbatch) {
+    if (state(microbatch).is_done()) microbatches_.erase(microbatch);
+}
+
+void Segment::add_gradient(int microbatch, const Edge& edge, at::Tensor gradient) {
+    Microbatch& now = state(microbatch);
+    at::Tensor& place = edge.is_tied() ? now.tied_arrived[edge.parameter] : now.arrived[edge.tensor];
+    if (!place.defined())
+        place = std::move(gradient);
+    else if (gradient.defined())
+        place = place + gradient;
+}
+
+/// The graph of a microbatch: as forward left it, or made again.
+Pass Segment::take_pass(Microbatch& now) const {
+    Pass pass;
+    if (now.saved) {
+        pass = runner_.run(*std::exchange(now.saved, std::nullopt));
+        pass.tensors.clear();
+        pass.values.clear();
+    } else {
+        check(now.pass.has_value(), "a backward has a forward before it");
+        pass = *std::exchange(now.pass, std::nullopt);
+    }
+    return pass;
+}
+
+BackwardRoots Segment::take_roots(Microbatch& now, const Pass& pass) const {
+    BackwardRoots roots;
+    if (pass.loss.defined() && pass.loss.requires_grad()) {
+        const at::AutoGradMode grad_mode(true);
+        const at::Tensor scaled = at::mul(pass.loss, options_.loss_scale);
+        roots.add(torch::autograd::impl::gradient_edge(scaled), at::ones_like(scaled));
+    }
+    for (auto& [tensor, gradient] : now.arrived) roots.add(pass.gradient_edges.at(tensor), std::move(gradient));
+    now.arrived.clear();
+    return roots;
+}
+
+BackwardRoots Segment::take_tied_roots(Microbatch& now, const Pass& pass) const {
+    BackwardRoots roots;
+    for (auto& [parameter, gradient] : now.tied_arrived) {
+        roots.add(pass.tied_edges.at(parameter), std::move(gradient));
+    }
+    now.tied_arrived.clear();
+    return roots;
+}
+
+/// A pass that ends in parameters; what it gives for copies of tied ones leaves the segment.
+void Segment::run_in_turn(int microbatch, const Pass& pass, const std::function<void()>& backward) {
+    run_model([&] { turns_.run(microbatch, backward); });
+    Microbatch& now = state(microbatch);
+    for (const auto& [parameter, slot] : pass.copy_slots) {
+        now.tied_gradients[parameter] = pass.copies->gradients()[slot];
+    }
+}
+
+void Segment::backward(int microbatch) {
+    Microbatch& now = state(microbatch);
+    Pass pass = take_pass(now);
+    BackwardRoots roots = take_roots(now, pass);
+    roots.add(take_tied_roots(now, pass));
+    pass.loss.reset();
+    run_in_turn(microbatch, pass, [&] { run_backward(roots); });
+    for (const auto& [tensor, slot] : pass.input_slots) {
+        now.input_gradients[tensor] = pass.inputs->gradients()[slot];
+    }
+    release_if_done(microbatch);
+}
+
+void Segment::input_gradients(int microbatch) {
+    Microbatch& now = state(microbatch);
+    Pass pass = take_pass(now);
+    torch::autograd::variable_list gradients;
+    run_model([&] {
+        const BackwardRoots roots = take_roots(now, pass);
+        pass.loss.reset();
+        gradients = now.split.emplace().run_inputs(roots, pass.inputs);
+    });
+    for (const auto& [tensor, slot] : pass.input_slots) now.input_gradients[tensor] = gradients[slot];
+    pass.gradient_edges.clear();
+    pass.input_slots.clear();
+    pass.inputs.reset();
+    now.pass = std::move(pass);
+}
+
+void Segment::weight_gradients(int microbatch) {
+    Microbatch& now = state(microbatch);
+    check(now.split.has_value(), "W comes after I");
+    const Pass pass = take_pass(now);
+    SplitBackward split = *std::exchange(now.split, std::nullopt);
+    const BackwardRoots tied = take_tied_roots(now, pass);
+    run_in_turn(microbatch, pass, [&] { split.run_weights(tied); });
+    release_if_done(microbatch);
+}
+
+at::Tensor Segment::take_gradient(int microbatch, const Edge& edge) {
+    Microbatch& now = state(microbatch);
+    std::map<int, at::Tensor>& gradients = edge.is_tied() ? now.tied_gradients : now.input_gradients;
+    const auto found = gradients.find(edge.is_tied() ? edge.parameter : edge.tensor);
+    check(found != gradients.end(), "a gradient is taken once, after it was made");
+    at::Tensor gradient = std::move(found->second);
+    gradients.erase(found);
+    release_if_done(microbatch);
+    return gradient;
+}
+
+}  // namespace vpp
