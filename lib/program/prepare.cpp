@@ -19,6 +19,8 @@
 #include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
+#include "schedule/merge_backward.hpp"
+#include "schedule/tied_order.hpp"
 
 namespace vpp {
 
@@ -73,6 +75,24 @@ Schedule generate_for(const Plan& plan, const Graph& graph, const Split& split, 
                              activation_limit(plan, split, size));
 }
 
+bool has_pairs(const Schedule& schedule) {
+    return std::any_of(schedule.actions.begin(), schedule.actions.end(), [](const std::vector<Action>& list) {
+        return std::any_of(list.begin(), list.end(), [](const Action& action) { return action.paired; });
+    });
+}
+
+/// What a generator could not know: one B for I and W side by side where nobody waits for the gap between them, and W
+/// behind the gradients of tied parameters that it takes.
+Schedule fit_to_model(const Schedule& compute, const Phase& phase, const CostModel& costs) {
+    const int num_ranks = compute.num_ranks;
+    Schedule fitted = compute;
+    if (!has_pairs(compute)) {
+        fitted = merge_backwards(compute, costs_of_stages(costs, phase.graph, phase.split.cuts, num_ranks),
+                                 SearchObjective::Makespan);
+    }
+    return order_tied(fitted, schedule_edges(phase.split), costs_of_split(costs, phase.split, num_ranks));
+}
+
 Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph) {
     const Plan& plan = layout.plan;
     Phase phase;
@@ -82,7 +102,7 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph) 
     if (plan.pipeline.schedule_type != "CUSTOM") {
         const Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
         check_activations(plan, compute, phase.split);
-        phase.schedule = lower_and_prove(compute, phase.split);
+        phase.schedule = lower_and_prove(fit_to_model(compute, phase, costs), phase.split);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));

@@ -33,7 +33,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Action, kind, stage, microbatch, edge, peer, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Schedule, name, num_ranks, num_microbatches, rank_of_stage, actions, forward_only)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Phase, graph, split, schedule)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageCosts, forward, backward, input_gradient, weight_gradient)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScheduleCosts, stages, transfer, transfer_of, overlap_percent, serial_channels,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScheduleCosts, stages, transfer, transfer_of, occupied, occupied_of, overlap_percent,
                                    ticks_per_unit)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchRecord, stages_per_rank, makespan, span, best_generator, best_generated,
                                    origin, lower_bound, moves, objective)

@@ -57,10 +57,11 @@ struct SearchResult : SearchRecord {
 };
 
 /// Starts from all generators of the registry that take the request, and plain lists (search_seeds.hpp), then searches
-/// the orders of the most promising: half of the moves is shared by them, half goes on from the best result. At the
-/// end I and W that stand side by side become B where that costs nothing (merge_backward.hpp). Ends after `moves`
-/// proposed moves or at the lower bound. Never worse than the best generator within the memory limit. Whole numbers
-/// only: the same request gives the same lists on every machine.
+/// the orders of the most promising: half of the moves is shared by them, half goes on from the best result. With many
+/// more microbatches than ranks most moves go to a problem with fewer first; its orders, their middle repeated
+/// (steady_state.hpp), are starts too. At the end I and W that stand side by side become B where that costs nothing
+/// (merge_backward.hpp). Ends after `moves` proposed moves or at the lower bound. Never worse than the best generator
+/// within the memory limit. Whole numbers only: the same request gives the same lists on every machine.
 ///
 /// Memory:   a stage activation is 1/v; F takes one, B or W frees it
 /// Requires: models without skips: a stage hands on to the next one alone. Orders are searched without pairs

@@ -75,7 +75,8 @@ std::vector<std::pair<std::string, Change>> changes() {
     costs("costs.transfer", [](ScheduleCosts& c) { ++c.transfer; });
     costs("costs.transfer_of", [](ScheduleCosts& c) { ++c.transfer_of[1]; });
     costs("costs.overlap_percent", [](ScheduleCosts& c) { ++c.overlap_percent; });
-    costs("costs.serial_channels", [](ScheduleCosts& c) { c.serial_channels ^= true; });
+    costs("costs.occupied", [](ScheduleCosts& c) { ++c.occupied; });
+    costs("costs.occupied_of", [](ScheduleCosts& c) { ++c.occupied_of[1]; });
     costs("costs.ticks_per_unit", [](ScheduleCosts& c) { c.ticks_per_unit *= 10; });
     all.emplace_back("cost_unit", [](Program& p) { p.cost_unit += "x"; });
     all.emplace_back("cost_source", [](Program& p) { p.cost_source += "x"; });
