@@ -89,6 +89,8 @@ Plan one_stage(Plan plan) {
     const int64_t size = *plan.train.global_batch_size / (int64_t{*plan.pipeline.num_microbatches} * *plan.mesh.dp);
     plan.mesh.pp = plan.mesh.dp = plan.pipeline.num_stages = 1;
     plan.pipeline.virtual_chunks = 1;
+    plan.pipeline.choose_virtual_chunks = false;
+    plan.pipeline.memory_limit = {};
     plan.pipeline.split_method = "FLOPS";
     plan.pipeline.schedule_type = "1F1B";
     plan.train.global_batch_size = size * *plan.pipeline.num_microbatches;

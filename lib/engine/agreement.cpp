@@ -27,6 +27,12 @@ Bytes prepared_or_error(const std::function<Prepared()>& make, Prepared& prepare
     return writer.take();
 }
 
+/// The others wait while rank 0 searches.
+double most_seconds(const SearchPlan& search) {
+    constexpr double kPreparation = 300, kSlowestMovesASecond = 20'000;
+    return kPreparation + static_cast<double>(search.moves) / kSlowestMovesASecond;
+}
+
 }  // namespace
 
 std::string NumericEnvironment::text() const {
@@ -66,6 +72,7 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
     check_equal(transport, "the numeric environment", numeric_environment(plan).text());
     Prepared prepared;
     transport.set_position("preparing the program");
+    if (plan.pipeline.schedule_type == "AUTO") transport.set_deadline(most_seconds(plan.pipeline.search));
     const Bytes bytes = broadcast(transport, transport.rank() == 0 ? prepared_or_error(make, prepared) : Bytes{});
     ByteReader reader(bytes);
     if (const auto code = reader.get<int>()) throw Error(static_cast<ErrorKind>(code), reader.get_text());

@@ -168,6 +168,7 @@ Layout make_layout(const Plan& plan, const Program& base, const LayoutChoice& ch
     layout.plan.mesh.pp = choice.num_ranks;
     pipeline.num_stages = choice.num_ranks;
     pipeline.virtual_chunks = choice.chunks;
+    pipeline.choose_virtual_chunks = pipeline.choose_virtual_chunks && choice.schedule == "AUTO";
     pipeline.num_microbatches = choice.num_microbatches;
     pipeline.schedule_type = choice.schedule;
     layout.plan.train.global_batch_size = base.microbatch_size * choice.num_microbatches;

@@ -1,5 +1,7 @@
 #include "plan/plan_text.hpp"
 
+#include <set>
+
 #include "plan/keys.hpp"
 #include "plan/paths.hpp"
 
@@ -35,11 +37,11 @@ std::string section_lines(const Plan& plan, const std::string& section, size_t e
 }  // namespace
 
 std::string plan_text(const Plan& plan) {
-    std::string text, last_section;
+    std::string text;
+    std::set<std::string> written;
     for (const Key& key : all_keys()) {
         const std::string section = section_of(key);
-        if (!key.built || section == last_section || section == "optimizer.group") continue;
-        last_section = section;
+        if (!key.built || section == "optimizer.group" || !written.insert(section).second) continue;
         const std::string lines = section_lines(plan, section, 0);
         if (!lines.empty()) text += '[' + section + "]\n" + lines;
         if (section != "optimizer") continue;

@@ -9,13 +9,18 @@
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
+#include "program/activation_limit.hpp"
+#include "program/cost_model.hpp"
 #include "program/custom_schedule.hpp"
 #include "program/evaluation_split.hpp"
 #include "program/generated_schedule.hpp"
+#include "program/searched_schedule.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
+#include "schedule/merge_backward.hpp"
+#include "schedule/tied_order.hpp"
 
 namespace vpp {
 
@@ -49,22 +54,82 @@ int64_t microbatch_size_of(const Plan& plan) {
     return *plan.train.global_batch_size / parts;
 }
 
-/// `generated`: none when the schedule is the plan's own file. `cuts`: none for those of the plan's split method.
-Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph,
-                     const std::optional<std::vector<int>>& cuts = std::nullopt) {
+/// The plan with the number of stages per rank, and the schedule as far as it is there before the split.
+struct Layout {
+    Plan plan;
+    std::optional<Schedule> compute;
+    std::optional<SearchRecord> search;
+};
+
+Layout find_layout(const Plan& plan, std::optional<Schedule> generated, const Graph& graph, const CostModel& costs) {
+    Layout layout{plan, std::move(generated), {}};
+    if (plan.pipeline.schedule_type != "AUTO") return layout;
+    SearchResult found = search_schedule(plan, graph, costs);
+    layout.plan.pipeline.virtual_chunks = found.stages_per_rank;
+    layout.search = found;
+    layout.compute = std::move(found.schedule);
+    return layout;
+}
+
+/// A schedule of the registry that looks at the costs of the stages.
+Schedule generate_for(const Plan& plan, const Graph& graph, const Split& split, const CostModel& costs) {
+    const ScheduleSize size{*plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches};
+    return generate_schedule(plan, costs_of_stages(costs, graph, split.cuts, size.num_ranks),
+                             activation_limit(plan, split, size));
+}
+
+bool has_pairs(const Schedule& schedule) {
+    return std::any_of(schedule.actions.begin(), schedule.actions.end(), [](const std::vector<Action>& list) {
+        return std::any_of(list.begin(), list.end(), [](const Action& action) { return action.paired; });
+    });
+}
+
+/// What a generator could not know: one B for I and W side by side where nobody waits for the gap between them, and W
+/// behind the gradients of tied parameters that it takes.
+Schedule fit_to_model(const Schedule& compute, const Phase& phase, const CostModel& costs) {
+    const int num_ranks = compute.num_ranks;
+    Schedule fitted = compute;
+    if (!has_pairs(compute)) {
+        fitted = merge_backwards(compute, costs_of_stages(costs, phase.graph, phase.split.cuts, num_ranks),
+                                 SearchObjective::Makespan);
+    }
+    return order_tied(fitted, schedule_edges(phase.split), costs_of_split(costs, phase.split, num_ranks));
+}
+
+/// `cuts`: none for those of the plan's split method.
+Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
+                     const std::optional<std::vector<int>>& cuts) {
+    const Plan& plan = layout.plan;
     Phase phase;
     const std::vector<int> places =
         cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);
     phase.split = make_stages(graph, places, find_recomputed(graph, plan, places));
     phase.graph = std::move(graph);
-    if (generated) {
-        phase.schedule = lower_and_prove(*generated, phase.split, plan.pipeline.overlap_p2p_comm);
+    if (plan.pipeline.schedule_type != "CUSTOM") {
+        const Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
+        check_activations(plan, compute, phase.split);
+        phase.schedule =
+            lower_and_prove(fit_to_model(compute, phase, costs), phase.split, plan.pipeline.overlap_p2p_comm);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
+    check_activations(plan, custom.lowered, phase.split);
     phase.schedule = std::move(custom.lowered);
     std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;
+}
+
+/// Split, schedule and costs of a program. Gives the plan with the number of stages per rank.
+Plan lay_out(Program& program, const Plan& plan, std::optional<Schedule> generated, Graph graph,
+             const std::optional<std::vector<int>>& cuts) {
+    const CostModel costs = find_costs(plan, graph);
+    const Layout layout = find_layout(plan, std::move(generated), graph, costs);
+    program.training = training_phase(layout, costs, std::move(graph), cuts);
+    program.costs = costs_of_split(costs, program.training.split, program.mesh.pp);
+    program.cost_unit = costs.unit;
+    program.cost_source = costs.source;
+    program.search = layout.search;
+    return layout.plan;
 }
 
 Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
@@ -140,8 +205,7 @@ Datasets open_datasets(const Plan& plan) {
 }
 
 Prepared prepare(const Plan& plan, const Datasets& data) {
-    std::optional<Schedule> generated;
-    if (plan.pipeline.schedule_type != "CUSTOM") generated = generate_schedule(plan);
+    std::optional<Schedule> generated = generate_schedule(plan);
     const auto archive = std::make_shared<const Archive>(plan.model.file);
     Prepared prepared;
     Program& program = prepared.program;
@@ -152,12 +216,12 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     program.data_digest = data.digest();
     LoadedModel model = load_torchscript(
         archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
-    program.training = training_phase(plan, generated, std::move(model.graph));
+    const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
         LoadedModel twin = load_torchscript(
             archive, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false));
-        program.evaluation = evaluation_phase(plan, std::move(twin.graph), program.training);
+        program.evaluation = evaluation_phase(settled, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }
     return prepared;
@@ -198,19 +262,22 @@ Digest training_digest(const Plan& plan, const Fields& fields) {
 Program reference_program(const Program& program) {
     Program reference = program;
     reference.mesh = {1, 1, 1};
+    reference.costs = {};
+    reference.search.reset();
     reference.training = one_stage(program.training, "1F1B");
     if (program.evaluation) reference.evaluation = one_stage(*program.evaluation, "FORWARD_ONLY");
     return reference;
 }
 
 Program with_layout(const Program& program, const Plan& plan, const std::optional<std::vector<int>>& cuts) {
-    std::optional<Schedule> generated;
-    if (plan.pipeline.schedule_type != "CUSTOM") generated = generate_schedule(plan);
+    if (cuts && plan.pipeline.schedule_type == "AUTO") {
+        throw Error(ErrorKind::Plan, "AUTO chooses the number of stages itself, so it takes no cuts from elsewhere");
+    }
     Program changed = program;
     changed.plan_text = plan.resolved_text;
     changed.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
     check(changed.microbatch_size == microbatch_size_of(plan), "another layout has the same microbatches");
-    changed.training = training_phase(plan, generated, program.training.graph, cuts);
+    lay_out(changed, plan, generate_schedule(plan), program.training.graph, cuts);
     changed.evaluation.reset();
     return changed;
 }

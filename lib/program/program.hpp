@@ -11,7 +11,9 @@
 #include "graph/graph.hpp"
 #include "graph/stages.hpp"
 #include "mesh/mesh.hpp"
+#include "schedule/costs.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/search.hpp"
 
 namespace vpp {
 
@@ -29,7 +31,10 @@ struct Program {
     int64_t microbatch_size = 1;  ///< samples
     Phase training;               ///< empty where only evaluation is wanted
     std::optional<Phase> evaluation;
-    std::string data_digest;  ///< of training and validation data
+    std::string data_digest;             ///< of training and validation data
+    ScheduleCosts costs;                 ///< of the training schedule; transfers by edge
+    std::string cost_unit, cost_source;  ///< as in CostModel (program/cost_model.hpp)
+    std::optional<SearchRecord> search;  ///< how AUTO came to the schedule
 
     bool has_training() const { return !training.graph.ops.empty(); }
     /// The stages of a PP rank, ascending; the same in both phases. Requires: has_training().

@@ -26,6 +26,9 @@ class Equality(Case):
                     self.equal(2, f"pipeline.split_method={method}", f"pipeline.schedule_type={schedule}",
                                f"pipeline.virtual_chunks={chunks}")
 
+    def test_a_searched_schedule(self):
+        self.equal(2, "pipeline.schedule_type=AUTO", "pipeline.virtual_chunks=auto", "pipeline.search.moves=2000")
+
     def test_fewer_microbatches_than_ranks(self):
         self.equal(4, "pipeline.num_stages=4", "pipeline.num_microbatches=2")
 
@@ -78,6 +81,7 @@ class Runs(Case):
         self.train("whole")
         self.train("part", "train.steps=12")
         self.train("part", "pipeline.num_stages=1", "train.steps=20", ranks=1)
+        self.train("part", "pipeline.schedule_type=AUTO", "pipeline.search.moves=1000", "train.steps=24")
         self.train("part", "pipeline.num_stages=4", "pipeline.schedule_type=GPIPE", ranks=4)
         self.assertEqual(self.bits("whole"), self.bits("part"))
 

@@ -165,6 +165,8 @@ std::string sample_argument(const Key& key) {
             return "1";
         case KeyType::Number:
             return "0.5";
+        case KeyType::Size:
+            return "1.5";
         case KeyType::Choice:
         case KeyType::Name:
             return usable_words(key, names).back();

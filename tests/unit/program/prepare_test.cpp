@@ -72,6 +72,49 @@ TEST(Prepare, GivesAProvenProgramForEveryNumberOfRanks) {
     }
 }
 
+TEST(Prepare, AutoIsAProvenScheduleOfTheSearch) {
+    const auto file = save(model_spec());
+    const Plan plan = plan_for(file, 2,
+                               {"pipeline.schedule_type=AUTO", "pipeline.virtual_chunks=auto",
+                                "pipeline.num_microbatches=4", "pipeline.search.moves=500"});
+    const Program program = prepare(plan, data_of(plan)).program;
+    ASSERT_TRUE(program.search);
+    EXPECT_EQ(program.training.schedule.name, "AUTO");
+    EXPECT_EQ(program.training.split.num_stages(), 2 * program.search->stages_per_rank);
+    EXPECT_LE(program.search->makespan, program.search->best_generated);
+    EXPECT_EQ(program.costs.stages.size(), program.training.split.stages.size());
+    for (const Phase* phase : {&program.training, &*program.evaluation}) {
+        EXPECT_NO_THROW(check_schedule(phase->schedule, schedule_edges(phase->split)));
+        EXPECT_EQ(phase->schedule.rank_of_stage, program.training.schedule.rank_of_stage);
+    }
+    EXPECT_EQ(digest_of(prepare(plan, data_of(plan)).program), digest_of(program)) << "deterministic";
+    EXPECT_FALSE(reference_program(program).search);
+}
+
+TEST(Prepare, TheCostFilesDigestIsPartOfTheProgram) {
+    const TemporaryFolder folder;
+    const auto file = save(model_spec());
+    const auto source_with = [&](const std::string& text) {
+        const Plan plan = plan_for(file, 2, {"pipeline.cost_file=\"" + folder.write("c.json", text) + '"'});
+        return prepare(plan, data_of(plan)).program;
+    };
+    const Program one = source_with(R"({"unit": "ms", "modules": {"0": {"F": 1, "B": 2}}})");
+    const Program other = source_with(R"({"unit": "ms", "modules": {"0": {"F": 1, "B": 3}}})");
+    EXPECT_EQ(one.cost_unit, "ms");
+    EXPECT_NE(one.cost_source, other.cost_source);
+    EXPECT_NE(digest_of(one), digest_of(other));
+    EXPECT_EQ(one.training.schedule.actions, other.training.schedule.actions) << "1F1B looks at no costs";
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { source_with(R"({"modules": {"zero": {"F": 1, "B": 2}}})"); }),
+                HasSubstr("'zero', which the model has not"));
+}
+
+TEST(Prepare, AScheduleAboveTheLimitIsRefused) {
+    const auto file = save(model_spec());
+    const Plan plan =
+        plan_for(file, 2, {"pipeline.schedule_type=GPIPE", "pipeline.num_microbatches=4", "pipeline.memory_limit=3"});
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(plan, data_of(plan)); }), HasSubstr("these fit: \"1F1B\""));
+}
+
 TEST(Prepare, EvaluationUsesEveryParameterWhereTrainingOwnsIt) {
     const auto file = save(model_spec());
     const Plan plan = plan_for(file, 4);
