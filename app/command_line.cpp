@@ -22,6 +22,55 @@ void add_plan_options(CLI::App& command, PlanArguments& plan) {
         ->capture_default_str();
 }
 
+void add_eval_options(CLI::App& command, CommandLine& line) {
+    EvaluationRequest& request = line.evaluation;
+    CLI::Option* checkpoint =
+        command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
+            ->type_name("DIR");
+    command.add_flag("--initial-weights", request.initial_weights, "the model file's own weights instead")
+        ->excludes(checkpoint);
+    command.add_option("--batches", request.batches, "how many batches; default: train.eval_batches, or all")
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+    command.add_flag("--drop-last", request.drop_last, "leave out samples at the end that fill no microbatch");
+    CLI::Option* outputs =
+        command.add_option("--outputs", request.outputs, "write the model's outputs there, a .npy file each")
+            ->type_name("DIR");
+    command.add_flag("--overwrite", request.overwrite, "replace outputs that are there already")->needs(outputs);
+    command.add_flag("--json", line.json, "the result as JSON");
+}
+
+/// "random:20"
+std::string take_cuts(const std::string& text, VerifyRequest& request) {
+    const std::string prefix = "random:";
+    const std::string number = text.starts_with(prefix) ? text.substr(prefix.size()) : "";
+    const bool good = !number.empty() && number.size() <= 6 && number.find_first_not_of("0123456789") == number.npos;
+    if (good) request.random_cuts = std::stoi(number);
+    return request.random_cuts > 0 ? "" : "--cuts takes random:N with N from 1 to 999999, not " + printable(text);
+}
+
+void add_verify_options(CLI::App& command, CommandLine& line) {
+    VerifyRequest& request = line.verify;
+    const CLI::Range counts(1, 1 << 20);
+    command.add_option("--steps", line.steps, "updates to compare")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    command.add_flag("--all-schedules", request.all_schedules, "every schedule that trains");
+    command.add_flag("--all-splits", request.all_splits, "every split method");
+    command.add_option("--cuts", "random:N: N sets of random legal cuts for each number of stages")
+        ->type_name("random:N")
+        ->check([&request](const std::string& text) { return take_cuts(text, request); });
+    command.add_option("--seed", request.seed, "of the random cuts")->capture_default_str();
+    command.add_option("--microbatches", request.microbatches, "numbers of microbatches, as in 1,3,8")
+        ->delimiter(',')
+        ->check(counts);
+    command
+        .add_option("--stages", request.stages, "ranks of the pipeline, as in 1,2,4; the first ranks of the job run it")
+        ->delimiter(',')
+        ->check(counts);
+    command.add_option("--virtual", request.chunks, "stages of a rank, as in 1,2")->delimiter(',')->check(counts);
+    command.add_flag("--json", line.json, "the result as JSON");
+}
+
 /// "train", "data order"
 std::string command_words(const CLI::App& app) {
     std::string words;
@@ -51,6 +100,9 @@ CommandLine parse_command_line(int argc, char** argv) {
 
     CLI::App* train = app.add_subcommand("train", "train; start it with mpirun -np RANKS");
     add_plan_options(*train, line.plan);
+    CLI::App* eval = app.add_subcommand("eval", "the loss of a checkpoint over the validation data; with mpirun");
+    add_plan_options(*eval, line.plan);
+    add_eval_options(*eval, line);
     CLI::App* inspect = app.add_subcommand("inspect", "show what would happen: stages, edges, memory, schedule");
     add_plan_options(*inspect, line.plan);
     inspect->add_option("--world", line.world, "number of ranks to show it for; default: what the plan names")
@@ -58,10 +110,7 @@ CommandLine parse_command_line(int argc, char** argv) {
     inspect->add_flag("--json", line.json, "the whole program as JSON");
     CLI::App* verify = app.add_subcommand("verify", "prove that the pipeline has the bits of one device; with mpirun");
     add_plan_options(*verify, line.plan);
-    verify->add_option("--steps", line.steps, "updates to compare")
-        ->check(CLI::Range(1, 1 << 30))
-        ->capture_default_str();
-    verify->add_flag("--json", line.json, "the result as JSON");
+    add_verify_options(*verify, line);
     CLI::App* data = app.add_subcommand("data", "look at the data of a plan");
     data->require_subcommand(1);
     CLI::App* order = data->add_subcommand("order", "print the sample indices of every step, a line a step");

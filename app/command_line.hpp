@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "app/schedule_options.hpp"
+#include "engine/evaluation_request.hpp"
+#include "engine/verify_request.hpp"
 
 namespace vpp {
 
@@ -20,8 +22,10 @@ struct CommandLine {
     std::string command;  ///< "train", "data order", "schedule show" ..; empty: help was printed
     PlanArguments plan;
     ScheduleArguments schedule;
+    EvaluationRequest evaluation;
+    VerifyRequest verify;
     int world = 0;       ///< inspect: 0 = what the plan names
-    bool json = false;   ///< inspect, verify
+    bool json = false;   ///< inspect, verify, eval
     int64_t steps = 10;  ///< verify, data order
 };
 

@@ -66,7 +66,9 @@ class HardEnd {
 };
 
 Plan plan_for_world(const CommandLine& line, int world) {
-    return resolve_plan(load_plan(line.plan.config, line.plan.overrides, registered_names()), world);
+    Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
+    if (!line.verify.stages.empty()) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;  // the job is their room
+    return resolve_plan(std::move(plan), world);
 }
 
 int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<int(const Job&)>& body) {
@@ -100,6 +102,14 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
 
 }  // namespace
 
+void check_trains(const Plan& plan) {
+    if (!plan.pipeline.forward_only) return;
+    throw Error(ErrorKind::Plan,
+                "pipeline.forward_only = true: this plan evaluates and trains nothing; use vpp eval, or leave the key "
+                "out",
+                plan.where("pipeline.forward_only"));
+}
+
 int run_job(const CommandLine& line, const std::function<int(const Job&)>& body) {
     const auto launch = launch_info(mpi_environment());
     const int world = launch ? launch->size : 1;
@@ -115,10 +125,10 @@ int run_job(const CommandLine& line, const std::function<int(const Job&)>& body)
     return run_with_mpi(line, plan, body);
 }
 
-void guard_ranges(Datasets& data, const Plan& plan, const Program& program) {
+void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph) {
     const int64_t ignore_index = plan.loss ? plan.loss->ignore_index : -100;
-    const std::vector<ValueRange> ranges = find_value_ranges(program.training.graph, ignore_index);
-    data.training = with_ranges(std::move(data.training), ranges);
+    const std::vector<ValueRange> ranges = find_value_ranges(graph, ignore_index);
+    if (data.training) data.training = with_ranges(std::move(data.training), ranges);
     if (data.validation) data.validation = with_ranges(std::move(data.validation), ranges);
 }
 

@@ -10,6 +10,9 @@
 
 namespace vpp {
 
+/// Refuses a plan with forward_only for a command that trains. Throws Error{Plan}.
+void check_trains(const Plan& plan);
+
 /// What a command's body gets on every rank.
 struct Job {
     const Plan& plan;
@@ -24,7 +27,7 @@ struct Job {
 /// exit code. Plan errors are printed once, by rank 0, before MPI starts. An error of any rank ends the job.
 int run_job(const CommandLine& line, const std::function<int(const Job&)>& body);
 
-/// Opens the data of a plan, with values held to what the model can take once its graph is known.
-void guard_ranges(Datasets& data, const Plan& plan, const Program& program);
+/// Holds the values of the data to what the model can take, now that its graph is known.
+void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph);
 
 }  // namespace vpp

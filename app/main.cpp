@@ -12,6 +12,7 @@ int dispatch(const vpp::CommandLine& line) {
     if (line.command == "version") return vpp::run_version();
     static const std::map<std::string, int (*)(const vpp::CommandLine&)> kCommands{
         {"train", vpp::run_train},
+        {"eval", vpp::run_eval},
         {"verify", vpp::run_verify},
         {"inspect", vpp::run_inspect},
         {"data order", vpp::run_data_order},

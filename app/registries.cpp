@@ -16,6 +16,7 @@ Names registered_names() {
     names.split_methods = split_methods();
     names.schedules = schedule_names();
     names.schedules.emplace_back("CUSTOM");  // from a file
+    names.schedules.emplace_back("AUTO");    // searched
     names.optimizers = optimizer_kinds();
     names.lr_schedules = lr_schedule_kinds();
     return names;

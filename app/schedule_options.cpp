@@ -23,9 +23,10 @@ void add_numbers(CLI::App& command, ScheduleArguments& schedule, PlanArguments& 
     command.add_option("--microbatches", schedule.microbatches, "microbatches of a step; default: 2 x pp")
         ->check(at_least_one);
     command
-        .add_option("--costs", schedule.costs,
-                    "times of a full rank, as F=1,I=1,W=1,comm=0.1; by stage F=1/1/1/3; B= is I + W; overlap= a "
-                    "percentage of the shorter half of an OVERLAP_F_B")
+        .add_option(
+            "--costs", schedule.costs,
+            "times of a full rank, as F=1,I=1,W=1,comm=0.1; by stage F=1/1/1/3; B= is I + W; comm= latency and "
+            "transfer= bytes / bandwidth of a message; overlap= a percentage of the shorter half of an OVERLAP_F_B")
         ->type_name("COSTS");
     command
         .add_option("--memory", schedule.memory, "the most activations a rank may hold, in microbatches of a full rank")
@@ -53,9 +54,8 @@ void add_search(CLI::App& command, ScheduleArguments& schedule, PlanArguments& p
     command.add_option("--moves", schedule.moves, "how many changes to try; default: about ten seconds' worth")
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
     command.add_option("--seed", schedule.seed, "of the search: same seed and moves, same schedule");
-    command.add_option("--objective", schedule.objective, "what to make short: makespan or span")
-        ->check(CLI::IsMember({"makespan", "span"}))
-        ->capture_default_str();
+    command.add_option("--objective", schedule.objective, "what to make short: makespan (the default) or span")
+        ->check(CLI::IsMember({"makespan", "span"}));
     command.add_option("--out", schedule.out, "write the schedule to this CSV file")->type_name("FILE");
     add_drawings(command, schedule);
 }

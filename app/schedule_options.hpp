@@ -23,16 +23,16 @@ struct ScheduleArguments {
     std::optional<double> memory;     ///< --memory, in microbatch activations of a full rank
     std::string costs;                ///< --costs F=1,I=1,W=1,comm=0.1
     bool json = false;
-    bool csv = false;                    ///< show: the schedule as a file
-    bool lowered = false;                ///< with csv and convert: with transfers
-    bool compute = false;                ///< convert: without transfers
-    int width = 0;                       ///< show: columns; 0 = those of the terminal
-    std::string svg;                     ///< show, simulate: where to write the drawing
-    std::string trace;                   ///< show, simulate: where to write the trace
-    std::string out;                     ///< convert: where to write; empty = stdout. search: where to write the file
-    std::string objective = "makespan";  ///< search: or span
-    std::optional<int64_t> moves;        ///< search: how many to try
-    uint64_t seed = 0;                   ///< search
+    bool csv = false;                      ///< show: the schedule as a file
+    bool lowered = false;                  ///< with csv and convert: with transfers
+    bool compute = false;                  ///< convert: without transfers
+    int width = 0;                         ///< show: columns; 0 = those of the terminal
+    std::string svg;                       ///< show, simulate: where to write the drawing
+    std::string trace;                     ///< show, simulate: where to write the trace
+    std::string out;                       ///< convert: where to write; empty = stdout. search: where to write the file
+    std::optional<std::string> objective;  ///< search: makespan or span
+    std::optional<int64_t> moves;          ///< search: how many to try
+    std::optional<uint64_t> seed;          ///< search
 };
 
 /// Adds `schedule` with its subcommands; a new one is a row here, one in main.cpp and a function in app/commands.

@@ -5,6 +5,7 @@
 namespace vpp {
 
 int run_train(const CommandLine& line);
+int run_eval(const CommandLine& line);
 int run_verify(const CommandLine& line);
 int run_inspect(const CommandLine& line);
 int run_data_order(const CommandLine& line);

@@ -2,11 +2,10 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/inspect_text.hpp"
+#include "app/planned_program.hpp"
 #include "app/registries.hpp"
-#include "engine/agreement.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
-#include "program/prepare.hpp"
 
 namespace vpp {
 
@@ -14,10 +13,7 @@ int run_inspect(const CommandLine& line) {
     Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
     const int world = line.world > 0 ? line.world : natural_world(plan);
     plan = resolve_plan(std::move(plan), world);
-    set_threads(plan);
-    const Datasets data = open_datasets(plan);
-    const Program program = prepare(plan, data).program;
-    check_model_rules(plan, program);
+    const Program program = make_program(plan);
     if (line.json) {
         std::cout << to_json_text(program) << std::endl;
     } else {

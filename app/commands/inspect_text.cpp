@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <set>
 
+#include "app/commands/inspect_search.hpp"
 #include "base/units.hpp"
 #include "graph/model_files.hpp"
 #include "program/estimate.hpp"
@@ -58,8 +59,9 @@ void print_run(std::ostream& out, const Plan& plan, const Program& program) {
         << "step      " << *plan.train.global_batch_size << " samples = " << schedule.num_microbatches
         << " microbatches of " << program.microbatch_size << "\n"
         << "schedule  " << schedule.name << ", " << schedule.num_stages() << " stages, bubble "
-        << fixed_text(100 * simulate(schedule).bubble_rate(), 1) << " % (F = 1, B = 2, free transfers)\n"
-        << "digest    " << to_hex(digest_of(program)) << "\n\n";
+        << fixed_text(100 * simulate(schedule).bubble_rate(), 1) << " % (F = 1, B = 2, free transfers)\n";
+    print_costs_and_search(out, plan, program);
+    out << "digest    " << to_hex(digest_of(program)) << "\n\n";
 }
 
 void print_stages(std::ostream& out, const Program& program) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "app/planned_program.hpp"
 #include "app/registries.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -59,6 +60,20 @@ void check_memory(const ChosenSchedule& chosen, std::optional<double> limit) {
                                      "); vpp schedule compare with the same --memory shows what fits");
 }
 
+/// AUTO of a plan: what its training runs.
+ChosenSchedule choose_searched(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    const bool has_numbers =
+        given.num_ranks || given.per_rank || given.microbatches || given.group || given.memory || !given.costs.empty();
+    if (!plan || has_numbers) {
+        throw Error(ErrorKind::CommandLine,
+                    "AUTO is searched for the model of a plan; vpp schedule search takes numbers and costs");
+    }
+    Plan searched = *plan;
+    searched.pipeline.schedule_type = "AUTO";
+    const Program program = make_program(searched);
+    return {computing_part(program.training.schedule), program.training.schedule, program.costs, std::nullopt};
+}
+
 }  // namespace
 
 std::optional<Plan> schedule_plan(const CommandLine& line) {
@@ -89,6 +104,7 @@ ChosenSchedule choose_schedule(const CommandLine& line) {
     const std::optional<Plan> plan = schedule_plan(line);
     const std::string name = !given.name.empty() ? given.name : plan ? plan->pipeline.schedule_type : "";
     if (name == "CUSTOM" && plan) return choose_from_file(plan->pipeline.schedule_file, given.costs);
+    if (name == "AUTO") return choose_searched(given, plan);
     if (name.empty()) {
         throw Error(ErrorKind::CommandLine,
                     "no schedule is named; give --schedule NAME (vpp schedule list), --file CSV or --config PLAN");

@@ -3,12 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/inspect_search.hpp"
 #include "app/commands/schedule_choice.hpp"
 #include "app/commands/schedule_figures.hpp"
+#include "app/planned_program.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/units.hpp"
 #include "schedule/checker.hpp"
+#include "schedule/custom.hpp"
 #include "schedule/edges.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/search.hpp"
@@ -18,6 +20,14 @@ namespace vpp {
 namespace {
 
 constexpr int kMostTriedPerRank = 4;
+
+/// What a search found, with its transfers.
+struct Found {
+    SearchRecord record;
+    Schedule compute;
+    Schedule lowered;
+    ScheduleCosts costs;
+};
 
 /// The stages per rank to choose from: the given number, else all up to kMostTriedPerRank that the costs can be for.
 std::vector<int> candidates(const ScheduleArguments& given, const ScheduleSize& size) {
@@ -35,55 +45,74 @@ std::vector<int> candidates(const ScheduleArguments& given, const ScheduleSize& 
     return fitting;
 }
 
-SearchRequest request_of(const CommandLine& line) {
-    const ScheduleArguments& given = line.schedule;
-    const ScheduleSize size = ranks_and_microbatches(given, schedule_plan(line));
+SearchRequest request_of(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    const ScheduleSize size = ranks_and_microbatches(given, plan);
+    const SearchPlan usual = plan ? plan->pipeline.search : SearchPlan{};
     SearchRequest request;
     request.num_ranks = size.num_ranks;
     request.num_microbatches = size.num_microbatches;
     request.stages_per_rank = candidates(given, size);
     request.costs = [text = given.costs](const ScheduleSize& one) { return parse_costs(text, one); };
     request.memory_limit = given.memory;
-    request.objective = given.objective == "span" ? SearchObjective::Span : SearchObjective::Makespan;
-    request.moves = given.moves.value_or(kDefaultSearchMoves);
-    request.seed = given.seed;
+    const bool by_span = given.objective.value_or(usual.objective) == "span";
+    request.objective = by_span ? SearchObjective::Span : SearchObjective::Makespan;
+    request.moves = given.moves.value_or(usual.moves);
+    request.seed = given.seed.value_or(usual.seed);
     return request;
 }
 
-void print(const SearchResult& result, const ScheduleMetrics& metrics) {
-    print_metrics(metrics);
-    const auto units = [&](Ticks ticks) { return fixed_text(result.costs.units(ticks), 3); };
-    std::cout << "\nfound from " << result.origin << " in " << result.moves << " moves: " << units(result.cost());
-    if (!result.best_generator.empty()) {
-        std::cout << "; the best generated one is " << result.best_generator << " with "
-                  << units(result.best_generated);
+/// From numbers and costs, for a model without skips.
+Found search_numbers(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    const SearchResult result = search_schedule(request_of(given, plan));
+    const std::vector<ScheduleEdge> edges = chain_edges(result.schedule.num_stages());
+    Found found{result, result.schedule, lower(result.schedule, edges), result.costs};
+    check_schedule(found.lowered, edges);
+    return found;
+}
+
+/// For the model of a plan, as its training does: the same schedule.
+Found search_model(const ScheduleArguments& given, Plan plan) {
+    PipelinePlan& pipeline = plan.pipeline;
+    pipeline.schedule_type = "AUTO";
+    pipeline.search.moves = given.moves.value_or(pipeline.search.moves);
+    pipeline.search.seed = given.seed.value_or(pipeline.search.seed);
+    pipeline.search.objective = given.objective.value_or(pipeline.search.objective);
+    if (given.memory) pipeline.memory_limit = MemoryLimit{*given.memory, {}};
+    if (given.per_rank) {
+        pipeline.virtual_chunks = *given.per_rank;
+        pipeline.choose_virtual_chunks = false;
     }
-    std::cout << "\nlower bound " << units(result.lower_bound) << ", gap " << fixed_text(100 * result.gap(), 2)
-              << " %\n";
-    std::cout.flush();
+    const Program program = make_program(plan);
+    const Schedule& lowered = program.training.schedule;
+    return {*program.search, computing_part(lowered), lowered, program.costs};
+}
+
+Found search(const CommandLine& line) {
+    const ScheduleArguments& given = line.schedule;
+    const std::optional<Plan> plan = schedule_plan(line);
+    const bool has_numbers = given.num_ranks || given.microbatches || !given.costs.empty();
+    return plan && !has_numbers ? search_model(given, *plan) : search_numbers(given, plan);
 }
 
 }  // namespace
 
 int run_schedule_search(const CommandLine& line) {
-    const SearchResult result = search_schedule(request_of(line));
-    const std::vector<ScheduleEdge> edges = chain_edges(result.schedule.num_stages());
-    const Schedule lowered = lower(result.schedule, edges);
-    check_schedule(lowered, edges);
-    const ScheduleMetrics metrics = measure_schedule(lowered, result.costs);
-    write_drawings(line.schedule, lowered, result.costs);
-    if (!line.schedule.out.empty()) write_file_durably(line.schedule.out, to_csv(result.schedule));
+    const Found found = search(line);
+    const ScheduleMetrics metrics = measure_schedule(found.lowered, found.costs);
+    write_drawings(line.schedule, found.lowered, found.costs);
+    if (!line.schedule.out.empty()) write_file_durably(line.schedule.out, to_csv(found.compute));
     if (!line.schedule.json) {
-        print(result, metrics);
+        print_metrics(metrics);
+        std::cout << "\n" << search_text(found.record, found.costs) << std::endl;
         return 0;
     }
     nlohmann::ordered_json json = metrics_json(metrics);
-    json["lower_bound"] = result.costs.units(result.lower_bound);
-    json["gap"] = result.gap();
-    json["best_generator"] = result.best_generator;
-    json["best_generated"] = result.costs.units(result.best_generated);
-    json["origin"] = result.origin;
-    json["moves"] = result.moves;
+    json["lower_bound"] = found.costs.units(found.record.lower_bound);
+    json["gap"] = found.record.gap();
+    json["best_generator"] = found.record.best_generator;
+    json["best_generated"] = found.costs.units(found.record.best_generated);
+    json["origin"] = found.record.origin;
+    json["moves"] = found.record.moves;
     std::cout << json.dump() << std::endl;
     return 0;
 }

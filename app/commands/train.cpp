@@ -51,7 +51,7 @@ void greet(const Job& job, const Program& program) {
 int train_on(const Job& job) {
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data);
-    guard_ranges(data, job.plan, prepared.program);
+    guard_ranges(data, job.plan, prepared.program.training.graph);
     if (job.is_first()) {
         open_run_folder(job);
         greet(job, prepared.program);
@@ -79,6 +79,7 @@ int train_on(const Job& job) {
 
 int run_train(const CommandLine& line) {
     return run_job(line, [](const Job& job) {
+        check_trains(job.plan);
         if (!job.plan.train.steps && !job.plan.train.epochs) {
             throw Error(ErrorKind::Plan,
                         "[train] names neither steps nor epochs; write how long to train, as in steps = 200",

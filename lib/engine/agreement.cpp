@@ -13,11 +13,10 @@ namespace vpp {
 namespace {
 
 /// Either the program's bytes or the error that rank 0 met, so that nobody waits for a program that never comes.
-Bytes prepared_or_error(const Plan& plan, const Datasets& data, Prepared& prepared) {
+Bytes prepared_or_error(const std::function<Prepared()>& make, Prepared& prepared) {
     ByteWriter writer;
     try {
-        prepared = prepare(plan, data);
-        check_model_rules(plan, prepared.program);
+        prepared = make();
         writer.put(0);
         writer.append(to_bytes(prepared.program));
     } catch (const Error& error) {
@@ -26,6 +25,12 @@ Bytes prepared_or_error(const Plan& plan, const Datasets& data, Prepared& prepar
         writer.put_text(error.what());
     }
     return writer.take();
+}
+
+/// The others wait while rank 0 searches.
+double most_seconds(const SearchPlan& search) {
+    constexpr double kPreparation = 300, kSlowestMovesASecond = 20'000;
+    return kPreparation + static_cast<double>(search.moves) / kSlowestMovesASecond;
 }
 
 }  // namespace
@@ -53,12 +58,22 @@ void check_model_rules(const Plan& plan, const Program& program) {
 }
 
 Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data) {
+    return agree_on_program(transport, plan, data, [&] {
+        Prepared prepared = prepare(plan, data);
+        check_model_rules(plan, prepared.program);
+        return prepared;
+    });
+}
+
+Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data,
+                          const std::function<Prepared()>& make) {
     check_equal(transport, "the plan", plan.resolved_text);
     check_equal(transport, "the data files", data.digest());
     check_equal(transport, "the numeric environment", numeric_environment(plan).text());
     Prepared prepared;
     transport.set_position("preparing the program");
-    const Bytes bytes = broadcast(transport, transport.rank() == 0 ? prepared_or_error(plan, data, prepared) : Bytes{});
+    if (plan.pipeline.schedule_type == "AUTO") transport.set_deadline(most_seconds(plan.pipeline.search));
+    const Bytes bytes = broadcast(transport, transport.rank() == 0 ? prepared_or_error(make, prepared) : Bytes{});
     ByteReader reader(bytes);
     if (const auto code = reader.get<int>()) throw Error(static_cast<ErrorKind>(code), reader.get_text());
     if (transport.rank() != 0) {

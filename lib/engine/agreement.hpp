@@ -29,5 +29,8 @@ void check_model_rules(const Plan& plan, const Program& program);
 /// Calls:  collective.
 /// Throws: what prepare throws; Error{RanksDisagree}.
 Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data);
+/// The same for a program that `make` prepares; called on rank 0 only.
+Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data,
+                          const std::function<Prepared()>& make);
 
 }  // namespace vpp

@@ -134,15 +134,11 @@ std::string choose_checkpoint(const Plan& plan, const CheckpointStore& store, co
 }
 
 /// Rank 0 decides or fails for all.
-std::string agree_on_checkpoint(Transport& transport, const Plan& plan, const Program& program,
-                                const CheckpointStore& store, const Logger& log) {
+std::string agree_on_checkpoint(Transport& transport, const std::function<std::string()>& choose) {
     ByteWriter writer;
     if (transport.rank() == 0) {
         try {
-            const std::string folder = choose_checkpoint(plan, store, log);
-            if (!folder.empty()) {
-                compare_facts(CheckpointReader(folder).manifest().state, facts_of(plan, program), folder, log);
-            }
+            const std::string folder = choose();
             writer.put(0);
             writer.put_text(folder);
         } catch (const Error& error) {
@@ -157,6 +153,41 @@ std::string agree_on_checkpoint(Transport& transport, const Plan& plan, const Pr
     std::string text = reader.get_text();
     if (code != 0) throw Error(static_cast<ErrorKind>(code), text);
     return text;
+}
+
+/// Evaluation may take another model file with the same parameters; only a person can know whether that is meant.
+void say_differences(const CheckpointState& saved, const Plan& plan, const Program& program, const Logger& log) {
+    const NumericEnvironment environment = numeric_environment(plan);
+    const std::map<std::string, std::string> now{{"model", to_hex(training_digest(plan, program.fields))},
+                                                 {"threads", std::to_string(environment.threads)},
+                                                 {"torch", environment.torch_version},
+                                                 {"cpu_capability", environment.cpu_capability}};
+    for (const auto& [name, value] : now) {
+        const auto before = saved.facts.find(name);
+        if (before == saved.facts.end() || before->second == value) continue;
+        log->warn("the checkpoint was made with another " + name + " (" + before->second + ", now " + value + ")");
+    }
+}
+
+std::string choose_for_evaluation(const Plan& plan, const Program& program, const std::string& named,
+                                  const Logger& log) {
+    std::string folder = named;
+    if (named.empty()) {
+        std::vector<std::string> skipped;
+        const auto newest = CheckpointStore(plan.run.dir).newest_verified(skipped);
+        for (const std::string& reason : skipped) log->warn("checkpoint skipped: " + reason);
+        if (!newest) {
+            throw Error(ErrorKind::MissingInput,
+                        "there is no checkpoint in " + plan.run.dir +
+                            "; train first, name one with --checkpoint, or evaluate the weights of the model file "
+                            "itself with --initial-weights");
+        }
+        folder = newest->string();
+    } else {
+        CheckpointReader(named).verify();
+    }
+    say_differences(CheckpointReader(folder).manifest().state, plan, program, log);
+    return folder;
 }
 
 }  // namespace
@@ -191,7 +222,13 @@ fs::path save_checkpoint(Engine& engine, const Plan& plan, const Program& progra
 std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
                                          const CheckpointStore& store, const Logger& log) {
     engine.transport().set_position("looking for a checkpoint");
-    const std::string folder = agree_on_checkpoint(engine.transport(), plan, program, store, log);
+    const std::string folder = agree_on_checkpoint(engine.transport(), [&] {
+        std::string chosen = choose_checkpoint(plan, store, log);
+        if (!chosen.empty()) {
+            compare_facts(CheckpointReader(chosen).manifest().state, facts_of(plan, program), chosen, log);
+        }
+        return chosen;
+    });
     if (folder.empty()) return std::nullopt;
     const CheckpointReader reader(folder);
     engine.load_state([&](const std::string& name, at::ScalarType dtype,
@@ -203,6 +240,21 @@ std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const
     const int64_t step = reader.manifest().state.step;
     if (engine.transport().rank() == 0) log->info("resumed after step " + std::to_string(step) + " from " + folder);
     return step;
+}
+
+EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const Program& program, Transport& transport,
+                                 const std::string& named, const Logger& log) {
+    transport.set_position("looking for a checkpoint");
+    const std::string folder =
+        agree_on_checkpoint(transport, [&] { return choose_for_evaluation(plan, program, named, log); });
+    const CheckpointReader reader(folder);
+    for (int parameter : weights.held()) {
+        const GraphParameter& entry = program.evaluation->graph.parameters[static_cast<size_t>(parameter)];
+        at::Tensor tensor = weights.at(parameter).detach();
+        tensor.copy_(
+            as_tensor(reader.tensor("model." + entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec())));
+    }
+    return {folder, reader.manifest().state.step};
 }
 
 }  // namespace vpp

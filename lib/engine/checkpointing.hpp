@@ -24,4 +24,17 @@ std::filesystem::path save_checkpoint(Engine& engine, const Plan& plan, const Pr
 std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
                                          const CheckpointStore& store, const Logger& log);
 
+/// Where evaluated weights come from.
+struct EvaluatedCheckpoint {
+    std::filesystem::path folder;
+    int64_t step = 0;
+};
+
+/// Fills the weights that a rank holds for evaluation from the checkpoint `named`, or from the newest of run.dir that
+/// verifies. What differs from the run that saved is said in the log of rank 0.
+/// Calls:  collective.
+/// Throws: Error{MissingInput} when there is none; Error{BadData} when it is damaged or its tensors do not fit.
+EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const Program& program, Transport& transport,
+                                 const std::string& named, const Logger& log);
+
 }  // namespace vpp

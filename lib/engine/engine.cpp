@@ -33,9 +33,8 @@ int pp_rank_of(const Program& program, const Transport& transport) {
 }
 
 std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program, const Phase& phase, Source& source,
-                                        const Weights& weights, bool training, Transport& transport) {
+                                        const Weights& weights, Transport& transport) {
     SegmentOptions options;
-    options.training = training;
     options.recomputed_microbatches = phase.schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
     if (plan.model.loss_reduction == "mean") options.loss_scale = 1.0 / phase.schedule.num_microbatches;
     return std::make_unique<Executor>(phase, source, weights, options, transport,
@@ -66,12 +65,11 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     weights_.load(*sources.training, training.split, stages);
     tied_ = std::make_unique<TiedWeights>(training.split, training.schedule, weights_, transport,
                                           program.mesh.pipeline_of(transport.rank()));
-    training_ = make_executor(plan, program, training, *sources.training, weights_, true, transport);
+    training_ = make_executor(plan, program, training, *sources.training, weights_, transport);
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
-        evaluation_ =
-            make_executor(plan, program, *program.evaluation, *sources.evaluation, weights_, false, transport);
-        evaluation_loader_ = std::make_unique<Loader>(*data.validation, program.evaluation->graph);
+        evaluator_ =
+            std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, *data.validation, transport);
     }
     std::vector<TrainedParameter> trained;
     for (int parameter : weights_.owned()) {
@@ -126,9 +124,16 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
     tied_->refresh();
 }
 
-StepResult Engine::run_step(int64_t step) {
+EvaluationResult Engine::evaluate() {
+    check(can_evaluate(), "only plans with validation data evaluate");
+    const int64_t batch = program_.microbatch_size * program_.evaluation->schedule.num_microbatches;
+    return evaluator_->run(samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
+}
+
+StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {
     const auto start = Clock::now();
     StepShare share = run_actions(step);
+    if (before_update) before_update();
     transport_.set_position("the end of step " + std::to_string(step + 1));
     StepResult result;
     result.totals = exchange_step(transport_, share);

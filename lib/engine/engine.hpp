@@ -10,6 +10,7 @@
 
 #include "comm/transport.hpp"
 #include "data/order.hpp"
+#include "engine/evaluation.hpp"
 #include "engine/executor.hpp"
 #include "engine/loader.hpp"
 #include "engine/step_exchange.hpp"
@@ -31,12 +32,6 @@ struct StepResult {
     double seconds = 0;  ///< of this rank, update included
 };
 
-struct EvaluationResult {
-    double loss = 0;  ///< mean over samples
-    int64_t samples = 0;
-    double seconds = 0;
-};
-
 class Engine {
   public:
     /// Reads this rank's weights from the model file.
@@ -46,10 +41,11 @@ class Engine {
     ~Engine();
 
     /// One optimizer update; `step` counts finished updates.  Calls: collective.
+    /// `before_update` is called between the last action and clipping, where gradients are what backward left.
     /// Throws Error{NotFinite} on every rank, before the update, when the loss or the norm is not finite.
-    StepResult run_step(int64_t step);
+    StepResult run_step(int64_t step, const std::function<void()>& before_update = {});
 
-    /// The mean loss over the validation data (train.eval_batches microbatch groups of it, or all); changes nothing.
+    /// The mean loss over the validation data (train.eval_batches batches of it, or all); changes nothing.
     /// Calls: collective.  Requires: the program has an evaluation phase.
     EvaluationResult evaluate();
 
@@ -81,8 +77,7 @@ class Engine {
     SampleOrder order_;
     Loader loader_;
     std::unique_ptr<Executor> training_;
-    std::unique_ptr<Executor> evaluation_;
-    std::unique_ptr<Loader> evaluation_loader_;
+    std::unique_ptr<Evaluator> evaluator_;
     std::vector<int> trained_;  ///< owned parameters that require a gradient, ascending
     std::unique_ptr<Optimizer> optimizer_;
 };

@@ -1,12 +1,11 @@
-// Evaluation: forward actions only, over the validation data in its own order. It uses no key, changes no buffer and
-// moves no data position, so a run that evaluates has the bits of one that does not.
+#include "engine/evaluation.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
 
 #include "base/error.hpp"
 #include "comm/collective.hpp"
-#include "engine/engine.hpp"
 
 namespace vpp {
 
@@ -30,36 +29,63 @@ std::vector<double> share_losses(Transport& transport, const std::vector<double>
 
 }  // namespace
 
-EvaluationResult Engine::evaluate() {
-    check(can_evaluate(), "only plans with validation data evaluate");
+int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches) {
+    return batches > 0 && batches <= num_samples / samples_per_batch ? batches * samples_per_batch : num_samples;
+}
+
+Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, const Weights& weights,
+                     const Dataset& validation, Transport& transport)
+    : plan_(plan),
+      program_(program),
+      validation_(validation),
+      transport_(transport),
+      loader_(validation, program.evaluation->graph),
+      tap_(program.evaluation->graph) {
+    SegmentOptions options;
+    options.training = false;
+    TappedSource tapped(source, tap_);
+    executor_ = std::make_unique<Executor>(
+        *program.evaluation, tapped, weights, options, transport, program.mesh.pipeline_of(transport.rank()),
+        program.mesh.coordinate(transport.rank()).pp, plan.pipeline.overlap_p2p_comm);
+}
+
+int64_t Evaluator::samples_per_group() const {
+    return program_.microbatch_size * program_.evaluation->schedule.num_microbatches;
+}
+
+int64_t Evaluator::size_of_microbatch(int microbatch, int64_t count) const {
+    return std::clamp<int64_t>(count - microbatch * program_.microbatch_size, 0, program_.microbatch_size);
+}
+
+std::vector<double> Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
+    // A microbatch behind the end of the data repeats the last one that has samples; its loss counts nothing.
+    const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
+    const auto samples = [&](int microbatch) {
+        const int used = std::min(microbatch, last);
+        std::vector<int64_t> indices(static_cast<size_t>(size_of_microbatch(used, count)));
+        std::iota(indices.begin(), indices.end(), begin + used * program_.microbatch_size);
+        return indices;
+    };
+    tap_.begin([&](int microbatch, const std::vector<at::Tensor>& outputs) {
+        const int64_t size = size_of_microbatch(microbatch, count);
+        if (take && size > 0) take(outputs, size);
+    });
+    executor_->run({[&](int microbatch, int input) { return loader_.load(input, samples(microbatch)); },
+                    [](int) { return uint64_t{0}; }});
+    return share_losses(transport_, executor_->losses());
+}
+
+EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
+    check(num_samples >= 1 && num_samples <= validation_.fields().num_samples, "an evaluation has samples");
     const auto start = std::chrono::steady_clock::now();
-    const int num_microbatches = program_.evaluation->schedule.num_microbatches;
-    const int64_t group = program_.microbatch_size * num_microbatches;
-    int64_t num_samples = data_.validation->fields().num_samples;
-    if (plan_.train.eval_batches > 0) num_samples = std::min(num_samples, plan_.train.eval_batches * group);
     EvaluationResult result;
     double weighted = 0;
-    for (int64_t begin = 0; begin < num_samples; begin += group) {
-        const int64_t count = std::min(group, num_samples - begin);
-        // A microbatch behind the end of the data repeats the last sample; its loss counts nothing.
-        const auto size_of_slice = [&](int microbatch) {
-            const int64_t rest = count - microbatch * program_.microbatch_size;
-            return std::clamp<int64_t>(rest, 0, program_.microbatch_size);
-        };
-        const auto samples = [&](int microbatch) {
-            const int64_t size = size_of_slice(microbatch);
-            std::vector<int64_t> indices(static_cast<size_t>(std::max<int64_t>(size, 1)));
-            const int64_t first = begin + std::min(microbatch * program_.microbatch_size, count - 1);
-            std::iota(indices.begin(), indices.end(), first);
-            return indices;
-        };
-        evaluation_->run(
-            {[&](int microbatch, int input) { return evaluation_loader_->load(input, samples(microbatch)); },
-             [](int) { return uint64_t{0}; }});
-        const std::vector<double> losses = share_losses(transport_, evaluation_->losses());
-        for (int microbatch = 0; microbatch < num_microbatches; ++microbatch) {
-            const double size = static_cast<double>(size_of_slice(microbatch));
-            const double loss = losses[static_cast<size_t>(microbatch)];
+    for (int64_t begin = 0; begin < num_samples; begin += samples_per_group()) {
+        const int64_t count = std::min(samples_per_group(), num_samples - begin);
+        const std::vector<double> losses = run_group(begin, count, take);
+        for (size_t microbatch = 0; microbatch < losses.size(); ++microbatch) {
+            const auto size = static_cast<double>(size_of_microbatch(static_cast<int>(microbatch), count));
+            const double loss = losses[microbatch];
             if (size > 0) weighted += plan_.model.loss_reduction == "mean" ? loss * size : loss;
         }
         result.samples += count;

@@ -1,18 +1,24 @@
 #include "engine/verify.hpp"
 
+#include <ATen/ops/scalar_tensor.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 
+#include "base/dtype.hpp"
+#include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/in_process.hpp"
+#include "graph/torch_dtype.hpp"
 
 namespace vpp {
 
 namespace {
 
 // Values are compared in this order, so that the first difference named is nearest to its cause.
-constexpr std::array<std::string_view, 6> kKinds{"loss", "norm", "gradient", "parameter", "buffer", "optimizer"};
+constexpr const char* kNormName = "norm of all gradients";
+constexpr std::array<std::string_view, 6> kKinds{"loss", "gradient", "norm", "parameter", "buffer", "optimizer"};
 
 std::string bits_text(double value) {
     char text[64];
@@ -20,62 +26,95 @@ std::string bits_text(double value) {
     return text;
 }
 
-Bytes digests_of(const std::vector<StateTensor>& tensors) {
-    ByteWriter writer;
-    for (const StateTensor& entry : tensors) {
+/// One step of one rank: digests as they are taken, and what is watched.
+class StepRecorder {
+  public:
+    explicit StepRecorder(StepWatch* watch) : watch_(watch) {}
+
+    void add(const StateTensor& entry) {
         const at::Tensor plain = entry.tensor.contiguous();
-        writer.put_text(entry.name);
-        writer.put(hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()}));
+        writer_.put_text(entry.name);
+        writer_.put_text(std::string(name_of(from_torch(plain.scalar_type()))) + shape_text(plain.sizes().vec()));
+        writer_.put(hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()}));
+        look_at(entry.name, entry.tensor);
     }
-    return writer.take();
-}
 
-std::map<std::string, std::string> record_step(Transport& transport, Engine& engine, const StepResult& result) {
-    const std::vector<Bytes> all = gather(transport, digests_of(engine.tensors()));
-    std::map<std::string, std::string> values;
-    for (const Bytes& bytes : all) {
-        ByteReader reader(bytes);
-        while (!reader.empty()) {
-            const std::string name = reader.get_text();
-            values[name] = to_hex(reader.get<Digest>());
+    void look_at(const std::string& name, const at::Tensor& tensor) {
+        if (watch_ && watch_->name == name) watch_->found = tensor.detach().clone();
+    }
+
+    /// Everything that the ranks added, on rank 0; each value belongs to one rank.
+    StepRecord gather_all(Transport& transport) {
+        StepRecord record;
+        for (const Bytes& bytes : gather(transport, writer_.take())) {
+            ByteReader reader(bytes);
+            while (!reader.empty()) {
+                const std::string name = reader.get_text();
+                const std::string form = reader.get_text();
+                const bool is_new = record.emplace(name, to_hex(reader.get<Digest>()) + " " + form).second;
+                check(is_new, "a value is recorded by one rank");
+            }
         }
+        return record;
     }
-    for (size_t i = 0; i < result.microbatch_losses.size(); ++i) {
-        values["loss of microbatch " + std::to_string(i)] = bits_text(result.microbatch_losses[i]);
-    }
-    values["norm of all gradients"] = bits_text(result.grad_norm);
-    return values;
-}
 
-std::string value_or_absent(const std::map<std::string, std::string>& values, const std::string& name) {
+  private:
+    StepWatch* watch_;
+    ByteWriter writer_;
+};
+
+std::string value_or_absent(const StepRecord& values, const std::string& name) {
     const auto found = values.find(name);
     return found == values.end() ? "absent" : found->second;
 }
 
-void compare_step(const std::map<std::string, std::string>& reference,
-                  const std::map<std::string, std::string>& pipeline, VerifyResult& result) {
-    std::map<std::string, std::string> names = reference;
+void compare_step(const StepRecord& reference, const StepRecord& pipeline, VerifyResult& result) {
+    StepRecord names = reference;
     names.insert(pipeline.begin(), pipeline.end());
+    const int64_t before = result.num_compared;
     for (std::string_view kind : kKinds) {
         for (const auto& [name, unused] : names) {
             if (!name.starts_with(kind)) continue;
             ++result.num_compared;
+            ++result.by_kind[std::string(kind)];
             const std::string expected = value_or_absent(reference, name), got = value_or_absent(pipeline, name);
             if (expected == got) continue;
-            if (result.num_different++ == 0) result.difference = name + ": reference " + expected + ", pipeline " + got;
+            if (result.num_different++ > 0) continue;
+            result.different_name = name;
+            result.difference = name + ": reference " + expected + ", pipeline " + got;
         }
     }
+    check(result.num_compared - before == static_cast<int64_t>(names.size()),
+          "every value has a kind that is compared");
 }
 
 }  // namespace
 
+StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step, StepWatch* watch) {
+    StepRecorder recorder(watch);
+    const StepResult result = engine.run_step(step, [&] {
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name.starts_with("gradient")) recorder.add(entry);
+        }
+    });
+    if (after_step) after_step(engine, step);
+    for (const StateTensor& entry : engine.tensors()) {
+        if (!entry.name.starts_with("gradient")) recorder.add(entry);
+    }
+    StepRecord record = recorder.gather_all(engine.transport());
+    for (size_t i = 0; i < result.microbatch_losses.size(); ++i) {
+        const std::string name = "loss of microbatch " + std::to_string(i);
+        record[name] = bits_text(result.microbatch_losses[i]);
+        recorder.look_at(name, at::scalar_tensor(result.microbatch_losses[i], at::kDouble));
+    }
+    record[kNormName] = bits_text(result.grad_norm);
+    if (result.totals.grad_norm.defined()) recorder.look_at(kNormName, result.totals.grad_norm);
+    return record;
+}
+
 RunRecord record_run(Engine& engine, int64_t steps, const AfterStep& after_step) {
     RunRecord record;
-    for (int64_t step = 0; step < steps; ++step) {
-        const StepResult result = engine.run_step(step);
-        if (after_step) after_step(engine, step);
-        record.steps.push_back(record_step(engine.transport(), engine, result));
-    }
+    for (int64_t step = 0; step < steps; ++step) record.steps.push_back(record_step(engine, step, after_step));
     return record;
 }
 
@@ -92,16 +131,14 @@ VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline)
     return result;
 }
 
-RunRecord record_reference(const Plan& plan, const Program& program, const Datasets& data, int64_t steps,
-                           const AfterStep& after_step) {
-    const Program reference = reference_program(program);
-    RunRecord record;
+void with_reference(const Plan& plan, const Program& program, const Datasets& data,
+                    const std::function<void(Engine& engine, Program& reference)>& body) {
+    Program reference = reference_program(program);
     InProcessWorld(InProcessOptions{}).run([&](Transport& transport) {
         Sources sources = open_sources(plan, reference);
         Engine engine(plan, reference, sources, data, transport);
-        record = record_run(engine, steps, after_step);
+        body(engine, reference);
     });
-    return record;
 }
 
 }  // namespace vpp

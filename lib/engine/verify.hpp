@@ -1,9 +1,12 @@
 #pragma once
 // Proof by running: the reference on one rank, then the pipeline, compared bit by bit after every step. Losses,
-// gradients, parameters, buffers, optimizer state and gradient norms; only digests of the reference are kept.
+// gradients as backward left them, the norm, parameters, buffers and optimizer state; only digests of a run are kept.
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,31 +15,47 @@
 
 namespace vpp {
 
-/// What one run gave, by step: digests of tensors, and the bits of losses and norm as texts.
+/// What one step gave, by name: digests of tensors, and the bits of losses and norm as texts. The first word of a name
+/// is its kind: "loss of microbatch 0", "gradient w1", "norm of all gradients", "parameter w1", "buffer m1",
+/// "optimizer w1.exp_avg".
+using StepRecord = std::map<std::string, std::string>;
+
+/// What one run gave, by step.
 struct RunRecord {
-    std::vector<std::map<std::string, std::string>> steps;
+    std::vector<StepRecord> steps;
 };
 
 struct VerifyResult {
     int64_t steps = 0;
-    int64_t num_compared = 0;  ///< values of all steps
+    int64_t num_compared = 0;                ///< values of all steps
+    std::map<std::string, int64_t> by_kind;  ///< the same by kind
     bool is_equal = false;
     int64_t different_step = 0;  ///< counted from 1; 0 when equal
-    std::string difference;      ///< the first one: name and both values
+    std::string different_name;  ///< the first one
+    std::string difference;      ///< its name and both values
     int64_t num_different = 0;   ///< of that step
 };
 
 /// Called after every step: to tell others that the run goes on, or in tests to break something.
 using AfterStep = std::function<void(Engine&, int64_t step)>;
 
+/// One value of a step that is wanted itself, not its digest alone.
+struct StepWatch {
+    std::string name;
+    std::optional<at::Tensor> found;  ///< a copy, on the rank that has it; losses and norm on every rank
+};
+
+/// Runs one step and records it on rank 0.  Calls: collective.
+StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step = {}, StepWatch* watch = nullptr);
+
 /// Runs `steps` steps and records them on rank 0.  Calls: collective.
 RunRecord record_run(Engine& engine, int64_t steps, const AfterStep& after_step = {});
 
-/// The first difference, in the order losses, norm, gradients, parameters, buffers, optimizer state.
+/// The first difference, in the order losses, gradients, norm, parameters, buffers, optimizer state.
 VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline);
 
-/// The one-stage run of the same program, in this process, on one thread.
-RunRecord record_reference(const Plan& plan, const Program& program, const Datasets& data, int64_t steps,
-                           const AfterStep& after_step = {});
+/// Calls `body` with an engine of the one-stage program, in this process, on one thread. The model is read anew.
+void with_reference(const Plan& plan, const Program& program, const Datasets& data,
+                    const std::function<void(Engine& engine, Program& reference)>& body);
 
 }  // namespace vpp

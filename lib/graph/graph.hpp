@@ -83,6 +83,12 @@ struct GraphInput {
     int value = -1;    ///< -1 when the model does not use it
 };
 
+/// An output of forward that is a tensor and not the loss.
+struct GraphOutput {
+    std::string name;  ///< its name in a NamedTuple, else "output0" and so on by its place
+    int tensor = -1;
+};
+
 struct Graph {
     std::vector<GraphOp> ops;
     std::vector<GraphValue> values;
@@ -91,6 +97,7 @@ struct Graph {
     std::vector<GraphModule> modules;        ///< in the order of registration, parents first
     std::vector<GraphInput> inputs;
     int loss = -1;                      ///< value
+    std::vector<GraphOutput> outputs;   ///< where asked for: the last op gathers them into one tuple, in this order
     std::vector<GraphCut> cuts;         ///< cuts[i]: between op i-1 and op i; cuts[0] is unused
     Digest digest;                      ///< graph text; name, size and CRC of every weight record
     bool mode_is_baked_in = false;      ///< a traced model: train() and eval() change nothing

@@ -31,6 +31,7 @@ class GraphBuilder {
         finish_parameters();
         graph_.loss = index_.at(jit_.loss);
         check_loss();
+        add_model_outputs();
         graph_.cuts = find_cuts(graph_, aliases_, values_);
         return std::move(graph_);
     }
@@ -167,6 +168,15 @@ class GraphBuilder {
             used.erase(std::unique(used.begin(), used.end()), used.end());
             for (int parameter : used)
                 graph_.parameters[static_cast<size_t>(parameter)].uses.push_back(static_cast<int>(i));
+        }
+    }
+
+    void add_model_outputs() {
+        if (jit_.outputs.empty()) return;
+        const GraphValue& tuple = graph_.values[static_cast<size_t>(graph_.ops.back().outputs[0])];
+        check(tuple.tensors.size() == jit_.outputs.size(), "the last op gathers the model's outputs");
+        for (size_t i = 0; i < jit_.outputs.size(); ++i) {
+            graph_.outputs.push_back({jit_.outputs[i].name, tuple.tensors[i]});
         }
     }
 

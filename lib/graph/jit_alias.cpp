@@ -52,6 +52,21 @@ void collect_nodes(const Node* node, std::vector<const Node*>& nodes) {
     }
 }
 
+Value* insert_fresh_memory(Graph& graph) {
+    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
+    Node* fresh = graph.insertNode(graph.create(c10::Symbol::fromQualString("vpp::fresh_memory"), 1));
+    fresh->output()->setType(c10::TensorType::get());
+    return fresh->output();
+}
+
+/// LibTorch takes everything that is put into a tuple for one memory. The op that gathers the model's outputs is the
+/// last one and writes nothing; that the outputs live until then is known from its uses.
+void forget_gathering(Node& gathering) {
+    for (size_t i = 0; i < gathering.inputs().size(); ++i) {
+        gathering.replaceInput(i, insert_fresh_memory(*gathering.owningGraph()));
+    }
+}
+
 }  // namespace
 
 AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
@@ -68,12 +83,11 @@ AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     for (Value* input : jit.graph->inputs()) {
         Value* twin = values_.at(input);
         if (!input->type()->isSubtypeOf(*c10::TensorType::get())) continue;
-        const torch::jit::WithInsertPoint at_start(*copy_->nodes().begin());
-        Node* fresh = copy_->insertNode(copy_->create(c10::Symbol::fromQualString("vpp::fresh_memory"), 1));
-        fresh->output()->setType(c10::TensorType::get());
-        twin->replaceAllUsesWith(fresh->output());
-        values_[input] = fresh->output();
+        Value* fresh = insert_fresh_memory(*copy_);
+        twin->replaceAllUsesWith(fresh);
+        values_[input] = fresh;
     }
+    if (!jit.outputs.empty()) forget_gathering(*nodes_.at(jit.ops.back().node));
     db_ = std::make_unique<torch::jit::AliasDb>(copy_);
 }
 

@@ -30,6 +30,12 @@ struct JitInput {
     torch::jit::Value* value = nullptr;
 };
 
+/// An output of forward that is kept beside the loss.
+struct JitOutput {
+    std::string name;
+    torch::jit::Value* value = nullptr;
+};
+
 /// One op of the Graph: a top-level node, with whatever control flow is inside it.
 struct JitOp {
     torch::jit::Node* node = nullptr;
@@ -42,6 +48,8 @@ struct JitGraph {
     std::vector<JitInput> inputs;
     std::vector<JitParameter> parameters;  ///< named_parameters() order, then buffers
     torch::jit::Value* loss = nullptr;
+    std::vector<JitOutput> outputs;        ///< gathered into a tuple by the last op; empty unless asked for
+    std::vector<std::string> not_kept;     ///< outputs that are no tensors: "output2 (List[int])"
     std::vector<JitOp> ops;                ///< top-level nodes that are not constants, in order
     std::set<std::string> reads_training;  ///< submodules whose training flag forward looks at
     std::vector<StagePlan> stages;         ///< what the graph was joined from; empty for one model
@@ -76,10 +84,12 @@ struct LossChoice {
     std::optional<LossPlan> loss;  ///< ops to append; empty = forward returns the loss
     int output = 0;                ///< the loss, or what the appended loss compares
     std::string reduction = "mean";
+    bool keep_outputs = false;  ///< append an op that gathers forward's other outputs
 };
 
 /// Makes the loss the graph's only output; with choice.loss its ops are appended with the label "loss", and its target
-/// becomes an input unless it is one already.
+/// becomes an input unless it is one already. With keep_outputs the last op is a tuple of the tensors that forward
+/// returns beside the loss, so that cuts, edges and stages know of them; without any there is no such op.
 /// Throws Error{BadData} when forward has no such output.
 void select_loss(JitGraph& jit, const LossChoice& choice);
 

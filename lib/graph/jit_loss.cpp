@@ -24,8 +24,7 @@ std::vector<Value*> outputs_of(torch::jit::Graph& graph) {
     return graph.insertNode(graph.createTupleUnpack(output))->outputs().vec();
 }
 
-Value* pick_output(torch::jit::Graph& graph, int index, const char* key) {
-    const std::vector<Value*> outputs = outputs_of(graph);
+Value* pick_output(const std::vector<Value*>& outputs, int index, const char* key) {
     if (index < 0 || static_cast<size_t>(index) >= outputs.size()) {
         throw Error(ErrorKind::BadData, std::string(key) + " = " + std::to_string(index) + ", but forward returns " +
                                             std::to_string(outputs.size()) + " output(s), counted from 0");
@@ -37,6 +36,35 @@ Value* pick_output(torch::jit::Graph& graph, int index, const char* key) {
                                             " to the output that is wanted");
     }
     return output;
+}
+
+/// "output1", or a NamedTuple's own names.
+std::vector<std::string> names_of_outputs(const torch::jit::Graph& graph, size_t num_outputs) {
+    const auto tuple = graph.outputs()[0]->type()->cast<c10::TupleType>();
+    const auto schema = tuple ? tuple->schema() : nullptr;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < num_outputs; ++i) {
+        const bool named = schema && i < schema->arguments().size();
+        names.push_back(named ? schema->arguments()[i].name() : "output" + std::to_string(i));
+    }
+    return names;
+}
+
+/// Everything but the loss that is a tensor goes into one tuple at the end.
+void gather_outputs(JitGraph& jit, const std::vector<Value*>& outputs, const std::vector<std::string>& names) {
+    std::vector<Value*> kept;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i] == jit.loss) continue;
+        if (!outputs[i]->type()->isSubtypeOf(*c10::TensorType::get())) {
+            jit.not_kept.push_back(names[i] + " (" + outputs[i]->type()->str() + ")");
+            continue;
+        }
+        jit.outputs.push_back({names[i], outputs[i]});
+        kept.push_back(outputs[i]);
+    }
+    if (kept.empty()) return;
+    const torch::jit::WithInsertPoint at_end(jit.graph->return_node());
+    set_module(jit.graph->insertNode(jit.graph->createTuple(kept)), "");
 }
 
 Value* target_input(JitGraph& jit, const std::string& field) {
@@ -125,12 +153,15 @@ void select_loss(JitGraph& jit, const LossChoice& choice) {
     if (graph.outputs().size() != 1)
         throw Error(ErrorKind::BadData, "forward returns nothing; it must return the loss");
     torch::jit::Node* former = graph.outputs()[0]->node();
-    Value* output = pick_output(graph, choice.output, choice.loss ? "loss.input" : "model.loss_output");
+    const std::vector<Value*> outputs = outputs_of(graph);
+    const std::vector<std::string> names = names_of_outputs(graph, outputs.size());
+    Value* output = pick_output(outputs, choice.output, choice.loss ? "loss.input" : "model.loss_output");
     jit.loss = choice.loss ? append_loss(jit, *choice.loss, output, choice.reduction) : output;
     graph.eraseOutput(0);
     graph.registerOutput(jit.loss);
     // Ops that only other outputs need stay: eager Python runs them too, and they may advance buffers.
     if (former->kind() == prim::TupleConstruct && !former->hasUses()) former->destroy();
+    if (choice.keep_outputs) gather_outputs(jit, outputs, names);
 }
 
 }  // namespace vpp

@@ -247,6 +247,16 @@ const std::vector<std::pair<std::string, Method>>& methods() {
     return kMethods;
 }
 
+/// The plan's own stages are as many as they are; another layout than the plan's may want another number.
+std::vector<int> stages_by_hand(const Graph& graph, const Plan& plan, int num_stages) {
+    const size_t tables = plan.pipeline.stages.size();
+    if (tables == static_cast<size_t>(num_stages)) return stage_borders(graph, plan);
+    throw Error(ErrorKind::Plan,
+                "the plan has " + std::to_string(tables) + " [[pipeline.stage]] tables, so it cannot be split into " +
+                    std::to_string(num_stages) + " stages",
+                plan.where("pipeline.stage"));
+}
+
 Units no_units(const Graph& graph) {
     return {{}, std::vector<int>(graph.ops.size(), -1)};
 }
@@ -275,7 +285,7 @@ int64_t cut_bytes(const Graph& graph, int op) {
 }
 
 std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages) {
-    if (plan.pipeline.mode == "MANUAL_EAGER") return stage_borders(graph, plan);
+    if (plan.pipeline.mode == "MANUAL_EAGER") return stages_by_hand(graph, plan, num_stages);
     if (num_stages == 1) return {};
     const auto& listed = plan.pipeline.smallest_unsplittable_units;
     const Units counted = find_units(graph, listed);

@@ -313,6 +313,9 @@ ModeUse mode_use(const Graph& graph, const JitGraph& jit) {
 }
 
 void add_notes(Graph& graph, const JitGraph& jit, const std::string& file) {
+    for (const std::string& output : jit.not_kept) {
+        graph.warnings.push_back(file + ": forward's " + output + " is no tensor and is left out of the outputs");
+    }
     const ModeUse use = mode_use(graph, jit);
     for (int part : use.acts) {
         if (use.looks.contains(part)) continue;
@@ -391,7 +394,8 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     fold_none_checks(jit.graph->block());
     fold_constants(jit);
     replace_appends(jit);
-    select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction});
+    select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction,
+                      options.keep_outputs});
     list_ops(jit);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");

@@ -21,6 +21,7 @@ struct TorchScriptOptions {
     int loss_output = 0;
     std::string loss_reduction = "mean";
     bool training = true;                ///< model.train() or model.eval() before constants are folded
+    bool keep_outputs = false;           ///< give Graph::outputs, not the loss alone
     Fields fields;                       ///< of the data set: dtypes and shapes of the inputs
     int64_t microbatch_size = 1;         ///< samples
     std::vector<StagePlan> stages = {};  ///< join these; empty: one model

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "plan/keys.hpp"
 
 namespace vpp::detail {
@@ -105,6 +106,37 @@ PlanField files_field() {
                     plan.data.*Table = *table;
                 } else {
                     plan.data.*List = std::get<std::vector<std::string>>(value);
+                }
+            }};
+}
+
+/// virtual_chunks: a number or "auto".
+inline PlanField chunks_field() {
+    return {[](const Plan& plan, size_t) -> std::optional<Value> {
+                if (plan.pipeline.choose_virtual_chunks) return Value(std::string("auto"));
+                return Value(int64_t{plan.pipeline.virtual_chunks});
+            },
+            [](Plan& plan, size_t, const Value& value) {
+                plan.pipeline.choose_virtual_chunks = std::holds_alternative<std::string>(value);
+                if (const auto* number = std::get_if<int64_t>(&value)) {
+                    plan.pipeline.virtual_chunks = static_cast<int>(*number);
+                }
+            }};
+}
+
+/// memory_limit: a number of activations, or bytes as text.
+inline PlanField memory_limit_field() {
+    return {[](const Plan& plan, size_t) -> std::optional<Value> {
+                const std::optional<MemoryLimit>& limit = plan.pipeline.memory_limit;
+                if (!limit) return std::nullopt;
+                return limit->bytes ? Value(exact_bytes_text(*limit->bytes)) : Value(*limit->activations);
+            },
+            [](Plan& plan, size_t, const Value& value) {
+                MemoryLimit& limit = plan.pipeline.memory_limit.emplace();
+                if (const auto* text = std::get_if<std::string>(&value)) {
+                    limit.bytes = parse_bytes(*text);
+                } else {
+                    limit.activations = std::get<double>(value);
                 }
             }};
 }

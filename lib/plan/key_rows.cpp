@@ -12,8 +12,10 @@ namespace vpp {
 namespace {
 
 using detail::betas_field;
+using detail::chunks_field;
 using detail::field;
 using detail::files_field;
+using detail::memory_limit_field;
 using enum KeyType;
 
 using Rows = std::vector<Key>;
@@ -140,8 +142,9 @@ Rows split_rows() {
          .planned = {{"AUTO"}}},
         {.name = "pipeline.num_stages", .type = Integer, .sentence = "Physical stages: ranks on the PP axis.",
          .field = field<&Plan::pipeline, &PipelinePlan::num_stages>(), .range = {1, 65536}, .default_note = "mesh.pp"},
-        {.name = "pipeline.virtual_chunks", .type = Integer, .sentence = "Stages per rank.",
-         .field = field<&Plan::pipeline, &PipelinePlan::virtual_chunks>(), .range = {1, 4096}, .planned = {{"auto"}}},
+        {.name = "pipeline.virtual_chunks", .type = Integer,
+         .sentence = "Stages per rank; \"auto\" with schedule_type AUTO, which chooses.", .field = chunks_field(),
+         .range = {1, 4096}, .word = "auto"},
         {.name = "pipeline.split_points", .type = TextList,
          .sentence = "MANUAL: the last unit of each part; pp or pp x virtual_chunks of them, the last may be left out.",
          .field = field<&Plan::pipeline, &PipelinePlan::split_points>()},
@@ -157,7 +160,6 @@ Rows schedule_rows() {
     return {
         {.name = "pipeline.schedule_type", .type = Name, .sentence = "The order of each rank's actions.",
          .field = field<&Plan::pipeline, &PipelinePlan::schedule_type>(), .names = &Names::schedules,
-         .planned = {{"AUTO"}},
          .aliases = {{"SIMPLE_1F1B", "1F1B"}, {"ZERO_BUBBLE", "ZERO_BUBBLE_V"}}},
         {.name = "pipeline.schedule_file", .type = Path, .sentence = "CUSTOM: the schedule as CSV.",
          .field = field<&Plan::pipeline, &PipelinePlan::schedule_file>(), .default_note = "none"},
@@ -167,8 +169,8 @@ Rows schedule_rows() {
         {.name = "pipeline.overlap_p2p_comm", .type = Boolean,
          .sentence = "Whether ops run while messages travel; false finishes a send before the next action.",
          .field = field<&Plan::pipeline, &PipelinePlan::overlap_p2p_comm>()},
-        {.name = "pipeline.forward_only", .type = Boolean, .sentence = "Run forward only, for evaluation.",
-         .built = false, .fallback = false},
+        {.name = "pipeline.forward_only", .type = Boolean, .sentence = "The plan evaluates only (vpp eval).",
+         .field = field<&Plan::pipeline, &PipelinePlan::forward_only>()},
         {.name = "pipeline.tied_gradients", .type = Choice,
          .sentence = "Sum gradients of tied parameters per microbatch, or once per step (not bitwise).",
          .field = field<&Plan::pipeline, &PipelinePlan::tied_gradients>(), .choices = {"exact"},
@@ -180,17 +182,19 @@ Rows schedule_rows() {
          .sentence = "Interleaved schedules: microbatches that a chunk takes in a row.",
          .field = field<&Plan::pipeline, &PipelinePlan::interleave_group_size>(), .range = {1, 1e6},
          .default_note = "pp"},
-        {.name = "pipeline.cost_file", .type = Path, .sentence = "Measured costs of ops.", .built = false,
-         .fallback = ""},
+        {.name = "pipeline.cost_file", .type = Path,
+         .sentence = "Measured times of submodules (JSON), for schedules that look at costs.",
+         .field = field<&Plan::pipeline, &PipelinePlan::cost_file>(), .default_note = "costs are taken from FLOPs"},
         {.name = "pipeline.memory_limit", .type = Size,
-         .sentence = "Memory a schedule may use: in microbatch activations of a rank, or bytes with a unit.",
-         .built = false, .default_note = "what the schedule needs"},
+         .sentence = "Most activations on a rank: in those of a microbatch on a full rank, or bytes with a unit.",
+         .field = memory_limit_field(), .range = {1, 1e6}, .default_note = "what the schedule needs"},
         {.name = "pipeline.search.moves", .type = Integer, .sentence = "AUTO: moves after which the search ends.",
-         .built = false, .default_note = "about 10 s of them"},
-        {.name = "pipeline.search.seed", .type = Integer, .sentence = "AUTO: seed of the search.", .built = false,
-         .fallback = int64_t{0}},
-        {.name = "pipeline.search.objective", .type = Text, .sentence = "AUTO: makespan or span.", .built = false,
-         .fallback = "makespan"},
+         .field = field<&Plan::pipeline, &PipelinePlan::search, &SearchPlan::moves>(), .range = {0, 1e12}},
+        {.name = "pipeline.search.seed", .type = Integer, .sentence = "AUTO: seed of the search.",
+         .field = field<&Plan::pipeline, &PipelinePlan::search, &SearchPlan::seed>(), .range = kFromZero},
+        {.name = "pipeline.search.objective", .type = Choice, .sentence = "AUTO: what is made short.",
+         .field = field<&Plan::pipeline, &PipelinePlan::search, &SearchPlan::objective>(),
+         .choices = {"makespan", "span"}},
     };
 }
 

@@ -26,7 +26,7 @@ enum class KeyType {
     NumberList,  ///< of Key::list_size numbers
     Files,       ///< a list of paths, or a table field = path
     TextTable,   ///< a table name = text
-    Size,        ///< a number, or bytes with a unit
+    Size,        ///< a number, or text: bytes with a unit
     TableList,   ///< [[tables]]; its keys are rows of their own
 };
 
@@ -75,12 +75,13 @@ struct Key {
     bool built = true;
     bool required = false;                  ///< whenever its section is written; [model] and [data] always are
     std::string required_unless = {};       ///< not required when the key of this name is written
-    Range range = {};                       ///< Integer, Number, and each of a NumberList
+    Range range = {};                       ///< Integer, Number, Size as a number, and each of a NumberList
     std::string range_reason = {};          ///< why the range ends where it does
     size_t list_size = 0;                   ///< NumberList
     std::vector<std::string> choices = {};  ///< Choice: the words that can be used
-    std::vector<std::string> Names::*names = nullptr;  ///< Name
-    std::vector<PlannedWord> planned = {};             ///< Choice, Name, Integer: words that cannot be used yet
+    std::string word = {};                  ///< Integer: a word that may stand instead of a number
+    std::vector<std::string> Names::*names = nullptr;               ///< Name
+    std::vector<PlannedWord> planned = {};                          ///< Choice, Name: words that cannot be used yet
     std::vector<std::pair<std::string, std::string>> aliases = {};  ///< Choice, Name: word -> the word it stands for
     std::optional<Value> fallback = std::nullopt;                   ///< the default of a key that is not built
     std::string default_note = {};  ///< the default in words, where it depends on other keys

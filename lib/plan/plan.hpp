@@ -61,11 +61,24 @@ struct RecomputePlan {
     bool except_last = false;          ///< the last microbatch keeps its activations
 };
 
+/// The most that the activations of a rank may be; one of the two is set.
+struct MemoryLimit {
+    std::optional<double> activations;  ///< in those of a microbatch on a full rank
+    std::optional<int64_t> bytes;
+};
+
+struct SearchPlan {  ///< schedule_type = "AUTO"
+    int64_t moves = 20'000'000;
+    uint64_t seed = 0;
+    std::string objective = "makespan";  ///< makespan | span
+};
+
 struct PipelinePlan {
     std::string mode = "GRAPH_EAGER";
     std::string split_method = "FLOPS";
     std::optional<int> num_stages;
     int virtual_chunks = 1;
+    bool choose_virtual_chunks = false;  ///< virtual_chunks = "auto": AUTO chooses; the number above says nothing then
     std::vector<std::string> split_points;
     bool uniform_split_ops = false;
     std::vector<std::string> smallest_unsplittable_units;
@@ -78,6 +91,9 @@ struct PipelinePlan {
     std::string tied_gradients = "exact";
     bool deferred_batch_norm = false;
     RecomputePlan recompute;
+    std::string cost_file;  ///< empty = costs are estimated from FLOPs
+    std::optional<MemoryLimit> memory_limit;
+    SearchPlan search;
     std::vector<StagePlan> stages;
 };
 

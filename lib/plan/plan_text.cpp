@@ -1,5 +1,7 @@
 #include "plan/plan_text.hpp"
 
+#include <set>
+
 #include "plan/keys.hpp"
 #include "plan/paths.hpp"
 
@@ -42,11 +44,11 @@ int num_tables(const Plan& plan, const std::string& section) {
 }  // namespace
 
 std::string plan_text(const Plan& plan) {
-    std::string text, last_section;
+    std::string text;
+    std::set<std::string> written;
     for (const Key& key : all_keys()) {
         const std::string section = section_of(key);
-        if (!key.built || key.type == KeyType::TableList || section == last_section) continue;
-        last_section = section;
+        if (!key.built || key.type == KeyType::TableList || !written.insert(section).second) continue;
         const int tables = num_tables(plan, section);
         for (int entry = 0; entry < tables; ++entry) {
             text += "[[" + section + "]]\n" + section_lines(plan, section, static_cast<size_t>(entry));

@@ -96,6 +96,33 @@ void check_split(const Plan& plan, Findings& findings) {
     check_unique(pipeline.split_points, "pipeline.split_points", findings);
 }
 
+/// What only AUTO looks at, and what AUTO chooses itself.
+void check_search(const Plan& plan, Findings& findings) {
+    const PipelinePlan& pipeline = plan.pipeline;
+    if (pipeline.schedule_type == "AUTO") {
+        if (pipeline.interleave_group_size) {
+            findings.add("pipeline.interleave_group_size",
+                         "pipeline.interleave_group_size is for interleaved schedules, AUTO orders microbatches itself "
+                         "(got " +
+                             number(*pipeline.interleave_group_size) + "); leave it out");
+        }
+        return;
+    }
+    const auto for_auto = [&](const std::string& key, bool is_set) {
+        if (!is_set) return;
+        findings.add(key, key + " needs schedule_type = \"AUTO\" (got " + toml_quoted(pipeline.schedule_type) + ')');
+    };
+    const SearchPlan usual;
+    for_auto("pipeline.search.moves", pipeline.search.moves != usual.moves);
+    for_auto("pipeline.search.seed", pipeline.search.seed != usual.seed);
+    for_auto("pipeline.search.objective", pipeline.search.objective != usual.objective);
+    if (pipeline.choose_virtual_chunks) {
+        findings.add("pipeline.virtual_chunks",
+                     "pipeline.virtual_chunks = \"auto\" needs schedule_type = \"AUTO\" (got " +
+                         toml_quoted(pipeline.schedule_type) + "); name a number");
+    }
+}
+
 void check_schedule(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
     const bool custom = pipeline.schedule_type == "CUSTOM";
@@ -107,6 +134,7 @@ void check_schedule(const Plan& plan, Findings& findings) {
         findings.add("pipeline.schedule_file", "pipeline.schedule_file needs schedule_type = \"CUSTOM\" (got " +
                                                    toml_quoted(pipeline.schedule_type) + ')');
     }
+    check_search(plan, findings);
 }
 
 void check_recompute(const Plan& plan, Findings& findings) {
@@ -212,7 +240,8 @@ void check_split_points(const Plan& plan, Findings& findings) {
     const auto count = static_cast<int64_t>(pipeline.split_points.size());
     const int64_t parts = *plan.mesh.pp;
     const int64_t stages = parts * pipeline.virtual_chunks;
-    if (count == parts || count == parts - 1 || count == stages || count == stages - 1) return;
+    if (count == parts || count == parts - 1) return;
+    if (!pipeline.choose_virtual_chunks && (count == stages || count == stages - 1)) return;
     const std::string all = parts == stages ? "" : " or " + number(stages) + " (pp x virtual_chunks)";
     findings.add("pipeline.split_points",
                  "split_method = \"MANUAL\" needs another number of pipeline.split_points (got " + number(count) +

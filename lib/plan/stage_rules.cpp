@@ -50,6 +50,8 @@ class TableRules {
         const char* const kBorders = "the stages are those of [[pipeline.stage]]; leave it out";
         refuse(plan_.positions.contains("pipeline.split_method"), "pipeline.split_method", kBorders);
         refuse(!plan_.pipeline.split_points.empty(), "pipeline.split_points", kBorders);
+        refuse(plan_.pipeline.choose_virtual_chunks, "pipeline.virtual_chunks",
+               "the number of [[pipeline.stage]] tables says how many, so write it instead of \"auto\"");
         refuse(plan_.pipeline.uniform_split_ops, "pipeline.uniform_split_ops", kBorders);
         const bool recomputed = plan_.pipeline.recompute.what == "units";  // then they name the segments
         refuse(!recomputed && !plan_.pipeline.smallest_unsplittable_units.empty(),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/suggest.hpp"
+#include "base/units.hpp"
 
 namespace vpp {
 
@@ -74,6 +75,7 @@ class ValueReader {
             case KeyType::TextTable:
                 return read_table(node);
             case KeyType::Size:
+                return node.kind == Node::Kind::Text ? read_bytes(node) : read_number(node);
             case KeyType::TableList:
                 break;
         }
@@ -120,7 +122,11 @@ class ValueReader {
     }
 
     std::optional<Value> read_integer(const Node& node) {
-        if (node.kind == Node::Kind::Text && planned(node, node.text)) return std::nullopt;
+        if (node.kind == Node::Kind::Text && !key_.word.empty()) {
+            if (node.text == key_.word) return Value(node.text);
+            return problem(node, "is no number (got '" + shown(node.text) + "', expected an integer or \"" + key_.word +
+                                     "\")" + remedy(node));
+        }
         if (node.kind != Node::Kind::Integer) return wrong_type(node);
         if (!in_range(node, static_cast<double>(node.integer))) return std::nullopt;
         return Value(node.integer);
@@ -136,6 +142,13 @@ class ValueReader {
         if (!number) return wrong_type(node);
         if (!in_range(node, *number)) return std::nullopt;
         return Value(*number);
+    }
+
+    std::optional<Value> read_bytes(const Node& node) {
+        const auto bytes = parse_bytes(node.text);
+        if (bytes && *bytes > 0) return Value(node.text);
+        return problem(node, "is no number of bytes (got '" + shown(node.text) +
+                                 "', expected such as \"8GiB\" or \"512 MiB\")" + remedy(node));
     }
 
     /// Whether the word that a node means is known but cannot be used yet; says so.

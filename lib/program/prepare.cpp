@@ -9,23 +9,31 @@
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
+#include "program/activation_limit.hpp"
+#include "program/cost_model.hpp"
 #include "program/custom_schedule.hpp"
 #include "program/evaluation_split.hpp"
 #include "program/generated_schedule.hpp"
+#include "program/searched_schedule.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
+#include "schedule/merge_backward.hpp"
+#include "schedule/tied_order.hpp"
 
 namespace vpp {
 
 namespace {
 
-/// Lowers, and proves the result before anyone relies on it.
-Schedule lower_and_prove(const Schedule& compute, const Split& split) {
+/// Lowers, and proves the result before anyone relies on it. Without `overlap` a send waits until its receive is
+/// reached, so transfers need one order for the whole job.
+Schedule lower_and_prove(const Schedule& compute, const Split& split, bool overlap) {
     const std::vector<ScheduleEdge> edges = schedule_edges(split);
-    Schedule lowered = lower(compute, edges);
-    check_schedule(lowered, edges);
+    LoweringOptions options;
+    if (!overlap) options.order = MessageOrder::Global;
+    Schedule lowered = lower(compute, edges, options);
+    check_schedule(lowered, edges, {.rendezvous = !overlap});
     return lowered;
 }
 
@@ -46,20 +54,82 @@ int64_t microbatch_size_of(const Plan& plan) {
     return *plan.train.global_batch_size / parts;
 }
 
-/// `generated`: none when the schedule is the plan's own file.
-Phase training_phase(const Plan& plan, const std::optional<Schedule>& generated, Graph graph) {
+/// The plan with the number of stages per rank, and the schedule as far as it is there before the split.
+struct Layout {
+    Plan plan;
+    std::optional<Schedule> compute;
+    std::optional<SearchRecord> search;
+};
+
+Layout find_layout(const Plan& plan, std::optional<Schedule> generated, const Graph& graph, const CostModel& costs) {
+    Layout layout{plan, std::move(generated), {}};
+    if (plan.pipeline.schedule_type != "AUTO") return layout;
+    SearchResult found = search_schedule(plan, graph, costs);
+    layout.plan.pipeline.virtual_chunks = found.stages_per_rank;
+    layout.search = found;
+    layout.compute = std::move(found.schedule);
+    return layout;
+}
+
+/// A schedule of the registry that looks at the costs of the stages.
+Schedule generate_for(const Plan& plan, const Graph& graph, const Split& split, const CostModel& costs) {
+    const ScheduleSize size{*plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches};
+    return generate_schedule(plan, costs_of_stages(costs, graph, split.cuts, size.num_ranks),
+                             activation_limit(plan, split, size));
+}
+
+bool has_pairs(const Schedule& schedule) {
+    return std::any_of(schedule.actions.begin(), schedule.actions.end(), [](const std::vector<Action>& list) {
+        return std::any_of(list.begin(), list.end(), [](const Action& action) { return action.paired; });
+    });
+}
+
+/// What a generator could not know: one B for I and W side by side where nobody waits for the gap between them, and W
+/// behind the gradients of tied parameters that it takes.
+Schedule fit_to_model(const Schedule& compute, const Phase& phase, const CostModel& costs) {
+    const int num_ranks = compute.num_ranks;
+    Schedule fitted = compute;
+    if (!has_pairs(compute)) {
+        fitted = merge_backwards(compute, costs_of_stages(costs, phase.graph, phase.split.cuts, num_ranks),
+                                 SearchObjective::Makespan);
+    }
+    return order_tied(fitted, schedule_edges(phase.split), costs_of_split(costs, phase.split, num_ranks));
+}
+
+/// `cuts`: none for those of the plan's split method.
+Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
+                     const std::optional<std::vector<int>>& cuts) {
+    const Plan& plan = layout.plan;
     Phase phase;
-    const std::vector<int> cuts = find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);
-    phase.split = make_stages(graph, cuts, find_recomputed(graph, plan, cuts));
+    const std::vector<int> places =
+        cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);
+    phase.split = make_stages(graph, places, find_recomputed(graph, plan, places));
     phase.graph = std::move(graph);
-    if (generated) {
-        phase.schedule = lower_and_prove(*generated, phase.split);
+    if (plan.pipeline.schedule_type != "CUSTOM") {
+        const Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
+        check_activations(plan, compute, phase.split);
+        phase.schedule =
+            lower_and_prove(fit_to_model(compute, phase, costs), phase.split, plan.pipeline.overlap_p2p_comm);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
+    check_activations(plan, custom.lowered, phase.split);
     phase.schedule = std::move(custom.lowered);
     std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;
+}
+
+/// Split, schedule and costs of a program. Gives the plan with the number of stages per rank.
+Plan lay_out(Program& program, const Plan& plan, std::optional<Schedule> generated, Graph graph,
+             const std::optional<std::vector<int>>& cuts) {
+    const CostModel costs = find_costs(plan, graph);
+    const Layout layout = find_layout(plan, std::move(generated), graph, costs);
+    program.training = training_phase(layout, costs, std::move(graph), cuts);
+    program.costs = costs_of_split(costs, program.training.split, program.mesh.pp);
+    program.cost_unit = costs.unit;
+    program.cost_source = costs.source;
+    program.search = layout.search;
+    return layout.plan;
 }
 
 Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
@@ -69,8 +139,47 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     Schedule compute =
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches);
     if (compute.rank_of_stage != training.schedule.rank_of_stage) compute = forwards_of(training.schedule);
-    phase.schedule = lower_and_prove(compute, phase.split);
+    phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm);
     return phase;
+}
+
+/// Stages by the plan's own split method. Split points and stages by hand may name submodules that do nothing in
+/// evaluation mode, so they are looked for in the training graph.
+Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options, const ModelFiles& files,
+                             Graph graph) {
+    const int num_stages = *plan.mesh.pp * plan.pipeline.virtual_chunks;
+    Phase phase;
+    if (plan.pipeline.split_method == "MANUAL" || plan.pipeline.mode == "MANUAL_EAGER") {
+        TorchScriptOptions training = options;
+        training.training = true;
+        training.keep_outputs = false;
+        const Graph twin = load_torchscript(files, training).graph;
+        const Split split = make_stages(twin, find_split(twin, plan, num_stages));
+        phase.split = make_stages(graph, match_split(graph, twin, split));
+    } else {
+        phase.split = make_stages(graph, find_split(graph, plan, num_stages));
+    }
+    phase.graph = std::move(graph);
+    phase.schedule = lower_and_prove(
+        make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches),
+        phase.split, plan.pipeline.overlap_p2p_comm);
+    return phase;
+}
+
+/// A traced model may have its batch size baked in: then it cannot take fewer samples at the end of the data.
+void check_last_microbatch(const ModelFiles& files, TorchScriptOptions options, int64_t num_samples) {
+    const int64_t full = options.microbatch_size, rest = num_samples % full;
+    if (rest == 0) return;
+    options.microbatch_size = rest;
+    try {
+        load_torchscript(files, options);
+    } catch (const Error& error) {
+        throw Error(error.kind(), "the last microbatch of the validation data has " + std::to_string(rest) +
+                                      (rest == 1 ? " sample" : " samples") + " instead of " + std::to_string(full) +
+                                      ", and the model cannot take that: it was probably traced with its batch size. "
+                                      "Leave these samples out with --drop-last, or script the model instead (" +
+                                      error.what() + ")");
+    }
 }
 
 Phase one_stage(const Phase& phase, const std::string& schedule) {
@@ -78,14 +187,14 @@ Phase one_stage(const Phase& phase, const std::string& schedule) {
     reference.graph = phase.graph;
     reference.split = make_stages(phase.graph, {});
     const Schedule compute = make_schedule(schedule, 1, 1, phase.schedule.num_microbatches);
-    reference.schedule = lower_and_prove(compute, reference.split);
+    reference.schedule = lower_and_prove(compute, reference.split, /*overlap=*/true);
     return reference;
 }
 
 }  // namespace
 
 std::string Datasets::digest() const {
-    return training->digest() + (validation ? "+" + validation->digest() : "");
+    return (training ? training->digest() : "") + (validation ? "+" + validation->digest() : "");
 }
 
 Datasets open_datasets(const Plan& plan) {
@@ -95,8 +204,7 @@ Datasets open_datasets(const Plan& plan) {
 }
 
 Prepared prepare(const Plan& plan, const Datasets& data) {
-    std::optional<Schedule> generated;
-    if (plan.pipeline.schedule_type != "CUSTOM") generated = generate_schedule(plan);
+    std::optional<Schedule> generated = generate_schedule(plan);
     const ModelFiles files = open_model_files(plan);
     Prepared prepared;
     Program& program = prepared.program;
@@ -107,38 +215,86 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     program.data_digest = data.digest();
     LoadedModel model =
         load_torchscript(files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
-    program.training = training_phase(plan, generated, std::move(model.graph));
+    const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
         LoadedModel twin = load_torchscript(
             files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false));
-        program.evaluation = evaluation_phase(plan, std::move(twin.graph), program.training);
+        program.evaluation = evaluation_phase(settled, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }
     return prepared;
 }
 
+Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const EvaluationWish& wish) {
+    check(data.validation != nullptr, "an evaluation has validation data");
+    const ModelFiles files = open_model_files(plan);
+    Prepared prepared;
+    Program& program = prepared.program;
+    program.plan_text = plan.resolved_text;
+    program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
+    program.fields = data.validation->fields();
+    program.microbatch_size = microbatch_size_of(plan);
+    program.data_digest = data.digest();
+    TorchScriptOptions options = torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false);
+    options.keep_outputs = wish.outputs;
+    LoadedModel model = load_torchscript(files, options);
+    if (wish.outputs && model.graph.outputs.empty()) {
+        throw Error(ErrorKind::BadData,
+                    file_names(plan) +
+                        ": forward returns the loss alone, so there are no outputs to write; let "
+                        "it return them beside the loss, or without a loss and add a [loss] section");
+    }
+    check_last_microbatch(files, options, wish.num_samples);
+    program.evaluation = evaluation_phase_alone(plan, options, files, std::move(model.graph));
+    prepared.sources.evaluation = std::move(model.source);
+    return prepared;
+}
+
+Digest training_digest(const Plan& plan, const Fields& fields) {
+    Digest digest;
+    open_torchscript(open_model_files(plan),
+                     torchscript_options(plan, fields, microbatch_size_of(plan), /*training=*/true), digest);
+    return digest;
+}
+
 Program reference_program(const Program& program) {
     Program reference = program;
     reference.mesh = {1, 1, 1};
+    reference.costs = {};
+    reference.search.reset();
     reference.training = one_stage(program.training, "1F1B");
     if (program.evaluation) reference.evaluation = one_stage(*program.evaluation, "FORWARD_ONLY");
     return reference;
 }
 
+Program with_layout(const Program& program, const Plan& plan, const std::optional<std::vector<int>>& cuts) {
+    if (cuts && plan.pipeline.schedule_type == "AUTO") {
+        throw Error(ErrorKind::Plan, "AUTO chooses the number of stages itself, so it takes no cuts from elsewhere");
+    }
+    Program changed = program;
+    changed.plan_text = plan.resolved_text;
+    changed.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
+    check(changed.microbatch_size == microbatch_size_of(plan), "another layout has the same microbatches");
+    lay_out(changed, plan, generate_schedule(plan), program.training.graph, cuts);
+    changed.evaluation.reset();
+    return changed;
+}
+
 Sources open_sources(const Plan& plan, const Program& program) {
     const ModelFiles files = open_model_files(plan);
     const auto open = [&](bool training, const Graph& planned) {
+        TorchScriptOptions options = torchscript_options(plan, program.fields, program.microbatch_size, training);
+        options.keep_outputs = !planned.outputs.empty();
         Digest digest;
-        auto source = open_torchscript(
-            files, torchscript_options(plan, program.fields, program.microbatch_size, training), digest);
+        auto source = open_torchscript(files, options, digest);
         if (digest == planned.digest) return source;
         throw Error(ErrorKind::RanksDisagree, "this rank reads another model file than rank 0 (digest " +
                                                   to_hex(digest) + ", rank 0 has " + to_hex(planned.digest) +
                                                   "); make " + file_names(plan) + " the same on every machine");
     };
     Sources sources;
-    sources.training = open(true, program.training.graph);
+    if (program.has_training()) sources.training = open(true, program.training.graph);
     if (program.evaluation) sources.evaluation = open(false, program.evaluation->graph);
     return sources;
 }

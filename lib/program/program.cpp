@@ -19,8 +19,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphModule, name, class_name)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCut, legal, reason)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphInput, name, value)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modules, inputs, loss, cuts, digest,
-                                   mode_is_baked_in, warnings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOutput, name, tensor)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modules, inputs, loss, outputs, cuts,
+                                   digest, mode_is_baked_in, warnings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
                                    buffer_bytes, activation_bytes)
@@ -32,15 +33,27 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Split, cuts, stages, segments, edges, loss_st
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Action, kind, stage, microbatch, edge, peer, paired)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Schedule, name, num_ranks, num_microbatches, rank_of_stage, actions, forward_only)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Phase, graph, split, schedule)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageCosts, forward, backward, input_gradient, weight_gradient)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScheduleCosts, stages, transfer, transfer_of, occupied, occupied_of, overlap_percent,
+                                   ticks_per_unit)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchRecord, stages_per_rank, makespan, span, best_generator, best_generated,
+                                   origin, lower_bound, moves, objective)
 
 namespace {
 
 using nlohmann::json;
 
 json to_json_value(const Program& program) {
-    json value{{"plan", program.plan_text},    {"mesh", program.mesh},
-               {"fields", program.fields},     {"microbatch_size", program.microbatch_size},
-               {"training", program.training}, {"data_digest", program.data_digest}};
+    json value{{"plan", program.plan_text},
+               {"mesh", program.mesh},
+               {"fields", program.fields},
+               {"microbatch_size", program.microbatch_size},
+               {"training", program.training},
+               {"data_digest", program.data_digest},
+               {"costs", program.costs},
+               {"cost_unit", program.cost_unit},
+               {"cost_source", program.cost_source}};
+    if (program.search) value["search"] = *program.search;
     if (program.evaluation) value["evaluation"] = *program.evaluation;
     return value;
 }
@@ -64,6 +77,10 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
         value.at("microbatch_size").get_to(program.microbatch_size);
         value.at("training").get_to(program.training);
         value.at("data_digest").get_to(program.data_digest);
+        value.at("costs").get_to(program.costs);
+        value.at("cost_unit").get_to(program.cost_unit);
+        value.at("cost_source").get_to(program.cost_source);
+        if (value.contains("search")) program.search = value.at("search").get<SearchRecord>();
         if (value.contains("evaluation")) program.evaluation = value.at("evaluation").get<Phase>();
         return program;
     } catch (const json::exception& error) {

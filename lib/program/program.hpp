@@ -11,7 +11,9 @@
 #include "graph/graph.hpp"
 #include "graph/stages.hpp"
 #include "mesh/mesh.hpp"
+#include "schedule/costs.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/search.hpp"
 
 namespace vpp {
 
@@ -27,11 +29,15 @@ struct Program {
     Mesh mesh;
     Fields fields;                ///< of the training data
     int64_t microbatch_size = 1;  ///< samples
-    Phase training;
+    Phase training;               ///< empty where only evaluation is wanted
     std::optional<Phase> evaluation;
-    std::string data_digest;  ///< of training and validation data
+    std::string data_digest;             ///< of training and validation data
+    ScheduleCosts costs;                 ///< of the training schedule; transfers by edge
+    std::string cost_unit, cost_source;  ///< as in CostModel (program/cost_model.hpp)
+    std::optional<SearchRecord> search;  ///< how AUTO came to the schedule
 
-    /// The stages of a PP rank, ascending; the same in both phases.
+    bool has_training() const { return !training.graph.ops.empty(); }
+    /// The stages of a PP rank, ascending; the same in both phases. Requires: has_training().
     std::vector<int> stages_of(int pp_rank) const { return training.schedule.stages_of(pp_rank); }
 };
 

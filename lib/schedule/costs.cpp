@@ -59,18 +59,19 @@ Part parse_part(const std::string& text, const ScheduleSize& size) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) refuse(text, "has no '=' (expected parts such as F=1)");
     Part part{text.substr(0, equals), {}};
-    static const std::vector<std::string> kKeys{"F", "B", "I", "W", "comm", "overlap"};
+    static const std::vector<std::string> kKeys{"F", "B", "I", "W", "comm", "transfer", "overlap"};
     if (std::find(kKeys.begin(), kKeys.end(), part.key) == kKeys.end()) {
-        refuse(text, "names no cost (expected F, B, I, W, comm or overlap)");
+        refuse(text, "names no cost (expected F, B, I, W, comm, transfer or overlap)");
     }
     for (const std::string& value : cut_at(text.substr(equals + 1), '/')) {
         part.values.push_back(parse_decimal(value, text));
     }
-    const bool by_stage = part.key != "comm" && part.key != "overlap";
-    const auto num_stages = static_cast<size_t>(size.num_stages());
-    if (part.values.size() != 1 && !(by_stage && part.values.size() == num_stages)) {
+    const bool by_edge = part.key == "comm" || part.key == "transfer";
+    const int most = part.key == "overlap" ? 1 : size.num_stages() - (by_edge ? 1 : 0);
+    if (part.values.size() != 1 && part.values.size() != static_cast<size_t>(most)) {
+        const std::string several = std::to_string(most) + (by_edge ? " places between two stages" : " stages");
         refuse(text, "has " + std::to_string(part.values.size()) + " values (expected one" +
-                         (by_stage ? ", or one for each of the " + std::to_string(num_stages) + " stages" : "") + ')');
+                         (most > 1 ? ", or one for each of the " + several : "") + ')');
     }
     return part;
 }
@@ -103,7 +104,7 @@ class CostReader {
             const Ticks weight = stage_ticks("W", stage).value_or(whole_unit());
             costs.stages.push_back({forward, stage_ticks("B", stage).value_or(input + weight), input, weight});
         }
-        if (const Part* comm = find("comm")) costs.transfer = ticks(comm->values[0]) * size_.stages_per_rank;
+        read_transfers(costs);
         if (const Part* overlap = find("overlap")) costs.overlap_percent = percent(overlap->values[0]);
         return costs;
     }
@@ -124,6 +125,26 @@ class CostReader {
         if (!part) return std::nullopt;
         if (part->values.size() == 1 && size_.num_stages() > 1) return ticks(part->values[0]);
         return ticks(part->values[static_cast<size_t>(stage)]) * size_.stages_per_rank;
+    }
+
+    /// What a message takes at place `edge` of a part; 0 without the part.
+    Ticks edge_ticks(const Part* part, size_t edge) const {
+        if (!part) return 0;
+        return ticks(part->values[part->values.size() == 1 ? 0 : edge]) * size_.stages_per_rank;
+    }
+
+    void read_transfers(ScheduleCosts& costs) const {
+        const Part *latency = find("comm"), *transfer = find("transfer");
+        const auto num_values = [](const Part* part) { return part ? part->values.size() : 0; };
+        const size_t num_edges = std::max<size_t>({1, num_values(latency), num_values(transfer)});
+        for (size_t edge = 0; edge < num_edges; ++edge) {
+            const Ticks occupied = edge_ticks(transfer, edge), whole = edge_ticks(latency, edge) + occupied;
+            costs.transfer = std::max(costs.transfer, whole);
+            costs.occupied = std::max(costs.occupied, occupied);
+            if (num_edges == 1) return;
+            costs.transfer_of[static_cast<int>(edge)] = whole;
+            costs.occupied_of[static_cast<int>(edge)] = occupied;
+        }
     }
 
     int percent(const Decimal& value) const {
@@ -163,6 +184,11 @@ StageCosts ScheduleCosts::of_stage(int stage) const {
 Ticks ScheduleCosts::of_transfer(int edge) const {
     const auto found = transfer_of.find(edge);
     return found == transfer_of.end() ? transfer : found->second;
+}
+
+Ticks ScheduleCosts::of_occupied(int edge) const {
+    const auto found = occupied_of.find(edge);
+    return found == occupied_of.end() ? occupied : found->second;
 }
 
 Ticks ScheduleCosts::of_pair(const Action& forward, const Action& backward) const {

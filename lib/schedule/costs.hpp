@@ -27,23 +27,30 @@ struct StageCosts {
 /// The costs of a whole schedule. The default is unit costs: F = I = W = 1, B = 2, free transfers.
 struct ScheduleCosts {
     std::vector<StageCosts> stages;    ///< by stage; empty = unit costs for all
-    Ticks transfer = 0;                ///< from SEND to the end of RECV
+    Ticks transfer = 0;                ///< from SEND to the end of RECV, where the channel is free
     std::map<int, Ticks> transfer_of;  ///< by edge id, where it differs
+    /// The first part of a transfer, its bytes / bandwidth, in which it occupies its channel (from one rank to
+    /// another): the next message of the channel waits for so long. The rest is latency, which is beside each other.
+    Ticks occupied = 0;
+    std::map<int, Ticks> occupied_of;  ///< by edge id, where it differs
     int overlap_percent = 0;           ///< how much of the shorter half of an OVERLAP_F_B runs beside the longer
-    bool serial_channels = false;      ///< from one rank to another one transfer at a time, else all side by side
     double ticks_per_unit = 1;         ///< the unit that the costs were given in
 
     StageCosts of_stage(int stage) const;
     Ticks of_transfer(int edge) const;
+    Ticks of_occupied(int edge) const;
+    /// Whether messages of a channel wait for each other at all.
+    bool has_channels() const { return occupied > 0 || !occupied_of.empty(); }
     /// What F and B take together as an OVERLAP_F_B pair.
     Ticks of_pair(const Action& forward, const Action& backward) const;
     double units(Ticks ticks) const { return static_cast<double>(ticks) / ticks_per_unit; }
 };
 
-/// Costs from text: "F=1,I=1,W=1,comm=0.1". Times are those of a full rank, shared evenly by its stages, or by stage:
-/// "F=1/1/1/3" with S entries. `B` defaults to I + W, `comm` (a hop between ranks) to 0, F, I and W to 1; `overlap` is
-/// a percentage. Numbers are decimal with at most six places; the tick is chosen so that all are whole.
-/// Throws: Error{CommandLine} naming the part that is wrong.
+/// Costs from text: "F=1,I=1,W=1,comm=0.1,transfer=0.05". Times are those of a full rank, shared evenly by its stages,
+/// or by stage: "F=1/1/1/3" with S entries. `B` defaults to I + W, F, I and W to 1. Between ranks a message takes
+/// `comm` (latency) and `transfer` (bytes / bandwidth, in which it occupies its channel), both 0 if not given; with S-1
+/// entries they are those between a stage and the next one. `overlap` is a percentage. Numbers are decimal with at most
+/// six places; the tick is chosen so that all are whole. Throws: Error{CommandLine} naming the part that is wrong.
 ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size);
 
 }  // namespace vpp

@@ -83,7 +83,7 @@ class BackwardWalk {
                 check(place.index > 0, "a message waits for one before it");
                 --place.index;
             } while (!is_send(action(place).kind) || action(place).peer != peer);
-            const Ticks duration = costs_.of_transfer(action(place).edge);
+            const Ticks duration = costs_.of_occupied(action(place).edge);
             add(place, duration);
             start -= duration;
         }

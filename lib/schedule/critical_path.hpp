@@ -12,7 +12,9 @@ namespace vpp {
 struct CriticalStep {
     int rank = 0;
     size_t index = 0;  ///< into the rank's list
-    Ticks time = 0;    ///< what it adds: its own, that of the pair it begins, or of the transfer
+    /// What it adds: its own, that of the pair it begins, of the transfer, or for a message that only keeps the channel
+    /// from the next one the time in which it does.
+    Ticks time = 0;
 };
 
 /// From time 0 on; the times add up to the makespan. Of several longest paths the one that stays on its rank, and that

@@ -106,7 +106,7 @@ std::string TreePool::text(Tree tree, int depth) const {
         case TreeKind::Weight:
             return name(tree, "w");
         case TreeKind::Random:
-            return name(tree, "key");
+            return name(tree, "key") + (root.left > 0 ? '#' + std::to_string(root.left) : "");
         case TreeKind::Value:
             return made("v", inner(root.left));
         case TreeKind::InputGradient:

@@ -17,7 +17,7 @@ enum class TreeKind : uint8_t {
     Data,            ///< leaf: input of microbatch `label`
     Seed,            ///< leaf: gradient of the scaled loss of microbatch `label`
     Weight,          ///< leaf: parameter `label`
-    Random,          ///< leaf: key of op `label` in microbatch `slot`
+    Random,          ///< leaf: key of op `label` in microbatch `slot`, execution `left`
     Value,           ///< made by op `label` from the list `left`
     InputGradient,   ///< of input `slot` of op `label`, from the gradient `left` and what was saved, `right`
     WeightGradient,  ///< of the parameter of op `label`, likewise

@@ -63,32 +63,37 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .make = make_zero_bubble_v,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
-         .splits_backward = true},
+         .splits_backward = true,
+         .uses_costs = true},
         {.name = "ZERO_BUBBLE",
          .summary = "ZERO_BUBBLE_V",
          .make = make_zero_bubble_v,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
          .splits_backward = true,
+         .uses_costs = true,
          .same_as = "ZERO_BUBBLE_V"},
         {.name = "V_HALF",
          .summary = "v placement at about half the memory of 1F1B",
          .make = make_v_half,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
-         .splits_backward = true},
+         .splits_backward = true,
+         .uses_costs = true},
         {.name = "V_MIN",
          .summary = "v placement at about a third of the memory of 1F1B",
          .make = make_v_min,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
-         .splits_backward = true},
+         .splits_backward = true,
+         .uses_costs = true},
         {.name = "V_ADAPTIVE",
          .summary = "v placement at any memory limit, the shortest of many building blocks",
          .make = make_v_adaptive,
          .fewest_per_rank = 2,
          .most_per_rank = 2,
-         .splits_backward = true},
+         .splits_backward = true,
+         .uses_costs = true},
         {.name = "DUALPIPE_V",
          .summary = "v placement, pairs of a forward and a backward that overlap",
          .make = by_size<make_dualpipe_v>,
@@ -98,7 +103,8 @@ const std::vector<ScheduleKind>& schedule_kinds() {
         {.name = "ZERO_BUBBLE_GREEDY",
          .summary = "I and W apart, W where a rank would wait; memory_limit",
          .make = make_zero_bubble_greedy,
-         .splits_backward = true},
+         .splits_backward = true,
+         .uses_costs = true},
         {.name = "FORWARD_ONLY",
          .summary = "evaluation: forwards only",
          .make = by_size<make_forward_only>,
@@ -106,6 +112,12 @@ const std::vector<ScheduleKind>& schedule_kinds() {
          .trains = false},
     };
     return kKinds;
+}
+
+const ScheduleKind* find_schedule_kind(const std::string& name) {
+    const std::vector<ScheduleKind>& kinds = schedule_kinds();
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const ScheduleKind& k) { return name == k.name; });
+    return kind == kinds.end() ? nullptr : &*kind;
 }
 
 std::vector<std::string> schedule_names() {
@@ -117,11 +129,10 @@ std::vector<std::string> schedule_names() {
 }
 
 Schedule make_schedule(const std::string& name, const ScheduleRequest& request) {
-    const std::vector<ScheduleKind>& kinds = schedule_kinds();
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const ScheduleKind& k) { return name == k.name; });
-    if (kind == kinds.end()) {
+    const ScheduleKind* kind = find_schedule_kind(name);
+    if (!kind) {
         std::vector<std::string> names;
-        for (const ScheduleKind& one : kinds) {
+        for (const ScheduleKind& one : schedule_kinds()) {
             if (one.trains) names.emplace_back(one.name);
         }
         std::string known;

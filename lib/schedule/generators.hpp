@@ -17,6 +17,7 @@ struct ScheduleKind {
     int fewest_per_rank = 1;  ///< v
     int most_per_rank = 1;
     bool splits_backward = false;  ///< has I and W
+    bool uses_costs = false;       ///< other lists at other costs and memory limits
     bool trains = true;            ///< false: evaluation's
     const char* same_as = "";      ///< another spelling of this one
 };
@@ -25,6 +26,9 @@ constexpr int kAnyPerRank = 1 << 20;
 
 /// All rows, in the order in which they are listed.
 const std::vector<ScheduleKind>& schedule_kinds();
+
+/// The row of that name, or nullptr.
+const ScheduleKind* find_schedule_kind(const std::string& name);
 
 /// The values of the plan key schedule_type that the engine can run, other spellings included.
 std::vector<std::string> schedule_names();

@@ -18,6 +18,7 @@ IncrementalSimulator::IncrementalSimulator(const OrderGraph& graph, NodeLists li
       position_(graph.cost.size(), 0),
       place_(graph.cost.size(), 0),
       end_(graph.cost.size(), 0),
+      waited_(graph.cost.size(), 0),
       work_behind_(graph.cost.size(), 0),
       marked_(graph.cost.size(), 0),
       dirty_(graph.cost.size(), 0) {
@@ -172,6 +173,7 @@ bool IncrementalSimulator::propagate(const OrderMove& move, Ticks most_cost) {
     mark_dirty(list[index(move.begin)]);
     mark_dirty(list[index(move.begin + move.end - move.middle)]);
     if (static_cast<size_t>(move.end) < list.size()) mark_dirty(list[index(move.end)]);
+    if (graph_.has_channels) mark_senders(move);
     const auto pass = [&](int node) { return dirty_[index(node)] != round_ || update(node, most_cost); };
     for (int node : new_part_) {
         if (!pass(node)) return false;
@@ -190,18 +192,61 @@ bool IncrementalSimulator::update(int node, Ticks most_cost) {
     const int position = position_[n];
     const int waited = graph_.before[n];
     Ticks start = position == 0 ? 0 : end_[index(list[index(position - 1)])];
-    if (waited != OrderGraph::kNone) start = std::max(start, end_[index(waited)] + graph_.lag[n]);
-    const Ticks end = start + graph_.cost[n];
-    if (end == end_[n]) return true;
-    changed_.push_back({node, end_[n]});
-    end_[n] = end;
+    if (waited != OrderGraph::kNone) {
+        start = std::max(start, end_[index(waited)] + waited_[index(waited)] + graph_.lag[n]);
+    }
+    const Changed before{node, end_[n], waited_[n]};
+    end_[n] = start + graph_.cost[n];
+    if (graph_.has_channels) waited_[n] = wait_for_channel(node);
+    const Ticks end = end_[n];
+    if (end == before.end && waited_[n] == before.waited) return true;
+    changed_.push_back(before);
     const size_t first = index(list.front());
     const Ticks begun = objective_ == SearchObjective::Span ? end_[first] - graph_.cost[first] : 0;
     const Ticks tail = objective_ == SearchObjective::Span ? 0 : graph_.tail[n];
     if (end - begun + std::max(work_behind_[n], tail) > most_cost) return false;
     if (index(position + 1) < list.size()) mark_dirty(list[index(position + 1)]);
     if (graph_.behind[n] != OrderGraph::kNone) mark_dirty(graph_.behind[n]);
+    const int next = graph_.has_channels ? next_of_channel(node) : OrderGraph::kNone;
+    if (next != OrderGraph::kNone) mark_dirty(next);
     return true;
+}
+
+/// From the end of a node until the message before its own has left the channel.
+Ticks IncrementalSimulator::wait_for_channel(int node) const {
+    const int to = graph_.sends_to[index(node)];
+    if (to == OrderGraph::kNone) return 0;
+    const std::vector<int>& list = lists_[index(rank_[index(node)])];
+    for (int i = position_[index(node)]; i-- > 0;) {
+        const size_t earlier = index(list[index(i)]);
+        if (graph_.sends_to[earlier] != to) continue;
+        const Ticks free = end_[earlier] + waited_[earlier] + graph_.occupied[earlier];
+        return std::max<Ticks>(0, free - end_[index(node)]);
+    }
+    return 0;
+}
+
+/// The node with the next message of the same channel, or kNone.
+int IncrementalSimulator::next_of_channel(int node) const {
+    const int to = graph_.sends_to[index(node)];
+    if (to == OrderGraph::kNone) return OrderGraph::kNone;
+    const std::vector<int>& list = lists_[index(rank_[index(node)])];
+    for (size_t i = index(position_[index(node)]) + 1; i < list.size(); ++i) {
+        if (graph_.sends_to[index(list[i])] == to) return list[i];
+    }
+    return OrderGraph::kNone;
+}
+
+/// After a move: whose message may have another one before it in its channel.
+void IncrementalSimulator::mark_senders(const OrderMove& move) {
+    const std::vector<int>& list = lists_[index(move.rank)];
+    for (int i = move.begin; i < move.end; ++i) {
+        const int node = list[index(i)];
+        if (graph_.sends_to[index(node)] == OrderGraph::kNone) continue;
+        mark_dirty(node);
+        const int next = next_of_channel(node);
+        if (next != OrderGraph::kNone) mark_dirty(next);
+    }
 }
 
 void IncrementalSimulator::mark_dirty(int node) {
@@ -211,7 +256,10 @@ void IncrementalSimulator::mark_dirty(int node) {
 }
 
 void IncrementalSimulator::undo(const OrderMove& move) {
-    for (const Changed& changed : changed_) end_[index(changed.node)] = changed.end;
+    for (const Changed& changed : changed_) {
+        end_[index(changed.node)] = changed.end;
+        waited_[index(changed.node)] = changed.waited;
+    }
     rotate({move.rank, move.begin, move.begin + move.end - move.middle, move.end});
 }
 

@@ -53,6 +53,9 @@ class IncrementalSimulator {
     void rotate(const OrderMove& move);
     bool propagate(const OrderMove& move, Ticks most_cost);
     bool update(int node, Ticks most_cost);
+    Ticks wait_for_channel(int node) const;
+    int next_of_channel(int node) const;
+    void mark_senders(const OrderMove& move);
     void mark_dirty(int node);
     void undo(const OrderMove& move);
     void keep(const OrderMove& move);
@@ -69,6 +72,7 @@ class IncrementalSimulator {
     std::vector<int> position_;           ///< by node: in its rank's list
     std::vector<int> place_;              ///< by node: in sequence_
     std::vector<Ticks> end_;              ///< by node
+    std::vector<Ticks> waited_;           ///< by node: how long its message waited for its channel
     std::vector<Ticks> work_behind_;      ///< by node: work of its rank behind it
     std::vector<std::vector<int>> held_;  ///< beside lists_: held before the action
     Ticks cost_ = 0;
@@ -77,6 +81,7 @@ class IncrementalSimulator {
     struct Changed {
         int node;
         Ticks end;
+        Ticks waited;
     };
     size_t low_ = 0, high_ = 0;     ///< the touched part of the sequence, both ends included
     std::vector<int> new_part_;     ///< that part afterwards

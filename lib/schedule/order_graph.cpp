@@ -45,6 +45,9 @@ void set_dependencies(OrderGraph& graph, const ScheduleCosts& costs) {
                 graph.behind[static_cast<size_t>(from)] = to;
                 graph.before[static_cast<size_t>(to)] = from;
                 graph.lag[static_cast<size_t>(to)] = lag;
+                if (same_rank) return;
+                graph.sends_to[static_cast<size_t>(from)] = graph.rank(to);
+                graph.occupied[static_cast<size_t>(from)] = costs.of_occupied(s);
             };
             connect(forward, forward + step);
             connect(gradient + step, gradient);
@@ -86,6 +89,9 @@ OrderGraph make_order_graph(const Schedule& schedule, const ScheduleCosts& costs
     graph.before.assign(num_nodes, OrderGraph::kNone);
     graph.behind.assign(num_nodes, OrderGraph::kNone);
     graph.lag.assign(num_nodes, 0);
+    graph.has_channels = costs.has_channels();
+    graph.sends_to.assign(num_nodes, OrderGraph::kNone);
+    graph.occupied.assign(num_nodes, 0);
     graph.tail.assign(num_nodes, 0);
     graph.held_more.assign(num_nodes, 0);
     set_costs(graph, schedule, costs);

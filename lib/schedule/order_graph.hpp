@@ -23,11 +23,14 @@ struct OrderGraph {
     std::vector<int> rank_of_stage;
     std::vector<ActionKind> kind;
     std::vector<Ticks> cost;
-    std::vector<int> before;     ///< the node of the neighbouring stage that it waits for, or kNone
-    std::vector<int> behind;     ///< the one that waits for it
-    std::vector<Ticks> lag;      ///< from the end of `before`: the transfer, 0 on one rank
-    std::vector<Ticks> tail;     ///< what at least follows its end: the rest of its microbatch's way
-    std::vector<int> held_more;  ///< stage activations: 1 for F, -1 for B and W, 0 for I
+    std::vector<int> before;      ///< the node of the neighbouring stage that it waits for, or kNone
+    std::vector<int> behind;      ///< the one that waits for it
+    std::vector<Ticks> lag;       ///< from the end of `before`: the transfer, 0 on one rank
+    bool has_channels = false;    ///< whether messages of a channel wait for each other
+    std::vector<int> sends_to;    ///< the rank of `behind` if it is another one, or kNone
+    std::vector<Ticks> occupied;  ///< how long that message occupies its channel
+    std::vector<Ticks> tail;      ///< what at least follows its end: the rest of its microbatch's way
+    std::vector<int> held_more;   ///< stage activations: 1 for F, -1 for B and W, 0 for I
 
     int stage(int node) const { return node / 3 / num_microbatches; }
     int microbatch(int node) const { return node / 3 % num_microbatches; }

@@ -15,18 +15,23 @@
 #include "schedule/placement.hpp"
 #include "schedule/search_seeds.hpp"
 #include "schedule/simulator.hpp"
+#include "schedule/steady_state.hpp"
 
 namespace vpp {
 
 namespace {
 
 constexpr size_t kMostStarts = 6;        // seeds whose orders are searched
+constexpr int kShortRounds = 4;          // microbatches of a short problem / ranks
+constexpr int kFewIsWorthIt = 3;         // how many times as many microbatches make a short problem worth its moves
+constexpr size_t kMostLengthened = 4;    // forms of one short order that are worked out
 constexpr int kTemperaturePercent = 15;  // of a mean action
 
 /// One v with its costs.
 struct Candidate {
     ScheduleSize size;
     ScheduleCosts costs;
+    std::optional<double> memory_limit;
     int most_held = 0;
 };
 
@@ -43,7 +48,7 @@ void check_precision(const Candidate& candidate, int64_t factor) {
     double work = 0;
     for (const StageCosts& stage : candidate.costs.stages) {
         const Ticks most = std::max(stage.input_gradient + stage.weight_gradient, stage.backward);
-        work += static_cast<double>(stage.forward + most + 2 * candidate.costs.transfer);
+        work += static_cast<double>(stage.forward + most + 2 * (candidate.costs.transfer + candidate.costs.occupied));
     }
     work *= static_cast<double>(candidate.size.num_microbatches) * static_cast<double>(factor);
     if (work < 0x1p52) return;
@@ -68,8 +73,10 @@ void use_common_unit(std::vector<Candidate>& candidates) {
                 *ticks *= factor;
             }
         }
-        candidate.costs.transfer *= factor;
-        for (auto& [edge, transfer] : candidate.costs.transfer_of) transfer *= factor;
+        for (Ticks* ticks : {&candidate.costs.transfer, &candidate.costs.occupied}) *ticks *= factor;
+        for (auto* by_edge : {&candidate.costs.transfer_of, &candidate.costs.occupied_of}) {
+            for (auto& [edge, ticks] : *by_edge) ticks *= factor;
+        }
         candidate.costs.ticks_per_unit = static_cast<double>(common);
     }
 }
@@ -80,28 +87,46 @@ class Search {
         for (int v : request.stages_per_rank) {
             const ScheduleSize size{request.num_ranks, v, request.num_microbatches};
             check_size(size);
-            candidates_.push_back({size, request.costs(size), most_held(size, request.memory_limit)});
+            const auto own = request.memory_limit_of.find(v);
+            const auto limit = own == request.memory_limit_of.end() ? request.memory_limit : own->second;
+            candidates_.push_back({size, request.costs(size), limit, most_held(size, limit)});
         }
         check(!candidates_.empty(), "a search is asked for at least one number of stages");
         use_common_unit(candidates_);
     }
 
     SearchResult run() {
-        collect_seeds();
-        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper);
-        bound_ = lower_bound();
-        if (best_.cost > bound_) search_orders();
+        find_best();
         join_halves();
         return result();
     }
 
   private:
+    void find_best() {
+        collect_seeds();
+        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper_or_smaller);
+        bound_ = lower_bound();
+        search_shorter();
+        if (best_.cost > bound_) search_orders();
+    }
+
     static bool cheaper(const Found& one, const Found& other) { return one.cost < other.cost; }
+
+    /// Of two that cost the same the one with fewer stages, then the one that holds less.
+    static bool cheaper_or_smaller(const Found& one, const Found& other) {
+        if (one.cost != other.cost) return one.cost < other.cost;
+        const auto held = [](const Found& found) {
+            const std::vector<int> peaks = peak_in_flight(found.schedule);
+            return *std::max_element(peaks.begin(), peaks.end());
+        };
+        return one.candidate != other.candidate ? one.candidate < other.candidate : held(one) < held(other);
+    }
 
     void collect_seeds() {
         for (size_t c = 0; c < candidates_.size(); ++c) {
+            const Candidate& candidate = candidates_[c];
             const ScheduleRequest made{
-                .size = candidates_[c].size, .costs = candidates_[c].costs, .memory_limit = request_.memory_limit};
+                .size = candidate.size, .costs = candidate.costs, .memory_limit = candidate.memory_limit};
             for (SearchSeed& seed : find_seeds({made, request_.objective, request_.split_backward})) {
                 Found found{std::move(seed.schedule), std::move(seed.origin), c, seed.cost};
                 if (seed.generated && (!best_generated_ || cheaper(found, *best_generated_))) best_generated_ = found;
@@ -127,10 +152,57 @@ class Search {
         return bound;
     }
 
+    /// Where there are many microbatches: most of the moves on a problem with fewer, whose best orders are then
+    /// repeated in their middle. They are starts beside the seeds. A move on all takes as much longer as there are more
+    /// of them; so a quarter of the time is left for those.
+    void search_shorter() {
+        const int all = request_.num_microbatches;
+        const int few = kShortRounds * request_.num_ranks + all % request_.num_ranks;
+        if (best_.cost <= bound_ || all < kFewIsWorthIt * few) return;
+        SearchRequest request = request_;
+        request.num_microbatches = few;
+        request.moves = request_.moves - request_.moves / 4 * few / all;
+        Search shorter(request);
+        shorter.find_best();
+        moves_ += shorter.moves_;
+        for (const Found& found : shorter.improved_) add_lengthened(found);
+        best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper_or_smaller);
+    }
+
+    /// The longer form of an order that costs least: by what a few more blocks cost, then by the whole.
+    void add_lengthened(const Found& shorter) {
+        const Candidate& candidate = candidates_[shorter.candidate];
+        const int more = candidate.size.num_microbatches - shorter.schedule.num_microbatches;
+        std::vector<std::pair<Ticks, SteadyBlock>> blocks;
+        for (SteadyBlock& block : find_steady_blocks(shorter.schedule, more, candidate.costs)) {
+            const std::optional<Ticks> cost = estimate(shorter, block, more / block.period);
+            if (cost) blocks.emplace_back(*cost, std::move(block));
+        }
+        std::stable_sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        if (blocks.size() > kMostLengthened) blocks.resize(kMostLengthened);
+        for (const auto& [cost, block] : blocks) {
+            const Schedule longer = lengthen(shorter.schedule, block, more / block.period);
+            if (fits(longer, candidate)) seeds_.push_back(with_cost(longer, shorter));
+        }
+    }
+
+    /// The cost of a schedule with `times` more blocks, if the second of them costs what all others do.
+    std::optional<Ticks> estimate(const Found& shorter, const SteadyBlock& block, int times) const {
+        const Schedule one = lengthen(shorter.schedule, block, 1), two = lengthen(shorter.schedule, block, 2);
+        if (!fits(two, candidates_[shorter.candidate])) return std::nullopt;
+        const Ticks cost = with_cost(two, shorter).cost;
+        return cost + (cost - with_cost(one, shorter).cost) * (times - 2);
+    }
+
+    static bool fits(const Schedule& schedule, const Candidate& candidate) {
+        const std::vector<int> peaks = peak_in_flight(schedule);
+        return *std::max_element(peaks.begin(), peaks.end()) <= candidate.most_held;
+    }
+
     /// Half of the moves is shared by the starts, half goes on from the best of them.
     void search_orders() {
         std::vector<Found> starts = choose_starts();
-        const int64_t share = request_.moves / 2 / static_cast<int64_t>(starts.size());
+        const int64_t share = (request_.moves - moves_) / 2 / static_cast<int64_t>(starts.size());
         for (Found& start : starts) start = improve(start, share);
         std::stable_sort(starts.begin(), starts.end(), cheaper);
         const auto next = std::find_if(starts.begin(), starts.end(), [&](const Found& f) { return can_improve(f); });
@@ -199,6 +271,7 @@ class Search {
         moves_ += order.moves;
         Found found{schedule_of(graph, order.lists), start.origin, start.candidate, order.cost};
         if (cheaper(found, best_)) best_ = found;
+        improved_.push_back(found);
         return found;
     }
 
@@ -244,6 +317,7 @@ class Search {
     const SearchRequest& request_;
     std::vector<Candidate> candidates_;
     std::vector<Found> seeds_;
+    std::vector<Found> improved_;  ///< what searched orders came to
     std::optional<Found> best_generated_;
     Found best_;
     Ticks bound_ = 0;

@@ -2,6 +2,7 @@
 // schedule_type AUTO: the best schedule that generators and order search find for given costs under a memory limit.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,17 +23,17 @@ struct SearchRequest {
     std::vector<int> stages_per_rank{1};  ///< the v to choose from
     /// The costs with so many stages; units (ticks_per_unit) may differ between sizes.
     std::function<ScheduleCosts(const ScheduleSize&)> costs = [](const ScheduleSize&) { return ScheduleCosts{}; };
-    std::optional<double> memory_limit = {};  ///< most activations of microbatches on a full rank; none = no limit
+    std::optional<double> memory_limit = {};     ///< most activations of microbatches on a full rank; none = no limit
+    std::map<int, double> memory_limit_of = {};  ///< by v, where it differs
     SearchObjective objective = SearchObjective::Makespan;
     bool split_backward = true;  ///< I and W may stand for B
     int64_t moves = kDefaultSearchMoves;
     uint64_t seed = 0;
 };
 
-struct SearchResult {
-    Schedule schedule;  ///< named AUTO; computing actions only
+/// How good a searched schedule is and where it came from. Times in ticks of its costs.
+struct SearchRecord {
     int stages_per_rank = 1;
-    ScheduleCosts costs;  ///< of this schedule, in the unit of all times here
     Ticks makespan = 0;
     Ticks span = 0;
     /// What order search had to beat: "ZERO_BUBBLE_H1", "INTERLEAVED_1F1B (v 2, N 8)"; empty where none fits the limit.
@@ -50,11 +51,17 @@ struct SearchResult {
     }
 };
 
+struct SearchResult : SearchRecord {
+    Schedule schedule;    ///< named AUTO; computing actions only
+    ScheduleCosts costs;  ///< of this schedule, in the unit of all times here
+};
+
 /// Starts from all generators of the registry that take the request, and plain lists (search_seeds.hpp), then searches
-/// the orders of the most promising: half of the moves is shared by them, half goes on from the best result. At the
-/// end I and W that stand side by side become B where that costs nothing (merge_backward.hpp). Ends after `moves`
-/// proposed moves or at the lower bound. Never worse than the best generator within the memory limit. Whole numbers
-/// only: the same request gives the same lists on every machine.
+/// the orders of the most promising: half of the moves is shared by them, half goes on from the best result. With many
+/// more microbatches than ranks most moves go to a problem with fewer first; its orders, their middle repeated
+/// (steady_state.hpp), are starts too. At the end I and W that stand side by side become B where that costs nothing
+/// (merge_backward.hpp). Ends after `moves` proposed moves or at the lower bound. Never worse than the best generator
+/// within the memory limit. Whole numbers only: the same request gives the same lists on every machine.
 ///
 /// Memory:   a stage activation is 1/v; F takes one, B or W frees it
 /// Requires: models without skips: a stage hands on to the next one alone. Orders are searched without pairs

@@ -27,8 +27,16 @@ void check_costs(const Schedule& lowered, const ScheduleCosts& costs) {
             check(stage.of(kind) >= 0, "costs are not negative");
         }
     }
-    check(costs.transfer >= 0, "costs are not negative");
+    check(costs.transfer >= 0 && costs.occupied >= 0, "costs are not negative");
     for (const auto& [edge, transfer] : costs.transfer_of) check(transfer >= 0, "costs are not negative");
+    for (const auto& [edge, occupied] : costs.occupied_of) check(occupied >= 0, "costs are not negative");
+    check(costs.occupied <= costs.transfer, "a message occupies its channel for a part of its transfer");
+    for (const auto* by_edge : {&costs.transfer_of, &costs.occupied_of}) {
+        for (const auto& [edge, ticks] : *by_edge) {
+            check(costs.of_occupied(edge) <= costs.of_transfer(edge),
+                  "a message occupies its channel for a part of its transfer");
+        }
+    }
 }
 
 /// The span of each rank from the start of its first computing action to its last end: a first RECV waits from time 0.
@@ -48,21 +56,25 @@ Ticks largest_span(const Schedule& lowered, const Simulation& simulation) {
 class Transfers {
   public:
     Transfers(const Schedule& lowered, const ScheduleCosts& costs)
-        : costs_(costs), num_ranks_(lowered.num_ranks), number_(lowered), arrival_(number_.size(), 0) {}
+        : costs_(costs),
+          has_channels_(costs.has_channels()),
+          num_ranks_(lowered.num_ranks),
+          number_(lowered),
+          arrival_(number_.size(), 0) {}
 
     void send(int rank, const Action& action, Ticks start) {
-        const Ticks duration = costs_.of_transfer(action.edge);
-        if (costs_.serial_channels) {
+        if (has_channels_) {
             Ticks& busy_until = busy_until_[int64_t{rank} * num_ranks_ + action.peer];
             start = std::max(start, busy_until);
-            busy_until = start + duration;
+            busy_until = start + costs_.of_occupied(action.edge);
         }
-        arrival_[number_(action)] = start + duration;
+        arrival_[number_(action)] = start + costs_.of_transfer(action.edge);
     }
     Ticks arrival(const Action& action) const { return arrival_[number_(action)]; }
 
   private:
     const ScheduleCosts& costs_;
+    const bool has_channels_;
     const int num_ranks_;
     const MessageNumbers number_;
     std::vector<Ticks> arrival_;                     ///< by message

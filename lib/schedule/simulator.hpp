@@ -1,8 +1,8 @@
 #pragma once
 // The simulator: when every action of a lowered schedule starts and ends, given what each costs.
-// Compute occupies its rank; transfers do not (they run beside compute), they only delay who waits for them. With
-// ScheduleCosts::serial_channels they also wait for each other: from one rank to another one at a time, in the order in
-// which they are sent.
+// Compute occupies its rank; transfers do not (they run beside compute), they only delay who waits for them. Messages
+// from one rank to another occupy their channel one after the other, in the order in which they are sent, each for
+// ScheduleCosts::occupied; their latencies are beside each other.
 #include <vector>
 
 #include "schedule/costs.hpp"

@@ -71,6 +71,7 @@ class ListRunner {
                               std::vector<Tree>(static_cast<size_t>(lowered.num_microbatches), kMissing));
         shared_.gradients.assign(static_cast<size_t>(model.num_parameters()), kUndefined);
         shared_.buffers.assign(model.ops.size(), kUndefined);
+        shared_.num_runs.assign(model.ops.size(), std::vector<int>(static_cast<size_t>(lowered.num_microbatches), 0));
         for (int stage = 0; stage < model.num_stages(); ++stage) {
             stages_.emplace_back(pool, model, stage, lowered.num_microbatches, shared_);
         }
@@ -197,11 +198,12 @@ SymbolicStep run_on_one_device(TreePool& pool, const SymbolicModel& model, int n
     SymbolicStep step;
     step.values.assign(model.ops.size(), {});
     step.buffers.assign(model.ops.size(), kUndefined);
+    step.num_runs.assign(model.ops.size(), std::vector<int>(static_cast<size_t>(num_microbatches), 1));
     step.gradients.assign(model.owner.size(), kUndefined);
     for (int i = 0; i < num_microbatches; ++i) {
         const auto value = [&](int op) { return step.values[static_cast<size_t>(op)].back(); };
         for (size_t k = 0; k < model.ops.size(); ++k) {
-            const Tree made = make_value(pool, model, static_cast<int>(k), i, value);
+            const Tree made = make_value(pool, model, static_cast<int>(k), i, 0, value);
             if (model.ops[k].has_buffer) {
                 step.buffers[k] = pool.make({TreeKind::Buffer, static_cast<int>(k), 0, step.buffers[k], made});
             }
@@ -244,6 +246,14 @@ std::vector<std::string> symbolic_differences(const SymbolicModel& model, const 
                     "value " + std::to_string(k) + " of microbatch " + std::to_string(i));
         }
         compare(got.buffers[k], expected.buffers[k], stage, "buffer of op " + std::to_string(k));
+        const int num_recomputes = model.segment_of[k] >= 0 && !lowered.forward_only ? 1 : 0;
+        for (size_t i = 0; i < expected.num_runs[k].size(); ++i) {
+            const int num_runs = expected.num_runs[k][i] + num_recomputes;
+            if (got.num_runs[k][i] == num_runs || differences.size() >= kMostProblems) continue;
+            differences.push_back("stage " + text(stage) + ", op " + std::to_string(k) + " of microbatch " +
+                                  std::to_string(i) + ": its forward is done " + text(got.num_runs[k][i]) +
+                                  " times instead of " + text(num_runs));
+        }
     }
     return differences;
 }

@@ -5,7 +5,8 @@
 //
 // What is modelled: live-in values by message or hand-over; the gradient of a value from its last consumer back, the
 // arrived part first, then this stage's uses, last first; the same for a tied parameter from W to W; results of
-// microbatches that are not in turn are parked; recomputed stages; keys of random ops; buffers that advance at F.
+// microbatches that are not in turn are parked; segments that are recomputed once for each microbatch, at B or I, and
+// kept to W; keys of random ops, the same in a recompute; buffers that advance at F alone.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,10 +24,11 @@ enum class Channels {
 
 /// What a step leaves behind.
 struct SymbolicStep {
-    std::vector<Tree> gradients;            ///< by parameter: its `.grad`, at its owner
-    std::vector<std::vector<Tree>> values;  ///< by op and microbatch, as its forward made it
-    std::vector<Tree> buffers;              ///< by op; undefined where it has none
-    std::vector<std::string> problems;      ///< actions that could not run, ranks that are stuck
+    std::vector<Tree> gradients;             ///< by parameter: its `.grad`, at its owner
+    std::vector<std::vector<Tree>> values;   ///< by op and microbatch, as its forward made it
+    std::vector<Tree> buffers;               ///< by op; undefined where it has none
+    std::vector<std::vector<int>> num_runs;  ///< by op and microbatch: how often its forward was done
+    std::vector<std::string> problems;       ///< actions that could not run, ranks that are stuck
 };
 
 /// The reference: the model uncut on one device, one backward for each microbatch in order. With `reduced`, gradients
@@ -39,8 +41,9 @@ SymbolicStep run_on_one_device(TreePool& pool, const SymbolicModel& model, int n
 SymbolicStep run_lists(TreePool& pool, const SymbolicModel& model, const Schedule& lowered,
                        Channels channels = Channels::Tagged);
 
-/// Runs both and says where they differ: which parameter, value or buffer of which stage, and both trees, shortened.
-/// At most eight; empty: every tree is equal. Gradients are compared as reduced when the lists have a REDUCE_GRAD.
+/// Runs both and says where they differ: which parameter, value or buffer of which stage, and both trees, shortened;
+/// and where a forward is done more or less often than once, and once more in a segment. At most eight; empty: every
+/// tree is equal. Gradients are compared as reduced when the lists have a REDUCE_GRAD.
 std::vector<std::string> symbolic_differences(const SymbolicModel& model, const Schedule& lowered,
                                               Channels channels = Channels::Tagged);
 

@@ -1,6 +1,7 @@
 #include "schedule/symbolic_model.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -21,6 +22,20 @@ void append_edges(const std::vector<int>& users, bool has_gradient, int value, i
 
 void append_once(std::vector<int>& stages, int stage) {
     if (stages.empty() || stages.back() != stage) stages.push_back(stage);
+}
+
+/// The number of each op's segment.
+std::vector<int> number_segments(const SymbolicModel& model) {
+    std::vector<int> segment_of(model.ops.size(), -1);
+    int behind = 0;
+    for (size_t number = 0; number < model.segments.size(); ++number) {
+        const SymbolicSegment& segment = model.segments[number];
+        check(segment.begin >= behind && segment.begin < segment.end, "segments are ascending and not empty");
+        check(segment.end <= model.end_op(model.stage_of(segment.begin)), "a segment ends before the next cut");
+        for (int k = segment.begin; k < segment.end; ++k) segment_of[static_cast<size_t>(k)] = static_cast<int>(number);
+        behind = segment.end;
+    }
+    return segment_of;
 }
 
 }  // namespace
@@ -58,6 +73,7 @@ SymbolicModel finish(SymbolicModel model) {
         if (static_cast<size_t>(op.parameter) == users_of_parameter.size()) users_of_parameter.emplace_back();
         append_once(users_of_parameter.at(static_cast<size_t>(op.parameter)), stage);
     }
+    model.segment_of = number_segments(model);
     model.edges.clear();
     model.owner.clear();
     for (size_t k = 0; k < model.ops.size(); ++k) {
@@ -70,6 +86,19 @@ SymbolicModel finish(SymbolicModel model) {
     return model;
 }
 
+namespace {
+
+/// Segments of one to three ops over the last stage, some ops left out between them.
+void append_segments(SymbolicModel& model, const std::function<int(int bound)>& draw) {
+    const int end = static_cast<int>(model.ops.size());
+    for (int begin = model.first_op.back() + draw(2); begin < end;) {
+        model.segments.push_back({begin, std::min(begin + 1 + draw(3), end)});
+        begin = model.segments.back().end + draw(2);
+    }
+}
+
+}  // namespace
+
 SymbolicModel make_random_model(int num_stages, uint64_t seed, const RandomModelOptions& options) {
     uint64_t key = mix64(seed);
     const auto draw = [&](int bound) { return static_cast<int>((key = mix64(key)) % static_cast<uint64_t>(bound)); };
@@ -78,7 +107,7 @@ SymbolicModel make_random_model(int num_stages, uint64_t seed, const RandomModel
     int num_parameters = 0, first_of_stage = 0;  // parameters of this stage start at first_of_stage
     for (int stage = 0; stage < num_stages; ++stage) {
         model.first_op.push_back(static_cast<int>(model.ops.size()));
-        model.recomputes.push_back(one_in(3));
+        const bool recomputes = one_in(2);
         first_of_stage = num_parameters;
         for (int count = 1 + draw(options.most_ops_per_stage); count > 0; --count) {
             const int number = static_cast<int>(model.ops.size());
@@ -92,6 +121,7 @@ SymbolicModel make_random_model(int num_stages, uint64_t seed, const RandomModel
                     num_parameters > first && one_in(3) ? first + draw(num_parameters - first) : num_parameters++;
             model.ops.push_back(std::move(op));
         }
+        if (recomputes) append_segments(model, draw);
     }
     model.ops.back().differentiable = true;
     if (model.ops.back().parameter < 0) model.ops.back().parameter = num_parameters++;

@@ -12,8 +12,9 @@ namespace vpp {
 
 struct SymbolicStep;
 
-/// The tree of op `k` in one microbatch, from the trees of its inputs.
-Tree make_value(TreePool& pool, const SymbolicModel& model, int k, int microbatch,
+/// The tree of op `k` in one microbatch, from the trees of its inputs. A random op takes the key of its execution
+/// number `execution` in that microbatch.
+Tree make_value(TreePool& pool, const SymbolicModel& model, int k, int microbatch, int execution,
                 const std::function<Tree(int op)>& input);
 
 /// What was not there when an action needed it is Missing in the trees that the action makes.
@@ -37,25 +38,30 @@ class SymbolicStage {
     /// What is held for one microbatch; by op or by parameter of the whole model.
     struct Held {
         Phase phase = Phase::Nothing;
-        std::vector<Tree> values;           ///< live-ins and own ones, for the backward
+        std::vector<Tree> values;           ///< live-ins and own ones, as inputs of other ops
+        std::vector<Tree> saved;            ///< by own op: what its backward needs
         std::vector<Tree> value_gradients;  ///< arrived; after I or B the sums
         std::vector<Tree> tied_gradients;   ///< arrived; after W or B the sums
     };
 
     void forward(int microbatch);
-    void run_forward(int microbatch, bool again);
+    void run_op(int k, int microbatch, bool again);
+    void drop(const SymbolicSegment& segment, int microbatch);
+    void recompute(const SymbolicSegment& segment, int microbatch);
+    void recompute_for_weights(int microbatch);
     void input_gradients(int microbatch);
     void weight_gradients(int microbatch);
     void take_turn(int microbatch, std::vector<Tree> gradients);
     void add(const std::vector<Tree>& gradients);
     Held& held(int microbatch) { return held_[static_cast<size_t>(microbatch)]; }
-    bool recomputes() const;
-    Tree saved(const Held& held, int k) const;
+    int segment_of(int k) const { return model_.segment_of[static_cast<size_t>(k)]; }
 
     TreePool& pool_;
     const SymbolicModel& model_;
     int stage_, first_, end_;
     SymbolicStep& step_;
+    std::vector<SymbolicSegment> segments_;  ///< of this stage
+    std::vector<bool> is_used_outside_;      ///< by op: by another op of this stage that is not in its segment
     std::vector<Held> held_;
     std::map<int, std::vector<Tree>> parked_;  ///< by microbatch: gradients of the parameters owned here
     int next_ = 0;                             ///< whose turn it is

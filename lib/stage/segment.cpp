@@ -50,6 +50,10 @@ Segment::Segment(const Graph& graph, const Split& split, int index, Source& sour
 
 Segment::~Segment() = default;
 
+Segment::Microbatch& Segment::state(int microbatch) {
+    return microbatches_[microbatch];
+}
+
 void Segment::set_input(int microbatch, int input, at::Tensor tensor) {
     const int value = graph_.inputs[static_cast<size_t>(input)].value;
     check(value >= 0, "only inputs that the model uses are set");

@@ -79,7 +79,7 @@ class Segment {
 
   private:
     struct Microbatch;
-    Microbatch& state(int microbatch) { return microbatches_[microbatch]; }
+    Microbatch& state(int microbatch);
     void keep_exports(Microbatch& now, Pass& pass, bool without_graph) const;
     Pass take_pass(Microbatch& now) const;
     BackwardRoots take_roots(Microbatch& now, const Pass& pass) const;

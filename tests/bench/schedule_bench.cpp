@@ -9,8 +9,10 @@
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/memory.hpp"
+#include "schedule/search.hpp"
 #include "schedule/simulator.hpp"
 #include "schedule/symbolic.hpp"
+#include "schedule/tied_order.hpp"
 
 namespace {
 
@@ -67,10 +69,19 @@ void check_all_options(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * count_actions(lowered));
 }
 
-void simulate_serial(benchmark::State& state, bool serial_channels) {
+void simulate_channels(benchmark::State& state, Ticks transfer) {
     ScheduleCosts costs;
-    costs.serial_channels = serial_channels;
+    costs.transfer = costs.occupied = transfer;
     run_on_lowered(state, [&](const Schedule& lowered, const auto&) { return simulate(lowered, costs).makespan; });
+}
+
+/// A parameter of the first and the last stage.
+void order_tied_weights(benchmark::State& state) {
+    const Schedule compute = make(state);
+    std::vector<ScheduleEdge> edges = chain_edges(compute.num_stages());
+    edges.push_back({compute.num_stages(), 0, compute.num_stages() - 1, true, 0, true});
+    for (auto _ : state) benchmark::DoNotOptimize(order_tied(compute, edges).actions.size());
+    state.SetItemsProcessed(state.iterations() * count_actions(compute));
 }
 
 void memory(benchmark::State& state) {
@@ -80,6 +91,21 @@ void memory(benchmark::State& state) {
 void find_critical_path(benchmark::State& state) {
     run_on_lowered(
         state, [](const Schedule& lowered, const auto&) { return critical_path(lowered, simulate(lowered)).size(); });
+}
+
+/// Seeds and 20000 moves for P, v and M; the rate is in moves.
+void search(benchmark::State& state) {
+    const auto number = [&](size_t which) { return static_cast<int>(state.range(which)); };
+    SearchRequest request;
+    request.num_ranks = number(0);
+    request.stages_per_rank = {number(1)};
+    request.num_microbatches = number(2);
+    request.costs = [](const ScheduleSize& size) { return parse_costs("comm=0.2", size); };
+    request.memory_limit = request.num_ranks;
+    request.moves = 20000;
+    int64_t num_moves = 0;
+    for (auto _ : state) num_moves += search_schedule(request).moves;
+    state.SetItemsProcessed(num_moves);
 }
 
 /// Whole proofs of small random models: the reference, the lists, the comparison.
@@ -113,6 +139,11 @@ void at_scale(benchmark::internal::Benchmark* one) {
     one->Args({row("INTERLEAVED_1F1B"), 128, 2, 1024});
 }
 
+void split_at_scale(benchmark::internal::Benchmark* one) {
+    one->Unit(benchmark::kMillisecond);
+    one->Args({row("ZERO_BUBBLE_H1"), 128, 1, 1024})->Args({row("INTERLEAVED_ZERO_BUBBLE"), 64, 2, 512});
+}
+
 void small(benchmark::internal::Benchmark* one) {
     one->Unit(benchmark::kMicrosecond);
     one->Args({row("1F1B"), 2, 1, 4})->Args({row("1F1B"), 4, 1, 8})->Args({row("INTERLEAVED_1F1B"), 4, 2, 8});
@@ -132,8 +163,10 @@ BENCHMARK_CAPTURE(lower_for, channels, MessageOrder::Channels)->Apply(at_scale);
 BENCHMARK_CAPTURE(lower_for, global, MessageOrder::Global)->Apply(at_scale);
 BENCHMARK(check)->Apply(at_scale);
 BENCHMARK(check_all_options)->Apply(at_scale);
-BENCHMARK_CAPTURE(simulate_serial, free, false)->Apply(at_scale);
-BENCHMARK_CAPTURE(simulate_serial, serial, true)->Apply(at_scale);
+BENCHMARK_CAPTURE(simulate_channels, free, 0)->Apply(at_scale);
+BENCHMARK_CAPTURE(simulate_channels, serial, 1)->Apply(at_scale);
+BENCHMARK(order_tied_weights)->Apply(split_at_scale);
+BENCHMARK(search)->Unit(benchmark::kMillisecond)->Args({4, 4, 12})->Args({4, 4, 256});
 BENCHMARK(memory)->Apply(at_scale);
 BENCHMARK(find_critical_path)->Apply(at_scale);
 BENCHMARK(symbolic)->Apply(small);

@@ -35,7 +35,7 @@ class CommandLine(Case):
     def test_help_is_no_error(self):
         done = self.vpp("--help")
         self.assertEqual(done.returncode, 0)
-        for command in ("train", "inspect", "verify", "data"):
+        for command in ("train", "eval", "inspect", "verify", "data"):
             self.assertIn(command, done.stdout)
 
     def test_a_mistyped_command_is_corrected(self):
@@ -45,7 +45,10 @@ class CommandLine(Case):
 
     def test_wrong_options_are_2(self):
         for arguments in ([], ["train"], ["train", "x.toml", "--nope"], ["verify", "x.toml", "--steps", "0"],
-                          ["train", "x.toml", "--log-level", "loud"], ["data"]):
+                          ["train", "x.toml", "--log-level", "loud"], ["data"],
+                          ["eval", "x.toml", "--overwrite"], ["eval", "x.toml", "--batches", "0"],
+                          ["eval", "x.toml", "--checkpoint", "c", "--initial-weights"],
+                          ["verify", "x.toml", "--cuts", "random:0"], ["verify", "x.toml", "--stages", "1,x"]):
             with self.subTest(arguments):
                 self.assertEqual(self.vpp(*arguments).returncode, 2)
 

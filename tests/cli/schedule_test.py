@@ -189,5 +189,62 @@ class Custom(ScheduleCase):
         self.assertEqual(self.inspect("--set", "pipeline.schedule_file=none.csv").returncode, 66)
 
 
+class Auto(ScheduleCase):
+    """schedule_type = AUTO in a plan."""
+
+    SET = ("--set", "pipeline.schedule_type=AUTO", "--set", "pipeline.virtual_chunks=auto", "--set",
+           "pipeline.search.moves=2000")
+
+    def program(self, *settings: str) -> dict:
+        done = self.vpp("inspect", self.plan(DIGITS), *settings, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_every_command_has_the_schedule_of_the_training(self):
+        plan = self.plan(DIGITS)
+        shown = self.ok("show", "--config", plan, *self.SET, "--csv")
+        found = json.loads(self.ok("search", "--config", plan, *self.SET, "--out", "auto.csv", "--json"))
+        self.assertEqual((self.folder / "auto.csv").read_text(), shown)
+        self.assertLessEqual(found["lower_bound"], found["makespan"])
+        self.assertLessEqual(found["makespan"], found["best_generated"])
+        program = self.program(*self.SET)
+        chunks = program["search"]["stages_per_rank"]
+        self.assertEqual(chunks, found["virtual_chunks"])
+        saved = self.program("--set", "pipeline.schedule_type=CUSTOM", "--set", "pipeline.schedule_file=auto.csv",
+                             "--set", f"pipeline.virtual_chunks={chunks}")
+        self.assertEqual(saved["training"]["schedule"]["actions"], program["training"]["schedule"]["actions"])
+
+    def test_a_plan_of_another_schedule_can_be_searched(self):
+        searched = self.ok("search", "--config", self.plan(DIGITS), "--moves", "500", "--virtual", "2", "--json")
+        self.assertEqual(json.loads(searched)["virtual_chunks"], 2)
+
+    def test_inspect_says_how_it_was_found_and_kept(self):
+        text = self.vpp("inspect", self.plan(DIGITS), *self.SET, "--set", "pipeline.memory_limit=3").stdout
+        for part in ("found from", "the best generated one is", "lower bound", "gap", "a rank holds at most",
+                     "FLOPs; a byte sent counts 10", "vpp schedule search --config", "schedule_file = \"auto.csv\""):
+            self.assertIn(part, text)
+
+    def test_a_cost_file_decides(self):
+        self.file('{"unit": "ms", "transfer": 0.25, "modules": {"": {"F": 2, "B": 5}}}', "costs.json")
+        text = self.vpp("inspect", self.plan(DIGITS), "--set", "pipeline.cost_file=costs.json").stdout
+        self.assertIn("costs.json (digest ", text)
+        self.assertIn(" ms\n", text)
+        self.file('{"modules": {"": {"F": 2}}}', "costs.json")
+        done = self.vpp("inspect", self.plan(DIGITS), "--set", "pipeline.cost_file=costs.json")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("needs B, or both I and W", done.stderr)
+
+    def test_what_does_not_fit_is_refused(self):
+        for settings, part in ((("pipeline.virtual_chunks=auto",), "needs schedule_type = \"AUTO\" (got \"1F1B\")"),
+                               (("pipeline.search.seed=3",), "needs schedule_type = \"AUTO\""),
+                               (("pipeline.memory_limit=1",), "1F1B is above pipeline.memory_limit"),
+                               (("pipeline.schedule_type=AUTO", "pipeline.memory_limit=1KiB"), "one microbatch")):
+            done = self.vpp("inspect", self.plan(DIGITS), *(f"--set={setting}" for setting in settings))
+            self.assertEqual(done.returncode, 78, done.stdout)
+            self.assertIn(part, done.stderr)
+            self.assertIn("--set:1:", done.stderr)
+        self.assertIn("model of a plan", self.refused(2, "show", "--schedule", "AUTO", "--pp", "2"))
+
+
 if __name__ == "__main__":
     main()

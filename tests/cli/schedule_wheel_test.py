@@ -11,6 +11,7 @@ Where vpp differs on purpose, the test says how:
 import csv
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -24,6 +25,12 @@ from vpp_process import Case, main  # noqa: E402
 GRID = [(2, 2, 2), (2, 4, 4), (2, 8, 2), (2, 8, 4), (2, 8, 8), (4, 4, 4), (4, 8, 4), (4, 8, 8), (4, 16, 4), (4, 32, 4),
         (4, 64, 4), (4, 16, 16), (4, 32, 32), (4, 128, 64), (3, 2, 2), (3, 8, 2), (3, 12, 4), (4, 6, 3), (4, 10, 5),
         (2, 3, 4), (2, 10, 4), (2, 15, 4)]
+# Each run of vpp costs 0.3 s. Without VPP_FULL_GRID some shapes that have all there is: v 2, 3 and 4; fewer
+# microbatches than ranks, as many, multiples, and remainders that make other groups; few ranks and many. Of each shape
+# one file is read.
+FULL = bool(os.environ.get("VPP_FULL_GRID"))
+if not FULL:
+    GRID = [(2, 2, 2), (2, 8, 8), (3, 8, 2), (4, 6, 3), (4, 16, 4), (2, 15, 4), (2, 3, 4), (4, 32, 32)]
 PAIRS = sorted({(microbatches, ranks) for _, microbatches, ranks in GRID})
 
 
@@ -101,13 +108,15 @@ class WheelCase(Case):
 
     def compare(self, kind: type, name: str, shapes: list, expected=lambda lists, shape: lists,
                 options=lambda shape: ()):
-        """Reads the wheel's two files of every shape, and compares the order of each rank with what vpp makes."""
-        for shape in shapes:
+        """Reads the wheel's files of every shape, and compares the order of each rank with what vpp makes."""
+        for number, shape in enumerate(shapes):
             with self.subTest(kind.__name__, shape=shape):
                 schedule = plan_multi(kind, *shape)
                 compute, comms = self.dumped(schedule, "compute_only"), self.dumped(schedule, "compute_comms")
-                self.assertEqual(self.read(compute), compute.replace("\r\n", "\n"))
-                self.assertEqual(self.read(comms, "--lowered"), without_markers(comms))
+                if FULL or number % 2:
+                    self.assertEqual(self.read(compute), compute.replace("\r\n", "\n"))
+                if FULL or number % 2 == 0:
+                    self.assertEqual(self.read(comms, "--lowered"), without_markers(comms))
                 if name in self.built:
                     self.assertEqual(self.made(name, *shape, *options(shape)), expected(rows(compute), shape))
         if name not in self.built:

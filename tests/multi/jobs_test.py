@@ -27,6 +27,9 @@ class Equality(Case):
                     self.equal(2, f"pipeline.split_method={method}", f"pipeline.schedule_type={schedule}",
                                f"pipeline.virtual_chunks={chunks}")
 
+    def test_a_searched_schedule(self):
+        self.equal(2, "pipeline.schedule_type=AUTO", "pipeline.virtual_chunks=auto", "pipeline.search.moves=2000")
+
     def test_fewer_microbatches_than_ranks(self):
         self.equal(4, "pipeline.num_stages=4", "pipeline.num_microbatches=2")
 
@@ -35,6 +38,19 @@ class Equality(Case):
 
     def test_dropout_keeps_its_masks(self):
         self.equal(2, f"model.file={ROOT}/models/out/vgg.pt")
+
+    def test_a_matrix_in_one_job(self):
+        done = self.vpp("verify", self.plan(DIGITS), "--all-schedules", "--cuts", "random:2", "--stages", "1,2,3",
+                        "--microbatches", "1,4", "--steps", "2", "--json", ranks=3)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        result = json.loads(done.stdout)
+        self.assertTrue(result["equal"])
+        self.assertGreater(result["layouts"], 50)
+        self.assertEqual(result["references"], 2)
+        refused = sum(len(layouts) for layouts in result["layouts_refused"].values())
+        self.assertEqual(refused, sum(tally["refused"] for tally in result["schedules"].values()))
+        again = self.vpp("verify", self.plan(DIGITS), "--stages", "4", ranks=2)
+        self.assertEqual(again.returncode, 69, again.stderr)
 
     def test_manual_points(self):
         self.equal(4, plan=str(ROOT / "configs/eight_mlp.toml"))
@@ -66,6 +82,7 @@ class Runs(Case):
         self.train("whole")
         self.train("part", "train.steps=12")
         self.train("part", "pipeline.num_stages=1", "train.steps=20", ranks=1)
+        self.train("part", "pipeline.schedule_type=AUTO", "pipeline.search.moves=1000", "train.steps=24")
         self.train("part", "pipeline.num_stages=4", "pipeline.schedule_type=GPIPE", ranks=4)
         self.assertEqual(self.bits("whole"), self.bits("part"))
 
@@ -143,6 +160,48 @@ outputs = ["h{i}"]
         self.train("chain", chain, ranks=4)
         self.assertEqual(self.bits("chain"), self.bits("one"))
         self.equal(self.plan(chain, "chain.toml"), ranks=4)
+
+
+class Evaluation(Case):
+    def eval(self, *arguments: str, ranks: int, settings: tuple[str, ...] = (), code: int = 0) -> dict:
+        sets = [item for setting in ("run.dir=run", *settings) for item in ("--set", setting)]
+        done = self.vpp("eval", self.plan(DIGITS), *sets, "--json", *arguments, ranks=ranks)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return json.loads(done.stdout) if code == 0 else {"error": done.stderr}
+
+    def test_a_checkpoint_gives_the_same_bytes_on_any_layout(self):
+        done = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.eval_every=5",
+                        "--set", "checkpoint.every=15", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        losses = {line["step"]: line["loss"] for line in self.metrics("run") if line["event"] == "eval"}
+        outputs = []
+        for ranks, chunks in ((1, 1), (2, 1), (2, 2), (4, 1)):
+            folder = f"out{ranks}{chunks}"
+            result = self.eval("--outputs", folder, ranks=ranks, settings=(f"pipeline.num_stages={ranks}",
+                                                                           f"pipeline.virtual_chunks={chunks}"))
+            self.assertEqual(result["step"], 30)
+            self.assertEqual(result["samples"], 288)
+            self.assertEqual(str(result["loss"]), str(losses[30]))
+            self.assertEqual(result["outputs"], [f"{folder}/output0.npy"])
+            self.assertEqual([entry.name for entry in (self.folder / folder).iterdir()], ["output0.npy"])
+            outputs.append((self.folder / folder / "output0.npy").read_bytes())
+        self.assertEqual(len(set(outputs)), 1)
+        older = self.eval("--checkpoint", "run/checkpoints/step-00000015", ranks=2)
+        self.assertEqual(str(older["loss"]), str(losses[15]))
+        initial = self.eval("--initial-weights", ranks=2)
+        self.assertEqual(str(initial["loss"]), str(losses[0]))
+        self.assertIn("--overwrite", self.eval("--outputs", "out21", ranks=2, code=73)["error"])
+
+    def test_what_is_not_there_is_said(self):
+        self.assertIn("--initial-weights", self.eval(ranks=2, code=66)["error"])
+
+    def test_a_plan_that_only_evaluates_trains_nothing(self):
+        only = ("pipeline.forward_only=true",)
+        self.eval("--initial-weights", "--batches", "1", ranks=2, settings=only)
+        for command in ("train", "verify"):
+            done = self.vpp(command, self.plan(DIGITS), "--set", *only, ranks=2)
+            self.assertEqual(done.returncode, 78)
+            self.assertIn("vpp eval", done.stderr)
 
 
 class Faults(Case):

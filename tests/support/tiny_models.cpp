@@ -344,6 +344,32 @@ def forward(self, x, y):
     return module;
 }
 
+Module make_outputs() {
+    Module module = new_module("outputs");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.linear(x, self.w1, self.b1)
+    early = torch.tanh(h)
+    g = torch.relu(torch.linear(early, self.w2, self.b2))
+    h.mul_(2.0)
+    out = torch.linear(torch.sigmoid(g + h), self.w3, self.b3)
+    return torch.mse_loss(out, y), out, h, early, torch.sum(out), 3, x
+)");
+    return module;
+}
+
+Module make_baked() {
+    Module module = new_module("baked");
+    for (const char* index : {"1", "2"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.tanh(torch.linear(x, self.w1, self.b1)).view([2, 8])
+    return torch.mse_loss(torch.linear(h, self.w2, self.b2), y)
+)");
+    return module;
+}
+
 struct Row {
     TinyModel model;
     Module (*make)();
@@ -365,6 +391,8 @@ const std::vector<Row>& rows() {
         {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
         {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
         {{"overflows", kVectors}, make_overflows},
+        {{"outputs", kVectors}, make_outputs},
+        {{"baked", kVectors}, make_baked},
     };
     return kRows;
 }

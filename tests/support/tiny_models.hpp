@@ -30,6 +30,9 @@ const std::vector<TinyModel>& tiny_models();
 ///   selects     a value whose size depends on the data
 ///   looks_up    an embedding with 4 rows, fed with integers below 1000
 ///   overflows   its second update gives a loss that is not finite, when lr is huge
+/// and for evaluation:
+///   outputs     returns the loss and much else: late, early, written in place, no row a sample, no tensor, an input
+///   baked       takes two samples and no other number, like a traced model
 const std::vector<TinyModel>& bad_models();
 
 /// Throws std::out_of_range for an unknown name.

@@ -24,6 +24,33 @@ TEST(BytesText, RoundingGoesOnToTheNextUnit) {
     EXPECT_EQ(bytes_text(1023 * 1024), "1023.0 KiB");
 }
 
+TEST(ParseBytes, NumbersWithAUnit) {
+    EXPECT_EQ(parse_bytes("8GiB"), int64_t{8} << 30);
+    EXPECT_EQ(parse_bytes("512 MiB"), int64_t{512} << 20);
+    EXPECT_EQ(parse_bytes("4096B"), 4096);
+    EXPECT_EQ(parse_bytes("1.5KiB"), 1536);
+    EXPECT_EQ(parse_bytes("1.5 GB"), 1'500'000'000);
+    EXPECT_EQ(parse_bytes("0.001KiB"), 1) << "rounded down";
+    EXPECT_EQ(parse_bytes("2PB"), 2'000'000'000'000'000);
+    EXPECT_EQ(parse_bytes("0B"), 0);
+}
+
+TEST(ParseBytes, NothingElse) {
+    for (const char* text : {"", "8", "GiB", "8gib", "8 G", "-1GiB", "+1GiB", "1.GiB", ".5GiB", "1.2345GiB", "8  GiB",
+                             "8GiB ", "1e3B", "9999999999999999999B", "5000PiB"}) {
+        EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
+    }
+}
+
+TEST(ExactBytesText, IsReadBackAsTheSame) {
+    EXPECT_EQ(exact_bytes_text(int64_t{8} << 30), "8GiB");
+    EXPECT_EQ(exact_bytes_text(1000), "1000B");
+    EXPECT_EQ(exact_bytes_text(0), "0B");
+    for (const int64_t bytes : {int64_t{1}, int64_t{1024}, int64_t{1536}, int64_t{1} << 52, int64_t{3} << 55}) {
+        EXPECT_EQ(parse_bytes(exact_bytes_text(bytes)), bytes);
+    }
+}
+
 TEST(CountText, DecimalUnits) {
     EXPECT_EQ(count_text(0), "0");
     EXPECT_EQ(count_text(950), "950");

@@ -43,6 +43,45 @@ TEST(Loss, AnOutputOfATupleIsChosen) {
     EXPECT_NE(mean.graph.digest, load(tuple_model(), with_output(3)).graph.digest);
 }
 
+TEST(Loss, OtherOutputsAreGatheredByTheLastOpWhereAskedFor) {
+    TorchScriptOptions options = with_output(1);
+    const int num_ops = load(tuple_model(), options).graph.num_ops();
+    options.keep_outputs = true;
+    LoadedModel model = load(tuple_model(), options);
+    const Graph& graph = model.graph;
+    ASSERT_EQ(graph.outputs.size(), 2U) << "not the loss, not the number";
+    EXPECT_EQ(graph.outputs[0].name, "output0");
+    EXPECT_EQ(graph.outputs[1].name, "output3");
+    EXPECT_EQ(graph.tensors[static_cast<size_t>(graph.outputs[0].tensor)].shape, (std::vector<int64_t>{2, 4}));
+    EXPECT_EQ(graph.num_ops(), num_ops + 1);
+    EXPECT_EQ(graph.ops.back().kind, "prim::TupleConstruct");
+    ASSERT_EQ(graph.warnings.size(), 1U);
+    EXPECT_THAT(graph.warnings[0], HasSubstr("output2 (int)"));
+    const Inputs inputs{{"x", values({2, 4})}};
+    for (int cut = 1; cut < graph.num_ops(); ++cut) {
+        if (graph.cuts[static_cast<size_t>(cut)].legal) run_in_pieces(model, {cut}, inputs);
+    }
+}
+
+TEST(Loss, WithAnAppendedLossEveryOutputIsKept) {
+    TorchScriptOptions options = options_for({floats("x", {4}), floats("y", {4})});
+    options.inputs = {"x"};
+    options.loss = LossPlan{.kind = "mse", .input = 0, .target = "y"};
+    options.keep_outputs = true;
+    const LoadedModel model = load(linear(4, 4), options);
+    ASSERT_EQ(model.graph.outputs.size(), 1U);
+    EXPECT_EQ(model.graph.outputs[0].name, "output0");
+    EXPECT_EQ(model.graph.ops.back().module, "");
+}
+
+TEST(Loss, AModelThatGivesTheLossAloneHasNoOutputs) {
+    TorchScriptOptions options = options_for({floats("x", {4})});
+    options.keep_outputs = true;
+    const ModuleSpec alone{"Model", "def forward(self, x):\n    return torch.mean(x)\n"};
+    EXPECT_TRUE(load(alone, options).graph.outputs.empty());
+    EXPECT_TRUE(load(tuple_model(), with_output(1)).graph.outputs.empty()) << "unless asked for";
+}
+
 TEST(Loss, AnOutputThatIsNotThereNamesTheKeyAndTheNumber) {
     for (int output : {4, -1}) {
         const std::string text = refusal(ErrorKind::BadData, [&] { load(tuple_model(), with_output(output)); });

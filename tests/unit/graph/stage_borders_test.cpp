@@ -47,6 +47,14 @@ TEST(StageBorders, CutsAreWhereTheStagesBegin) {
     EXPECT_THAT(find_split(ops(modules).finish(), plan_of(), 3), ElementsAre(3, 6));
 }
 
+TEST(StageBorders, AnotherNumberOfStagesIsRefused) {
+    EXPECT_THAT(refusal(ErrorKind::Plan,
+                        [&] {
+                            find_split(ops({"one", "c", "three"}).finish(), plan_of(), 2);
+                        }),
+                HasSubstr("the plan has 3 [[pipeline.stage]] tables, so it cannot be split into 2 stages"));
+}
+
 TEST(StageBorders, OneStageHasNoBorder) {
     EXPECT_TRUE(find_split(ops({"one"}).finish(), plan_of({kStages[0]}), 1).empty());
 }

@@ -204,6 +204,63 @@ TEST(Stages, ATiedParameterBelongsToItsFirstUser) {
     EXPECT_THAT(tied, ElementsAre("w of 1: 3 to 1", "w of 1: 4 to 3", "other of 0: 2 to 0"));
 }
 
+/// "w 1>3 back 1": the ends of an edge as segments.
+std::vector<std::string> ends_of(const Split& split) {
+    std::vector<std::string> texts;
+    for (const Edge& edge : split.edges) {
+        texts.push_back(edge.name + " " + std::to_string(edge.segments.producer) + ">" +
+                        std::to_string(edge.segments.consumer) + " back " + std::to_string(edge.segments.gradient_to));
+    }
+    return texts;
+}
+
+TEST(Segments, WithoutRecomputeTheyAreTheStages) {
+    const Split split = make_stages(chain({1, 2, 3, 4}), {1, 3});
+    ASSERT_THAT(split.segments, SizeIs(3));
+    EXPECT_EQ(split.segments[1].stage, 1);
+    EXPECT_FALSE(split.segments[1].recompute);
+    EXPECT_EQ(split.segments[1].activation_bytes, split.stages[1].activation_bytes);
+    EXPECT_EQ(split.segments_of(2), (std::pair{2, 3}));
+    EXPECT_THAT(ends_of(split), ElementsAre("v1 0>1 back 0", "v3 1>2 back 1"));
+}
+
+TEST(Segments, RangesAndWhatLiesBetweenThemFillTheStages) {
+    const Split split = make_stages(chain({1, 1, 1, 1, 1, 1}), {3}, {{1, 2}, {3, 6}});
+    std::vector<std::string> texts;
+    for (const SegmentSpec& segment : split.segments) {
+        texts.push_back(std::to_string(segment.stage) + ": " + std::to_string(segment.ops.begin) + ".." +
+                        std::to_string(segment.ops.end) + (segment.recompute ? " again" : ""));
+    }
+    EXPECT_THAT(texts, ElementsAre("0: 0..1", "0: 1..2 again", "0: 2..3", "1: 3..6 again"));
+    EXPECT_EQ(split.segment_of_op(2), 2);
+    EXPECT_EQ(split.segments_of(0), (std::pair{0, 3}));
+    EXPECT_EQ(split.segments[1].input_bytes, 32);
+    EXPECT_THAT(schedule_edges(split), SizeIs(1)) << "schedules see the edges between stages";
+    EXPECT_EQ(schedule_edges(split)[0].id, 2);
+}
+
+// A value enters a stage once and is passed on there; its gradient goes through every segment that uses it.
+TEST(Segments, AValueEntersAStageOnce) {
+    GraphMaker maker;
+    const int w = maker.parameter("w", 4);
+    const int a = maker.op("", {maker.input("x"), w});
+    const int b = maker.op("", {a}), c = maker.op("", {a, b}), d = maker.op("", {a, c, w});
+    maker.op("", {a, d, w});
+    const Split split = make_stages(maker.finish(), {2}, {{0, 1}, {2, 3}, {4, 5}});
+    EXPECT_THAT(ends_of(split),
+                ElementsAre("v2 0>1 back 0", "v2 0>2 back 1", "v2 2>3 back 2", "v2 3>4 back 3", "v3 1>2 back 1",
+                            "v4 2>3 back 2", "v5 3>4 back 3", "w 0>3 back 0", "w 0>4 back 3"));
+    std::vector<int> ids;
+    for (const ScheduleEdge& edge : schedule_edges(split)) ids.push_back(edge.id);
+    EXPECT_THAT(ids, ElementsAre(1, 4, 7)) << "the value, the next one, and the tied parameter";
+}
+
+TEST(Segments, RangesOverACutAreABug) {
+    expect_bug([&] { make_stages(chain({1, 1, 1, 1}), {2}, {{1, 3}}); });
+    expect_bug([&] { make_stages(chain({1, 1, 1, 1}), {2}, {{2, 3}, {0, 1}}); });
+    expect_bug([&] { make_stages(chain({1, 1, 1, 1}), {2}, {{3, 5}}); });
+}
+
 TEST(Stages, EmptyStagesAreABug) {
     const Graph graph = chain({1, 1, 1});
     expect_bug([&] { make_stages(graph, {0}); });

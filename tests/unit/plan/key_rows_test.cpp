@@ -31,6 +31,7 @@ TEST(KeyRows, EveryRowSaysWhatItIs) {
         EXPECT_EQ(key.built && key.type == KeyType::Choice, !key.choices.empty()) << key.name;
         EXPECT_EQ(key.type == KeyType::Name, key.names != nullptr) << key.name;
         EXPECT_EQ(key.type == KeyType::NumberList, key.list_size > 0) << key.name;
+        EXPECT_TRUE(key.word.empty() || key.type == KeyType::Integer) << key.name;
     }
 }
 
@@ -63,7 +64,7 @@ TEST(KeyRows, EachBuiltKeyReachesItsOwnField) {
         Value value = std::string("w");
         if (key.type == KeyType::Boolean) value = !std::get<bool>(*key.field.get(plan, 0));
         if (key.type == KeyType::Integer) value = int64_t{77};
-        if (key.type == KeyType::Number) value = 0.625;
+        if (key.type == KeyType::Number || key.type == KeyType::Size) value = 0.625;
         if (key.type == KeyType::TextList) value = std::vector<std::string>{"w"};
         if (key.type == KeyType::NumberList) value = std::vector<double>{0.25, 0.5};
         if (key.type == KeyType::Files || key.type == KeyType::TextTable) value = NamedTexts{{"n", "w"}};
@@ -78,6 +79,21 @@ TEST(KeyRows, EachBuiltKeyReachesItsOwnField) {
             EXPECT_EQ(other.field.get(plan, 0), before[i]) << key.name << " changed " << other.name;
         }
     }
+}
+
+TEST(KeyRows, NumbersThatMayBeTextsKeepWhichTheyAre) {
+    const auto round_trip = [](const char* name, const Value& value) {
+        Plan plan;
+        find_key(name)->field.set(plan, 0, value);
+        return *find_key(name)->field.get(plan, 0);
+    };
+    EXPECT_EQ(round_trip("pipeline.virtual_chunks", std::string("auto")), Value(std::string("auto")));
+    EXPECT_EQ(round_trip("pipeline.memory_limit", 2.5), Value(2.5));
+    EXPECT_EQ(round_trip("pipeline.memory_limit", std::string("2048 MiB")), Value(std::string("2GiB")));
+    Plan plan;
+    find_key("pipeline.virtual_chunks")->field.set(plan, 0, std::string("auto"));
+    find_key("pipeline.virtual_chunks")->field.set(plan, 0, int64_t{3});
+    EXPECT_FALSE(plan.pipeline.choose_virtual_chunks) << "the last one counts";
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ inline Names built_names() {
             {"MANUAL", "UNIFORM", "PARAMETERS", "FLOPS"},
             {"GPIPE", "1F1B", "EAGER_1F1B", "INTERLEAVED_1F1B", "LOOPED_BFS", "ZERO_BUBBLE_H1", "ZERO_BUBBLE_H2",
              "ZERO_BUBBLE_GREEDY", "INTERLEAVED_ZERO_BUBBLE", "ZERO_BUBBLE_V", "V_HALF", "V_MIN", "V_ADAPTIVE",
-             "DUALPIPE_V", "CUSTOM"},
+             "DUALPIPE_V", "CUSTOM", "AUTO"},
             {"adamw", "adam", "sgd"},
             {"constant", "linear", "cosine", "inverse_sqrt", "wsd", "step"}};
 }

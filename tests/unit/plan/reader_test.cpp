@@ -84,11 +84,11 @@ TEST(Reader, SixMistakesAreSixProblemsWithPositions) {
     const Error error = error_of([] {
         parse(
             "[model]\nfile = 3\n[data]\nkind = \"token\"\ntrain = [\"a\"]\nsequence_length = 128\n[mesh]\nthreds = 2\n"
-            "tp = 2\n[pipeline]\nforward_only = true\nvirtual_chunks = 0\n");
+            "tp = 2\nzero1 = true\n[pipeline]\nvirtual_chunks = 0\n");
     });
     EXPECT_EQ(error.kind(), ErrorKind::Plan);
     ASSERT_EQ(error.problems().size(), 6U);
-    const std::vector<std::pair<int, int>> places = {{2, 8}, {4, 8}, {8, 1}, {9, 6}, {11, 16}, {12, 18}};
+    const std::vector<std::pair<int, int>> places = {{2, 8}, {4, 8}, {8, 1}, {9, 6}, {10, 9}, {12, 18}};
     for (size_t i = 0; i < places.size(); ++i) {
         EXPECT_EQ(error.problems()[i].position->line, places[i].first) << i;
         EXPECT_EQ(error.problems()[i].position->column, places[i].second) << i;
@@ -165,6 +165,8 @@ std::string sample_argument(const Key& key) {
             return "1";
         case KeyType::Number:
             return "0.5";
+        case KeyType::Size:
+            return "1.5";
         case KeyType::Choice:
         case KeyType::Name:
             return usable_words(key, names).back();

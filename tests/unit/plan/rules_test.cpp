@@ -100,6 +100,35 @@ TEST(Rules, ACustomScheduleNeedsItsFile) {
     EXPECT_TRUE(holds(problem({"pipeline.schedule_file=s.csv"}, 2), "needs schedule_type = \"CUSTOM\" (got \"1F1B\")"));
 }
 
+TEST(Rules, WhatIsForAutoNeedsAuto) {
+    const std::string automatic = "pipeline.schedule_type=AUTO";
+    for (const char* key : {"pipeline.search.moves=5", "pipeline.search.seed=1", "pipeline.search.objective=span",
+                            "pipeline.virtual_chunks=auto"}) {
+        const std::string name = std::string(key).substr(0, std::string(key).find('='));
+        const Error error = error_at({key}, 2);
+        EXPECT_EQ(error.kind(), ErrorKind::Plan) << key;
+        EXPECT_TRUE(holds(error.what(), "needs schedule_type = \"AUTO\" (got \"1F1B\")")) << error.what();
+        EXPECT_TRUE(holds(error.what(), "--set:1:")) << "it has a position";
+        const Plan plan = resolve({automatic, key}, 2);
+        EXPECT_TRUE(holds(plan.resolved_text, std::string(name).substr(name.rfind('.') + 1) + " = ")) << name;
+    }
+    EXPECT_NO_THROW(resolve({"pipeline.memory_limit=2", "pipeline.cost_file=c.json"}, 2)) << "for all schedules";
+    EXPECT_TRUE(holds(problem({automatic, "pipeline.interleave_group_size=2"}, 2), "AUTO orders microbatches itself"));
+}
+
+TEST(Rules, TheResolvedTextHasWhatAScheduleIsMadeFrom) {
+    const Arguments arguments{"pipeline.schedule_type=AUTO",   "pipeline.virtual_chunks=auto",
+                              "pipeline.memory_limit=512MiB",  "pipeline.cost_file=c.json",
+                              "pipeline.search.moves=7",       "pipeline.search.seed=3",
+                              "pipeline.search.objective=span"};
+    const std::string text = resolve(arguments, 2).resolved_text;
+    for (const char* line : {"virtual_chunks = \"auto\"\n", "memory_limit = \"512MiB\"\n", "cost_file = \"c.json\"\n",
+                             "[pipeline.search]\nmoves = 7\nseed = 3\nobjective = \"span\"\n"}) {
+        EXPECT_TRUE(holds(text, line)) << text;
+    }
+    EXPECT_EQ(resolve({}, 2, text).resolved_text, text);
+}
+
 TEST(Rules, SplitPointsAreCounted) {
     const std::string manual = "pipeline.split_method=MANUAL";
     const auto points = [](int count) {
@@ -114,11 +143,26 @@ TEST(Rules, SplitPointsAreCounted) {
                           "expected 4 (pp) or 8 (pp x virtual_chunks); the last one"))
             << count;
     }
+    const std::string automatic = "pipeline.schedule_type=AUTO", any = "pipeline.virtual_chunks=auto";
+    for (const int count : {3, 4}) EXPECT_NO_THROW(resolve({manual, automatic, any, points(count)}, 4));
+    EXPECT_TRUE(holds(problem({manual, automatic, any, points(7)}, 4), "got 7, expected 4 (pp);"));
     EXPECT_NO_THROW(resolve({manual}, 1));
     EXPECT_TRUE(holds(problem({manual}, 2), "got 0, expected 2 (pp);"));
     EXPECT_TRUE(holds(problem({points(1)}), "need split_method = \"MANUAL\" (got \"FLOPS\")"));
     EXPECT_TRUE(holds(problem({manual, "pipeline.split_points=[\"a\", \"a\"]"}, 2), "names 'a' twice"));
     EXPECT_TRUE(holds(problem({"pipeline.uniform_split_ops=true"}), "needs split_method = \"UNIFORM\""));
+}
+
+TEST(Rules, RecomputeKeysFitEachOther) {
+    const std::string at = "pipeline.recompute.";
+    const std::string list = at + "modules=[\"a\"]";
+    EXPECT_NO_THROW(resolve({at + "what=units", at + "every=2", at + "except_last=true"}, 1));
+    EXPECT_NO_THROW(resolve({at + "what=modules", list}, 1));
+    EXPECT_TRUE(holds(problem({at + "what=modules"}), "needs pipeline.recompute.modules"));
+    EXPECT_TRUE(holds(problem({list}), "modules needs what = \"modules\" (got \"none\")"));
+    EXPECT_TRUE(holds(problem({at + "what=stage", at + "every=2"}), "every needs what = \"units\" (got \"stage\")"));
+    EXPECT_TRUE(holds(problem({at + "except_last=true"}), "needs something to be recomputed"));
+    EXPECT_TRUE(holds(problem({at + "what=modules", at + "modules=[\"a\", \"a\"]"}), "names 'a' twice"));
 }
 
 TEST(Rules, StepsAndEpochs) {

@@ -52,6 +52,28 @@ TEST(ValueReader, WrongTypesSayWhatToWrite) {
     }
 }
 
+TEST(ValueReader, AWordMayStandForANumber) {
+    EXPECT_EQ(read("pipeline.virtual_chunks", "'auto'"), "\"auto\"");
+    EXPECT_EQ(read("pipeline.virtual_chunks", "3"), "3");
+    EXPECT_EQ(read("pipeline.virtual_chunks", "'many'"),
+              "pipeline.virtual_chunks is no number (got 'many', expected an integer or \"auto\")");
+    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "'2'"), "; write it without quotes"));
+    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "0"), "expected 1 to 4096"));
+    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "1.5"), "wrong type"));
+}
+
+TEST(ValueReader, ASizeIsANumberOrBytes) {
+    EXPECT_EQ(read("pipeline.memory_limit", "4"), "4.0");
+    EXPECT_EQ(read("pipeline.memory_limit", "2.5"), "2.5");
+    EXPECT_EQ(read("pipeline.memory_limit", "'8GiB'"), "\"8GiB\"");
+    EXPECT_TRUE(holds(read("pipeline.memory_limit", "0.5"), "expected 1 to 1000000"));
+    EXPECT_TRUE(
+        holds(read("pipeline.memory_limit", "'8 bananas'"), "is no number of bytes (got '8 bananas', expected"));
+    EXPECT_TRUE(holds(read("pipeline.memory_limit", "'4'"), "; write it without quotes"));
+    EXPECT_TRUE(holds(read("pipeline.memory_limit", "'0GiB'"), "is no number of bytes"));
+    EXPECT_TRUE(holds(read("pipeline.memory_limit", "true"), "expected number or text with a unit"));
+}
+
 TEST(ValueReader, RangesAreKept) {
     EXPECT_TRUE(holds(read("mesh.threads", "0"), "got integer 0, expected 1 to 1024"));
     EXPECT_TRUE(holds(read("mesh.dp", "2"), "more replicas are not built yet"));
@@ -68,9 +90,8 @@ TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
         read("pipeline.split_method", "'FLOP'"),
         "pipeline.split_method does not know 'FLOP' (expected one of MANUAL, UNIFORM, PARAMETERS, FLOPS); did you "
         "mean 'FLOPS'?");
-    EXPECT_TRUE(holds(read("pipeline.schedule_type", "'AUTO'"), "'AUTO' is not built yet (built: GPIPE"));
+    EXPECT_TRUE(holds(read("pipeline.split_method", "'AUTO'"), "'AUTO' is not built yet (built: MANUAL"));
     EXPECT_TRUE(holds(read("mesh.device", "'cuda'"), "is not compiled in: VPP_CUDA"));
-    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "'auto'"), "'auto' is not built yet"));
     EXPECT_TRUE(holds(read("train.precision", "'bf16'"), "'bf16' is not built yet"));
     EXPECT_TRUE(holds(read("train.on_nonfinite", "'skip'"), "'skip' is not built yet"));
 }
@@ -78,25 +99,22 @@ TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
 // A word that a registry adds is usable without a change here.
 TEST(ValueReader, RegisteredWordsGoBeforePlannedOnes) {
     Names names = built_names();
-    names.schedules.push_back("AUTO");
+    names.split_methods.push_back("AUTO");
     Node node;
     node.kind = Node::Kind::Text;
     node.text = "AUTO";
     Problems problems;
-    EXPECT_TRUE(read_value(*find_key("pipeline.schedule_type"), "k", node, names, problems));
+    EXPECT_TRUE(read_value(*find_key("pipeline.split_method"), "k", node, names, problems));
 }
 
 TEST(ValueReader, UnbuiltKeysAcceptOnlyTheirDefault) {
-    EXPECT_EQ(read("pipeline.forward_only", "false"), "nothing");
+    EXPECT_EQ(read("mesh.zero1", "false"), "nothing");
     EXPECT_EQ(read("train.accumulate", "1"), "nothing");
     EXPECT_EQ(read("checkpoint.every_minutes", "0"), "nothing");
     EXPECT_EQ(read("eval.metrics", "[]"), "nothing");
     EXPECT_EQ(read("model.init", "[]"), "nothing");
-    EXPECT_EQ(read("pipeline.recompute.what", "'none'"), "nothing");
-    EXPECT_EQ(read("pipeline.forward_only", "true"),
-              "pipeline.forward_only is not built yet (got boolean true, only its default false is accepted); leave it "
-              "out");
-    EXPECT_TRUE(holds(read("pipeline.memory_limit", "'8GiB'"), "is not built yet"));
+    EXPECT_EQ(read("mesh.zero1", "true"),
+              "mesh.zero1 is not built yet (got boolean true, only its default false is accepted); leave it out");
     EXPECT_TRUE(holds(read("model.init", "[{}]"), "is not built yet"));
     EXPECT_TRUE(holds(read("eval.metrics", "['accuracy']"), "is not built yet"));
 }

@@ -13,7 +13,18 @@ namespace {
 
 Schedule generate(const std::vector<std::string>& overrides, int world) {
     const Plan plan = parse_plan(test::kShortPlan, "plan.toml", overrides, test::built_names());
-    return generate_schedule(resolve_plan(plan, world));
+    const auto schedule = generate_schedule(resolve_plan(plan, world));
+    EXPECT_TRUE(schedule);
+    return schedule.value_or(Schedule{});
+}
+
+/// A plan that names a schedule which looks at costs.
+Plan plan_with_costs(const std::string& name, const std::string& chunks) {
+    Names names = test::built_names();
+    names.schedules.push_back(name);
+    const Plan plan = parse_plan(test::kShortPlan, "plan.toml",
+                                 {"pipeline.schedule_type=" + name, "pipeline.virtual_chunks=" + chunks}, names);
+    return resolve_plan(plan, 3);
 }
 
 std::string refusal(const std::vector<std::string>& overrides, int world) {
@@ -53,6 +64,39 @@ TEST(GenerateSchedule, WhatDoesNotFitHasAPosition) {
                                        "pipeline.num_microbatches=8", "pipeline.interleave_group_size=9"},
                                       2);
     EXPECT_TRUE(holds(group, "interleave_group_size")) << group;
+}
+
+TEST(GenerateSchedule, CostsAndLimitReachTheGenerator) {
+    const Plan greedy = plan_with_costs("ZERO_BUBBLE_GREEDY", "1");
+    EXPECT_FALSE(generate_schedule(greedy)) << "the plan alone does not decide it";
+    const ScheduleSize size{3, 1, 6};
+    const ScheduleCosts costs = parse_costs("F=1/1/4,I=1/2/4,W=1/1/3,comm=0.5", size);
+    const Schedule limited = generate_schedule(greedy, costs, 2.0);
+    EXPECT_EQ(limited.actions,
+              make_schedule("ZERO_BUBBLE_GREEDY", {.size = size, .costs = costs, .memory_limit = 2.0}).actions);
+    EXPECT_NE(limited.actions, generate_schedule(greedy, {}, 2.0).actions);
+    EXPECT_NE(limited.actions, generate_schedule(greedy, costs, std::nullopt).actions);
+    const Plan adaptive = plan_with_costs("V_ADAPTIVE", "2");
+    const Schedule tight = generate_schedule(adaptive, {}, 1.5);
+    for (int peak : peak_in_flight(tight)) EXPECT_LE(peak, 3);
+}
+
+TEST(GenerateSchedule, WhatCostsCannotMendIsFoundWithoutThem) {
+    EXPECT_FALSE(generate_schedule(plan_with_costs("V_ADAPTIVE", "2")));
+    try {
+        generate_schedule(plan_with_costs("V_ADAPTIVE", "3"));
+        ADD_FAILURE() << "three stages a rank were taken";
+    } catch (const Error& error) {
+        EXPECT_TRUE(holds(error.what(), "virtual_chunks")) << error.what();
+    }
+}
+
+TEST(GenerateSchedule, OtherPlansHaveNone) {
+    for (const char* name : {"AUTO", "CUSTOM"}) {
+        Plan plan = plan_with_costs("V_ADAPTIVE", "2");
+        plan.pipeline.schedule_type = name;
+        EXPECT_FALSE(generate_schedule(plan)) << name;
+    }
 }
 
 }  // namespace

@@ -72,6 +72,49 @@ TEST(Prepare, GivesAProvenProgramForEveryNumberOfRanks) {
     }
 }
 
+TEST(Prepare, AutoIsAProvenScheduleOfTheSearch) {
+    const auto file = save(model_spec());
+    const Plan plan = plan_for(file, 2,
+                               {"pipeline.schedule_type=AUTO", "pipeline.virtual_chunks=auto",
+                                "pipeline.num_microbatches=4", "pipeline.search.moves=500"});
+    const Program program = prepare(plan, data_of(plan)).program;
+    ASSERT_TRUE(program.search);
+    EXPECT_EQ(program.training.schedule.name, "AUTO");
+    EXPECT_EQ(program.training.split.num_stages(), 2 * program.search->stages_per_rank);
+    EXPECT_LE(program.search->makespan, program.search->best_generated);
+    EXPECT_EQ(program.costs.stages.size(), program.training.split.stages.size());
+    for (const Phase* phase : {&program.training, &*program.evaluation}) {
+        EXPECT_NO_THROW(check_schedule(phase->schedule, schedule_edges(phase->split)));
+        EXPECT_EQ(phase->schedule.rank_of_stage, program.training.schedule.rank_of_stage);
+    }
+    EXPECT_EQ(digest_of(prepare(plan, data_of(plan)).program), digest_of(program)) << "deterministic";
+    EXPECT_FALSE(reference_program(program).search);
+}
+
+TEST(Prepare, TheCostFilesDigestIsPartOfTheProgram) {
+    const TemporaryFolder folder;
+    const auto file = save(model_spec());
+    const auto source_with = [&](const std::string& text) {
+        const Plan plan = plan_for(file, 2, {"pipeline.cost_file=\"" + folder.write("c.json", text) + '"'});
+        return prepare(plan, data_of(plan)).program;
+    };
+    const Program one = source_with(R"({"unit": "ms", "modules": {"0": {"F": 1, "B": 2}}})");
+    const Program other = source_with(R"({"unit": "ms", "modules": {"0": {"F": 1, "B": 3}}})");
+    EXPECT_EQ(one.cost_unit, "ms");
+    EXPECT_NE(one.cost_source, other.cost_source);
+    EXPECT_NE(digest_of(one), digest_of(other));
+    EXPECT_EQ(one.training.schedule.actions, other.training.schedule.actions) << "1F1B looks at no costs";
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { source_with(R"({"modules": {"zero": {"F": 1, "B": 2}}})"); }),
+                HasSubstr("'zero', which the model has not"));
+}
+
+TEST(Prepare, AScheduleAboveTheLimitIsRefused) {
+    const auto file = save(model_spec());
+    const Plan plan =
+        plan_for(file, 2, {"pipeline.schedule_type=GPIPE", "pipeline.num_microbatches=4", "pipeline.memory_limit=3"});
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(plan, data_of(plan)); }), HasSubstr("these fit: \"1F1B\""));
+}
+
 TEST(Prepare, EvaluationUsesEveryParameterWhereTrainingOwnsIt) {
     const auto file = save(model_spec());
     const Plan plan = plan_for(file, 4);
@@ -95,6 +138,60 @@ TEST(Prepare, WithoutValidationDataThereIsNoEvaluation) {
     const Prepared prepared = prepare(plan, data_of(plan, false));
     EXPECT_FALSE(prepared.program.evaluation);
     EXPECT_EQ(prepared.sources.evaluation, nullptr);
+}
+
+Datasets validation_of(const Plan& plan) {
+    return {nullptr, open_dataset(plan, Subset::Train)};
+}
+
+TEST(PrepareEvaluation, HasNoTrainingPhaseAndCutsTheEvaluationGraphItself) {
+    const auto file = save(model_spec());
+    for (int world : {1, 2, 4}) {
+        const Plan plan = plan_for(file, world);
+        const Prepared prepared = prepare_evaluation(plan, validation_of(plan), {.num_samples = 64});
+        const Program& program = prepared.program;
+        EXPECT_FALSE(program.has_training());
+        EXPECT_EQ(prepared.sources.training, nullptr);
+        ASSERT_TRUE(program.evaluation);
+        EXPECT_EQ(program.evaluation->split.num_stages(), world);
+        EXPECT_TRUE(program.evaluation->schedule.forward_only);
+        const Program copy = program_from_bytes(to_bytes(program));
+        EXPECT_EQ(digest_of(copy), digest_of(program));
+        const Sources sources = open_sources(plan, copy);
+        EXPECT_EQ(sources.training, nullptr);
+        EXPECT_NE(sources.evaluation, nullptr);
+    }
+}
+
+TEST(PrepareEvaluation, SplitPointsMayNameWhatDoesNothingInEvaluation) {
+    const auto file = save(model_spec());
+    const Plan plan =
+        plan_for(file, 2, {"pipeline.split_method=\"MANUAL\"", "pipeline.split_points=[\"1.2\"]"});  // a dropout
+    const Split split = prepare_evaluation(plan, validation_of(plan), {}).program.evaluation->split;
+    const Split training = prepare(plan, data_of(plan)).program.evaluation->split;
+    EXPECT_EQ(split.cuts, training.cuts);
+    const Plan wrong = plan_for(file, 2, {"pipeline.split_method=\"MANUAL\"", "pipeline.split_points=[\"none\"]"});
+    EXPECT_THROW(prepare_evaluation(wrong, validation_of(wrong), {}), Error);
+}
+
+TEST(PrepareEvaluation, KnowsTheModelOfATraining) {
+    const auto file = save(model_spec());
+    const Plan plan = plan_for(file, 2);
+    const Program program = prepare(plan, data_of(plan)).program;
+    EXPECT_EQ(training_digest(plan, program.fields), program.training.graph.digest);
+    EXPECT_NE(training_digest(plan, program.fields), program.evaluation->graph.digest);
+}
+
+TEST(WithLayout, IsWhatAPlanForThatLayoutPrepares) {
+    const auto file = save(model_spec());
+    const Plan one = plan_for(file, 1);
+    const Program base = prepare(one, data_of(one, false)).program;
+    const Plan two = plan_for(
+        file, 2, {"pipeline.num_microbatches=4", "train.global_batch_size=16", "pipeline.schedule_type=\"GPIPE\""});
+    EXPECT_EQ(digest_of(with_layout(base, two, std::nullopt)), digest_of(prepare(two, data_of(two, false)).program));
+    const std::vector<int> cuts{base.training.split.stages[0].ops.end / 2};
+    ASSERT_TRUE(base.training.graph.cuts[static_cast<size_t>(cuts[0])].legal);
+    EXPECT_EQ(with_layout(base, two, cuts).training.split.cuts, cuts);
 }
 
 TEST(Prepare, ValidationDataMustHaveTheFieldsOfTheTrainingData) {

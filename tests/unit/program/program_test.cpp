@@ -28,6 +28,12 @@ Program sample() {
     program.fields = {{{"x", DType::F32, {4}, 5}}, 77};
     program.microbatch_size = 2;
     program.data_digest = "data";
+    program.costs = {{{3, 4, 5, 6}}, 7, {{1, 8}}, 9, true, 10};
+    program.cost_unit = "ms";
+    program.cost_source = "a file";
+    program.search.emplace();
+    program.search->best_generator = "1F1B";
+    program.search->origin = "GPIPE";
     Phase& phase = program.training;
     phase.graph = maker.finish();
     phase.graph.parameters[0].aliases = {"tied"};
@@ -59,6 +65,34 @@ std::vector<std::pair<std::string, Change>> changes() {
         {"evaluation", [](Program& p) { p.evaluation.reset(); }},
         {"evaluation.loss", [](Program& p) { ++p.evaluation->graph.loss; }},
     };
+    const auto costs = [&](const std::string& name, const std::function<void(ScheduleCosts&)>& change) {
+        all.emplace_back(name, [change](Program& p) { change(p.costs); });
+    };
+    costs("costs.forward", [](ScheduleCosts& c) { ++c.stages[0].forward; });
+    costs("costs.backward", [](ScheduleCosts& c) { ++c.stages[0].backward; });
+    costs("costs.input_gradient", [](ScheduleCosts& c) { ++c.stages[0].input_gradient; });
+    costs("costs.weight_gradient", [](ScheduleCosts& c) { ++c.stages[0].weight_gradient; });
+    costs("costs.transfer", [](ScheduleCosts& c) { ++c.transfer; });
+    costs("costs.transfer_of", [](ScheduleCosts& c) { ++c.transfer_of[1]; });
+    costs("costs.overlap_percent", [](ScheduleCosts& c) { ++c.overlap_percent; });
+    costs("costs.occupied", [](ScheduleCosts& c) { ++c.occupied; });
+    costs("costs.occupied_of", [](ScheduleCosts& c) { ++c.occupied_of[1]; });
+    costs("costs.ticks_per_unit", [](ScheduleCosts& c) { c.ticks_per_unit *= 10; });
+    all.emplace_back("cost_unit", [](Program& p) { p.cost_unit += "x"; });
+    all.emplace_back("cost_source", [](Program& p) { p.cost_source += "x"; });
+    all.emplace_back("search", [](Program& p) { p.search.reset(); });
+    const auto search = [&](const std::string& name, const std::function<void(SearchRecord&)>& change) {
+        all.emplace_back(name, [change](Program& p) { change(*p.search); });
+    };
+    search("search.stages_per_rank", [](SearchRecord& r) { ++r.stages_per_rank; });
+    search("search.makespan", [](SearchRecord& r) { ++r.makespan; });
+    search("search.span", [](SearchRecord& r) { ++r.span; });
+    search("search.best_generator", [](SearchRecord& r) { r.best_generator += "x"; });
+    search("search.best_generated", [](SearchRecord& r) { ++r.best_generated; });
+    search("search.origin", [](SearchRecord& r) { r.origin += "x"; });
+    search("search.lower_bound", [](SearchRecord& r) { ++r.lower_bound; });
+    search("search.moves", [](SearchRecord& r) { ++r.moves; });
+    search("search.objective", [](SearchRecord& r) { r.objective = SearchObjective::Span; });
     const auto graph = [&](const std::string& name, const std::function<void(Graph&)>& change) {
         all.emplace_back(name, [change](Program& p) { change(p.training.graph); });
     };

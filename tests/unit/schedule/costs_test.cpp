@@ -30,6 +30,24 @@ TEST(ParseCosts, StagesMayHaveTheirOwn) {
     EXPECT_EQ(costs.units(costs.stages[3].forward), 3);
 }
 
+// comm is latency, transfer the time in which a message occupies its channel: together they are a hop.
+TEST(ParseCosts, LatencyAndBandwidth) {
+    const ScheduleCosts costs = parse_costs("comm=0.1,transfer=0.05", {2, 2, 4});
+    EXPECT_EQ(costs.ticks_per_unit, 200);
+    EXPECT_EQ(costs.of_transfer(1), 30);
+    EXPECT_EQ(costs.of_occupied(1), 10);
+    EXPECT_TRUE(costs.has_channels());
+    EXPECT_FALSE(parse_costs("comm=0.1", {2, 2, 4}).has_channels());
+    const ScheduleCosts by_edge = parse_costs("comm=1/2/3,transfer=1", {2, 2, 4});
+    EXPECT_EQ(by_edge.of_transfer(0), 4);
+    EXPECT_EQ(by_edge.of_transfer(2), 8);
+    EXPECT_EQ(by_edge.of_occupied(2), 2);
+    EXPECT_EQ(by_edge.transfer, 8);  // for those who do not know the edges: the largest
+    const ScheduleCosts slow = parse_costs("transfer=1/0/5", {2, 2, 4});
+    EXPECT_EQ(slow.of_occupied(1), 0);
+    EXPECT_EQ(slow.of_transfer(2), 10);
+}
+
 TEST(ParseCosts, NothingGivenIsUnitCosts) {
     const ScheduleCosts costs = parse_costs("", {2, 1, 4});
     EXPECT_EQ(costs.stages[1].forward, 1);
@@ -43,6 +61,9 @@ TEST(ParseCosts, WhatIsWrongIsNamed) {
     EXPECT_CONTAINS(refusal("F=1,F=2"), "'F=2' is named twice");
     EXPECT_CONTAINS(refusal("F=1/2/3"), "has 3 values (expected one, or one for each of the 2 stages)");
     EXPECT_CONTAINS(refusal("comm=1/2"), "has 2 values (expected one)");
+    EXPECT_CONTAINS(refusal("transfer=1/2", {2, 2, 4}),
+                    "has 2 values (expected one, or one for each of the 3 places between two stages)");
+    EXPECT_CONTAINS(refusal("overlap=1/2"), "has 2 values (expected one)");
     EXPECT_CONTAINS(refusal("overlap=101"), "no percentage");
     for (const char* text : {"F=", "F=-1", "F=1e3", "F=nan", "F=.", "F=1.1234567", "F=1234567", "F=1/", "F= 1"}) {
         EXPECT_CONTAINS(refusal(text), "is no cost");

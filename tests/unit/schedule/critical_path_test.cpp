@@ -26,8 +26,7 @@ TEST(CriticalPath, OfASmallScheduleByHand) {
 // 0F0, then three transfers one after the other on a slow channel, and three on the way back.
 TEST(CriticalPath, GoesThroughMessagesThatWaitForTheirChannel) {
     ScheduleCosts costs;
-    costs.transfer = 5;
-    costs.serial_channels = true;
+    costs.transfer = costs.occupied = 5;
     const auto proved = testing::prove(make_schedule("GPIPE", 2, 1, 3), costs);
     const std::vector<CriticalStep> path = critical_path(proved.lowered, proved.simulation, costs);
     EXPECT_EQ(total(path), proved.simulation.makespan);
@@ -61,7 +60,10 @@ TEST(CriticalPath, AddsUpToTheMakespan) {
             for (int stage = 0; stage < P * v; ++stage) costs.stages.push_back({draw(5), draw(9), draw(5), draw(5)});
             costs.transfer = draw(4);
             costs.transfer_of[draw(P * v)] = draw(20);
-            costs.serial_channels = draw(2) == 0;
+            if (draw(2) == 0) {
+                costs.occupied = draw(static_cast<int>(costs.transfer) + 1);
+                costs.occupied_of = costs.transfer_of;
+            }
             Schedule compute;
             try {
                 compute = make_schedule(kind.name, P, v, 1 + draw(12));

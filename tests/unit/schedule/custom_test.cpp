@@ -62,6 +62,22 @@ TEST(ProveScheduleFile, WhatTheCheckerFindsIsBadData) {
     EXPECT_CONTAINS(refusal("0F0,0I0,0W0,0B0\n", chain_edges(1)), "B beside I or W");
 }
 
+// As the old dialect's own examples: one rank writes B with W, the other BW, and idle cells stand in a computing file.
+TEST(ProveScheduleFile, ConvertedFilesOfTheOldDialect) {
+    const auto prove_any = [](const std::string& text) {
+        const ScheduleFile file = read_any_schedule_csv(text, "s.csv");
+        const ProvedSchedule proved = prove_schedule_file(file, chain_edges(2));
+        EXPECT_EQ(prove_text(to_csv(file), chain_edges(2)).lowered.actions, proved.lowered.actions);
+        return testing::texts(computing_part(proved.lowered));
+    };
+    const std::vector<std::string> expected{"0F0 0F1 0B0 0B1", "1F0 1I0 1F1 1I1 1W0 1W1"};
+    EXPECT_EQ(prove_any("0F0,0F1,,,0BW0,0BW1\n,1F0,1B0,1F1,1B1,1W0,1W1\n"), expected);
+    EXPECT_EQ(prove_any("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0BW0,0RECV_B1,0BW1\n"
+                        "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1W0,1W1\n"),
+              expected);
+    EXPECT_EQ(prove_any("0F0,0F1,,,0B0,0W0,0B1,0W1\n,1F0,1B0,1F1,1B1,1W0,1W1\n")[0], "0F0 0F1 0I0 0W0 0I1 0W1");
+}
+
 TEST(ComputingPart, LeavesWhatGeneratorsMake) {
     const Schedule full = prove_text(kLowered, chain_edges(2)).lowered;
     EXPECT_EQ(testing::texts(computing_part(full)), (std::vector<std::string>{"0F0 0B0", "1F0 1B0"}));

@@ -38,16 +38,51 @@ TEST(Simulate, TransfersDelayTheReceiverOnly) {
     EXPECT_EQ(with.simulation.makespan - without.simulation.makespan, 2 * 5);  // 2 (P-1) c
 }
 
-// Transfers of 5: values arrive at 6, 7, 8 side by side, at 6, 11, 16 one after the other; gradients likewise.
+// Messages of 5: values arrive at 6, 7, 8 side by side, at 6, 11, 16 one after the other; gradients likewise.
 TEST(Simulate, TransfersOfAChannelMayWaitForEachOther) {
     ScheduleCosts costs;
     costs.transfer = 5;
     const Schedule lowered = lower(make_schedule("GPIPE", 2, 1, 3), chain_edges(2));
     EXPECT_EQ(simulate(lowered, costs).makespan, 8 + 1 + 3 * 2 + 5 + 2);
-    costs.serial_channels = true;
+    costs.occupied = 5;
     const Simulation serial = simulate(lowered, costs);
     EXPECT_EQ(serial.makespan, 16 + 1 + 2 + 3 * 5 + 2);
     EXPECT_EQ(serial.times[1][4].end, 16);  // the third RECV_F
+}
+
+// Latency 4, bandwidth part 3: values leave the channel at 4, 7, 10 and arrive at 8, 11, 14; 1B0 ends at 17, 1B1 at 19,
+// 1B2 at 21; gradients leave at 20, 23, 26 and arrive at 24, 27, 30.
+TEST(Simulate, LatenciesOfAChannelAreBesideEachOther) {
+    ScheduleCosts costs;
+    costs.transfer = 7;
+    costs.occupied = 3;
+    const Simulation simulation = simulate(lower(make_schedule("GPIPE", 2, 1, 3), chain_edges(2)), costs);
+    const std::vector<ActionTime>& last = simulation.times[1];  // RECV F RECV F RECV F, then B SEND three times
+    EXPECT_EQ(last[0].end, 8);
+    EXPECT_EQ(last[2].end, 11);
+    EXPECT_EQ(last[4].end, 14);
+    EXPECT_EQ(simulation.makespan, 30 + 2);
+}
+
+// M values through P ranks at no latency: the slowest of compute and channel sets the pace. F of M microbatches ends
+// after (P-1) hops of F + t and M - 1 times max(F, t).
+TEST(Simulate, TheChannelMayBeTheBottleneck) {
+    for (int P = 2; P <= 6; ++P) {
+        for (int M : {1, 3, 10}) {
+            for (Ticks forward : {2, 5}) {
+                for (Ticks transfer : {0, 1, 3, 7}) {
+                    ScheduleCosts costs;
+                    costs.stages.assign(static_cast<size_t>(P), {forward, 0, 0, 0});
+                    costs.transfer = costs.occupied = transfer;
+                    const auto proved = prove(make_schedule("FORWARD_ONLY", P, 1, M), costs);
+                    EXPECT_EQ(proved.simulation.makespan,
+                              (P - 1) * (forward + transfer) + forward + (M - 1) * std::max(forward, transfer));
+                    costs.transfer += 11;  // latency delays every hop once, whatever M is
+                    EXPECT_EQ(simulate(proved.lowered, costs).makespan, proved.simulation.makespan + (P - 1) * 11);
+                }
+            }
+        }
+    }
 }
 
 // Both directions are channels of their own, and so are two pairs of ranks.
@@ -61,8 +96,7 @@ TEST(Simulate, ChannelsDoNotWaitForOtherChannels) {
                              {{SendB, 1, 0, 2, 0}, {RecvF, 1, 0, 0, 0}},
                              {{RecvF, 2, 0, 1, 0}}}};
     ScheduleCosts costs;
-    costs.transfer = 5;
-    costs.serial_channels = true;
+    costs.transfer = costs.occupied = 5;
     EXPECT_EQ(simulate(schedule, costs).makespan, 5);
 }
 
@@ -109,6 +143,9 @@ TEST(Simulate, BadCostsAndStuckSchedulesAreBugs) {
     costs.stages.clear();
     costs.transfer_of[0] = -1;
     EXPECT_CONTAINS(error_text(ErrorKind::Bug, [&] { simulate(lowered, costs); }), "not negative");
+    costs.transfer_of[0] = 1;
+    costs.occupied_of[0] = 2;
+    EXPECT_CONTAINS(error_text(ErrorKind::Bug, [&] { simulate(lowered, costs); }), "a part of its transfer");
     Schedule stuck = lowered;
     stuck.actions[0].erase(stuck.actions[0].begin() + 1);
     EXPECT_CONTAINS(error_text(ErrorKind::Bug, [&] { simulate(stuck); }), "a simulated schedule ends");

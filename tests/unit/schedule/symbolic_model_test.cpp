@@ -57,6 +57,26 @@ TEST(SymbolicModel, AnOpUsesEarlierValues) {
     EXPECT_CONTAINS(error_text(ErrorKind::Bug, [&] { finish(model); }), "an op uses earlier values");
 }
 
+TEST(SymbolicModel, SegmentsAreAscendingAndInsideAStage) {
+    const auto refusal = [](std::vector<SymbolicSegment> segments) {
+        SymbolicModel model;
+        model.ops = {{{}, 0}, {{0}, 1}, {{1}, 2}, {{2}, 3}};
+        model.first_op = {0, 2};
+        model.segments = std::move(segments);
+        return error_text(ErrorKind::Bug, [&] { finish(model); });
+    };
+    EXPECT_CONTAINS(refusal({{1, 3}}), "a segment ends before the next cut");
+    EXPECT_CONTAINS(refusal({{2, 4}, {0, 1}}), "segments are ascending");
+    EXPECT_CONTAINS(refusal({{0, 2}, {1, 2}}), "segments are ascending");
+    EXPECT_CONTAINS(refusal({{1, 1}}), "segments are ascending and not empty");
+    EXPECT_CONTAINS(refusal({{3, 5}}), "a segment ends before the next cut");
+    SymbolicModel model;
+    model.ops = {{{}, 0}, {{0}, 1}, {{1}, 2}, {{2}, 3}};
+    model.first_op = {0, 2};
+    model.segments = {{1, 2}, {2, 4}};
+    EXPECT_EQ(finish(model).segment_of, (std::vector<int>{-1, 0, 1, 1}));
+}
+
 // What the random models must not leave out.
 TEST(RandomModel, HasAllThatMatters) {
     int skips = 0, chains = 0, tied = 0, untrained = 0, recomputed = 0, repeated = 0, random = 0, buffers = 0;
@@ -70,7 +90,7 @@ TEST(RandomModel, HasAllThatMatters) {
             tied += edge.edge.tied;
             untrained += !edge.edge.has_gradient;
         }
-        for (bool recompute : model.recomputes) recomputed += recompute;
+        recomputed += static_cast<int>(model.segments.size());
         for (const SymbolicOp& op : model.ops) {
             repeated += op.inputs.size() > 1 && op.inputs[0] == op.inputs[1];
             random += op.random;

@@ -20,6 +20,7 @@ SymbolicModel make_model() {
 struct Bench {
     explicit Bench(SymbolicModel m, int num_microbatches = 2) : model(std::move(m)) {
         step.values.assign(model.ops.size(), std::vector<Tree>(static_cast<size_t>(num_microbatches), kMissing));
+        step.num_runs.assign(model.ops.size(), std::vector<int>(static_cast<size_t>(num_microbatches), 0));
         step.gradients.assign(model.owner.size(), kUndefined);
         step.buffers.assign(model.ops.size(), kUndefined);
         for (int stage = 0; stage < model.num_stages(); ++stage) {
@@ -91,21 +92,45 @@ TEST(SymbolicStage, WhatWasNotThereIsMissing) {
               "((dv2[1] + dv1[1]) + dv1[1])");
 }
 
-// A recomputed stage drops its values at F and makes the same ones again, with the same keys; buffers stay.
+/// One stage: op 0 reads data, 1 and 2 (random, with a buffer) are recomputed together, 3 uses 1 and 2.
+SymbolicModel make_segmented(bool recomputes) {
+    SymbolicModel model;
+    model.ops = {{{}, 0}, {{0}, 1}, {{1}, 2, true, true, true}, {{2, 1}, 3}};
+    model.first_op = {0};
+    if (recomputes) model.segments = {{1, 3}};
+    return finish(model);
+}
+
+// A segment drops its values at F and makes the same ones again, with the same keys; buffers stay.
 TEST(SymbolicStage, RecomputeMakesTheSameTrees) {
-    SymbolicModel plain = make_model();
-    plain.ops[1].random = plain.ops[1].has_buffer = true;
-    SymbolicModel recomputing = plain;
-    recomputing.recomputes = {true, true};
-    Bench one(finish(plain)), other(finish(recomputing));
+    Bench one(make_segmented(false)), other(make_segmented(true));
     for (Bench* bench : {&one, &other}) {
-        bench->stages[1].put(bench->model.edges[0], false, 0, bench->pool.make({TreeKind::Data, 0, 0, 0, 0}));
-        for (ActionKind kind : {F, I, W}) bench->stages[1].compute(kind, 0);
+        for (ActionKind kind : {F, I, W}) bench->stages[0].compute(kind, 0);
     }
     EXPECT_EQ(one.step.gradients, other.step.gradients);
     EXPECT_EQ(one.step.buffers, other.step.buffers);
-    EXPECT_EQ(one.pool.text(other.step.buffers[1], 1), "buffer1[0](undefined, v1[0])");
-    EXPECT_EQ(one.pool.text(one.step.values[1][0], 2), "v1[0](data[0], data[0], w1, key1[0])");
+    EXPECT_EQ(other.pool.text(other.step.buffers[2], 1), "buffer2[0](undefined, v2[0])");
+    EXPECT_EQ(other.pool.text(other.step.values[2][0], 1), "v2[0](v1[0], w2, key2[0])");
+    const auto runs = [](const Bench& bench) {
+        std::vector<int> counts;
+        for (const std::vector<int>& by_microbatch : bench.step.num_runs) counts.push_back(by_microbatch[0]);
+        return counts;
+    };
+    EXPECT_EQ(runs(one), (std::vector<int>{1, 1, 1, 1}));
+    EXPECT_EQ(runs(other), (std::vector<int>{1, 2, 2, 1}));
+}
+
+TEST(SymbolicStage, ARecomputeComesWithItsGradients) {
+    Bench bench(make_segmented(true), 2);
+    SymbolicStage& stage = bench.stages[0];
+    for (int i : {0, 1}) stage.compute(F, i);
+    EXPECT_EQ(bench.step.num_runs[1], (std::vector<int>{1, 1}));
+    stage.compute(I, 0);
+    EXPECT_EQ(bench.step.num_runs[1], (std::vector<int>{2, 1}));
+    stage.compute(B, 1);
+    EXPECT_EQ(bench.step.num_runs[1], (std::vector<int>{2, 2}));
+    stage.compute(W, 0);
+    EXPECT_EQ(bench.step.num_runs[1], (std::vector<int>{2, 2}));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/generators.hpp"
+#include "schedule/tied_order.hpp"
 #include "unit/schedule/support.hpp"
 #include "unit/schedule/variants.hpp"
 
@@ -37,12 +38,14 @@ TEST(Symbolic, TheReferenceIsTheSumInMicrobatchOrder) {
     EXPECT_EQ(pool.text(run_on_one_device(pool, model, 1, true).gradients[0], 1), "undefined");
 }
 
-// Every training schedule, over models with skips, several uses, tied parameters and recomputed stages.
+// Every schedule, over models with skips, several uses, tied parameters and recomputed segments.
 TEST(Symbolic, EveryScheduleGivesTheTreesOfOneDevice) {
     uint64_t seed = 0;
     int num_run = 0, num_refused = 0;
     for (const ScheduleKind& kind : schedule_kinds()) {
-        for (int trial = 0; trial < 120; ++trial) {
+        if (*kind.same_as) continue;
+        const bool tries_many_blocks = std::string(kind.name) == "V_ADAPTIVE";  // some 0.1 s each
+        for (int trial = 0; trial < (tries_many_blocks ? 20 : 120); ++trial) {
             const uint64_t key = mix64(++seed);
             const int v = std::min(kind.fewest_per_rank + static_cast<int>(key % 3), kind.most_per_rank);
             const Shape shape{1 + static_cast<int>(key / 3 % 4), v, 1 + static_cast<int>(key / 12 % 9)};
@@ -54,9 +57,8 @@ TEST(Symbolic, EveryScheduleGivesTheTreesOfOneDevice) {
                 ++num_refused;
                 continue;
             }
-            const bool tied = !kind.splits_backward;
-            const SymbolicModel model = make_random_model(compute.num_stages(), seed, {.tied = tied});
-            const Schedule lowered = lower(compute, model.schedule_edges());
+            const SymbolicModel model = make_random_model(compute.num_stages(), seed);
+            const Schedule lowered = lower(order_tied(compute, model.schedule_edges()), model.schedule_edges());
             ASSERT_NO_THROW(check_schedule(lowered, model.schedule_edges())) << kind.name;
             const std::vector<std::string> differences = symbolic_differences(model, lowered);
             ASSERT_TRUE(differences.empty()) << kind.name << ", seed " << seed << "\n" << joined(differences);
@@ -216,6 +218,79 @@ TEST(SymbolicControls, AGradientThatTakesAnotherWayIsSeen) {
     skipped->edge.gradient_to = 1;
     EXPECT_CONTAINS(joined(symbolic_differences(wrong, lower(compute, wrong.schedule_edges()))),
                     "stage 0, gradient of parameter 0: ");
+}
+
+/// Two stages; the second recomputes its random op, which has a buffer.
+SymbolicModel recomputing(const RecomputeRules& rules) {
+    SymbolicModel model;
+    model.ops = {{{}, 0}, {{0}, 1, true, true, true}, {{1}, 2}};
+    model.first_op = {0, 1};
+    model.segments = {{1, 2}};
+    model.recompute = rules;
+    return finish(model);
+}
+
+std::string recompute_differences(const RecomputeRules& rules) {
+    const SymbolicModel model = recomputing(rules);
+    const Schedule compute = split_backwards(make_schedule("1F1B", 2, 1, 2));
+    return joined(symbolic_differences(model, lower(compute, model.schedule_edges())));
+}
+
+TEST(SymbolicRecompute, OnceForEachMicrobatchAtBOrI) {
+    EXPECT_EQ(recompute_differences({}), "");
+    const SymbolicModel model = recomputing({});
+    EXPECT_EQ(joined(symbolic_differences(model, lower(make_schedule("GPIPE", 2, 1, 3), model.schedule_edges()))), "");
+    const Schedule evaluation = make_schedule("FORWARD_ONLY", 2, 1, 3);
+    EXPECT_EQ(joined(symbolic_differences(model, lower(evaluation, model.schedule_edges()))), "");
+}
+
+TEST(SymbolicRecompute, ABufferThatAdvancesAgainIsSeen) {
+    EXPECT_CONTAINS(
+        recompute_differences({.keeps_buffers = false}),
+        "stage 1, buffer of op 1: buffer1[0..1](buffer1[0], v1[1]) instead of buffer1[0](undefined, v1[0])");
+}
+
+TEST(SymbolicRecompute, ANewKeyIsSeen) {
+    EXPECT_CONTAINS(recompute_differences({.repeats_keys = false}), "key1[0]#1");
+}
+
+TEST(SymbolicRecompute, DoneAgainForWIsSeen) {
+    const std::string again = recompute_differences({.is_kept_to_weight = false});
+    EXPECT_CONTAINS(again, "stage 1, op 1 of microbatch 0: its forward is done 3 times instead of 2");
+    EXPECT_EQ(again.find("gradient"), std::string::npos) << again;
+    EXPECT_CONTAINS(recompute_differences({.keeps_buffers = false, .is_kept_to_weight = false}), "buffer of op 1");
+    EXPECT_CONTAINS(recompute_differences({.repeats_keys = false, .is_kept_to_weight = false}), "key1[0]#2");
+}
+
+/// A stage is one op that is recomputed: random, with a buffer.
+SymbolicModel recomputed_tower(int num_stages) {
+    SymbolicModel model;
+    for (int stage = 0; stage < num_stages; ++stage) {
+        SymbolicOp op{{}, stage, true, true, true};
+        if (stage > 0) op.inputs = {stage - 1};
+        model.ops.push_back(op);
+        model.first_op.push_back(stage);
+        model.segments.push_back({stage, stage + 1});
+    }
+    return finish(model);
+}
+
+// An engine that breaks a rule is seen with every schedule, over random models.
+TEST(SymbolicRecompute, EveryScheduleSeesABrokenRule) {
+    const std::vector<RecomputeRules> broken{
+        {.keeps_buffers = false}, {.repeats_keys = false}, {.is_kept_to_weight = false}};
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        if (!kind.trains) continue;
+        const Schedule compute = make_schedule(kind.name, 2, kind.fewest_per_rank, 4);
+        for (size_t rule = 0; rule < broken.size(); ++rule) {
+            if (rule == 2 && !kind.splits_backward) continue;
+            SymbolicModel model = recomputed_tower(compute.num_stages());
+            const Schedule lowered = lower(compute, model.schedule_edges());
+            EXPECT_EQ(joined(symbolic_differences(model, lowered)), "") << kind.name;
+            model.recompute = broken[rule];
+            EXPECT_NE(joined(symbolic_differences(model, lowered)), "") << kind.name << ", rule " << rule;
+        }
+    }
 }
 
 TEST(SymbolicTied, TheGradientIsOneSumForEachMicrobatch) {

@@ -17,14 +17,17 @@ namespace {
 /// A tiny model cut anywhere, run microbatch by microbatch without engine or schedule.
 class Line {
   public:
-    Line(Rig& setup, const std::vector<int>& cuts, bool training = true)
-        : setup_(setup), split_(make_stages(setup.graph(), cuts)), loader_(*setup.data.training, setup.graph()) {
+    Line(Rig& setup, const std::vector<int>& cuts, bool training = true, int recomputed_microbatches = 0)
+        : setup_(setup),
+          split_(make_stages(setup.graph(), cuts, recomputed_microbatches > 0 ? ranges(setup, cuts) : Ranges{})),
+          loader_(*setup.data.training, setup.graph()) {
         std::vector<int> all;
         for (int i = 0; i < split_.num_stages(); ++i) all.push_back(i);
         weights_.load(*setup.prepared.sources.training, split_, all);
         SegmentOptions options;
         options.training = training;
         options.loss_scale = 1.0 / 3;
+        options.recomputed_microbatches = recomputed_microbatches;
         for (int i : all) {
             stages_.push_back(std::make_unique<Segment>(setup.graph(), split_, i, *setup.prepared.sources.training,
                                                         weights_, options));
@@ -96,6 +99,15 @@ class Line {
     }
 
   private:
+    using Ranges = std::vector<OpRange>;
+
+    /// Every stage is recomputed as a whole.
+    static Ranges ranges(const Rig& setup, const std::vector<int>& cuts) {
+        Ranges ranges;
+        for (const StageSpec& stage : make_stages(setup.graph(), cuts).stages) ranges.push_back(stage.ops);
+        return ranges;
+    }
+
     Rig& setup_;
     Split split_;
     Loader loader_;
@@ -251,15 +263,6 @@ TEST_F(SegmentTest, tiedGradientsSummedBehindBackwardAreSeen) {
     EXPECT_GT(different, 0) << "the model does not tell orders of sums apart, so it proves nothing";
 }
 
-TEST_F(SegmentTest, aSkippedWeightHalfIsSeen) {
-    Rig setup = open_tiny("mlp");
-    Line line(setup, {setup.legal_cuts().at(2)});
-    for (int i : {0, 1}) line.forward(i, 0);
-    for (int i : {1, 0}) line.half(i, 0, /*weights=*/false);
-    line.half(1, 0, /*weights=*/true);
-    EXPECT_NE(line.gradients(), reference_gradients(setup, 1));
-}
-
 /// The cut behind the n-th op of a kind.
 int cut_behind(const Rig& setup, const std::string& kind, int skip = 0) {
     for (int op = 0; op < setup.graph().num_ops(); ++op) {
@@ -267,6 +270,52 @@ int cut_behind(const Rig& setup, const std::string& kind, int skip = 0) {
     }
     ADD_FAILURE() << "no op " << kind;
     return 1;
+}
+
+TEST_F(SegmentTest, recomputeHasTheSameBitsForAllMicrobatchesOrSome) {
+    for (const char* name : {"share", "unet", "bn_cnn", "dropout", "views", "tied", "containers"}) {
+        Rig setup = open_tiny(name);
+        const std::string expected = reference_gradients(setup, 3);
+        const std::vector<int> legal = setup.legal_cuts();
+        for (int recomputed : {2, 3}) {
+            Line line(setup, {legal[legal.size() / 2]}, true, recomputed);
+            for (int m = 0; m < 3; ++m) {
+                for (int i : {0, 1}) line.forward(i, m);
+                for (int i : {1, 0}) line.half(i, m, /*weights=*/false);
+            }
+            for (int m : {1, 2, 0}) {
+                for (int i : {1, 0}) line.half(i, m, /*weights=*/true);
+            }
+            EXPECT_EQ(line.gradients(), expected) << name;
+        }
+    }
+}
+
+TEST_F(SegmentTest, aRecomputedSegmentKeepsItsInputsAlone) {
+    Rig setup = open_tiny("mlp");
+    // What linear gives is kept by no op, what tanh gives is: unless the segment is recomputed.
+    const auto is_freed = [&](int recomputed) {
+        Line line(setup, {cut_behind(setup, "aten::tanh")}, true, recomputed);
+        line.feed(0, 0);
+        line.stage(0).forward(0, 0);
+        const Edge& edge = line.split().edges.at(0);
+        at::Tensor tensor = line.stage(0).take_tensor(0, edge);
+        EXPECT_TRUE(tensor.requires_grad()) << "the flag travels though there is no graph";
+        const c10::weak_intrusive_ptr<c10::StorageImpl> memory = tensor.storage().getWeakStorageImpl();
+        tensor.reset();
+        return memory.expired();
+    };
+    EXPECT_FALSE(is_freed(0));
+    EXPECT_TRUE(is_freed(1));
+}
+
+TEST_F(SegmentTest, aSkippedWeightHalfIsSeen) {
+    Rig setup = open_tiny("mlp");
+    Line line(setup, {setup.legal_cuts().at(2)});
+    for (int i : {0, 1}) line.forward(i, 0);
+    for (int i : {1, 0}) line.half(i, 0, /*weights=*/false);
+    line.half(1, 0, /*weights=*/true);
+    EXPECT_NE(line.gradients(), reference_gradients(setup, 1));
 }
 
 bool dies_when_sent(Rig& setup, int cut) {

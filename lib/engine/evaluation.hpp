@@ -1,0 +1,59 @@
+#pragma once
+// Evaluation: forward actions only, over the validation data in its own order. It uses no key, changes no buffer and
+// moves no data position, so a training that evaluates has the bits of one that does not. The same class runs inside a
+// training (Engine::evaluate) and alone (`vpp eval`), where a rank holds weights and nothing else.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "engine/executor.hpp"
+#include "engine/loader.hpp"
+#include "engine/output_tap.hpp"
+#include "plan/plan.hpp"
+#include "program/program.hpp"
+#include "stage/weights.hpp"
+
+namespace vpp {
+
+struct EvaluationResult {
+    double loss = 0;  ///< mean over samples
+    int64_t samples = 0;
+    double seconds = 0;
+};
+
+/// Gets the model's outputs (Graph::outputs) of one microbatch, in sample order, on the rank that makes them.
+using TakeOutputs = std::function<void(const std::vector<at::Tensor>& outputs, int64_t num_samples)>;
+
+/// Samples of so many whole batches, or all there are: with 0 batches, or when there are not so many.
+int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches);
+
+class Evaluator {
+  public:
+    /// Requires: the program has an evaluation phase; `weights` holds what its stages of this rank use.
+    /// Owns: borrows plan, program, dataset and transport, which must outlive it; shares the weights' tensors.
+    Evaluator(const Plan& plan, const Program& program, Source& source, const Weights& weights,
+              const Dataset& validation, Transport& transport);
+
+    /// The mean loss over the first samples; `take` gets the outputs where the program has any. The bits depend on the
+    /// microbatch size, not on stages, ranks or the number of microbatches.
+    /// Calls: collective.  Requires: 1 <= num_samples <= what the data have.
+    EvaluationResult run(int64_t num_samples, const TakeOutputs& take = {});
+
+  private:
+    int64_t samples_per_group() const;
+    /// The losses of the microbatches of the group of samples [begin, begin + count).
+    std::vector<double> run_group(int64_t begin, int64_t count, const TakeOutputs& take);
+    int64_t size_of_microbatch(int microbatch, int64_t count) const;
+
+    const Plan& plan_;
+    const Program& program_;
+    const Dataset& validation_;
+    Transport& transport_;
+    Loader loader_;
+    OutputTap tap_;
+    std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace vpp

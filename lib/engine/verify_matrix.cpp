@@ -1,0 +1,218 @@
+#include "engine/verify_matrix.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "comm/collective.hpp"
+#include "graph/split.hpp"
+#include "schedule/generators.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr const char* kRandom = "random";
+
+std::vector<std::string> schedules_of(const Plan& plan, const VerifyRequest& request) {
+    if (!request.all_schedules) return {plan.pipeline.schedule_type};
+    const std::vector<std::string> runnable = schedule_names();
+    std::vector<std::string> names;
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        const bool other_spelling = kind.same_as[0] != '\0';
+        if (kind.trains && !other_spelling && std::find(runnable.begin(), runnable.end(), kind.name) != runnable.end())
+            names.emplace_back(kind.name);
+    }
+    return names;
+}
+
+/// Stages per rank to try: those asked for, else the plan's; over all schedules also the fewest that each takes.
+std::vector<int> chunks_of(const Plan& plan, const VerifyRequest& request, const std::string& schedule) {
+    if (!request.chunks.empty()) return request.chunks;
+    std::vector<int> chunks{plan.pipeline.virtual_chunks};
+    if (!request.all_schedules) return chunks;
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        if (kind.name != schedule) continue;
+        chunks = {kind.fewest_per_rank};
+        if (kind.fewest_per_rank < 2 && kind.most_per_rank >= 2) chunks.push_back(2);
+        const int own = plan.pipeline.virtual_chunks;
+        const bool fits = own >= kind.fewest_per_rank && own <= kind.most_per_rank;
+        if (fits && std::find(chunks.begin(), chunks.end(), own) == chunks.end()) chunks.push_back(own);
+    }
+    return chunks;
+}
+
+struct SplitChoice {
+    std::string method;
+    int random_cut = 0;
+};
+
+std::vector<SplitChoice> splits_of(const Plan& plan, const VerifyRequest& request) {
+    std::vector<SplitChoice> splits;
+    const bool plans_own = !request.all_splits && request.random_cuts == 0;
+    if (plans_own) splits.push_back({plan.pipeline.split_method});
+    for (const std::string& method : request.all_splits ? split_methods() : std::vector<std::string>{}) {
+        // Split points fit one number of stages; without any the method says nothing.
+        if (method != "MANUAL" || !plan.pipeline.split_points.empty()) splits.push_back({method});
+    }
+    for (int i = 0; i < request.random_cuts; ++i) splits.push_back({kRandom, i});
+    return splits;
+}
+
+/// Rules refuse; everything else is an error of the job.
+bool is_refusal(const Error& error) {
+    return error.kind() == ErrorKind::Plan;
+}
+
+std::string cuts_text(const std::vector<int>& cuts) {
+    if (cuts.empty()) return "not cut";
+    std::string text = cuts.size() == 1 ? "cut before op " : "cut before ops ";
+    for (size_t i = 0; i < cuts.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(cuts[i]);
+    return text;
+}
+
+class MatrixRun {
+  public:
+    MatrixRun(LayoutVerifier& verifier, Transport& transport) : verifier_(verifier), transport_(transport) {}
+
+    /// What became of it, in one word.
+    std::string refuse(const LayoutChoice& choice, const Error& error) {
+        result_.refused[error.problems().front().message].push_back(choice.text());
+        ++result_.all.refused;
+        ++result_.by_schedule[choice.schedule].refused;
+        return "refused";
+    }
+
+    std::string compare(const LayoutChoice& choice, const Layout& layout) {
+        const VerifyResult compared = verifier_.compare(layout);
+        if (transport_.rank() != 0) {
+            ++result_.all.equal;
+            return "";
+        }
+        for (const auto& [kind, count] : compared.by_kind) result_.by_kind[kind] += count;
+        ScheduleTally& tally = result_.by_schedule[choice.schedule];
+        if (compared.is_equal) {
+            ++result_.all.equal;
+            ++tally.equal;
+            return "equal";
+        }
+        ++result_.all.different;
+        ++tally.different;
+        result_.different.push_back(choice.text());
+        if (result_.different.size() == 1) {
+            result_.first_difference = compared.difference;
+            result_.first_cuts = cuts_text(layout.program.training.split.cuts);
+        }
+        return "DIFFERENT";
+    }
+
+    MatrixResult& result() { return result_; }
+
+  private:
+    LayoutVerifier& verifier_;
+    Transport& transport_;
+    MatrixResult result_;
+};
+
+}  // namespace
+
+std::string LayoutChoice::text() const {
+    return schedule + ", " + std::to_string(num_ranks) + (num_ranks == 1 ? " rank x " : " ranks x ") +
+           std::to_string(chunks) + ", M " + std::to_string(num_microbatches) + ", " + split +
+           (split == kRandom ? ":" + std::to_string(random_cut) : "");
+}
+
+std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& request) {
+    const std::vector<int> ranks = request.stages.empty() ? std::vector<int>{*plan.mesh.pp} : request.stages;
+    const std::vector<int> microbatches =
+        request.microbatches.empty() ? std::vector<int>{*plan.pipeline.num_microbatches} : request.microbatches;
+    std::vector<LayoutChoice> choices;
+    for (int num_microbatches : microbatches) {
+        for (int num_ranks : ranks) {
+            for (const SplitChoice& split : splits_of(plan, request)) {
+                for (const std::string& schedule : schedules_of(plan, request)) {
+                    for (int chunks : chunks_of(plan, request, schedule)) {
+                        choices.push_back(
+                            {num_ranks, num_microbatches, schedule, chunks, split.method, split.random_cut});
+                    }
+                }
+            }
+        }
+    }
+    return choices;
+}
+
+std::vector<int> random_cuts(const Graph& graph, int num_stages, uint64_t key) {
+    std::vector<int> legal;
+    for (int op = 1; op < graph.num_ops(); ++op) {
+        if (graph.cuts[static_cast<size_t>(op)].legal) legal.push_back(op);
+    }
+    const auto wanted = static_cast<size_t>(num_stages - 1);
+    if (legal.size() < wanted) {
+        throw Error(ErrorKind::Plan, "the model has " + std::to_string(legal.size()) + " legal cuts, " +
+                                         std::to_string(num_stages) + " stages need " + std::to_string(wanted));
+    }
+    for (size_t i = 0; i < wanted; ++i) {  // the first steps of a shuffle
+        const size_t other = i + mix64(combine_key(key, i)) % (legal.size() - i);
+        std::swap(legal[i], legal[other]);
+    }
+    legal.resize(wanted);
+    std::sort(legal.begin(), legal.end());
+    return legal;
+}
+
+Layout make_layout(const Plan& plan, const Program& base, const LayoutChoice& choice, uint64_t seed) {
+    Layout layout{plan, {}};
+    PipelinePlan& pipeline = layout.plan.pipeline;
+    layout.plan.mesh.pp = choice.num_ranks;
+    pipeline.num_stages = choice.num_ranks;
+    pipeline.virtual_chunks = choice.chunks;
+    pipeline.choose_virtual_chunks = pipeline.choose_virtual_chunks && choice.schedule == "AUTO";
+    pipeline.num_microbatches = choice.num_microbatches;
+    pipeline.schedule_type = choice.schedule;
+    layout.plan.train.global_batch_size = base.microbatch_size * choice.num_microbatches;
+    std::optional<std::vector<int>> cuts;
+    if (choice.split == kRandom) {
+        const int num_stages = choice.num_ranks * choice.chunks;
+        const uint64_t key = combine_key(combine_key(mix64(seed), static_cast<uint64_t>(num_stages)),
+                                         static_cast<uint64_t>(choice.random_cut));
+        cuts = random_cuts(base.training.graph, num_stages, key);
+    } else {
+        pipeline.split_method = choice.split;
+    }
+    layout.program = with_layout(base, layout.plan, cuts);
+    return layout;
+}
+
+MatrixResult verify_matrix(const Plan& plan, const Program& base, const std::vector<LayoutChoice>& choices,
+                           LayoutVerifier& verifier, Transport& transport, int64_t steps, uint64_t seed,
+                           const AfterLayout& after) {
+    MatrixRun run(verifier, transport);
+    for (const LayoutChoice& choice : choices) {
+        check(choice.num_ranks <= transport.size(), "a layout has ranks of the job");
+        // The same on every rank: layouts are made from the same values by the same code.
+        std::optional<Layout> layout;
+        std::string outcome;
+        try {
+            layout = make_layout(plan, base, choice, seed);
+        } catch (const Error& error) {
+            if (!is_refusal(error)) throw;
+            outcome = run.refuse(choice, error);
+        }
+        check_equal(transport, "what becomes of a layout", layout ? to_hex(digest_of(layout->program)) : "refused");
+        if (layout) outcome = run.compare(choice, *layout);
+        if (after && transport.rank() == 0) after(choice, outcome);
+    }
+    MatrixResult& result = run.result();
+    result.steps = steps;
+    result.num_references = verifier.num_references();
+    if (result.all.equal + result.all.different > 0) return result;
+    throw Error(ErrorKind::Plan,
+                "nothing was compared: " + (choices.empty() ? std::string("there is no combination")
+                                                            : "all " + std::to_string(choices.size()) +
+                                                                  " combinations were refused, the first since " +
+                                                                  result.refused.begin()->first));
+}
+
+}  // namespace vpp

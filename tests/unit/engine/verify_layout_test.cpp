@@ -1,0 +1,251 @@
+// Negative controls: each breaks one thing that a pipeline could do wrong, and must be found and named by kind, name,
+// step, microbatch and size.
+#include "engine/verify_layout.hpp"
+
+#include <cstring>
+
+#include "stage/message.hpp"
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+constexpr int64_t kSteps = 3;
+
+class VerifyLayout : public ::testing::Test {
+  protected:
+    void open(const std::string& model) {
+        rig_.emplace(
+            set_up_tiny(model, folder_.path("."), {"pipeline.num_microbatches=4", "train.global_batch_size=8"}));
+    }
+
+    Layout layout(const std::vector<int>& rank_of_stage) const {
+        const std::vector<int> legal = rig_->legal_cuts();
+        const size_t num_stages = rank_of_stage.size();
+        std::vector<int> cuts;
+        for (size_t i = 1; i < num_stages; ++i) cuts.push_back(legal[legal.size() * i / num_stages]);
+        return {rig_->plan, cut_program(rig_->prepared.program, cuts, plain_schedule(rank_of_stage, 4))};
+    }
+
+    VerifyResult compare(const Layout& layout, Faults faults = {}, int world = 2) {
+        VerifyResult result;
+        InProcessOptions options;
+        options.num_ranks = world;
+        InProcessWorld(options).run([&](Transport& job) {
+            LayoutVerifier verifier(rig_->prepared.sources, rig_->data, job, kSteps, faults);
+            const VerifyResult own = verifier.compare(layout);
+            if (job.rank() == 0) result = own;
+        });
+        return result;
+    }
+
+    TemporaryFolder folder_;
+    std::optional<Rig> rig_;
+};
+
+TEST_F(VerifyLayout, FindsNothingWhereNothingIsWrong) {
+    for (const char* model : {"share", "bn_cnn", "dropout", "frozen"}) {
+        open(model);
+        const VerifyResult result = compare(layout({0, 1, 0}));
+        EXPECT_TRUE(result.is_equal) << model << ": " << result.difference;
+        EXPECT_EQ(result.by_kind.at("loss"), 4 * kSteps);
+        EXPECT_EQ(result.by_kind.at("norm"), kSteps);
+        EXPECT_GT(result.by_kind.at("gradient"), kSteps);
+        EXPECT_GE(result.by_kind.at("parameter"), result.by_kind.at("gradient"));
+        EXPECT_EQ(result.by_kind.count("buffer"), std::string(model) == "bn_cnn" ? 1U : 0U);
+        EXPECT_GT(result.by_kind.at("optimizer"), result.by_kind.at("gradient"));
+    }
+}
+
+TEST_F(VerifyLayout, RanksThatALayoutDoesNotUseWait) {
+    open("mlp");
+    for (const auto& ranks : {std::vector<int>{0}, {0, 1}, {0, 1, 2}}) {
+        EXPECT_TRUE(compare(layout(ranks), {}, 4).is_equal) << ranks.size();
+    }
+}
+
+TEST_F(VerifyLayout, OneReferenceServesAllLayoutsOfItsMicrobatches) {
+    open("mlp");
+    InProcessOptions options;
+    options.num_ranks = 2;
+    InProcessWorld(options).run([&](Transport& job) {
+        LayoutVerifier verifier(rig_->prepared.sources, rig_->data, job, kSteps);
+        for (const auto& ranks : {std::vector<int>{0, 1}, {0, 1, 0}, {0, 1, 0, 1}}) verifier.compare(layout(ranks));
+        EXPECT_EQ(verifier.num_references(), 1);
+    });
+}
+
+/// Flips a bit of the last eight elements of one message: some of a gradient may be zero, where it is absorbed.
+class FlippingTransport : public PassingTransport {
+  public:
+    FlippingTransport(Transport& inner, Direction direction, int microbatch, int step)
+        : PassingTransport(inner), direction_(direction), microbatch_(microbatch), step_(step) {}
+    Buffer receive(int peer, const Channel& channel) override {
+        Buffer message = PassingTransport::receive(peer, channel);
+        if (channel.direction == direction_ && channel.microbatch == microbatch_ && seen_++ == step_) {
+            for (size_t i = 0; i < 8; ++i) message.bytes()[message.bytes().size() - 2 - 4 * i] ^= std::byte{0x40};
+        }
+        return message;
+    }
+
+  private:
+    Direction direction_;
+    int microbatch_, step_;
+    int seen_ = 0;
+};
+
+Faults flip(Direction direction, int microbatch, int step) {
+    Faults faults;
+    faults.transport = [=](Transport& inner) {
+        return std::make_unique<FlippingTransport>(inner, direction, microbatch, step);
+    };
+    return faults;
+}
+
+TEST_F(VerifyLayout, AFlippedBitOfAnActivationIsALossOfThatMicrobatch) {
+    open("mlp");
+    const VerifyResult result = compare(layout({0, 1}), flip(Direction::Forward, 2, 1));
+    EXPECT_FALSE(result.is_equal);
+    EXPECT_EQ(result.different_step, 2);
+    EXPECT_HAS(result.difference, "loss of microbatch 2, step 2: reference ");
+    EXPECT_HAS(result.difference, " ulp");
+    EXPECT_LT(result.difference.size(), 140U) << "an ulp of float32, not of the double it is kept in";
+}
+
+TEST_F(VerifyLayout, AFlippedBitOfAGradientIsAGradientFromThatMicrobatchOn) {
+    open("mlp");
+    for (int microbatch : {0, 1, 2, 3}) {
+        const VerifyResult result = compare(layout({0, 1}), flip(Direction::Backward, microbatch, 2));
+        EXPECT_EQ(result.different_step, 3);
+        EXPECT_HAS(result.difference, "gradient b1 (stage 0, rank 0), step 3, from microbatch " +
+                                          std::to_string(microbatch) + " on: element [");
+        EXPECT_HAS(result.difference, " of 8 elements differ, by up to ");
+    }
+}
+
+TEST_F(VerifyLayout, ASkippedBackwardIsAGradientFromThatMicrobatchOn) {
+    open("mlp");
+    // The last one: an earlier one would leave others waiting for their turn.
+    Faults faults;
+    faults.program = [](Program& program) {
+        std::erase(program.training.schedule.actions[0], Action{ActionKind::B, 0, 3});
+    };
+    const VerifyResult result = compare(layout({0, 0}), faults);
+    EXPECT_EQ(result.different_step, 1);
+    EXPECT_HAS(result.difference, "gradient b1 (stage 0, rank 0), step 1, from microbatch 3 on: element [");
+}
+
+/// Forward messages of microbatches 1 and 2 change places.
+class SwappingTransport : public PassingTransport {
+  public:
+    using PassingTransport::PassingTransport;
+    void send(int peer, const Channel& channel, Buffer message) override {
+        Channel other = channel;
+        const bool swapped =
+            channel.direction == Direction::Forward && (channel.microbatch == 1 || channel.microbatch == 2);
+        if (swapped) other.microbatch = 3 - channel.microbatch;
+        PassingTransport::send(peer, other, std::move(message));
+    }
+};
+
+TEST_F(VerifyLayout, SwappedMicrobatchesAreALoss) {
+    open("mlp");
+    Faults faults;
+    faults.transport = [](Transport& inner) { return std::make_unique<SwappingTransport>(inner); };
+    const VerifyResult result = compare(layout({0, 1}), faults);
+    EXPECT_EQ(result.different_step, 1);
+    EXPECT_HAS(result.difference, "loss of microbatch 1, step 1: reference ");
+}
+
+TEST_F(VerifyLayout, SwappedForwardsAreABufferFromTheFirstOfThemOn) {
+    open("bn_cnn");
+    Faults faults;
+    faults.program = [](Program& program) {
+        std::swap(program.training.schedule.actions[0][2], program.training.schedule.actions[0][3]);
+    };
+    const VerifyResult result = compare(layout({0, 0}), faults);
+    EXPECT_EQ(result.different_step, 1);
+    EXPECT_HAS(result.difference, "buffer m1 (stage 0, rank 0), step 1, from microbatch 3 on: element [")
+        << "with both of them done; in front of that there is only one";
+}
+
+TEST_F(VerifyLayout, APerturbedBitOfAWeightIsThatElementByOneUlp) {
+    open("mlp");
+    Faults faults;
+    faults.after_step = [](Engine& engine, int64_t step) {
+        for (const StateTensor& entry : engine.tensors()) {
+            if (step != 1 || entry.name != "parameter w4") continue;
+            static_cast<uint32_t*>(entry.tensor.mutable_data_ptr())[10] ^= 1U;
+        }
+    };
+    const VerifyResult result = compare(layout({0, 1}), faults);
+    EXPECT_EQ(result.different_step, 2);
+    EXPECT_EQ(result.num_different, 1);
+    EXPECT_HAS(result.difference, "parameter w4 (stage 1, rank 1), step 2: element [1, 2]: reference ");
+    EXPECT_HAS(result.difference, ", 1 ulp; 1 of 64 elements differ, by up to 1 ulp");
+}
+
+TEST_F(VerifyLayout, APerturbedOptimizerStateIsNamedWithItsPlace) {
+    open("mlp");
+    Faults faults;
+    faults.after_step = [](Engine& engine, int64_t) {
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name != "optimizer w1.exp_avg_sq") continue;
+            static_cast<uint32_t*>(entry.tensor.mutable_data_ptr())[0] ^= 2U;
+        }
+    };
+    const VerifyResult result = compare(layout({0, 1}), faults);
+    EXPECT_HAS(result.difference, "optimizer w1.exp_avg_sq (stage 0, rank 0), step 1: element [0, 0]: ");
+    EXPECT_HAS(result.difference, ", 2 ulps;");
+}
+
+TEST_F(VerifyLayout, AGradientThatIsNotThereIsNamed) {
+    open("mlp");
+    Faults faults;
+    faults.program = [](Program& program) {
+        for (int m = 0; m < 4; ++m) std::erase(program.training.schedule.actions[0], Action{ActionKind::B, 0, m});
+    };
+    const VerifyResult result = compare(layout({0, 0}), faults);
+    EXPECT_HAS(result.difference, "gradient b1 (stage 0, rank 0), step 1, from microbatch 0 on: the pipeline has none");
+}
+
+TEST_F(VerifyLayout, WhatDoesNotComeBackIsSaidToBeSo) {
+    open("mlp");
+    bool done = false;
+    Faults faults;
+    faults.after_step = [&](Engine& engine, int64_t) {
+        for (const StateTensor& entry : engine.tensors()) {
+            if (done || entry.name != "parameter w4") continue;
+            static_cast<uint32_t*>(entry.tensor.mutable_data_ptr())[0] ^= 1U;
+            done = true;
+        }
+    };
+    EXPECT_HAS(compare(layout({0, 1}), faults).difference,
+               "parameter w4 (stage 1, rank 1), step 1: it did not come back");
+}
+
+TEST(KeepMicrobatches, LeavesTheOthersOutEverywhere) {
+    Schedule schedule = plain_schedule({0, 0}, 3);
+    schedule.actions[0].push_back({ActionKind::ReduceGrad, 0, -1});
+    keep_microbatches(schedule, 1);
+    EXPECT_EQ(schedule.actions[0].size(), 5U);
+    EXPECT_EQ(schedule.num_microbatches, 3);
+}
+
+TEST_F(VerifyLayout, ARecordWithoutAnythingIsABug) {
+    open("bn_cnn");
+    const Phase& phase = rig_->prepared.program.training;
+    const RunRecord whole = run_reference(*rig_, 1);
+    EXPECT_NO_THROW(check_complete(whole, phase));
+    for (const char* name : {"loss of microbatch 3", "norm of all gradients", "parameter c1", "buffer m2"}) {
+        RunRecord part = whole;
+        ASSERT_EQ(part.steps[0].erase(name), 1U);
+        EXPECT_HAS(error_of(ErrorKind::Bug, [&] { check_complete(part, phase); }), name);
+    }
+    RunRecord part = whole;
+    std::erase_if(part.steps[0], [](const auto& entry) { return entry.first.starts_with("gradient"); });
+    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { check_complete(part, phase); }), "no gradient");
+}
+
+}  // namespace
+}  // namespace vpp::test

@@ -1,0 +1,165 @@
+#include "engine/verify_matrix.hpp"
+
+#include <set>
+
+#include "graph/split.hpp"
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+class VerifyMatrix : public ::testing::Test {
+  protected:
+    void open(const std::string& model) { rig_.emplace(set_up_tiny(model, folder_.path("."))); }
+
+    MatrixResult run(const VerifyRequest& request, int world, const Faults& faults = {}) {
+        return run(list_layouts(rig_->plan, request), request, world, faults);
+    }
+
+    MatrixResult run(const std::vector<LayoutChoice>& choices, const VerifyRequest& request, int world,
+                     const Faults& faults = {}) {
+        MatrixResult result;
+        InProcessOptions options;
+        options.num_ranks = world;
+        InProcessWorld(options).run([&](Transport& job) {
+            LayoutVerifier verifier(rig_->prepared.sources, rig_->data, job, request.steps, faults);
+            const MatrixResult own =
+                verify_matrix(rig_->plan, rig_->prepared.program, choices, verifier, job, request.steps, request.seed);
+            if (job.rank() == 0) result = own;
+        });
+        return result;
+    }
+
+    TemporaryFolder folder_;
+    std::optional<Rig> rig_;
+};
+
+VerifyRequest small_request() {
+    VerifyRequest request;
+    request.steps = 2;
+    return request;
+}
+
+TEST_F(VerifyMatrix, WithoutWishesItIsThePlansOwnLayout) {
+    open("mlp");
+    const auto choices = list_layouts(rig_->plan, small_request());
+    ASSERT_EQ(choices.size(), 1U);
+    EXPECT_EQ(choices[0].text(), "1F1B, 1 rank x 1, M 3, FLOPS");
+}
+
+TEST_F(VerifyMatrix, SpansEveryCombinationOnce) {
+    open("mlp");
+    VerifyRequest request = small_request();
+    request.all_schedules = request.all_splits = true;
+    request.random_cuts = 2;
+    request.microbatches = {1, 4};
+    request.stages = {1, 2, 3};
+    const auto choices = list_layouts(rig_->plan, request);
+    std::set<std::string> texts, schedules, splits;
+    for (const LayoutChoice& choice : choices) {
+        texts.insert(choice.text());
+        schedules.insert(choice.schedule);
+        splits.insert(choice.split);
+    }
+    EXPECT_EQ(texts.size(), choices.size());
+    EXPECT_GE(schedules.size(), 5U);
+    EXPECT_FALSE(schedules.contains("FORWARD_ONLY"));
+    EXPECT_FALSE(schedules.contains("CUSTOM"));
+    EXPECT_TRUE(splits.contains("UNIFORM") && splits.contains("FLOPS") && splits.contains("random"));
+    EXPECT_FALSE(splits.contains("MANUAL")) << "without split points it says nothing";
+    EXPECT_EQ(choices.size() % (2 * 3), 0U);
+}
+
+TEST_F(VerifyMatrix, AllCombinationsOfAModelAreEqualAndTheRefusedOnesCounted) {
+    open("share");
+    VerifyRequest request = small_request();
+    request.all_schedules = true;
+    request.random_cuts = 1;
+    request.microbatches = {1, 4};
+    request.stages = {1, 2, 3};
+    const MatrixResult result = run(request, 3);
+    EXPECT_TRUE(result.is_equal()) << result.first_difference;
+    EXPECT_EQ(result.num_references, 2) << "one for each number of microbatches";
+    const auto choices = list_layouts(rig_->plan, request);
+    EXPECT_EQ(static_cast<size_t>(result.all.equal + result.all.refused), choices.size());
+    EXPECT_GT(result.all.equal, 20);
+    EXPECT_GT(result.by_schedule.at("INTERLEAVED_1F1B").equal, 0);
+    size_t refused = 0;
+    for (const auto& [reason, layouts] : result.refused) refused += layouts.size();
+    EXPECT_EQ(refused, static_cast<size_t>(result.all.refused));
+    EXPECT_EQ(result.by_kind.at("norm"), result.all.equal * request.steps);
+}
+
+TEST_F(VerifyMatrix, EveryScheduleIsExactOnEveryKindOfModel) {
+    VerifyRequest request = small_request();
+    request.all_schedules = true;
+    request.random_cuts = 1;
+    request.stages = {2, 3};
+    request.microbatches = {6};
+    for (const char* model : {"tied", "two_tower", "unet", "bn_cnn", "dropout", "containers"}) {
+        open(model);
+        request.seed += 1;
+        const MatrixResult result = run(request, 3);
+        EXPECT_TRUE(result.is_equal()) << model << ": " << result.first_difference << result.first_cuts;
+        EXPECT_GT(result.all.equal, 25) << model;
+        EXPECT_EQ(result.all.equal * request.steps * 6, result.by_kind.at("loss"));
+    }
+}
+
+TEST_F(VerifyMatrix, OneBrokenLayoutIsNamedWithItsCuts) {
+    open("mlp");
+    VerifyRequest request = small_request();
+    request.stages = {1, 2, 3};
+    request.random_cuts = 1;
+    Faults faults;
+    faults.program = [](Program& program) {  // only three stages lose a backward
+        if (program.mesh.pp == 3) std::erase(program.training.schedule.actions[0], Action{ActionKind::B, 0, 2});
+    };
+    const MatrixResult result = run(request, 3, faults);
+    EXPECT_FALSE(result.is_equal());
+    EXPECT_EQ(result.all.equal, 2);
+    EXPECT_EQ(result.different, std::vector<std::string>{"1F1B, 3 ranks x 1, M 3, random:0"});
+    EXPECT_HAS(result.first_cuts, "cut before ops ");
+    EXPECT_HAS(result.first_difference, "from microbatch 2 on");
+}
+
+TEST_F(VerifyMatrix, NothingComparedIsAnError) {
+    open("mlp");
+    VerifyRequest request = small_request();
+    request.random_cuts = 1;
+    request.chunks = {1000};
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(request, 1); }), "nothing was compared: all 1 combinations");
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(std::vector<LayoutChoice>{}, request, 1); }), "no combination");
+}
+
+TEST_F(VerifyMatrix, RandomCutsAreLegalAscendingAndAFunctionOfTheKey) {
+    open("views");
+    const std::vector<int> legal = rig_->legal_cuts();
+    std::set<std::vector<int>> seen;
+    for (uint64_t key = 0; key < 40; ++key) {
+        const std::vector<int> cuts = random_cuts(rig_->graph(), 3, key);
+        EXPECT_EQ(cuts, random_cuts(rig_->graph(), 3, key));
+        ASSERT_EQ(cuts.size(), 2U);
+        EXPECT_LT(cuts[0], cuts[1]);
+        for (int cut : cuts) EXPECT_TRUE(std::find(legal.begin(), legal.end(), cut) != legal.end());
+        seen.insert(cuts);
+    }
+    EXPECT_GT(seen.size(), 5U);
+    EXPECT_TRUE(random_cuts(rig_->graph(), 1, 0).empty());
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { random_cuts(rig_->graph(), 1000, 0); }),
+               "legal cuts, 1000 stages need 999");
+}
+
+TEST_F(VerifyMatrix, ALayoutKeepsTheSizeOfAMicrobatch) {
+    open("mlp");
+    const LayoutChoice choice{2, 8, "GPIPE", 1, "UNIFORM", 0};
+    rig_->plan.pipeline.uniform_split_ops = true;
+    const Layout layout = make_layout(rig_->plan, rig_->prepared.program, choice, 1);
+    EXPECT_EQ(*layout.plan.train.global_batch_size, 16);
+    EXPECT_EQ(layout.program.training.schedule.num_microbatches, 8);
+    EXPECT_EQ(layout.program.mesh.num_ranks(), 2);
+    EXPECT_EQ(layout.program.training.schedule.name, "GPIPE");
+}
+
+}  // namespace
+}  // namespace vpp::test

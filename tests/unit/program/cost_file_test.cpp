@@ -1,0 +1,111 @@
+#include "program/cost_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/graph/graphs.hpp"
+#include "unit/plan/plan_texts.hpp"
+
+namespace vpp {
+namespace {
+
+using test::error_of;
+using test::holds;
+
+std::string refusal(const std::string& text) {
+    const Error error = error_of([&] { parse_cost_file(text, "c.json"); });
+    EXPECT_EQ(error.kind(), ErrorKind::BadData) << error.what();
+    return error.what();
+}
+
+/// Modules m0 to m3 with 10, 30, 20 and 40 FLOPs.
+Graph four_modules() {
+    test::GraphMaker maker;
+    int value = maker.input("x");
+    const double flops[] = {10, 30, 20, 40};
+    for (int i = 0; i < 4; ++i) {
+        const int w = maker.parameter("w" + std::to_string(i), 4);
+        value = maker.op("m" + std::to_string(i), {value, w}, flops[i]);
+    }
+    maker.modules({"m0:A", "m1:A", "m2:A", "m3:A", "idle:B"});
+    return maker.finish();
+}
+
+CostModel measured(const std::string& modules, const Graph& graph) {
+    Plan plan;
+    plan.pipeline.cost_file = "c.json";
+    return measured_costs(parse_cost_file("{\"modules\": {" + modules + "}}", "c.json"), graph,
+                          estimate_costs(graph, 1), plan);
+}
+
+TEST(CostFile, ReadsWhatItSays) {
+    const CostFile file = parse_cost_file(
+        R"({"unit": "ms", "transfer": 0.5, "transfer_per_mib": 2, "modules":
+            {"b": {"F": 1, "I": 2, "W": 3}, "a.x": {"F": 4, "B": 5}}})",
+        "c.json");
+    EXPECT_EQ(file.unit, "ms");
+    EXPECT_EQ(file.transfer, 0.5);
+    EXPECT_EQ(file.transfer_per_mib, 2);
+    ASSERT_EQ(file.modules.size(), 2U);
+    EXPECT_EQ(file.modules[0].module, "a.x");
+    EXPECT_EQ(file.modules[0].backward, 5);
+    EXPECT_EQ(file.modules[1].weight_gradient, 3);
+    EXPECT_EQ(file.digest.size(), 32U);
+    EXPECT_NE(file.digest, parse_cost_file(R"({"modules": {"a": {"F": 1, "B": 2}}})", "c.json").digest);
+}
+
+TEST(CostFile, WhatIsWrongIsNamed) {
+    EXPECT_TRUE(holds(refusal("{"), "c.json: is no JSON"));
+    EXPECT_TRUE(holds(refusal("[]"), "is no object"));
+    EXPECT_TRUE(holds(refusal("{}"), "has no \"modules\""));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {}})"), "\"modules\" is empty"));
+    EXPECT_TRUE(holds(refusal(R"({"module": {}})"), "unknown key 'module'; did you mean 'modules'?"));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"B": 1}}})"), "\"a\" has no F"));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 1}}})"), "\"a\" needs B, or both I and W"));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 1, "B": 2, "I": 1}}})"), "needs B, or both I and W"));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": "1", "B": 2}}})"), "\"a.F\" is no number"));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": -1, "B": 2}}})"), "\"a.F\" is no time"));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 1e300, "B": 2}}})"), "is no time"));
+    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 0, "B": 2}}})"), "takes no time at all"));
+    EXPECT_TRUE(holds(refusal(R"({"unit": 1, "modules": {"a": {"F": 1, "B": 2}}})"), "\"unit\" is no text"));
+}
+
+TEST(CostFile, OpsShareTheTimesOfTheInnermostSubmodule) {
+    const Graph graph = four_modules();
+    const CostModel model = measured(R"("": {"F": 8, "B": 16}, "m3": {"F": 100, "I": 70, "W": 50})", graph);
+    // m0, m1 and m2 share 8 as 10 : 30 : 20.
+    EXPECT_DOUBLE_EQ(model.ops[1].forward, 4);
+    EXPECT_DOUBLE_EQ(model.ops[1].backward, 16 * 60 / 110.0) << "I and W of 30 each; m0 has W alone";
+    EXPECT_DOUBLE_EQ(model.ops[1].input_gradient, 8 * 60 / 110.0);
+    EXPECT_DOUBLE_EQ(model.ops[0].input_gradient, 0);
+    EXPECT_DOUBLE_EQ(model.ops[3].forward, 100);
+    EXPECT_DOUBLE_EQ(model.ops[3].backward, 120);
+    EXPECT_DOUBLE_EQ(model.ops[3].weight_gradient, 50);
+}
+
+TEST(CostFile, OtherOpsAreEstimatedAtTheRateOfThoseInside) {
+    const CostModel model = measured(R"("m1": {"F": 60, "B": 90})", four_modules());
+    EXPECT_DOUBLE_EQ(model.ops[1].forward, 60);
+    EXPECT_DOUBLE_EQ(model.ops[2].forward, 40);
+    EXPECT_DOUBLE_EQ(model.ops[2].input_gradient, 40);
+    EXPECT_TRUE(holds(model.source, "1 of 4 ops")) << model.source;
+}
+
+TEST(CostFile, ASubmoduleMustBeTheModels) {
+    const Graph graph = four_modules();
+    const auto problem = [&](const std::string& modules) {
+        const Error error = error_of([&] { measured(modules, graph); });
+        EXPECT_EQ(error.kind(), ErrorKind::Plan);
+        return std::string(error.what());
+    };
+    EXPECT_TRUE(holds(problem(R"("n1": {"F": 1, "B": 1})"), "'n1', which the model has not"));
+    EXPECT_TRUE(holds(problem(R"("idle": {"F": 1, "B": 1})"), "'idle', which computes nothing of its own"));
+}
+
+TEST(CostFile, AMissingFileIsSaid) {
+    Plan plan;
+    plan.pipeline.cost_file = "/nonexistent/costs.json";
+    EXPECT_EQ(error_of([&] { read_cost_file(plan); }).kind(), ErrorKind::MissingInput);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,152 @@
+// schedule_type AUTO over graphs made by hand.
+#include "program/searched_schedule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "graph/split.hpp"
+#include "graph/stages.hpp"
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+#include "schedule/checker.hpp"
+#include "schedule/edges.hpp"
+#include "schedule/generators.hpp"
+#include "schedule/lowering.hpp"
+#include "schedule/simulator.hpp"
+#include "unit/graph/graphs.hpp"
+#include "unit/plan/plan_texts.hpp"
+
+namespace vpp {
+namespace {
+
+using test::error_of;
+using test::holds;
+
+/// Equal ops with weights; the last, the head, is three times as heavy.
+Graph heavy_head(int num_ops = 8) {
+    test::GraphMaker maker;
+    int value = maker.input("x");
+    for (int i = 0; i < num_ops; ++i) {
+        const int w = maker.parameter("w" + std::to_string(i), 4);
+        value = maker.op("m" + std::to_string(i), {value, w}, i + 1 < num_ops ? 1e6 : 3e6);
+        maker.last_op().output_bytes = 1024;
+    }
+    return maker.finish();
+}
+
+Plan plan_with(std::vector<std::string> arguments, int ranks) {
+    arguments.insert(arguments.end(), {"pipeline.schedule_type=AUTO", "pipeline.num_microbatches=8"});
+    return resolve_plan(parse_plan(test::kShortPlan, "plan.toml", arguments, test::built_names()), ranks);
+}
+
+SearchResult search(const Plan& plan, const Graph& graph) {
+    return search_schedule(plan, graph, find_costs(plan, graph));
+}
+
+/// The best makespan of the schedules that a plan may name, at the costs of the same cuts.
+Ticks best_generated(const SearchResult& result, double memory_limit) {
+    Ticks best = std::numeric_limits<Ticks>::max();
+    const ScheduleSize size{result.schedule.num_ranks, result.stages_per_rank, result.schedule.num_microbatches};
+    for (const std::string& name : schedule_names()) {
+        const ScheduleKind& kind = *find_schedule_kind(name);
+        if (size.stages_per_rank < kind.fewest_per_rank || size.stages_per_rank > kind.most_per_rank) continue;
+        const Schedule made = make_schedule(name, {size, result.costs, memory_limit});
+        const std::vector<int> peaks = peak_in_flight(made);
+        if (*std::max_element(peaks.begin(), peaks.end()) > memory_limit * size.stages_per_rank) continue;
+        best = std::min(best, simulate(lower(made, chain_edges(size.num_stages())), result.costs).makespan);
+    }
+    return best;
+}
+
+TEST(SearchedSchedule, AHeavyHeadIsBetterThanEveryGeneratorAtTheSameMemory) {
+    const Plan plan =
+        plan_with({"pipeline.virtual_chunks=2", "pipeline.memory_limit=6", "pipeline.search.moves=20000"}, 4);
+    const SearchResult result = search(plan, heavy_head());
+    EXPECT_EQ(result.stages_per_rank, 2);
+    EXPECT_NO_THROW(check_schedule(lower(result.schedule, chain_edges(8)), chain_edges(8)));
+    for (int peak : peak_in_flight(result.schedule)) EXPECT_LE(peak, 12);
+    const Ticks generated = best_generated(result, 6);
+    EXPECT_LE(result.best_generated, generated) << "the search tries group sizes too";
+    EXPECT_LE(result.makespan, result.best_generated);
+    EXPECT_LT(result.makespan, generated);
+    EXPECT_LE(result.lower_bound, result.makespan);
+}
+
+bool has_halves(const Schedule& schedule) {
+    for (const std::vector<Action>& list : schedule.actions) {
+        for (const Action& action : list) {
+            if (action.kind == ActionKind::W) return true;
+        }
+    }
+    return false;
+}
+
+// The W of the first stage would wait for that of the last.
+TEST(SearchedSchedule, WithTiedWeightsInTwoStagesBStaysWhole) {
+    test::GraphMaker maker;
+    int value = maker.input("x");
+    const int tied = maker.parameter("tied", 4);
+    for (int i = 0; i < 8; ++i) {
+        const bool is_tied = i == 0 || i == 7;
+        const int own = is_tied ? tied : maker.parameter("w" + std::to_string(i), 4);
+        value = maker.op("m" + std::to_string(i), {value, own}, i < 7 ? 1e6 : 3e6);
+    }
+    const Graph graph = maker.finish();
+    const Plan plan = plan_with({"pipeline.virtual_chunks=2", "pipeline.search.moves=2000"}, 2);
+    const SearchResult result = search(plan, graph);
+    EXPECT_FALSE(has_halves(result.schedule));
+    EXPECT_TRUE(has_halves(search(plan, heavy_head()).schedule));
+    const auto edges = schedule_edges(make_stages(graph, find_split(graph, plan, 4)));
+    EXPECT_TRUE(std::any_of(edges.begin(), edges.end(), [](const ScheduleEdge& edge) { return edge.tied; }));
+    EXPECT_NO_THROW(check_schedule(lower(result.schedule, edges), edges));
+}
+
+TEST(SearchedSchedule, TheSameSeedAndMovesGiveTheSameLists) {
+    const Plan plan = plan_with({"pipeline.virtual_chunks=auto", "pipeline.search.moves=3000"}, 2);
+    const SearchResult one = search(plan, heavy_head()), other = search(plan, heavy_head());
+    EXPECT_EQ(one.schedule.actions, other.schedule.actions);
+    EXPECT_EQ(one.stages_per_rank, other.stages_per_rank);
+    EXPECT_EQ(one.lower_bound, other.lower_bound);
+}
+
+TEST(SearchedSchedule, AutoChunksAreNoWorseThanAnyNumber) {
+    const auto makespan = [](const std::string& chunks) {
+        return search(plan_with({"pipeline.virtual_chunks=" + chunks, "pipeline.search.moves=0"}, 2), heavy_head())
+            .makespan;
+    };
+    const Ticks best = makespan("auto");
+    for (const char* chunks : {"1", "2", "3", "4"}) EXPECT_LE(best, makespan(chunks)) << chunks;
+}
+
+TEST(SearchedSchedule, AutoChunksStopWhereTheModelCannotBeCut) {
+    const Plan plan = plan_with({"pipeline.virtual_chunks=auto", "pipeline.search.moves=0"}, 2);
+    EXPECT_LE(search(plan, heavy_head(4)).stages_per_rank, 2);
+    const Error error = error_of([&] { search(plan, heavy_head(1)); });
+    EXPECT_EQ(error.kind(), ErrorKind::Plan);
+    EXPECT_TRUE(holds(error.what(), "cannot be split into 2 stages")) << error.what();
+}
+
+TEST(SearchedSchedule, BytesLimitEachNumberOfStages) {
+    const Graph graph = heavy_head();
+    // A rank of two keeps 4 KiB of a microbatch at least.
+    const Plan plan =
+        plan_with({"pipeline.virtual_chunks=1", "pipeline.memory_limit=10KiB", "pipeline.search.moves=0"}, 2);
+    const SearchResult result = search(plan, graph);
+    for (int peak : peak_in_flight(result.schedule)) EXPECT_LE(peak, 2);
+    const Plan tight = plan_with({"pipeline.virtual_chunks=auto", "pipeline.memory_limit=1KiB"}, 2);
+    EXPECT_TRUE(holds(error_of([&] { search(tight, graph); }).what(), "less than the activations of one microbatch"));
+}
+
+TEST(SearchedSchedule, TheObjectiveIsThePlans) {
+    const Plan plan = plan_with({"pipeline.search.objective=span", "pipeline.search.moves=0"}, 2);
+    EXPECT_EQ(search(plan, heavy_head()).objective, SearchObjective::Span);
+}
+
+TEST(SearchedSchedule, ThePlansDefaultIsTheSearchs) {
+    EXPECT_EQ(SearchPlan{}.moves, kDefaultSearchMoves);
+}
+
+}  // namespace
+}  // namespace vpp

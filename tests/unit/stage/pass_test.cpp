@@ -1,0 +1,97 @@
+#include "stage/pass.hpp"
+
+#include <ATen/TensorOperators.h>
+
+#include "engine/loader.hpp"
+#include "support/pipeline.hpp"
+#include "unit/stage/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+/// The whole of a tiny model as one segment.
+class Whole {
+  public:
+    explicit Whole(const std::string& model)
+        : setup_(set_up_tiny(model, folder_.path("."))),
+          split_(make_stages(setup_.graph(), {})),
+          io_(find_segment_io(setup_.graph(), split_, 0)) {
+        weights_.load(*setup_.prepared.sources.training, split_, {0});
+        runner_ = std::make_unique<PassRunner>(setup_.graph(), split_, 0, io_, *setup_.prepared.sources.training,
+                                               weights_, true);
+    }
+
+    PassInputs inputs(uint64_t key = 7) const {
+        const Loader loader(*setup_.data.training, setup_.graph());
+        PassInputs inputs;
+        inputs.key = key;
+        for (size_t i = 0; i < setup_.graph().inputs.size(); ++i) {
+            const GraphValue& value = setup_.graph().values[static_cast<size_t>(setup_.graph().inputs[i].value)];
+            const std::vector<int64_t> samples{0, 1};
+            inputs.tensors[value.tensors[0]] = loader.load(static_cast<int>(i), samples);
+        }
+        return inputs;
+    }
+
+    PassRunner& runner() { return *runner_; }
+
+    std::string buffers() const {
+        std::string text;
+        const auto& parameters = setup_.graph().parameters;
+        for (size_t i = 0; i < parameters.size(); ++i) {
+            if (parameters[i].is_buffer) text += form_of(weights_.at(static_cast<int>(i))) + "|";
+        }
+        return text;
+    }
+
+  private:
+    TemporaryFolder folder_;
+    Rig setup_;
+    Split split_;
+    SegmentIo io_;
+    Weights weights_;
+    std::unique_ptr<PassRunner> runner_;
+};
+
+TEST(PassRunner, aSecondRunFromSavedInputsHasTheBitsOfTheFirst) {
+    for (const char* model : {"bn_cnn", "dropout", "views", "containers"}) {
+        Whole whole(model);
+        const PassInputs inputs = whole.inputs();
+        const PassInputs saved = whole.runner().save(inputs);
+        const std::string first = form_of(whole.runner().run(inputs).loss);
+        EXPECT_EQ(form_of(whole.runner().run(saved).loss), first) << model;
+    }
+}
+
+TEST(PassRunner, buffersAdvanceOnceAlthoughTheOpsRunTwice) {
+    Whole whole("bn_cnn");
+    const std::string before = whole.buffers();
+    const PassInputs inputs = whole.inputs();
+    PassInputs saved = whole.runner().save(inputs);
+    EXPECT_EQ(saved.old_state.size(), 6u) << "mean, variance and count of two layers";
+    whole.runner().run(inputs);
+    const std::string once = whole.buffers();
+    EXPECT_NE(once, before);
+    whole.runner().run(saved);
+    EXPECT_EQ(whole.buffers(), once);
+    saved.old_state.clear();
+    whole.runner().run(saved);
+    EXPECT_NE(whole.buffers(), once) << "the control: without what was saved they advance again";
+}
+
+TEST(PassRunner, masksFollowTheKey) {
+    Whole whole("dropout");
+    const std::string one = form_of(whole.runner().run(whole.inputs(1)).loss);
+    EXPECT_EQ(form_of(whole.runner().run(whole.inputs(1)).loss), one);
+    EXPECT_NE(form_of(whole.runner().run(whole.inputs(2)).loss), one);
+}
+
+TEST(RunModel, whatOpsThrowIsTheModelsFaultAndMemoryIsNot) {
+    EXPECT_HAS(error_of(ErrorKind::BadData, [] { run_model([] { throw std::runtime_error("shapes"); }); }),
+               "the model fails: shapes");
+    EXPECT_THROW(run_model([] { throw std::runtime_error("DefaultCPUAllocator: can't allocate memory"); }),
+                 std::bad_alloc);
+}
+
+}  // namespace
+}  // namespace vpp::test
