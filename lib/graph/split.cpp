@@ -285,8 +285,8 @@ int64_t cut_bytes(const Graph& graph, int op) {
 }
 
 std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages) {
-    if (plan.pipeline.mode == "MANUAL_EAGER") return stages_by_hand(graph, plan, num_stages);
     if (num_stages == 1) return {};
+    if (plan.pipeline.mode == "MANUAL_EAGER") return stages_by_hand(graph, plan, num_stages);
     const auto& listed = plan.pipeline.smallest_unsplittable_units;
     const Units counted = find_units(graph, listed);
     const SplitTask task{graph, plan, num_stages, listed.empty() ? no_units(graph) : counted, counted};

@@ -133,11 +133,7 @@ TEST(Reader, SectionsMustBeSections) {
 }
 
 TEST(Reader, UnbuiltTablesAreRefusedByName) {
-    EXPECT_TRUE(holds(problem_of(kShortPlan + "[[model.init]]\nname = 'a'\n"), "model.init is not built yet"));
     EXPECT_TRUE(holds(problem_of(kShortPlan + "[[model.init]]\nx = 1\n"), "model.init is not built yet"));
-    EXPECT_TRUE(
-        holds(problem_of(kShortPlan + "[pipeline.recompute]\nwhat = 'units'\n"), "recompute.what is not built"));
-    EXPECT_NO_THROW(parse(kShortPlan + "[pipeline.recompute]\nwhat = 'none'\n"));
 }
 
 TEST(Reader, OverridesAreCheckedLikeLines) {
