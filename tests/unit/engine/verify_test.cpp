@@ -167,6 +167,7 @@ TEST_F(Verify, findsGradientsThatGoStraightToTheProducer) {
         for (Edge& edge : program.training.split.edges) {
             changed = changed || edge.gradient_to != edge.producer;
             edge.gradient_to = edge.producer;
+            edge.segments.gradient_to = edge.segments.producer;
         }
         const VerifyResult result = compare(run_program(*setup_, program, 1));
         EXPECT_TRUE(changed || result.num_different == 0) << "cuts " << legal[i] << " and " << legal[i + 8];

@@ -28,7 +28,7 @@ Program sample() {
     program.fields = {{{"x", DType::F32, {4}, 5}}, 77};
     program.microbatch_size = 2;
     program.data_digest = "data";
-    program.costs = {{{3, 4, 5, 6}}, 7, {{1, 8}}, 9, true, 10};
+    program.costs = {{{3, 4, 5, 6}}, 7, {{1, 8}}, 2, {{1, 3}}, 9, 10};
     program.cost_unit = "ms";
     program.cost_source = "a file";
     program.search.emplace();
@@ -156,6 +156,16 @@ std::vector<std::pair<std::string, Change>> changes() {
     split("edge.id", [](Split& s) { ++s.edges[0].id; });
     split("edge.name", [](Split& s) { s.edges[0].name += "x"; });
     split("edge.tensor", [](Split& s) { ++s.edges[0].tensor; });
+    split("edge.parameter", [](Split& s) { ++s.edges[0].parameter; });
+    split("edge.segments.producer", [](Split& s) { ++s.edges[0].segments.producer; });
+    split("edge.segments.consumer", [](Split& s) { ++s.edges[0].segments.consumer; });
+    split("edge.segments.gradient_to", [](Split& s) { ++s.edges[0].segments.gradient_to; });
+    split("segment.ops", [](Split& s) { ++s.segments[0].ops.end; });
+    split("segment.stage", [](Split& s) { ++s.segments[0].stage; });
+    split("segment.recompute", [](Split& s) { s.segments[0].recompute ^= true; });
+    split("segment.inputs", [](Split& s) { s.segments[0].inputs.push_back(7); });
+    split("segment.activation_bytes", [](Split& s) { ++s.segments[0].activation_bytes; });
+    split("segment.input_bytes", [](Split& s) { ++s.segments[0].input_bytes; });
     split("edge.values", [](Split& s) { s.edges.back().values.pop_back(); });
     split("edge.producer", [](Split& s) { ++s.edges[0].producer; });
     split("edge.consumer", [](Split& s) { ++s.edges[0].consumer; });
