@@ -15,7 +15,7 @@ namespace vpp {
 
 namespace {
 
-constexpr int kShownEdges = 40;
+constexpr size_t kShownEdges = 40;
 
 /// The outermost submodules whose ops a stage runs, shortened: "blocks.0 .. blocks.2".
 std::string modules_of(const Graph& graph, const StageSpec& stage) {
@@ -50,6 +50,32 @@ void print_model(std::ostream& out, const Plan& plan, const Program& program) {
     for (const std::string& warning : graph.warnings) out << "          note: " << warning << "\n";
 }
 
+void print_ties(std::ostream& out, const Plan& plan, const Split& split) {
+    const auto ties =
+        std::count_if(split.edges.begin(), split.edges.end(), [](const Edge& edge) { return edge.is_tied(); });
+    if (ties == 0) return;
+    const bool exact = plan.pipeline.tied_gradients == "exact";
+    out << "tied      " << ties << (ties == 1 ? " copy" : " copies") << " of parameters in later stages; gradients are "
+        << (exact ? "summed for every microbatch, as on one device"
+                  : "summed once per step: other bits than one device")
+        << "\n";
+}
+
+/// What recompute keeps of a microbatch, beside what would be kept without it.
+void print_recompute(std::ostream& out, const Plan& plan, const Split& split) {
+    if (plan.pipeline.recompute.what == "none") return;
+    int64_t whole = 0, kept = 0;
+    int again = 0;
+    for (const SegmentSpec& segment : split.segments) {
+        whole += segment.activation_bytes;
+        kept += segment.recompute ? segment.input_bytes : segment.activation_bytes;
+        again += segment.recompute;
+    }
+    out << "recompute " << again << " of " << split.segments.size() << " segments; a microbatch keeps at most "
+        << bytes_text(kept) << " instead of " << bytes_text(whole)
+        << (plan.pipeline.recompute.except_last ? "; not the last one" : "") << "\n";
+}
+
 void print_run(std::ostream& out, const Plan& plan, const Program& program) {
     const Schedule& schedule = program.training.schedule;
     out << "data      " << plan.data.kind << ", " << program.fields.num_samples << " samples\n"
@@ -61,6 +87,8 @@ void print_run(std::ostream& out, const Plan& plan, const Program& program) {
         << "schedule  " << schedule.name << ", " << schedule.num_stages() << " stages, bubble "
         << fixed_text(100 * simulate(schedule).bubble_rate(), 1) << " % (F = 1, B = 2, free transfers)\n";
     print_costs_and_search(out, plan, program);
+    print_ties(out, plan, program.training.split);
+    print_recompute(out, plan, program.training.split);
     out << "digest    " << to_hex(digest_of(program)) << "\n\n";
 }
 
@@ -95,24 +123,26 @@ void print_ranks(std::ostream& out, const Plan& plan, const Program& program) {
 }
 
 void print_edges(std::ostream& out, const Program& program) {
-    const auto& edges = program.training.split.edges;
+    std::vector<const Edge*> edges;
+    for (const Edge& edge : program.training.split.edges) {
+        if (edge.producer != edge.consumer) edges.push_back(&edge);
+    }
     if (edges.empty()) return;
     out << " edge  from -> to       bytes  gradient  value\n";
-    for (const Edge& edge : edges) {
-        if (edge.id == kShownEdges) {
-            out << "  ... " << edges.size() - kShownEdges << " more (--json shows all)\n";
-            break;
-        }
+    for (size_t i = 0; i < edges.size() && i < kShownEdges; ++i) {
+        const Edge& edge = *edges[i];
         out << std::setw(5) << edge.id << std::setw(6) << edge.producer << " -> " << std::left << std::setw(4)
             << edge.consumer << std::right << std::setw(10) << (edge.is_bundle() ? "-" : bytes_text(edge.bytes))
             << std::setw(10) << (edge.has_gradient ? "to " + std::to_string(edge.gradient_to) : "-") << "  "
             << edge.name;
+        if (edge.is_tied()) out << ", tied: stage " << edge.producer << " owns it";
         if (edge.tensor >= 0) {
             const GraphTensor& tensor = program.training.graph.tensors[static_cast<size_t>(edge.tensor)];
             out << " " << name_of(tensor.dtype) << shape_text(tensor.shape);
         }
         out << "\n";
     }
+    if (edges.size() > kShownEdges) out << "  ... " << edges.size() - kShownEdges << " more (--json shows all)\n";
     out << "\n";
 }
 

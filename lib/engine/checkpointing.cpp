@@ -53,6 +53,7 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"learning rate schedule", lr_schedule_text(plan.lr_schedule)},
             {"threads", std::to_string(environment.threads)},
             {"dp", std::to_string(program.mesh.dp)},
+            {"tied_gradients", plan.pipeline.tied_gradients},
             {"torch", environment.torch_version},
             {"cpu_capability", environment.cpu_capability},
             {"device", "cpu"}};

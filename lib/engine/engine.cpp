@@ -96,6 +96,7 @@ StepShare Engine::run_actions(int64_t step) {
     transport_.take_wait_seconds();
     training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
                     [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }});
+    tied_->sum_gradients();
     StepShare share;
     share.losses = training_->losses();
     share.wait_seconds = transport_.take_wait_seconds();

@@ -14,16 +14,21 @@ class TiedWeights {
     TiedWeights(const Split& split, const Schedule& schedule, const Weights& weights, Transport& transport,
                 std::vector<int> pipeline);
 
+    /// tied_gradients = "per_step": the owner's `.grad` takes those of the copies, in the order of the stages; theirs
+    /// are undefined again. Nothing to do where gradients went with the microbatches.  Calls: collective over the
+    /// pipeline.
+    void sum_gradients();
     /// Copies take their owner's value.  Calls: collective over the pipeline.
     void refresh();
 
   private:
     /// One copy that travels; several stages of a rank share one.
     struct Copy {
-        Channel channel;
+        int edge = 0;
         int parameter = 0;
         int from = 0, to = 0;  ///< the transport's ranks
         size_t message_bytes = 0;
+        bool keeps_gradient = false;  ///< its own sum, to be added once per step
     };
     const Weights& weights_;
     Transport& transport_;

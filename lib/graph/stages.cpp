@@ -266,10 +266,15 @@ Split make_stages(const Graph& graph, const std::vector<int>& cuts, const std::v
     return StageMaker(graph, cuts, recomputed).make();
 }
 
+void sum_ties_per_step(Split& split) {
+    for (Edge& edge : split.edges) edge.has_gradient = edge.has_gradient && !edge.is_tied();
+}
+
 std::vector<ScheduleEdge> schedule_edges(const Split& split) {
     std::vector<ScheduleEdge> edges;
     for (const Edge& edge : split.edges) {
-        if (edge.producer == edge.consumer || edge.gradient_to == edge.consumer) continue;
+        const bool inside = edge.producer == edge.consumer || edge.gradient_to == edge.consumer;
+        if (inside || (edge.is_tied() && !edge.has_gradient)) continue;
         edges.push_back({edge.id, edge.producer, edge.consumer, edge.has_gradient, edge.gradient_to, edge.is_tied()});
     }
     return edges;

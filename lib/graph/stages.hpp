@@ -85,6 +85,10 @@ struct Split {
 /// buffer in one stage, every op in one segment.
 Split make_stages(const Graph& graph, const std::vector<int>& cuts, const std::vector<OpRange>& recomputed = {});
 
+/// tied_gradients = "per_step": gradients of tied parameters do not travel with the microbatches; each copy keeps its
+/// own sum, and the owner adds them once per step (engine/tied_weights.hpp). Other bits than those of one device.
+void sum_ties_per_step(Split& split);
+
 /// What the schedule needs to know of the edges between stages.
 std::vector<ScheduleEdge> schedule_edges(const Split& split);
 

@@ -104,6 +104,7 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
     const std::vector<int> places =
         cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);
     phase.split = make_stages(graph, places, find_recomputed(graph, plan, places));
+    if (plan.pipeline.tied_gradients == "per_step") sum_ties_per_step(phase.split);
     phase.graph = std::move(graph);
     if (plan.pipeline.schedule_type != "CUSTOM") {
         const Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);

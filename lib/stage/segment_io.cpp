@@ -49,6 +49,7 @@ class IoFinder {
     void find_edges() {
         std::set<int> received, arrives;
         for (const Edge& edge : split_.edges) {
+            if (edge.is_tied() && !edge.has_gradient) continue;
             if (edge.is_tied()) {
                 if (edge.segments.consumer == segment_) io_.tied_copies.push_back(edge.parameter);
                 if (edge.segments.gradient_to == segment_) io_.tied_arrives.push_back(edge.parameter);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
+#include "schedule/lowering.hpp"
 #include "stage/message.hpp"
 #include "unit/engine/support.hpp"
 
@@ -61,6 +63,33 @@ TEST_F(TiedWeightsTest, stagesOfARankShareOneCopyAndTheOwnersRankNeedsNone) {
     EXPECT_EQ(copies_on({0, 0, 0, 0}), 0);
     EXPECT_LT(copies_on({0, 1, 1, 1}), tied);
     EXPECT_GT(copies_on({0, 1, 1, 1}), 0);
+}
+
+// Sums once per step: another bracket, so close to one device but not equal, and the same from run to run.
+TEST_F(TiedWeightsTest, sumsPerStepAreCloseAndRepeat) {
+    Program program = program_on({0, 1, 2, 3});
+    sum_ties_per_step(program.training.split);
+    program.training.schedule = lower(plain_schedule({0, 1, 2, 3}, 3), schedule_edges(program.training.split));
+    const RunRecord one = run_program(setup_, program, 2), other = run_program(setup_, program, 2);
+    EXPECT_TRUE(compare_runs(one, other).is_equal);
+    EXPECT_GT(compare_runs(run_reference(setup_, 2), one).num_different, 0);
+    const auto gradients_of = [&](const Program& run) {
+        std::map<std::string, at::Tensor> found;
+        std::mutex lock;
+        with_engines(setup_, run, [&](Engine& engine) {
+            engine.run_step(0);
+            const std::lock_guard<std::mutex> guard(lock);
+            for (const StateTensor& entry : engine.tensors()) {
+                if (entry.name.starts_with("gradient")) found[entry.name] = entry.tensor.clone();
+            }
+        });
+        return found;
+    };
+    const auto expected = gradients_of(reference_program(setup_.prepared.program)), got = gradients_of(program);
+    ASSERT_EQ(got.size(), expected.size());
+    for (const auto& [name, gradient] : expected) {
+        EXPECT_LT(got.at(name).sub(gradient).abs().max().item<double>(), 1e-5) << name;
+    }
 }
 
 /// Sends copies one update late: as they were when this object was made.
