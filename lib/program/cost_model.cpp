@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "program/cost_file.hpp"
 
@@ -141,9 +142,20 @@ CostModel estimate_costs(const Graph& graph, int num_ranks) {
     return model;
 }
 
+/// F once more, before I or B can begin.
+void add_recompute(CostModel& costs, OpRange range) {
+    for (int op = range.begin; op < range.end; ++op) {
+        OpCosts& entry = costs.ops[static_cast<size_t>(op)];
+        entry.backward += entry.forward;
+        entry.input_gradient += entry.forward;
+    }
+}
+
 CostModel find_costs(const Plan& plan, const Graph& graph) {
-    const CostModel estimate = estimate_costs(graph, *plan.mesh.pp);
-    return plan.pipeline.cost_file.empty() ? estimate : measured_costs(read_cost_file(plan), graph, estimate, plan);
+    CostModel costs = estimate_costs(graph, *plan.mesh.pp);
+    if (!plan.pipeline.cost_file.empty()) costs = measured_costs(read_cost_file(plan), graph, costs, plan);
+    for (const OpRange& range : find_recomputed(graph, plan, {})) add_recompute(costs, range);
+    return costs;
 }
 
 ScheduleCosts costs_of_stages(const CostModel& model, const Graph& graph, const std::vector<int>& cuts, int num_ranks) {

@@ -40,7 +40,10 @@ inline constexpr double kFlopsOfABytesTransfer = 10;
 /// number of ranks. A model without FLOPs counts its ops.
 CostModel estimate_costs(const Graph& graph, int num_ranks);
 
-/// The plan's cost file (program/cost_file.hpp), else estimate_costs.
+/// Ops that are computed again in backward: F once more, in I and B.
+void add_recompute(CostModel& costs, OpRange range);
+
+/// The plan's cost file (program/cost_file.hpp), else estimate_costs; with what the plan recomputes.
 /// Requires: a plan resolved for its world.
 /// Throws:   as read_cost_file.
 CostModel find_costs(const Plan& plan, const Graph& graph);

@@ -39,6 +39,22 @@ TEST(CostModel, GradientsCostTheForwardOnceForEachInputThatGetsOne) {
     EXPECT_EQ(costs.transfer_of.at(1), 16 * 4 * 10 * 10'000 / 125);
 }
 
+TEST(CostModel, RecomputeCostsTheForwardOnceMore) {
+    const Graph graph = three_ops();
+    CostModel model = estimate_costs(graph, 2);
+    add_recompute(model, {1, 3});
+    const ScheduleCosts costs = costs_of_stages(model, graph, {1, 2}, 2);
+    expect_costs(costs.stages[0], 8'000, 0, 8'000);
+    expect_costs(costs.stages[1], 8'000, 16'000, 8'000);
+    expect_costs(costs.stages[2], 4'000, 12'000, 0);
+    Plan plan;
+    plan.mesh.pp = 2;
+    plan.pipeline.recompute.what = "stage";
+    EXPECT_EQ(find_costs(plan, graph).ops[1].input_gradient, model.ops[1].input_gradient);
+    plan.pipeline.recompute.what = "none";
+    EXPECT_LT(find_costs(plan, graph).ops[1].input_gradient, model.ops[1].input_gradient);
+}
+
 TEST(CostModel, TransfersOfASplitGoByEdge) {
     const Graph graph = three_ops();
     const Split split = make_stages(graph, {1, 2});
