@@ -96,6 +96,17 @@ Schedule fit_to_model(const Schedule& compute, const Phase& phase, const CostMod
     return order_tied(fitted, schedule_edges(phase.split), costs_of_split(costs, phase.split, num_ranks));
 }
 
+/// What is known of a program before its model is read. `dataset` gives the fields.
+Program begin_program(const Plan& plan, const Dataset& dataset, const Datasets& data) {
+    Program program;
+    program.plan_text = plan.resolved_text;
+    program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
+    program.fields = dataset.fields();
+    program.microbatch_size = microbatch_size_of(plan);
+    program.data_digest = data.digest();
+    return program;
+}
+
 /// `cuts`: none for those of the plan's split method.
 Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
                      const std::optional<std::vector<int>>& cuts) {
@@ -209,11 +220,7 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     const ModelFiles files = open_model_files(plan);
     Prepared prepared;
     Program& program = prepared.program;
-    program.plan_text = plan.resolved_text;
-    program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
-    program.fields = data.training->fields();
-    program.microbatch_size = microbatch_size_of(plan);
-    program.data_digest = data.digest();
+    program = begin_program(plan, *data.training, data);
     LoadedModel model =
         load_torchscript(files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
     const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
@@ -232,11 +239,7 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
     const ModelFiles files = open_model_files(plan);
     Prepared prepared;
     Program& program = prepared.program;
-    program.plan_text = plan.resolved_text;
-    program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
-    program.fields = data.validation->fields();
-    program.microbatch_size = microbatch_size_of(plan);
-    program.data_digest = data.digest();
+    program = begin_program(plan, *data.validation, data);
     TorchScriptOptions options = torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false);
     options.keep_outputs = wish.outputs;
     LoadedModel model = load_torchscript(files, options);
