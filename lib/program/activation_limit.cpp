@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/placement.hpp"
+#include "schedule/tied_order.hpp"
 
 namespace vpp {
 
@@ -37,15 +38,15 @@ struct Peak {
     }
 };
 
-Peak peak_of(const Schedule& compute, const Split& split) {
+Peak peak_of(const Schedule& schedule, const Split& split) {
     Peak peak;
-    const std::vector<int> held = peak_in_flight(compute);
-    for (int rank = 0; rank < compute.num_ranks; ++rank) {
-        const auto num_stages = static_cast<double>(compute.stages_of(rank).size());
+    const std::vector<int> held = peak_in_flight(schedule);
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+        const auto num_stages = static_cast<double>(schedule.stages_of(rank).size());
         const auto index = static_cast<size_t>(rank);
         if (num_stages > 0) peak.activations = std::max(peak.activations, held[index] / num_stages);
         int64_t bytes = 0;
-        for (const Action& action : compute.actions[index]) {
+        for (const Action& action : schedule.actions[index]) {
             const int64_t of_stage = split.stages[static_cast<size_t>(action.stage)].activation_bytes;
             if (action.kind == ActionKind::F) bytes += of_stage;
             if (gives_weight_gradient(action.kind)) bytes -= of_stage;
@@ -60,7 +61,9 @@ std::string text_of(const MemoryLimit& limit) {
 }
 
 /// The schedules that a plan may name and that keep to the limit with as many stages.
-std::vector<std::string> fitting_schedules(const Plan& plan, const Split& split, const ScheduleSize& size) {
+std::vector<std::string> fitting_schedules(const Plan& plan, const Split& split, const ScheduleCosts& costs,
+                                           const ScheduleSize& size) {
+    const std::vector<ScheduleEdge> edges = schedule_edges(split);
     std::vector<std::string> fitting;
     for (const std::string& name : schedule_names()) {
         const ScheduleKind& kind = *find_schedule_kind(name);
@@ -70,7 +73,8 @@ std::vector<std::string> fitting_schedules(const Plan& plan, const Split& split,
         try {
             const Schedule made =
                 make_schedule(name, {.size = size, .memory_limit = activation_limit(plan, split, size)});
-            if (peak_of(made, split).fits(*plan.pipeline.memory_limit)) fitting.push_back(name);
+            if (peak_of(order_tied(made, edges, costs), split).fits(*plan.pipeline.memory_limit))
+                fitting.push_back(name);
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::Plan) throw;
         }
@@ -95,16 +99,16 @@ std::optional<double> activation_limit(const Plan& plan, const Split& split, con
                 plan.where("pipeline.memory_limit"));
 }
 
-void check_activations(const Plan& plan, const Schedule& compute, const Split& split) {
+void check_activations(const Plan& plan, const Schedule& schedule, const Split& split, const ScheduleCosts& costs) {
     const std::optional<MemoryLimit>& limit = plan.pipeline.memory_limit;
     if (!limit) return;
-    const Peak peak = peak_of(compute, split);
+    const Peak peak = peak_of(schedule, split);
     if (peak.fits(*limit)) return;
-    const ScheduleSize size{compute.num_ranks, compute.num_stages() / compute.num_ranks, compute.num_microbatches};
+    const ScheduleSize size{schedule.num_ranks, schedule.num_stages() / schedule.num_ranks, schedule.num_microbatches};
     std::string fitting;
-    for (const std::string& name : fitting_schedules(plan, split, size)) fitting += '"' + name + "\", ";
+    for (const std::string& name : fitting_schedules(plan, split, costs, size)) fitting += '"' + name + "\", ";
     throw Error(ErrorKind::Plan,
-                compute.name + " is above pipeline.memory_limit: a rank holds the activations of " +
+                schedule.name + " is above pipeline.memory_limit: a rank holds the activations of " +
                     fixed_text(peak.activations, 2) + " microbatches, " + bytes_text(peak.bytes) + " at most (got " +
                     text_of(*limit) + ", expected at least " +
                     (limit->bytes ? exact_bytes_text(peak.bytes) : fixed_text(peak.activations, 2)) +

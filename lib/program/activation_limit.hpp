@@ -5,6 +5,7 @@
 
 #include "graph/stages.hpp"
 #include "plan/plan.hpp"
+#include "schedule/costs.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/size.hpp"
 
@@ -17,8 +18,11 @@ namespace vpp {
 /// Throws:   Error{Plan} at pipeline.memory_limit when the bytes are less than one microbatch needs.
 std::optional<double> activation_limit(const Plan& plan, const Split& split, const ScheduleSize& size);
 
-/// Generators that do not look at the limit may be above it. A limit in bytes is compared with the bytes of each rank.
-/// Throws: Error{Plan} at pipeline.memory_limit naming the peak and the schedules that fit with these stages.
-void check_activations(const Plan& plan, const Schedule& compute, const Split& split);
+/// Generators that do not look at the limit may be above it, and tied weights make activations wait for their W
+/// (schedule/tied_order.hpp). A limit in bytes is compared with the bytes of each rank.
+/// Requires: the schedule as it will run: with tied weights, in the order that order_tied gives at `costs`, those of
+///           the split.
+/// Throws:   Error{Plan} at pipeline.memory_limit naming the peak and the schedules that fit with these stages.
+void check_activations(const Plan& plan, const Schedule& schedule, const Split& split, const ScheduleCosts& costs);
 
 }  // namespace vpp

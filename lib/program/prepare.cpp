@@ -78,22 +78,24 @@ Schedule generate_for(const Plan& plan, const Graph& graph, const Split& split, 
                              activation_limit(plan, split, size));
 }
 
-bool has_pairs(const Schedule& schedule) {
-    return std::any_of(schedule.actions.begin(), schedule.actions.end(), [](const std::vector<Action>& list) {
-        return std::any_of(list.begin(), list.end(), [](const Action& action) { return action.paired; });
+template <class Predicate>
+bool has(const Schedule& schedule, Predicate predicate) {
+    return std::any_of(schedule.actions.begin(), schedule.actions.end(), [&](const std::vector<Action>& list) {
+        return std::any_of(list.begin(), list.end(), predicate);
     });
 }
 
 /// What a generator could not know: one B for I and W side by side where nobody waits for the gap between them, and W
 /// behind the gradients of tied parameters that it takes.
-Schedule fit_to_model(const Schedule& compute, const Phase& phase, const CostModel& costs) {
-    const int num_ranks = compute.num_ranks;
-    Schedule fitted = compute;
-    if (!has_pairs(compute)) {
-        fitted = merge_backwards(compute, costs_of_stages(costs, phase.graph, phase.split.cuts, num_ranks),
-                                 SearchObjective::Makespan);
+Schedule fit_to_model(Schedule compute, const Phase& phase, const CostModel& costs, const ScheduleCosts& of_split) {
+    if (has(compute, [](const Action& action) { return action.kind == ActionKind::I; })) {
+        if (!has(compute, [](const Action& action) { return action.paired; })) {
+            compute = merge_backwards(compute, costs_of_stages(costs, phase.graph, phase.split.cuts, compute.num_ranks),
+                                      SearchObjective::Makespan);
+        }
+        compute = order_tied(compute, schedule_edges(phase.split), of_split);
     }
-    return order_tied(fitted, schedule_edges(phase.split), costs_of_split(costs, phase.split, num_ranks));
+    return compute;
 }
 
 /// What is known of a program before its model is read. `dataset` gives the fields.
@@ -117,15 +119,16 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
     phase.split = make_stages(graph, places, find_recomputed(graph, plan, places));
     if (plan.pipeline.tied_gradients == "per_step") sum_ties_per_step(phase.split);
     phase.graph = std::move(graph);
+    const ScheduleCosts of_split = costs_of_split(costs, phase.split, *plan.mesh.pp);
     if (plan.pipeline.schedule_type != "CUSTOM") {
-        const Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
-        check_activations(plan, compute, phase.split);
-        phase.schedule =
-            lower_and_prove(fit_to_model(compute, phase, costs), phase.split, plan.pipeline.overlap_p2p_comm);
+        Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
+        compute = fit_to_model(std::move(compute), phase, costs, of_split);
+        check_activations(plan, compute, phase.split, of_split);
+        phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
-    check_activations(plan, custom.lowered, phase.split);
+    check_activations(plan, custom.lowered, phase.split, of_split);
     phase.schedule = std::move(custom.lowered);
     std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;

@@ -51,10 +51,10 @@ TEST(ActivationLimit, LessThanAMicrobatchIsRefused) {
 TEST(ActivationLimit, APeakAboveItIsRefusedWithWhatFits) {
     const Split split = split_of({1, 3});
     const Schedule all_forwards = make_schedule("GPIPE", 2, 1, 4), one_by_one = make_schedule("1F1B", 2, 1, 4);
-    EXPECT_NO_THROW(check_activations(plan_with(""), all_forwards, split));
-    EXPECT_NO_THROW(check_activations(plan_with("4"), all_forwards, split));
-    EXPECT_NO_THROW(check_activations(plan_with("2"), one_by_one, split));
-    const Error error = error_of([&] { check_activations(plan_with("2"), all_forwards, split); });
+    EXPECT_NO_THROW(check_activations(plan_with(""), all_forwards, split, {}));
+    EXPECT_NO_THROW(check_activations(plan_with("4"), all_forwards, split, {}));
+    EXPECT_NO_THROW(check_activations(plan_with("2"), one_by_one, split, {}));
+    const Error error = error_of([&] { check_activations(plan_with("2"), all_forwards, split, {}); });
     EXPECT_EQ(error.kind(), ErrorKind::Plan);
     const std::string text = error.what();
     EXPECT_TRUE(holds(text, "GPIPE is above pipeline.memory_limit")) << text;
@@ -69,8 +69,8 @@ TEST(ActivationLimit, BytesAreComparedRankByRank) {
     // 1F1B keeps two microbatches of 1 KiB on rank 0 and one of 3 KiB on rank 1.
     const Split split = split_of({1, 3});
     const Schedule schedule = make_schedule("1F1B", 2, 1, 4);
-    EXPECT_NO_THROW(check_activations(plan_with("3KiB"), schedule, split));
-    const Error error = error_of([&] { check_activations(plan_with("2KiB"), schedule, split); });
+    EXPECT_NO_THROW(check_activations(plan_with("3KiB"), schedule, split, {}));
+    const Error error = error_of([&] { check_activations(plan_with("2KiB"), schedule, split, {}); });
     EXPECT_TRUE(holds(error.what(), "got 2KiB, expected at least 3KiB")) << error.what();
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 using namespace test;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Linear, batch norm and dropout, four times.
 ModuleSpec model_spec(int seed = 0) {
@@ -113,6 +114,23 @@ TEST(Prepare, AScheduleAboveTheLimitIsRefused) {
     const Plan plan =
         plan_for(file, 2, {"pipeline.schedule_type=GPIPE", "pipeline.num_microbatches=4", "pipeline.memory_limit=3"});
     EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(plan, data_of(plan)); }), HasSubstr("these fit: \"1F1B\""));
+}
+
+// ZERO_BUBBLE_H1 keeps two activations on rank 0. A tied weight holds them to the last rank's W, which comes late.
+TEST(Prepare, TheLimitIsForTheScheduleThatRuns) {
+    const ModuleSpec first = linear(4, 4, 0);
+    const auto prepare_with = [&](const ModuleSpec& last) {
+        const auto file = save(sequential({first, linear(4, 4, 1), linear(4, 4, 2), last}));
+        const Plan plan = plan_for(
+            file, 2,
+            {"pipeline.schedule_type=ZERO_BUBBLE_H1", "pipeline.num_microbatches=4", "pipeline.memory_limit=2"});
+        prepare(plan, data_of(plan, /*validation=*/false));
+    };
+    EXPECT_NO_THROW(prepare_with(linear(4, 4, 3)));
+    const std::string text = refusal(ErrorKind::Plan, [&] { prepare_with(first); });
+    EXPECT_THAT(text, HasSubstr("ZERO_BUBBLE_H1 is above pipeline.memory_limit"));
+    EXPECT_THAT(text, HasSubstr("these fit: \"1F1B\""));
+    EXPECT_THAT(text, Not(HasSubstr("\"ZERO_BUBBLE_H1\"")));
 }
 
 TEST(Prepare, EvaluationUsesEveryParameterWhereTrainingOwnsIt) {
