@@ -122,7 +122,7 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
     const ScheduleCosts of_split = costs_of_split(costs, phase.split, *plan.mesh.pp);
     if (plan.pipeline.schedule_type != "CUSTOM") {
         Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
-        compute = fit_to_model(std::move(compute), phase, costs, of_split);
+        if (!layout.search) compute = fit_to_model(std::move(compute), phase, costs, of_split);
         check_activations(plan, compute, phase.split, of_split);
         phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm);
         return phase;

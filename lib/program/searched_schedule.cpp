@@ -19,26 +19,37 @@ ScheduleSize size_with(const Plan& plan, int stages_per_rank) {
     return {*plan.mesh.pp, stages_per_rank, *plan.pipeline.num_microbatches};
 }
 
-/// The numbers of stages per rank to choose from, with the cuts and the limit of each.
+/// The numbers of stages per rank to choose from, with the split and the limit of each.
 struct Candidates {
     std::vector<int> stages_per_rank;
-    std::map<int, std::vector<int>> cuts;
+    std::map<int, Split> splits;
     std::map<int, double> memory_limit;
-    bool has_tied_weights = false;  ///< in two stages
 };
+
+/// The gradients of tied parameters between stages, numbered behind the edges of the chain as which a search sees the
+/// model. `of_split` has their costs under the split's own numbers.
+std::vector<ScheduleEdge> tied_edges(const Split& split, const ScheduleCosts& of_split, ScheduleCosts& of_chain) {
+    std::vector<ScheduleEdge> tied;
+    for (ScheduleEdge edge : schedule_edges(split)) {
+        if (!edge.tied) continue;
+        const Ticks transfer = of_split.of_transfer(edge.id);
+        edge.id = static_cast<int>(split.stages.size() + tied.size());
+        of_chain.transfer_of[edge.id] = transfer;
+        tied.push_back(edge);
+    }
+    return tied;
+}
 
 void add_candidate(const Plan& plan, const Graph& graph, int stages_per_rank, Candidates& candidates) {
     Plan fixed = plan;
     fixed.pipeline.virtual_chunks = stages_per_rank;
     const ScheduleSize size = size_with(plan, stages_per_rank);
     check_size(size);
-    std::vector<int> cuts = find_split(graph, fixed, size.num_stages());
-    const Split split = make_stages(graph, cuts);
+    Split split = make_stages(graph, find_split(graph, fixed, size.num_stages()));
+    if (plan.pipeline.tied_gradients == "per_step") sum_ties_per_step(split);
     const auto limit = activation_limit(plan, split, size);
-    const bool is_tied = std::any_of(split.edges.begin(), split.edges.end(), [](const Edge& e) { return e.is_tied(); });
-    candidates.has_tied_weights = candidates.has_tied_weights || is_tied;
     candidates.stages_per_rank.push_back(stages_per_rank);
-    candidates.cuts[stages_per_rank] = std::move(cuts);
+    candidates.splits[stages_per_rank] = std::move(split);
     if (limit) candidates.memory_limit[stages_per_rank] = *limit;
 }
 
@@ -71,12 +82,16 @@ SearchResult search_schedule(const Plan& plan, const Graph& graph, const CostMod
     request.num_ranks = *plan.mesh.pp;
     request.num_microbatches = *plan.pipeline.num_microbatches;
     request.stages_per_rank = candidates.stages_per_rank;
-    request.costs = [&](const ScheduleSize& size) {
-        return costs_of_stages(costs, graph, candidates.cuts.at(size.stages_per_rank), size.num_ranks);
-    };
+    std::map<int, ScheduleCosts> costs_of;
+    for (const auto& [stages_per_rank, split] : candidates.splits) {
+        ScheduleCosts& of_chain = costs_of[stages_per_rank];
+        of_chain = costs_of_stages(costs, graph, split.cuts, request.num_ranks);
+        std::vector<ScheduleEdge> tied = tied_edges(split, costs_of_split(costs, split, request.num_ranks), of_chain);
+        if (!tied.empty()) request.tied_edges[stages_per_rank] = std::move(tied);
+    }
+    request.costs = [&](const ScheduleSize& size) { return costs_of.at(size.stages_per_rank); };
     request.memory_limit_of = candidates.memory_limit;
     request.objective = search.objective == "span" ? SearchObjective::Span : SearchObjective::Makespan;
-    request.split_backward = !candidates.has_tied_weights;
     request.moves = search.moves;
     request.seed = search.seed;
     try {

@@ -16,6 +16,7 @@
 #include "schedule/search_seeds.hpp"
 #include "schedule/simulator.hpp"
 #include "schedule/steady_state.hpp"
+#include "schedule/tied_order.hpp"
 
 namespace vpp {
 
@@ -33,6 +34,9 @@ struct Candidate {
     ScheduleCosts costs;
     std::optional<double> memory_limit;
     int most_held = 0;
+    std::vector<ScheduleEdge> edges;  ///< the chain, then tied parameters
+
+    bool is_tied() const { return !edges.empty() && edges.back().tied; }
 };
 
 /// An order on the way: where it came from and how good it is.
@@ -89,7 +93,7 @@ class Search {
             check_size(size);
             const auto own = request.memory_limit_of.find(v);
             const auto limit = own == request.memory_limit_of.end() ? request.memory_limit : own->second;
-            candidates_.push_back({size, request.costs(size), limit, most_held(size, limit)});
+            candidates_.push_back({size, request.costs(size), limit, most_held(size, limit), edges_with(size)});
         }
         check(!candidates_.empty(), "a search is asked for at least one number of stages");
         use_common_unit(candidates_);
@@ -98,10 +102,18 @@ class Search {
     SearchResult run() {
         find_best();
         join_halves();
+        fit_to_tied();
         return result();
     }
 
   private:
+    std::vector<ScheduleEdge> edges_with(const ScheduleSize& size) const {
+        std::vector<ScheduleEdge> edges = chain_edges(size.num_stages());
+        const auto tied = request_.tied_edges.find(size.stages_per_rank);
+        if (tied != request_.tied_edges.end()) edges.insert(edges.end(), tied->second.begin(), tied->second.end());
+        return edges;
+    }
+
     void find_best() {
         collect_seeds();
         best_ = *std::min_element(seeds_.begin(), seeds_.end(), cheaper_or_smaller);
@@ -127,12 +139,43 @@ class Search {
             const Candidate& candidate = candidates_[c];
             const ScheduleRequest made{
                 .size = candidate.size, .costs = candidate.costs, .memory_limit = candidate.memory_limit};
-            for (SearchSeed& seed : find_seeds({made, request_.objective, request_.split_backward})) {
-                Found found{std::move(seed.schedule), std::move(seed.origin), c, seed.cost};
-                if (seed.generated && (!best_generated_ || cheaper(found, *best_generated_))) best_generated_ = found;
-                seeds_.push_back(std::move(found));
-            }
+            add_seeds(c, {made, request_.objective, request_.split_backward});
+            // With a tied parameter only a whole B is sure to fit the tightest limit.
+            if (candidate.is_tied() && request_.split_backward) add_seeds(c, {made, request_.objective, false});
         }
+    }
+
+    void add_seeds(size_t candidate, const SeedRequest& request) {
+        for (SearchSeed& seed : find_seeds(request)) {
+            seeds_.push_back({std::move(seed.schedule), std::move(seed.origin), candidate, seed.cost});
+            if (!seed.generated) continue;
+            const std::optional<Found> found = fitted(seeds_.back());
+            if (found && (!best_generated_ || cheaper(*found, *best_generated_))) best_generated_ = found;
+        }
+    }
+
+    /// In the order that tied parameters ask for; none when it holds too much.
+    std::optional<Found> fitted(const Found& found) const {
+        const Candidate& candidate = candidates_[found.candidate];
+        if (!candidate.is_tied()) return found;
+        Found ordered = found;
+        ordered.schedule = order_tied(found.schedule, candidate.edges, candidate.costs);
+        if (!fits(ordered.schedule, candidate)) return std::nullopt;
+        const Simulation simulation = simulate(lower(ordered.schedule, candidate.edges), candidate.costs);
+        ordered.cost = request_.objective == SearchObjective::Makespan ? simulation.makespan : simulation.span;
+        return ordered;
+    }
+
+    void fit_to_tied() {
+        if (request_.tied_edges.empty()) return;
+        std::vector<Found> all{best_};
+        for (const auto* found : {&improved_, &seeds_}) all.insert(all.end(), found->begin(), found->end());
+        std::vector<Found> fitting;
+        for (const Found& found : all) {
+            if (std::optional<Found> ordered = fitted(found)) fitting.push_back(std::move(*ordered));
+        }
+        check(!fitting.empty(), "a plain list with whole backwards fits every limit");
+        best_ = *std::min_element(fitting.begin(), fitting.end(), cheaper_or_smaller);
     }
 
     BoundedProblem bounded(const Candidate& candidate, std::vector<int> rank_of_stage) const {
@@ -298,8 +341,7 @@ class Search {
         result.schedule.name = "AUTO";
         result.stages_per_rank = candidate.size.stages_per_rank;
         result.costs = candidate.costs;
-        const Schedule lowered = lower(result.schedule, chain_edges(candidate.size.num_stages()));
-        const Simulation simulation = simulate(lowered, candidate.costs);
+        const Simulation simulation = simulate(lower(result.schedule, candidate.edges), candidate.costs);
         result.makespan = simulation.makespan;
         result.span = simulation.span;
         if (best_generated_) {

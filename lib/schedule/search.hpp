@@ -25,6 +25,8 @@ struct SearchRequest {
     std::function<ScheduleCosts(const ScheduleSize&)> costs = [](const ScheduleSize&) { return ScheduleCosts{}; };
     std::optional<double> memory_limit = {};     ///< most activations of microbatches on a full rank; none = no limit
     std::map<int, double> memory_limit_of = {};  ///< by v, where it differs
+    /// By v: tied parameters, with ids from the number of stages on (those below are the chain's).
+    std::map<int, std::vector<ScheduleEdge>> tied_edges = {};
     SearchObjective objective = SearchObjective::Makespan;
     bool split_backward = true;  ///< I and W may stand for B
     int64_t moves = kDefaultSearchMoves;
@@ -62,6 +64,9 @@ struct SearchResult : SearchRecord {
 /// (steady_state.hpp), are starts too. At the end I and W that stand side by side become B where that costs nothing
 /// (merge_backward.hpp). Ends after `moves` proposed moves or at the lower bound. Never worse than the best generator
 /// within the memory limit. Whole numbers only: the same request gives the same lists on every machine.
+///
+/// Tied parameters: orders are searched without them; of all that was found, the seeds included, the one is taken that
+/// is best and within the limit in the order of order_tied, and so are the generators that it is compared with.
 ///
 /// Memory:   a stage activation is 1/v; F takes one, B or W frees it
 /// Requires: models without skips: a stage hands on to the next one alone. Orders are searched without pairs

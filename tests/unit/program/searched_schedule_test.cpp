@@ -74,17 +74,8 @@ TEST(SearchedSchedule, AHeavyHeadIsBetterThanEveryGeneratorAtTheSameMemory) {
     EXPECT_LE(result.lower_bound, result.makespan);
 }
 
-bool has_halves(const Schedule& schedule) {
-    for (const std::vector<Action>& list : schedule.actions) {
-        for (const Action& action : list) {
-            if (action.kind == ActionKind::W) return true;
-        }
-    }
-    return false;
-}
-
-// The W of the first stage would wait for that of the last.
-TEST(SearchedSchedule, WithTiedWeightsInTwoStagesBStaysWhole) {
+/// The heavy head has the weight of the first op.
+Graph tied_ends() {
     test::GraphMaker maker;
     int value = maker.input("x");
     const int tied = maker.parameter("tied", 4);
@@ -92,15 +83,28 @@ TEST(SearchedSchedule, WithTiedWeightsInTwoStagesBStaysWhole) {
         const bool is_tied = i == 0 || i == 7;
         const int own = is_tied ? tied : maker.parameter("w" + std::to_string(i), 4);
         value = maker.op("m" + std::to_string(i), {value, own}, i < 7 ? 1e6 : 3e6);
+        maker.last_op().output_bytes = 1024;
     }
-    const Graph graph = maker.finish();
-    const Plan plan = plan_with({"pipeline.virtual_chunks=2", "pipeline.search.moves=2000"}, 2);
-    const SearchResult result = search(plan, graph);
-    EXPECT_FALSE(has_halves(result.schedule));
-    EXPECT_TRUE(has_halves(search(plan, heavy_head()).schedule));
-    const auto edges = schedule_edges(make_stages(graph, find_split(graph, plan, 4)));
-    EXPECT_TRUE(std::any_of(edges.begin(), edges.end(), [](const ScheduleEdge& edge) { return edge.tied; }));
-    EXPECT_NO_THROW(check_schedule(lower(result.schedule, edges), edges));
+    return maker.finish();
+}
+
+// The W of the first stage waits for that of the last: the simulated makespan counts it, and so does the limit.
+TEST(SearchedSchedule, TiedWeightsAreWaitedForAndKeepToTheLimit) {
+    const Graph graph = tied_ends();
+    for (const char* limit : {"1", "2", "3", "8"}) {
+        const Plan plan = plan_with(
+            {"pipeline.virtual_chunks=2", "pipeline.search.moves=2000", std::string("pipeline.memory_limit=") + limit},
+            2);
+        const CostModel model = find_costs(plan, graph);
+        const SearchResult result = search_schedule(plan, graph, model);
+        const Split split = make_stages(graph, find_split(graph, plan, 4));
+        const auto edges = schedule_edges(split);
+        ASSERT_TRUE(std::any_of(edges.begin(), edges.end(), [](const ScheduleEdge& edge) { return edge.tied; }));
+        const Schedule lowered = lower(result.schedule, edges);
+        EXPECT_NO_THROW(check_schedule(lowered, edges));
+        EXPECT_EQ(result.makespan, simulate(lowered, costs_of_split(model, split, 2)).makespan) << limit;
+        for (int peak : peak_in_flight(result.schedule)) EXPECT_LE(peak, 2 * std::stoi(limit));
+    }
 }
 
 TEST(SearchedSchedule, TheSameSeedAndMovesGiveTheSameLists) {

@@ -2,6 +2,7 @@
 
 #include "schedule/generators.hpp"
 #include "schedule/search_seeds.hpp"
+#include "schedule/tied_order.hpp"
 #include "unit/schedule/support.hpp"
 
 namespace vpp {
@@ -98,6 +99,56 @@ TEST(SearchSchedule, LinearHeavyHeadMeetsItsLowerBound) {
     EXPECT_EQ(result.gap(), 0);
     EXPECT_LT(result.makespan, prove(make_schedule("1F1B", 4, 1, 12), result.costs).simulation.makespan);
     EXPECT_LT(result.makespan, prove(make_schedule("GPIPE", 4, 1, 12), result.costs).simulation.makespan);
+}
+
+/// A chain whose ends share a parameter.
+std::vector<ScheduleEdge> tied_ends(int num_stages) {
+    std::vector<ScheduleEdge> edges = chain_edges(num_stages);
+    edges.push_back({num_stages, 0, num_stages - 1, true, 0, true});
+    return edges;
+}
+
+struct Cost {
+    Ticks makespan = 0;
+    int peak = 0;
+};
+Cost cost_of(const Schedule& schedule, const std::vector<ScheduleEdge>& edges, const ScheduleCosts& costs) {
+    const std::vector<int> peaks = peak_in_flight(schedule);
+    return {simulate(lower(schedule, edges), costs).makespan, *std::max_element(peaks.begin(), peaks.end())};
+}
+
+TEST(SearchSchedule, WithATiedParameterItIsStillTheBestWithinTheLimit) {
+    int num_compared = 0, num_that_a_search_without_ties_misses = 0;
+    for (int v : {1, 2}) {
+        const std::vector<ScheduleEdge> edges = tied_ends(4 * v);
+        for (int limit : {1, 2, 4, 12}) {
+            SearchRequest request = heavy_request({v}, limit);
+            request.moves = 5000;
+            const SearchResult ignorant = search_schedule(request);
+            request.tied_edges[v] = {edges.back()};
+            const SearchResult result = search_schedule(request);
+            const Cost found = cost_of(result.schedule, edges, result.costs);
+            EXPECT_NO_THROW(check_schedule(lower(result.schedule, edges), edges));
+            EXPECT_EQ(found.makespan, result.makespan);
+            EXPECT_LE(found.peak, limit * v);
+            const Cost missed = cost_of(order_tied(ignorant.schedule, edges, result.costs), edges, result.costs);
+            num_that_a_search_without_ties_misses += missed.peak > limit * v || missed.makespan > result.makespan;
+            for (const ScheduleKind& kind : schedule_kinds()) {
+                Schedule made;
+                try {
+                    made = make_schedule(kind.name, {.size = {4, v, 12}, .costs = result.costs, .memory_limit = limit});
+                } catch (const Error&) {
+                    continue;
+                }
+                const Cost other = cost_of(order_tied(made, edges, result.costs), edges, result.costs);
+                if (made.forward_only || other.peak > limit * v) continue;
+                EXPECT_LE(found.makespan, other.makespan) << kind.name << ", v " << v << ", limit " << limit;
+                ++num_compared;
+            }
+        }
+    }
+    EXPECT_GE(num_compared, 10);
+    EXPECT_GE(num_that_a_search_without_ties_misses, 1);
 }
 
 TEST(SearchSchedule, SameSeedAndMovesGiveTheSameLists) {
