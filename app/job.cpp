@@ -19,6 +19,7 @@
 #include "engine/value_ranges.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
+#include "stage/tensor_memory.hpp"
 
 namespace vpp {
 
@@ -111,6 +112,7 @@ void check_trains(const Plan& plan) {
 }
 
 int run_job(const CommandLine& line, const std::function<int(const Job&)>& body) {
+    count_tensor_memory();
     const auto launch = launch_info(mpi_environment());
     const int world = launch ? launch->size : 1;
     Plan plan;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
+#include "base/live_bytes.hpp"
 #include "base/units.hpp"
 
 namespace vpp {
@@ -18,16 +19,23 @@ constexpr size_t kMaxCapacityBytes = size_t{1} << 46;
 // An empty message also owns memory, so that it differs from no message at all.
 Buffer::Buffer(size_t capacity_bytes) : size_(capacity_bytes) {
     void* memory = nullptr;
+    size_t taken = 0;
     if (capacity_bytes <= kMaxCapacityBytes) {
         const size_t num_lines = std::max<size_t>(1, (capacity_bytes + kAlignmentBytes - 1) / kAlignmentBytes);
-        memory = std::aligned_alloc(kAlignmentBytes, num_lines * kAlignmentBytes);
+        taken = num_lines * kAlignmentBytes;
+        memory = std::aligned_alloc(kAlignmentBytes, taken);
     }
     if (memory == nullptr) {
         throw Error(ErrorKind::OutOfMemory, "no memory for a message of " +
                                                 bytes_text(static_cast<int64_t>(capacity_bytes)) +
                                                 " between ranks; try a smaller microbatch");
     }
-    data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [](std::byte* data) { std::free(data); });
+    const auto bytes = static_cast<int64_t>(taken);
+    live_bytes::add(bytes);
+    data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [bytes](std::byte* data) {
+        live_bytes::add(-bytes);
+        std::free(data);
+    });
 }
 
 void Buffer::resize(size_t size_bytes) {

@@ -101,6 +101,7 @@ StepShare Engine::run_actions(int64_t step) {
     share.losses = training_->losses();
     share.wait_seconds = transport_.take_wait_seconds();
     share.parked_bytes = training_->peak_parked_bytes();
+    share.activation_bytes = training_->activation_bytes();
     for (int parameter : trained_) {
         const at::Tensor& gradient = weights_.at(parameter).grad();
         if (gradient.defined()) share.norms.push_back({parameter, parameter_norm(gradient)});
@@ -123,6 +124,10 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
     result.lr = optimizer_->learning_rates(plan_.lr_schedule, step, total_steps_).back();
     optimizer_->step(plan_.lr_schedule, step, total_steps_);
     tied_->refresh();
+}
+
+MemoryEvent Engine::measure_memory() {
+    return vpp::measure_memory(transport_, program_, *training_);
 }
 
 EvaluationResult Engine::evaluate() {

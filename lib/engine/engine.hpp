@@ -13,6 +13,7 @@
 #include "engine/evaluation.hpp"
 #include "engine/executor.hpp"
 #include "engine/loader.hpp"
+#include "engine/stage_memory.hpp"
 #include "engine/step_exchange.hpp"
 #include "engine/tied_weights.hpp"
 #include "optim/optimizer.hpp"
@@ -48,6 +49,9 @@ class Engine {
     /// The mean loss over the validation data (train.eval_batches batches of it, or all); changes nothing.
     /// Calls: collective.  Requires: the program has an evaluation phase.
     EvaluationResult evaluate();
+
+    /// What the last step held (engine/stage_memory.hpp).  Calls: collective.
+    MemoryEvent measure_memory();
 
     int64_t total_steps() const { return total_steps_; }
     bool can_evaluate() const { return program_.evaluation.has_value(); }

@@ -3,15 +3,12 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/live_bytes.hpp"
 #include "stage/message.hpp"
 
 namespace vpp {
 
 namespace {
-
-// Receives that stand ready ahead of the action that waits for them. Each holds a buffer, so few; two directions of two
-// neighbours can be under way at once.
-constexpr int kPostedAhead = 4;
 
 Channel channel_of(const Action& action) {
     const bool backward = action.kind == ActionKind::SendB || action.kind == ActionKind::RecvB;
@@ -71,8 +68,10 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
 void Executor::run(const MicrobatchSource& source) {
     posted_ = 0;
     outstanding_ = 0;
-    peak_parked_bytes_ = 0;
     losses_.clear();
+    memory_.clear();
+    peak_parked_bytes_ = 0;
+    bytes_before_ = live_bytes::now();
     for (const auto& segment : segments_) {
         if (!segment) continue;
         segment->begin_step();
@@ -83,13 +82,22 @@ void Executor::run(const MicrobatchSource& source) {
         if (overlap_) post_receives(i);
         const std::string position = describe(actions[i]);
         transport_.set_position(position);
+        live_bytes::restart_peak();
+        const int64_t before = live_bytes::now();
         try {
             run_action(actions[i], source);
         } catch (const Error& error) {
             throw Error(error.kind(), position + ": " + error.what());
         }
+        memory_.push_back({before, live_bytes::peak(), live_bytes::now()});
     }
     transport_.finish_sends();
+}
+
+int64_t Executor::activation_bytes() const {
+    int64_t most = bytes_before_;
+    for (const ActionMemory& action : memory_) most = std::max(most, action.peak);
+    return most - bytes_before_;
 }
 
 void Executor::run_action(const Action& action, const MicrobatchSource& source) {
@@ -195,7 +203,7 @@ void Executor::receive(const Action& action) {
 void Executor::post_receives(size_t position) {
     const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
     posted_ = std::max(posted_, position);
-    for (; posted_ < actions.size() && outstanding_ < kPostedAhead; ++posted_) {
+    for (; posted_ < actions.size() && outstanding_ < kReceivesAhead; ++posted_) {
         if (is_receive(actions[posted_].kind)) post(actions[posted_]);
     }
 }

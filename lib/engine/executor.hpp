@@ -18,6 +18,17 @@ struct MicrobatchSource {
     std::function<uint64_t(int microbatch)> key;
 };
 
+/// Receives that stand ready ahead of the action that waits for them. Each holds a buffer, so few; two directions of
+/// two neighbours can be under way at once.
+inline constexpr int kReceivesAhead = 4;
+
+/// What this process's tensors and messages took while an action ran (base/live_bytes.hpp).
+struct ActionMemory {
+    int64_t before = 0;
+    int64_t peak = 0;
+    int64_t after = 0;
+};
+
 class Executor {
   public:
     /// Owns: nothing of phase and transport, which must outlive it.
@@ -31,6 +42,11 @@ class Executor {
 
     /// Losses of the last run by microbatch; empty unless this rank makes the loss.
     const std::vector<double>& losses() const { return losses_; }
+    /// Of the last run, beside the rank's actions; before the first one.
+    int64_t bytes_before() const { return bytes_before_; }
+    const std::vector<ActionMemory>& memory() const { return memory_; }
+    /// The most that the last run took at once beside what was there before it: activations, gradients, messages.
+    int64_t activation_bytes() const;
     /// Most bytes of gradients that waited for their turn in the last run.
     int64_t peak_parked_bytes() const { return peak_parked_bytes_; }
 
@@ -60,6 +76,8 @@ class Executor {
     size_t posted_ = 0;                               ///< actions before it that receive are posted
     int outstanding_ = 0;                             ///< posted and not yet received
     std::vector<double> losses_;
+    std::vector<ActionMemory> memory_;
+    int64_t bytes_before_ = 0;
     int64_t peak_parked_bytes_ = 0;
 };
 

@@ -52,6 +52,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.run_seconds);
     writer.put(share.memory_bytes);
     writer.put(share.parked_bytes);
+    writer.put(share.activation_bytes);
     return writer.take();
 }
 
@@ -71,6 +72,7 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
         totals.slowest_seconds = std::max(totals.slowest_seconds, reader.get<double>());
         totals.memory_bytes = std::max(totals.memory_bytes, reader.get<int64_t>());
         totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
+        totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
     }
     std::vector<at::Tensor> ordered;
     for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
@@ -87,6 +89,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.slowest_seconds);
     writer.put(totals.memory_bytes);
     writer.put(totals.parked_bytes);
+    writer.put(totals.activation_bytes);
     return writer.take();
 }
 
@@ -103,6 +106,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share) {
     totals.slowest_seconds = reader.get<double>();
     totals.memory_bytes = reader.get<int64_t>();
     totals.parked_bytes = reader.get<int64_t>();
+    totals.activation_bytes = reader.get<int64_t>();
     return totals;
 }
 

@@ -22,6 +22,7 @@ struct StepShare {
     double run_seconds = 0;
     int64_t memory_bytes = 0;  ///< peak resident
     int64_t parked_bytes = 0;
+    int64_t activation_bytes = 0;  ///< Executor::activation_bytes
 };
 
 /// The same on every rank.
@@ -32,6 +33,7 @@ struct StepTotals {
     double slowest_seconds = 0;
     int64_t memory_bytes = 0;  ///< of the largest rank
     int64_t parked_bytes = 0;
+    int64_t activation_bytes = 0;  ///< of the rank with most
 };
 
 /// Calls: collective.

@@ -14,6 +14,9 @@ using Clock = std::chrono::steady_clock;
 // Until a step has been measured: loading, allocating and the first step are slower than any later one.
 constexpr double kFirstStepSeconds = 300;
 
+// Of a run, from 0: the first one makes what stays, such as the optimizer's state.
+constexpr int64_t kMeasuredStep = 1;
+
 /// Tokens of a sample; 0 when the data are not tokens.
 int64_t tokens_per_sample(const Plan& plan) {
     return plan.data.kind == "tokens" || plan.data.kind == "text" ? plan.data.sequence_length : 0;
@@ -37,6 +40,7 @@ class Trainer {
         for (int64_t step = result.first_step; step < total; ++step) {
             const StepResult done = engine_.run_step(step);
             report(step + 1, result.first_step, done);
+            if (step == result.first_step + kMeasuredStep || step + 1 == total) report_memory(step + 1);
             evaluate_if_due(step + 1);
             save_if_due(step + 1, result);
             adapt_deadline(done);
@@ -90,11 +94,20 @@ class Trainer {
         event.tokens_per_second = event.samples_per_second * static_cast<double>(tokens_per_sample(plan_));
         event.step_ms = done.seconds * 1e3;
         event.memory_bytes = done.totals.memory_bytes;
+        event.activation_bytes = done.totals.activation_bytes;
         const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
         event.eta_seconds =
             elapsed / static_cast<double>(step - first_step) * static_cast<double>(event.total_steps - step);
         if (!options_.ranks_exceed_cores) add_bubble(event, done.totals);
         options_.reporter->step(event);
+    }
+
+    void report_memory(int64_t step) {
+        if (is_memory_known_) return;
+        is_memory_known_ = true;
+        MemoryEvent event = engine_.measure_memory();
+        event.step = step;
+        if (options_.reporter) options_.reporter->memory(event);
     }
 
     static void add_bubble(StepEvent& event, const StepTotals& totals) {
@@ -121,6 +134,7 @@ class Trainer {
     const TrainOptions& options_;
     Clock::time_point started_;
     double slowest_seconds_ = 0;
+    bool is_memory_known_ = false;
 };
 
 }  // namespace

@@ -69,6 +69,7 @@ std::string step_line(const StepEvent& event) {
     line += "  " + right(formatted(event.step_ms < 10 ? "%.1f" : "%.0f", event.step_ms), 5) + " ms";
     line += "  bubble " + left(bubble_text(event), event.bubble_worst ? 27 : 5);
     line += "  mem " + right(bytes_text(event.memory_bytes), 9);
+    line += "  act " + right(bytes_text(event.activation_bytes), 9);
     line += "  ETA " + duration_text(event.eta_seconds);
     return line;
 }
@@ -83,6 +84,18 @@ std::string saved_line(const SaveEvent& event) {
            " in " + formatted("%.1f", event.seconds) + " s";
 }
 
+/// Of the rank that holds most.
+std::string memory_line(const MemoryEvent& event) {
+    const auto total = [](const MemoryEvent::Rank& rank) { return rank.state_bytes + rank.activation_bytes; };
+    const auto fullest =
+        std::max_element(event.ranks.begin(), event.ranks.end(),
+                         [&](const auto& one, const auto& other) { return total(one) < total(other); });
+    return "mem  " + step_text(event.step) + "  rank " + std::to_string(fullest - event.ranks.begin()) +
+           " holds most: " + bytes_text(fullest->state_bytes) + " weights and state, " +
+           bytes_text(fullest->activation_bytes) + " activations and messages (simulated " +
+           bytes_text(fullest->least_simulated_bytes) + " to " + bytes_text(fullest->most_simulated_bytes) + ")";
+}
+
 void ConsoleReporter::step(const StepEvent& event) {
     const bool is_due = every_ > 0 && event.step % every_ == 0;
     if (is_first_ || is_due || event.step == event.total_steps) out_ << step_line(event) << std::endl;
@@ -91,6 +104,10 @@ void ConsoleReporter::step(const StepEvent& event) {
 
 void ConsoleReporter::evaluation(const EvalEvent& event) {
     out_ << evaluation_line(event) << std::endl;
+}
+
+void ConsoleReporter::memory(const MemoryEvent& event) {
+    out_ << memory_line(event) << std::endl;
 }
 
 void ConsoleReporter::saved(const SaveEvent& event) {

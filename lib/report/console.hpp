@@ -16,6 +16,7 @@ std::string step_line(const StepEvent& event);
 std::string evaluation_line(const EvalEvent& event);
 /// The line of a checkpoint, without a line end; control bytes of the folder are replaced.
 std::string saved_line(const SaveEvent& event);
+std::string memory_line(const MemoryEvent& event);
 
 /// Writes the lines to a stream and flushes each.
 /// Invariant: the first step it hears of and the last of the training are always shown, and between them every step
@@ -27,6 +28,7 @@ class ConsoleReporter : public Reporter {
     void step(const StepEvent& event) override;
     void evaluation(const EvalEvent& event) override;
     void saved(const SaveEvent& event) override;
+    void memory(const MemoryEvent& event) override;
 
   private:
     std::ostream& out_;

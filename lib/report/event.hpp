@@ -27,6 +27,7 @@ struct StepEvent {
     std::optional<double> bubble_worst;  ///< the same of the rank that waited longest
     int worst_rank = -1;                 ///< that rank
     int64_t memory_bytes = 0;            ///< peak resident memory of the largest rank
+    int64_t activation_bytes = 0;        ///< see MemoryEvent; of the rank with most, in this step
     double eta_seconds = -1;             ///< until the last step; negative = not known
 };
 
@@ -46,6 +47,20 @@ struct SaveEvent {
     double seconds = 0;
 };
 
+/// What the ranks held while the actions of a step ran, and what the schedule's simulation says that they hold.
+struct MemoryEvent {
+    struct Rank {
+        int64_t state_bytes = 0;       ///< tensors before the first action: weights, buffers, optimizer state
+        int64_t activation_bytes = 0;  ///< most beside those: activations, gradients, messages
+        /// The same, simulated with what the actions of each stage took: when every message comes as its RECV begins,
+        /// and when all that may come before do.
+        int64_t least_simulated_bytes = 0;
+        int64_t most_simulated_bytes = 0;
+    };
+    int64_t step = 0;
+    std::vector<Rank> ranks;
+};
+
 /// Listens to a run. No method throws for a line that could not be shown or kept: training goes on without it.
 class Reporter {
   public:
@@ -53,6 +68,7 @@ class Reporter {
     virtual void step(const StepEvent& event) = 0;
     virtual void evaluation(const EvalEvent& event) = 0;
     virtual void saved(const SaveEvent& event) = 0;
+    virtual void memory(const MemoryEvent& event) = 0;
 };
 
 }  // namespace vpp

@@ -128,6 +128,7 @@ std::string to_json_line(const StepEvent& event) {
                     {"bubble_worst", number_if(event.bubble_worst.has_value(), event.bubble_worst.value_or(0))},
                     {"worst_rank", event.bubble_worst ? Json(event.worst_rank) : Json(nullptr)},
                     {"memory_bytes", event.memory_bytes},
+                    {"activation_bytes", event.activation_bytes},
                     {"eta_seconds", number_if(event.eta_seconds >= 0, event.eta_seconds)}});
 }
 
@@ -145,6 +146,17 @@ std::string to_json_line(const SaveEvent& event) {
                     {"folder", event.folder},
                     {"size_bytes", event.size_bytes},
                     {"seconds", number(event.seconds)}});
+}
+
+std::string to_json_line(const MemoryEvent& event) {
+    Json ranks = Json::array();
+    for (const MemoryEvent::Rank& rank : event.ranks) {
+        ranks.push_back({{"state_bytes", rank.state_bytes},
+                         {"activation_bytes", rank.activation_bytes},
+                         {"least_simulated_bytes", rank.least_simulated_bytes},
+                         {"most_simulated_bytes", rank.most_simulated_bytes}});
+    }
+    return text_of({{"event", "memory"}, {"step", event.step}, {"ranks", std::move(ranks)}});
 }
 
 JsonLinesReporter::JsonLinesReporter(fs::path path, Logger logger)

@@ -19,6 +19,10 @@ void Reporters::evaluation(const EvalEvent& event) {
     for (const auto& reporter : reporters_) reporter->evaluation(event);
 }
 
+void Reporters::memory(const MemoryEvent& event) {
+    for (const auto& reporter : reporters_) reporter->memory(event);
+}
+
 void Reporters::saved(const SaveEvent& event) {
     for (const auto& reporter : reporters_) reporter->saved(event);
 }

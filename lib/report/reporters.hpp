@@ -15,6 +15,7 @@ class Reporters : public Reporter {
     void step(const StepEvent& event) override;
     void evaluation(const EvalEvent& event) override;
     void saved(const SaveEvent& event) override;
+    void memory(const MemoryEvent& event) override;
 
   private:
     std::vector<std::unique_ptr<Reporter>> reporters_;

@@ -86,11 +86,14 @@ class MemoryWalk {
     std::vector<int64_t> run(size_t rank) {
         const std::vector<Action>& list = lowered_.actions[rank];
         now_ = 0;
+        posted_ = outstanding_ = 0;
+        sums_exist_.assign(lowered_.rank_of_stage.size(), false);
         for (int stage : lowered_.stages_of(static_cast<int>(rank))) now_ += model_.of_stage(stage).fixed;
         std::vector<int64_t> during;
         during.reserve(list.size());
         while (during.size() < list.size()) {
             const size_t first = during.size(), end = first + (list[first].paired ? 2 : 1);
+            post_receives(list, first);
             for (size_t k = first; k < end; ++k) begin(list.at(k));
             during.resize(end, now_);
             for (size_t k = first; k < end; ++k) finish(list[k]);
@@ -118,18 +121,39 @@ class MemoryWalk {
         if (on_one_rank) (route.tied ? from.tied_handed : from.gradients_handed) += bytes;
     }
 
+    /// The executor's rule: receives have their buffers in the order of the list, so many at once.
+    void post_receives(const std::vector<Action>& list, size_t position) {
+        posted_ = std::max(posted_, position);
+        for (; posted_ < list.size() && outstanding_ < model_.receives_ahead; ++posted_) {
+            if (is_receive(list[posted_].kind)) post(list[posted_]);
+        }
+    }
+    void post(const Action& action) {
+        now_ += model_.of_edge(action.edge);
+        ++outstanding_;
+    }
+
     void begin(const Action& action) {
         const StageMemory stage = model_.of_stage(action.stage);
-        if (is_receive(action.kind)) now_ += model_.of_edge(action.edge);
-        if (action.kind == ActionKind::F) now_ += stage.activation;
+        if (is_receive(action.kind)) {
+            if (model_.receives_ahead == 0) post(action);
+            --outstanding_;
+        }
+        if (action.kind == ActionKind::F) now_ += stage.activation + stage.extra_in_forward;
+        if (action.kind == ActionKind::W) now_ += stage.extra_in_weight;
         if (gives_input_gradient(action.kind)) now_ += stage.gradient_buffer;
+        if (gives_weight_gradient(action.kind) && !sums_exist_[static_cast<size_t>(action.stage)]) {
+            sums_exist_[static_cast<size_t>(action.stage)] = true;
+            now_ += stage.sums;
+        }
     }
 
     void finish(const Action& action) {
         const StageMemory stage = model_.of_stage(action.stage);
         const StageBuffers& buffers = buffers_[static_cast<size_t>(action.stage)];
+        if (action.kind == ActionKind::W) now_ -= stage.extra_in_weight;
         if (action.kind == ActionKind::F) {
-            now_ -= buffers.values_received + (lowered_.forward_only ? stage.activation : 0);
+            now_ -= stage.extra_in_forward + buffers.values_received + (lowered_.forward_only ? stage.activation : 0);
         }
         if (gives_input_gradient(action.kind)) {
             now_ += buffers.gradients_handed - buffers.gradients_taken - (stage.activation - stage.weight_part);
@@ -156,6 +180,9 @@ class MemoryWalk {
     std::vector<Turn> turns_;            ///< by stage
     std::vector<StageBuffers> buffers_;  ///< by stage
     int64_t now_ = 0;
+    size_t posted_ = 0;  ///< receives before it have their buffers
+    int outstanding_ = 0;
+    std::vector<bool> sums_exist_;  ///< by stage
 };
 
 }  // namespace

@@ -11,16 +11,21 @@ namespace vpp {
 
 /// What one stage holds for one microbatch, and always. The default counts stage activations.
 struct StageMemory {
-    int64_t activation = 1;       ///< from F to B or W (forward-only: during F)
-    int64_t weight_part = 1;      ///< the part of it that I leaves to W (A_W)
-    int64_t gradient_buffer = 0;  ///< gradients that I keeps for W; B has them while it runs
-    int64_t weight_gradient = 0;  ///< a result that waits for its turn: weight gradients are added in microbatch order
-    int64_t fixed = 0;            ///< weights, their gradients, optimizer state
+    int64_t activation = 1;        ///< from F to B or W (forward-only: during F)
+    int64_t weight_part = 1;       ///< the part of it that I leaves to W (A_W)
+    int64_t gradient_buffer = 0;   ///< gradients that I keeps for W; B has them while it runs
+    int64_t weight_gradient = 0;   ///< a result that waits for its turn: weight gradients are added in microbatch order
+    int64_t sums = 0;              ///< of the weight gradients: from the first B or W on
+    int64_t extra_in_forward = 0;  ///< while F runs
+    int64_t extra_in_weight = 0;   ///< while W runs
+    int64_t fixed = 0;             ///< weights, their gradients, optimizer state
 };
 
 struct MemoryModel {
     std::vector<StageMemory> stages;       ///< by stage; empty = the default for all
     std::map<int, int64_t> bytes_of_edge;  ///< by edge id, one microbatch; 0 where it is not named
+    /// So many of a rank's next receives have their buffers before their RECV, as the engine posts them.
+    int receives_ahead = 0;
 
     StageMemory of_stage(int stage) const { return stages.empty() ? StageMemory{} : stages.at(size_t(stage)); }
     int64_t of_edge(int edge) const;

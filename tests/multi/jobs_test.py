@@ -94,6 +94,37 @@ class Runs(Case):
             self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
 
 
+class Memory(Case):
+    """Live bytes of a step against the schedule's theory; eight equal blocks, activations far above the weights."""
+
+    def measure(self, schedule: str, chunks: int = 1) -> list[dict]:
+        settings = (f"run.dir={schedule}", "train.steps=2", "train.eval_every=0", "train.global_batch_size=1024",
+                    "pipeline.num_microbatches=16", f"pipeline.schedule_type={schedule}",
+                    f"pipeline.virtual_chunks={chunks}")
+        arguments = [item for setting in settings for item in ("--set", setting)]
+        done = self.vpp("train", str(ROOT / "configs/eight_mlp.toml"), *arguments, ranks=4)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = (pathlib.Path(self.folder) / schedule / "metrics.jsonl").read_text().splitlines()
+        return next(event["ranks"] for event in map(json.loads, lines) if event["event"] == "memory")
+
+    def test_each_rank_holds_what_its_schedule_says(self):
+        held = {}
+        for schedule, chunks in (("1F1B", 1), ("GPIPE", 1), ("ZERO_BUBBLE_H1", 1), ("INTERLEAVED_1F1B", 2),
+                                 ("ZERO_BUBBLE_V", 2), ("V_MIN", 2)):
+            ranks = self.measure(schedule, chunks)
+            held[schedule] = [rank["activation_bytes"] for rank in ranks]
+            for rank in ranks:
+                with self.subTest(f"{schedule}: {rank}"):
+                    self.assertGreaterEqual(rank["activation_bytes"], 0.9 * rank["least_simulated_bytes"])
+                    self.assertLessEqual(rank["activation_bytes"], 1.1 * rank["most_simulated_bytes"])
+        # 1F1B: P - r microbatches; ZERO_BUBBLE_V: flat; V_MIN: 2 microbatches instead of 4; GPIPE: all 16.
+        self.assertEqual(held["1F1B"], sorted(held["1F1B"], reverse=True))
+        self.assertGreater(held["1F1B"][0], 2 * held["1F1B"][3])
+        self.assertLess(max(held["ZERO_BUBBLE_V"]), 1.15 * min(held["ZERO_BUBBLE_V"]))
+        self.assertLess(max(held["V_MIN"]), 0.75 * max(held["1F1B"]))
+        self.assertGreater(min(held["GPIPE"]), 2.5 * max(held["1F1B"]))
+
+
 class StagesByHand(Case):
     """mode = "MANUAL_EAGER": stages of files or of one model's submodules are the one model."""
 

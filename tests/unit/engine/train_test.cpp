@@ -20,6 +20,7 @@ class RecordingReporter : public Reporter {
         EXPECT_GT(event.size_bytes, 0);
         EXPECT_TRUE(std::filesystem::exists(event.folder));
     }
+    void memory(const MemoryEvent& event) override { text += "memory " + std::to_string(event.step) + "\n"; }
     std::string text;
     std::vector<StepEvent> steps;
 };
@@ -58,7 +59,8 @@ TEST_F(Training, stepsEvaluatesSavesAndReportsWhenDue) {
     Rig setup = open({"train.eval_every=2", "checkpoint.every=3", "mesh.pp=2"});
     const TrainResult result = run(setup);
     EXPECT_EQ(reporter_.text,
-              "evaluation 0\nstep 1/4\nstep 2/4\nevaluation 2\nstep 3/4\nsaved 3\nstep 4/4\nevaluation 4\nsaved 4\n");
+              "evaluation 0\nstep 1/4\nstep 2/4\nmemory 2\nevaluation 2\nstep 3/4\nsaved 3\nstep 4/4\n"
+              "evaluation 4\nsaved 4\n");
     EXPECT_EQ(result.first_step, 0);
     EXPECT_EQ(result.last_step, 4);
     EXPECT_EQ(result.checkpoint.filename(), "step-00000004");
@@ -92,7 +94,8 @@ TEST_F(Training, goesOnFromTheNewestCheckpointWithTheSameBits) {
     EXPECT_EQ(result.first_step, 2);
     EXPECT_EQ(resumed_, 2);
     EXPECT_EQ(final_, expected);
-    EXPECT_EQ(reporter_.text, "step 3/4\nevaluation 3\nstep 4/4\nevaluation 4\nsaved 4\n") << "no evaluation 0";
+    EXPECT_EQ(reporter_.text, "step 3/4\nevaluation 3\nstep 4/4\nmemory 4\nevaluation 4\nsaved 4\n")
+        << "no evaluation 0";
 }
 
 TEST_F(Training, hasNothingToDoWhenAllStepsAreDone) {

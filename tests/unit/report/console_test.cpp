@@ -23,7 +23,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(Console, AStepIsOneLine) {
     EXPECT_EQ(step_line(sample_step()),
               "step    10/300  loss  3.1416  grad norm     1.23  lr 3.0e-04   12.3 K tokens/s     82 ms  "
-              "bubble  21 % (worst 35 % rank 3)    mem 412.0 MiB  ETA 1 min 20 s");
+              "bubble  21 % (worst 35 % rank 3)    mem 412.0 MiB  act  24.0 MiB  ETA 1 min 20 s");
 }
 
 TEST(Console, WhatIsNotKnownIsADash) {
@@ -34,7 +34,7 @@ TEST(Console, WhatIsNotKnownIsADash) {
     event.eta_seconds = -1;
     EXPECT_EQ(step_line(event),
               "step     7/300  loss  3.1416  grad norm     1.23  lr 3.0e-04     96.4 samples/s    4.2 ms  "
-              "bubble -      mem 412.0 MiB  ETA -");
+              "bubble -      mem 412.0 MiB  act  24.0 MiB  ETA -");
     event.samples_per_second = std::numeric_limits<double>::infinity();
     EXPECT_NE(step_line(event).find("  - samples/s"), std::string::npos);
 }
@@ -45,10 +45,17 @@ TEST(Console, ColumnsStandUnderEachOther) {
     small.grad_norm = 1234567;
     small.bubble_mean = 1;
     small.bubble_worst = 0.05;
-    small.memory_bytes = 1000;
-    for (const char* column : {"loss", "grad norm", "lr", "tokens/s", "ms", "bubble", "mem", "ETA"}) {
+    small.memory_bytes = small.activation_bytes = 1000;
+    for (const char* column : {"loss", "grad norm", "lr", "tokens/s", "ms", "bubble", "mem", "act", "ETA"}) {
         EXPECT_EQ(step_line(small).find(column), step_line(sample_step(250)).find(column)) << step_line(small);
     }
+}
+
+TEST(Console, MemoryIsThatOfTheFullestRank) {
+    const MemoryEvent event{2, {{30 << 20, 1 << 20, 2 << 20, 2 << 20}, {10 << 20, 24 << 20, 23 << 20, 25 << 20}}};
+    EXPECT_EQ(memory_line(event),
+              "mem      2  rank 1 holds most: 10.0 MiB weights and state, 24.0 MiB activations and messages "
+              "(simulated 23.0 MiB to 25.0 MiB)");
 }
 
 TEST(Console, LossesOfAnySizeAreReadable) {

@@ -15,6 +15,7 @@ class Recorder : public Reporter {
     void step(const StepEvent& event) override { note("step", event.step); }
     void evaluation(const EvalEvent& event) override { note("eval", event.step); }
     void saved(const SaveEvent& event) override { note("save", event.step); }
+    void memory(const MemoryEvent& event) override { note("mem", event.step); }
 
   private:
     void note(const char* what, int64_t step) { heard_ += name_ + ':' + what + std::to_string(step) + ' '; }
@@ -32,7 +33,8 @@ TEST(Reporters, EveryEventReachesAllInOrder) {
     reporters.step(step);
     reporters.evaluation({2, 0, 0, 0});
     reporters.saved({3, "", 0, 0});
-    EXPECT_EQ(heard, "a:step1 b:step1 a:eval2 b:eval2 a:save3 b:save3 ");
+    reporters.memory({4, {}});
+    EXPECT_EQ(heard, "a:step1 b:step1 a:eval2 b:eval2 a:save3 b:save3 a:mem4 b:mem4 ");
 }
 
 TEST(Reporters, NoneIsFineAndNullIsNot) {

@@ -20,6 +20,7 @@ inline StepEvent sample_step(int64_t step = 10) {
     event.bubble_worst = 0.354;
     event.worst_rank = 3;
     event.memory_bytes = int64_t{412} << 20;
+    event.activation_bytes = int64_t{24} << 20;
     event.eta_seconds = 80;
     return event;
 }

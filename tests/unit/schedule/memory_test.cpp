@@ -45,6 +45,31 @@ TEST(MemoryByAction, InputGradientLeavesPartOfTheActivation) {
               (Rows{{110, 113, 100}}));
 }
 
+TEST(MemoryByAction, WhatIsThereOnlyWhileAnActionRuns) {
+    const MemoryModel model{{{.activation = 10, .weight_part = 4, .extra_in_forward = 2, .extra_in_weight = 5}}, {}};
+    EXPECT_EQ(memory_by_action(on_one_rank({{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {ReduceGrad, 0}}), {}, model),
+              (Rows{{12, 10, 9, 0}}));
+}
+
+TEST(MemoryByAction, SumsOfWeightGradientsStayFromTheFirstOn) {
+    const MemoryModel model{{{.sums = 7}}, {}};
+    EXPECT_EQ(memory_by_action(on_one_rank({{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, {0}, 2), {}, model),
+              (Rows{{1, 8, 8, 8}}));
+    EXPECT_EQ(memory_by_action(on_one_rank({{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {ReduceGrad, 0}}), {}, model),
+              (Rows{{1, 1, 8, 7}}));
+}
+
+TEST(MemoryByAction, PostedReceivesHaveTheirBuffers) {
+    const Schedule lowered = lower(make_schedule("GPIPE", 2, 1, 3), chain_edges(2));
+    MemoryModel model{{}, {{0, 10}}};
+    // rank 1: RECV_F 1F0 RECV_F 1F1 RECV_F 1F2 1B0 SEND_B 1B1 SEND_B 1B2 SEND_B
+    EXPECT_EQ(memory_by_action(lowered, chain_edges(2), model)[1],
+              (std::vector<int64_t>{10, 11, 11, 12, 12, 13, 3, 2, 2, 1, 1, 0}));
+    model.receives_ahead = 2;
+    EXPECT_EQ(memory_by_action(lowered, chain_edges(2), model)[1],
+              (std::vector<int64_t>{20, 31, 21, 22, 12, 13, 3, 2, 2, 1, 1, 0}));
+}
+
 TEST(MemoryByAction, ReceivedMessagesWaitForTheirAction) {
     const Schedule lowered = lower(make_schedule("1F1B", 2, 1, 1), chain_edges(2));
     // 0F0 SEND_F RECV_B 0B0; RECV_F 1F0 1B0 SEND_B

@@ -1,0 +1,40 @@
+#include "stage/tensor_memory.hpp"
+
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/live_bytes.hpp"
+#include "comm/transport.hpp"
+
+namespace vpp {
+namespace {
+
+TEST(TensorMemory, ATensorCountsFromItsMakingToItsLastView) {
+    count_tensor_memory();
+    count_tensor_memory();
+    constexpr int64_t kBytes = 1 << 20;
+    const int64_t before = live_bytes::now();
+    at::Tensor tensor = at::empty({kBytes / 4});
+    const int64_t taken = live_bytes::now() - before;
+    EXPECT_GE(taken, kBytes);
+    EXPECT_LT(taken, kBytes + (1 << 13)) << "once, and the heap's rounding";
+    at::Tensor view = tensor.slice(0, 0, 1);
+    tensor.reset();
+    EXPECT_EQ(live_bytes::now() - before, taken) << "the view keeps it";
+    std::jthread([&] { view.reset(); }).join();
+    EXPECT_EQ(live_bytes::now(), before);
+}
+
+TEST(TensorMemory, MessagesCountToo) {
+    const int64_t before = live_bytes::now();
+    {
+        const Buffer message(1000), same = message;
+        EXPECT_EQ(live_bytes::now() - before, 1024) << "whole lines of 64 bytes, once";
+    }
+    EXPECT_EQ(live_bytes::now(), before);
+}
+
+}  // namespace
+}  // namespace vpp
