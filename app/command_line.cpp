@@ -68,6 +68,13 @@ void add_verify_options(CLI::App& command, CommandLine& line) {
         ->delimiter(',')
         ->check(counts);
     command.add_option("--virtual", request.chunks, "stages of a rank, as in 1,2")->delimiter(',')->check(counts);
+    command
+        .add_option("--recompute", request.recompute,
+                    "what is recomputed, as in none,stage,units:2,modules:blocks.*:head,stage:except_last")
+        ->delimiter(',')
+        ->type_name("WHAT");
+    command.add_flag("--pairwise", request.pairwise,
+                     "of all combinations only as many as it takes to have every pair of two values");
     command.add_flag("--json", line.json, "the result as JSON");
 }
 

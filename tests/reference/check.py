@@ -2,8 +2,8 @@
 
 check.py --vpp PROGRAM --record PROGRAM [--quick] [--only GLOB] [--list]   one line a case, then "N passed, M failed"
 check.py ... --break WHAT     spoils what Python is given: the cases must fail
-check.py ... --self-test      demands that every such break is caught, where it must show first and in what, and that the
-                              key functions of train.py have the test vectors of lib/base/RANDOM.md
+check.py ... --self-test      demands that every such break is caught, where it must show first and in what, and that
+                              the key functions of train.py have the test vectors of lib/base/RANDOM.md
 
 A case is a model, its form, an optimizer and a layout of the pipeline: gpt.scripted.adamw.4x1F1B. vpp_record runs its
 plan with all ranks in one process. train.py runs once for all layouts: Python has one device.

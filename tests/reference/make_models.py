@@ -1,5 +1,5 @@
-"""Exports models for tests, scripted and traced, in train mode, with fixed weights: torchvision's for small images, with
-their data, and those of small_models.py.
+"""Exports models for tests, scripted and traced, in train mode, with fixed weights: torchvision's for small images,
+with their data, and those of small_models.py.
 
 make_models.py [NAME ...] [--models FOLDER]   writes FOLDER/out/NAME.pt, FOLDER/out/NAME_traced.pt and
                                               FOLDER/data/images_{image,label}.npy
