@@ -136,20 +136,19 @@ TEST_F(VerifyMatrix, AFewCombinationsHaveEveryPair) {
     VerifyRequest request = small_request();
     request.all_schedules = true;
     request.random_cuts = 2;
-    request.stages = {1, 2, 3};
+    request.stages = {1, 2};
     request.microbatches = {1, 4};
     request.recompute = {"none", "stage"};
     const auto choices = list_layouts(rig_->plan, request);
     const PairwiseLayouts few = choose_pairwise(rig_->plan, rig_->prepared.program, choices, request.seed);
     EXPECT_EQ(few.num_combinations, choices.size());
     EXPECT_GT(few.num_impossible, 0U) << "some schedules refuse one stage a rank";
-    const MatrixResult result = run(few.choices, request, 3);
+    const MatrixResult result = run(few.choices, request, 2);
     EXPECT_TRUE(result.is_equal()) << result.first_difference;
     EXPECT_EQ(result.all.equal + result.all.refused, static_cast<int>(few.choices.size()));
     EXPECT_LT(result.all.equal * 4, static_cast<int>(choices.size()));
-    const auto all = run(choices, request, 3);
-    for (const auto& [schedule, tally] : all.by_schedule)
-        EXPECT_EQ(result.by_schedule.at(schedule).equal > 0, tally.equal > 0) << schedule;
+    for (const LayoutChoice& choice : choices)
+        EXPECT_GT(result.by_schedule.at(choice.schedule).equal, 0) << choice.schedule;
 }
 
 TEST_F(VerifyMatrix, OneBrokenLayoutIsNamedWithItsCuts) {
@@ -198,7 +197,7 @@ TEST_F(VerifyMatrix, RandomCutsAreLegalAscendingAndAFunctionOfTheKey) {
 
 TEST_F(VerifyMatrix, ALayoutKeepsTheSizeOfAMicrobatch) {
     open("mlp");
-    const LayoutChoice choice{2, 8, "GPIPE", 1, "UNIFORM", 0};
+    const LayoutChoice choice{2, 8, "GPIPE", 1, "UNIFORM", 0, ""};
     rig_->plan.pipeline.uniform_split_ops = true;
     const Layout layout = make_layout(rig_->plan, rig_->prepared.program, choice, 1);
     EXPECT_EQ(*layout.plan.train.global_batch_size, 16);
