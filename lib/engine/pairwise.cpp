@@ -1,6 +1,7 @@
 #include "engine/pairwise.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.hpp"
 
@@ -8,22 +9,23 @@ namespace vpp {
 
 namespace {
 
-/// Numbers all pairs of values of two axes, and knows which ones were seen.
+/// Which pairs of values of two axes were seen.
 class Pairs {
   public:
     explicit Pairs(const std::vector<std::vector<int>>& rows) {
+        std::vector<size_t> sizes(rows.empty() ? 0 : rows.front().size(), 0);
         for (const std::vector<int>& row : rows) {
-            check(row.size() == rows.front().size(), "every row has all axes");
-            sizes_.resize(row.size(), 0);
+            check(row.size() == sizes.size(), "every row has all axes");
             for (size_t axis = 0; axis < row.size(); ++axis) {
                 check(row[axis] >= 0, "values of an axis count from 0");
-                sizes_[axis] = std::max(sizes_[axis], static_cast<size_t>(row[axis]) + 1);
+                sizes[axis] = std::max(sizes[axis], static_cast<size_t>(row[axis]) + 1);
             }
         }
-        size_t all = 0;
-        for (size_t size : sizes_) all += size;
-        num_values_ = all;
-        is_covered_.resize(all * all, false);
+        for (size_t size : sizes) {
+            first_value_.push_back(num_values_);
+            num_values_ += size;
+        }
+        is_covered_.resize(num_values_ * num_values_, false);
     }
 
     size_t count_new(const std::vector<int>& row) const {
@@ -39,21 +41,34 @@ class Pairs {
     size_t num_covered() const { return static_cast<size_t>(std::count(is_covered_.begin(), is_covered_.end(), true)); }
 
   private:
+    /// The number of a value among those of all axes.
+    size_t value(const std::vector<int>& row, size_t axis) const {
+        return first_value_[axis] + static_cast<size_t>(row[axis]);
+    }
+
     template <class Visit>
     void for_each(const std::vector<int>& row, Visit visit) const {
-        size_t first = 0;
-        for (size_t i = 0; i < row.size(); first += sizes_[i++]) {
-            size_t second = first + sizes_[i];
-            for (size_t j = i + 1; j < row.size(); second += sizes_[j++]) {
-                visit((first + static_cast<size_t>(row[i])) * num_values_ + second + static_cast<size_t>(row[j]));
-            }
+        for (size_t i = 0; i < row.size(); ++i) {
+            for (size_t j = i + 1; j < row.size(); ++j) visit(value(row, i) * num_values_ + value(row, j));
         }
     }
 
-    std::vector<size_t> sizes_;  ///< values of each axis
-    size_t num_values_ = 0;      ///< of all axes together
+    std::vector<size_t> first_value_;  ///< of each axis
+    size_t num_values_ = 0;            ///< of all axes together
     std::vector<bool> is_covered_;
 };
+
+/// The row with most new pairs.
+size_t find_best(const std::vector<std::vector<int>>& rows, const std::vector<size_t>& left, const Pairs& pairs) {
+    size_t best = left.front(), most = 0;
+    for (size_t i : left) {
+        const size_t count = pairs.count_new(rows[i]);
+        if (count <= most) continue;
+        best = i;
+        most = count;
+    }
+    return best;
+}
 
 }  // namespace
 
@@ -61,15 +76,10 @@ PairwiseCover cover_pairs(const std::vector<std::vector<int>>& rows, const std::
     PairwiseCover cover;
     Pairs pairs(rows), wanted(rows);
     std::vector<size_t> left(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) left[i] = i;
-    while (!left.empty()) {
-        size_t best = 0, most = 0;
-        std::erase_if(left, [&](size_t i) { return pairs.count_new(rows[i]) == 0; });
-        for (size_t i : left) {
-            const size_t count = pairs.count_new(rows[i]);
-            if (count > most) best = i, most = count;
-        }
-        if (most == 0) break;
+    std::iota(left.begin(), left.end(), size_t{0});
+    const auto drop_done = [&] { std::erase_if(left, [&](size_t i) { return pairs.count_new(rows[i]) == 0; }); };
+    for (drop_done(); !left.empty(); drop_done()) {
+        const size_t best = find_best(rows, left, pairs);
         std::erase(left, best);
         wanted.cover(rows[best]);
         if (usable(best)) {

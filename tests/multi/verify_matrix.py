@@ -2,6 +2,7 @@
 
 verify_matrix.py [MODEL ...]              every combination, ten steps; a table, and what was refused and why
 verify_matrix.py --pairwise [MODEL ...]   of each model as many as have every pair of values, two steps
+verify_matrix.py --traced ...             the traced twins of the models
 verify_matrix.py --self-test              breaks the exactness on purpose, which must be found
 
 Each model is one job of `vpp verify`; VPP_BINARY and VPP_MPIRUN name the programs. Ends with "N passed, M failed".
@@ -66,11 +67,11 @@ MODELS = {
 }
 
 
-def plan_text(name: str) -> str:
+def plan_text(name: str, form: str) -> str:
     model = MODELS[name]
     inputs = 'inputs = ["image"]\n' if "image =" in model.data else ""
     return f"""[model]
-file = "{ROOT}/models/out/{model.file or name}.pt"
+file = "{ROOT}/models/out/{model.file or name}{form}.pt"
 {inputs}{model.data}
 [pipeline]
 num_microbatches = 4
@@ -90,10 +91,11 @@ global_batch_size = 8
 
 @dataclasses.dataclass(frozen=True)
 class Axes:
-    """What is combined, beside every schedule."""
+    """What is combined, beside every schedule, and of which files."""
 
     cuts: int
     steps: int
+    form: str = ""  # of the files: "_traced"
     stages: tuple[int, ...] = (1, 2, 3, 4)
     microbatches: tuple[int, ...] = (1, 3, 8, 13)
     recompute: tuple[str, ...] = ("none", "stage", "units:2", "modules:", "stage:except_last")
@@ -142,7 +144,7 @@ def problems_of(name: str, axes: Axes, code: int, error: str, result: dict) -> l
 def run(name: str, axes: Axes, *arguments: str) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="vpp-test-") as folder:
         plan = pathlib.Path(folder) / "plan.toml"
-        plan.write_text(plan_text(name))
+        plan.write_text(plan_text(name, axes.form))
         words = ["verify", str(plan), *axes.arguments(MODELS[name].modules), "--json", "--log-level", "warn"]
         start = time.monotonic()
         command = Case.command((*words, *arguments), RANKS)
@@ -206,6 +208,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="MODEL", help=f"any of {', '.join(MODELS)}; default: all")
     parser.add_argument("--pairwise", action="store_true", help="every pair of values instead of every combination")
+    parser.add_argument("--traced", action="store_true", help="traced models instead of scripted ones")
     parser.add_argument("--self-test", action="store_true", help="that differences are found")
     parser.add_argument("--cuts", type=int, help="sets of random cuts of a layout; default: 2 for pairs, else 1")
     parser.add_argument("--steps", type=int, help="default: 2 for pairs, else 10")
@@ -220,7 +223,8 @@ def main() -> int:
     else:
         names, pairwise = arguments.names or list(MODELS), arguments.pairwise
         cuts, steps = arguments.cuts or (2 if pairwise else 1), arguments.steps or (2 if pairwise else 10)
-        total, failed = len(names), run_models(names, Axes(cuts, steps), pairwise)
+        axes = Axes(cuts, steps, form="_traced" if arguments.traced else "")
+        total, failed = len(names), run_models(names, axes, pairwise)
     print(f"{total - failed} passed, {failed} failed")
     return 0 if failed == 0 else 1
 
