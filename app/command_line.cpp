@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "engine/recompute_choice.hpp"
 
 namespace vpp {
 
@@ -48,6 +49,18 @@ std::string take_cuts(const std::string& text, VerifyRequest& request) {
     return request.random_cuts > 0 ? "" : "--cuts takes random:N with N from 1 to 999999, not " + printable(text);
 }
 
+/// A problem, or nothing. What the plan lists is not known yet.
+std::string check_recompute(const std::string& text) {
+    RecomputePlan any;
+    any.modules = {"*"};
+    try {
+        recompute_from_text(text, any);
+        return "";
+    } catch (const Error& error) {
+        return error.problems().front().message;
+    }
+}
+
 void add_verify_options(CLI::App& command, CommandLine& line) {
     VerifyRequest& request = line.verify;
     const CLI::Range counts(1, 1 << 20);
@@ -68,6 +81,14 @@ void add_verify_options(CLI::App& command, CommandLine& line) {
         ->delimiter(',')
         ->check(counts);
     command.add_option("--virtual", request.chunks, "stages of a rank, as in 1,2")->delimiter(',')->check(counts);
+    command
+        .add_option("--recompute", request.recompute,
+                    "what is recomputed, as in none,stage,units:2,modules:blocks.*:head,stage:except_last")
+        ->delimiter(',')
+        ->type_name("WHAT")
+        ->check(check_recompute);
+    command.add_flag("--pairwise", request.pairwise,
+                     "of all combinations only as many as it takes to have every pair of two values");
     command.add_flag("--json", line.json, "the result as JSON");
 }
 

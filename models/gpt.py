@@ -1,4 +1,4 @@
-"""A small GPT over bytes, embedding and head not tied. Shapes: n samples, t positions, d width, h heads."""
+"""A small GPT over bytes, embedding and head tied on request. Shapes: n samples, t positions, d width, h heads."""
 
 import torch
 import torch.nn.functional as F
@@ -40,13 +40,23 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """tokens [n, t], targets [n, t] -> the mean cross-entropy in nats per byte."""
 
-    def __init__(self, vocabulary: int = 256, d: int = 128, layers: int = 6, heads: int = 4, max_t: int = 128) -> None:
+    def __init__(
+        self,
+        vocabulary: int = 256,
+        d: int = 128,
+        layers: int = 6,
+        heads: int = 4,
+        max_t: int = 128,
+        tie_weights: bool = False,
+    ) -> None:
         super().__init__()
         self.token_embedding = nn.Embedding(vocabulary, d)
         self.position_embedding = nn.Embedding(max_t, d)
         self.blocks = nn.ModuleList([Block(d, heads) for _ in range(layers)])
         self.ln_out = nn.LayerNorm(d)
         self.head = nn.Linear(d, vocabulary, bias=False)
+        if tie_weights:
+            self.head.weight = self.token_embedding.weight
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 # What each layer adds to the residual stream is scaled down with depth (GPT-2).

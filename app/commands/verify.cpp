@@ -2,6 +2,7 @@
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/commands/commands.hpp"
 #include "app/job.hpp"
@@ -41,10 +42,15 @@ void print_table(const MatrixResult& result) {
     }
 }
 
-void print_text(const Job& job, const MatrixResult& result) {
+void print_text(const Job& job, const MatrixResult& result, const std::optional<PairwiseLayouts>& pairwise) {
     const int compared = result.all.equal + result.all.different;
     const bool many = compared + result.all.refused > 1;
     if (many) print_table(result);
+    if (pairwise) {
+        std::cout << "pairwise: " << compared << " of " << pairwise->num_combinations << " combinations have all "
+                  << pairwise->num_pairs << " pairs of values that are allowed; " << pairwise->num_impossible
+                  << " more are in refused combinations only\n";
+    }
     for (const auto& [reason, layouts] : result.refused) {
         std::cout << "refused " << layouts.size() << " (" << layouts.front()
                   << (layouts.size() > 1 ? " and others" : "") << "): " << reason << "\n";
@@ -64,23 +70,28 @@ void print_text(const Job& job, const MatrixResult& result) {
     std::cout.flush();
 }
 
-void print_json(const MatrixResult& result) {
+void print_json(const MatrixResult& result, const std::optional<PairwiseLayouts>& pairwise) {
     int64_t values = 0;
     for (const auto& [kind, count] : result.by_kind) values += count;
     nlohmann::json schedules = nlohmann::json::object();
     for (const auto& [name, tally] : result.by_schedule) {
         schedules[name] = {{"equal", tally.equal}, {"different", tally.different}, {"refused", tally.refused}};
     }
-    const nlohmann::json value{{"equal", result.is_equal()},
-                               {"steps", result.steps},
-                               {"values", values},
-                               {"values_by_kind", result.by_kind},
-                               {"layouts", result.all.equal + result.all.different},
-                               {"layouts_different", result.different},
-                               {"layouts_refused", result.refused},
-                               {"references", result.num_references},
-                               {"schedules", schedules},
-                               {"difference", result.first_difference}};
+    nlohmann::json value{{"equal", result.is_equal()},
+                         {"steps", result.steps},
+                         {"values", values},
+                         {"values_by_kind", result.by_kind},
+                         {"layouts", result.all.equal + result.all.different},
+                         {"layouts_different", result.different},
+                         {"layouts_refused", result.refused},
+                         {"references", result.num_references},
+                         {"schedules", schedules},
+                         {"difference", result.first_difference}};
+    if (pairwise) {
+        value["pairwise"] = {{"combinations", pairwise->num_combinations},
+                             {"pairs", pairwise->num_pairs},
+                             {"impossible", pairwise->num_impossible}};
+    }
     std::cout << value.dump() << std::endl;
 }
 
@@ -107,12 +118,17 @@ void check_ranks(const Job& job, const std::vector<LayoutChoice>& choices) {
 }
 
 int verify_on(const Job& job, const VerifyRequest& request, bool json) {
-    const std::vector<LayoutChoice> choices = list_layouts(job.plan, request);
+    std::vector<LayoutChoice> choices = list_layouts(job.plan, request);
     check_ranks(job, choices);
     Datasets data{open_dataset(job.plan, Subset::Train), nullptr};
     const Plan base = request.is_matrix() ? one_stage(job.plan) : job.plan;
     Prepared prepared = agree_on_program(job.transport, base, data);
     guard_ranges(data, job.plan, prepared.program.training.graph);
+    std::optional<PairwiseLayouts> pairwise;
+    if (request.pairwise) {
+        pairwise = choose_pairwise(job.plan, prepared.program, choices, request.seed);
+        choices = pairwise->choices;
+    }
     job.transport.set_deadline(kStepSeconds);
     LayoutVerifier verifier(prepared.sources, data, job.transport, request.steps);
     const auto say = [&](const LayoutChoice& choice, const std::string& outcome) {
@@ -121,7 +137,7 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
     const MatrixResult result =
         verify_matrix(job.plan, prepared.program, choices, verifier, job.transport, request.steps, request.seed, say);
     if (!job.is_first()) return 0;
-    json ? print_json(result) : print_text(job, result);
+    json ? print_json(result, pairwise) : print_text(job, result, pairwise);
     if (result.is_equal()) return 0;
     throw Error(ErrorKind::VerifyDifference, "the pipeline does not have the bits of one device");
 }

@@ -1,11 +1,14 @@
 #include "engine/verify_matrix.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "comm/collective.hpp"
+#include "engine/pairwise.hpp"
+#include "engine/recompute_choice.hpp"
 #include "graph/split.hpp"
 #include "schedule/generators.hpp"
 
@@ -72,6 +75,28 @@ std::string cuts_text(const std::vector<int>& cuts) {
     return text;
 }
 
+/// The values of a combination as numbers, an axis each, in the order in which they come.
+class AxisNumbers {
+  public:
+    std::vector<int> row(const LayoutChoice& choice) {
+        const std::vector<std::string> values{
+            std::to_string(choice.num_ranks), std::to_string(choice.num_microbatches),          choice.schedule,
+            std::to_string(choice.chunks),    choice.split + std::to_string(choice.random_cut), choice.recompute};
+        known_.resize(values.size());
+        std::vector<int> numbers;
+        for (size_t axis = 0; axis < values.size(); ++axis) {
+            std::vector<std::string>& known = known_[axis];
+            const auto found = std::find(known.begin(), known.end(), values[axis]);
+            numbers.push_back(static_cast<int>(std::distance(known.begin(), found)));
+            if (found == known.end()) known.push_back(values[axis]);
+        }
+        return numbers;
+    }
+
+  private:
+    std::vector<std::vector<std::string>> known_;
+};
+
 class MatrixRun {
   public:
     MatrixRun(LayoutVerifier& verifier, Transport& transport) : verifier_(verifier), transport_(transport) {}
@@ -120,27 +145,58 @@ class MatrixRun {
 std::string LayoutChoice::text() const {
     return schedule + ", " + std::to_string(num_ranks) + (num_ranks == 1 ? " rank x " : " ranks x ") +
            std::to_string(chunks) + ", M " + std::to_string(num_microbatches) + ", " + split +
-           (split == kRandom ? ":" + std::to_string(random_cut) : "");
+           (split == kRandom ? ":" + std::to_string(random_cut) : "") +
+           (recompute.empty() ? "" : ", recompute " + recompute);
 }
 
 std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& request) {
     const std::vector<int> ranks = request.stages.empty() ? std::vector<int>{*plan.mesh.pp} : request.stages;
     const std::vector<int> microbatches =
         request.microbatches.empty() ? std::vector<int>{*plan.pipeline.num_microbatches} : request.microbatches;
+    const std::vector<std::string> recompute =
+        request.recompute.empty() ? std::vector<std::string>{""} : request.recompute;
+    for (const std::string& text : request.recompute) recompute_from_text(text, plan.pipeline.recompute);
     std::vector<LayoutChoice> choices;
+    const auto add_schedules = [&](LayoutChoice choice) {
+        for (const std::string& schedule : schedules_of(plan, request)) {
+            choice.schedule = schedule;
+            for (int chunks : chunks_of(plan, request, schedule)) {
+                choice.chunks = chunks;
+                choices.push_back(choice);
+            }
+        }
+    };
     for (int num_microbatches : microbatches) {
         for (int num_ranks : ranks) {
             for (const SplitChoice& split : splits_of(plan, request)) {
-                for (const std::string& schedule : schedules_of(plan, request)) {
-                    for (int chunks : chunks_of(plan, request, schedule)) {
-                        choices.push_back(
-                            {num_ranks, num_microbatches, schedule, chunks, split.method, split.random_cut});
-                    }
+                for (const std::string& text : recompute) {
+                    add_schedules({num_ranks, num_microbatches, "", 1, split.method, split.random_cut, text});
                 }
             }
         }
     }
     return choices;
+}
+
+PairwiseLayouts choose_pairwise(const Plan& plan, const Program& base, const std::vector<LayoutChoice>& choices,
+                                uint64_t seed) {
+    AxisNumbers numbers;
+    std::vector<std::vector<int>> rows;
+    for (const LayoutChoice& choice : choices) rows.push_back(numbers.row(choice));
+    const PairwiseCover cover = cover_pairs(rows, [&](size_t i) {
+        try {
+            make_layout(plan, base, choices[i], seed);
+            return true;
+        } catch (const Error& error) {
+            if (!is_refusal(error)) throw;
+            return false;
+        }
+    });
+    PairwiseLayouts few{{}, choices.size(), cover.num_pairs, cover.num_impossible};
+    for (const auto* taken : {&cover.rows, &cover.refused}) {
+        for (size_t i : *taken) few.choices.push_back(choices[i]);
+    }
+    return few;
 }
 
 std::vector<int> random_cuts(const Graph& graph, int num_stages, uint64_t key) {
@@ -171,6 +227,7 @@ Layout make_layout(const Plan& plan, const Program& base, const LayoutChoice& ch
     pipeline.choose_virtual_chunks = pipeline.choose_virtual_chunks && choice.schedule == "AUTO";
     pipeline.num_microbatches = choice.num_microbatches;
     pipeline.schedule_type = choice.schedule;
+    if (!choice.recompute.empty()) pipeline.recompute = recompute_from_text(choice.recompute, pipeline.recompute);
     layout.plan.train.global_batch_size = base.microbatch_size * choice.num_microbatches;
     std::optional<std::vector<int>> cuts;
     if (choice.split == kRandom) {

@@ -1,6 +1,7 @@
 #pragma once
 // Many layouts of one model against one device, inside one job: every combination of ranks, microbatches, schedule,
-// chunks and cuts that a request spans. What the rules of a schedule or split method refuse is counted, never hidden.
+// chunks, cuts and recompute that a request spans, or as many as it takes to have every pair of values. What the rules
+// of a schedule or split method refuse is counted, never hidden.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,14 +19,29 @@ struct LayoutChoice {
     int num_microbatches = 1;
     std::string schedule;
     int chunks = 1;
-    std::string split;   ///< a split method; with random cuts "random"
-    int random_cut = 0;  ///< which of them
+    std::string split;      ///< a split method; with random cuts "random"
+    int random_cut = 0;     ///< which of them
+    std::string recompute;  ///< as recompute_from_text takes it; empty: the plan's
     /// "1F1B, 2 ranks x 1, M 3, FLOPS"
     std::string text() const;
 };
 
 /// All combinations, in a fixed order; schedules innermost, so that each gets every cut.
+/// Throws Error{CommandLine} for what `recompute` cannot be.
 std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& request);
+
+/// Few of many combinations.
+struct PairwiseLayouts {
+    std::vector<LayoutChoice> choices;  ///< those to run; then those that were wanted and are refused
+    size_t num_combinations = 0;        ///< of which they were chosen
+    size_t num_pairs = 0;               ///< pairs of values that those to run have: all that are allowed
+    size_t num_impossible = 0;          ///< pairs that only refused combinations have
+};
+
+/// Combinations in which every pair of values occurs (two of: ranks, microbatches, schedule, chunks, split and
+/// recompute) that is in any combination which is not refused. The same on every rank.
+PairwiseLayouts choose_pairwise(const Plan& plan, const Program& base, const std::vector<LayoutChoice>& choices,
+                                uint64_t seed);
 
 /// Cuts drawn among the legal ones of a graph: a pure function of graph, number of stages and key.
 /// Throws Error{Plan} when there are fewer legal cuts than needed.

@@ -48,7 +48,8 @@ class CommandLine(Case):
                           ["train", "x.toml", "--log-level", "loud"], ["data"],
                           ["eval", "x.toml", "--overwrite"], ["eval", "x.toml", "--batches", "0"],
                           ["eval", "x.toml", "--checkpoint", "c", "--initial-weights"],
-                          ["verify", "x.toml", "--cuts", "random:0"], ["verify", "x.toml", "--stages", "1,x"]):
+                          ["verify", "x.toml", "--cuts", "random:0"], ["verify", "x.toml", "--stages", "1,x"],
+                          ["verify", "x.toml", "--recompute", "none,units:0"]):
             with self.subTest(arguments):
                 self.assertEqual(self.vpp(*arguments).returncode, 2)
 

@@ -2,7 +2,8 @@
 
 check.py --vpp PROGRAM --record PROGRAM [--quick] [--only GLOB] [--list]   one line a case, then "N passed, M failed"
 check.py ... --break WHAT     spoils what Python is given: the cases must fail
-check.py ... --self-test      demands that every such break is caught, where it must show first and in what
+check.py ... --self-test      demands that every such break is caught, where it must show first and in what, and that
+                              the key functions of train.py have the test vectors of lib/base/RANDOM.md
 
 A case is a model, its form, an optimizer and a layout of the pipeline: gpt.scripted.adamw.4x1F1B. vpp_record runs its
 plan with all ranks in one process. train.py runs once for all layouts: Python has one device.
@@ -14,6 +15,7 @@ import fnmatch
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +36,7 @@ class Model:
     loss: tuple[str, str] | None  # kind and target
     groups: tuple[tuple[str, ...], tuple[str, ...]]  # globs of two parameter groups
     inputs: tuple[str, ...] = ()  # data fields, where they are not called as forward's arguments
+    sequence_length: int = 128  # of texts
 
 
 def arrays(name: str, *fields: str) -> dict:
@@ -46,9 +49,10 @@ def image_model(*last: str) -> Model:
 
 
 DIGITS = {"data": arrays("digits_train", "image", "label"), "loss": ("cross_entropy", "label")}
+TEXT = {"text": DATA / "stdlib.bin"}
 MODELS = {
     "mlp": Model(32, arrays("mlp_train", "x", "y"), ("mse", "y"), (("mlp1.*", "mlp8.*"), ("*.fc2.*",))),
-    "gpt": Model(8, {"text": DATA / "stdlib.bin"}, None, (("*.bias", "*ln*"), ("*embedding*",))),
+    "gpt": Model(8, TEXT, None, (("*.bias", "*ln*"), ("*embedding*",))),
     "bn_cnn": Model(32, **DIGITS, groups=(("*.bias", "*.bn.*"), ("head.*",))),
     "vgg": Model(32, **DIGITS, groups=(("*.bias",), ("classifier.*",))),
     "two_towers": Model(
@@ -57,6 +61,11 @@ MODELS = {
         ("cross_entropy", "label"),
         (("*.bias", "*.bn.*"), ("head.*",)),
     ),
+    "gpt_small": Model(16, TEXT, None, (("*.bias", "*ln*"), ("*embedding*",)), sequence_length=32),
+    "gpt_tied": Model(16, TEXT, None, (("*.bias", "*ln*"), ("*embedding*",)), sequence_length=32),
+    "encoder_decoder": Model(16, TEXT, None, (("*.bias", "*ln*"), ("decoder.*",)), sequence_length=32),
+    "unet": Model(16, arrays("digits_train", "image"), None, (("*.bias", "*.?n?.*"), ("down*",))),
+    "dropout": Model(32, **DIGITS, groups=(("*.bias",), ("head.*",))),
     "resnet18": image_model("fc.*"),
     "mobilenet_v2": image_model("classifier.*"),
     "squeezenet1_1": image_model("classifier.*"),
@@ -137,11 +146,13 @@ def quick_cases() -> Iterator[Case]:
         yield Case(model, "scripted", "cosine", Layout(2, "1F1B"))
     yield Case("bn_cnn", "scripted", "sgd", ONE)
     yield Case("vgg", "scripted", "adam", ONE)
+    for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout"):
+        yield Case(model, "scripted", "adamw", ONE)
     yield Case("resnet18", "scripted", "adamw", ONE)
 
 
 NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
-DROPOUT = Case("vgg", "scripted", "cosine", ONE)
+DROPOUT = Case("dropout", "scripted", "cosine", ONE)
 
 
 def toml(value) -> str:
@@ -162,7 +173,8 @@ def plan_text(case: Case) -> str:
     if model.loss:
         lines += section("[loss]", {"kind": model.loss[0], "target": model.loss[1]})
     if "text" in model.data:
-        lines += section("[data]", {"kind": "text", "train": (model.data["text"],), "sequence_length": 128})
+        lines += section("[data]", {"kind": "text", "train": (model.data["text"],)})
+        lines.append(f"sequence_length = {model.sequence_length}")
     else:
         lines += section("[data]", {"kind": "arrays", "train": model.data})
     pipeline = dataclasses.asdict(layout)
@@ -274,6 +286,7 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     words = ["--model", case.model, "--weights", inputs.weights, "--seed", inputs.seed, "--steps", STEPS]
     words += ["--data", *(f"{field}{':' if text else '='}{file}" for field, file in model.data.items())]
     words += ["--order", folder / "order.txt", "--lrs", folder / "lrs.txt", "--microbatches", MICROBATCHES]
+    words += ["--sequence-length", model.sequence_length]
     if model.loss:
         words += ["--loss", model.loss[0], "--target", model.loss[1]]
     words += ["--optimizer", optimizer.kind, "--clip-norm", optimizer.clip_norm]
@@ -386,6 +399,16 @@ def run_cases(cases: list[Case], arguments: argparse.Namespace, folder: pathlib.
         counts.add(str(case), lambda: work(case))
 
 
+def check_vectors(page: pathlib.Path) -> tuple[bool, object]:
+    """train.py's key functions give what the page about them says."""
+    import train
+
+    functions = {name: getattr(train, name) for name in ("mix64", "combine_key", "microbatch_key", "site_seed")}
+    vectors = re.findall(r"^\| `(\w+\(.*\))` \| `(0x[0-9a-f]{16})` \|$", page.read_text(), re.MULTILINE)
+    wrong = [call for call, value in vectors if eval(call, functions) != int(value, 16)]
+    return len(vectors) > 10 and not wrong, f"{len(vectors)} vectors, wrong: {wrong}"
+
+
 def self_test(arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
     """The comparison finds every break, and nothing where nothing is broken."""
     ours = {case: vpp_steps(case, arguments.record, folder) for case in (NO_DROPOUT, DROPOUT)}
@@ -399,6 +422,7 @@ def self_test(arguments: argparse.Namespace, folder: pathlib.Path, counts: Count
         found = {kind for _, kind, _ in result.differences}
         return spoilt.kinds <= found and result.differences[0][0] == spoilt.first_step, result
 
+    counts.add("self-test: test vectors of keyed randomness", lambda: check_vectors(ROOT / "lib/base/RANDOM.md"))
     for case in ours:
         counts.add(f"self-test: {case}", lambda: unbroken(case))
     for name, spoilt in BREAKS.items():

@@ -1,4 +1,5 @@
-"""Exports torchvision models for small images, scripted and traced, in train mode, with fixed weights; and their data.
+"""Exports models for tests, scripted and traced, in train mode, with fixed weights: torchvision's for small images,
+with their data, and those of small_models.py.
 
 make_models.py [NAME ...] [--models FOLDER]   writes FOLDER/out/NAME.pt, FOLDER/out/NAME_traced.pt and
                                               FOLDER/data/images_{image,label}.npy
@@ -8,33 +9,54 @@ A file newer than this script and the pinned versions is kept.
 
 import argparse
 import pathlib
+import sys
 from collections.abc import Callable
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = (pathlib.Path(__file__), ROOT / "scripts" / "requirements.txt")
+SMALL_SOURCES = (*SOURCES, pathlib.Path(__file__).with_name("small_models.py"), ROOT / "models" / "gpt.py")
 SEED = 1234
 CLASSES = 10
 SIZE = 64  # pixels: five halvings leave 2x2, so that BatchNorm has several values even for one sample
 
-# What a model needs besides the number of classes. train.py makes its modules by the same table.
-MODELS: dict[str, dict] = {
+# What a model of torchvision needs besides the number of classes. train.py makes its modules by the same tables.
+TORCHVISION: dict[str, dict] = {
     "resnet18": {},
     "mobilenet_v2": {},
     "squeezenet1_1": {},
     "googlenet": {"aux_logits": False, "init_weights": False},
     "densenet121": {},
 }
+SMALL = ("gpt_small", "gpt_tied", "dropout", "unet", "encoder_decoder")
+MODELS = (*TORCHVISION, *SMALL)
 
 
 def make_model(name: str):
     """The eager module in train mode; its weights depend on the name alone."""
     import torch
-    import torchvision
 
     torch.manual_seed(SEED)
-    return torchvision.models.get_model(name, weights=None, num_classes=CLASSES, **MODELS[name]).train()
+    if name in SMALL:
+        return small_models().MODELS[name][0]().train()
+    import torchvision
+
+    return torchvision.models.get_model(name, weights=None, num_classes=CLASSES, **TORCHVISION[name]).train()
+
+
+def small_models():
+    """The module; it needs torch and models/gpt.py, which a call that has nothing to do should not wait for."""
+    sys.path.insert(0, str(ROOT / "models"))
+    import small_models
+
+    return small_models
+
+
+def example_inputs(name: str) -> tuple:
+    import torch
+
+    return small_models().MODELS[name][1]() if name in SMALL else (torch.rand(2, 3, SIZE, SIZE),)
 
 
 def make_data(folder: pathlib.Path, samples: int = 64) -> None:
@@ -53,15 +75,15 @@ def export(name: str, path: pathlib.Path, trace: bool) -> None:
     model = make_model(name)
     if trace:
         # Dropout draws other masks in the tracer's check.
-        module = torch.jit.trace(model, torch.rand(2, 3, SIZE, SIZE), check_trace=False)
+        module = torch.jit.trace(model, example_inputs(name), check_trace=False)
         module.load_state_dict(make_model(name).state_dict())  # tracing runs the model once: BatchNorm has moved
     else:
         module = torch.jit.script(model)
     write(path, lambda temporary: module.save(str(temporary)))
 
 
-def is_current(path: pathlib.Path) -> bool:
-    return path.exists() and all(path.stat().st_mtime > source.stat().st_mtime for source in SOURCES)
+def is_current(path: pathlib.Path, sources: tuple[pathlib.Path, ...] = SOURCES) -> bool:
+    return path.exists() and all(path.stat().st_mtime > source.stat().st_mtime for source in sources)
 
 
 def write(path: pathlib.Path, save: Callable[[pathlib.Path], None]) -> None:
@@ -87,7 +109,7 @@ def main() -> None:
     for name in arguments.names or MODELS:
         for ending, trace in (("", False), ("_traced", True)):
             path = arguments.models / "out" / f"{name}{ending}.pt"
-            if not is_current(path):
+            if not is_current(path, SMALL_SOURCES if name in SMALL else SOURCES):
                 export(name, path, trace)
 
 

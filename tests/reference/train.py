@@ -12,18 +12,17 @@ as clipped), parameter, buffer and optimizer state, by name.
 
 import argparse
 import ast
-import contextlib
 import fnmatch
 import hashlib
 import json
 import pathlib
 import sys
-from collections.abc import Iterator
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "models"))
 from export import MODELS  # noqa: E402
@@ -61,22 +60,34 @@ def site_seed(key: int, site: int, execution: int) -> int:
     return combine_key(combine_key(key, site), execution)
 
 
-@contextlib.contextmanager
-def keyed_dropout(key: int, sites: list[int]) -> Iterator[None]:
-    """The n-th dropout of a forward pass is call site sites[n] of vpp's graph, executed for the first time."""
-    plain, calls = F.dropout, 0
+# What LibTorch marks as random, whatever its probability: such a call is one call site of vpp's graph.
+RANDOM = {
+    F.dropout,
+    F.dropout1d,
+    F.dropout2d,
+    F.dropout3d,
+    F.alpha_dropout,
+    F.feature_alpha_dropout,
+    F.scaled_dot_product_attention,
+    torch.bernoulli,
+    torch.rand_like,
+    torch.randn_like,
+}
 
-    def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-        nonlocal calls
-        torch.manual_seed(site_seed(key, sites[calls] if sites else calls, 0))
-        calls += 1
-        return plain(x, p, training, inplace)
 
-    F.dropout = dropout
-    try:
-        yield
-    finally:
-        F.dropout = plain
+class KeyedRandomness(TorchFunctionMode):
+    """Seeds before every random call. Without loops the n-th one of a forward pass is call site n, run for the first
+    time. What a random function calls inside itself is not seen."""
+
+    def __init__(self, key: int) -> None:
+        super().__init__()
+        self.key, self.calls = key, 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function in RANDOM:
+            torch.manual_seed(site_seed(self.key, self.calls, 0))
+            self.calls += 1
+        return function(*args, **(kwargs or {}))
 
 
 def load_model(name: str, weights: str) -> nn.Module:
@@ -135,7 +146,7 @@ def run_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: dict[str
     for m, values in enumerate(microbatches):
         inputs = dict(zip(batch, values))
         target = inputs.pop(args.target) if args.loss else None
-        with keyed_dropout(microbatch_key(args.seed, step, 0, m), args.sites):
+        with KeyedRandomness(microbatch_key(args.seed, step, 0, m)):
             output = model(*inputs.values())
         loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
         (loss * (1 / args.microbatches if args.loss_reduction == "mean" else 1.0)).backward()
@@ -177,8 +188,7 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--option", action="append", default=[], help="key=value of the optimizer")
     parser.add_argument("--group", action="append", default=[], help="GLOB,GLOB:key=value,key=value")
     parser.add_argument("--clip-norm", type=float, default=0.0)
-    parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of dropout")
-    parser.add_argument("--sites", type=int, nargs="*", default=[], help="call sites of the dropouts; default 0 1 ...")
+    parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of what is random")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", required=True)
     return parser.parse_args(words)

@@ -20,7 +20,23 @@ TEST(Mix64, IsTheFinaliserOfSplitMix64) {
 TEST(Keys, ValuesNeverChange) {
     EXPECT_EQ(microbatch_key(1234, 0, 0, 0), combine_key(combine_key(combine_key(mix64(mix64(1234)), 0), 0), 0));
     EXPECT_EQ(site_seed(5, 2, 3), combine_key(combine_key(5, 2), 3));
+}
+
+TEST(Keys, AreTheTestVectorsOfTheirPage) {  // lib/base/RANDOM.md
+    EXPECT_EQ(mix64(0), 0xe220a8397b1dcdafULL);
+    EXPECT_EQ(mix64(0x9e3779b97f4a7c15ULL), 0x6e789e6aa1b965f4ULL);
+    EXPECT_EQ(mix64(0xffffffffffffffffULL), 0xe4d971771b652c20ULL);
+    EXPECT_EQ(combine_key(0, 0), 0xa706dd2f4d197e6fULL);
+    EXPECT_EQ(combine_key(1, 2), 0xe06dd043328bd285ULL);
+    EXPECT_EQ(combine_key(2, 1), 0xbcd9dbb49673066bULL);
+    EXPECT_EQ(microbatch_key(0, 0, 0, 0), 0x15caa809cf794190ULL);
+    EXPECT_EQ(microbatch_key(1234, 0, 0, 0), 0xd55df16d47bd9a1bULL);
+    EXPECT_EQ(microbatch_key(1234, 0, 0, 1), 0xba8fc813e286e5e8ULL);
+    EXPECT_EQ(microbatch_key(1234, 1, 0, 0), 0x544a38b4dd6bc475ULL);
     EXPECT_EQ(microbatch_key(1234, 5, 1, 2), 0xe4e601ace6a36075ULL);
+    EXPECT_EQ(site_seed(microbatch_key(1234, 0, 0, 0), 0, 0), 0x5f3ed0d5c346cc7cULL);
+    EXPECT_EQ(site_seed(microbatch_key(1234, 0, 0, 0), 1, 0), 0x7db93300d4b6831cULL);
+    EXPECT_EQ(site_seed(microbatch_key(1234, 0, 0, 0), 0, 1), 0x40600e751e041254ULL);
     EXPECT_EQ(site_seed(microbatch_key(1234, 5, 1, 2), 7, 0), 0xd0816cb77bd23e39ULL);
 }
 

@@ -106,6 +106,51 @@ TEST_F(VerifyMatrix, EveryScheduleIsExactOnEveryKindOfModel) {
     }
 }
 
+TEST_F(VerifyMatrix, RecomputeIsAnAxis) {
+    open("unet");
+    VerifyRequest request = small_request();
+    request.random_cuts = 1;
+    request.stages = {2};
+    request.recompute = {"none", "stage", "stage:except_last", "units", "modules:nothing"};
+    const auto choices = list_layouts(rig_->plan, request);
+    ASSERT_EQ(choices.size(), 5U);
+    EXPECT_EQ(choices[1].text(), "1F1B, 2 ranks x 1, M 3, random:0, recompute stage");
+    const auto segments = [&](const LayoutChoice& choice) {
+        const Layout layout = make_layout(rig_->plan, rig_->prepared.program, choice, 1);
+        int again = 0;
+        for (const SegmentSpec& segment : layout.program.training.split.segments) again += segment.recompute;
+        return again;
+    };
+    EXPECT_EQ(segments(choices[0]), 0);
+    EXPECT_EQ(segments(choices[1]), 2);
+    const MatrixResult result = run(request, 2);
+    EXPECT_TRUE(result.is_equal()) << result.first_difference;
+    EXPECT_EQ(result.all.equal, 3);
+    EXPECT_EQ(result.refused.size(), 2U) << "no units, no such module";
+    request.recompute = {"sometimes"};
+    EXPECT_HAS(error_of(ErrorKind::CommandLine, [&] { list_layouts(rig_->plan, request); }), "got sometimes");
+}
+
+TEST_F(VerifyMatrix, AFewCombinationsHaveEveryPair) {
+    open("tied");
+    VerifyRequest request = small_request();
+    request.all_schedules = true;
+    request.random_cuts = 2;
+    request.stages = {1, 2};
+    request.microbatches = {1, 4};
+    request.recompute = {"none", "stage"};
+    const auto choices = list_layouts(rig_->plan, request);
+    const PairwiseLayouts few = choose_pairwise(rig_->plan, rig_->prepared.program, choices, request.seed);
+    EXPECT_EQ(few.num_combinations, choices.size());
+    EXPECT_GT(few.num_impossible, 0U) << "some schedules refuse one stage a rank";
+    const MatrixResult result = run(few.choices, request, 2);
+    EXPECT_TRUE(result.is_equal()) << result.first_difference;
+    EXPECT_EQ(result.all.equal + result.all.refused, static_cast<int>(few.choices.size()));
+    EXPECT_LT(result.all.equal * 4, static_cast<int>(choices.size()));
+    for (const LayoutChoice& choice : choices)
+        EXPECT_GT(result.by_schedule.at(choice.schedule).equal, 0) << choice.schedule;
+}
+
 TEST_F(VerifyMatrix, OneBrokenLayoutIsNamedWithItsCuts) {
     open("mlp");
     VerifyRequest request = small_request();
@@ -152,7 +197,7 @@ TEST_F(VerifyMatrix, RandomCutsAreLegalAscendingAndAFunctionOfTheKey) {
 
 TEST_F(VerifyMatrix, ALayoutKeepsTheSizeOfAMicrobatch) {
     open("mlp");
-    const LayoutChoice choice{2, 8, "GPIPE", 1, "UNIFORM", 0};
+    const LayoutChoice choice{2, 8, "GPIPE", 1, "UNIFORM", 0, ""};
     rig_->plan.pipeline.uniform_split_ops = true;
     const Layout layout = make_layout(rig_->plan, rig_->prepared.program, choice, 1);
     EXPECT_EQ(*layout.plan.train.global_batch_size, 16);
