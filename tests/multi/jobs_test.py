@@ -55,7 +55,7 @@ class Equality(Case):
     def test_deferred_batch_norm_in_a_matrix(self):
         key = ("--set", "pipeline.deferred_batch_norm=true")
         done = self.vpp("verify", self.plan(DIGITS), *key, "--set", "pipeline.recompute.what=stage", "--all-schedules",
-                        "--cuts", "random:1", "--stages", "1,2,3", "--microbatches", "1,5", "--steps", "2", "--json",
+                        "--cuts", "random:1", "--stages", "2,3", "--microbatches", "1,5", "--steps", "2", "--json",
                         "--set", "train.global_batch_size=20", ranks=3)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertTrue(json.loads(done.stdout)["equal"])
