@@ -54,6 +54,7 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"threads", std::to_string(environment.threads)},
             {"dp", std::to_string(program.mesh.dp)},
             {"tied_gradients", plan.pipeline.tied_gradients},
+            {"deferred_batch_norm", plan.pipeline.deferred_batch_norm ? "true" : "false"},
             {"torch", environment.torch_version},
             {"cpu_capability", environment.cpu_capability},
             {"device", "cpu"}};

@@ -65,7 +65,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     weights_.load(*sources.training, training.split, stages);
     tied_ = std::make_unique<TiedWeights>(training.split, training.schedule, weights_, transport,
                                           program.mesh.pipeline_of(transport.rank()));
-    training_ = make_executor(plan, program, training, *sources.training, weights_, transport);
+    statistics_ = std::make_unique<BatchStatistics>(training.graph, weights_);
+    training_ = make_executor(plan, program, training, *sources.training, statistics_->seen_by_ops(), transport);
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
         evaluator_ =
@@ -94,6 +95,7 @@ StepShare Engine::run_actions(int64_t step) {
         return std::span(samples).subspan(static_cast<size_t>(begin), static_cast<size_t>(program_.microbatch_size));
     };
     transport_.take_wait_seconds();
+    statistics_->begin_step();
     training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
                     [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }});
     tied_->sum_gradients();
@@ -123,6 +125,7 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
     }
     result.lr = optimizer_->learning_rates(plan_.lr_schedule, step, total_steps_).back();
     optimizer_->step(plan_.lr_schedule, step, total_steps_);
+    statistics_->commit();
     tied_->refresh();
 }
 

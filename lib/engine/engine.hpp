@@ -19,6 +19,7 @@
 #include "optim/optimizer.hpp"
 #include "program/prepare.hpp"
 #include "program/program.hpp"
+#include "stage/batch_statistics.hpp"
 
 namespace vpp {
 
@@ -78,6 +79,7 @@ class Engine {
     int64_t total_steps_;
     Weights weights_;
     std::unique_ptr<TiedWeights> tied_;
+    std::unique_ptr<BatchStatistics> statistics_;
     SampleOrder order_;
     Loader loader_;
     std::unique_ptr<Executor> training_;

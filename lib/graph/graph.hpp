@@ -10,6 +10,7 @@
 
 #include "base/dtype.hpp"
 #include "base/hash.hpp"
+#include "graph/deferred_batch_norm.hpp"
 
 namespace vpp {
 
@@ -102,6 +103,9 @@ struct Graph {
     Digest digest;                      ///< graph text; name, size and CRC of every weight record
     bool mode_is_baked_in = false;      ///< a traced model: train() and eval() change nothing
     std::vector<std::string> warnings;  ///< for the log
+
+    /// Where asked for; one entry a module, in the order of their ops.
+    std::vector<DeferredBatchNorm> deferred_batch_norms;
 
     int num_ops() const { return static_cast<int>(ops.size()); }
     /// Legal and refused cuts among the num_ops() - 1 positions.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/deferred_batch_norm.hpp"
 #include "plan/plan.hpp"
 
 namespace vpp {
@@ -57,6 +58,7 @@ struct JitGraph {
     torch::jit::Value* counts = nullptr;   ///< inputs of the reseeds
     torch::jit::Value* key = nullptr;
     int64_t num_sites = 0;  ///< call sites of random ops
+    std::vector<DeferredBatchNorm> deferred_batch_norms;
 };
 
 /// The FQN label of a node ("" for the root).
@@ -70,6 +72,9 @@ struct SourceLine {
     size_t line = 0;
 };
 std::optional<SourceLine> source_line(const torch::jit::Node* node);
+
+/// "the op aten::linear in 'head.fc' of the stage 'head' (head.pt) at model.py:12".
+std::string op_text(const JitGraph& jit, const torch::jit::Node* node);
 
 /// Copies forward with every call replaced by the callee's graph, each node labelled with the FQN of its submodule.
 /// Throws Error{BadData} for calls that cannot be resolved.
@@ -92,6 +97,15 @@ struct LossChoice {
 /// returns beside the loss, so that cuts, edges and stages know of them; without any there is no such op.
 /// Throws Error{BadData} when forward has no such output.
 void select_loss(JitGraph& jit, const LossChoice& choice);
+
+/// Makes every batch norm that normalises by the microbatch and keeps running statistics a deferred one: the op
+/// vpp::deferred_batch_norm normalises with the microbatch's own statistics and adds up sums; the increments of
+/// num_batches_tracked go. What is done at the end of a step: stage/batch_statistics.hpp. Batch norm that keeps no
+/// statistics, or none in this mode, stays as it is; so does instance_norm, which is no batch norm.
+/// Throws Error{BadData}, naming op, submodule and line, for one that cannot be deferred: its statistics are no
+/// buffers, have no num_batches_tracked beside them, or are used by other ops; its momentum is computed; another kernel
+/// than aten::batch_norm.
+void defer_batch_norms(JitGraph& jit);
 
 /// Numbers the call sites of random ops over the whole graph and puts a reseed before each: the op vpp::reseed sets
 /// LibTorch's default generator from (key, site, execution count). Adds two inputs behind all others: key (int) and

@@ -1,7 +1,10 @@
-// The op list and what an op uses.
+// The op list, what an op uses and how it is named to people.
 #include <algorithm>
+#include <filesystem>
 
+#include "base/error.hpp"
 #include "graph/jit_graph.hpp"
+#include "graph/stage_borders.hpp"
 
 namespace vpp {
 
@@ -35,12 +38,35 @@ void collect(Node* node, const Node* outer, std::vector<Value*>& used) {
     }
 }
 
+/// " of the stage 'head' (head.pt)"; empty for one model.
+std::string stage_text(const JitGraph& jit, const std::string& owner) {
+    const int stage = stage_of_module(jit.stages, owner);
+    if (stage < 0) return "";
+    const StagePlan& plan = jit.stages[static_cast<size_t>(stage)];
+    const std::string file = std::filesystem::path(plan.file).filename().string();
+    return " of the stage '" + plan.name + "'" + (file.empty() ? "" : " (" + file + ")");
+}
+
+/// " at model.py:12".
+std::string line_text(const Node* node) {
+    const auto place = source_line(node);
+    if (!place) return "";
+    return " at " + printable(std::filesystem::path(place->file).filename().string()) + ":" +
+           std::to_string(place->line);
+}
+
 }  // namespace
 
 std::vector<Value*> values_used(Node* node) {
     std::vector<Value*> used;
     collect(node, node, used);
     return used;
+}
+
+std::string op_text(const JitGraph& jit, const Node* node) {
+    const std::string owner = module_of(node);
+    return std::string("the op ") + node->kind().toQualString() + " in " +
+           (owner.empty() ? "the model's forward" : "'" + owner + "'") + stage_text(jit, owner) + line_text(node);
 }
 
 void list_ops(JitGraph& jit) {

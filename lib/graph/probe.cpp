@@ -3,12 +3,10 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
 
-#include <filesystem>
 #include <unordered_set>
 
 #include "base/error.hpp"
 #include "graph/jit_executable.hpp"
-#include "graph/stage_borders.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -33,30 +31,6 @@ std::string first_line(const std::string& text) {
     const size_t error = text.rfind("RuntimeError: ");
     const std::string rest = error == std::string::npos ? text : text.substr(error + 14);
     return printable(rest.substr(0, rest.find('\n')));
-}
-
-/// " of the stage 'head' (head.pt)"; empty for one model.
-std::string stage_text(const JitGraph& jit, const std::string& owner) {
-    const int stage = stage_of_module(jit.stages, owner);
-    if (stage < 0) return "";
-    const StagePlan& plan = jit.stages[static_cast<size_t>(stage)];
-    const std::string file = std::filesystem::path(plan.file).filename().string();
-    return " of the stage '" + plan.name + "'" + (file.empty() ? "" : " (" + file + ")");
-}
-
-/// " at model.py:12".
-std::string line_text(const torch::jit::Node* node) {
-    const auto place = source_line(node);
-    if (!place) return "";
-    return " at " + printable(std::filesystem::path(place->file).filename().string()) + ":" +
-           std::to_string(place->line);
-}
-
-[[noreturn]] void op_failed(const JitGraph& jit, const JitOp& op, const std::string& what) {
-    const std::string owner = module_of(op.node);
-    throw Error(ErrorKind::BadData, std::string("the op ") + op.node->kind().toQualString() + " in " +
-                                        (owner.empty() ? "the model's forward" : "'" + owner + "'") +
-                                        stage_text(jit, owner) + line_text(op.node) + " fails: " + what);
 }
 
 /// A no_grad range must be run as one piece: its guard lives on the interpreter's stack.
@@ -115,7 +89,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {
-            op_failed(jit, op, first_line(error.what()));
+            throw Error(ErrorKind::BadData, op_text(jit, op.node) + " fails: " + first_line(error.what()));
         }
         i = end;
     }

@@ -396,10 +396,11 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     replace_appends(jit);
     select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction,
                       options.keep_outputs});
+    const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
+    if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
     list_ops(jit);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
-    const Digest digest = digest_of(jit, loaded);
     return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), digest};
 }
 
@@ -419,6 +420,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.training = training;
     options.fields = fields;
     options.microbatch_size = microbatch_size;
+    options.deferred_batch_norm = plan.pipeline.deferred_batch_norm;
     options.stages = plan.pipeline.stages;
     options.where = [plan](const std::string& key) { return plan.where(key); };
     return options;
@@ -441,9 +443,16 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
     LoadedModel loaded;
     loaded.graph = build_graph(opened.jit, aliases, result, values);
     loaded.graph.digest = opened.digest;
+    loaded.graph.deferred_batch_norms = opened.jit.deferred_batch_norms;
     add_modules(loaded.graph, opened.module);
     loaded.graph.warnings = opened.jit.notes;
-    add_notes(loaded.graph, opened.jit, files.model ? files.model->path().filename().string() : "the model");
+    const std::string name = files.model ? files.model->path().filename().string() : "the model";
+    add_notes(loaded.graph, opened.jit, name);
+    if (options.deferred_batch_norm && options.training && loaded.graph.deferred_batch_norms.empty()) {
+        loaded.graph.warnings.push_back(name +
+                                        ": pipeline.deferred_batch_norm = true, but no batch norm of this model "
+                                        "keeps running statistics in training; the key changes nothing");
+    }
     loaded.source = make_source(std::move(opened), std::move(values));
     return loaded;
 }

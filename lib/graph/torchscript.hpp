@@ -1,8 +1,9 @@
 #pragma once
 // The TorchScript front end: model file -> Graph and Source. The file is mapped; weights are read only when asked for.
 // Steps, one file each: load without weights (torchscript.cpp), join a module per stage (jit_stages), inline with
-// labels (jit_inline), attributes to inputs (jit_attributes), the loss (jit_loss), aliases (jit_alias), keyed
-// randomness (jit_random), probe with one microbatch (probe), values and cuts (graph_builder).
+// labels (jit_inline), attributes to inputs (jit_attributes), the loss (jit_loss), deferred batch norm
+// (jit_batch_norm), aliases (jit_alias), keyed randomness (jit_random), probe with one microbatch (probe), values and
+// cuts (graph_builder).
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct TorchScriptOptions {
     std::string loss_reduction = "mean";
     bool training = true;                ///< model.train() or model.eval() before constants are folded
     bool keep_outputs = false;           ///< give Graph::outputs, not the loss alone
+    bool deferred_batch_norm = false;    ///< in training: one update of running statistics a step
     Fields fields;                       ///< of the data set: dtypes and shapes of the inputs
     int64_t microbatch_size = 1;         ///< samples
     std::vector<StagePlan> stages = {};  ///< join these; empty: one model

@@ -20,8 +20,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphModule, name, class_name)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCut, legal, reason)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphInput, name, value)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOutput, name, tensor)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeferredBatchNorm, running_mean, running_var, num_batches_tracked, momentum,
+                                   cumulative)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modules, inputs, loss, outputs, cuts,
-                                   digest, mode_is_baked_in, warnings)
+                                   deferred_batch_norms, digest, mode_is_baked_in, warnings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
                                    buffer_bytes, activation_bytes)

@@ -34,6 +34,12 @@ void Weights::load_missing(Source& source, const Graph& graph, const Split& spli
     }
 }
 
+Weights Weights::with(const std::map<int, at::Tensor>& others) const {
+    Weights changed = *this;
+    for (const auto& [parameter, tensor] : others) changed.tensors_.at(parameter) = tensor;
+    return changed;
+}
+
 std::vector<int> Weights::held() const {
     std::vector<int> parameters;
     for (const auto& [parameter, tensor] : tensors_) parameters.push_back(parameter);

@@ -19,6 +19,9 @@ class Weights {
     /// Adds what these stages use and the rank does not hold yet: things that only evaluation reads.
     void load_missing(Source& source, const Graph& graph, const Split& split, const std::vector<int>& stages);
 
+    /// The same, but with other tensors for some of the parameters.
+    Weights with(const std::map<int, at::Tensor>& others) const;
+
     bool contains(int parameter) const { return tensors_.count(parameter) > 0; }
     const at::Tensor& at(int parameter) const;
     /// Owned parameters and buffers, ascending: what this rank trains and saves.

@@ -52,6 +52,15 @@ class Equality(Case):
         again = self.vpp("verify", self.plan(DIGITS), "--stages", "4", ranks=2)
         self.assertEqual(again.returncode, 69, again.stderr)
 
+    def test_deferred_batch_norm_in_a_matrix(self):
+        key = ("--set", "pipeline.deferred_batch_norm=true")
+        done = self.vpp("verify", self.plan(DIGITS), *key, "--set", "pipeline.recompute.what=stage", "--all-schedules",
+                        "--cuts", "random:1", "--stages", "2,3", "--microbatches", "1,5", "--steps", "2", "--json",
+                        "--set", "train.global_batch_size=20", ranks=3)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(json.loads(done.stdout)["equal"])
+        self.assertGreater(json.loads(done.stdout)["layouts"], 30)
+
     def test_manual_points(self):
         self.equal(4, plan=str(ROOT / "configs/eight_mlp.toml"))
 
@@ -85,6 +94,22 @@ class Runs(Case):
         self.train("part", "pipeline.schedule_type=AUTO", "pipeline.search.moves=1000", "train.steps=24")
         self.train("part", "pipeline.num_stages=4", "pipeline.schedule_type=GPIPE", ranks=4)
         self.assertEqual(self.bits("whole"), self.bits("part"))
+
+    def evaluations(self, run: str) -> dict[int, str]:
+        return {line["step"]: str(line["loss"]) for line in self.metrics(run) if line["event"] == "eval"}
+
+    def test_deferred_batch_norm_shows_in_evaluation_and_survives_resume(self):
+        deferred = ("pipeline.deferred_batch_norm=true", "train.eval_every=10")
+        self.train("usual", "train.eval_every=10")
+        self.train("whole", *deferred)
+        self.assertEqual(self.bits("whole"), self.bits("usual"))  # training does not read running statistics
+        self.assertNotEqual(self.evaluations("whole")[30], self.evaluations("usual")[30])
+        self.train("part", *deferred, "train.steps=15")
+        self.train("part", *deferred, "pipeline.num_stages=4", "pipeline.recompute.what=stage", ranks=4)
+        self.assertEqual(self.evaluations("part")[30], self.evaluations("whole")[30])
+        done = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=part", "--set", "train.steps=31", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("deferred_batch_norm was true, now false", done.stderr)
 
     def test_resume_as_another_run_is_refused(self):
         self.train("run", "train.steps=4")

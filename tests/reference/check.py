@@ -122,9 +122,10 @@ class Case:
     form: str
     optimizer: str
     layout: Layout
+    deferred: bool = False  # deferred_batch_norm
 
     def __str__(self) -> str:
-        return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}"
+        return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}" + (".deferred" if self.deferred else "")
 
     @property
     def weights(self) -> pathlib.Path:
@@ -138,6 +139,10 @@ def all_cases() -> Iterator[Case]:
             for name in OPTIMIZERS:
                 for layout in LAYOUTS if name == "adamw" else (ONE, LAYOUTS[-1]):
                     yield Case(model, form, name, layout)
+    for model in ("bn_cnn", "resnet18"):
+        for form in FORMS:
+            for layout in (ONE, LAYOUTS[-1]):
+                yield Case(model, form, "adamw", layout, deferred=True)
 
 
 def quick_cases() -> Iterator[Case]:
@@ -145,6 +150,7 @@ def quick_cases() -> Iterator[Case]:
         yield Case(model, "scripted", "cosine", ONE)
         yield Case(model, "scripted", "cosine", Layout(2, "1F1B"))
     yield Case("bn_cnn", "scripted", "sgd", ONE)
+    yield Case("bn_cnn", "traced", "sgd", Layout(2, "GPIPE"), deferred=True)
     yield Case("vgg", "scripted", "adam", ONE)
     for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout"):
         yield Case(model, "scripted", "adamw", ONE)
@@ -179,6 +185,7 @@ def plan_text(case: Case) -> str:
         lines += section("[data]", {"kind": "arrays", "train": model.data})
     pipeline = dataclasses.asdict(layout)
     pipeline["schedule_type"] = pipeline.pop("schedule")
+    pipeline["deferred_batch_norm"] = case.deferred
     lines += section("[pipeline]", pipeline | {"split_method": "FLOPS", "num_microbatches": MICROBATCHES})
     lines += section("[optimizer]", {"kind": optimizer.kind, "clip_norm": optimizer.clip_norm} | optimizer.values)
     for globs, values in zip(model.groups, optimizer.groups or ()):
@@ -287,6 +294,8 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     words += ["--data", *(f"{field}{':' if text else '='}{file}" for field, file in model.data.items())]
     words += ["--order", folder / "order.txt", "--lrs", folder / "lrs.txt", "--microbatches", MICROBATCHES]
     words += ["--sequence-length", model.sequence_length]
+    if case.deferred:
+        words += ["--deferred-batch-norm"]
     if model.loss:
         words += ["--loss", model.loss[0], "--target", model.loss[1]]
     words += ["--optimizer", optimizer.kind, "--clip-norm", optimizer.clip_norm]
@@ -388,7 +397,7 @@ def run_cases(cases: list[Case], arguments: argparse.Namespace, folder: pathlib.
     python: dict[tuple[str, ...], list[dict]] = {}
 
     def work(case: Case) -> tuple[bool, object]:
-        key = (case.model, case.form, case.optimizer)
+        key = (case.model, case.form, case.optimizer, str(case.deferred))
         if key not in python:
             python.clear()  # cases of one kind follow each other
             python[key] = python_steps(case, arguments.vpp, folder, spoil)

@@ -96,6 +96,37 @@ def load_model(name: str, weights: str) -> nn.Module:
     return model.train()
 
 
+class DeferredStatistics:
+    """One update of a BatchNorm's running statistics a step, as torchgpipe's DeferredBatchNorm has it."""
+
+    def __init__(self, norm: nn.modules.batchnorm._BatchNorm) -> None:
+        self.norm = norm
+        norm.forward = self.forward
+        self.forget()
+
+    def forget(self) -> None:
+        self.sum, self.squares = torch.zeros_like(self.norm.running_mean), torch.zeros_like(self.norm.running_var)
+        self.count = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        dims = [0, *range(2, x.dim())]
+        with torch.no_grad():
+            self.sum += x.sum(dims)
+            self.squares += (x**2).sum(dims)
+        self.count += x.numel() // x.size(1)
+        return F.batch_norm(x, None, None, self.norm.weight, self.norm.bias, True, 0.0, self.norm.eps)
+
+    def commit(self) -> None:
+        norm = self.norm
+        norm.num_batches_tracked += 1
+        m = 1.0 / float(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
+        mean = self.sum / self.count
+        for running, new in ((norm.running_mean, mean), (norm.running_var, self.squares / self.count - mean**2)):
+            running *= 1 - m
+            running += new * m
+        self.forget()
+
+
 def load_fields(specs: list[str], t: int) -> dict[str, Tensor]:
     """field=file.npy, or text:file (bytes) and tokens:file (uint16) as windows: sample i is [i t, i t + t]."""
     fields = {}
@@ -139,7 +170,14 @@ def grad_digests(model: nn.Module) -> dict[str, str | None]:
     return {name: digest(parameter.grad) for name, parameter in model.named_parameters()}
 
 
-def run_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: dict[str, Tensor], step: int, args) -> dict:
+def run_step(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batch: dict[str, Tensor],
+    step: int,
+    args: argparse.Namespace,
+    deferred: list[DeferredStatistics],
+) -> dict:
     optimizer.zero_grad(set_to_none=True)
     losses = []
     microbatches = zip(*(values.chunk(args.microbatches) for values in batch.values()))
@@ -156,6 +194,8 @@ def run_step(model: nn.Module, optimizer: torch.optim.Optimizer, batch: dict[str
         norm = nn.utils.clip_grad_norm_(model.parameters(), args.clip_norm).item().hex()
     clipped = grad_digests(model)
     optimizer.step()
+    for statistics in deferred:
+        statistics.commit()
     states = {
         name: {key: digest(value) for key, value in sorted(optimizer.state[parameter].items()) if value is not None}
         for name, parameter in model.named_parameters()
@@ -188,6 +228,7 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--option", action="append", default=[], help="key=value of the optimizer")
     parser.add_argument("--group", action="append", default=[], help="GLOB,GLOB:key=value,key=value")
     parser.add_argument("--clip-norm", type=float, default=0.0)
+    parser.add_argument("--deferred-batch-norm", action="store_true", help="one update of running statistics a step")
     parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of what is random")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", required=True)
@@ -198,6 +239,8 @@ def main(words: list[str] | None = None) -> None:
     args = parse_arguments(words)
     torch.set_num_threads(1)
     model = load_model(args.model, args.weights)
+    norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
+    deferred = [DeferredStatistics(norm) for norm in norms if args.deferred_batch_norm]
     fields = load_fields(args.data, args.sequence_length)
     groups = parameter_groups(model, args.group)
     orders = [[int(i) for i in line.split()] for line in pathlib.Path(args.order).read_text().splitlines()]
@@ -210,7 +253,7 @@ def main(words: list[str] | None = None) -> None:
             for i, group in zip(used, optimizer.param_groups):
                 group["lr"] = lrs[step][i] if len(lrs[step]) > 1 else lrs[step][0]
             batch = {name: values[orders[step]] for name, values in fields.items()}
-            out.write(json.dumps(run_step(model, optimizer, batch, step, args)) + "\n")
+            out.write(json.dumps(run_step(model, optimizer, batch, step, args, deferred)) + "\n")
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ void add_filter(Module& module, const std::string& index, int64_t outputs, int64
 void add_batch_norm(Module& module, const std::string& index, int64_t channels) {
     module.register_parameter("g" + index, at::ones({channels}).set_requires_grad(true), false);
     module.register_parameter("o" + index, at::zeros({channels}).set_requires_grad(true), false);
-    module.register_buffer("m" + index, at::zeros({channels}));
-    module.register_buffer("v" + index, at::ones({channels}));
-    module.register_buffer("n" + index, at::zeros({}, at::kLong));
+    module.register_buffer("running_mean" + index, at::zeros({channels}));
+    module.register_buffer("running_var" + index, at::ones({channels}));
+    module.register_buffer("num_batches_tracked" + index, at::zeros({}, at::kLong));
 }
 
 Module new_module(const std::string& name) {
@@ -100,12 +100,14 @@ Module make_bn_cnn() {
     module.define(R"(
 def forward(self, x, y):
     h = torch.conv2d(x, self.c1, None, [1, 1], [1, 1])
-    self.n1.add_(1)
-    h = torch.relu_(torch.batch_norm(h, self.g1, self.o1, self.m1, self.v1, self.training, 0.1, 1e-5, False))
+    self.num_batches_tracked1.add_(1)
+    h = torch.relu_(torch.batch_norm(h, self.g1, self.o1, self.running_mean1, self.running_var1, self.training,
+                                     0.1, 1e-5, False))
     skip = h
     h = torch.conv2d(h, self.c2, None, [1, 1], [1, 1])
-    self.n2.add_(1)
-    h = torch.batch_norm(h, self.g2, self.o2, self.m2, self.v2, self.training, 0.1, 1e-5, False)
+    self.num_batches_tracked2.add_(1)
+    h = torch.batch_norm(h, self.g2, self.o2, self.running_mean2, self.running_var2, self.training, 0.1, 1e-5,
+                         False)
     h += skip
     h = torch.relu_(h)
     h = torch.max_pool2d(h, [2, 2], [2, 2], [0, 0], [1, 1], False)

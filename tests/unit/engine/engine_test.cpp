@@ -1,5 +1,12 @@
 #include "engine/engine.hpp"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
 #include <atomic>
 #include <cmath>
 
@@ -83,10 +90,119 @@ TEST_F(Engines, buffersAdvanceInEveryMicrobatch) {
         engine.run_step(0);
         engine.run_step(1);
         for (const StateTensor& entry : engine.state()) {
-            const bool counts = entry.name == "model.n1" || entry.name == "model.n2";
+            const bool counts =
+                entry.name == "model.num_batches_tracked1" || entry.name == "model.num_batches_tracked2";
             EXPECT_TRUE(!counts || entry.tensor.item<int64_t>() == 6) << entry.name;
         }
     });
+}
+
+const std::vector<std::string> kDeferred{"pipeline.deferred_batch_norm=true"};
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+Tensors copies(const std::vector<StateTensor>& tensors) {
+    Tensors found;
+    for (const StateTensor& entry : tensors) found[entry.name] = entry.tensor.clone();
+    return found;
+}
+
+/// What one device has before and after its first step.
+struct FirstStep {
+    Tensors before, after;
+    std::vector<double> losses;
+};
+
+FirstStep first_step(Rig& setup) {
+    FirstStep found;
+    with_engines(setup, reference_program(setup.prepared.program), [&](Engine& engine) {
+        found.before = copies(engine.state());
+        found.losses = engine.run_step(0).microbatch_losses;
+        found.after = copies(engine.state());
+    });
+    return found;
+}
+
+/// What the first batch norm of bn_cnn takes in, for every microbatch of the first step.
+std::vector<at::Tensor> first_norm_inputs(const Rig& setup, const at::Tensor& filter) {
+    const int64_t size = setup.prepared.program.microbatch_size;
+    const SampleOrder order(setup.data.training->fields().num_samples, setup.plan.train.seed, setup.plan.data.shuffle);
+    const std::vector<int64_t> samples = order.step_samples(0, *setup.plan.train.global_batch_size);
+    const Loader loader(*setup.data.training, setup.graph());
+    std::vector<at::Tensor> inputs;
+    for (size_t begin = 0; begin < samples.size(); begin += static_cast<size_t>(size)) {
+        const at::Tensor x = loader.load(0, std::span(samples).subspan(begin, static_cast<size_t>(size)));
+        inputs.push_back(at::conv2d(x, filter, {}, 1, 1));
+    }
+    return inputs;
+}
+
+TEST_F(Engines, deferredBatchNormTakesOneUpdateWithTheWholeBatch) {
+    Rig setup = open("bn_cnn", kDeferred);
+    const FirstStep step = first_step(setup);
+    at::Tensor sum = at::zeros({4}), squares = at::zeros({4});
+    int64_t count = 0;
+    for (const at::Tensor& h : first_norm_inputs(setup, step.before.at("model.c1").detach())) {
+        sum += h.sum({0, 2, 3});
+        squares += (h * h).sum({0, 2, 3});
+        count += h.numel() / 4;
+    }
+    const at::Tensor mean = sum / count, var = squares / count - mean * mean;
+    Tensors expected{{"running_mean1", at::zeros({4}) * (1 - 0.1) + mean * 0.1},
+                     {"running_var1", at::ones({4}) * (1 - 0.1) + var * 0.1},
+                     {"num_batches_tracked1", at::ones({}, at::kLong)}};
+    for (const auto& [name, tensor] : expected) {
+        EXPECT_TRUE(at::equal(step.after.at("model." + name), tensor)) << name;
+    }
+    EXPECT_EQ(step.after.at("model.num_batches_tracked2").item<int64_t>(), 1);
+}
+
+TEST_F(Engines, deferredBatchNormChangesNothingButTheStatistics) {
+    Rig usual = open("bn_cnn"), deferred = open("bn_cnn", kDeferred);
+    const FirstStep a = first_step(usual), b = first_step(deferred);
+    EXPECT_EQ(a.losses, b.losses);
+    for (const auto& [name, tensor] : a.after) {
+        const bool is_statistic = name.starts_with("model.running") || name.starts_with("model.num_batches");
+        EXPECT_EQ(at::equal(b.after.at(name), tensor), !is_statistic) << name;
+    }
+}
+
+TEST_F(Engines, deferredBatchNormOfOneMicrobatchIsTheUsualOneWithTheBiasedVariance) {
+    const std::vector<std::string> one{"pipeline.num_microbatches=1"};
+    Rig usual = open("bn_cnn", one), deferred = open("bn_cnn", {one[0], kDeferred[0]});
+    const Tensors a = first_step(usual).after, b = first_step(deferred).after;
+    const double n = 6 * 8 * 8;  // values a channel
+    for (const char* index : {"1", "2"}) {
+        const auto of = [&](const Tensors& all, const char* name) {
+            return all.at(std::string("model.") + name + index);
+        };
+        EXPECT_TRUE(at::allclose(of(a, "running_mean"), of(b, "running_mean"), 1e-5, 1e-6));
+        const at::Tensor unbiased = of(a, "running_var") - 0.9, biased = of(b, "running_var") - 0.9;
+        EXPECT_TRUE(at::allclose(biased, unbiased * ((n - 1) / n), 1e-5, 1e-6));
+        EXPECT_FALSE(at::allclose(biased, unbiased, 1e-5, 1e-6)) << "the control: 1/384 is seen";
+        EXPECT_EQ(of(b, "num_batches_tracked").item<int64_t>(), 1);
+    }
+}
+
+// The step is given up behind its last action, as one whose loss is not finite.
+TEST_F(Engines, aStepWithoutUpdateLeavesNoSumsOfDeferredBatchNorm) {
+    const auto second_try_differs = [&](const std::vector<std::string>& set) {
+        Rig setup = open("bn_cnn", set);
+        std::map<std::string, std::string> again, once;
+        const Program program = reference_program(setup.prepared.program);
+        with_engines(setup, program, [&](Engine& engine) {
+            EXPECT_THROW(engine.run_step(0, [] { throw Error(ErrorKind::NotFinite, "given up"); }), Error);
+            engine.run_step(0);
+            again = digests(engine.state());
+        });
+        with_engines(setup, program, [&](Engine& engine) {
+            engine.run_step(0);
+            once = digests(engine.state());
+        });
+        return again != once;
+    };
+    EXPECT_FALSE(second_try_differs(kDeferred));
+    EXPECT_TRUE(second_try_differs({})) << "the control: statistics of microbatches have advanced";
 }
 
 // The loss is finite, the update throws the weights far off, the next loss is not finite.
@@ -123,8 +239,9 @@ TEST_F(Engines, tensorsAreNamedByWhatTheyAre) {
         EXPECT_HAS(names(), "parameter c1\n");
         EXPECT_EQ(names().find("gradient"), std::string::npos) << "undefined, not zero, before the first step";
         engine.run_step(0);
-        for (const char* name : {"gradient c1\n", "buffer m1\n", "optimizer c1.exp_avg\n"}) EXPECT_HAS(names(), name);
-        EXPECT_EQ(names().find("gradient m1"), std::string::npos);
+        for (const char* name : {"gradient c1\n", "buffer running_mean1\n", "optimizer c1.exp_avg\n"})
+            EXPECT_HAS(names(), name);
+        EXPECT_EQ(names().find("gradient running_mean1"), std::string::npos);
     });
 }
 
@@ -150,7 +267,7 @@ TEST_F(Engines, stateThatIsLoadedGoesOnWithTheSameBits) {
         resumed = digests(engine.tensors());
     });
     EXPECT_EQ(unbroken, resumed);
-    saved.erase("model.v1");
+    saved.erase("model.running_var1");
     EXPECT_HAS(error_of(ErrorKind::Bug, [&] { with_engines(setup, program, [&](Engine& e) { e.load_state(read); }); }),
                "every parameter and buffer");
 }

@@ -165,7 +165,7 @@ TEST_F(VerifyLayout, SwappedForwardsAreABufferFromTheFirstOfThemOn) {
     };
     const VerifyResult result = compare(layout({0, 0}), faults);
     EXPECT_EQ(result.different_step, 1);
-    EXPECT_HAS(result.difference, "buffer m1 (stage 0, rank 0), step 1, from microbatch 3 on: element [")
+    EXPECT_HAS(result.difference, "buffer running_mean1 (stage 0, rank 0), step 1, from microbatch 3 on: element [")
         << "with both of them done; in front of that there is only one";
 }
 
@@ -237,7 +237,7 @@ TEST_F(VerifyLayout, ARecordWithoutAnythingIsABug) {
     const Phase& phase = rig_->prepared.program.training;
     const RunRecord whole = run_reference(*rig_, 1);
     EXPECT_NO_THROW(check_complete(whole, phase));
-    for (const char* name : {"loss of microbatch 3", "norm of all gradients", "parameter c1", "buffer m2"}) {
+    for (const char* name : {"loss of microbatch 3", "norm of all gradients", "parameter c1", "buffer running_mean2"}) {
         RunRecord part = whole;
         ASSERT_EQ(part.steps[0].erase(name), 1U);
         EXPECT_HAS(error_of(ErrorKind::Bug, [&] { check_complete(part, phase); }), name);

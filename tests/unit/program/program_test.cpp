@@ -39,6 +39,7 @@ Program sample() {
     phase.graph.parameters[0].aliases = {"tied"};
     phase.graph.digest = {1, 2};
     phase.graph.warnings = {"note"};
+    phase.graph.deferred_batch_norms = {{1, 2, 3, 0.5, true}};
     phase.split = make_stages(phase.graph, {3});
     phase.schedule = {"1F1B", 2, 4, {0, 1}, {{{ActionKind::F, 0, 1}}, {{ActionKind::SendB, 1, 2, 0, 0}}}, false};
     program.evaluation = phase;
@@ -138,6 +139,14 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("digest.low", [](Graph& g) { ++g.digest.low; });
     graph("mode_is_baked_in", [](Graph& g) { g.mode_is_baked_in ^= true; });
     graph("warnings", [](Graph& g) { g.warnings[0] += "x"; });
+    const auto norm = [&](const std::string& name, const std::function<void(DeferredBatchNorm&)>& change) {
+        graph("deferred." + name, [change](Graph& g) { change(g.deferred_batch_norms[0]); });
+    };
+    norm("running_mean", [](DeferredBatchNorm& n) { ++n.running_mean; });
+    norm("running_var", [](DeferredBatchNorm& n) { ++n.running_var; });
+    norm("num_batches_tracked", [](DeferredBatchNorm& n) { ++n.num_batches_tracked; });
+    norm("momentum", [](DeferredBatchNorm& n) { n.momentum += 1; });
+    norm("cumulative", [](DeferredBatchNorm& n) { n.cumulative = false; });
     const auto split = [&](const std::string& name, const std::function<void(Split&)>& change) {
         all.emplace_back(name, [change](Program& p) { change(p.training.split); });
     };

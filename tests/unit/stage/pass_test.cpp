@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 
 #include "engine/loader.hpp"
+#include "stage/batch_statistics.hpp"
 #include "support/pipeline.hpp"
 #include "unit/stage/support.hpp"
 
@@ -12,11 +13,12 @@ namespace {
 /// The whole of a tiny model as one segment.
 class Whole {
   public:
-    explicit Whole(const std::string& model)
-        : setup_(set_up_tiny(model, folder_.path("."))),
+    explicit Whole(const std::string& model, const std::vector<std::string>& set = {})
+        : setup_(set_up_tiny(model, folder_.path("."), set)),
           split_(make_stages(setup_.graph(), {})),
           io_(find_segment_io(setup_.graph(), split_, 0)) {
         weights_.load(*setup_.prepared.sources.training, split_, {0});
+        weights_ = BatchStatistics(setup_.graph(), weights_).seen_by_ops();
         runner_ = std::make_unique<PassRunner>(setup_.graph(), split_, 0, io_, *setup_.prepared.sources.training,
                                                weights_, true);
     }
@@ -63,8 +65,10 @@ TEST(PassRunner, aSecondRunFromSavedInputsHasTheBitsOfTheFirst) {
     }
 }
 
-TEST(PassRunner, buffersAdvanceOnceAlthoughTheOpsRunTwice) {
-    Whole whole("bn_cnn");
+class PassRunnerWithBuffers : public ::testing::TestWithParam<bool> {};
+
+TEST_P(PassRunnerWithBuffers, advancesThemOnceAlthoughTheOpsRunTwice) {
+    Whole whole("bn_cnn", {std::string("pipeline.deferred_batch_norm=") + (GetParam() ? "true" : "false")});
     const std::string before = whole.buffers();
     const PassInputs inputs = whole.inputs();
     PassInputs saved = whole.runner().save(inputs);
@@ -78,6 +82,8 @@ TEST(PassRunner, buffersAdvanceOnceAlthoughTheOpsRunTwice) {
     whole.runner().run(saved);
     EXPECT_NE(whole.buffers(), once) << "the control: without what was saved they advance again";
 }
+
+INSTANTIATE_TEST_SUITE_P(deferredBatchNorm, PassRunnerWithBuffers, ::testing::Bool());
 
 TEST(PassRunner, masksFollowTheKey) {
     Whole whole("dropout");

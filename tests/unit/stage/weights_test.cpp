@@ -70,6 +70,18 @@ TEST(Weights, addsWhatOnlyEvaluationUses) {
     EXPECT_FALSE(weights.contains(2));
 }
 
+TEST(Weights, withOthersOnlyThoseAreReplaced) {
+    CountingSource source;
+    Weights weights;
+    weights.load(source, sample_split(), {0, 1});
+    const at::Tensor other = at::full({3}, 9);
+    const Weights changed = weights.with({{2, other}});
+    EXPECT_TRUE(changed.at(2).is_same(other));
+    EXPECT_TRUE(changed.at(0).is_same(weights.at(0)));
+    EXPECT_FALSE(weights.at(2).is_same(other)) << "the original stays";
+    EXPECT_EQ(changed.owned(), weights.owned());
+}
+
 TEST(Weights, copiesAreHandles) {
     CountingSource source;
     Weights weights;
