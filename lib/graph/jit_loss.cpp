@@ -2,6 +2,8 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "base/error.hpp"
 #include "graph/jit_graph.hpp"
@@ -14,22 +16,77 @@ namespace prim = torch::jit::prim;
 
 namespace {
 
-/// Forward's outputs with one level of tuple taken apart.
-std::vector<Value*> outputs_of(torch::jit::Graph& graph) {
-    Value* output = graph.outputs()[0];
-    const auto tuple = output->type()->cast<c10::TupleType>();
-    if (!tuple) return {output};
-    if (output->node()->kind() == prim::TupleConstruct) return output->node()->inputs().vec();
-    const torch::jit::WithInsertPoint at_end(graph.return_node());
-    return graph.insertNode(graph.createTupleUnpack(output))->outputs().vec();
+/// What forward returns, or a part of it.
+struct Output {
+    std::string name;
+    Value* value;
+};
+
+/// Constant text keys of a dict that is made by one op.
+std::optional<std::vector<std::string>> keys_of(const torch::jit::Node& dict) {
+    std::vector<std::string> keys;
+    for (size_t i = 0; i < dict.inputs().size(); i += 2) {
+        const auto key = torch::jit::toIValue(dict.inputs()[i]);
+        if (!key || !key->isString()) return std::nullopt;
+        keys.push_back(key->toStringRef());
+    }
+    return keys;
 }
 
-Value* pick_output(const std::vector<Value*>& outputs, int index, const char* key) {
+/// The parts of a tuple, with a NamedTuple's own names, or of a list or dict that is made by one op and given to nobody
+/// else, who might change it; none of anything else. Others are named by position.
+std::optional<std::vector<Output>> parts_of(torch::jit::Graph& graph, Value* whole) {
+    torch::jit::Node* maker = whole->node();
+    std::vector<Output> parts;
+    if (const auto tuple = whole->type()->cast<c10::TupleType>()) {
+        const torch::jit::WithInsertPoint at_end(graph.return_node());
+        const bool is_made = maker->kind() == prim::TupleConstruct;
+        const auto values = is_made ? maker->inputs() : graph.insertNode(graph.createTupleUnpack(whole))->outputs();
+        const auto schema = tuple->schema();
+        for (size_t i = 0; i < values.size(); ++i) {
+            const bool named = schema && i < schema->arguments().size();
+            parts.push_back({named ? schema->arguments()[i].name() : std::to_string(i), values[i]});
+        }
+        return parts;
+    }
+    if (whole->uses().size() != 1) return std::nullopt;
+    if (maker->kind() == prim::ListConstruct) {
+        for (size_t i = 0; i < maker->inputs().size(); ++i) parts.push_back({std::to_string(i), maker->inputs()[i]});
+        return parts;
+    }
+    const auto keys = maker->kind() == prim::DictConstruct ? keys_of(*maker) : std::nullopt;
+    if (!keys) return std::nullopt;
+    for (size_t i = 0; i < keys->size(); ++i) parts.push_back({(*keys)[i], maker->inputs()[2 * i + 1]});
+    return parts;
+}
+
+/// Positions are not names: "output1".
+std::string name_of_output(const std::string& part) {
+    return std::all_of(part.begin(), part.end(), [](char c) { return '0' <= c && c <= '9'; }) ? "output" + part : part;
+}
+
+/// Forward's outputs: the parts of what it returns, or that itself.
+std::vector<Output> outputs_of(torch::jit::Graph& graph) {
+    Value* whole = graph.outputs()[0];
+    auto parts = parts_of(graph, whole);
+    if (!parts) return {{"output0", whole}};
+    for (Output& part : *parts) part.name = name_of_output(part.name);
+    return *parts;
+}
+
+/// Containers inside taken apart too: "output1.0", "hidden.key".
+void flatten(torch::jit::Graph& graph, const Output& output, std::vector<Output>& flat) {
+    const auto parts = parts_of(graph, output.value);
+    if (!parts) return flat.push_back(output);
+    for (const Output& part : *parts) flatten(graph, {output.name + '.' + part.name, part.value}, flat);
+}
+
+Value* pick_output(const std::vector<Output>& outputs, int index, const char* key) {
     if (index < 0 || static_cast<size_t>(index) >= outputs.size()) {
         throw Error(ErrorKind::BadData, std::string(key) + " = " + std::to_string(index) + ", but forward returns " +
                                             std::to_string(outputs.size()) + " output(s), counted from 0");
     }
-    Value* output = outputs[static_cast<size_t>(index)];
+    Value* output = outputs[static_cast<size_t>(index)].value;
     if (!output->type()->isSubtypeOf(*c10::TensorType::get())) {
         throw Error(ErrorKind::BadData, std::string("output ") + std::to_string(index) + " of forward is a " +
                                             output->type()->str() + ", not a tensor; set " + key +
@@ -38,29 +95,19 @@ Value* pick_output(const std::vector<Value*>& outputs, int index, const char* ke
     return output;
 }
 
-/// "output1", or a NamedTuple's own names.
-std::vector<std::string> names_of_outputs(const torch::jit::Graph& graph, size_t num_outputs) {
-    const auto tuple = graph.outputs()[0]->type()->cast<c10::TupleType>();
-    const auto schema = tuple ? tuple->schema() : nullptr;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < num_outputs; ++i) {
-        const bool named = schema && i < schema->arguments().size();
-        names.push_back(named ? schema->arguments()[i].name() : "output" + std::to_string(i));
-    }
-    return names;
-}
-
 /// Everything but the loss that is a tensor goes into one tuple at the end.
-void gather_outputs(JitGraph& jit, const std::vector<Value*>& outputs, const std::vector<std::string>& names) {
+void gather_outputs(JitGraph& jit, const std::vector<Output>& outputs) {
+    std::vector<Output> flat;
+    for (const Output& output : outputs) flatten(*jit.graph, output, flat);
     std::vector<Value*> kept;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-        if (outputs[i] == jit.loss) continue;
-        if (!outputs[i]->type()->isSubtypeOf(*c10::TensorType::get())) {
-            jit.not_kept.push_back(names[i] + " (" + outputs[i]->type()->str() + ")");
+    for (const auto& [name, value] : flat) {
+        if (value == jit.loss) continue;
+        if (!value->type()->isSubtypeOf(*c10::TensorType::get())) {
+            jit.not_kept.push_back(name + " (" + value->type()->str() + ")");
             continue;
         }
-        jit.outputs.push_back({names[i], outputs[i]});
-        kept.push_back(outputs[i]);
+        jit.outputs.push_back({name, value});
+        kept.push_back(value);
     }
     if (kept.empty()) return;
     const torch::jit::WithInsertPoint at_end(jit.graph->return_node());
@@ -153,15 +200,16 @@ void select_loss(JitGraph& jit, const LossChoice& choice) {
     if (graph.outputs().size() != 1)
         throw Error(ErrorKind::BadData, "forward returns nothing; it must return the loss");
     torch::jit::Node* former = graph.outputs()[0]->node();
-    const std::vector<Value*> outputs = outputs_of(graph);
-    const std::vector<std::string> names = names_of_outputs(graph, outputs.size());
+    const std::vector<Output> outputs = outputs_of(graph);
     Value* output = pick_output(outputs, choice.output, choice.loss ? "loss.input" : "model.loss_output");
     jit.loss = choice.loss ? append_loss(jit, *choice.loss, output, choice.reduction) : output;
+    if (choice.keep_outputs) gather_outputs(jit, outputs);
     graph.eraseOutput(0);
     graph.registerOutput(jit.loss);
     // Ops that only other outputs need stay: eager Python runs them too, and they may advance buffers.
-    if (former->kind() == prim::TupleConstruct && !former->hasUses()) former->destroy();
-    if (choice.keep_outputs) gather_outputs(jit, outputs, names);
+    static constexpr std::array kContainers{prim::TupleConstruct, prim::ListConstruct, prim::DictConstruct};
+    const bool is_container = std::find(kContainers.begin(), kContainers.end(), former->kind()) != kContainers.end();
+    if (is_container && !former->hasUses()) former->destroy();
 }
 
 }  // namespace vpp

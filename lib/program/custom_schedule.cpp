@@ -35,6 +35,19 @@ void check_fits(const ScheduleFile& file, const Plan& plan) {
     }
 }
 
+/// Without overlap a send waits until its receive is reached.
+Schedule prove(const Plan& plan, const ScheduleFile& file, const std::vector<ScheduleEdge>& edges) {
+    Schedule proved = prove_schedule_file(file, edges).lowered;
+    if (plan.pipeline.overlap_p2p_comm) return proved;
+    try {
+        return prove_schedule_file(file, edges, {.rendezvous = true}).lowered;
+    } catch (const Error& error) {
+        refuse(plan, "has transfers that only work beside each other, and pipeline.overlap_p2p_comm is false: " +
+                         error.problems().front().message + "; try pipeline.overlap_p2p_comm = true, or " +
+                         "leave the transfers out of the file");
+    }
+}
+
 }  // namespace
 
 CustomSchedule read_custom_schedule(const Plan& plan, const std::vector<ScheduleEdge>& edges) {
@@ -42,7 +55,7 @@ CustomSchedule read_custom_schedule(const Plan& plan, const std::vector<Schedule
     ScheduleFile file = read_schedule_csv(read_text_file(path, kMostCsvBytes), path);
     check_fits(file, plan);
     if (file.schedule.forward_only) refuse(plan, "has no backward (expected a schedule that trains)");
-    CustomSchedule custom{prove_schedule_file(file, edges).lowered, file.notes()};
+    CustomSchedule custom{prove(plan, file, edges), file.notes()};
     for (std::vector<Action>& list : custom.lowered.actions) {
         list.erase(
             std::remove_if(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::ReduceGrad; }),

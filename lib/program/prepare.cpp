@@ -158,6 +158,15 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     return phase;
 }
 
+void warn_of_writes(const Graph& evaluation, std::vector<std::string>& warnings) {
+    const auto written = std::find_if(evaluation.parameters.begin(), evaluation.parameters.end(),
+                                      [](const GraphParameter& entry) { return entry.written; });
+    if (written == evaluation.parameters.end()) return;
+    warnings.push_back("the model writes '" + written->name +
+                       "' in evaluation too: it was probably traced in training mode, so that BatchNorm and dropout "
+                       "never change to evaluation. What it writes there is dropped; script the model instead");
+}
+
 /// Stages by the plan's own split method. Split points and stages by hand may name submodules that do nothing in
 /// evaluation mode, so they are looked for in the training graph.
 Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options, const ModelFiles& files,
@@ -231,6 +240,7 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     if (data.validation) {
         LoadedModel twin = load_torchscript(
             files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false));
+        warn_of_writes(twin.graph, program.training.graph.warnings);
         program.evaluation = evaluation_phase(settled, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }

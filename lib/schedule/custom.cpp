@@ -101,11 +101,15 @@ class Resolver {
 
 }  // namespace
 
-ProvedSchedule prove_schedule_file(const ScheduleFile& file, const std::vector<ScheduleEdge>& edges) {
+ProvedSchedule prove_schedule_file(const ScheduleFile& file, const std::vector<ScheduleEdge>& edges,
+                                   const CheckOptions& options) {
     ProvedSchedule proved;
+    LoweringOptions lowering;
+    if (options.rendezvous) lowering.order = MessageOrder::Global;
     try {
-        proved.lowered = file.is_lowered ? Resolver(file, edges).run() : lower(computing_part(file.schedule), edges);
-        proved.facts = check_schedule(proved.lowered, edges);
+        proved.lowered =
+            file.is_lowered ? Resolver(file, edges).run() : lower(computing_part(file.schedule), edges, lowering);
+        proved.facts = check_schedule(proved.lowered, edges, options);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::Plan) throw;
         std::vector<Problem> problems = error.problems();

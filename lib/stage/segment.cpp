@@ -78,7 +78,8 @@ void Segment::forward(int microbatch, uint64_t key) {
     const bool recompute = microbatch < options_.recomputed_microbatches;
     now.inputs.key = key;
     if (recompute) now.saved = runner_.save(now.inputs);
-    Pass pass = runner_.run(std::move(now.inputs));
+    // What a model writes into its buffers in evaluation goes to copies.
+    Pass pass = runner_.run(options_.training ? std::move(now.inputs) : runner_.save(now.inputs));
     now.inputs = {};
     if (io_.makes_loss) now.loss = pass.loss.item<double>();
     keep_exports(now, pass, recompute || !options_.training);

@@ -335,6 +335,21 @@ def forward(self, x, y):
     return module;
 }
 
+Module make_always_trains() {
+    Module module = new_module("always_trains");
+    add_linear(module, "1", 8, 8);
+    add_linear(module, "2", 8, 8);
+    add_batch_norm(module, "1", 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.linear(x, self.w1, self.b1)
+    self.num_batches_tracked1.add_(1)
+    h = torch.batch_norm(h, self.g1, self.o1, self.running_mean1, self.running_var1, True, 0.1, 1e-5, False)
+    return torch.mse_loss(torch.linear(h, self.w2, self.b2), y)
+)");
+    return module;
+}
+
 Module make_overflows() {
     Module module = new_module("overflows");
     for (const char* index : {"1", "2"}) add_linear(module, index, 8, 8);
@@ -393,6 +408,7 @@ const std::vector<Row>& rows() {
         {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
         {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
         {{"overflows", kVectors}, make_overflows},
+        {{"always_trains", kVectors}, make_always_trains},
         {{"outputs", kVectors}, make_outputs},
         {{"baked", kVectors}, make_baked},
     };

@@ -66,7 +66,7 @@ TEST_F(Evaluation, drawsNoRandomNumbersInEvaluationMode) {
 }
 
 TEST_F(Evaluation, afterEveryStepChangesNoBit) {
-    for (const char* model : {"dropout", "share"}) {
+    for (const char* model : {"dropout", "share", "always_trains"}) {
         for (const auto& set : {std::vector<std::string>{}, {"mesh.pp=2"}}) {
             Rig setup = open(model, 11, set);
             const Program& program = setup.prepared.program;

@@ -63,6 +63,55 @@ TEST(Loss, OtherOutputsAreGatheredByTheLastOpWhereAskedFor) {
     }
 }
 
+TEST(Loss, AnOutputOfADictIsNamedByItsKey) {
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    h = torch.relu(x)
+    return {"loss": torch.mean(h), "hidden": h, "sum": torch.sum(h)}
+)JIT"};
+    TorchScriptOptions options = with_output(0);
+    const Inputs inputs{{"x", values({2, 4})}};
+    LoadedModel plain = load(model, options), tuple = load(tuple_model(), with_output(1));
+    EXPECT_EQ(run_in_pieces(plain, {}, inputs).item<double>(), run_in_pieces(tuple, {}, inputs).item<double>());
+    options.keep_outputs = true;
+    const LoadedModel kept = load(model, options);
+    ASSERT_EQ(kept.graph.outputs.size(), 2U);
+    EXPECT_EQ(kept.graph.outputs[0].name, "hidden");
+    EXPECT_EQ(kept.graph.outputs[1].name, "sum");
+}
+
+TEST(Loss, OutputsInsideContainersAreNamedByTheirWay) {
+    TorchScriptOptions options = with_output(0);
+    options.keep_outputs = true;
+    const LoadedModel model = load({"Model", R"JIT(
+def forward(self, x):
+    h = torch.relu(x)
+    return torch.mean(h), (h, [h + 1, h + 2]), {"a": torch.tanh(h)}
+)JIT"},
+                                   options);
+    std::vector<std::string> names;
+    for (const GraphOutput& output : model.graph.outputs) names.push_back(output.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"output1.0", "output1.1.0", "output1.1.1", "output2.a"}));
+    EXPECT_TRUE(model.graph.warnings.empty());
+}
+
+// Somebody appends to the list behind the return value's back.
+TEST(Loss, AListThatOthersSeeIsLeftWhole) {
+    TorchScriptOptions options = with_output(0);
+    options.keep_outputs = true;
+    const LoadedModel model = load({"Model", R"JIT(
+def forward(self, x):
+    h = torch.relu(x)
+    found = [h]
+    if h.size(0) > 100:
+        found.append(h)
+    return torch.mean(h), found
+)JIT"},
+                                   options);
+    EXPECT_LE(model.graph.outputs.size(), 1U) << "a branch on a size may be gone by then";
+    EXPECT_EQ(model.graph.outputs.size() + model.graph.warnings.size(), 1U);
+}
+
 TEST(Loss, WithAnAppendedLossEveryOutputIsKept) {
     TorchScriptOptions options = options_for({floats("x", {4}), floats("y", {4})});
     options.inputs = {"x"};

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
+#include "schedule/checker.hpp"
 #include "schedule/edges.hpp"
 #include "unit/plan/plan_texts.hpp"
 
@@ -20,19 +21,20 @@ class CustomScheduleTest : public ::testing::Test {
     void SetUp() override { std::filesystem::create_directories(folder_); }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
-    CustomSchedule read(const std::string& csv, int per_rank = 1) {
+    CustomSchedule read(const std::string& csv, int per_rank = 1, bool overlap = true) {
         std::ofstream(folder_ / "s.csv") << csv;
         const Plan plan = resolve_plan(
             parse_plan(test::kShortPlan, (folder_ / "plan.toml").string(),
                        {"mesh.pp=2", "pipeline.num_microbatches=2", "pipeline.schedule_type=CUSTOM",
-                        "pipeline.schedule_file=s.csv", "pipeline.virtual_chunks=" + std::to_string(per_rank)},
+                        "pipeline.schedule_file=s.csv", "pipeline.virtual_chunks=" + std::to_string(per_rank),
+                        std::string("pipeline.overlap_p2p_comm=") + (overlap ? "true" : "false")},
                        test::built_names()),
             2);
         return read_custom_schedule(plan, chain_edges(2 * per_rank));
     }
-    std::string refusal(ErrorKind kind, const std::string& csv, int per_rank = 1) {
+    std::string refusal(ErrorKind kind, const std::string& csv, int per_rank = 1, bool overlap = true) {
         try {
-            read(csv, per_rank);
+            read(csv, per_rank, overlap);
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), kind) << error.what();
             return error.what();
@@ -66,6 +68,21 @@ TEST_F(CustomScheduleTest, TransfersStayAndWhatTheEngineDoesItselfIsDropped) {
     EXPECT_EQ(to_text(custom.lowered.actions[0]), "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0RECV_B1<1 0B0 0B1");
     ASSERT_EQ(custom.notes.size(), 1U);
     EXPECT_TRUE(holds(custom.notes[0], "dropped 2 cells of UNSHARD and RESHARD"));
+}
+
+// The second value of rank 0 would wait for a receive that stands behind a gradient, which waits for rank 0.
+TEST_F(CustomScheduleTest, WithoutOverlapTransfersNeedOneOrder) {
+    const std::string compute = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
+    const CustomSchedule ordered = read(compute, 1, /*overlap=*/false);
+    EXPECT_NO_THROW(check_schedule(ordered.lowered, chain_edges(2), {.rendezvous = true}));
+    EXPECT_THROW(check_schedule(read(compute).lowered, chain_edges(2), {.rendezvous = true}), Error);
+    const std::string crossed =
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+        "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n";
+    EXPECT_NO_THROW(read(crossed));
+    const std::string text = refusal(ErrorKind::Plan, crossed, 1, /*overlap=*/false);
+    EXPECT_TRUE(holds(text, "only work beside each other")) << text;
+    EXPECT_TRUE(holds(text, "try pipeline.overlap_p2p_comm = true")) << text;
 }
 
 TEST_F(CustomScheduleTest, NumbersMustFitThePlan) {

@@ -158,6 +158,18 @@ TEST(Prepare, WithoutValidationDataThereIsNoEvaluation) {
     EXPECT_EQ(prepared.sources.evaluation, nullptr);
 }
 
+// As a trace in training mode has it.
+TEST(Prepare, AModelThatWritesItsBuffersInEvaluationIsNamed) {
+    const auto warnings_of = [](const ModuleSpec& norm) {
+        const Plan plan = plan_for(save(sequential({linear(4, 4, 0), norm, linear(4, 4, 1)})), 1);
+        return testing::PrintToString(prepare(plan, data_of(plan)).program.training.graph.warnings);
+    };
+    ModuleSpec traced = batch_norm(4);
+    for (size_t at; (at = traced.code.find("self.training")) != std::string::npos;) traced.code.replace(at, 13, "True");
+    EXPECT_THAT(warnings_of(traced), HasSubstr("the model writes '1.running_mean' in evaluation too"));
+    EXPECT_THAT(warnings_of(batch_norm(4)), Not(HasSubstr("in evaluation too")));
+}
+
 Datasets validation_of(const Plan& plan) {
     return {nullptr, open_dataset(plan, Subset::Train)};
 }
