@@ -9,6 +9,7 @@
 
 #include "app/environment.hpp"
 #include "app/registries.hpp"
+#include "app/stop_signals.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/cores.hpp"
@@ -93,7 +94,10 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
         return code;
     } catch (...) {
         const Failure failure = current_failure();
-        if (session.rank() != 0) std::this_thread::sleep_for(kFirstRankSpeaks);
+        if (session.rank() != 0) {
+            std::this_thread::sleep_for(kFirstRankSpeaks);
+            if (stop_signals::is_being_ended()) _exit(failure.code);
+        }
         say(session.rank(), session.size(), failure.text);
         session.keep_open();
         if (session.size() > 1) session.abort(failure.code);

@@ -1,10 +1,14 @@
+#include <unistd.h>
+
 #include <filesystem>
 #include <iostream>
 
 #include "app/commands/commands.hpp"
 #include "app/job.hpp"
+#include "app/stop_signals.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/file_lock.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
 #include "engine/train.hpp"
@@ -18,8 +22,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The run folder, made and tried before anything long begins.
-void open_run_folder(const Job& job) {
+std::string host_and_pid() {
+    char host[256] = "";
+    ::gethostname(host, sizeof host - 1);
+    return "process " + std::to_string(::getpid()) + " on " + host;
+}
+
+std::unique_ptr<FileLock> take(const fs::path& folder) {
+    try {
+        return std::make_unique<FileLock>(folder / ".lock", host_and_pid());
+    } catch (const Error& error) {
+        throw Error(error.kind(),
+                    std::string(error.what()) + "; a run folder is one job's: wait for it, or name another run.dir");
+    }
+}
+
+/// The run folder, made and tried before anything long begins. It is this job's as long as the lock lives.
+std::unique_ptr<FileLock> open_run_folder(const Job& job) {
     const fs::path folder = job.plan.run.dir;
     std::error_code error;
     fs::create_directories(folder, error);
@@ -27,8 +46,10 @@ void open_run_folder(const Job& job) {
         throw Error(ErrorKind::Output, "cannot make the run folder " + folder.string() + ": " + error.message() +
                                            "; set run.dir to a folder that can be written");
     }
+    auto lock = take(folder);
     job.log->add_file((folder / "log.txt").string());
     write_file_durably(folder / "plan.toml", job.plan.resolved_text);
+    return lock;
 }
 
 /// Rank 0's listeners; the metrics file is opened when the first step is known, since later lines are cut off then.
@@ -46,14 +67,29 @@ void greet(const Job& job, const Program& program) {
                   " stages on " + std::to_string(program.mesh.num_ranks()) + " ranks, " +
                   program.training.schedule.name + ", " + numeric_environment(job.plan).text());
     for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
+    job.log->info(
+        job.transport.size() > 1
+            ? "to stop: SIGUSR1 to mpirun saves and exits 85; Ctrl-C and SIGTERM leave about a second for that"
+            : "to stop: SIGUSR1, SIGTERM and Ctrl-C save and exit 85");
+}
+
+int say_stopped(const Job& job, const TrainResult& result) {
+    if (job.is_first()) {
+        const std::string done = "stopped after step " + std::to_string(result.last_step) + " as asked by a signal; ";
+        const std::string kept =
+            result.checkpoint.empty() ? "no step was done since the start" : "saved in " + result.checkpoint.string();
+        job.log->info(done + kept + "; the same command goes on from there");
+    }
+    return exit_code(ErrorKind::Stopped);
 }
 
 int train_on(const Job& job) {
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data);
     guard_ranges(data, job.plan, prepared.program.training.graph);
+    std::unique_ptr<FileLock> lock;
     if (job.is_first()) {
-        open_run_folder(job);
+        lock = open_run_folder(job);
         greet(job, prepared.program);
     }
     barrier(job.transport);
@@ -67,7 +103,9 @@ int train_on(const Job& job) {
     options.resumed = [&](int64_t step) {
         if (job.is_first()) listen(reporters, job, step);
     };
+    options.stop_request = stop_signals::came;
     const TrainResult result = train(engine, job.plan, prepared.program, store, options);
+    if (result.stopped) return say_stopped(job, result);
     if (job.is_first() && result.checkpoint.empty()) {
         job.log->info("nothing to do: " + std::to_string(result.first_step) + " of " +
                       std::to_string(engine.total_steps()) + " steps are done");
@@ -78,6 +116,7 @@ int train_on(const Job& job) {
 }  // namespace
 
 int run_train(const CommandLine& line) {
+    stop_signals::listen();
     return run_job(line, [](const Job& job) {
         check_trains(job.plan);
         if (!job.plan.train.steps && !job.plan.train.epochs) {

@@ -76,6 +76,45 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     return *this;
 }
 
+InputFile::InputFile(const fs::path& path) : path_(path) {
+    struct stat info {};
+    fd_ = open_for_reading(path, info);
+    size_bytes_ = static_cast<uint64_t>(info.st_size);
+}
+
+InputFile::~InputFile() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+
+InputFile& InputFile::operator=(InputFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(fd_, other.fd_);
+    std::swap(size_bytes_, other.size_bytes_);
+    return *this;
+}
+
+void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
+    while (!out.empty()) {
+        const ssize_t got =
+            ::pread(fd_, out.data(), std::min<size_t>(out.size(), size_t{1} << 30), static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) throw_errno(ErrorKind::Io, "cannot read", path_);
+        if (got == 0) {
+            throw Error(ErrorKind::BadData,
+                        path_.string() + " ends at byte " + std::to_string(::lseek(fd_, 0, SEEK_END)) + ", but " +
+                            std::to_string(out.size()) + " bytes at " + std::to_string(offset) +
+                            " are wanted; it had " + std::to_string(size_bytes_) + " bytes when it was opened");
+        }
+        offset += static_cast<uint64_t>(got);
+        out = out.subspan(static_cast<size_t>(got));
+    }
+}
+
 std::string read_text_file(const fs::path& path, uint64_t limit_bytes) {
     struct stat info {};
     const Descriptor fd(open_for_reading(path, info));
@@ -96,7 +135,8 @@ std::string read_text_file(const fs::path& path, uint64_t limit_bytes) {
 
 OutputFile::OutputFile(const fs::path& path) : path_(path) {
     fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd_ < 0) throw_errno(ErrorKind::Output, "cannot create", path);
+    const bool full = errno == ENOSPC || errno == EDQUOT || errno == EIO;
+    if (fd_ < 0) throw_errno(full ? ErrorKind::Io : ErrorKind::Output, "cannot create", path);
 }
 
 OutputFile::~OutputFile() {

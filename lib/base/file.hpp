@@ -26,6 +26,27 @@ class MappedFile {
     size_t size_ = 0;
 };
 
+/// A file that is read in pieces, wherever they lie. Others may shorten it meanwhile: what is then missing is an error,
+/// where a mapped file would end the process. Any thread may read.
+class InputFile {
+  public:
+    /// Throws Error{MissingInput, BadData, Io}.
+    explicit InputFile(const std::filesystem::path& path);
+    ~InputFile();
+    InputFile(InputFile&& other) noexcept;
+    InputFile& operator=(InputFile&& other) noexcept;
+    /// As it was opened.
+    uint64_t size_bytes() const { return size_bytes_; }
+    const std::filesystem::path& path() const { return path_; }
+    /// Throws Error{BadData} with file and offset when the file ends before; Error{Io}.
+    void read(uint64_t offset, std::span<std::byte> out) const;
+
+  private:
+    std::filesystem::path path_;
+    int fd_ = -1;
+    uint64_t size_bytes_ = 0;
+};
+
 /// The whole file as text. Throws Error{BadData} when it is larger than `limit_bytes`.
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit_bytes);
 

@@ -65,11 +65,15 @@ class CheckpointStore {
     /// Calls:  the rank that began, after all shards are written; stop points manifest.*, commit.*, discard.*.
     std::filesystem::path commit(const std::string& save_id, const CheckpointState& state,
                                  std::vector<ShardRecord> shards);
-    /// Deletes all but the newest `keep` checkpoints (through a trash name); 0 keeps all. Never deletes the newest, nor
-    /// the last one that this object committed (which is not the newest after a resume from an older step).
+    /// Removes what a save that failed has left; what cannot be removed now, the next begin removes.
+    /// Calls:  the rank that began.
+    void abandon(int64_t step, const std::string& save_id) noexcept;
+    /// Deletes all but the newest `keep` checkpoints (through a trash name), 0 keeps all; those of every
+    /// `keep_every`-th step stay, 0: of none. Never deletes the newest, nor the last one that this object committed
+    /// (which is not the newest after a resume from an older step).
     /// Throws: Error{Io}.
     /// Calls:  one rank, after commit; stop points discard.*.
-    void prune(int keep);
+    void prune(int keep, int64_t keep_every = 0);
 
     /// Moves checkpoints of later steps than `step` to <run>/set-aside, under a name that is free there: a run that
     /// goes on from `step` is another branch, and its own saves must not be mixed with theirs. Returns the new places.

@@ -211,14 +211,20 @@ void CheckpointStore::discard(const fs::path& checkpoint) {
     reached(stop_, "discard.removed");
 }
 
-void CheckpointStore::prune(int keep) {
-    check(keep >= 0, "the number of checkpoints to keep is not negative");
+void CheckpointStore::abandon(int64_t step, const std::string& save_id) noexcept {
+    std::error_code ignored;
+    fs::remove_all(folder_ / temporary_folder_name(step, save_id), ignored);
+}
+
+void CheckpointStore::prune(int keep, int64_t keep_every) {
+    check(keep >= 0 && keep_every >= 0, "the number of checkpoints to keep is not negative");
     if (keep == 0) return;
     std::set<int64_t> kept;
     for (const fs::path& checkpoint : list()) {
         const int64_t step = parse_step_folder(checkpoint.filename().string())->step;
         if (kept.size() < static_cast<size_t>(keep)) kept.insert(step);
-        if (!kept.contains(step) && step != last_committed_) discard(checkpoint);
+        const bool stays = kept.contains(step) || (keep_every > 0 && step % keep_every == 0);
+        if (!stays && step != last_committed_) discard(checkpoint);
     }
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
@@ -21,7 +20,7 @@ class Arrays : public Dataset {
     void read(int64_t sample, int field, std::span<std::byte> out) const override {
         check_read(fields_, sample, field, out.size());
         const NpyFile& file = files_[static_cast<size_t>(field)];
-        std::memcpy(out.data(), file.data().data() + static_cast<size_t>(sample) * out.size(), out.size());
+        file.read(static_cast<uint64_t>(sample) * out.size(), out);
         // A bool of another value than 0 and 1 is undefined behaviour in compiled code.
         const auto is_bool = [](std::byte b) { return b <= std::byte{1}; };
         if (file.dtype() == DType::Bool && !std::all_of(out.begin(), out.end(), is_bool)) {
@@ -38,7 +37,7 @@ class Arrays : public Dataset {
         hasher.add_text("arrays");
         for (size_t i = 0; i < files_.size(); ++i) {
             hasher.add_text(fields_.fields[i].name);
-            add_file(hasher, files_[i].file().bytes());
+            add_file(hasher, files_[i].file());
         }
         return to_hex(hasher.digest());
     }
@@ -54,7 +53,7 @@ void check_rows(const NpyFile& file, const std::string& path) {
         throw Error(ErrorKind::BadData, path + ": the first dim counts samples (got shape " + shape +
                                             ", expected at least one dim); try np.save of array[None]");
     }
-    if (file.data().empty()) throw Error(ErrorKind::BadData, path + ": holds no values (got shape " + shape + ")");
+    if (file.data_bytes() == 0) throw Error(ErrorKind::BadData, path + ": holds no values (got shape " + shape + ")");
 }
 
 }  // namespace

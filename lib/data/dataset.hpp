@@ -1,6 +1,6 @@
 #pragma once
 // Samples by index. One implementation a kind of data, in a file of its own, and one row in data/registry.cpp.
-// Files are mapped and checked when opened; a sample is read when asked for, field by field.
+// Files are checked when opened; a sample is read when asked for, field by field.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

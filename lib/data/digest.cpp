@@ -7,13 +7,18 @@
 
 namespace vpp {
 
-void add_file(Hasher& hasher, std::span<const std::byte> file) {
-    constexpr size_t kMiB = size_t{1} << 20;
-    hasher.add(bytes_of(static_cast<uint64_t>(file.size())));
-    const size_t head = std::min(file.size(), kMiB);
-    const size_t tail = std::min(file.size() - head, kMiB);
-    hasher.add(file.first(head));
-    hasher.add(file.last(tail));
+void add_file(Hasher& hasher, const InputFile& file) {
+    constexpr uint64_t kMiB = uint64_t{1} << 20;
+    const uint64_t size = file.size_bytes();
+    hasher.add(bytes_of(size));
+    const uint64_t head = std::min(size, kMiB);
+    const uint64_t tail = std::min(size - head, kMiB);
+    Bytes bytes(head);
+    file.read(0, bytes);
+    hasher.add(bytes);
+    bytes.resize(tail);
+    file.read(size - tail, bytes);
+    hasher.add(bytes);
 }
 
 }  // namespace vpp

@@ -18,6 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the data are read as 
 constexpr std::string_view kMagic = "\x93NUMPY";
 // A header of plain numbers has about 120 bytes; NumPy itself refuses more than 10,000.
 constexpr size_t kMaxHeaderBytes = 10'000;
+constexpr size_t kMaxBeginBytes = kMagic.size() + 2 + sizeof(uint32_t) + kMaxHeaderBytes;
 constexpr size_t kMaxDims = 32;
 
 struct DTypeCode {
@@ -159,8 +160,8 @@ class HeaderParser {
     std::optional<std::vector<int64_t>> shape_;
 };
 
-/// The header's text and, through `offset_bytes`, where the data begin.
-std::string_view find_header(std::string_view file, const std::string& source, size_t& offset_bytes) {
+/// The header's text and, through `offset_bytes`, where the data begin. `file`: its beginning.
+std::string_view find_header(std::string_view file, const std::string& source, uint64_t& offset_bytes) {
     if (!file.starts_with(kMagic)) refuse(source, "not a .npy file: the first bytes are not NumPy's; try np.save");
     const size_t version_at = kMagic.size(), length_at = version_at + 2;
     if (file.size() < length_at + sizeof(uint32_t)) refuse(source, "the .npy header is cut short");
@@ -181,7 +182,7 @@ std::string_view find_header(std::string_view file, const std::string& source, s
 }
 
 /// Whether the header's shape is exactly that many bytes. Divides where it could: a lying shape must not wrap around.
-bool holds(const NpyHeader& header, size_t num_bytes) {
+bool holds(const NpyHeader& header, uint64_t num_bytes) {
     const size_t element_bytes = size_of(header.dtype);
     if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) return num_bytes == 0;
     uint64_t rest = num_bytes / element_bytes;
@@ -200,11 +201,11 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& source) {
 }
 
 NpyFile::NpyFile(const std::string& path) : file_(path) {
-    const std::span<const std::byte> bytes = file_.bytes();
-    if (bytes.empty()) refuse(path, "the file is empty");
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (file_.size_bytes() == 0) refuse(path, "the file is empty");
+    std::string text(std::min<uint64_t>(file_.size_bytes(), kMaxBeginBytes), '\0');
+    file_.read(0, std::as_writable_bytes(std::span(text)));
     header_ = parse_npy_header(find_header(text, path, offset_bytes_), path);
-    const size_t held = data().size();
+    const uint64_t held = data_bytes();
     if (!holds(header_, held)) {
         refuse(path, "the .npy header does not fit the file (got shape " + shape_text(header_.shape) + " of " +
                          std::string(name_of(header_.dtype)) + ", and " + std::to_string(held) +

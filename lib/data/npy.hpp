@@ -1,5 +1,5 @@
 #pragma once
-// NumPy's .npy files, versions 1 to 3: little endian, C order, plain numbers; mapped and checked when opened.
+// NumPy's .npy files, versions 1 to 3: little endian, C order, plain numbers; checked when opened.
 // Source: numpy.lib.format, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include <cstddef>
 #include <cstdint>
@@ -30,13 +30,15 @@ class NpyFile {
     explicit NpyFile(const std::string& path);
     DType dtype() const { return header_.dtype; }
     const std::vector<int64_t>& shape() const { return header_.shape; }
-    std::span<const std::byte> data() const { return file_.bytes().subspan(offset_bytes_); }
-    const MappedFile& file() const { return file_; }
+    uint64_t data_bytes() const { return file_.size_bytes() - offset_bytes_; }
+    /// Bytes of the data, from `offset` on. Throws: as InputFile::read.
+    void read(uint64_t offset, std::span<std::byte> out) const { file_.read(offset_bytes_ + offset, out); }
+    const InputFile& file() const { return file_; }
 
   private:
-    MappedFile file_;
+    InputFile file_;
     NpyHeader header_;
-    size_t offset_bytes_ = 0;
+    uint64_t offset_bytes_ = 0;
 };
 
 }  // namespace vpp

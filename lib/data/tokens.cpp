@@ -1,6 +1,6 @@
 #include <array>
-#include <cstring>
 #include <optional>
+#include <span>
 
 #include "base/error.hpp"
 #include "data/kinds.hpp"
@@ -22,17 +22,18 @@ struct HeaderKind {
 
 constexpr std::array<HeaderKind, 2> kHeaderKinds{{{20240520, 1, 2, "uint16"}, {20240801, 7, 4, "uint32"}}};
 
-int32_t header_value(std::span<const std::byte> bytes, size_t index) {
-    int32_t value;
-    std::memcpy(&value, bytes.data() + index * sizeof(value), sizeof(value));
+int32_t header_value(const InputFile& file, size_t index) {
+    int32_t value = 0;
+    file.read(index * sizeof(value), std::as_writable_bytes(std::span(&value, 1)));
     return value;
 }
 
 /// The header that the file's first number announces; nothing for raw tokens.
-const HeaderKind* find_header(std::span<const std::byte> bytes) {
-    if (bytes.size() < sizeof(int32_t)) return nullptr;
+const HeaderKind* find_header(const InputFile& file) {
+    if (file.size_bytes() < sizeof(int32_t)) return nullptr;
+    const int32_t first = header_value(file, 0);
     for (const HeaderKind& kind : kHeaderKinds) {
-        if (header_value(bytes, 0) == kind.magic) return &kind;
+        if (first == kind.magic) return &kind;
     }
     return nullptr;
 }
@@ -42,21 +43,21 @@ const HeaderKind* find_header(std::span<const std::byte> bytes) {
 }
 
 TokenFile check_header(TokenFile file, const HeaderKind& kind, const std::string& path, const std::string& dtype) {
-    const std::span<const std::byte> bytes = file.file.bytes();
-    if (bytes.size() < kHeaderBytes) {
-        refuse(path, "the llm.c header is cut short (got " + std::to_string(bytes.size()) + " bytes, expected " +
+    const uint64_t size = file.file.size_bytes();
+    if (size < kHeaderBytes) {
+        refuse(path, "the llm.c header is cut short (got " + std::to_string(size) + " bytes, expected " +
                          std::to_string(kHeaderBytes) + ")");
     }
-    const int32_t version = header_value(bytes, 1), count = header_value(bytes, 2);
+    const int32_t version = header_value(file.file, 1), count = header_value(file.file, 2);
     if (version != kind.version) {
         refuse(path, "unknown version of the llm.c header (got " + std::to_string(version) + ", expected " +
                          std::to_string(kind.version) + " with magic " + std::to_string(kind.magic) + ")");
     }
-    const size_t held = (bytes.size() - kHeaderBytes) / kind.token_bytes;
-    if (count < 0 || bytes.size() != kHeaderBytes + static_cast<size_t>(count) * kind.token_bytes) {
+    const uint64_t held = (size - kHeaderBytes) / kind.token_bytes;
+    if (count < 0 || size != kHeaderBytes + static_cast<size_t>(count) * kind.token_bytes) {
         refuse(path, "the llm.c header does not fit the file (got a count of " + std::to_string(count) +
-                         " tokens, expected " + std::to_string(held) + " by the file's " +
-                         std::to_string(bytes.size()) + " bytes); the file is cut short or damaged");
+                         " tokens, expected " + std::to_string(held) + " by the file's " + std::to_string(size) +
+                         " bytes); the file is cut short or damaged");
     }
     if (dtype != "auto" && dtype != kind.dtype) {
         refuse(path, "the llm.c header says " + std::string(kind.dtype) + " and data.token_dtype says " + dtype +
@@ -69,17 +70,17 @@ TokenFile check_header(TokenFile file, const HeaderKind& kind, const std::string
 }
 
 TokenFile open_file(const std::string& path, const std::string& dtype) {
-    TokenFile file{MappedFile(path)};
-    const std::span<const std::byte> bytes = file.file.bytes();
-    if (const HeaderKind* kind = find_header(bytes)) return check_header(std::move(file), *kind, path, dtype);
-    if (bytes.empty()) refuse(path, "the file is empty");
+    TokenFile file{InputFile(path)};
+    const uint64_t size = file.file.size_bytes();
+    if (const HeaderKind* kind = find_header(file.file)) return check_header(std::move(file), *kind, path, dtype);
+    if (size == 0) refuse(path, "the file is empty");
     file.token_bytes = dtype == "uint32" ? 4 : 2;
-    if (bytes.size() % file.token_bytes != 0) {
-        refuse(path, "the size is no whole number of tokens (got " + std::to_string(bytes.size()) +
+    if (size % file.token_bytes != 0) {
+        refuse(path, "the size is no whole number of tokens (got " + std::to_string(size) +
                          " bytes, expected a multiple of " + std::to_string(file.token_bytes) +
                          "); the file is cut short, or data.token_dtype is another");
     }
-    file.num_tokens = static_cast<int64_t>(bytes.size() / file.token_bytes);
+    file.num_tokens = static_cast<int64_t>(size / file.token_bytes);
     return file;
 }
 

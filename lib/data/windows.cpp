@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "data/digest.hpp"
@@ -49,10 +50,11 @@ class Windows : public Dataset {
         const TokenFile& file = files_[index];
         // Field 1, the targets, is one token further on.
         const auto first = static_cast<size_t>(window * sequence_length_ + field);
-        const std::byte* tokens = file.file.bytes().data() + file.offset_bytes + first * file.token_bytes;
-        if (file.token_bytes == 1) return widen<uint8_t>(tokens, out);
-        if (file.token_bytes == 2) return widen<uint16_t>(tokens, out);
-        return widen<uint32_t>(tokens, out);
+        Bytes tokens(static_cast<size_t>(sequence_length_) * file.token_bytes);
+        file.file.read(file.offset_bytes + first * file.token_bytes, tokens);
+        if (file.token_bytes == 1) return widen<uint8_t>(tokens.data(), out);
+        if (file.token_bytes == 2) return widen<uint16_t>(tokens.data(), out);
+        return widen<uint32_t>(tokens.data(), out);
     }
 
     std::string where(int64_t sample, int) const override {
@@ -64,7 +66,7 @@ class Windows : public Dataset {
     std::string digest() const override {
         Hasher hasher;
         hasher.add_text(kind_);
-        for (const TokenFile& file : files_) add_file(hasher, file.file.bytes());
+        for (const TokenFile& file : files_) add_file(hasher, file.file);
         return to_hex(hasher.digest());
     }
 

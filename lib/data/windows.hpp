@@ -13,9 +13,9 @@
 
 namespace vpp::detail {
 
-/// A mapped file of unsigned little-endian tokens.
+/// A file of unsigned little-endian tokens.
 struct TokenFile {
-    MappedFile file;
+    InputFile file;
     size_t offset_bytes = 0;  ///< where the tokens begin
     size_t token_bytes = 1;   ///< 1, 2 or 4
     int64_t num_tokens = 0;

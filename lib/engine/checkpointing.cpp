@@ -66,21 +66,55 @@ std::string new_save_id() {
     return to_hex({(uint64_t{device()} << 32) | device(), (uint64_t{device()} << 32) | device()});
 }
 
-Bytes record_bytes(const ShardRecord& record) {
+/// Runs a part of a save unless there was a problem before; a failing disk is one.
+void attempt(std::string& problem, const std::function<void()>& part) {
+    if (!problem.empty()) return;
+    try {
+        part();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::Io) throw;
+        problem = error.what();
+    }
+}
+
+/// Rank 0's texts on every rank.
+void share(Transport& transport, const std::vector<std::string*>& texts) {
     ByteWriter writer;
+    for (const std::string* text : texts) writer.put_text(*text);
+    const Bytes bytes = broadcast(transport, writer.take());
+    ByteReader reader(bytes);
+    for (std::string* text : texts) *text = reader.get_text();
+}
+
+Bytes record_bytes(const ShardRecord& record, const std::string& problem) {
+    ByteWriter writer;
+    writer.put_text(problem);
     writer.put_text(record.file);
     writer.put(record.size_bytes);
     writer.put(record.digest);
     return writer.take();
 }
 
-ShardRecord record_from(const Bytes& bytes) {
+/// The first problem is kept.
+ShardRecord record_from(const Bytes& bytes, std::string& problem) {
     ByteReader reader(bytes);
+    const std::string other = reader.get_text();
+    if (problem.empty()) problem = other;
     ShardRecord record;
     record.file = reader.get_text();
     record.size_bytes = reader.get<uint64_t>();
     record.digest = reader.get<Digest>();
     return record;
+}
+
+CheckpointState state_of(const Plan& plan, const Program& program, int64_t step) {
+    CheckpointState state;
+    state.step = step;
+    state.samples = step * *plan.train.global_batch_size;
+    state.seed = plan.train.seed;
+    state.plan = plan.resolved_text;
+    state.facts = facts_of(plan, program);
+    return state;
 }
 
 ShardRecord write_own_shard(Engine& engine, CheckpointStore& store, int64_t step, const std::string& save_id) {
@@ -194,31 +228,36 @@ std::string choose_for_evaluation(const Plan& plan, const Program& program, cons
 
 }  // namespace
 
-fs::path save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-                         int64_t step) {
+SaveResult save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
+                           int64_t step) {
     Transport& transport = engine.transport();
     transport.set_position("saving step " + std::to_string(step));
+    const bool is_first = transport.rank() == 0;
+    SaveResult result;
     std::string save_id;
-    if (transport.rank() == 0) {
+    if (is_first) {
         save_id = new_save_id();
-        store.begin(step, save_id);
+        attempt(result.problem, [&] { store.begin(step, save_id); });
     }
-    save_id = to_string(broadcast(transport, to_bytes(save_id)));
-    const ShardRecord own = write_own_shard(engine, store, step, save_id);
+    share(transport, {&save_id, &result.problem});
+    if (!result.problem.empty()) return result;
+
+    ShardRecord own;
+    attempt(result.problem, [&] { own = write_own_shard(engine, store, step, save_id); });
     std::vector<ShardRecord> records;
-    for (const Bytes& bytes : gather(transport, record_bytes(own))) records.push_back(record_from(bytes));
-    std::string folder;
-    if (transport.rank() == 0) {
-        CheckpointState state;
-        state.step = step;
-        state.samples = step * *plan.train.global_batch_size;
-        state.seed = plan.train.seed;
-        state.plan = plan.resolved_text;
-        state.facts = facts_of(plan, program);
-        folder = store.commit(save_id, state, std::move(records)).string();
-        store.prune(plan.checkpoint.keep);
+    for (const Bytes& bytes : gather(transport, record_bytes(own, result.problem))) {
+        records.push_back(record_from(bytes, result.problem));
     }
-    return to_string(broadcast(transport, to_bytes(folder)));
+    if (is_first) {
+        attempt(result.problem,
+                [&] { result.folder = store.commit(save_id, state_of(plan, program, step), std::move(records)); });
+        if (!result.problem.empty()) store.abandon(step, save_id);
+        attempt(result.note, [&] { store.prune(plan.checkpoint.keep, plan.checkpoint.keep_every); });
+    }
+    std::string folder = result.folder.string();
+    share(transport, {&folder, &result.problem, &result.note});
+    result.folder = folder;
+    return result;
 }
 
 std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,

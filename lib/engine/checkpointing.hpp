@@ -12,10 +12,19 @@
 
 namespace vpp {
 
-/// Saves after `step` updates and prunes.  Calls: collective.
-/// Returns the checkpoint's folder.
-std::filesystem::path save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-                                      int64_t step);
+/// What became of a save; the same on every rank.
+struct SaveResult {
+    std::filesystem::path folder;  ///< the checkpoint's; empty when the save failed
+    std::string problem;           ///< why it failed
+    std::string note;              ///< what else went wrong: older checkpoints could not be deleted
+};
+
+/// Saves after `step` updates and prunes. A disk that is full or fails on any rank is a problem that is returned: what
+/// was there before is as it was, and training may go on.
+/// Calls:  collective.
+/// Throws: what else goes wrong, Error{Output} for a run folder that the ranks do not share.
+SaveResult save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
+                           int64_t step);
 
 /// Fills the engine from the checkpoint that checkpoint.resume names and returns its step; empty when there is none.
 /// What was skipped, and what differs from the run that saved, goes to the log of rank 0.

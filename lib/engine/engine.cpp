@@ -104,6 +104,7 @@ StepShare Engine::run_actions(int64_t step) {
     share.wait_seconds = transport_.take_wait_seconds();
     share.parked_bytes = training_->peak_parked_bytes();
     share.activation_bytes = training_->activation_bytes();
+    share.stop = stop_request_();
     for (int parameter : trained_) {
         const at::Tensor& gradient = weights_.at(parameter).grad();
         if (gradient.defined()) share.norms.push_back({parameter, parameter_norm(gradient)});
@@ -127,6 +128,11 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
     optimizer_->step(plan_.lr_schedule, step, total_steps_);
     statistics_->commit();
     tied_->refresh();
+}
+
+void Engine::set_stop_request(StopRequest request) {
+    stop_request_ = std::move(request);
+    if (evaluator_) evaluator_->set_stop_request(stop_request_);
 }
 
 MemoryEvent Engine::measure_memory() {

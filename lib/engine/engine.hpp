@@ -54,6 +54,10 @@ class Engine {
     /// What the last step held (engine/stage_memory.hpp).  Calls: collective.
     MemoryEvent measure_memory();
 
+    /// Asked once per step and per group of evaluated microbatches, on each rank: whether this process was told to
+    /// stop. What any rank answers is in StepTotals::stop and EvaluationResult::stopped of all.
+    void set_stop_request(StopRequest request);
+
     int64_t total_steps() const { return total_steps_; }
     bool can_evaluate() const { return program_.evaluation.has_value(); }
 
@@ -84,6 +88,7 @@ class Engine {
     Loader loader_;
     std::unique_ptr<Executor> training_;
     std::unique_ptr<Evaluator> evaluator_;
+    StopRequest stop_request_ = [] { return false; };
     std::vector<int> trained_;  ///< owned parameters that require a gradient, ascending
     std::unique_ptr<Optimizer> optimizer_;
 };

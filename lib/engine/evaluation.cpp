@@ -11,20 +11,24 @@ namespace vpp {
 
 namespace {
 
-/// The losses of one group of microbatches, from the rank that makes them, on every rank.
-std::vector<double> share_losses(Transport& transport, const std::vector<double>& losses) {
+/// The losses from the rank that makes them, on every rank, and whether any wants to stop.
+GroupResult share_group(Transport& transport, const std::vector<double>& losses, bool stop) {
     ByteWriter writer;
+    writer.put(stop);
     for (double loss : losses) writer.put(loss);
-    const std::vector<Bytes> all = gather(transport, writer.take());
-    Bytes found;
-    for (const Bytes& bytes : all) {
-        if (!bytes.empty()) found = bytes;
-    }
-    const Bytes bytes = broadcast(transport, std::move(found));
-    ByteReader reader(bytes);
-    std::vector<double> shared;
-    while (!reader.empty()) shared.push_back(reader.get<double>());
-    return shared;
+    const auto read = [](const Bytes& bytes, GroupResult& result) {
+        ByteReader reader(bytes);
+        result.stop = reader.get<bool>() || result.stop;
+        while (!reader.empty()) result.losses.push_back(reader.get<double>());
+    };
+    GroupResult all;
+    for (const Bytes& bytes : gather(transport, writer.take())) read(bytes, all);
+    ByteWriter shared;
+    shared.put(all.stop);
+    for (double loss : all.losses) shared.put(loss);
+    GroupResult result;
+    read(broadcast(transport, shared.take()), result);
+    return result;
 }
 
 }  // namespace
@@ -57,7 +61,7 @@ int64_t Evaluator::size_of_microbatch(int microbatch, int64_t count) const {
     return std::clamp<int64_t>(count - microbatch * program_.microbatch_size, 0, program_.microbatch_size);
 }
 
-std::vector<double> Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
+GroupResult Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
     // A microbatch behind the end of the data repeats the last one that has samples; its loss counts nothing.
     const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
     const auto samples = [&](int microbatch) {
@@ -72,7 +76,7 @@ std::vector<double> Evaluator::run_group(int64_t begin, int64_t count, const Tak
     });
     executor_->run({[&](int microbatch, int input) { return loader_.load(input, samples(microbatch)); },
                     [](int) { return uint64_t{0}; }});
-    return share_losses(transport_, executor_->losses());
+    return share_group(transport_, executor_->losses(), stop_request_());
 }
 
 EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
@@ -82,7 +86,11 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     double weighted = 0;
     for (int64_t begin = 0; begin < num_samples; begin += samples_per_group()) {
         const int64_t count = std::min(samples_per_group(), num_samples - begin);
-        const std::vector<double> losses = run_group(begin, count, take);
+        const auto [losses, stop] = run_group(begin, count, take);
+        if (stop) {
+            result.stopped = true;
+            return result;
+        }
         for (size_t microbatch = 0; microbatch < losses.size(); ++microbatch) {
             const auto size = static_cast<double>(size_of_microbatch(static_cast<int>(microbatch), count));
             const double loss = losses[microbatch];

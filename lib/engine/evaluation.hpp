@@ -21,13 +21,23 @@ struct EvaluationResult {
     double loss = 0;  ///< mean over samples
     int64_t samples = 0;
     double seconds = 0;
+    bool stopped = false;  ///< before the end, since some rank was asked to stop; the rest means nothing then
 };
+
+/// Whether this process was asked to stop; may change at any time.
+using StopRequest = std::function<bool()>;
 
 /// Gets the model's outputs (Graph::outputs) of one microbatch, in sample order, on the rank that makes them.
 using TakeOutputs = std::function<void(const std::vector<at::Tensor>& outputs, int64_t num_samples)>;
 
 /// Samples of so many whole batches, or all there are: with 0 batches, or when there are not so many.
 int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches);
+
+/// Of a group of microbatches, the same on every rank.
+struct GroupResult {
+    std::vector<double> losses;
+    bool stop = false;
+};
 
 class Evaluator {
   public:
@@ -41,10 +51,13 @@ class Evaluator {
     /// Calls: collective.  Requires: 1 <= num_samples <= what the data have.
     EvaluationResult run(int64_t num_samples, const TakeOutputs& take = {});
 
+    /// Asked after every group of microbatches; a yes on any rank ends the evaluation on all.
+    void set_stop_request(StopRequest request) { stop_request_ = std::move(request); }
+
   private:
     int64_t samples_per_group() const;
     /// The losses of the microbatches of the group of samples [begin, begin + count).
-    std::vector<double> run_group(int64_t begin, int64_t count, const TakeOutputs& take);
+    GroupResult run_group(int64_t begin, int64_t count, const TakeOutputs& take);
     int64_t size_of_microbatch(int microbatch, int64_t count) const;
 
     const Plan& plan_;
@@ -54,6 +67,7 @@ class Evaluator {
     Loader loader_;
     OutputTap tap_;
     std::unique_ptr<Executor> executor_;
+    StopRequest stop_request_ = [] { return false; };
 };
 
 }  // namespace vpp

@@ -53,6 +53,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.memory_bytes);
     writer.put(share.parked_bytes);
     writer.put(share.activation_bytes);
+    writer.put(share.stop);
     return writer.take();
 }
 
@@ -73,6 +74,7 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
         totals.memory_bytes = std::max(totals.memory_bytes, reader.get<int64_t>());
         totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
+        totals.stop = reader.get<bool>() || totals.stop;
     }
     std::vector<at::Tensor> ordered;
     for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
@@ -90,6 +92,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.memory_bytes);
     writer.put(totals.parked_bytes);
     writer.put(totals.activation_bytes);
+    writer.put(totals.stop);
     return writer.take();
 }
 
@@ -107,6 +110,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share) {
     totals.memory_bytes = reader.get<int64_t>();
     totals.parked_bytes = reader.get<int64_t>();
     totals.activation_bytes = reader.get<int64_t>();
+    totals.stop = reader.get<bool>();
     return totals;
 }
 

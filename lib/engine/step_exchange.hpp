@@ -23,6 +23,7 @@ struct StepShare {
     int64_t memory_bytes = 0;  ///< peak resident
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< Executor::activation_bytes
+    bool stop = false;             ///< this process was asked to stop
 };
 
 /// The same on every rank.
@@ -34,6 +35,7 @@ struct StepTotals {
     int64_t memory_bytes = 0;  ///< of the largest rank
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< of the rank with most
+    bool stop = false;             ///< some rank was asked to stop
 };
 
 /// Calls: collective.

@@ -12,6 +12,8 @@ struct TrainOptions {
     Logger log;
     bool ranks_exceed_cores = false;            ///< waiting then says nothing about the schedule
     std::function<void(int64_t step)> resumed;  ///< called on every rank before the first step; 0 = from the start
+    /// Asked on every rank between steps and during evaluations; a yes on any rank saves and stops on all.
+    StopRequest stop_request = [] { return false; };
 };
 
 /// What a run came to.
@@ -19,6 +21,7 @@ struct TrainResult {
     int64_t first_step = 0;  ///< updates that were done before
     int64_t last_step = 0;
     std::filesystem::path checkpoint;  ///< the last one; empty when nothing was left to do
+    bool stopped = false;              ///< before the last step, because a rank was asked to
 };
 
 /// Calls:  collective.

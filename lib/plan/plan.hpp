@@ -145,6 +145,8 @@ struct RunPlan {
 struct CheckpointPlan {
     int64_t every = 0;  ///< 0 = only after the last step
     int keep = 3;
+    int64_t keep_every = 0;  ///< 0 = none stays for ever
+    int max_failures = 3;
     std::string resume = "auto";
 };
 

@@ -163,8 +163,7 @@ void warn_of_writes(const Graph& evaluation, std::vector<std::string>& warnings)
                                       [](const GraphParameter& entry) { return entry.written; });
     if (written == evaluation.parameters.end()) return;
     warnings.push_back("the model writes '" + written->name +
-                       "' in evaluation too: it was probably traced in training mode, so that BatchNorm and dropout "
-                       "never change to evaluation. What it writes there is dropped; script the model instead");
+                       "' in evaluation too, as one that was traced in training mode does: there it is not kept");
 }
 
 /// Stages by the plan's own split method. Split points and stages by hand may name submodules that do nothing in

@@ -1,13 +1,9 @@
-"""Whole jobs under a real mpirun: equality, resume, lost ranks."""
+"""Whole jobs under a real mpirun: equality, memory, resume, evaluation."""
 
 import json
-import os
 import pathlib
-import random
 import re
-import signal
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
@@ -258,60 +254,6 @@ class Evaluation(Case):
             done = self.vpp(command, self.plan(DIGITS), "--set", *only, ranks=2)
             self.assertEqual(done.returncode, 78)
             self.assertIn("vpp eval", done.stderr)
-
-
-class Faults(Case):
-    def wait_for_step(self, job, run: str, step: int) -> None:
-        deadline = time.monotonic() + 60
-        while len(self.bits(run)) < step:
-            self.assertIsNone(job.poll(), (self.folder / "err").read_text())
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
-
-    def test_a_killed_rank_costs_nothing_but_time(self):
-        settings = ["--set", "train.steps=80", "--set", "checkpoint.every=10"]
-        plan = self.plan(DIGITS)
-        whole = self.vpp("train", plan, *settings, "--set", "run.dir=whole", ranks=2)
-        self.assertEqual(whole.returncode, 0, whole.stderr)
-        draw = random.Random(7)
-        for _ in range(2):
-            job = self.start("train", plan, *settings, "--set", "run.dir=run", ranks=2)
-            self.wait_for_step(job, "run", draw.randrange(12, 30) + len(self.bits("run")) // 10 * 10)
-            os.kill(self.pids(job)[draw.randrange(2)], signal.SIGKILL)
-            self.assertEqual(job.wait(60), 137)
-        done = self.vpp("train", plan, *settings, "--set", "run.dir=run", ranks=2)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("resumed after step", done.stderr)
-        self.assertEqual(self.bits("whole"), self.bits("run"))
-
-    def test_a_stopped_rank_is_named(self):
-        job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",
-                         "--set", "run.deadline_floor_s=3", "--set", "run.deadline_factor=1",
-                         "--set", "pipeline.num_stages=4", ranks=4)
-        self.wait_for_step(job, "run", 5)
-        os.kill(self.pids(job)[2], signal.SIGSTOP)
-        start = time.monotonic()
-        self.assertEqual(job.wait(60), 75)
-        self.assertLess(time.monotonic() - start, 15)
-        error = (self.folder / "err").read_text()
-        self.assertIn("rank 2", error)
-
-    def test_an_error_on_one_rank_ends_all_with_its_code(self):
-        labels = bytearray((ROOT / "models/data/digits_train_label.npy").read_bytes())
-        labels[-8:] = (10).to_bytes(8, "little")
-        (self.folder / "labels.npy").write_bytes(labels)
-        start = time.monotonic()
-        done = self.vpp("train", self.plan(DIGITS), "--set", f"data.train.label={self.folder}/labels.npy",
-                        "--set", "train.steps=60", "--set", "run.dir=run", ranks=2)
-        self.assertLess(time.monotonic() - start, 60)
-        self.assertEqual(done.returncode, 65, done.stderr)
-        self.assertIn("labels.npy", done.stderr)
-        self.assertIn("of microbatch", done.stderr)
-
-    def test_wrong_number_of_ranks(self):
-        done = self.vpp("train", self.plan(DIGITS), ranks=3)
-        self.assertEqual(done.returncode, 69)
-        self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
 
 
 if __name__ == "__main__":

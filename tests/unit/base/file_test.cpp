@@ -67,9 +67,29 @@ TEST_F(FileTest, AMapCanBeMoved) {
     EXPECT_EQ(moved.path(), folder_ / "b");
 }
 
+TEST_F(FileTest, PiecesAreReadFromAnywhereAndMissingOnesNamed) {
+    write_file_durably(folder_ / "a", "0123456789");
+    InputFile opened(folder_ / "a");
+    InputFile file(std::move(opened));
+    EXPECT_EQ(file.size_bytes(), 10U);
+    Bytes piece(4);
+    file.read(3, piece);
+    EXPECT_EQ(to_string(piece), "3456");
+    file.read(10, std::span<std::byte>());
+    expect_error(ErrorKind::BadData, folder_ / "a", [&] { file.read(7, piece); });
+    fs::resize_file(folder_ / "a", 5);
+    expect_error(ErrorKind::BadData, "ends at byte 5", [&] { file.read(3, piece); });
+    file.read(1, piece);
+    EXPECT_EQ(to_string(piece), "1234");
+    write_file_durably(folder_ / "b", "b");
+    file = InputFile(folder_ / "b");
+    EXPECT_EQ(file.path(), folder_ / "b");
+}
+
 TEST_F(FileTest, AMissingFileIsMissingInput) {
     const fs::path path = folder_ / "none";
     expect_error(ErrorKind::MissingInput, path, [&] { MappedFile map(path); });
+    expect_error(ErrorKind::MissingInput, path, [&] { InputFile file(path); });
     expect_error(ErrorKind::MissingInput, path, [&] { read_text_file(path, 10); });
     write_file_durably(folder_ / "file", "x");
     expect_error(ErrorKind::MissingInput, folder_ / "file/none", [&] { read_text_file(folder_ / "file/none", 10); });

@@ -194,6 +194,20 @@ TEST_F(StoreTest, PruneKeepsTheNewest) {
     EXPECT_THROW(store_.prune(-1), Error);
 }
 
+TEST_F(StoreTest, PruneKeepsEverySoManySteps) {
+    for (int64_t step : {10, 20, 25, 30, 35}) test::save(store_, step, "s" + std::to_string(step), 1);
+    store_.prune(1, 20);
+    EXPECT_EQ(listed(store_), (Names{"step-00000035", "step-00000020"}));
+}
+
+TEST_F(StoreTest, AnAbandonedSaveLeavesNothing) {
+    test::save(store_, 10, "s1", 1);
+    store_.begin(20, "gone");
+    store_.abandon(20, "gone");
+    store_.abandon(30, "never");
+    EXPECT_EQ(names_in(folder_), Names{"step-00000010"});
+}
+
 TEST_F(StoreTest, PruneSparesTheOneJustCommittedAfterAnEarlierResume) {
     test::save(store_, 30, "s1", 1);
     test::save(store_, 40, "s2", 2);

@@ -32,6 +32,18 @@ TEST(Arrays, SampleIIsRowI) {
     error_of(ErrorKind::Bug, [&] { read_values<float>(*data, 3, 0); });
 }
 
+TEST(Arrays, AFileThatIsCutWhileItIsOpenIsNamed) {
+    const TemporaryFolder folder;
+    const std::string path = folder.write("x.npy", npy("<f4", "(3, 2)", raw<float>({1, 2, 3, 4, 5, 6})));
+    const auto data = open_dataset(arrays_plan({{"x", path}}), Subset::Train);
+    const auto size = std::filesystem::file_size(path);
+    std::filesystem::resize_file(path, size - 4);
+    EXPECT_EQ(read_values<float>(*data, 1, 0), (std::vector<float>{3, 4}));
+    const std::string text = error_of(ErrorKind::BadData, [&] { read_values<float>(*data, 2, 0); });
+    EXPECT_HAS(text, path + " ends at byte " + std::to_string(size - 4));
+    EXPECT_HAS(text, "it had " + std::to_string(size) + " bytes when it was opened");
+}
+
 TEST(Arrays, ValidationHasItsOwnTable) {
     const TemporaryFolder folder;
     Plan plan = arrays_plan({{"x", folder.write("x.npy", npy("<f4", "(2,)", raw<float>({1, 2})))}});

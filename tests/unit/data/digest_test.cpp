@@ -1,6 +1,5 @@
 #include "data/digest.hpp"
 
-#include "base/bytes.hpp"
 #include "unit/data/support.hpp"
 
 namespace vpp {
@@ -9,8 +8,9 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 
 std::string digest_of(const std::string& file) {
+    const test::TemporaryFolder folder;
     Hasher hasher;
-    add_file(hasher, to_bytes(file));
+    add_file(hasher, InputFile(folder.write("file", file)));
     return to_hex(hasher.digest());
 }
 

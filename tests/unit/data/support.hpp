@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "data/dataset.hpp"
+#include "data/npy.hpp"
 
 namespace vpp::test {
 
@@ -53,6 +54,13 @@ inline std::string npy(const std::string& descr, const std::string& shape, const
     std::string length{static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
     if (version > 1) length += std::string(2, '\0');
     return "\x93NUMPY" + std::string{version, '\0'} + length + header + data;
+}
+
+/// Value i of an array of float32.
+inline float float_at(const NpyFile& file, int i) {
+    float value = 0;
+    file.read(static_cast<uint64_t>(i) * sizeof(value), std::as_writable_bytes(std::span(&value, 1)));
+    return value;
 }
 
 /// One field of one sample as values.

@@ -12,8 +12,8 @@ using test::TemporaryFolder;
 using Values = std::vector<int64_t>;
 
 TokenFile token_file(const std::string& path, size_t offset_bytes, size_t token_bytes) {
-    TokenFile file{MappedFile(path), offset_bytes, token_bytes, 0};
-    file.num_tokens = static_cast<int64_t>((file.file.bytes().size() - offset_bytes) / token_bytes);
+    TokenFile file{InputFile(path), offset_bytes, token_bytes, 0};
+    file.num_tokens = static_cast<int64_t>((file.file.size_bytes() - offset_bytes) / token_bytes);
     return file;
 }
 

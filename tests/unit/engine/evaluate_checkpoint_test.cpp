@@ -117,7 +117,7 @@ TEST_F(EvaluateCheckpoint, OutputsAreWhatForwardReturnsAtItsEnd) {
     const EvaluationReport report = evaluate({"mesh.pp=2"}, outputs_to("o"));
     const NpyFile out(folder_.path("o/output1.npy")), h(folder_.path("o/output2.npy")),
         early(folder_.path("o/output3.npy")), x(folder_.path("o/output6.npy"));
-    const auto at = [](const NpyFile& file, int i) { return reinterpret_cast<const float*>(file.data().data())[i]; };
+    const auto at = [](const NpyFile& file, int i) { return float_at(file, i); };
     EXPECT_EQ(x.shape(), (std::vector<int64_t>{11, 8}));
     const NpyFile given(folder_.path("vx.npy")), target(folder_.path("vy.npy"));
     double squares = 0;

@@ -56,8 +56,8 @@ TEST(OutputFiles, HoldTheRowsInOrderAndAppearWhenTheyAreWhole) {
     const NpyFile rows(place + "/output0.npy"), firsts(place + "/output2.npy");
     EXPECT_EQ(rows.shape(), (std::vector<int64_t>{5, 3}));
     EXPECT_EQ(firsts.shape(), std::vector<int64_t>{5});
-    for (int i = 0; i < 15; ++i) EXPECT_EQ(reinterpret_cast<const float*>(rows.data().data())[i], i);
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(reinterpret_cast<const float*>(firsts.data().data())[i], 3 * i);
+    for (int i = 0; i < 15; ++i) EXPECT_EQ(float_at(rows, i), i);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(float_at(firsts, i), 3 * i);
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(place), {}), 2) << "nothing temporary is left";
 }
 

@@ -7,6 +7,8 @@
 namespace vpp::test {
 namespace {
 
+namespace fs = std::filesystem;
+
 /// Notes what it is told, as one text.
 class RecordingReporter : public Reporter {
   public:
@@ -31,7 +33,7 @@ class Training : public ::testing::Test {
 
     TrainResult run(Rig& setup) {
         TrainResult result;
-        CheckpointStore store(setup.plan.run.dir);
+        CheckpointStore store(setup.plan.run.dir, disk_);
         reporter_ = {};
         final_.clear();
         with_engines(setup, setup.prepared.program, [&](Engine& engine) {
@@ -40,6 +42,8 @@ class Training : public ::testing::Test {
             if (first) options.reporter = &reporter_;
             options.log = make_silent_logger();
             options.resumed = [&](int64_t step) { resumed_ = step; };
+            const int rank = engine.transport().rank();
+            options.stop_request = [this, rank] { return ++asked_[rank] == stop_at_ && rank == 1; };
             const TrainResult own = train(engine, setup.plan, setup.prepared.program, store, options);
             if (first) result = own;
             const auto state = digests(engine.state());
@@ -53,6 +57,9 @@ class Training : public ::testing::Test {
     RecordingReporter reporter_;
     std::map<std::string, std::string> final_;
     int64_t resumed_ = -1;
+    StopHook disk_;
+    int stop_at_ = 0;                                   ///< rank 1 is told to stop when it looks for the n-th time
+    std::map<int, int> asked_{{0, 0}, {1, 0}, {2, 0}};  ///< by rank
 };
 
 TEST_F(Training, stepsEvaluatesSavesAndReportsWhenDue) {
@@ -72,6 +79,59 @@ TEST_F(Training, stepsEvaluatesSavesAndReportsWhenDue) {
     EXPECT_GE(event.eta_seconds, 0);
     ASSERT_TRUE(event.bubble_mean && event.bubble_worst);
     EXPECT_LE(*event.bubble_mean, *event.bubble_worst);
+}
+
+TEST_F(Training, stopsOnAllRanksWhenOneIsAskedAndGoesOnWithTheSameBits) {
+    Rig unbroken = open({"run.dir=\"" + folder_.path("unbroken") + "\"", "mesh.pp=2"});
+    run(unbroken);
+    const auto expected = final_;
+    Rig setup = open({"mesh.pp=2", "train.eval_every=1"});
+    // It looks after loading, after each group of the evaluation (two), after the step.
+    struct Stop {
+        int looks;
+        int64_t step;
+        const char* text;
+    };
+    for (const Stop& stop : {Stop{1, 0, ""}, Stop{2, 0, ""}, Stop{4, 1, "evaluation 0\nstep 1/4\nsaved 1\n"}}) {
+        stop_at_ = stop.looks;
+        asked_ = {{0, 0}, {1, 0}, {2, 0}};
+        const TrainResult result = run(setup);
+        EXPECT_TRUE(result.stopped);
+        EXPECT_EQ(result.last_step, stop.step);
+        EXPECT_EQ(result.checkpoint.empty(), stop.step == 0);
+        EXPECT_EQ(reporter_.text, stop.text);
+    }
+    stop_at_ = 0;
+    EXPECT_FALSE(run(setup).stopped);
+    EXPECT_EQ(resumed_, 1);
+    EXPECT_EQ(final_, expected);
+}
+
+TEST_F(Training, aFullDiskIsSaidAndTheNextSaveGoesOn) {
+    Rig setup = open({"mesh.pp=2", "checkpoint.every=1"});
+    int fails = 2;
+    disk_ = [&](std::string_view point) {
+        if (point == "manifest.written" && fails-- > 0) throw Error(ErrorKind::Io, "no space left");
+    };
+    EXPECT_EQ(run(setup).checkpoint.filename(), "step-00000004");
+    EXPECT_EQ(reporter_.text, "step 1/4\nstep 2/4\nmemory 2\nstep 3/4\nsaved 3\nstep 4/4\nsaved 4\n");
+    const fs::path folder = fs::path(setup.plan.run.dir) / "checkpoints";
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2) << "a failed save leaves nothing";
+}
+
+TEST_F(Training, aFullDiskThatStaysEndsTheJobAndLeavesTheLastSave) {
+    Rig setup = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.max_failures=2"});
+    int saves = 0;
+    disk_ = [&](std::string_view point) {
+        if (point == "manifest.written" && ++saves > 1) throw Error(ErrorKind::Io, "no space left");
+    };
+    const std::string text = error_of(ErrorKind::Io, [&] { run(setup); });
+    EXPECT_HAS(text, "the save of step 3 failed (no space left)");
+    EXPECT_HAS(text, "2 saves in a row failed");
+    EXPECT_EQ(reporter_.text, "step 1/4\nsaved 1\nstep 2/4\nmemory 2\nstep 3/4\n");
+    const auto left = CheckpointStore(setup.plan.run.dir).list();
+    ASSERT_EQ(left.size(), 1u);
+    EXPECT_NO_THROW(CheckpointReader(left[0]).verify());
 }
 
 TEST_F(Training, evaluatingEveryStepChangesNoBit) {

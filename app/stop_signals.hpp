@@ -1,0 +1,15 @@
+#pragma once
+// Signals that end a training: SIGUSR1, SIGTERM and SIGINT (Ctrl-C) ask it to save and stop. A second SIGINT ends the
+// process at once with exit code 130.
+namespace vpp::stop_signals {
+
+/// From now on these signals are only noted. To be called before other threads start.
+void listen();
+
+/// Whether one has come.
+bool came();
+
+/// Whether SIGTERM has come: mpirun sends it to all ranks of a job that it ends, after an abort of one of them too.
+bool is_being_ended();
+
+}  // namespace vpp::stop_signals

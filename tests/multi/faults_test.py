@@ -1,0 +1,186 @@
+"""Jobs that are killed, stopped and signalled under a real mpirun: what they say, how they end, what is left."""
+
+import os
+import pathlib
+import random
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
+
+
+class RunningCase(Case):
+    """Jobs to which something happens while they run."""
+
+    def wait_for_step(self, job, run: str, step: int) -> None:
+        deadline = time.monotonic() + 60
+        while len(self.bits(run)) < step:
+            self.assertIsNone(job.poll(), (self.folder / "err").read_text())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+
+class LostRanks(RunningCase):
+    def test_a_killed_rank_costs_nothing_but_time(self):
+        settings = ["--set", "train.steps=80", "--set", "checkpoint.every=10"]
+        plan = self.plan(DIGITS)
+        whole = self.vpp("train", plan, *settings, "--set", "run.dir=whole", ranks=2)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        draw = random.Random(7)
+        for _ in range(2):
+            job = self.start("train", plan, *settings, "--set", "run.dir=run", ranks=2)
+            self.wait_for_step(job, "run", draw.randrange(12, 30) + len(self.bits("run")) // 10 * 10)
+            os.kill(self.pids(job)[draw.randrange(2)], signal.SIGKILL)
+            self.assertEqual(job.wait(60), 137)
+        done = self.vpp("train", plan, *settings, "--set", "run.dir=run", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("resumed after step", done.stderr)
+        self.assertEqual(self.bits("whole"), self.bits("run"))
+
+    def test_a_stopped_rank_is_named(self):
+        job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",
+                         "--set", "run.deadline_floor_s=3", "--set", "run.deadline_factor=1",
+                         "--set", "pipeline.num_stages=4", ranks=4)
+        self.wait_for_step(job, "run", 5)
+        os.kill(self.pids(job)[2], signal.SIGSTOP)
+        start = time.monotonic()
+        self.assertEqual(job.wait(60), 75)
+        self.assertLess(time.monotonic() - start, 15)
+        error = (self.folder / "err").read_text()
+        self.assertIn("rank 2", error)
+
+    def test_an_error_on_one_rank_ends_all_with_its_code(self):
+        labels = bytearray((ROOT / "models/data/digits_train_label.npy").read_bytes())
+        labels[-8:] = (10).to_bytes(8, "little")
+        (self.folder / "labels.npy").write_bytes(labels)
+        start = time.monotonic()
+        done = self.vpp("train", self.plan(DIGITS), "--set", f"data.train.label={self.folder}/labels.npy",
+                        "--set", "train.steps=60", "--set", "run.dir=run", ranks=2)
+        self.assertLess(time.monotonic() - start, 60)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("labels.npy", done.stderr)
+        self.assertIn("of microbatch", done.stderr)
+
+    def test_a_data_file_that_is_cut_while_it_is_read_is_named(self):
+        images = self.folder / "images.npy"
+        images.write_bytes((ROOT / "models/data/digits_train_image.npy").read_bytes())
+        job = self.start("train", self.plan(DIGITS), "--set", f"data.train.image={images}", "--set", "run.dir=run",
+                         "--set", "train.steps=100000", ranks=2)
+        self.wait_for_step(job, "run", 5)
+        os.truncate(images, 1000)
+        self.assertEqual(job.wait(60), 65)
+        self.assertIn(f"{images} ends at byte 1000, but", (self.folder / "err").read_text())
+
+    def test_two_jobs_in_one_run_folder(self):
+        arguments = ("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=100000")
+        job = self.start(*arguments, ranks=2)
+        self.wait_for_step(job, "run", 2)
+        before = (self.folder / "run/plan.toml").read_bytes()
+        second = self.vpp(*arguments, "--set", "optimizer.lr=1", ranks=2)
+        self.assertEqual(second.returncode, 73, second.stderr)
+        self.assertIn(f"is held by process {self.pids(job)[0]} on ", second.stderr)
+        self.assertEqual((self.folder / "run/plan.toml").read_bytes(), before)
+        self.assertIsNone(job.poll())
+        os.kill(self.pids(job)[0], signal.SIGKILL)
+        job.wait(60)
+        third = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=run", ranks=2)
+        self.assertEqual(third.returncode, 0, third.stderr)
+
+    def test_wrong_number_of_ranks(self):
+        done = self.vpp("train", self.plan(DIGITS), ranks=3)
+        self.assertEqual(done.returncode, 69)
+        self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
+
+
+class Signals(RunningCase):
+    """A signal saves and stops; the same command goes on to the bits of a run that nobody stopped."""
+
+    def setUp(self):
+        super().setUp()
+        self.steps = 150
+        self.text = self.plan(DIGITS)
+
+    def arguments(self, run: str, *settings: str) -> list[str]:
+        listed = (f"run.dir={run}", f"train.steps={self.steps}", *settings)
+        return ["train", self.text, *(item for setting in listed for item in ("--set", setting))]
+
+    def finish(self, run: str, *settings: str, ranks: int = 2) -> None:
+        """The rest of a run, and the comparison with a whole one."""
+        for name in (run, "whole"):
+            done = self.vpp(*self.arguments(name, *settings), ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.bits(run)), self.steps)
+        self.assertEqual(self.bits(run), self.bits("whole"))
+
+    def wait_until_it_listens(self, job, ranks: int) -> None:
+        deadline = time.monotonic() + 60
+        mask = 1 << (signal.SIGUSR1 - 1)
+        while True:
+            self.assertLess(time.monotonic(), deadline)
+            statuses = [pathlib.Path(f"/proc/{pid}/status").read_text() for pid in self.pids(job)]
+            caught = [int(re.search(r"SigCgt:\s*([0-9a-f]+)", text).group(1), 16) for text in statuses]
+            if len(caught) == ranks and all(bits & mask for bits in caught):
+                return
+            time.sleep(0.005)
+
+    def test_to_mpirun_or_to_any_rank(self):
+        for target in ("mpirun", 0, 1):
+            with self.subTest(target=target):
+                before = len(self.bits("run"))
+                job = self.start(*self.arguments("run", "checkpoint.every=1000"), ranks=2)
+                self.wait_for_step(job, "run", before + 5)
+                os.kill(job.pid if target == "mpirun" else self.pids(job)[target], signal.SIGUSR1)
+                self.assertEqual(job.wait(60), 85)
+                self.assertIn(f"stopped after step {len(self.bits('run'))}", (self.folder / "err").read_text())
+        self.finish("run", "checkpoint.every=1000")
+
+    def test_while_it_loads(self):
+        for _ in range(3):
+            job = self.start(*self.arguments("run"), ranks=2)
+            self.wait_until_it_listens(job, 2)
+            os.kill(job.pid, signal.SIGUSR1)
+            self.assertEqual(job.wait(60), 85)
+            self.assertLessEqual(len(self.bits("run")), 1)
+        self.finish("run")
+
+    def test_while_it_evaluates_and_saves(self):
+        draw = random.Random(5)
+        settings = ("train.eval_every=1", "checkpoint.every=1")
+        for _ in range(4):
+            before = len(self.bits("run"))
+            job = self.start(*self.arguments("run", *settings), ranks=2)
+            self.wait_for_step(job, "run", before + 1)
+            time.sleep(draw.random() * 0.1)
+            os.kill(job.pid, signal.SIGUSR1)
+            self.assertEqual(job.wait(60), 85)
+        self.finish("run", *settings)
+
+    def test_a_second_of_grace_under_a_bare_mpirun(self):
+        self.steps = 1000
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before = len(self.bits("run"))
+            job = self.start(*self.arguments("run", "checkpoint.every=100"), ranks=2)
+            self.wait_for_step(job, "run", before + 12)
+            os.kill(job.pid, number)
+            self.assertNotEqual(job.wait(60), 0)
+        self.finish("run", "checkpoint.every=100")
+
+    def test_a_second_interrupt_ends_at_once(self):
+        codes = set()
+        for i in range(5):
+            settings = ("pipeline.num_stages=1", "train.global_batch_size=1024")
+            job = self.start(*self.arguments(f"run{i}", *settings), ranks=0)
+            self.wait_for_step(job, f"run{i}", 1)
+            os.kill(job.pid, signal.SIGINT)
+            time.sleep(0.01)
+            os.kill(job.pid, signal.SIGINT)
+            codes.add(job.wait(60))
+        self.assertLessEqual(codes, {85, 130})
+        self.assertIn(130, codes)
+
+
+if __name__ == "__main__":
+    main()
