@@ -21,6 +21,8 @@ struct ModelPlan {
     std::vector<std::string> inputs;      ///< data fields in the order of forward's arguments; empty = their own names
     int loss_output = 0;                  ///< which output of forward is the loss; unused with [loss]
     std::string loss_reduction = "mean";  ///< mean | sum over the samples of a microbatch
+    std::string init_from;  ///< a checkpoint's folder or a safetensors file, resolved; empty = the model's
+    std::vector<std::string> trust_sha256;  ///< 64 hexadecimal digits each: files that may use any operator
 };
 
 struct LossPlan {
@@ -131,9 +133,11 @@ struct TrainPlan {
     std::optional<int64_t> global_batch_size;
     uint64_t seed = 1234;
     std::string precision = "fp32";
-    int64_t eval_every = 0;    ///< 0 = never
-    int64_t eval_batches = 0;  ///< 0 = all
-    std::string on_nonfinite = "stop";
+    int64_t eval_every = 0;             ///< 0 = never
+    int64_t eval_batches = 0;           ///< 0 = all
+    std::string on_nonfinite = "stop";  ///< stop | skip
+    std::string on_spike = "off";       ///< off | warn | skip | stop
+    double spike_sigmas = 6;            ///< standard deviations above the mean loss that make a spike
 };
 
 struct RunPlan {
@@ -145,7 +149,10 @@ struct RunPlan {
 struct CheckpointPlan {
     int64_t every = 0;  ///< 0 = only after the last step
     int keep = 3;
-    int64_t keep_every = 0;  ///< 0 = none stays for ever
+    int64_t keep_every = 0;    ///< 0 = none stays for ever
+    int keep_best = 0;         ///< how many of the lowest validation loss stay too
+    double every_minutes = 0;  ///< 0 = by steps only
+    bool background = true;    ///< written while training goes on
     int max_failures = 3;
     std::string resume = "auto";
 };

@@ -34,6 +34,13 @@ void check_model(const Plan& plan, Findings& findings) {
                      "model.loss_output and [loss] exclude each other: either forward returns the loss or [loss] makes "
                      "it; leave one out");
     }
+    const Texts& trusted = plan.model.trust_sha256;
+    for (size_t i = 0; i < trusted.size(); ++i) {
+        if (trusted[i].size() == 64 && trusted[i].find_first_not_of("0123456789abcdef") == std::string::npos) continue;
+        findings.add("model.trust_sha256[" + number(static_cast<int64_t>(i)) + ']',
+                     "model.trust_sha256 holds 64 lower-case hexadecimal digits a file (got '" + trusted[i] +
+                         "'); sha256sum FILE prints them");
+    }
     if (!plan.loss) return;
     const std::string& kind = plan.loss->kind;
     if (plan.loss->label_smoothing != 0 && kind != "cross_entropy") {
@@ -209,6 +216,10 @@ void check_train(const Plan& plan, Findings& findings) {
     }
     if (train.eval_every > 0 && plan.data.val.empty() && plan.data.val_fields.empty()) {
         findings.add("train.eval_every", "train.eval_every needs data.val; name validation data, or leave it out");
+    }
+    if (plan.checkpoint.keep_best > 0 && train.eval_every == 0) {
+        findings.add("checkpoint.keep_best",
+                     "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
     }
 }
 

@@ -175,6 +175,19 @@ TEST(Rules, StepsAndEpochs) {
     EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val=[\"v\"]"}, 1));
 }
 
+TEST(Rules, TheBestCheckpointsNeedAValidationLoss) {
+    EXPECT_TRUE(holds(problem({"checkpoint.keep_best=1"}), "goes by the validation loss; set train.eval_every"));
+    EXPECT_NO_THROW(resolve({"checkpoint.keep_best=0"}, 1));
+}
+
+TEST(Rules, TrustedFilesAreNamedByTheirDigest) {
+    const std::string digest(64, 'a');
+    EXPECT_NO_THROW(resolve({"model.trust_sha256=['" + digest + "']"}, 1));
+    EXPECT_TRUE(holds(problem({"model.trust_sha256=['" + digest.substr(1) + "']"}), "sha256sum FILE prints them"));
+    EXPECT_TRUE(
+        holds(problem({"model.trust_sha256=['" + digest.substr(1) + "G']"}), "hexadecimal digits a file (got 'aaa"));
+}
+
 TEST(Rules, LossAndLossOutputExcludeEachOther) {
     EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "model.loss_output=0"}), "exclude each other"));
     EXPECT_NO_THROW(resolve({"loss.kind=mse", "loss.target=y"}, 1));
