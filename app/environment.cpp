@@ -1,5 +1,6 @@
 #include "app/environment.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 
 namespace vpp {
@@ -11,6 +12,13 @@ std::map<std::string, std::string> mpi_environment() {
         if (const char* value = std::getenv(name)) found[name] = value;
     }
     return found;
+}
+
+std::optional<StopPointNumber> stop_point_number() {
+    const char* value = std::getenv("VPP_STOP_POINT");
+    StopPointNumber wanted;
+    if (!value || std::sscanf(value, "%d:%d", &wanted.rank, &wanted.number) != 2) return std::nullopt;
+    return wanted;
 }
 
 bool is_colour_unwanted() {

@@ -1,12 +1,20 @@
 #pragma once
 // The environment, read once and handed on as values; nothing below app looks at it.
 #include <map>
+#include <optional>
 #include <string>
 
 namespace vpp {
 
 /// What mpirun tells its processes: the OMPI_COMM_WORLD_* variables that are set.
 std::map<std::string, std::string> mpi_environment();
+
+/// VPP_STOP_POINT=RANK:N: where a save is to die, for tests of crash safety.
+struct StopPointNumber {
+    int rank = 0;
+    int number = 0;  ///< counted from 1 over all stop points that the rank reaches; 0: nobody dies, all are listed
+};
+std::optional<StopPointNumber> stop_point_number();
 
 /// NO_COLOR is set to anything (no-color.org).
 bool is_colour_unwanted();

@@ -95,7 +95,8 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
     } catch (...) {
         const Failure failure = current_failure();
         if (session.rank() != 0) {
-            std::this_thread::sleep_for(kFirstRankSpeaks);
+            // Who has lost a rank has told the others so.
+            if (failure.code != exit_code(ErrorKind::RankLost)) std::this_thread::sleep_for(kFirstRankSpeaks);
             if (stop_signals::is_being_ended()) _exit(failure.code);
         }
         say(session.rank(), session.size(), failure.text);

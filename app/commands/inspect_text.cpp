@@ -110,14 +110,15 @@ void print_stages(std::ostream& out, const Program& program) {
 }
 
 void print_ranks(std::ostream& out, const Plan& plan, const Program& program) {
-    out << " rank     weights   gradients   optimizer     buffers  in flight <=       total  sent a step\n";
+    out << " rank     weights   gradients   optimizer     buffers  in flight <=   save copy       total  sent a step\n";
     const std::vector<RankEstimate> ranks = estimate_ranks(plan, program);
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
         const RankEstimate& entry = ranks[rank];
         out << std::setw(5) << rank << std::setw(12) << bytes_text(entry.parameter_bytes) << std::setw(12)
             << bytes_text(entry.gradient_bytes) << std::setw(12) << bytes_text(entry.optimizer_bytes) << std::setw(12)
             << bytes_text(entry.buffer_bytes) << std::setw(14) << bytes_text(entry.activation_bytes) << std::setw(12)
-            << bytes_text(entry.total_bytes()) << std::setw(13) << bytes_text(entry.sent_bytes) << "\n";
+            << bytes_text(entry.saved_copy_bytes) << std::setw(12) << bytes_text(entry.total_bytes()) << std::setw(13)
+            << bytes_text(entry.sent_bytes) << "\n";
     }
     out << "\n";
 }

@@ -1,9 +1,11 @@
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <iostream>
 
 #include "app/commands/commands.hpp"
+#include "app/environment.hpp"
 #include "app/job.hpp"
 #include "app/stop_signals.hpp"
 #include "base/error.hpp"
@@ -83,6 +85,19 @@ int say_stopped(const Job& job, const TrainResult& result) {
     return exit_code(ErrorKind::Stopped);
 }
 
+/// See StopPointNumber.
+StopHook stop_point_of(const Job& job) {
+    const std::optional<StopPointNumber> wanted = stop_point_number();
+    const int rank = job.transport.rank();
+    if (!wanted || (wanted->number > 0 && wanted->rank != rank)) return {};
+    return [rank, wanted = wanted->number, number = 0](std::string_view point) mutable {
+        if (++number != wanted && wanted > 0) return;
+        std::cerr << "vpp: rank " + std::to_string(rank) + ": stop point " + std::to_string(number) + ", " +
+                         std::string(point) + "\n";
+        if (wanted > 0) ::kill(::getpid(), SIGKILL);
+    };
+}
+
 int train_on(const Job& job) {
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data);
@@ -94,7 +109,6 @@ int train_on(const Job& job) {
     }
     barrier(job.transport);
     Engine engine(job.plan, prepared.program, prepared.sources, data, job.transport);
-    CheckpointStore store(job.plan.run.dir);
     Reporters reporters;
     TrainOptions options;
     options.reporter = job.is_first() ? &reporters : nullptr;
@@ -104,7 +118,8 @@ int train_on(const Job& job) {
         if (job.is_first()) listen(reporters, job, step);
     };
     options.stop_request = stop_signals::came;
-    const TrainResult result = train(engine, job.plan, prepared.program, store, options);
+    options.stop_point = stop_point_of(job);
+    const TrainResult result = train(engine, job.plan, prepared.program, options);
     if (result.stopped) return say_stopped(job, result);
     if (job.is_first() && result.checkpoint.empty()) {
         job.log->info("nothing to do: " + std::to_string(result.first_step) + " of " +

@@ -156,8 +156,12 @@ void OutputFile::write_text(std::string_view text) {
     write(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-void OutputFile::finish() {
+void OutputFile::sync() {
     if (::fsync(fd_) != 0) throw_errno(ErrorKind::Io, "cannot fsync", path_);
+}
+
+void OutputFile::finish() {
+    sync();
     if (::close(std::exchange(fd_, -1)) != 0) throw_errno(ErrorKind::Io, "cannot close", path_);
 }
 

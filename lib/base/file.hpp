@@ -60,6 +60,8 @@ class OutputFile {
     OutputFile& operator=(const OutputFile&) = delete;
     void write(std::span<const std::byte> bytes);
     void write_text(std::string_view text);
+    /// What was written so far is on the disk.
+    void sync();
     void finish();
 
   private:

@@ -23,6 +23,9 @@ struct ShardRecord {
     Digest digest;  ///< XXH3-128 of the file
 };
 
+/// The fact that holds the validation loss after the checkpoint's step, as a decimal number.
+inline constexpr const char* kValidationLoss = "validation_loss";
+
 /// Everything about a checkpoint that is not tensors. Facts are compared on resume; the engine decides which refuse.
 struct CheckpointState {
     int64_t step = 0;     ///< finished updates
@@ -69,11 +72,12 @@ class CheckpointStore {
     /// Calls:  the rank that began.
     void abandon(int64_t step, const std::string& save_id) noexcept;
     /// Deletes all but the newest `keep` checkpoints (through a trash name), 0 keeps all; those of every
-    /// `keep_every`-th step stay, 0: of none. Never deletes the newest, nor the last one that this object committed
+    /// `keep_every`-th step stay, 0: of none, and the `keep_best` of the lowest validation loss (kValidationLoss among
+    /// their facts; the older one of equals). Never deletes the newest, nor the last one that this object committed
     /// (which is not the newest after a resume from an older step).
     /// Throws: Error{Io}.
     /// Calls:  one rank, after commit; stop points discard.*.
-    void prune(int keep, int64_t keep_every = 0);
+    void prune(int keep, int64_t keep_every = 0, int keep_best = 0);
 
     /// Moves checkpoints of later steps than `step` to <run>/set-aside, under a name that is free there: a run that
     /// goes on from `step` is another branch, and its own saves must not be mixed with theirs. Returns the new places.

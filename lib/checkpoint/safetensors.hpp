@@ -28,7 +28,8 @@ struct WrittenFile {
 /// Requires: bytes of each tensor = dtype size x shape; names are distinct.
 /// Throws:   Error{Output} when the file cannot be created, Error{Io} when a write fails (a partial file may be left),
 ///           Error{BadData} for a name that the format cannot hold.
-/// Calls:    local. Stop points: shard.header_written, shard.tensor_written for each, shard.synced.
+/// Calls:    local. Stop points: shard.header_written, shard.piece_written for each 256 MiB of a
+///           larger one, shard.tensor_written for each, shard.synced.
 WrittenFile write_safetensors(const std::filesystem::path& path, const std::vector<TensorBytes>& tensors,
                               const std::map<std::string, std::string>& metadata, const StopHook& stop = {});
 

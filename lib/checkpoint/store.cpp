@@ -7,7 +7,9 @@
 // first.
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
@@ -87,6 +89,35 @@ std::string damage_of(const fs::path& checkpoint, int64_t step) {
         if (e.kind() == ErrorKind::Bug) throw;
         return e.what();
     }
+}
+
+/// Nothing for a checkpoint without one, or with a manifest that cannot be read.
+std::optional<double> validation_loss(const fs::path& checkpoint) {
+    try {
+        const CheckpointReader reader(checkpoint);
+        const auto& facts = reader.manifest().state.facts;
+        const auto fact = facts.find(kValidationLoss);
+        if (fact == facts.end()) return std::nullopt;
+        const double loss = std::strtod(fact->second.c_str(), nullptr);
+        return std::isnan(loss) ? std::nullopt : std::optional(loss);
+    } catch (const Error& e) {
+        if (e.kind() == ErrorKind::Bug) throw;
+        return std::nullopt;
+    }
+}
+
+/// The steps of the `count` checkpoints with the lowest validation loss.
+std::set<int64_t> best_steps(const std::vector<fs::path>& checkpoints, size_t count) {
+    if (count == 0) return {};
+    std::vector<std::pair<double, int64_t>> losses;
+    for (const fs::path& checkpoint : checkpoints) {
+        const auto loss = validation_loss(checkpoint);
+        if (loss) losses.emplace_back(*loss, parse_step_folder(checkpoint.filename().string())->step);
+    }
+    std::sort(losses.begin(), losses.end());
+    std::set<int64_t> steps;
+    for (size_t i = 0; i < std::min(count, losses.size()); ++i) steps.insert(losses[i].second);
+    return steps;
 }
 
 /// The shards that were reported are the files that are there: a rank on another machine may have written elsewhere.
@@ -216,14 +247,15 @@ void CheckpointStore::abandon(int64_t step, const std::string& save_id) noexcept
     fs::remove_all(folder_ / temporary_folder_name(step, save_id), ignored);
 }
 
-void CheckpointStore::prune(int keep, int64_t keep_every) {
-    check(keep >= 0 && keep_every >= 0, "the number of checkpoints to keep is not negative");
+void CheckpointStore::prune(int keep, int64_t keep_every, int keep_best) {
+    check(keep >= 0 && keep_every >= 0 && keep_best >= 0, "the number of checkpoints to keep is not negative");
     if (keep == 0) return;
+    const std::set<int64_t> best = best_steps(list(), static_cast<size_t>(keep_best));
     std::set<int64_t> kept;
     for (const fs::path& checkpoint : list()) {
         const int64_t step = parse_step_folder(checkpoint.filename().string())->step;
         if (kept.size() < static_cast<size_t>(keep)) kept.insert(step);
-        const bool stays = kept.contains(step) || (keep_every > 0 && step % keep_every == 0);
+        const bool stays = kept.contains(step) || best.contains(step) || (keep_every > 0 && step % keep_every == 0);
         if (!stays && step != last_committed_) discard(checkpoint);
     }
 }

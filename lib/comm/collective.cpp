@@ -1,5 +1,6 @@
 #include "comm/collective.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -77,6 +78,22 @@ std::vector<Bytes> gather_as(Transport& transport, Call call, Bytes bytes) {
     return all;
 }
 
+/// Where the first line begins that is not the same in all texts.
+size_t first_difference(const std::vector<std::string>& texts) {
+    size_t same = texts.front().size();
+    for (const std::string& text : texts) {
+        const auto [end, other] = std::ranges::mismatch(texts.front(), text);
+        same = std::min(same, static_cast<size_t>(end - texts.front().begin()));
+    }
+    const size_t line_end = same == 0 ? std::string::npos : texts.front().rfind('\n', same - 1);
+    return line_end == std::string::npos ? 0 : line_end + 1;
+}
+
+/// The line that begins there.
+std::string line_at(const std::string& text, size_t begin) {
+    return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 /// "ranks 0, 1 have "a", rank 2 has "b""; empty when all are equal.
 std::string difference_text(const std::vector<Bytes>& values) {
     std::map<std::string, std::vector<size_t>> ranks_of;
@@ -87,9 +104,11 @@ std::string difference_text(const std::vector<Bytes>& values) {
         ranks.push_back(rank);
     }
     if (order.size() == 1) return "";
+    const size_t begin = first_difference(order);
     std::string text;
-    for (const std::string& value : order) {
-        const std::vector<size_t>& ranks = ranks_of[value];
+    for (const std::string& whole : order) {
+        const std::vector<size_t>& ranks = ranks_of[whole];
+        const std::string value = line_at(whole, begin);
         text += text.empty() ? "" : "; ";
         text += ranks.size() == 1 ? "rank " : "ranks ";
         for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);

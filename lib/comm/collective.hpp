@@ -22,7 +22,7 @@ std::vector<Bytes> all_gather(Transport& transport, Bytes bytes);
 void barrier(Transport& transport);
 
 /// Throws Error{RanksDisagree} on every rank when `value` is not the same text everywhere; names the ranks, `what`
-/// and both values.  Calls: collective.
+/// and both values; of texts with several lines the first line that differs.  Calls: collective.
 void check_equal(Transport& transport, const std::string& what, const std::string& value);
 
 }  // namespace vpp

@@ -38,9 +38,9 @@ std::string silent_text(const Inquiry& inquiry, std::vector<int> silent) {
            seconds_text(heard_seconds) + " ago)";
 }
 
-/// Follows who waits for whom, from the peer of the asking rank on.
-std::string chain_text(const Inquiry& inquiry) {
-    std::vector<int> chain = {inquiry.rank};
+/// Follows who waits for whom, from the peer of the asking rank on; `chain` gets the ranks that are told of.
+std::string chain_text(const Inquiry& inquiry, std::vector<int>& chain) {
+    chain = {inquiry.rank};
     std::string text;
     for (int rank = inquiry.answers[static_cast<size_t>(inquiry.rank)]->wait->peer;;) {
         const auto& status = inquiry.answers[static_cast<size_t>(rank)];
@@ -52,10 +52,22 @@ std::string chain_text(const Inquiry& inquiry) {
         }
         if (!status || chain.size() > kMaxNamedRanks) return text;
         text += "; " + to_text(rank, *status);
-        if (!status->wait) return text;
         chain.push_back(rank);
+        if (!status->wait) return text;
         rank = status->wait->peer;
     }
+}
+
+/// Where the ranks are that answered and that nobody told of.
+std::string others_text(const Inquiry& inquiry, const std::vector<int>& told) {
+    std::string text;
+    size_t num_named = 0;
+    for (size_t rank = 0; rank < inquiry.answers.size() && num_named < kMaxNamedRanks; ++rank) {
+        const auto own = static_cast<int>(rank);
+        if (!inquiry.answers[rank] || std::find(told.begin(), told.end(), own) != told.end()) continue;
+        text += (num_named++ == 0 ? "; meanwhile " : ", ") + to_text(own, *inquiry.answers[rank]);
+    }
+    return text;
 }
 
 }  // namespace
@@ -112,7 +124,9 @@ std::string lost_text(const Inquiry& inquiry) {
     }
     std::string text = to_text(inquiry.rank, own);
     text += silent.empty() ? "; every rank answers" : "; " + silent_text(inquiry, silent);
-    text += chain_text(inquiry);
+    std::vector<int> chain;
+    text += chain_text(inquiry, chain);
+    text += others_text(inquiry, chain);
     for (size_t i = 0; i < inquiry.unposted.size(); ++i) {
         text += i == 0 ? "; it has sent what nobody here expects: " : ", ";
         text += to_text(inquiry.unposted[i]);

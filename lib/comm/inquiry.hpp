@@ -46,8 +46,8 @@ struct Inquiry {
     std::vector<Channel> unposted;                   ///< what the awaited peer has sent and nobody here asked for
 };
 
-/// One sentence: the wait, then the silent ranks, or when all answer the chain of waits down to the rank that holds up
-/// the others. Requires: answers[rank] is set and waits.
+/// One sentence: the wait, then the silent ranks, the chain of waits down to the rank that holds up the others, and
+/// where the other ranks are (of many, the first). Requires: answers[rank] is set and waits.
 std::string lost_text(const Inquiry& inquiry);
 
 }  // namespace vpp

@@ -4,6 +4,8 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include <sstream>
+
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "optim/groups.hpp"
@@ -25,6 +27,20 @@ Bytes prepared_or_error(const std::function<Prepared()>& make, Prepared& prepare
         writer.put_text(error.what());
     }
     return writer.take();
+}
+
+/// "[optimizer]\nlr = 1" as "[optimizer] lr = 1": a line says by itself which key it is.
+std::string lines_with_sections(const std::string& toml) {
+    std::istringstream lines(toml);
+    std::string text, section;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with('[')) {
+            section = line + ' ';
+        } else {
+            text += section + line + '\n';
+        }
+    }
+    return text;
 }
 
 /// The others wait while rank 0 searches.
@@ -67,7 +83,7 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
 
 Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data,
                           const std::function<Prepared()>& make) {
-    check_equal(transport, "the plan", plan.resolved_text);
+    check_equal(transport, "the plan", lines_with_sections(plan.resolved_text));
     check_equal(transport, "the data files", data.digest());
     check_equal(transport, "the numeric environment", numeric_environment(plan).text());
     Prepared prepared;

@@ -1,6 +1,5 @@
 #pragma once
-// An engine's state into a checkpoint and back. The format and its crash safety are the checkpoint module's; here is
-// who writes what, and which differences between a checkpoint and a plan are allowed.
+// From a checkpoint into an engine, or into the weights that are evaluated. engine/saver.hpp is the way there.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,26 +11,12 @@
 
 namespace vpp {
 
-/// What became of a save; the same on every rank.
-struct SaveResult {
-    std::filesystem::path folder;  ///< the checkpoint's; empty when the save failed
-    std::string problem;           ///< why it failed
-    std::string note;              ///< what else went wrong: older checkpoints could not be deleted
-};
-
-/// Saves after `step` updates and prunes. A disk that is full or fails on any rank is a problem that is returned: what
-/// was there before is as it was, and training may go on.
-/// Calls:  collective.
-/// Throws: what else goes wrong, Error{Output} for a run folder that the ranks do not share.
-SaveResult save_checkpoint(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-                           int64_t step);
-
-/// Fills the engine from the checkpoint that checkpoint.resume names and returns its step; empty when there is none.
+/// Fills the engine from the checkpoint that checkpoint.resume names and returns its state; empty when there is none.
 /// What was skipped, and what differs from the run that saved, goes to the log of rank 0.
 /// Calls:  collective.
 /// Throws: Error{Refused} naming both values for another model, data, batch, seed or optimizer kind.
-std::optional<int64_t> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
-                                         const CheckpointStore& store, const Logger& log);
+std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
+                                                 const CheckpointStore& store, const Logger& log);
 
 /// Where evaluated weights come from.
 struct EvaluatedCheckpoint {

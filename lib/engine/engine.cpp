@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "engine/non_finite.hpp"
 #include "optim/norm.hpp"
 
 namespace vpp {
@@ -57,7 +58,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
       transport_(transport),
       total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
       order_(data.training->fields().num_samples, plan.train.seed, plan.data.shuffle),
-      loader_(*data.training, program.training.graph) {
+      loader_(*data.training, program.training.graph),
+      guard_(plan.train) {
     // OpenMP keeps its number of threads by thread: one that LibTorch has not seen yet would take all cores.
     at::init_num_threads();
     const Phase& training = program.training;
@@ -66,6 +68,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     tied_ = std::make_unique<TiedWeights>(training.split, training.schedule, weights_, transport,
                                           program.mesh.pipeline_of(transport.rank()));
     statistics_ = std::make_unique<BatchStatistics>(training.graph, weights_);
+    buffers_ = std::make_unique<WrittenBuffers>(training.graph, weights_);
     training_ = make_executor(plan, program, training, *sources.training, statistics_->seen_by_ops(), transport);
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
@@ -105,6 +108,7 @@ StepShare Engine::run_actions(int64_t step) {
     share.parked_bytes = training_->peak_parked_bytes();
     share.activation_bytes = training_->activation_bytes();
     share.stop = stop_request_();
+    share.save = save_request_();
     for (int parameter : trained_) {
         const at::Tensor& gradient = weights_.at(parameter).grad();
         if (gradient.defined()) share.norms.push_back({parameter, parameter_norm(gradient)});
@@ -124,10 +128,38 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
         scale_gradients(gradients, clip_coefficient(totals.grad_norm, plan_.optimizer.clip_norm));
         result.clipped = result.grad_norm > plan_.optimizer.clip_norm;
     }
-    result.lr = optimizer_->learning_rates(plan_.lr_schedule, step, total_steps_).back();
     optimizer_->step(plan_.lr_schedule, step, total_steps_);
     statistics_->commit();
     tied_->refresh();
+}
+
+/// Runs the actions of the step once more, with the same bits, and looks at what goes from stage to stage.
+std::string Engine::find_non_finite(int64_t step) {
+    buffers_->put_back();
+    std::vector<WatchedParameter> parameters;
+    for (int parameter : trained_) {
+        const std::string& name = program_.training.graph.parameters[static_cast<size_t>(parameter)].name;
+        parameters.push_back({name, weights_.at(parameter)});
+    }
+    const NonFiniteWatch watch(*training_, program_.training.split, std::move(parameters));
+    run_actions(step);
+    transport_.set_position("looking for what is not finite in step " + std::to_string(step + 1));
+    const std::optional<NonFiniteValue> first = watch.first(transport_);
+    if (!first) return "; each value for itself is finite";
+    return "; first not finite is " + to_text(*first) + " (" + describe_samples(step, first->microbatch) + ")";
+}
+
+/// "samples 3, 17, 5"
+std::string Engine::describe_samples(int64_t step, int microbatch) const {
+    constexpr size_t kMostNamed = 16;
+    const std::vector<int64_t> samples = order_.step_samples(step, *plan_.train.global_batch_size);
+    const auto begin = static_cast<size_t>(microbatch * program_.microbatch_size);
+    const auto count = static_cast<size_t>(program_.microbatch_size);
+    std::string text = count == 1 ? "sample" : "samples";
+    for (size_t i = 0; i < std::min(count, kMostNamed); ++i) {
+        text += (i == 0 ? " " : ", ") + std::to_string(samples[begin + i]);
+    }
+    return count > kMostNamed ? text + " and " + std::to_string(count - kMostNamed) + " more" : text;
 }
 
 void Engine::set_stop_request(StopRequest request) {
@@ -147,6 +179,7 @@ EvaluationResult Engine::evaluate() {
 
 StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {
     const auto start = Clock::now();
+    buffers_->remember();
     StepShare share = run_actions(step);
     if (before_update) before_update();
     transport_.set_position("the end of step " + std::to_string(step + 1));
@@ -156,14 +189,25 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     for (double loss : result.microbatch_losses) result.loss += loss;
     if (plan_.model.loss_reduction == "mean") result.loss /= static_cast<double>(result.microbatch_losses.size());
     if (result.totals.grad_norm.defined()) result.grad_norm = result.totals.grad_norm.item<double>();
-    if (!std::isfinite(result.loss) || !std::isfinite(result.grad_norm)) {
-        throw Error(ErrorKind::NotFinite, "step " + std::to_string(step + 1) + ": the loss is " +
-                                              std::to_string(result.loss) + " and the gradient norm " +
-                                              std::to_string(result.grad_norm) +
-                                              "; nothing was updated. Lower optimizer.lr or set optimizer.clip_norm, "
-                                              "and look at the samples of this step (vpp data order)");
+    const StepGuard::Judgement judgement = guard_.judge(result.loss, result.grad_norm);
+    if (!judgement.reason.empty()) {
+        result.remark = "step " + std::to_string(step + 1) + ": " + judgement.reason;
+        if (!judgement.is_finite) result.remark += find_non_finite(step);
     }
-    update(step, result.totals, result);
+    result.updated = judgement.verdict == StepGuard::Verdict::Update || judgement.verdict == StepGuard::Verdict::Warn;
+    if (!result.updated) buffers_->put_back();
+    if (judgement.verdict == StepGuard::Verdict::Stop) {
+        throw Error(ErrorKind::NotFinite,
+                    result.remark +
+                        ". Nothing was updated. Lower optimizer.lr or set optimizer.clip_norm, and "
+                        "look at the samples");
+    }
+    result.lr = optimizer_->learning_rates(plan_.lr_schedule, step, total_steps_).back();
+    if (result.updated) {
+        update(step, result.totals, result);
+    } else {
+        result.remark += "; the step was skipped";
+    }
     result.seconds = seconds_since(start);
     return result;
 }
@@ -178,6 +222,12 @@ std::vector<StateTensor> Engine::state() const {
         tensors.push_back({"optimizer." + entry.name, entry.tensor});
     }
     return tensors;
+}
+
+int64_t Engine::full_state_bytes() const {
+    int64_t size = optimizer_->full_state_bytes();
+    for (int parameter : weights_.owned()) size += static_cast<int64_t>(weights_.at(parameter).nbytes());
+    return size;
 }
 
 void Engine::load_state(const StateReader& read) {

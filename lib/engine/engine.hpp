@@ -15,7 +15,9 @@
 #include "engine/loader.hpp"
 #include "engine/stage_memory.hpp"
 #include "engine/step_exchange.hpp"
+#include "engine/step_guard.hpp"
 #include "engine/tied_weights.hpp"
+#include "engine/written_buffers.hpp"
 #include "optim/optimizer.hpp"
 #include "program/prepare.hpp"
 #include "program/program.hpp"
@@ -29,7 +31,9 @@ struct StepResult {
     std::vector<double> microbatch_losses;
     double grad_norm = 0;  ///< before clipping; 0 without any gradient
     bool clipped = false;
-    double lr = 0;  ///< of the parameters that no group takes
+    bool updated = true;  ///< false: the step was skipped (train.on_nonfinite, train.on_spike)
+    std::string remark;   ///< why it was skipped, or is worth a warning
+    double lr = 0;        ///< of the parameters that no group takes
     StepTotals totals;
     double seconds = 0;  ///< of this rank, update included
 };
@@ -44,7 +48,9 @@ class Engine {
 
     /// One optimizer update; `step` counts finished updates.  Calls: collective.
     /// `before_update` is called between the last action and clipping, where gradients are what backward left.
-    /// Throws Error{NotFinite} on every rank, before the update, when the loss or the norm is not finite.
+    /// A loss or norm that is not finite, or a spike, is met before the update as train.on_nonfinite and train.on_spike
+    /// say; a value that is not finite is looked for by running the step's actions once more. A skipped step changes
+    /// nothing. Throws Error{NotFinite} on every rank where the plan says "stop".
     StepResult run_step(int64_t step, const std::function<void()>& before_update = {});
 
     /// The mean loss over the validation data (train.eval_batches batches of it, or all); changes nothing.
@@ -58,6 +64,13 @@ class Engine {
     /// stop. What any rank answers is in StepTotals::stop and EvaluationResult::stopped of all.
     void set_stop_request(StopRequest request);
 
+    /// Asked once per step on each rank: whether a save is due for a reason that not all ranks know. What any rank
+    /// answers is in StepTotals::save of all.
+    void set_save_request(StopRequest request) { save_request_ = std::move(request); }
+
+    /// Judges the steps; a run that goes on from a checkpoint restores it.
+    StepGuard& guard() { return guard_; }
+
     int64_t total_steps() const { return total_steps_; }
     bool can_evaluate() const { return program_.evaluation.has_value(); }
 
@@ -67,6 +80,8 @@ class Engine {
 
     /// Parameters, buffers and optimizer state by name: "model.<fqn>", "optimizer.<fqn>.<key>". Views.
     std::vector<StateTensor> state() const;
+    /// Of all that state() will have once every parameter has had a gradient.
+    int64_t full_state_bytes() const;
     /// Takes the values of a checkpoint. Nothing for a name is legal for optimizer state only.
     void load_state(const StateReader& read);
 
@@ -75,6 +90,8 @@ class Engine {
   private:
     StepShare run_actions(int64_t step);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
+    std::string find_non_finite(int64_t step);
+    std::string describe_samples(int64_t step, int microbatch) const;
 
     const Plan& plan_;
     const Program& program_;
@@ -89,6 +106,9 @@ class Engine {
     std::unique_ptr<Executor> training_;
     std::unique_ptr<Evaluator> evaluator_;
     StopRequest stop_request_ = [] { return false; };
+    StopRequest save_request_ = [] { return false; };
+    StepGuard guard_;
+    std::unique_ptr<WrittenBuffers> buffers_;
     std::vector<int> trained_;  ///< owned parameters that require a gradient, ascending
     std::unique_ptr<Optimizer> optimizer_;
 };

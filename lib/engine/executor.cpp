@@ -90,6 +90,7 @@ void Executor::run(const MicrobatchSource& source) {
             throw Error(error.kind(), position + ": " + error.what());
         }
         memory_.push_back({before, live_bytes::peak(), live_bytes::now()});
+        if (watch_.action) watch_.action(actions[i]);
     }
     transport_.finish_sends();
 }
@@ -153,17 +154,29 @@ void Executor::backward(Segment& now, ActionKind kind, int microbatch) {
     }
 }
 
+at::Tensor Executor::take_tensor(const Edge& edge, int microbatch) {
+    const at::Tensor tensor = segment(edge.segments.producer).take_tensor(microbatch, edge);
+    if (watch_.tensor) watch_.tensor(edge, microbatch, Direction::Forward, tensor);
+    return tensor;
+}
+
+at::Tensor Executor::take_gradient(const Edge& edge, int microbatch) {
+    at::Tensor gradient = segment(edge.segments.consumer).take_gradient(microbatch, edge);
+    if (watch_.tensor) watch_.tensor(edge, microbatch, Direction::Backward, gradient);
+    return gradient;
+}
+
 void Executor::hand_over(const Edge& edge, int microbatch) {
-    Segment& from = segment(edge.segments.producer);
     Segment& to = segment(edge.segments.consumer);
-    if (edge.is_bundle()) return to.receive_values(microbatch, edge, from.take_values(microbatch, edge));
-    const at::Tensor tensor = from.take_tensor(microbatch, edge);
+    if (edge.is_bundle()) {
+        return to.receive_values(microbatch, edge, segment(edge.segments.producer).take_values(microbatch, edge));
+    }
+    const at::Tensor tensor = take_tensor(edge, microbatch);
     to.receive_tensor(microbatch, edge, as_input(tensor), tensor.requires_grad());
 }
 
 void Executor::hand_back(const Edge& edge, int microbatch) {
-    Segment& from = segment(edge.segments.consumer);
-    segment(edge.segments.gradient_to).add_gradient(microbatch, edge, from.take_gradient(microbatch, edge));
+    segment(edge.segments.gradient_to).add_gradient(microbatch, edge, take_gradient(edge, microbatch));
 }
 
 void Executor::send(const Action& action) {
@@ -171,11 +184,9 @@ void Executor::send(const Action& action) {
     const auto limit = static_cast<size_t>(edge.message_bytes);
     Buffer message;
     if (action.kind == ActionKind::SendB) {
-        Segment& from = segment(edge.segments.consumer);
-        message = encode_tensor(from.take_gradient(action.microbatch, edge), limit, edge.name);
+        message = encode_tensor(take_gradient(edge, action.microbatch), limit, edge.name);
     } else if (!edge.is_bundle()) {
-        Segment& from = segment(edge.segments.producer);
-        message = encode_tensor(from.take_tensor(action.microbatch, edge), limit, edge.name);
+        message = encode_tensor(take_tensor(edge, action.microbatch), limit, edge.name);
     } else {
         Segment& from = segment(edge.segments.producer);
         message = encode_values(from.take_values(action.microbatch, edge), limit, edge.name);

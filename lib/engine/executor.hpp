@@ -29,6 +29,12 @@ struct ActionMemory {
     int64_t after = 0;
 };
 
+/// Who looks on while actions run: at what leaves a segment, and at the end of each action.
+struct ExecutorWatch {
+    std::function<void(const Edge& edge, int microbatch, Direction direction, const at::Tensor& tensor)> tensor;
+    std::function<void(const Action& action)> action;
+};
+
 class Executor {
   public:
     /// Owns: nothing of phase and transport, which must outlive it.
@@ -39,6 +45,9 @@ class Executor {
     /// Runs all actions of one step.  Calls: collective over the pipeline.
     /// Throws what a stage or the transport throws; the message names stage, action and microbatch.
     void run(const MicrobatchSource& source);
+
+    /// For all runs from now on; empty functions are not called.
+    void set_watch(ExecutorWatch watch) { watch_ = std::move(watch); }
 
     /// Losses of the last run by microbatch; empty unless this rank makes the loss.
     const std::vector<double>& losses() const { return losses_; }
@@ -58,6 +67,8 @@ class Executor {
     void backward(Segment& segment, ActionKind kind, int microbatch);
     void send(const Action& action);
     void receive(const Action& action);
+    at::Tensor take_tensor(const Edge& edge, int microbatch);
+    at::Tensor take_gradient(const Edge& edge, int microbatch);
     void hand_over(const Edge& edge, int microbatch);
     void hand_back(const Edge& edge, int microbatch);
     void post_receives(size_t position);
@@ -79,6 +90,7 @@ class Executor {
     std::vector<ActionMemory> memory_;
     int64_t bytes_before_ = 0;
     int64_t peak_parked_bytes_ = 0;
+    ExecutorWatch watch_;
 };
 
 /// "stage 2, F of microbatch 3"

@@ -54,6 +54,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.parked_bytes);
     writer.put(share.activation_bytes);
     writer.put(share.stop);
+    writer.put(share.save);
     return writer.take();
 }
 
@@ -70,11 +71,14 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
         std::vector<double> losses = get_numbers(reader);
         if (!losses.empty()) totals.losses = std::move(losses);
         totals.wait_seconds.push_back(reader.get<double>());
-        totals.slowest_seconds = std::max(totals.slowest_seconds, reader.get<double>());
+        const auto run_seconds = reader.get<double>();
+        totals.busy_seconds.push_back(run_seconds - totals.wait_seconds.back());
+        totals.slowest_seconds = std::max(totals.slowest_seconds, run_seconds);
         totals.memory_bytes = std::max(totals.memory_bytes, reader.get<int64_t>());
         totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
         totals.stop = reader.get<bool>() || totals.stop;
+        totals.save = reader.get<bool>() || totals.save;
     }
     std::vector<at::Tensor> ordered;
     for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
@@ -88,11 +92,13 @@ Bytes totals_bytes(const StepTotals& totals) {
     if (totals.grad_norm.defined()) put_scalar(writer, totals.grad_norm);
     put_numbers(writer, totals.losses);
     put_numbers(writer, totals.wait_seconds);
+    put_numbers(writer, totals.busy_seconds);
     writer.put(totals.slowest_seconds);
     writer.put(totals.memory_bytes);
     writer.put(totals.parked_bytes);
     writer.put(totals.activation_bytes);
     writer.put(totals.stop);
+    writer.put(totals.save);
     return writer.take();
 }
 
@@ -106,11 +112,13 @@ StepTotals exchange_step(Transport& transport, const StepShare& share) {
     if (reader.get<bool>()) totals.grad_norm = get_scalar(reader);
     totals.losses = get_numbers(reader);
     totals.wait_seconds = get_numbers(reader);
+    totals.busy_seconds = get_numbers(reader);
     totals.slowest_seconds = reader.get<double>();
     totals.memory_bytes = reader.get<int64_t>();
     totals.parked_bytes = reader.get<int64_t>();
     totals.activation_bytes = reader.get<int64_t>();
     totals.stop = reader.get<bool>();
+    totals.save = reader.get<bool>();
     return totals;
 }
 

@@ -24,6 +24,7 @@ struct StepShare {
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< Executor::activation_bytes
     bool stop = false;             ///< this process was asked to stop
+    bool save = false;             ///< this process finds that a save is due
 };
 
 /// The same on every rank.
@@ -31,11 +32,13 @@ struct StepTotals {
     at::Tensor grad_norm;              ///< 0-dim; undefined when no parameter has a gradient
     std::vector<double> losses;        ///< by microbatch
     std::vector<double> wait_seconds;  ///< by rank
+    std::vector<double> busy_seconds;  ///< by rank: of its actions, without waits
     double slowest_seconds = 0;
     int64_t memory_bytes = 0;  ///< of the largest rank
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< of the rank with most
     bool stop = false;             ///< some rank was asked to stop
+    bool save = false;             ///< some rank finds that a save is due
 };
 
 /// Calls: collective.

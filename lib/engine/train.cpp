@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "comm/collective.hpp"
 #include "engine/checkpointing.hpp"
+#include "engine/saver.hpp"
+#include "engine/stragglers.hpp"
 
 namespace vpp {
 
@@ -24,36 +28,39 @@ int64_t tokens_per_sample(const Plan& plan) {
     return plan.data.kind == "tokens" || plan.data.kind == "text" ? plan.data.sequence_length : 0;
 }
 
+/// The fact of a checkpoint that holds StepGuard::memory.
+constexpr const char* kGuardMemory = "step_guard";
+
 class Trainer {
   public:
-    Trainer(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-            const TrainOptions& options)
-        : engine_(engine), plan_(plan), program_(program), store_(store), options_(options) {}
+    Trainer(Engine& engine, const Plan& plan, const Program& program, const TrainOptions& options)
+        : engine_(engine),
+          plan_(plan),
+          program_(program),
+          options_(options),
+          saver_(engine, plan, program, options.stop_point),
+          stragglers_(static_cast<size_t>(engine.transport().size())) {}
 
     TrainResult run() {
         engine_.transport().set_deadline(std::max(kFirstStepSeconds, plan_.run.deadline_floor_s));
         engine_.set_stop_request(options_.stop_request);
-        TrainResult result;
-        result.first_step = resume_checkpoint(engine_, plan_, program_, store_, options_.log).value_or(0);
-        if (engine_.transport().rank() == 0) set_aside_later_checkpoints(result.first_step);
-        if (options_.resumed) options_.resumed(result.first_step);
-        const int64_t total = engine_.total_steps();
+        engine_.set_save_request([this] { return is_save_due_by_time(); });
+        first_step_ = resume();
+        if (options_.resumed) options_.resumed(first_step_);
+        check_room();
         stop_if_asked();
-        if (result.first_step == 0) evaluate_if_due(0);
-        started_ = Clock::now();
-        int64_t step = result.first_step;
-        while (step < total && !stopping_) {
-            const StepResult done = engine_.run_step(step++);
-            stopping_ = done.totals.stop && step < total;
-            report(step, result.first_step, done);
-            if (step == result.first_step + kMeasuredSteps || step == total) report_memory(step);
-            evaluate_if_due(step);
-            save_if_due(step, result);
-            adapt_deadline(done);
+        if (first_step_ == 0) evaluate_if_due(0);
+        started_ = saved_ = Clock::now();
+        result_.first_step = result_.last_step = first_step_;
+        try {
+            run_steps();
+        } catch (const Error& error) {
+            // All ranks stop here together: what was saved before is kept.
+            if (error.kind() == ErrorKind::NotFinite && saver_.is_saving()) settle(saver_.finish());
+            throw;
         }
-        result.stopped = stopping_;
-        result.last_step = step;
-        return result;
+        result_.stopped = stopping_;
+        return result_;
     }
 
   private:
@@ -66,8 +73,53 @@ class Trainer {
         }
     }
 
-    void set_aside_later_checkpoints(int64_t first_step) {
-        for (const std::filesystem::path& place : store_.set_aside_after(first_step)) {
+    /// The step it goes on from; 0 at the beginning.
+    int64_t resume() {
+        CheckpointStore store(plan_.run.dir);
+        const auto state = resume_checkpoint(engine_, plan_, program_, store, options_.log);
+        const int64_t step = state ? state->step : 0;
+        if (state && state->facts.contains(kGuardMemory)) engine_.guard().restore(state->facts.at(kGuardMemory));
+        if (engine_.transport().rank() == 0) set_aside_later_checkpoints(store, step);
+        return step;
+    }
+
+    /// A run whose first save must fail is not begun.
+    void check_room() {
+        ByteWriter own;
+        own.put(engine_.full_state_bytes());
+        int64_t needed = 0;
+        for (const Bytes& bytes : gather(engine_.transport(), own.take())) needed += ByteReader(bytes).get<int64_t>();
+        std::error_code error;
+        const auto space = std::filesystem::space(plan_.run.dir, error);
+        if (error || engine_.transport().rank() != 0 || first_step_ == engine_.total_steps()) return;
+        const auto available = static_cast<int64_t>(std::min<uintmax_t>(space.available, INT64_MAX));
+        const auto kept = static_cast<int64_t>(CheckpointStore(plan_.run.dir).list().size());
+        const int64_t wanted = std::max<int64_t>(1, plan_.checkpoint.keep + 1 - kept);
+        const std::string text = "a checkpoint takes about " + bytes_text(needed) + ", and " + plan_.run.dir + " has " +
+                                 bytes_text(available) + " free";
+        if (available < needed) throw Error(ErrorKind::Io, text + "; make room, or name another run.dir");
+        if (available / wanted < needed) {
+            options_.log->warn(text + "; checkpoint.keep asks for room for " + std::to_string(wanted) + " more");
+        }
+    }
+
+    void run_steps() {
+        const int64_t total = engine_.total_steps();
+        int64_t& step = result_.last_step;
+        while (step < total && !stopping_) {
+            const StepResult done = engine_.run_step(step++);
+            stopping_ = done.totals.stop && step < total;
+            report(step, done);
+            if (step == first_step_ + kMeasuredSteps || step == total) report_memory(step);
+            evaluate_if_due(step);
+            if (const auto saved = saver_.poll()) settle(*saved);
+            save_if_due(step, done.totals.save);
+            adapt_deadline(done);
+        }
+    }
+
+    void set_aside_later_checkpoints(CheckpointStore& store, int64_t first_step) {
+        for (const std::filesystem::path& place : store.set_aside_after(first_step)) {
             options_.log->warn("a checkpoint of a later step than the one this run goes on from is now " +
                                place.string());
         }
@@ -82,49 +134,73 @@ class Trainer {
         const EvaluationResult result = engine_.evaluate();
         stopping_ = result.stopped;
         if (stopping_) return;
+        evaluation_ = {step, result.loss};
         if (options_.reporter) options_.reporter->evaluation({step, result.loss, result.samples, result.seconds});
     }
 
-    void save_if_due(int64_t step, TrainResult& result) {
+    /// Rank 0's clock decides for all.
+    bool is_save_due_by_time() const {
+        const double seconds = std::chrono::duration<double>(Clock::now() - saved_).count();
+        return engine_.transport().rank() == 0 && plan_.checkpoint.every_minutes > 0 &&
+               seconds >= plan_.checkpoint.every_minutes * 60;
+    }
+
+    void save_if_due(int64_t step, bool is_due_by_time) {
         const bool is_last = stopping_ || step == engine_.total_steps();
-        if (!is_last && !is_due(plan_.checkpoint.every, step)) return;
-        const auto start = Clock::now();
-        SaveResult saved = save(step);
-        while (is_last && saved.folder.empty()) saved = save(step);
-        if (saved.folder.empty()) return;
-        result.checkpoint = saved.folder;
+        if (!is_last && !is_due_by_time && !is_due(plan_.checkpoint.every, step)) return;
+        if (saver_.is_saving()) settle(saver_.finish());
+        bool is_saved = false;
+        do {
+            saver_.start(step, notes(step));
+            saved_ = Clock::now();
+            if (!is_last && plan_.checkpoint.background) return;
+            is_saved = settle(saver_.finish());
+        } while (is_last && !is_saved);
         if (step < engine_.total_steps()) stop_if_asked();
-        report_save(step, saved, std::chrono::duration<double>(Clock::now() - start).count());
     }
 
-    /// A save that fails is tried again when the next one is due; too many in a row end the job.
-    SaveResult save(int64_t step) {
-        SaveResult saved = save_checkpoint(engine_, plan_, program_, store_, step);
-        if (!saved.note.empty()) options_.log->warn("older checkpoints stay: " + saved.note);
-        failed_saves_ = saved.problem.empty() ? 0 : failed_saves_ + 1;
-        if (failed_saves_ == 0) return saved;
-        const std::string text = "the save of step " + std::to_string(step) + " failed (" + saved.problem +
+    /// What a checkpoint holds beside the facts of the run.
+    std::map<std::string, std::string> notes(int64_t step) {
+        std::map<std::string, std::string> notes;
+        if (plan_.train.on_spike != "off" || plan_.train.on_nonfinite != "stop") {
+            notes[kGuardMemory] = engine_.guard().memory();
+        }
+        if (evaluation_.step == step) {
+            char text[64];
+            std::snprintf(text, sizeof text, "%.17g", evaluation_.loss);
+            notes[kValidationLoss] = text;
+        }
+        return notes;
+    }
+
+    /// A save has ended. One that failed is tried again when the next one is due; too many in a row end the job.
+    /// Whether it succeeded.
+    bool settle(const SaveResult& saved) {
+        const bool is_first = engine_.transport().rank() == 0;
+        if (!saved.note.empty() && is_first) options_.log->warn("older checkpoints stay: " + saved.note);
+        if (saved.problem.empty()) {
+            failed_saves_ = 0;
+            result_.checkpoint = saved.folder;
+            if (options_.reporter) {
+                options_.reporter->saved(
+                    {saved.step, saved.folder.string(), saved.size_bytes, saved.seconds, saved.pause_seconds});
+            }
+            return true;
+        }
+        const std::string text = "the save of step " + std::to_string(saved.step) + " failed (" + saved.problem +
                                  "); the checkpoints before it are as they were";
-        if (failed_saves_ < plan_.checkpoint.max_failures) {
-            if (engine_.transport().rank() == 0) options_.log->warn(text);
-            return saved;
+        if (++failed_saves_ >= plan_.checkpoint.max_failures) {
+            throw Error(ErrorKind::Io, text + ". " + std::to_string(failed_saves_) +
+                                           " saves in a row failed (checkpoint.max_failures): make room, then start "
+                                           "the same command again");
         }
-        throw Error(ErrorKind::Io, text + ". " + std::to_string(failed_saves_) +
-                                       " saves in a row failed (checkpoint.max_failures): make room, then start the "
-                                       "same command again");
+        if (is_first) options_.log->warn(text);
+        return false;
     }
 
-    void report_save(int64_t step, const SaveResult& saved, double seconds) const {
+    void report(int64_t step, const StepResult& done) {
         if (!options_.reporter) return;
-        int64_t size_bytes = 0;
-        for (const ShardRecord& shard : CheckpointReader(saved.folder).manifest().shards) {
-            size_bytes += static_cast<int64_t>(shard.size_bytes);
-        }
-        options_.reporter->saved({step, saved.folder.string(), size_bytes, seconds});
-    }
-
-    void report(int64_t step, int64_t first_step, const StepResult& done) {
-        if (!options_.reporter) return;
+        if (!done.remark.empty()) options_.log->warn(done.remark);
         StepEvent event;
         event.step = step;
         event.total_steps = engine_.total_steps();
@@ -132,6 +208,7 @@ class Trainer {
         event.microbatch_losses = done.microbatch_losses;
         event.grad_norm = done.grad_norm;
         event.clipped = done.clipped;
+        event.skipped = !done.updated;
         event.lr = done.lr;
         event.samples_per_second = static_cast<double>(*plan_.train.global_batch_size) / done.seconds;
         event.tokens_per_second = event.samples_per_second * static_cast<double>(tokens_per_sample(plan_));
@@ -140,8 +217,11 @@ class Trainer {
         event.activation_bytes = done.totals.activation_bytes;
         const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
         event.eta_seconds =
-            elapsed / static_cast<double>(step - first_step) * static_cast<double>(event.total_steps - step);
-        if (!options_.ranks_exceed_cores) add_bubble(event, done.totals);
+            elapsed / static_cast<double>(step - first_step_) * static_cast<double>(event.total_steps - step);
+        if (!options_.ranks_exceed_cores) {
+            add_bubble(event, done.totals);
+            for (const std::string& sentence : stragglers_.look(done.totals.busy_seconds)) options_.log->warn(sentence);
+        }
         options_.reporter->step(event);
     }
 
@@ -173,9 +253,17 @@ class Trainer {
     Engine& engine_;
     const Plan& plan_;
     const Program& program_;
-    CheckpointStore& store_;
     const TrainOptions& options_;
+    Saver saver_;
+    Stragglers stragglers_;
+    int64_t first_step_ = 0;
+    TrainResult result_;
     Clock::time_point started_;
+    Clock::time_point saved_;  ///< when the last save began, or the training
+    struct {
+        int64_t step = -1;
+        double loss = 0;
+    } evaluation_;  ///< the last one
     double slowest_seconds_ = 0;
     bool is_memory_known_ = false;
     bool stopping_ = false;  ///< agreed by all ranks
@@ -184,9 +272,8 @@ class Trainer {
 
 }  // namespace
 
-TrainResult train(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-                  const TrainOptions& options) {
-    return Trainer(engine, plan, program, store, options).run();
+TrainResult train(Engine& engine, const Plan& plan, const Program& program, const TrainOptions& options) {
+    return Trainer(engine, plan, program, options).run();
 }
 
 }  // namespace vpp

@@ -14,6 +14,7 @@ struct TrainOptions {
     std::function<void(int64_t step)> resumed;  ///< called on every rank before the first step; 0 = from the start
     /// Asked on every rank between steps and during evaluations; a yes on any rank saves and stops on all.
     StopRequest stop_request = [] { return false; };
+    StopHook stop_point = {};  ///< of saves; for tests
 };
 
 /// What a run came to.
@@ -26,7 +27,6 @@ struct TrainResult {
 
 /// Calls:  collective.
 /// Throws: what the engine, the store and the transport throw; a checkpoint is never older than the last save.
-TrainResult train(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-                  const TrainOptions& options);
+TrainResult train(Engine& engine, const Plan& plan, const Program& program, const TrainOptions& options);
 
 }  // namespace vpp

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/torch_dtype.hpp"
+#include "graph/torch_memory.hpp"
 
 namespace vpp {
 
@@ -89,6 +90,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {
+            throw_if_out_of_memory(error);
             throw Error(ErrorKind::BadData, op_text(jit, op.node) + " fails: " + first_line(error.what()));
         }
         i = end;

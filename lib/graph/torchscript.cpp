@@ -19,6 +19,7 @@
 #include "graph/jit_stages.hpp"
 #include "graph/probe.hpp"
 #include "graph/stage_borders.hpp"
+#include "graph/torch_memory.hpp"
 
 namespace vpp {
 
@@ -175,6 +176,7 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, st
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {
+        throw_if_out_of_memory(error);
         const std::string text = error.what();
         throw Error(ErrorKind::BadData, archive->path().string() + ": LibTorch cannot load this model: " +
                                             printable(text.substr(0, text.find('\n'))));

@@ -123,6 +123,16 @@ std::vector<StateTensor> Optimizer::state() const {
     return state;
 }
 
+int64_t Optimizer::full_state_bytes() const {
+    size_t size = 0;
+    for (const Trained& trained : trained_) {
+        for (const Slot& slot : rule_->slots(groups_[trained.group])) {
+            size += slot.is_scalar ? sizeof(float) : trained.parameter.tensor.nbytes();
+        }
+    }
+    return static_cast<int64_t>(size);
+}
+
 void Optimizer::load_state(const StateReader& read) {
     const c10::NoGradGuard no_grad;
     std::vector<std::vector<at::Tensor>> loaded;

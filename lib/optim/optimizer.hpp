@@ -59,6 +59,9 @@ class Optimizer {
     /// The state there is, in the order of the parameters.
     std::vector<StateTensor> state() const;
 
+    /// Of the state once every parameter has had a gradient.
+    int64_t full_state_bytes() const;
+
     /// Replaces all state by copies of what the reader gives. A parameter of which nothing was saved never had a
     /// gradient and starts without.
     /// Throws: Error{BadData} when only a part of a parameter's state is there, or is of another dtype or shape; then

@@ -79,6 +79,9 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
             }
         }
         estimate.optimizer_bytes = estimate.gradient_bytes * state_tensors(plan.optimizer);
+        if (plan.checkpoint.background) {
+            estimate.saved_copy_bytes = estimate.parameter_bytes + estimate.buffer_bytes + estimate.optimizer_bytes;
+        }
         const Schedule& schedule = program.training.schedule;
         const int recomputed = schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
         estimate.activation_bytes =

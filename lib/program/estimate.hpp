@@ -18,11 +18,12 @@ struct RankEstimate {
     int64_t gradient_bytes = 0;
     int64_t optimizer_bytes = 0;
     int64_t activation_bytes = 0;  ///< all microbatches in flight; an upper bound, as every op's output is counted
+    int64_t saved_copy_bytes = 0;  ///< what a save in the background is written from
     int64_t sent_bytes = 0;        ///< per step, forward and backward
     double flops = 0;              ///< forward, per step
 
     int64_t total_bytes() const {
-        return parameter_bytes + buffer_bytes + gradient_bytes + optimizer_bytes + activation_bytes;
+        return parameter_bytes + buffer_bytes + gradient_bytes + optimizer_bytes + activation_bytes + saved_copy_bytes;
     }
 };
 

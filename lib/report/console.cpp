@@ -63,6 +63,7 @@ std::string step_line(const StepEvent& event) {
     const std::string done = right(std::to_string(event.step), std::max<size_t>(kStepWidth, total.size()));
     std::string line = "step " + done + '/' + total;
     line += "  loss " + right(loss_text(event.loss), 7);
+    if (event.skipped) line += " (skipped)";
     line += "  grad norm " + right(formatted("%.3g", event.grad_norm), 8);
     line += "  lr " + formatted("%.1e", event.lr);
     line += "  " + rate_text(event);
@@ -81,7 +82,8 @@ std::string evaluation_line(const EvalEvent& event) {
 
 std::string saved_line(const SaveEvent& event) {
     return "save " + step_text(event.step) + "  " + printable(event.folder) + "  " + bytes_text(event.size_bytes) +
-           " in " + formatted("%.1f", event.seconds) + " s";
+           " in " + formatted("%.1f", event.seconds) + " s, training paused " +
+           formatted(event.pause_seconds < 0.01 ? "%.1f" : "%.0f", 1e3 * event.pause_seconds) + " ms";
 }
 
 /// Of the rank that holds most.

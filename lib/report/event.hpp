@@ -18,6 +18,7 @@ struct StepEvent {
     std::vector<double> microbatch_losses;  ///< in sample order, not scaled
     double grad_norm = 0;                   ///< global 2-norm before clipping
     bool clipped = false;                   ///< the norm was above clip_norm
+    bool skipped = false;                   ///< nothing was updated (train.on_nonfinite, train.on_spike)
     double lr = 0;                          ///< of the default parameter group, as used by this update
     double samples_per_second = 0;
     double tokens_per_second = 0;  ///< 0 = the data are not tokens
@@ -44,7 +45,8 @@ struct SaveEvent {
     int64_t step = 0;
     std::string folder;
     int64_t size_bytes = 0;
-    double seconds = 0;
+    double seconds = 0;        ///< from its start until it was durable
+    double pause_seconds = 0;  ///< how long training stood still for it
 };
 
 /// What the ranks held while the actions of a step ran, and what the schedule's simulation says that they hold.

@@ -120,6 +120,7 @@ std::string to_json_line(const StepEvent& event) {
                     {"microbatch_losses", std::move(losses)},
                     {"grad_norm", number(event.grad_norm)},
                     {"clipped", event.clipped},
+                    {"skipped", event.skipped},
                     {"lr", number(event.lr)},
                     {"samples_per_second", number(event.samples_per_second)},
                     {"tokens_per_second", number_if(event.tokens_per_second > 0, event.tokens_per_second)},
@@ -145,7 +146,8 @@ std::string to_json_line(const SaveEvent& event) {
                     {"step", event.step},
                     {"folder", event.folder},
                     {"size_bytes", event.size_bytes},
-                    {"seconds", number(event.seconds)}});
+                    {"seconds", number(event.seconds)},
+                    {"pause_seconds", number(event.pause_seconds)}});
 }
 
 std::string to_json_line(const MemoryEvent& event) {

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "graph/torch_memory.hpp"
 
 namespace vpp {
 
@@ -38,12 +39,9 @@ void run_model(const std::function<void()>& call) {
         call();
     } catch (const Error&) {
         throw;
-    } catch (const std::bad_alloc&) {
-        throw;
     } catch (const std::exception& error) {
-        const std::string text = error.what();
-        if (text.find("can't allocate memory") != std::string::npos) throw std::bad_alloc();
-        throw Error(ErrorKind::BadData, "the model fails: " + text);
+        throw_if_out_of_memory(error);
+        throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what());
     }
 }
 

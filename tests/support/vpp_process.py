@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -58,17 +59,25 @@ class Case(unittest.TestCase):
         path.write_text(text)
         return str(path)
 
-    def vpp(self, *arguments: str, ranks: int = 0, timeout: float = 120) -> subprocess.CompletedProcess:
+    def vpp(self, *arguments: str, ranks: int = 0, timeout: float = 120,
+            environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
         """Runs to the end; ranks = 0 starts without mpirun."""
-        return subprocess.run(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT, text=True,
-                              capture_output=True, timeout=timeout)
+        return subprocess.run(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT | (environment or {}),
+                              text=True, capture_output=True, timeout=timeout)
 
-    def start(self, *arguments: str, ranks: int) -> subprocess.Popen:
-        """Starts a job in the background; its output goes to files of the folder."""
+    def start(self, *arguments: str, ranks: int, environment: dict[str, str] | None = None,
+              limits: dict[int, int] | None = None) -> subprocess.Popen:
+        """Starts a job in the background; its output goes to files of the folder. `limits` are those of setrlimit."""
+        def set_limits() -> None:
+            for which, limit in (limits or {}).items():
+                resource.setrlimit(which, (limit, limit))
+
+
         out, err = (self.folder / "out").open("w"), (self.folder / "err").open("w")
         self.addCleanup(out.close)
         self.addCleanup(err.close)
-        job = subprocess.Popen(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT, stdout=out, stderr=err)
+        job = subprocess.Popen(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT | (environment or {}),
+                               stdout=out, stderr=err, preexec_fn=set_limits)
         self.addCleanup(job.kill)
         return job
 
@@ -78,8 +87,10 @@ class Case(unittest.TestCase):
         return launcher + [VPP, *arguments]
 
     def metrics(self, run: str) -> list[dict]:
+        """Whole lines: the last one may be under way."""
         path = self.folder / run / "metrics.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def bits(self, run: str) -> list[tuple]:
         """What must not depend on layout, time or interruption."""

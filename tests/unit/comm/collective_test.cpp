@@ -53,7 +53,7 @@ TEST(Collective, EveryRankHearsWhatDiffers) {
     int told = 0;
     InProcessWorld(ranks(4)).run([&](Transport& transport) {
         try {
-            check_equal(transport, "the model's digest", transport.rank() == 2 ? "b\n" : "a");
+            check_equal(transport, "the model's digest", transport.rank() == 2 ? "b\x1b" : "a");
             ADD_FAILURE();
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::RanksDisagree);
@@ -65,6 +65,24 @@ TEST(Collective, EveryRankHearsWhatDiffers) {
         }
     });
     EXPECT_EQ(told, 4);
+}
+
+TEST(Collective, OfLongTextsTheFirstLineThatDiffersIsShown) {
+    const auto text_of = [](const std::string& one, const std::string& other) {
+        try {
+            InProcessWorld(ranks(2)).run(
+                [&](Transport& transport) { check_equal(transport, "the plan", transport.rank() == 0 ? one : other); });
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_NE(
+        text_of("a = 1\nb = 12\nc = 3\n", "a = 1\nb = 13\nc = 3\n").find("0 has \"b = 12\"; rank 1 has \"b = 13\";"),
+        std::string::npos);
+    EXPECT_NE(text_of("a = 1\n", "a = 1\nb = 2\n").find("rank 0 has \"\"; rank 1 has \"b = 2\";"), std::string::npos);
+    EXPECT_NE(text_of("a\nb", "a\nbc").find("rank 0 has \"b\"; rank 1 has \"bc\";"), std::string::npos);
+    EXPECT_NE(text_of("x", "").find("rank 0 has \"x\"; rank 1 has \"\";"), std::string::npos);
 }
 
 TEST(Collective, DifferentCallsAreNamed) {

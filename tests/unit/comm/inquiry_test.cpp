@@ -66,6 +66,16 @@ TEST(LostText, NamesTheRankThatHoldsUpTheOthers) {
     EXPECT_TRUE(text.ends_with("rank 2 (stage 2, F) has computed for 61.0 s")) << text;
 }
 
+TEST(LostText, TellsWhereTheOthersAre) {
+    const std::string text = lost_text(
+        inquiry_of({waiting("a", receive_from(1, 7)), std::nullopt, computing("c"), waiting("d", receive_from(2, 8))}));
+    EXPECT_TRUE(
+        text.ends_with("; meanwhile rank 2 (c) has computed for 61.0 s, rank 3 (d) has waited 60.2 s for rank 2 to "
+                       "send forward edge 8, "
+                       "microbatch 3 (at most 4.0 KiB)"))
+        << text;
+}
+
 TEST(LostText, FindsARingOfWaits) {
     Inquiry inquiry = inquiry_of(
         {waiting("a", receive_from(1, 7)), waiting("b", receive_from(2, 8)), waiting("c", receive_from(1, 9))});
@@ -79,6 +89,9 @@ TEST(LostText, StaysShortInALargeJob) {
     answers[0] = waiting("a", receive_from(999, 7));
     const std::string text = lost_text(inquiry_of(answers));
     EXPECT_LT(text.size(), 1000u);
+    for (auto& answer : answers) answer = computing("b");
+    answers[0] = waiting("a", receive_from(999, 7));
+    EXPECT_LT(lost_text(inquiry_of(answers)).size(), 1000u);
     EXPECT_NE(text.find("and 991 more are silent"), std::string::npos) << text;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/saver.hpp"
 #include "unit/engine/support.hpp"
 
 namespace vpp::test {
@@ -15,7 +16,10 @@ constexpr int64_t kSteps = 5;
 /// A training in pieces: every piece is a job of its own that may be laid out in another way.
 class Checkpointing : public ::testing::Test {
   protected:
-    Rig open(const std::vector<std::string>& set = {}) { return set_up_tiny(model_, folder_.path("."), set); }
+    Rig open(std::vector<std::string> set = {}) {
+        set.push_back("run.dir=\"" + folder_.path("run") + "\"");
+        return set_up_tiny(model_, folder_.path("."), set);
+    }
 
     /// Resumes from what is there, runs up to `last` and saves after the steps in `saves`; the step it began with.
     int64_t run(Rig& setup, int64_t last, const std::vector<int64_t>& saves) {
@@ -23,12 +27,13 @@ class Checkpointing : public ::testing::Test {
         CheckpointStore store(folder_.path("run"));
         with_engines(setup, setup.prepared.program, [&](Engine& engine) {
             const Program& program = setup.prepared.program;
-            const auto step = resume_checkpoint(engine, setup.plan, program, store, log_.log).value_or(0);
+            const auto state = resume_checkpoint(engine, setup.plan, program, store, log_.log);
+            const int64_t step = state ? state->step : 0;
             if (engine.transport().rank() == 0) first = step;
             for (int64_t done = step; done < last; ++done) {
                 engine.run_step(done);
                 if (std::find(saves.begin(), saves.end(), done + 1) == saves.end()) continue;
-                save_checkpoint(engine, setup.plan, program, store, done + 1);
+                save_checkpoint(engine, setup.plan, program, done + 1);
             }
             const auto own = digests(engine.tensors());
             final_.insert(own.begin(), own.end());

@@ -9,7 +9,7 @@
 #include "app/registries.hpp"
 #include "data/npy.hpp"
 #include "engine/agreement.hpp"
-#include "engine/checkpointing.hpp"
+#include "engine/saver.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "unit/engine/support.hpp"
@@ -35,8 +35,7 @@ class EvaluateCheckpoint : public ::testing::Test {
         EvaluationResult own;
         with_engines(rig, rig.prepared.program, [&](Engine& engine) {
             for (int64_t step = 0; step < 3; ++step) engine.run_step(step);
-            CheckpointStore store(rig.plan.run.dir);
-            save_checkpoint(engine, rig.plan, rig.prepared.program, store, 3);
+            save_checkpoint(engine, rig.plan, rig.prepared.program, 3);
             const EvaluationResult result = engine.evaluate();
             if (engine.transport().rank() == 0) own = result;
         });

@@ -3,6 +3,7 @@
 // text.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <sstream>
 
@@ -33,6 +34,25 @@ inline std::string write_vectors(const TemporaryFolder& folder, const std::strin
         values.push_back(static_cast<float>(synthetic_normal(synthetic_bits(first + i / 8, 7, i % 8))));
     }
     return folder.write(name, npy("<f4", "(" + std::to_string(samples) + ", 8)", raw(values)));
+}
+
+/// The plan of a tiny model that eats vectors, with 12 samples in files, in their order: step 1 has samples 0 to 5,
+/// three microbatches of two. The values of sample `poisoned` are not numbers.
+inline std::string plan_with_vectors(const TemporaryFolder& folder, const std::string& model, int64_t poisoned = -1) {
+    save_tiny_model(model, folder.path(model + ".pt"));
+    std::vector<float> values(size_t{12 * 8});
+    for (size_t i = 0; i < values.size(); ++i) {
+        const auto sample = static_cast<int64_t>(i / 8);
+        values[i] = sample == poisoned ? std::numeric_limits<float>::quiet_NaN()
+                                       : static_cast<float>(synthetic_normal(synthetic_bits(sample, 7, i % 8)));
+    }
+    return "[model]\nfile = \"" + folder.path(model + ".pt") +
+           "\"\n[data]\nkind = \"arrays\"\nshuffle = false\n[data.train]\nx = \"" +
+           folder.write("px.npy", npy("<f4", "(12, 8)", raw(values))) + "\"\ny = \"" +
+           write_vectors(folder, "py.npy", 12, 100) +
+           "\"\n[mesh]\npp = 1\n[pipeline]\nnum_microbatches = 3\n[optimizer]\nlr = 0.01\n[train]\nsteps = 4\n"
+           "global_batch_size = 6\n[run]\ndir = \"" +
+           folder.path("run") + "\"\n";
 }
 
 /// The plan of a tiny model that eats vectors, with 12 training and `num_validation` validation samples in files.

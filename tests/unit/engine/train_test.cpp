@@ -1,6 +1,9 @@
 #include "engine/train.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "unit/engine/support.hpp"
 
@@ -19,6 +22,7 @@ class RecordingReporter : public Reporter {
     void evaluation(const EvalEvent& event) override { text += "evaluation " + std::to_string(event.step) + "\n"; }
     void saved(const SaveEvent& event) override {
         text += "saved " + std::to_string(event.step) + "\n";
+        EXPECT_GT(event.pause_seconds, 0);
         EXPECT_GT(event.size_bytes, 0);
         EXPECT_TRUE(std::filesystem::exists(event.folder));
     }
@@ -29,22 +33,26 @@ class RecordingReporter : public Reporter {
 
 class Training : public ::testing::Test {
   protected:
-    Rig open(const std::vector<std::string>& set) { return set_up(plan_with_validation(folder_, model_, 7), set); }
+    /// Saves are waited for, so that the order of events is fixed; a later setting may change that.
+    Rig open(std::vector<std::string> set) {
+        set.insert(set.begin(), "checkpoint.background=false");
+        return set_up(plan_with_validation(folder_, model_, 7), set);
+    }
 
     TrainResult run(Rig& setup) {
         TrainResult result;
-        CheckpointStore store(setup.plan.run.dir, disk_);
         reporter_ = {};
         final_.clear();
         with_engines(setup, setup.prepared.program, [&](Engine& engine) {
             TrainOptions options;
             const bool first = engine.transport().rank() == 0;
             if (first) options.reporter = &reporter_;
-            options.log = make_silent_logger();
+            options.log = log_.log;
             options.resumed = [&](int64_t step) { resumed_ = step; };
+            options.stop_point = disk_;
             const int rank = engine.transport().rank();
             options.stop_request = [this, rank] { return ++asked_[rank] == stop_at_ && rank == 1; };
-            const TrainResult own = train(engine, setup.plan, setup.prepared.program, store, options);
+            const TrainResult own = train(engine, setup.plan, setup.prepared.program, options);
             if (first) result = own;
             const auto state = digests(engine.state());
             final_.insert(state.begin(), state.end());
@@ -58,6 +66,7 @@ class Training : public ::testing::Test {
     std::map<std::string, std::string> final_;
     int64_t resumed_ = -1;
     StopHook disk_;
+    TextLog log_;
     int stop_at_ = 0;                                   ///< rank 1 is told to stop when it looks for the n-th time
     std::map<int, int> asked_{{0, 0}, {1, 0}, {2, 0}};  ///< by rank
 };
@@ -132,6 +141,79 @@ TEST_F(Training, aFullDiskThatStaysEndsTheJobAndLeavesTheLastSave) {
     const auto left = CheckpointStore(setup.plan.run.dir).list();
     ASSERT_EQ(left.size(), 1u);
     EXPECT_NO_THROW(CheckpointReader(left[0]).verify());
+}
+
+TEST_F(Training, aSaveInTheBackgroundHasTheStateOfItsStep) {
+    Rig waits = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.keep=9"});
+    run(waits);
+    Rig goes_on = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.keep=9", "checkpoint.background=true",
+                        "run.dir=\"" + folder_.path("background") + "\""});
+    disk_ = [&](std::string_view point) {  // slow enough for the next step to change the weights meanwhile
+        if (point == "shard.header_written") std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    };
+    run(goes_on);
+    const auto one = CheckpointStore(waits.plan.run.dir).list(), other = CheckpointStore(goes_on.plan.run.dir).list();
+    ASSERT_EQ(one.size(), 4u);
+    ASSERT_EQ(other.size(), 4u);
+    for (size_t i = 0; i < one.size(); ++i) {
+        const CheckpointReader expected(one[i]), got(other[i]);
+        got.verify();
+        EXPECT_EQ(got.names(), expected.names());
+        for (const std::string& name : expected.names()) {
+            EXPECT_TRUE(std::ranges::equal(got.tensor(name).bytes, expected.tensor(name).bytes)) << name;
+        }
+    }
+}
+
+TEST_F(Training, aBackgroundSaveThatFailsIsSaidLaterAndTooManyEndTheJob) {
+    Rig setup = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.background=true", "checkpoint.max_failures=2"});
+    disk_ = [&](std::string_view point) {
+        if (point == "shard.header_written") throw Error(ErrorKind::Io, "no space left");
+    };
+    EXPECT_HAS(error_of(ErrorKind::Io, [&] { run(setup); }), "the save of step 2 failed (no space left)");
+    EXPECT_HAS(log_.text.str(),
+               "the save of step 1 failed (no space left); the checkpoints before it are as they were");
+    EXPECT_TRUE(CheckpointStore(setup.plan.run.dir).list().empty());
+}
+
+TEST_F(Training, aDiskThatDoesNotAnswerIsNamed) {
+    Rig setup = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.background=true", "run.deadline_floor_s=0.2"});
+    disk_ = [&](std::string_view point) {
+        if (point == "shard.header_written") std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    };
+    EXPECT_HAS(error_of(ErrorKind::RankLost, [&] { run(setup); }), "does not answer: this rank has waited");
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));  // the threads that were left end
+}
+
+TEST_F(Training, savesByTimeToo) {
+    Rig setup = open({"mesh.pp=2", "checkpoint.every_minutes=1e-9"});
+    run(setup);
+    EXPECT_HAS(reporter_.text, "step 2/4\nmemory 2\nsaved 2\n");
+    Rig never = open({"mesh.pp=2", "checkpoint.every_minutes=1000", "run.dir=\"" + folder_.path("never") + "\""});
+    run(never);
+    EXPECT_EQ(reporter_.text, "step 1/4\nstep 2/4\nmemory 2\nstep 3/4\nstep 4/4\nsaved 4\n");
+}
+
+TEST_F(Training, theBestCheckpointStays) {
+    Rig setup = open({"checkpoint.every=1", "checkpoint.keep=1", "checkpoint.keep_best=1", "train.eval_every=1",
+                      "optimizer.lr=0", "optimizer.weight_decay=0"});
+    run(setup);  // the loss stays as it is: of equals the first is the best
+    const auto left = CheckpointStore(setup.plan.run.dir).list();
+    ASSERT_EQ(left.size(), 2u);
+    EXPECT_EQ(left[0].filename(), "step-00000004");
+    EXPECT_EQ(left[1].filename(), "step-00000001");
+    EXPECT_TRUE(CheckpointReader(left[1]).manifest().state.facts.contains(kValidationLoss));
+}
+
+TEST_F(Training, aSkippedStepIsSaidAndTheRunGoesOn) {
+    model_ = "overflows";
+    Rig setup = open(
+        {"optimizer.kind=\"sgd\"", "optimizer.lr=1e25", "optimizer.weight_decay=0", "train.on_nonfinite=\"skip\""});
+    EXPECT_EQ(run(setup).last_step, 4);
+    EXPECT_HAS(log_.text.str(), "step 2: the loss is");
+    EXPECT_HAS(log_.text.str(), "; the step was skipped");
+    EXPECT_FALSE(reporter_.steps.at(0).skipped);
+    EXPECT_TRUE(reporter_.steps.at(3).skipped);
 }
 
 TEST_F(Training, evaluatingEveryStepChangesNoBit) {

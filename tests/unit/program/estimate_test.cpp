@@ -43,7 +43,10 @@ TEST(Estimate, CountsWeightsGradientsAndStates) {
     EXPECT_EQ(ranks[1].gradient_bytes, 0) << "frozen";
     EXPECT_EQ(ranks[1].optimizer_bytes, 0);
     EXPECT_EQ(ranks[0].flops, 4 * 1000);
-    EXPECT_EQ(ranks[0].total_bytes(), 400 + 40 + 400 + 800 + ranks[0].activation_bytes);
+    EXPECT_EQ(ranks[0].saved_copy_bytes, 400 + 40 + 800);
+    EXPECT_EQ(ranks[0].total_bytes(), 400 + 40 + 400 + 800 + 1240 + ranks[0].activation_bytes);
+    plan.checkpoint.background = false;
+    EXPECT_EQ(estimate_ranks(plan, program_of(4))[0].saved_copy_bytes, 0);
 }
 
 TEST(Estimate, OptimizersDifferInTheirStates) {

@@ -97,7 +97,7 @@ TEST(Console, EvaluationsAndCheckpointsHaveTheirLines) {
     console.saved({50, "runs/g\x1b[2Jpt/step-00000050", 12'902'400, 0.31});
     EXPECT_EQ(out.str(),
               "eval    50  loss  2.7183  over 512 samples in 1.2 s\n"
-              "save    50  runs/g?[2Jpt/step-00000050  12.3 MiB in 0.3 s\n");
+              "save    50  runs/g?[2Jpt/step-00000050  12.3 MiB in 0.3 s, training paused 0.0 ms\n");
 }
 
 TEST(Console, AStreamThatFailsStopsNothing) {

@@ -1,0 +1,98 @@
+#include "engine/non_finite.hpp"
+
+#include <ATen/ops/isfinite.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "comm/collective.hpp"
+
+namespace vpp {
+
+namespace {
+
+bool is_finite(const at::Tensor& tensor) {
+    return !tensor.is_floating_point() || at::isfinite(tensor.detach()).all().item<bool>();
+}
+
+bool comes_before(const NonFiniteValue& one, const NonFiniteValue& other) {
+    const auto key = [](const NonFiniteValue& value) {
+        return std::tuple(value.is_backward, value.microbatch, value.is_backward ? -value.stage : value.stage);
+    };
+    return key(one) < key(other);
+}
+
+Bytes encode(const std::vector<NonFiniteValue>& found) {
+    ByteWriter writer;
+    writer.put(!found.empty());
+    if (found.empty()) return writer.take();
+    const NonFiniteValue& value = *std::min_element(found.begin(), found.end(), comes_before);
+    writer.put(value.is_backward);
+    writer.put(value.microbatch);
+    writer.put(value.stage);
+    writer.put_text(value.name);
+    return writer.take();
+}
+
+}  // namespace
+
+std::string to_text(const NonFiniteValue& value) {
+    return value.name + " of stage " + std::to_string(value.stage) + ", " + (value.is_backward ? "backward" : "F") +
+           " of microbatch " + std::to_string(value.microbatch);
+}
+
+NonFiniteWatch::NonFiniteWatch(Executor& executor, const Split& split, std::vector<WatchedParameter> parameters)
+    : executor_(executor), split_(split), parameters_(std::move(parameters)) {
+    executor_.set_watch({[this](const Edge& edge, int microbatch, Direction direction, const at::Tensor& tensor) {
+                             see_tensor(edge, microbatch, direction, tensor);
+                         },
+                         [this](const Action& action) { see_action(action); }});
+}
+
+NonFiniteWatch::~NonFiniteWatch() {
+    executor_.set_watch({});
+}
+
+void NonFiniteWatch::see_tensor(const Edge& edge, int microbatch, Direction direction, const at::Tensor& tensor) {
+    if (is_finite(tensor)) return;
+    const bool is_backward = direction == Direction::Backward;
+    const int segment = is_backward ? edge.segments.consumer : edge.segments.producer;
+    found_.push_back({is_backward, microbatch, split_.segments[static_cast<size_t>(segment)].stage,
+                      (is_backward ? "the gradient of '" : "the tensor '") + edge.name + "'"});
+}
+
+void NonFiniteWatch::see_action(const Action& action) {
+    const std::vector<double>& losses = executor_.losses();
+    if (action.kind == ActionKind::F && !losses.empty()) {
+        const double loss = losses[static_cast<size_t>(action.microbatch)];
+        if (!std::isfinite(loss)) found_.push_back({false, action.microbatch, action.stage, "the loss"});
+    }
+    if (!gives_weight_gradient(action.kind)) return;
+    for (auto parameter = parameters_.begin(); parameter != parameters_.end();) {
+        const at::Tensor& gradient = parameter->tensor.grad();
+        if (!gradient.defined() || is_finite(gradient)) {
+            ++parameter;
+            continue;
+        }
+        found_.push_back({true, action.microbatch, action.stage, "the gradient of '" + parameter->name + "'"});
+        parameter = parameters_.erase(parameter);
+    }
+}
+
+std::optional<NonFiniteValue> NonFiniteWatch::first(Transport& transport) const {
+    std::optional<NonFiniteValue> first;
+    for (const Bytes& bytes : all_gather(transport, encode(found_))) {
+        ByteReader reader(bytes);
+        if (!reader.get<bool>()) continue;
+        NonFiniteValue value;
+        value.is_backward = reader.get<bool>();
+        value.microbatch = reader.get<int>();
+        value.stage = reader.get<int>();
+        value.name = reader.get_text();
+        if (!first || comes_before(value, *first)) first = std::move(value);
+    }
+    return first;
+}
+
+}  // namespace vpp

@@ -1,0 +1,51 @@
+#pragma once
+// Where a step first left the finite numbers: it watches the step being run once more and notes what leaves a stage.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/executor.hpp"
+
+namespace vpp {
+
+/// A value that is not finite.
+struct NonFiniteValue {
+    bool is_backward = false;
+    int microbatch = 0;
+    int stage = 0;
+    std::string name;  ///< "the loss", "the tensor 'x'", "the gradient of 'w'"
+};
+
+/// "the tensor 'x' of stage 2, F of microbatch 3"
+std::string to_text(const NonFiniteValue& value);
+
+/// A parameter of this rank and where its gradient grows.
+struct WatchedParameter {
+    std::string name;
+    at::Tensor tensor;
+};
+
+/// Notes the first value of each pass of each microbatch.
+class NonFiniteWatch {
+  public:
+    NonFiniteWatch(Executor& executor, const Split& split, std::vector<WatchedParameter> parameters);
+    ~NonFiniteWatch();
+    NonFiniteWatch(const NonFiniteWatch&) = delete;
+    NonFiniteWatch& operator=(const NonFiniteWatch&) = delete;
+
+    /// Of the values of all ranks the one that comes first: forward before backward, then by microbatch, then the way
+    /// the data go. Nothing when all were finite.
+    /// Calls: collective.
+    std::optional<NonFiniteValue> first(Transport& transport) const;
+
+  private:
+    void see_tensor(const Edge& edge, int microbatch, Direction direction, const at::Tensor& tensor);
+    void see_action(const Action& action);
+
+    Executor& executor_;
+    const Split& split_;
+    std::vector<WatchedParameter> parameters_;
+    std::vector<NonFiniteValue> found_;
+};
+
+}  // namespace vpp

@@ -1,0 +1,78 @@
+#include "engine/run_facts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "engine/agreement.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Facts whose change makes a resumed run another run; the rest is said.
+constexpr std::array<std::string_view, 7> kRefused{"model", "data",      "global_batch_size", "num_microbatches",
+                                                   "seed",  "precision", "optimizer"};
+
+std::string values_text(const OptimizerValues& values) {
+    const nlohmann::json list{values.lr,       values.weight_decay, values.beta1,    values.beta2,  values.eps,
+                              values.momentum, values.dampening,    values.nesterov, values.amsgrad};
+    return list.dump();
+}
+
+/// All numbers of the update rule: they may change between runs, and the change is said.
+std::string optimizer_text(const OptimizerPlan& optimizer) {
+    nlohmann::json text{values_text(optimizer.values), optimizer.clip_norm};
+    for (const OptimizerGroup& group : optimizer.groups) text.push_back({group.match, values_text(group.values)});
+    return text.dump();
+}
+
+std::string lr_schedule_text(const LrSchedulePlan& schedule) {
+    return nlohmann::json{schedule.kind, schedule.warmup_steps, schedule.min_lr, schedule.decay_steps, schedule.gamma}
+        .dump();
+}
+
+}  // namespace
+
+std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program) {
+    const NumericEnvironment environment = numeric_environment(plan);
+    return {{"model", to_hex(program.training.graph.digest)},
+            {"data", program.data_digest},
+            {"global_batch_size", std::to_string(*plan.train.global_batch_size)},
+            {"num_microbatches", std::to_string(*plan.pipeline.num_microbatches)},
+            {"seed", std::to_string(plan.train.seed)},
+            {"precision", plan.train.precision},
+            {"optimizer", plan.optimizer.kind},
+            {"optimizer values", optimizer_text(plan.optimizer)},
+            {"learning rate schedule", lr_schedule_text(plan.lr_schedule)},
+            {"threads", std::to_string(environment.threads)},
+            {"dp", std::to_string(program.mesh.dp)},
+            {"tied_gradients", plan.pipeline.tied_gradients},
+            {"deferred_batch_norm", plan.pipeline.deferred_batch_norm ? "true" : "false"},
+            {"torch", environment.torch_version},
+            {"cpu_capability", environment.cpu_capability},
+            {"device", "cpu"}};
+}
+
+void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now, const fs::path& folder,
+                   const Logger& log) {
+    std::vector<Problem> problems;
+    for (const auto& [name, value] : now) {
+        const auto before = saved.facts.find(name);
+        if (before == saved.facts.end() || before->second == value) continue;
+        const std::string change = name + " was " + before->second + ", now " + value;
+        if (std::find(kRefused.begin(), kRefused.end(), name) != kRefused.end()) {
+            problems.push_back({folder.string() + " belongs to another run: " + change +
+                                    "; set it back, or start anew with another run.dir or checkpoint.resume = \"no\"",
+                                std::nullopt});
+        } else {
+            log->warn("resumed with other settings, so other bits are possible: " + change);
+        }
+    }
+    if (!problems.empty()) throw Error(ErrorKind::Refused, std::move(problems));
+}
+
+}  // namespace vpp

@@ -1,0 +1,22 @@
+#pragma once
+// What makes a run this run: facts that a checkpoint holds and that a resumed run is compared with.
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/log.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "plan/plan.hpp"
+#include "program/program.hpp"
+
+namespace vpp {
+
+/// By name: model, data, batch, seed, optimizer, learning rates, numeric environment.
+std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program);
+
+/// Compares the facts that both have. Differences that allow other bits go to the log.
+/// Throws: Error{Refused} naming both values of each fact whose change makes it another run.
+void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now,
+                   const std::filesystem::path& folder, const Logger& log);
+
+}  // namespace vpp

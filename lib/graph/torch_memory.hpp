@@ -1,0 +1,10 @@
+#pragma once
+// LibTorch tells in the text of an error that memory ran out.
+#include <exception>
+
+namespace vpp {
+
+/// Throws std::bad_alloc when the error is LibTorch's word for it; returns otherwise.
+void throw_if_out_of_memory(const std::exception& error);
+
+}  // namespace vpp

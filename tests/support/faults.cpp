@@ -1,0 +1,98 @@
+// A library that is loaded in front of libc (LD_PRELOAD) and makes the disk fail or the clock jump, for one rank of a
+// job, without a privilege. What is to happen stands in two variables:
+//
+//   VPP_DISK_FAULT   "rank call path first count errno delay_ms", as in "1 fsync /checkpoints/ 2 1 5 0": on rank 1 the
+//                    2nd and the 1 - 1 following calls of fsync on files whose path has "/checkpoints/" in it take 0 ms
+//                    longer and then fail with errno 5 (0: they succeed). Rank -1: every rank. Calls: write fsync
+//                    rename
+//   VPP_CLOCK_JUMP   seconds that the wall clock is off on every rank from one second after the start on
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace {
+
+template <class Function>
+Function real(const char* name) {
+    return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+struct DiskFault {
+    int rank = 0, first = 0, count = 0, error = 0, delay_ms = 0;
+    char call[16] = "", path[256] = "";
+    bool is_set = false;
+    std::atomic<int> seen{0};
+
+    DiskFault() {
+        const char* text = std::getenv("VPP_DISK_FAULT");
+        const char* own = std::getenv("OMPI_COMM_WORLD_RANK");
+        is_set = text && std::sscanf(text, "%d %15s %255s %d %d %d %d", &rank, call, path, &first, &count, &error,
+                                     &delay_ms) == 7;
+        is_set = is_set && (rank < 0 || rank == (own ? std::atoi(own) : 0));
+    }
+
+    /// Whether this call has to fail.
+    bool strikes(const char* name, const char* file) {
+        if (!is_set || std::strcmp(name, call) != 0 || !std::strstr(file, path)) return false;
+        const int number = ++seen;
+        if (number < first || number >= first + count) return false;
+        if (delay_ms > 0) usleep(static_cast<useconds_t>(delay_ms) * 1000);
+        errno = error;
+        return error != 0;
+    }
+};
+
+DiskFault& disk() {
+    static DiskFault fault;
+    return fault;
+}
+
+bool strikes(const char* name, int fd) {
+    if (!disk().is_set) return false;
+    char link[64], file[4096];
+    std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t size = readlink(link, file, sizeof file - 1);
+    file[size < 0 ? 0 : size] = '\0';
+    return disk().strikes(name, file);
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int fd, const void* data, size_t size) {
+    static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
+    return strikes("write", fd) ? -1 : next(fd, data, size);
+}
+
+int fsync(int fd) {
+    static const auto next = real<int (*)(int)>("fsync");
+    return strikes("fsync", fd) ? -1 : next(fd);
+}
+
+int rename(const char* from, const char* to) {
+    static const auto next = real<int (*)(const char*, const char*)>("rename");
+    return disk().strikes("rename", to) ? -1 : next(from, to);
+}
+
+int clock_gettime(clockid_t clock, timespec* time) {
+    static const auto next = real<int (*)(clockid_t, timespec*)>("clock_gettime");
+    static const char* jump = std::getenv("VPP_CLOCK_JUMP");
+    static const time_t start = [] {
+        timespec now{};
+        next(CLOCK_REALTIME, &now);
+        return now.tv_sec;
+    }();
+    const int result = next(clock, time);
+    if (jump && clock == CLOCK_REALTIME && time->tv_sec > start + 1) time->tv_sec += std::atol(jump);
+    return result;
+}
+
+}  // extern "C"

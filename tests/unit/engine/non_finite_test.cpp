@@ -1,0 +1,33 @@
+// Who is found to be the first; that a real step is searched right is seen in engine_test.
+#include "engine/non_finite.hpp"
+
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+TEST(NonFinite, aGradientThatOverflowsIsNamedWithItsParameter) {
+    const TemporaryFolder folder;
+    Rig setup = set_up_tiny("mlp", folder.path("."), {"train.on_nonfinite=\"stop\""});
+    const std::vector<int> legal = setup.legal_cuts();
+    const Program program = cut_program(setup.prepared.program, {legal[legal.size() / 2]}, plain_schedule({0, 1}, 3));
+    with_engines(setup, program, [&](Engine& engine) {
+        // The output is about 1e16 and its square finite; its gradient times the last weights is not.
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name == "parameter w3" || entry.name == "parameter b3") entry.tensor.mul_(1e-8);
+            if (entry.name == "parameter w4") entry.tensor.mul_(1e25);
+        }
+        const std::string text = error_of(ErrorKind::NotFinite, [&] { engine.run_step(0); });
+        EXPECT_HAS(text, "first not finite is the gradient of '");
+        EXPECT_HAS(text, "of stage 1, backward of microbatch 0 (samples ");
+    });
+}
+
+TEST(NonFinite, isToldInOneLine) {
+    EXPECT_EQ(to_text(NonFiniteValue{false, 3, 2, "the tensor 'x'"}), "the tensor 'x' of stage 2, F of microbatch 3");
+    EXPECT_EQ(to_text(NonFiniteValue{true, 0, 1, "the gradient of 'w'"}),
+              "the gradient of 'w' of stage 1, backward of microbatch 0");
+}
+
+}  // namespace
+}  // namespace vpp::test
