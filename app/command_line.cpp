@@ -132,6 +132,10 @@ CommandLine parse_command_line(int argc, char** argv) {
     CLI::App* verify = app.add_subcommand("verify", "prove that the pipeline has the bits of one device; with mpirun");
     add_plan_options(*verify, line.plan);
     add_verify_options(*verify, line);
+    CLI::App* exported = app.add_subcommand("export", "write the weights of a checkpoint for other programs");
+    add_plan_options(*exported, line.plan);
+    add_export_options(*exported, line);
+    add_checkpoint_commands(app, line);
     CLI::App* data = app.add_subcommand("data", "look at the data of a plan");
     data->require_subcommand(1);
     CLI::App* order = data->add_subcommand("order", "print the sample indices of every step, a line a step");

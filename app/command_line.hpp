@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "app/checkpoint_options.hpp"
 #include "app/schedule_options.hpp"
 #include "engine/evaluation_request.hpp"
+#include "engine/export_request.hpp"
 #include "engine/verify_request.hpp"
 
 namespace vpp {
@@ -22,10 +24,12 @@ struct CommandLine {
     std::string command;  ///< "train", "data order", "schedule show" ..; empty: help was printed
     PlanArguments plan;
     ScheduleArguments schedule;
+    CheckpointArguments checkpoint;
     EvaluationRequest evaluation;
+    ExportRequest export_request;
     VerifyRequest verify;
     int world = 0;       ///< inspect: 0 = what the plan names
-    bool json = false;   ///< inspect, verify, eval
+    bool json = false;   ///< inspect, verify, eval, export
     int64_t steps = 10;  ///< verify, data order
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -79,11 +80,24 @@ class CheckpointStore {
     /// Calls:  one rank, after commit; stop points discard.*.
     void prune(int keep, int64_t keep_every = 0, int keep_best = 0);
 
+    /// Deletes one checkpoint, through a trash name.
+    /// Throws: Error{Io}.
+    /// Calls:  one rank; stop points discard.*. Requires: it is one of list().
+    void remove(const std::filesystem::path& checkpoint);
+    /// Removes what dead saves and deletions left, and settles a replacement that was cut off.
+    /// Throws: Error{Io}.
+    /// Calls:  one rank, while no save is under way; stop points begin.* and discard.*.
+    void remove_left_overs();
+
     /// Moves checkpoints of later steps than `step` to <run>/set-aside, under a name that is free there: a run that
     /// goes on from `step` is another branch, and its own saves must not be mixed with theirs. Returns the new places.
     /// Throws: Error{Output, Io}.
     /// Calls:  one rank, before the first save.
     std::vector<std::filesystem::path> set_aside_after(int64_t step);
+
+    /// Why a committed checkpoint cannot be resumed; empty when it can. Reads every byte, or without `read_all` only
+    /// what check_files reads.
+    static std::string damage(const std::filesystem::path& checkpoint, bool read_all = true);
 
     /// Folders of committed checkpoints, newest step first; not verified.
     std::vector<std::filesystem::path> list() const;
@@ -91,7 +105,6 @@ class CheckpointStore {
     std::optional<std::filesystem::path> newest_verified(std::vector<std::string>& skipped) const;
 
   private:
-    void remove_left_overs();
     void settle_replaced(int64_t step);
     void discard(const std::filesystem::path& checkpoint);
 
@@ -99,6 +112,9 @@ class CheckpointStore {
     StopHook stop_;
     std::optional<int64_t> last_committed_;
 };
+
+/// The steps of the `count` checkpoints with the lowest validation loss; fewer when fewer have one.
+std::set<int64_t> best_steps(const std::vector<std::filesystem::path>& checkpoints, size_t count);
 
 /// A checkpoint opened for reading: manifest read and its own checksum compared; shards mapped on demand.
 /// Opening a shard checks its size, its form and its save id; only verify reads every byte.
@@ -111,6 +127,8 @@ class CheckpointReader {
     const Manifest& manifest() const;
     /// Checks the exact list of files, sizes, checksums and save ids. Throws Error{BadData} naming file and reason.
     void verify() const;
+    /// The same without the checksums of the shards, so that not every byte is read.
+    void check_files() const;
     /// Whether a tensor is there.
     bool contains(const std::string& name) const;
     /// Throws Error{BadData} when it is missing or damaged. Bytes live as long as the reader.

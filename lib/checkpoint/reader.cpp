@@ -83,6 +83,9 @@ struct CheckpointReader::Impl {
     SafetensorsFile open_shard(const ShardRecord& record) const {
         const fs::path path = folder / record.file;
         check_plain_file(path);
+        std::error_code problem;
+        const uintmax_t size = fs::file_size(path, problem);
+        if (!problem) check_size(path, size, record);  // before its header is read: a shard that was cut off says so
         SafetensorsFile shard(path);
         check_size(path, shard.bytes().size(), record);
         const auto save_id = shard.metadata().find("save_id");
@@ -133,6 +136,11 @@ void CheckpointReader::verify() const {
             refuse(path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
         }
     }
+    impl_->open();
+}
+
+void CheckpointReader::check_files() const {
+    check_file_list(impl_->folder, impl_->manifest);
     impl_->open();
 }
 

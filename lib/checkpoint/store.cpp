@@ -76,21 +76,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return names;
 }
 
-/// Why a committed checkpoint cannot be resumed; empty when it can.
-std::string damage_of(const fs::path& checkpoint, int64_t step) {
-    try {
-        const CheckpointReader reader(checkpoint);
-        if (reader.manifest().state.step != step) {
-            return checkpoint.string() + ": holds step " + std::to_string(reader.manifest().state.step);
-        }
-        reader.verify();
-        return "";
-    } catch (const Error& e) {
-        if (e.kind() == ErrorKind::Bug) throw;
-        return e.what();
-    }
-}
-
 /// Nothing for a checkpoint without one, or with a manifest that cannot be read.
 std::optional<double> validation_loss(const fs::path& checkpoint) {
     try {
@@ -104,20 +89,6 @@ std::optional<double> validation_loss(const fs::path& checkpoint) {
         if (e.kind() == ErrorKind::Bug) throw;
         return std::nullopt;
     }
-}
-
-/// The steps of the `count` checkpoints with the lowest validation loss.
-std::set<int64_t> best_steps(const std::vector<fs::path>& checkpoints, size_t count) {
-    if (count == 0) return {};
-    std::vector<std::pair<double, int64_t>> losses;
-    for (const fs::path& checkpoint : checkpoints) {
-        const auto loss = validation_loss(checkpoint);
-        if (loss) losses.emplace_back(*loss, parse_step_folder(checkpoint.filename().string())->step);
-    }
-    std::sort(losses.begin(), losses.end());
-    std::set<int64_t> steps;
-    for (size_t i = 0; i < std::min(count, losses.size()); ++i) steps.insert(losses[i].second);
-    return steps;
 }
 
 /// The shards that were reported are the files that are there: a rank on another machine may have written elsewhere.
@@ -146,6 +117,35 @@ void check_written(const fs::path& temporary, const std::vector<ShardRecord>& sh
 
 }  // namespace
 
+std::set<int64_t> best_steps(const std::vector<fs::path>& checkpoints, size_t count) {
+    if (count == 0) return {};
+    std::vector<std::pair<double, int64_t>> losses;
+    for (const fs::path& checkpoint : checkpoints) {
+        const auto loss = validation_loss(checkpoint);
+        if (loss) losses.emplace_back(*loss, parse_step_folder(checkpoint.filename().string())->step);
+    }
+    std::sort(losses.begin(), losses.end());
+    std::set<int64_t> steps;
+    for (size_t i = 0; i < std::min(count, losses.size()); ++i) steps.insert(losses[i].second);
+    return steps;
+}
+
+std::string CheckpointStore::damage(const fs::path& checkpoint, bool read_all) {
+    const auto name = parse_step_folder(checkpoint.filename().string());
+    check(name.has_value(), "a committed checkpoint has a step's name");
+    try {
+        const CheckpointReader reader(checkpoint);
+        if (reader.manifest().state.step != name->step) {
+            return checkpoint.string() + ": holds step " + std::to_string(reader.manifest().state.step);
+        }
+        read_all ? reader.verify() : reader.check_files();
+        return "";
+    } catch (const Error& e) {
+        if (e.kind() == ErrorKind::Bug) throw;
+        return e.what();
+    }
+}
+
 CheckpointStore::CheckpointStore(fs::path run_folder, StopHook stop)
     : folder_(std::move(run_folder) / "checkpoints"), stop_(std::move(stop)) {}
 
@@ -173,7 +173,7 @@ void CheckpointStore::remove_left_overs() {
 
 void CheckpointStore::settle_replaced(int64_t step) {
     const fs::path current = folder_ / step_folder_name(step), old = folder_ / replaced_folder_name(step);
-    if (is_folder(current) && damage_of(current, step).empty()) {
+    if (is_folder(current) && damage(current).empty()) {
         sync_folder(folder_);  // the rename that published it may not be durable yet
         discard(old);
         return;
@@ -242,6 +242,12 @@ void CheckpointStore::discard(const fs::path& checkpoint) {
     reached(stop_, "discard.removed");
 }
 
+void CheckpointStore::remove(const fs::path& checkpoint) {
+    check(parse_step_folder(checkpoint.filename().string()) && is_folder(folder_ / checkpoint.filename()),
+          "only committed checkpoints of this run are deleted");
+    discard(folder_ / checkpoint.filename());
+}
+
 void CheckpointStore::abandon(int64_t step, const std::string& save_id) noexcept {
     std::error_code ignored;
     fs::remove_all(folder_ / temporary_folder_name(step, save_id), ignored);
@@ -296,9 +302,9 @@ std::vector<fs::path> CheckpointStore::list() const {
 
 std::optional<fs::path> CheckpointStore::newest_verified(std::vector<std::string>& skipped) const {
     for (const fs::path& checkpoint : list()) {
-        std::string damage = damage_of(checkpoint, parse_step_folder(checkpoint.filename().string())->step);
-        if (damage.empty()) return checkpoint;
-        skipped.push_back(std::move(damage));
+        std::string why = damage(checkpoint);
+        if (why.empty()) return checkpoint;
+        skipped.push_back(std::move(why));
     }
     return std::nullopt;
 }

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the data are read as 
 constexpr std::string_view kMagic = "\x93NUMPY";
 // A header of plain numbers has about 120 bytes; NumPy itself refuses more than 10,000.
 constexpr size_t kMaxHeaderBytes = 10'000;
-constexpr size_t kMaxBeginBytes = kMagic.size() + 2 + sizeof(uint32_t) + kMaxHeaderBytes;
+static_assert(kMaxNpyBeginBytes == kMagic.size() + 2 + sizeof(uint32_t) + kMaxHeaderBytes);
 constexpr size_t kMaxDims = 32;
 
 struct DTypeCode {
@@ -200,17 +200,25 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& source) {
     return HeaderParser(text, source).parse();
 }
 
-NpyFile::NpyFile(const std::string& path) : file_(path) {
-    if (file_.size_bytes() == 0) refuse(path, "the file is empty");
-    std::string text(std::min<uint64_t>(file_.size_bytes(), kMaxBeginBytes), '\0');
-    file_.read(0, std::as_writable_bytes(std::span(text)));
-    header_ = parse_npy_header(find_header(text, path, offset_bytes_), path);
-    const uint64_t held = data_bytes();
-    if (!holds(header_, held)) {
-        refuse(path, "the .npy header does not fit the file (got shape " + shape_text(header_.shape) + " of " +
-                         std::string(name_of(header_.dtype)) + ", and " + std::to_string(held) +
-                         " bytes of data); the file is cut short or damaged");
+NpyLayout npy_layout(std::string_view begin, uint64_t size_bytes, const std::string& source) {
+    if (size_bytes == 0) refuse(source, "the file is empty");
+    NpyLayout layout;
+    layout.header = parse_npy_header(find_header(begin, source, layout.offset_bytes), source);
+    const uint64_t held = size_bytes - layout.offset_bytes;
+    if (!holds(layout.header, held)) {
+        refuse(source, "the .npy header does not fit the file (got shape " + shape_text(layout.header.shape) + " of " +
+                           std::string(name_of(layout.header.dtype)) + ", and " + std::to_string(held) +
+                           " bytes of data); the file is cut short or damaged");
     }
+    return layout;
+}
+
+NpyFile::NpyFile(const std::string& path) : file_(path) {
+    std::string begin(std::min<uint64_t>(file_.size_bytes(), kMaxNpyBeginBytes), '\0');
+    file_.read(0, std::as_writable_bytes(std::span(begin)));
+    NpyLayout layout = npy_layout(begin, file_.size_bytes(), path);
+    header_ = std::move(layout.header);
+    offset_bytes_ = layout.offset_bytes;
 }
 
 }  // namespace vpp

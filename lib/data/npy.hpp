@@ -23,6 +23,20 @@ struct NpyHeader {
 /// Throws Error{BadData} for anything else, and with a remedy for Fortran order, object and other dtypes.
 NpyHeader parse_npy_header(std::string_view text, const std::string& source);
 
+/// A whole file's header, and where its data begin.
+struct NpyLayout {
+    NpyHeader header;
+    uint64_t offset_bytes = 0;
+};
+
+/// The most of a file's beginning that a header takes.
+inline constexpr size_t kMaxNpyBeginBytes = 10'012;
+
+/// Finds and parses the header. `begin`: the first kMaxNpyBeginBytes of the file, or all of a shorter one.
+/// On return the data of the header's shape fill the rest of the `size_bytes` exactly.
+/// Throws Error{BadData} that begins with `source`.
+NpyLayout npy_layout(std::string_view begin, uint64_t size_bytes, const std::string& source);
+
 /// An open .npy file. Invariant: the data are exactly the header's shape of its dtype.
 class NpyFile {
   public:

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
+#include "engine/initial_weights.hpp"
 #include "engine/run_facts.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -103,7 +104,10 @@ std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& pla
         }
         return chosen;
     });
-    if (folder.empty()) return std::nullopt;
+    if (folder.empty()) {
+        load_initial_weights(engine, plan, program, log);
+        return std::nullopt;
+    }
     const CheckpointReader reader(folder);
     engine.load_state([&](const std::string& name, at::ScalarType dtype,
                           const std::vector<int64_t>& shape) -> std::optional<at::Tensor> {
@@ -114,6 +118,7 @@ std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& pla
     const CheckpointState& state = reader.manifest().state;
     if (engine.transport().rank() == 0) {
         log->info("resumed after step " + std::to_string(state.step) + " from " + folder);
+        if (!plan.model.init_from.empty()) log->info("model.init_from is for a first start, so nobody looked at it");
     }
     return state;
 }

@@ -11,7 +11,8 @@
 
 namespace vpp {
 
-/// Fills the engine from the checkpoint that checkpoint.resume names and returns its state; empty when there is none.
+/// Fills the engine from the checkpoint that checkpoint.resume names and returns its state; empty when there is none,
+/// then the weights are those of model.init_from, if the plan has it.
 /// What was skipped, and what differs from the run that saved, goes to the log of rank 0.
 /// Calls:  collective.
 /// Throws: Error{Refused} naming both values for another model, data, batch, seed or optimizer kind.

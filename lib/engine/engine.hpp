@@ -82,7 +82,7 @@ class Engine {
     std::vector<StateTensor> state() const;
     /// Of all that state() will have once every parameter has had a gradient.
     int64_t full_state_bytes() const;
-    /// Takes the values of a checkpoint. Nothing for a name is legal for optimizer state only.
+    /// Takes values by name. What gets nothing stays as it is; optimizer state begins anew then.
     void load_state(const StateReader& read);
 
     Transport& transport() { return transport_; }

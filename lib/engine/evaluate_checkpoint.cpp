@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "engine/checkpointing.hpp"
+#include "engine/initial_weights.hpp"
 #include "engine/output_files.hpp"
 
 namespace vpp {
@@ -72,7 +73,9 @@ EvaluationReport evaluate_checkpoint(const Plan& plan, Prepared& prepared, const
     weights.load(*prepared.sources.evaluation, program.evaluation->split,
                  program.evaluation->schedule.stages_of(program.mesh.coordinate(transport.rank()).pp));
     EvaluationReport report;
-    if (!request.initial_weights) {
+    if (request.initial_weights) {
+        load_initial_weights(weights, plan, program.evaluation->graph, transport.rank() == 0, log);
+    } else {
         const EvaluatedCheckpoint from = load_weights(weights, plan, program, transport, request.checkpoint, log);
         report.checkpoint = from.folder;
         report.step = from.step;

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/in_process.hpp"
+#include "engine/initial_weights.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -137,6 +138,7 @@ void with_reference(const Plan& plan, const Program& program, const Datasets& da
     InProcessWorld(InProcessOptions{}).run([&](Transport& transport) {
         Sources sources = open_sources(plan, reference);
         Engine engine(plan, reference, sources, data, transport);
+        load_initial_weights(engine, plan, reference);
         body(engine, reference);
     });
 }

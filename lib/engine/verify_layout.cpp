@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/first_ranks.hpp"
+#include "engine/initial_weights.hpp"
 #include "engine/tensor_difference.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -144,6 +145,7 @@ RunRecord LayoutVerifier::run_pipeline(const Layout& layout, int64_t steps, Step
     Program program = layout.program;
     if (faults_.program) faults_.program(program);
     Engine engine(layout.plan, program, sources_, data_, broken ? *broken : first);
+    load_initial_weights(engine, layout.plan, program);
     return run_steps(engine, program, steps, faults_.after_step, watch, num_microbatches);
 }
 

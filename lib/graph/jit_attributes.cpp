@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "graph/jit_graph.hpp"
+#include "graph/jit_parameters.hpp"
 
 namespace vpp {
 
@@ -19,28 +20,6 @@ namespace prim = torch::jit::prim;
 namespace attr = torch::jit::attr;
 
 namespace {
-
-/// Lists parameters in named_parameters() order, then buffers and plain tensor attributes; one entry per tensor.
-std::vector<JitParameter> list_parameters(const torch::jit::Module& model,
-                                          std::unordered_map<const void*, size_t>& index_of) {
-    std::vector<JitParameter> parameters;
-    auto add = [&](const std::string& name, const at::Tensor& tensor, bool is_buffer) {
-        if (!tensor.defined()) return;
-        const auto [it, is_new] = index_of.emplace(tensor.unsafeGetTensorImpl(), parameters.size());
-        if (is_new) {
-            parameters.push_back({name, {}, tensor, is_buffer, nullptr});
-        } else {
-            parameters[it->second].aliases.push_back(name);
-        }
-    };
-    for (const auto& named : model.named_parameters()) add(named.name, named.value, false);
-    for (const auto& named : model.named_buffers()) add(named.name, named.value, true);
-    for (const auto& named : model.named_attributes()) {
-        const bool known = named.value.isTensor() && index_of.count(named.value.toTensor().unsafeGetTensorImpl());
-        if (named.value.isTensor() && !known) add(named.name, named.value.toTensor(), true);
-    }
-    return parameters;
-}
 
 bool holds_tensors(const c10::IValue& value) {
     bool found = false;
@@ -54,7 +33,10 @@ bool holds_tensors(const c10::IValue& value) {
 class AttributeResolver {
   public:
     AttributeResolver(JitGraph& jit, const torch::jit::Module& model) : jit_(jit) {
-        jit_.parameters = list_parameters(model, index_of_);
+        jit_.parameters = list_parameters(model);
+        for (size_t i = 0; i < jit_.parameters.size(); ++i) {
+            index_of_.emplace(jit_.parameters[i].tensor.unsafeGetTensorImpl(), i);
+        }
         objects_[jit_.graph->inputs()[0]] = model._ivalue();
     }
 

@@ -15,6 +15,7 @@
 #include "comm/in_process.hpp"
 #include "engine/agreement.hpp"
 #include "engine/engine.hpp"
+#include "engine/initial_weights.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 
@@ -87,6 +88,7 @@ void record(const std::string& out, int64_t steps, const std::string& file, cons
     InProcessWorld(options).run([&](Transport& transport) {
         Sources sources = open_sources(plan, program);
         Engine engine(plan, program, sources, data, transport);
+        load_initial_weights(engine, plan, program);
         for (int64_t step = 0; step < steps; ++step) recorder.add(step, engine, engine.run_step(step));
     });
     recorder.write(out);

@@ -1,0 +1,217 @@
+// vpp checkpoint verify, show and prune. The list is in checkpoint_list.cpp.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/checkpoint_place.hpp"
+#include "app/commands/commands.hpp"
+#include "app/registries.hpp"
+#include "base/error.hpp"
+#include "base/file_lock.hpp"
+#include "base/units.hpp"
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse_empty(const fs::path& run) {
+    throw Error(ErrorKind::MissingInput, "there is no checkpoint in " + run.string());
+}
+
+std::vector<fs::path> all_of(const CheckpointPlace& place) {
+    if (!place.checkpoint.empty()) return {place.checkpoint};
+    std::vector<fs::path> folders = CheckpointStore(place.run).list();
+    if (folders.empty()) refuse_empty(place.run);
+    return folders;
+}
+
+/// One checkpoint, or of a run the one that a training would go on from, as far as its headers say.
+CheckpointSummary chosen(const CheckpointPlace& place) {
+    CheckpointSummary summary;
+    for (const fs::path& folder : all_of(place)) {
+        summary = look_at_checkpoint(folder, /*read_all=*/false);
+        if (summary.damage.empty()) break;
+    }
+    if (!summary.manifest) throw Error(ErrorKind::BadData, printable(summary.damage));
+    return summary;
+}
+
+struct TensorTotals {
+    int64_t tensors = 0, bytes = 0;
+};
+
+/// Weights and optimizer state.
+std::map<std::string, TensorTotals> totals_of(const CheckpointReader& reader) {
+    std::map<std::string, TensorTotals> totals;
+    for (const std::string& name : reader.names()) {
+        TensorTotals& part = totals[name.substr(0, name.find('.'))];
+        ++part.tensors;
+        part.bytes += static_cast<int64_t>(reader.tensor(name).bytes.size());
+    }
+    return totals;
+}
+
+nlohmann::ordered_json tensors_json(const CheckpointReader& reader) {
+    auto list = nlohmann::ordered_json::array();
+    for (const std::string& name : reader.names()) {
+        const TensorBytes tensor = reader.tensor(name);
+        list.push_back({{"name", name},
+                        {"dtype", name_of(tensor.dtype)},
+                        {"shape", tensor.shape},
+                        {"bytes", tensor.bytes.size()}});
+    }
+    return list;
+}
+
+void print_json(const CheckpointSummary& summary, const CheckpointReader& reader) {
+    const CheckpointState& state = summary.manifest->state;
+    nlohmann::ordered_json value{{"checkpoint", summary.folder.string()},
+                                 {"step", state.step},
+                                 {"samples", state.samples},
+                                 {"seed", state.seed},
+                                 {"save_id", summary.manifest->save_id},
+                                 {"format_version", summary.manifest->format_version},
+                                 {"bytes", summary.size_bytes},
+                                 {"age_seconds", summary.age_seconds},
+                                 {"facts", state.facts},
+                                 {"shards", nlohmann::ordered_json::array()}};
+    for (const ShardRecord& shard : summary.manifest->shards) {
+        value["shards"].push_back(
+            {{"file", shard.file}, {"bytes", shard.size_bytes}, {"xxh3_128", to_hex(shard.digest)}});
+    }
+    value["tensors"] = tensors_json(reader);
+    value["plan"] = state.plan;
+    std::cout << value.dump() << std::endl;
+}
+
+void print_tensors(const CheckpointReader& reader) {
+    for (const std::string& name : reader.names()) {
+        const TensorBytes tensor = reader.tensor(name);
+        std::cout << "  " << printable(name) << "  " << name_of(tensor.dtype) << ' ' << shape_text(tensor.shape) << "  "
+                  << tensor.bytes.size() << " B\n";
+    }
+}
+
+void print_text(const CheckpointSummary& summary, const CheckpointReader& reader, bool tensors) {
+    const CheckpointState& state = summary.manifest->state;
+    std::cout << printable(summary.folder.string()) << '\n'
+              << "  step " << state.step << ", " << state.samples << " samples, seed " << state.seed << ", "
+              << bytes_text(static_cast<int64_t>(summary.size_bytes)) << " in " << summary.manifest->shards.size()
+              << " shard(s), " << age_text(summary.age_seconds) << " old\n";
+    for (const auto& [part, totals] : totals_of(reader)) {
+        std::cout << "  " << printable(part) << ": " << totals.tensors << " tensors, " << bytes_text(totals.bytes)
+                  << '\n';
+    }
+    std::cout << "facts\n";
+    for (const auto& [name, text] : state.facts)
+        std::cout << "  " << printable(name) << " = " << printable(text) << '\n';
+    if (!tensors) return;
+    std::cout << "tensors\n";
+    print_tensors(reader);
+}
+
+/// The plan has lines of its own; all other control bytes are replaced.
+std::string printable_lines(const std::string& text) {
+    std::string lines;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        lines += printable(text.substr(at, end - at)) + '\n';
+        at = end + 1;
+    }
+    return lines;
+}
+
+std::string holder() {
+    char host[256] = "";
+    ::gethostname(host, sizeof host - 1);
+    return "vpp checkpoint prune, process " + std::to_string(::getpid()) + " on " + host;
+}
+
+void say_plan(const PrunePlan& plan, bool dry_run) {
+    for (const std::string& damage : plan.damaged) {
+        std::cout << "damaged, counts for nothing and stays: " << printable(damage) << '\n';
+    }
+    for (const fs::path& folder : plan.kept) std::cout << "keeps   " << printable(folder.string()) << '\n';
+    for (const fs::path& folder : plan.deleted) {
+        std::cout << (dry_run ? "would delete " : "deletes ") << printable(folder.string()) << '\n';
+    }
+    std::cout << std::flush;
+}
+
+}  // namespace
+
+PlannedPlace checkpoint_place(const CommandLine& line) {
+    const std::string& where = line.checkpoint.where;
+    std::error_code ignored;
+    const bool is_plan = fs::is_regular_file(where, ignored) || where.ends_with(".toml");
+    if (!is_plan) return {find_checkpoints(where)};
+    Plan plan = load_plan(where, line.plan.overrides, registered_names());
+    const int world = natural_world(plan);
+    plan = resolve_plan(std::move(plan), world);
+    const fs::path run = plan.run.dir;
+    if (!fs::is_directory(run / "checkpoints", ignored)) refuse_empty(run);
+    return {{run, {}}, plan.checkpoint.resume};
+}
+
+std::string age_text(double seconds) {
+    return duration_text(seconds < 0 ? 0 : seconds);
+}
+
+int run_checkpoint_verify(const CommandLine& line) {
+    const std::vector<fs::path> folders = all_of(checkpoint_place(line));
+    size_t num_damaged = 0;
+    for (const fs::path& folder : folders) {
+        const CheckpointSummary summary = look_at_checkpoint(folder, /*read_all=*/true);
+        std::cout << printable(folder.string()) << ": ";
+        if (summary.damage.empty()) {
+            std::cout << "whole, " << summary.manifest->shards.size() << " shard(s), " << summary.size_bytes << " bytes"
+                      << std::endl;
+        } else {
+            ++num_damaged;
+            std::cout << "DAMAGED: " << printable(summary.damage) << std::endl;
+        }
+    }
+    if (num_damaged == 0) return 0;
+    throw Error(ErrorKind::BadData,
+                std::to_string(num_damaged) + " of " + std::to_string(folders.size()) + " checkpoint(s) damaged");
+}
+
+int run_checkpoint_show(const CommandLine& line) {
+    const CheckpointSummary summary = chosen(checkpoint_place(line));
+    if (line.checkpoint.plan) {
+        std::cout << printable_lines(summary.manifest->state.plan) << std::flush;
+        return 0;
+    }
+    if (!summary.damage.empty()) throw Error(ErrorKind::BadData, printable(summary.damage));
+    const CheckpointReader reader(summary.folder);
+    line.checkpoint.json ? print_json(summary, reader) : print_text(summary, reader, line.checkpoint.tensors);
+    std::cout << std::flush;
+    return 0;
+}
+
+int run_checkpoint_prune(const CommandLine& line) {
+    const CheckpointPlace place = checkpoint_place(line);
+    if (!place.checkpoint.empty()) {
+        throw Error(ErrorKind::CommandLine, "vpp checkpoint prune takes a plan or a run folder, not one checkpoint");
+    }
+    CheckpointStore store(place.run);
+    const CheckpointArguments& given = line.checkpoint;
+    if (given.dry_run) {
+        say_plan(plan_prune(store, given.keep, given.keep_every, given.keep_best), true);
+        return 0;
+    }
+    const FileLock lock(place.run / ".lock", holder());
+    store.remove_left_overs();
+    const PrunePlan plan = plan_prune(store, given.keep, given.keep_every, given.keep_best);
+    say_plan(plan, false);
+    for (const fs::path& folder : plan.deleted) store.remove(folder);
+    return 0;
+}
+
+}  // namespace vpp

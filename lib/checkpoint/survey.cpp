@@ -1,0 +1,148 @@
+#include "checkpoint/survey.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "checkpoint/folder_names.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kCheckpoints = "checkpoints";
+
+bool is_folder(const fs::path& path) {
+    std::error_code problem;
+    return fs::is_directory(path, problem);
+}
+
+/// Without a separator at the end, so that it has a file name.
+fs::path plain(const fs::path& path) {
+    const fs::path normal = path.lexically_normal();
+    return normal.has_filename() ? normal : normal.parent_path();
+}
+
+/// Entries of a folder by name; none when it is not there.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+    std::vector<fs::path> entries;
+    std::error_code problem;
+    fs::directory_iterator entry(folder, problem);
+    while (!problem && entry != fs::directory_iterator()) {
+        entries.push_back(entry->path());
+        entry.increment(problem);
+    }
+    if (problem && problem != std::errc::no_such_file_or_directory) {
+        throw Error(ErrorKind::Io, "cannot list the folder " + folder.string() + ": " + problem.message());
+    }
+    std::sort(entries.begin(), entries.end());
+    return entries;
+}
+
+uint64_t size_of_folder(const fs::path& folder) {
+    uint64_t size_bytes = 0;
+    for (const fs::path& entry : entries_of(folder)) {
+        std::error_code problem;
+        if (!fs::is_regular_file(fs::symlink_status(entry, problem))) continue;
+        const uintmax_t size = fs::file_size(entry, problem);
+        if (!problem) size_bytes += size;
+    }
+    return size_bytes;
+}
+
+double age_of(const fs::path& folder) {
+    std::error_code problem;
+    auto time = fs::last_write_time(folder / kManifestFile, problem);
+    if (problem) time = fs::last_write_time(folder, problem);
+    if (problem) return 0;
+    return std::chrono::duration<double>(fs::file_time_type::clock::now() - time).count();
+}
+
+}  // namespace
+
+CheckpointPlace find_checkpoints(const fs::path& path) {
+    const fs::path folder = plain(path);
+    if (!is_folder(folder)) {
+        throw Error(ErrorKind::MissingInput,
+                    folder.string() + " is not there; name a plan, a run folder or a checkpoint's folder");
+    }
+    std::error_code problem;
+    const bool has_manifest = fs::exists(fs::symlink_status(folder / kManifestFile, problem));
+    if (has_manifest || parse_step_folder(folder.filename().string())) {
+        const bool in_run = folder.parent_path().filename() == kCheckpoints;
+        return {in_run ? folder.parent_path().parent_path() : fs::path(), folder};
+    }
+    if (folder.filename() == kCheckpoints) return {folder.parent_path(), {}};
+    if (is_folder(folder / kCheckpoints)) return {folder, {}};
+    throw Error(ErrorKind::MissingInput, folder.string() + " has no folder '" + std::string(kCheckpoints) +
+                                             "' and no " + std::string(kManifestFile) +
+                                             "; name a plan, a run folder or a checkpoint's folder");
+}
+
+CheckpointSummary look_at_checkpoint(const fs::path& folder, bool read_all) {
+    CheckpointSummary summary;
+    summary.folder = folder;
+    summary.size_bytes = size_of_folder(folder);
+    summary.age_seconds = age_of(folder);
+    try {
+        summary.manifest = CheckpointReader(folder).manifest();
+        summary.step = summary.manifest->state.step;
+    } catch (const Error& error) {
+        summary.damage = error.what();
+    }
+    if (const auto name = parse_step_folder(folder.filename().string())) {
+        summary.step = name->step;
+        summary.damage = CheckpointStore::damage(folder, read_all);
+    } else if (summary.manifest) {  // a copy under another name
+        try {
+            const CheckpointReader reader(folder);
+            read_all ? reader.verify() : reader.check_files();
+        } catch (const Error& error) {
+            summary.damage = error.what();
+        }
+    }
+    return summary;
+}
+
+RunSurvey survey_run(const fs::path& run, bool read_all) {
+    RunSurvey survey;
+    for (const fs::path& folder : CheckpointStore(run).list()) {
+        survey.checkpoints.push_back(look_at_checkpoint(folder, read_all));
+        if (survey.resumed || !survey.checkpoints.back().damage.empty()) continue;
+        survey.resumed = survey.checkpoints.size() - 1;
+    }
+    for (const fs::path& entry : entries_of(run / kCheckpoints)) {
+        if (is_left_over(entry.filename().string())) survey.left_overs.push_back(entry);
+    }
+    survey.set_aside = entries_of(run / "set-aside");
+    return survey;
+}
+
+PrunePlan plan_prune(const CheckpointStore& store, int keep, int64_t keep_every, int keep_best) {
+    check(keep >= 1 && keep_every >= 0 && keep_best >= 0, "at least one checkpoint is kept");
+    const std::set<int64_t> best = best_steps(store.list(), static_cast<size_t>(keep_best));
+    PrunePlan plan;
+    int num_kept = 0;
+    for (const fs::path& folder : store.list()) {
+        const StepFolder name = *parse_step_folder(folder.filename().string());
+        if (num_kept < keep) {
+            std::string damage = CheckpointStore::damage(folder);
+            if (damage.empty()) {
+                ++num_kept;
+                plan.kept.push_back(folder);
+            } else {
+                plan.damaged.push_back(std::move(damage));
+            }
+        } else if (!name.replaced && (best.contains(name.step) || (keep_every > 0 && name.step % keep_every == 0))) {
+            plan.kept.push_back(folder);
+        } else {
+            plan.deleted.push_back(folder);
+        }
+    }
+    return plan;
+}
+
+}  // namespace vpp

@@ -1,0 +1,59 @@
+#pragma once
+// What lies in a run folder: its checkpoints and whether each is whole, what was set aside, what dead saves left, and
+// which checkpoints a person's `vpp checkpoint prune` deletes. Nothing here changes anything.
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+
+namespace vpp {
+
+/// A path that a person gave, and what it turned out to be.
+struct CheckpointPlace {
+    std::filesystem::path run;         ///< the run folder; empty for a checkpoint that lies in none
+    std::filesystem::path checkpoint;  ///< empty: the whole run is meant
+};
+
+/// A run folder, its `checkpoints` folder, or one checkpoint.
+/// Throws: Error{MissingInput} when it is nothing of that.
+CheckpointPlace find_checkpoints(const std::filesystem::path& path);
+
+/// One checkpoint as it lies there.
+struct CheckpointSummary {
+    std::filesystem::path folder;
+    int64_t step = 0;                  ///< by its name
+    uint64_t size_bytes = 0;           ///< of all files in it
+    double age_seconds = 0;            ///< since its manifest was written, by the file's time; for people only
+    std::optional<Manifest> manifest;  ///< when it can be read
+    std::string damage;                ///< empty when it is whole, as far as was looked
+};
+
+/// Looks at one checkpoint; with `read_all` every byte is compared with the checksums.
+CheckpointSummary look_at_checkpoint(const std::filesystem::path& folder, bool read_all);
+
+struct RunSurvey {
+    std::vector<CheckpointSummary> checkpoints;     ///< newest first
+    std::optional<size_t> resumed;                  ///< the one that a training would go on from
+    std::vector<std::filesystem::path> set_aside;   ///< moved out of the way by a resume from an older step
+    std::vector<std::filesystem::path> left_overs;  ///< of dead saves and deletions, or of a save under way
+};
+
+/// Looks at all of a run.
+/// Throws: Error{Io} when a folder cannot be listed.
+RunSurvey survey_run(const std::filesystem::path& run, bool read_all);
+
+/// What is deleted when only so many shall stay.
+struct PrunePlan {
+    std::vector<std::filesystem::path> kept, deleted;
+    std::vector<std::string> damaged;  ///< met on the way: they count for nothing, and are left for a person to judge
+};
+
+/// Keeps the newest `keep` checkpoints that verify, those of every `keep_every`-th step (0: of none), and the
+/// `keep_best` of the lowest validation loss. So a run whose newest checkpoints are damaged keeps its good ones.
+/// Requires: keep >= 1.
+PrunePlan plan_prune(const CheckpointStore& store, int keep, int64_t keep_every, int keep_best = 0);
+
+}  // namespace vpp

@@ -1,0 +1,35 @@
+#pragma once
+// The weights that a model wants, found in a file that somebody wrote: by name, with equal dtype and shape.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/weights_file.hpp"
+
+namespace vpp {
+
+/// A parameter or buffer of a model.
+struct WantedWeight {
+    std::vector<std::string> names;  ///< its own first, then other names of the same tensor; any of them is taken
+    DType dtype = DType::F32;
+    std::vector<int64_t> shape;
+    bool may_be_absent = false;  ///< a constant of the model's, which other tools leave out of files
+};
+
+struct MatchedWeights {
+    std::vector<std::optional<TensorBytes>> values;  ///< as wanted; empty for those that are absent
+    std::vector<std::string> absent;                 ///< own names
+    std::vector<std::string> extra;                  ///< names in the file that nobody wants
+};
+
+/// Finds all that is wanted. Looks at headers only, but for tied tensors that the file has more than once: their bytes
+/// are compared.
+/// Throws: Error{BadData} with all that is missing, with the nearest name, or unfit.
+/// Owns:   the bytes are the file's.
+MatchedWeights match_weights(const WeightsFile& file, const std::vector<WantedWeight>& wanted);
+
+/// "'a', 'b', 'c' and 4 more".
+std::string names_text(const std::vector<std::string>& names);
+
+}  // namespace vpp

@@ -1,0 +1,97 @@
+#include "graph/model_copy.hpp"
+
+#include <caffe2/serialize/inline_container.h>
+#include <caffe2/serialize/read_adapter_interface.h>
+#include <torch/csrc/jit/serialization/export.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "base/error.hpp"
+#include "graph/jit_parameters.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// LibTorch's view of the mapped file.
+class MappedReader : public caffe2::serialize::ReadAdapterInterface {
+  public:
+    explicit MappedReader(std::shared_ptr<const Archive> archive) : archive_(std::move(archive)) {}
+
+    size_t size() const override { return archive_->bytes().size(); }
+
+    size_t read(uint64_t pos, void* buffer, size_t num_bytes, const char*) const override {
+        if (pos >= size()) return 0;
+        num_bytes = std::min<uint64_t>(num_bytes, size() - pos);
+        std::memcpy(buffer, archive_->bytes().data() + pos, num_bytes);
+        return num_bytes;
+    }
+
+  private:
+    std::shared_ptr<const Archive> archive_;
+};
+
+/// The archive compares all other records when it is opened.
+void check_weights(const std::shared_ptr<const Archive>& archive) {
+    caffe2::serialize::PyTorchStreamReader reader(std::make_shared<MappedReader>(archive));
+    for (const auto& [name, record] : archive->records()) {
+        if (!name.starts_with("data/") || record.size_bytes == 0) continue;
+        archive->check_stored(name, reader.getRecordOffset(name));
+    }
+}
+
+torch::jit::Module load(const std::shared_ptr<const Archive>& archive, torch::jit::ExtraFilesMap& extra_files) {
+    const std::string prefix = "extra/";
+    for (const auto& [name, record] : archive->records()) {
+        if (name.starts_with(prefix)) extra_files[name.substr(prefix.size())] = "";
+    }
+    try {
+        check_weights(archive);
+        std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader = std::make_shared<MappedReader>(archive);
+        return torch::jit::load(reader, at::kCPU, extra_files, /*load_debug_files=*/true);
+    } catch (const Error&) {
+        throw;
+    } catch (const std::exception& error) {
+        const std::string text = error.what();
+        throw Error(ErrorKind::BadData, archive->path().string() + ": LibTorch cannot load this model: " +
+                                            printable(text.substr(0, text.find('\n'))));
+    }
+}
+
+}  // namespace
+
+struct ModelCopy::Impl {
+    torch::jit::ExtraFilesMap extra_files;
+    torch::jit::Module module;
+};
+
+ModelCopy::ModelCopy(std::shared_ptr<const Archive> archive) : impl_(std::make_unique<Impl>()) {
+    impl_->module = load(archive, impl_->extra_files);
+    for (JitParameter& parameter : list_parameters(impl_->module)) {
+        weights_.push_back(
+            {std::move(parameter.name), std::move(parameter.aliases), parameter.tensor.detach(), parameter.is_buffer});
+    }
+}
+
+ModelCopy::~ModelCopy() = default;
+ModelCopy::ModelCopy(ModelCopy&&) noexcept = default;
+
+void ModelCopy::write(const std::function<void(std::span<const std::byte>)>& sink) const {
+    std::exception_ptr problem;
+    const auto take = [&](const void* data, size_t size) -> size_t {
+        if (problem) return size;
+        try {
+            sink({static_cast<const std::byte*>(data), size});
+        } catch (...) {
+            problem = std::current_exception();
+        }
+        return size;
+    };
+    torch::jit::ExportModule(impl_->module, take, impl_->extra_files);
+    if (problem) std::rethrow_exception(problem);
+}
+
+}  // namespace vpp

@@ -1,0 +1,60 @@
+// Headers of data files from hostile bytes: whatever comes, a layout that fills the file exactly, or Error{BadData}.
+// The first byte chooses the reader, the next eight the file's size where the bytes behind them are enough for a
+// header: so files of any size are tried without having them.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "base/error.hpp"
+#include "data/npy.hpp"
+#include "data/token_header.hpp"
+
+namespace {
+
+constexpr size_t kHeadBytes = 1 + sizeof(uint64_t);
+
+uint64_t size_of_file(uint64_t claimed, size_t num_bytes, size_t looked_at) {
+    return num_bytes < looked_at ? num_bytes : std::max<uint64_t>(claimed, num_bytes);
+}
+
+void read_npy(std::span<const std::byte> bytes, uint64_t claimed) {
+    const uint64_t size = size_of_file(claimed, bytes.size(), vpp::kMaxNpyBeginBytes);
+    const auto begin = bytes.first(std::min(bytes.size(), vpp::kMaxNpyBeginBytes));
+    const vpp::NpyLayout layout =
+        vpp::npy_layout({reinterpret_cast<const char*>(begin.data()), begin.size()}, size, "fuzz.npy");
+    vpp::check(layout.offset_bytes <= size, "data begin inside the file");
+    const auto elements = static_cast<uint64_t>(vpp::num_elements(layout.header.shape));
+    vpp::check(elements * vpp::size_of(layout.header.dtype) == size - layout.offset_bytes, "data fill the file");
+}
+
+void read_tokens(std::span<const std::byte> bytes, uint64_t claimed, const std::string& dtype) {
+    using namespace vpp::detail;
+    const uint64_t size = size_of_file(claimed, bytes.size(), kTokenBeginBytes);
+    const TokenLayout layout =
+        token_layout(bytes.first(std::min(bytes.size(), kTokenBeginBytes)), size, dtype, "fuzz.bin");
+    vpp::check(layout.num_tokens >= 0 && layout.offset_bytes <= size, "tokens begin inside the file");
+    vpp::check(static_cast<uint64_t>(layout.num_tokens) * layout.token_bytes == size - layout.offset_bytes,
+               "tokens fill the file");
+    vpp::check(dtype != "uint32" || layout.token_bytes == 4, "tokens have the width that was asked for");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    if (size < kHeadBytes) return 0;
+    uint64_t claimed = 0;
+    std::memcpy(&claimed, data + 1, sizeof claimed);
+    const auto bytes = std::as_bytes(std::span(data, size)).subspan(kHeadBytes);
+    try {
+        static const std::array<std::string, 3> kDTypes{"auto", "uint16", "uint32"};
+        const size_t reader = data[0] % 4;
+        reader == 0 ? read_npy(bytes, claimed) : read_tokens(bytes, claimed, kDTypes[reader - 1]);
+    } catch (const vpp::Error& error) {
+        if (error.kind() != vpp::ErrorKind::BadData) throw;
+    }
+    return 0;
+}

@@ -1,0 +1,155 @@
+#include "checkpoint/survey.hpp"
+
+#include <algorithm>
+
+#include "samples.hpp"
+
+namespace vpp {
+namespace {
+
+using test::expect_error;
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_of(const std::vector<fs::path>& paths) {
+    std::vector<std::string> names;
+    for (const fs::path& path : paths) names.push_back(path.filename().string());
+    return names;
+}
+
+using Names = std::vector<std::string>;
+
+/// A run with checkpoints of steps 10, 20, 30 and 40.
+class SurveyTest : public testing::Test {
+  protected:
+    SurveyTest() : run_(scratch_.path() / "run"), store_(run_) {
+        for (int step = 10; step <= 40; step += 10) test::save(store_, step, "s" + std::to_string(step), step);
+    }
+    fs::path checkpoint(int step) const { return run_ / "checkpoints" / ("step-000000" + std::to_string(step)); }
+    /// Same size, other bytes: only checksums find it.
+    void flip(int step) const {
+        const fs::path shard = checkpoint(step) / "shard-00001.safetensors";
+        std::string text = test::read_file(shard);
+        text.back() = static_cast<char>(text.back() ^ 1);
+        test::write_file(shard, text);
+    }
+
+    test::ScratchFolder scratch_;
+    fs::path run_;
+    CheckpointStore store_;
+};
+
+TEST_F(SurveyTest, ListsTheNewestFirstAndNamesTheOneThatIsResumed) {
+    const RunSurvey survey = survey_run(run_, false);
+    ASSERT_EQ(survey.checkpoints.size(), 4u);
+    EXPECT_EQ(survey.checkpoints[0].step, 40);
+    EXPECT_EQ(survey.checkpoints[3].step, 10);
+    EXPECT_EQ(survey.resumed, 0u);
+    EXPECT_EQ(survey.checkpoints[0].manifest->state.samples, 40 * 32);
+    EXPECT_TRUE(survey.set_aside.empty());
+    EXPECT_TRUE(survey.left_overs.empty());
+    uint64_t bytes = 0;
+    for (const auto& entry : fs::directory_iterator(checkpoint(40))) bytes += fs::file_size(entry);
+    EXPECT_EQ(survey.checkpoints[0].size_bytes, bytes);
+    EXPECT_GE(survey.checkpoints[0].age_seconds, -5);
+    EXPECT_LT(survey.checkpoints[0].age_seconds, 300);
+}
+
+TEST_F(SurveyTest, AFlippedBitIsSeenWhenEveryByteIsRead) {
+    flip(40);
+    EXPECT_EQ(survey_run(run_, false).resumed, 0u);  // the quick look cannot know
+    const RunSurvey survey = survey_run(run_, true);
+    EXPECT_EQ(survey.resumed, 1u);
+    EXPECT_NE(survey.checkpoints[0].damage.find("shard-00001.safetensors: damaged"), std::string::npos);
+    EXPECT_TRUE(survey.checkpoints[1].damage.empty());
+}
+
+TEST_F(SurveyTest, TheQuickLookSeesSizesFilesAndManifests) {
+    fs::resize_file(checkpoint(40) / "shard-00000.safetensors", 100);
+    fs::remove(checkpoint(30) / "manifest.json");
+    test::write_file(checkpoint(20) / "more", "x");
+    const RunSurvey survey = survey_run(run_, false);
+    EXPECT_EQ(survey.resumed, 3u);
+    EXPECT_NE(survey.checkpoints[0].damage.find("cut off"), std::string::npos) << survey.checkpoints[0].damage;
+    EXPECT_NE(survey.checkpoints[1].damage.find("no manifest.json"), std::string::npos);
+    EXPECT_FALSE(survey.checkpoints[1].manifest);
+    EXPECT_EQ(survey.checkpoints[1].step, 30);
+    EXPECT_NE(survey.checkpoints[2].damage.find("more"), std::string::npos);
+}
+
+TEST_F(SurveyTest, ACheckpointUnderAnotherStepsNameIsDamaged) {
+    fs::rename(checkpoint(40), checkpoint(50));
+    const RunSurvey survey = survey_run(run_, false);
+    EXPECT_EQ(survey.checkpoints[0].step, 50);
+    EXPECT_NE(survey.checkpoints[0].damage.find("holds step 40"), std::string::npos);
+    EXPECT_EQ(survey.resumed, 1u);
+}
+
+TEST_F(SurveyTest, WhatWasSetAsideOrLeftOverIsNamed) {
+    store_.set_aside_after(30);
+    fs::create_directory(run_ / "checkpoints" / ".tmp-step-00000050-x");
+    const RunSurvey survey = survey_run(run_, false);
+    EXPECT_EQ(survey.checkpoints.size(), 3u);
+    EXPECT_EQ(names_of(survey.set_aside), Names{"step-00000040"});
+    EXPECT_EQ(names_of(survey.left_overs), Names{".tmp-step-00000050-x"});
+}
+
+TEST_F(SurveyTest, FindsWhatAPathMeans) {
+    EXPECT_EQ(find_checkpoints(run_).run, run_);
+    EXPECT_EQ(find_checkpoints(run_.string() + "/").run, run_);
+    EXPECT_EQ(find_checkpoints(run_ / "checkpoints").run, run_);
+    EXPECT_TRUE(find_checkpoints(run_).checkpoint.empty());
+    EXPECT_EQ(find_checkpoints(checkpoint(20)).checkpoint, checkpoint(20));
+    EXPECT_EQ(find_checkpoints(checkpoint(20).string() + "/").run, run_);
+    fs::remove(checkpoint(20) / "manifest.json");
+    EXPECT_EQ(find_checkpoints(checkpoint(20)).checkpoint, checkpoint(20));
+    fs::rename(checkpoint(30), scratch_.path() / "copy");
+    EXPECT_EQ(find_checkpoints(scratch_.path() / "copy").checkpoint, scratch_.path() / "copy");
+    EXPECT_TRUE(find_checkpoints(scratch_.path() / "copy").run.empty());
+    EXPECT_TRUE(look_at_checkpoint(scratch_.path() / "copy", true).damage.empty());
+    expect_error(ErrorKind::MissingInput, "is not there", [&] { find_checkpoints(run_ / "none"); });
+    expect_error(ErrorKind::MissingInput, "no folder 'checkpoints'", [&] { find_checkpoints(scratch_.path()); });
+}
+
+TEST_F(SurveyTest, PruneKeepsTheNewestWholeOnesAndTheRegularOnes) {
+    const PrunePlan plan = plan_prune(store_, 1, 20);
+    EXPECT_EQ(names_of(plan.kept), (Names{"step-00000040", "step-00000020"}));
+    EXPECT_EQ(names_of(plan.deleted), (Names{"step-00000030", "step-00000010"}));
+    EXPECT_TRUE(plan.damaged.empty());
+    for (const fs::path& folder : plan.deleted) store_.remove(folder);
+    EXPECT_EQ(names_of(store_.list()), (Names{"step-00000040", "step-00000020"}));
+    EXPECT_TRUE(survey_run(run_, true).left_overs.empty());
+    EXPECT_TRUE(plan_prune(store_, 2, 0).deleted.empty());
+}
+
+TEST_F(SurveyTest, PruneKeepsTheBest) {
+    for (const auto& [step, loss] : {std::pair{50, "2.5"}, {60, "0.5"}, {70, "nan"}, {80, "1e-3x"}}) {
+        const std::string id = "b" + std::to_string(step);
+        store_.begin(step, id);
+        CheckpointState state = test::sample_state(step);
+        state.facts[kValidationLoss] = loss;
+        store_.commit(id, state, {store_.write_shard(step, id, 0, test::SampleState(step).tensors())});
+    }
+    EXPECT_EQ(names_of(plan_prune(store_, 1, 0, 2).kept), (Names{"step-00000080", "step-00000060"}));
+    EXPECT_EQ(names_of(plan_prune(store_, 1, 0, 3).kept), (Names{"step-00000080", "step-00000060", "step-00000050"}));
+}
+
+TEST_F(SurveyTest, ADamagedOneDoesNotCountForPrune) {
+    flip(40);
+    flip(30);
+    const PrunePlan plan = plan_prune(store_, 1, 0);
+    EXPECT_EQ(names_of(plan.kept), Names{"step-00000020"});
+    EXPECT_EQ(names_of(plan.deleted), Names{"step-00000010"});
+    EXPECT_EQ(plan.damaged.size(), 2u);
+    flip(20);
+    flip(10);
+    EXPECT_TRUE(plan_prune(store_, 1, 0).deleted.empty());
+}
+
+TEST_F(SurveyTest, OnlyCheckpointsOfTheRunAreRemoved) {
+    fs::create_directory(run_ / "checkpoints" / "mine");
+    expect_error(ErrorKind::Bug, "only committed checkpoints", [&] { store_.remove(run_ / "checkpoints" / "mine"); });
+    expect_error(ErrorKind::Bug, "only committed checkpoints", [&] { store_.remove(checkpoint(70)); });
+}
+
+}  // namespace
+}  // namespace vpp

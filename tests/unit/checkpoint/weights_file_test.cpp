@@ -1,0 +1,95 @@
+#include "checkpoint/weights_file.hpp"
+
+#include "base/random.hpp"
+#include "samples.hpp"
+
+namespace vpp {
+namespace {
+
+using test::expect_error;
+namespace fs = std::filesystem;
+
+class WeightsFileTest : public testing::Test {
+  protected:
+    WeightsFileTest() : path_(scratch_.path() / "w.safetensors") {}
+
+    void write() const {
+        const test::SampleState state(3);
+        std::vector<TensorBytes> tensors = state.tensors();
+        for (TensorBytes& tensor : tensors) tensor.name = tensor.name.substr(tensor.name.find('.') + 1);
+        write_weights(path_, tensors, {{{"step", "7"}, {"samples", "224"}}, {{"head.weight", "h.0.weight"}}});
+    }
+
+    test::ScratchFolder scratch_;
+    fs::path path_;
+};
+
+TEST_F(WeightsFileTest, GivesBackWhatWasWritten) {
+    write();
+    const WeightsFile file(path_);
+    EXPECT_NO_THROW(file.verify());
+    EXPECT_EQ(file.names().size(), 4u);
+    EXPECT_EQ(file.step(), "7");
+    EXPECT_EQ(file.checkpoint(), nullptr);
+    ASSERT_TRUE(file.find("h.0.weight"));
+    EXPECT_EQ(file.find("h.0.weight")->shape, (std::vector<int64_t>{3, 5}));
+    EXPECT_FALSE(file.find("model.h.0.weight"));
+    // What other programs look at.
+    const SafetensorsFile plain(path_);
+    EXPECT_EQ(plain.metadata().at("format"), "pt");
+    EXPECT_EQ(plain.metadata().at("head.weight"), "h.0.weight");
+    EXPECT_EQ(plain.metadata().at("samples"), "224");
+}
+
+TEST_F(WeightsFileTest, EveryFlippedBitOfTensorsIsFound) {
+    write();
+    const std::string good = test::read_file(path_);
+    size_t header_bytes = 0;
+    std::memcpy(&header_bytes, good.data(), sizeof header_bytes);
+    const size_t begin = sizeof header_bytes + header_bytes;
+    for (uint64_t i = 0; i < 300; ++i) {
+        const uint64_t bit = begin * 8 + combine_key(5, i) % ((good.size() - begin) * 8);
+        std::string bad = good;
+        bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+        test::write_file(path_, bad);
+        expect_error(ErrorKind::BadData, "damaged", [&] { WeightsFile(path_).verify(); });
+    }
+}
+
+TEST_F(WeightsFileTest, AFileOfAnotherWriterHasNoChecksum) {
+    const test::SampleState state(3);
+    write_safetensors(path_, state.tensors(), {{"format", "pt"}});
+    const WeightsFile file(path_);
+    EXPECT_NO_THROW(file.verify());
+    EXPECT_FALSE(file.step());
+    EXPECT_TRUE(file.find("model.mask"));  // names as they are
+}
+
+TEST_F(WeightsFileTest, ACheckpointGivesItsModelAlone) {
+    CheckpointStore store(scratch_.path());
+    const fs::path checkpoint = test::save(store, 50, "s50", 1);
+    const WeightsFile file(checkpoint);
+    EXPECT_NO_THROW(file.verify());
+    EXPECT_EQ(file.names().size(), 6u);  // of eight, two are the optimizer's
+    EXPECT_TRUE(file.find("mask.1"));
+    EXPECT_FALSE(file.find("h.0.weight.step.1"));
+    EXPECT_EQ(file.step(), "50");
+    ASSERT_NE(file.checkpoint(), nullptr);
+    EXPECT_EQ(file.checkpoint()->manifest().state.samples, 50 * 32);
+
+    std::string text = test::read_file(checkpoint / "shard-00000.safetensors");
+    text.back() = static_cast<char>(text.back() ^ 4);
+    test::write_file(checkpoint / "shard-00000.safetensors", text);
+    expect_error(ErrorKind::BadData, "damaged", [&] { WeightsFile(checkpoint).verify(); });
+}
+
+TEST_F(WeightsFileTest, WhatIsNoneIsRefused) {
+    expect_error(ErrorKind::MissingInput, "nothing.safetensors",
+                 [&] { WeightsFile(scratch_.path() / "nothing.safetensors"); });
+    expect_error(ErrorKind::MissingInput, "no manifest.json", [&] { WeightsFile{scratch_.path()}; });
+    test::write_file(path_, "PK\3\4 a model file");
+    expect_error(ErrorKind::BadData, path_.string(), [&] { WeightsFile{path_}; });
+}
+
+}  // namespace
+}  // namespace vpp

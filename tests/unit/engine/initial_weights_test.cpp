@@ -1,0 +1,133 @@
+// model.init_from: the bits of the run that the weights came from, on any layout, and errors that name the tensors.
+#include "engine/initial_weights.hpp"
+
+#include <filesystem>
+#include <mutex>
+
+#include "app/registries.hpp"
+#include "checkpoint/weights_file.hpp"
+#include "engine/checkpointing.hpp"
+#include "engine/saver.hpp"
+#include "engine/verify_layout.hpp"
+#include "plan/reader.hpp"
+#include "unit/engine/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+class InitialWeights : public ::testing::Test {
+  protected:
+    Rig open(const std::string& model, const std::vector<std::string>& set = {}) {
+        return set_up_tiny(model, folder_.path("."), set);
+    }
+
+    std::string from(const std::string& file) const { return "model.init_from=\"" + folder_.path(file) + "\""; }
+
+    /// The state after loading what the plan says.
+    std::map<std::string, std::string> begin(Rig& rig) {
+        std::map<std::string, std::string> state;
+        with_engines(rig, rig.prepared.program, [&](Engine& engine) {
+            load_initial_weights(engine, rig.plan, rig.prepared.program, log_.log);
+            const auto own = digests(engine.state());
+            const std::lock_guard<std::mutex> lock(mutex_);
+            state.insert(own.begin(), own.end());
+        });
+        return state;
+    }
+
+    /// Two steps of a model; its weights go to w.safetensors, all of it to a checkpoint. Gives the weights' digests.
+    std::map<std::string, std::string> train(const std::string& model, const std::string& left_out = "-") {
+        Rig rig = open(model, {"run.dir=\"" + folder_.path("run") + "\""});
+        std::map<std::string, std::string> state;
+        with_engines(rig, rig.prepared.program, [&](Engine& engine) {
+            for (int64_t step = 0; step < 2; ++step) engine.run_step(step);
+            checkpoint_ = save_checkpoint(engine, rig.plan, rig.prepared.program, 2).folder.string();
+            std::vector<at::Tensor> kept;
+            std::vector<TensorBytes> tensors;
+            for (const StateTensor& entry : engine.state()) {
+                if (!entry.name.starts_with("model.")) continue;
+                state.merge(digests({entry}));
+                kept.push_back(entry.tensor.contiguous());
+                if (entry.name.ends_with(left_out)) continue;
+                tensors.push_back(
+                    {entry.name.substr(6),
+                     *dtype_from_name(entry.tensor.scalar_type() == at::kLong ? "int64" : "float32"),
+                     entry.tensor.sizes().vec(),
+                     {static_cast<const std::byte*>(kept.back().const_data_ptr()), kept.back().nbytes()}});
+            }
+            write_weights(folder_.path("w.safetensors"), tensors, {{{"step", "2"}}, {}});
+        });
+        return state;
+    }
+
+    TemporaryFolder folder_;
+    std::string checkpoint_;
+    TextLog log_;
+    std::mutex mutex_;
+};
+
+TEST_F(InitialWeights, FileAndCheckpointGiveTheSameBitsOnAnyLayout) {
+    for (const char* model : {"bn_cnn", "tied", "frozen"}) {
+        const auto expected = train(model);
+        Rig fresh = open(model);
+        EXPECT_NE(begin(fresh), expected) << "the control: without the key they are the model file's";
+        for (const std::string& source : {from("w.safetensors"), "model.init_from=\"" + checkpoint_ + "\""}) {
+            for (const char* layout : {"mesh.pp=1", "mesh.pp=2", "mesh.pp=3"}) {
+                Rig rig = open(model, {source, layout});
+                EXPECT_EQ(begin(rig), expected) << model << ' ' << source << ' ' << layout;
+            }
+        }
+        std::filesystem::remove_all(folder_.path("run"));
+    }
+    EXPECT_HAS(log_.text.str(), "starting with the weights of");
+    EXPECT_HAS(log_.text.str(), ", of step 2");
+}
+
+TEST_F(InitialWeights, ThePipelineStillHasTheBitsOfOneDevice) {
+    train("tied");
+    Rig rig = open("tied", {from("w.safetensors"), "mesh.pp=2"});
+    InProcessOptions options;
+    options.num_ranks = 2;
+    InProcessWorld(options).run([&](Transport& transport) {
+        Sources sources = open_sources(rig.plan, rig.prepared.program);
+        LayoutVerifier verifier(sources, rig.data, transport, 2);
+        const VerifyResult result = verifier.compare({rig.plan, rig.prepared.program});
+        if (transport.rank() == 0) EXPECT_TRUE(result.is_equal) << result.difference;
+    });
+}
+
+TEST_F(InitialWeights, TheCheckpointIsResumedAndTheKeyIsNotLookedAt) {
+    train("mlp");
+    Rig rig = open("mlp", {from("not_there.safetensors")});
+    with_engines(rig, rig.prepared.program, [&](Engine& engine) {
+        const CheckpointStore store(folder_.path("run"));
+        EXPECT_EQ(resume_checkpoint(engine, rig.plan, rig.prepared.program, store, log_.log)->step, 2);
+        const CheckpointStore empty(folder_.path("elsewhere"));
+        EXPECT_HAS(error_of(ErrorKind::MissingInput,
+                            [&] { resume_checkpoint(engine, rig.plan, rig.prepared.program, empty, log_.log); }),
+                   "not_there.safetensors");
+    });
+    EXPECT_HAS(log_.text.str(), "model.init_from is for a first start");
+}
+
+TEST_F(InitialWeights, StatisticsMustBeThereButConstantsNeedNot) {
+    train("bn_cnn", "running_mean");
+    Rig rig = open("bn_cnn", {from("w.safetensors")});
+    with_engines(rig, rig.prepared.program, [&](Engine& engine) {
+        const std::string text = error_of(
+            ErrorKind::BadData, [&] { load_initial_weights(engine, rig.plan, rig.prepared.program, log_.log); });
+        EXPECT_HAS(text, "has no tensor '");
+        EXPECT_HAS(text, "running_mean'");
+    });
+}
+
+TEST_F(InitialWeights, WeightsOfAnotherModelAreRefused) {
+    train("mlp");
+    Rig rig = open("bn_cnn", {from("w.safetensors")});
+    with_engines(rig, rig.prepared.program, [&](Engine& engine) {
+        error_of(ErrorKind::BadData, [&] { load_initial_weights(engine, rig.plan, rig.prepared.program); });
+    });
+}
+
+}  // namespace
+}  // namespace vpp::test

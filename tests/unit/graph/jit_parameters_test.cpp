@@ -1,0 +1,46 @@
+// Names of parameters: every order in which other parts of vpp meet them hangs on this list.
+#include "graph/jit_parameters.hpp"
+
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+namespace vpp {
+namespace {
+
+using torch::jit::Module;
+
+std::vector<std::string> names_of(const std::vector<JitParameter>& parameters) {
+    std::vector<std::string> names;
+    for (const JitParameter& parameter : parameters) names.push_back(parameter.name);
+    return names;
+}
+
+TEST(ListParameters, ParametersComeFirstThenBuffersThenAttributes) {
+    Module inner("Inner"), outer("Outer");
+    inner.register_buffer("running", at::zeros({2}));
+    inner.register_parameter("w", at::zeros({2, 2}), false);
+    outer.register_attribute("table", c10::TensorType::get(), at::zeros({3}));
+    outer.register_module("inner", inner);
+    outer.register_parameter("b", at::zeros({1}), false);
+    const std::vector<JitParameter> listed = list_parameters(outer);
+    EXPECT_EQ(names_of(listed), (std::vector<std::string>{"b", "inner.w", "inner.running", "table"}));
+    EXPECT_FALSE(listed[1].is_buffer);
+    EXPECT_TRUE(listed[2].is_buffer);
+    EXPECT_TRUE(listed[3].is_buffer);
+    EXPECT_EQ(listed[3].value, nullptr);
+}
+
+TEST(ListParameters, OneTensorIsOneEntryWithAllItsNames) {
+    const at::Tensor shared = at::zeros({2});
+    Module model("Model");
+    model.register_parameter("first", shared, false);
+    model.register_parameter("second", shared, false);
+    model.register_buffer("third", shared);
+    const std::vector<JitParameter> listed = list_parameters(model);
+    ASSERT_EQ(listed.size(), 1U);
+    EXPECT_EQ(listed[0].name, "first");
+    EXPECT_EQ(listed[0].aliases, (std::vector<std::string>{"second", "third"}));
+}
+
+}  // namespace
+}  // namespace vpp
