@@ -18,6 +18,8 @@
 #include "comm/watchdog.hpp"
 #include "engine/agreement.hpp"
 #include "engine/value_ranges.hpp"
+#include "graph/model_output.hpp"
+#include "graph/trial_load.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "stage/tensor_memory.hpp"
@@ -123,10 +125,20 @@ int run_job(const CommandLine& line, const std::function<int(const Job&)>& body)
     Plan plan;
     try {
         plan = plan_for_world(line, world);
-        set_threads(plan);
+        print_models_plainly();
     } catch (...) {
         const Failure failure = current_failure();
         if (!launch || launch->rank == 0) say(0, 1, failure.text);
+        return failure.code;
+    }
+    try {
+        // The other ranks of the host go on to MPI's start and wait there.
+        if (!launch || launch->local_rank == 0) trial_load(trial_files(plan), plan.model.trust_sha256);
+        set_threads(plan);
+    } catch (...) {
+        const Failure failure = current_failure();
+        if (launch && launch->rank > 0) std::this_thread::sleep_for(kFirstRankSpeaks);
+        say(0, 1, failure.text);
         return failure.code;
     }
     return run_with_mpi(line, plan, body);

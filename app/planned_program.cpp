@@ -1,11 +1,15 @@
 #include "app/planned_program.hpp"
 
 #include "engine/agreement.hpp"
+#include "graph/model_output.hpp"
+#include "graph/trial_load.hpp"
 #include "program/prepare.hpp"
 
 namespace vpp {
 
 Program make_program(const Plan& plan) {
+    print_models_plainly();
+    trial_load(trial_files(plan), plan.model.trust_sha256);
     set_threads(plan);
     const Datasets data = open_datasets(plan);
     Program program = prepare(plan, data).program;

@@ -1,6 +1,8 @@
 #include "data/token_header.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -27,23 +29,31 @@ int32_t number_at(std::span<const std::byte> begin, size_t index) {
     throw Error(ErrorKind::BadData, source + ": " + what);
 }
 
-/// The header that the file's first number announces; nothing for raw tokens. A file whose other numbers fit a header
-/// exactly is none of raw tokens: its first number is damaged.
-const HeaderKind* find_header(std::span<const std::byte> begin, uint64_t size, const std::string& source) {
+/// Whether a file without one of the first numbers has a damaged header all the same: the numbers behind it fit the
+/// file exactly, or it is off by a few bits and the rest is the zeros of a header. Raw tokens do neither.
+bool is_damaged_header(std::span<const std::byte> begin, uint64_t size, const HeaderKind& kind) {
+    constexpr int kMostBits = 8, kMostBytes = 8;
+    if (begin.size() < kTokenHeaderBytes) return false;
+    const int32_t version = number_at(begin, 1), count = number_at(begin, 2);
+    const bool fits = version == kind.version && count > 0 &&
+                      size == kTokenHeaderBytes + static_cast<uint64_t>(count) * kind.token_bytes;
+    if (fits) return true;
+    const auto unused = begin.first(kTokenHeaderBytes).subspan(3 * sizeof(int32_t));
+    const auto num_set = std::ranges::count_if(unused, [](std::byte b) { return b != std::byte{0}; });
+    return std::popcount(static_cast<uint32_t>(number_at(begin, 0) ^ kind.magic)) <= kMostBits && num_set <= kMostBytes;
+}
+
+/// The header that the file's first number announces; nothing for raw tokens.
+const HeaderKind* find_header(std::span<const std::byte> begin, const uint64_t size, const std::string& source) {
     if (begin.size() < sizeof(int32_t)) return nullptr;
     const int32_t first = number_at(begin, 0);
     for (const HeaderKind& kind : kHeaderKinds) {
         if (first == kind.magic) return &kind;
     }
-    if (size < kTokenHeaderBytes) return nullptr;
-    const int32_t version = number_at(begin, 1), count = number_at(begin, 2);
     for (const HeaderKind& kind : kHeaderKinds) {
-        const bool fits = version == kind.version && count > 0 &&
-                          size == kTokenHeaderBytes + static_cast<uint64_t>(count) * kind.token_bytes;
-        if (fits) {
-            refuse(source, "the llm.c header is damaged: its first number (got " + std::to_string(first) +
-                               ", expected " + std::to_string(kind.magic) + ")");
-        }
+        if (!is_damaged_header(begin, size, kind)) continue;
+        refuse(source, "the llm.c header is damaged: its first number (got " + std::to_string(first) +
+                           ", expected 20240520 or 20240801); copy the file anew");
     }
     return nullptr;
 }

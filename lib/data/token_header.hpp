@@ -11,8 +11,6 @@ namespace vpp::detail {
 /// llm.c: 256 int32 (magic, version, number of tokens, then zeros), then the tokens.
 /// Source: llm.c, dev/data/data_common.py, write_datafile.
 inline constexpr size_t kTokenHeaderBytes = 256 * sizeof(int32_t);
-/// What of a file's beginning is looked at: the first three of them.
-inline constexpr size_t kTokenBeginBytes = 3 * sizeof(int32_t);
 
 /// Where the tokens lie.
 struct TokenLayout {
@@ -23,7 +21,7 @@ struct TokenLayout {
 
 /// Reads the header that the first number announces, and holds it to the file's size; a file that begins with no such
 /// number is all tokens.
-/// Requires: `begin` is the first kTokenBeginBytes of the file, or all of a shorter one; dtype is auto, uint16 or
+/// Requires: `begin` is the first kTokenHeaderBytes of the file, or all of a shorter one; dtype is auto, uint16 or
 ///           uint32. On return the tokens lie inside the file and fill it.
 /// Throws:   Error{BadData} that begins with `source`.
 TokenLayout token_layout(std::span<const std::byte> begin, uint64_t size_bytes, const std::string& dtype,

@@ -13,7 +13,7 @@ namespace {
 
 TokenFile open_file(const std::string& path, const std::string& dtype) {
     InputFile file(path);
-    std::array<std::byte, kTokenBeginBytes> begin{};
+    std::array<std::byte, kTokenHeaderBytes> begin{};
     const size_t held = static_cast<size_t>(std::min<uint64_t>(file.size_bytes(), begin.size()));
     file.read(0, std::span(begin).first(held));
     const TokenLayout layout = token_layout(std::span(begin).first(held), file.size_bytes(), dtype, path);

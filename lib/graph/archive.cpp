@@ -1,6 +1,7 @@
 #include "graph/archive.hpp"
 
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ namespace vpp {
 namespace {
 
 constexpr uint64_t kMaxRecords = 10'000'000;
-constexpr uint64_t kMaxCodeBytes = uint64_t{1} << 30;  // a record that is unpacked while reading the directory
+constexpr uint64_t kMaxUnpackedBytes = uint64_t{1} << 28;  // all compressed records together: code of any real model
 
 [[noreturn]] void damaged(const std::filesystem::path& path, const std::string& what) {
     throw Error(ErrorKind::BadData, path.string() + ": " + what + "; export the model again or copy the file anew");
@@ -39,14 +40,33 @@ Zip open_zip(const std::filesystem::path& path, std::span<const std::byte> bytes
     return Zip(zip, zip_discard);
 }
 
-/// Reads a whole entry; the library compares its checksum at the end.
-void check_entry(const std::filesystem::path& path, zip_t* zip, zip_uint64_t index, const zip_stat_t& stat) {
-    if (stat.size > kMaxCodeBytes) damaged(path, std::string("the record ") + printable(stat.name) + " is too large");
+/// Reads a whole entry; the library compares its checksum at the end. The contents are given back when wanted.
+std::string check_entry(const std::filesystem::path& path, zip_t* zip, zip_uint64_t index, const zip_stat_t& stat,
+                        bool wanted) {
     const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(zip_fopen_index(zip, index, 0), zip_fclose);
     std::vector<char> block(1 << 16);
+    std::string contents;
+    uint64_t num_bytes = 0;
     zip_int64_t got = file ? 1 : -1;
-    while (got > 0) got = zip_fread(file.get(), block.data(), block.size());
-    if (got < 0) damaged(path, std::string("the record ") + printable(stat.name) + " is damaged");
+    while (got > 0) {
+        got = zip_fread(file.get(), block.data(), block.size());
+        if (got > 0) num_bytes += static_cast<uint64_t>(got);
+        if (got > 0 && wanted) contents.append(block.data(), static_cast<size_t>(got));
+    }
+    if (got < 0 || num_bytes != stat.size)
+        damaged(path, std::string("the record ") + printable(stat.name) + " is damaged");
+    return contents;
+}
+
+bool is_link(zip_t* zip, zip_uint64_t index) {
+    zip_uint8_t system = 0;
+    zip_uint32_t attributes = 0;
+    if (zip_file_get_external_attributes(zip, index, 0, &system, &attributes) != 0) return false;
+    return system == ZIP_OPSYS_UNIX && S_ISLNK(attributes >> 16);
+}
+
+bool is_program(const std::string& name) {
+    return (name.starts_with("code/") && name.ends_with(".py")) || name.ends_with(".pkl");
 }
 
 bool is_safe(const std::string& name) {
@@ -87,6 +107,7 @@ void Archive::read_directory() {
     if (count <= 0 || static_cast<uint64_t>(count) > kMaxRecords)
         damaged(path_, "the archive has no plausible directory");
     std::string top;
+    uint64_t stored_bytes = 0, unpacked_bytes = 0;
     for (zip_int64_t i = 0; i < count; ++i) {
         zip_stat_t stat;
         const auto index = static_cast<zip_uint64_t>(i);
@@ -94,17 +115,27 @@ void Archive::read_directory() {
             damaged(path_, "the archive's directory is damaged");
         const std::string full = stat.name;
         if (!is_safe(full)) throw Error(ErrorKind::Refused, path_.string() + ": unsafe record name " + printable(full));
+        if (is_link(zip.get(), index))
+            throw Error(ErrorKind::Refused, path_.string() + ": the record " + full + " is a symbolic link");
         const std::string folder = full.substr(0, full.find('/') + 1);
         if (i == 0) top = folder;
         if (folder != top || top.empty()) damaged(path_, "the archive does not have one top folder");
         const std::string name = full.substr(top.size());
         const ArchiveRecord record{stat.size, stat.crc, stat.comp_method == ZIP_CM_STORE};
         if (!records_.emplace(name, record).second) damaged(path_, "the record " + name + " is there twice");
-        if (!name.starts_with("data/")) check_entry(path_, zip.get(), index, stat);
+        // Entries that share bytes, or unpack to far more than they are, hold up whoever reads them.
+        uint64_t& sum = record.stored ? stored_bytes : unpacked_bytes;
+        const uint64_t limit = record.stored ? size_ : kMaxUnpackedBytes;
+        if (record.size_bytes > limit - sum) damaged(path_, "the records are larger together than the file can hold");
+        sum += record.size_bytes;
+        if (name.starts_with("data/")) continue;
+        std::string contents = check_entry(path_, zip.get(), index, stat, is_program(name));
+        if (is_program(name)) program_.emplace(name, std::move(contents));
     }
     if (!records_.count("constants.pkl") || !records_.count("data.pkl")) {
         damaged(path_, "this is a zip file but not a TorchScript one; save it with torch.jit.save");
     }
+    if (records_.count("model.json")) damaged(path_, "this TorchScript file has the format of before 2020");
 }
 
 void Archive::check_stored(const std::string& name, uint64_t offset) const {
@@ -116,6 +147,19 @@ void Archive::check_stored(const std::string& name, uint64_t offset) const {
     if (crc32_z(crc32_z(0, nullptr, 0), begin, num_bytes) != found->second.crc) {
         damaged(path_, "the record " + name + " is damaged (its checksum differs)");
     }
+}
+
+std::string Archive::sha256() const {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int num_bytes = 0;
+    check(EVP_Digest(data_, size_, digest, &num_bytes, EVP_sha256(), nullptr) == 1, "SHA-256 works");
+    std::string text;
+    for (unsigned int i = 0; i < num_bytes; ++i) {
+        constexpr const char* kDigits = "0123456789abcdef";
+        text += kDigits[digest[i] >> 4];
+        text += kDigits[digest[i] & 15];
+    }
+    return text;
 }
 
 }  // namespace vpp

@@ -19,7 +19,8 @@ struct ArchiveRecord {
 class Archive {
   public:
     /// Maps the file copy-on-write and reads its directory; records other than weights are compared with their
-    /// checksums at once. Throws Error{MissingInput, BadData}: not a zip, duplicate or unsafe names, damage.
+    /// checksums at once. Throws Error{MissingInput, BadData}: not a zip, duplicate names, damage, records that unpack
+    /// to far more than the file; Error{Refused}: names that lead out of the archive, symbolic links.
     explicit Archive(const std::filesystem::path& path);
     ~Archive();
     Archive(const Archive&) = delete;
@@ -29,6 +30,10 @@ class Archive {
     std::span<std::byte> bytes() const { return {data_, size_}; }
     /// Records by name without the archive's own top folder: "data/0", "constants.pkl", "code/...".
     const std::map<std::string, ArchiveRecord>& records() const { return records_; }
+    /// The contents of the records that say what runs: code ("code/....py") and pickles ("....pkl").
+    const std::map<std::string, std::string>& program() const { return program_; }
+    /// SHA-256 of the whole file, 64 lower-case hexadecimal digits: what sha256sum prints.
+    std::string sha256() const;
     /// Compares stored bytes at `offset` with the record's checksum. Throws Error{BadData}.
     void check_stored(const std::string& name, uint64_t offset) const;
 
@@ -39,6 +44,7 @@ class Archive {
     std::byte* data_ = nullptr;
     size_t size_ = 0;
     std::map<std::string, ArchiveRecord> records_;
+    std::map<std::string, std::string> program_;
 };
 
 }  // namespace vpp

@@ -1,13 +1,9 @@
 #include "graph/torchscript.hpp"
 
 #include <ATen/ops/from_blob.h>
-#include <caffe2/serialize/inline_container.h>
-#include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
-#include <cstring>
 #include <regex>
 #include <set>
 
@@ -16,80 +12,14 @@
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/jit_graph.hpp"
+#include "graph/jit_load.hpp"
 #include "graph/jit_stages.hpp"
 #include "graph/probe.hpp"
 #include "graph/stage_borders.hpp"
-#include "graph/torch_memory.hpp"
 
 namespace vpp {
 
 namespace {
-
-using caffe2::serialize::PyTorchStreamReader;
-using caffe2::serialize::ReadAdapterInterface;
-
-/// A weight record and where LibTorch wanted its bytes.
-struct WeightRecord {
-    std::string name;
-    uint64_t offset = 0;
-    uint64_t size_bytes = 0;
-    const void* destination = nullptr;  ///< base of the storage that stands for it
-};
-
-/// Reads the mapped archive, but leaves out the bytes of weights and notes which storage each was meant for. The
-/// storages are never touched and take no memory.
-class SkippingReader : public ReadAdapterInterface {
-  public:
-    SkippingReader(std::shared_ptr<const Archive> archive, std::vector<WeightRecord>& records)
-        : archive_(std::move(archive)), records_(records) {}
-
-    size_t size() const override { return archive_->bytes().size(); }
-
-    size_t read(uint64_t pos, void* buffer, size_t num_bytes, const char*) const override {
-        if (pos >= size()) return 0;
-        num_bytes = std::min<uint64_t>(num_bytes, size() - pos);
-        if (WeightRecord* record = record_at(pos, num_bytes)) {
-            record->destination = static_cast<const std::byte*>(buffer) - (pos - record->offset);
-        } else {
-            std::memcpy(buffer, archive_->bytes().data() + pos, num_bytes);
-        }
-        return num_bytes;
-    }
-
-  private:
-    /// The record that holds the whole range.
-    WeightRecord* record_at(uint64_t pos, size_t num_bytes) const {
-        auto after = std::upper_bound(records_.begin(), records_.end(), pos,
-                                      [](uint64_t p, const WeightRecord& record) { return p < record.offset; });
-        if (after == records_.begin()) return nullptr;
-        WeightRecord& record = *std::prev(after);
-        return pos + num_bytes <= record.offset + record.size_bytes ? &record : nullptr;
-    }
-
-    std::shared_ptr<const Archive> archive_;
-    std::vector<WeightRecord>& records_;  ///< by offset; empty while offsets are looked up
-};
-
-std::vector<WeightRecord> find_weights(const std::shared_ptr<const Archive>& archive) {
-    std::vector<WeightRecord> none, found;
-    PyTorchStreamReader reader(std::make_shared<SkippingReader>(archive, none));
-    for (const auto& [name, record] : archive->records()) {
-        if (!name.starts_with("data/") || record.size_bytes == 0) continue;
-        if (!record.stored) {
-            throw Error(ErrorKind::BadData, archive->path().string() + ": the weight record " + name +
-                                                " is compressed; save the model with torch.jit.save");
-        }
-        found.push_back({name, reader.getRecordOffset(name), record.size_bytes});
-    }
-    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
-    return found;
-}
-
-/// A file that was loaded.
-struct LoadedFile {
-    std::shared_ptr<const Archive> archive;
-    std::vector<WeightRecord> records;
-};
 
 /// Gives parameters their bytes: finds the record of a tensor's storage among all files.
 class WeightStore {
@@ -166,22 +96,6 @@ class TorchScriptSource : public Source {
     JitValues values_;
     WeightStore weights_;
 };
-
-/// Loads a module; the file is added to `files`.
-torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, std::vector<LoadedFile>& files) {
-    std::vector<WeightRecord>& records = files.emplace_back(LoadedFile{archive, find_weights(archive)}).records;
-    try {
-        std::shared_ptr<ReadAdapterInterface> reader = std::make_shared<SkippingReader>(archive, records);
-        return torch::jit::load(reader, at::kCPU, /*load_debug_files=*/true);
-    } catch (const Error&) {
-        throw;
-    } catch (const std::exception& error) {
-        throw_if_out_of_memory(error);
-        const std::string text = error.what();
-        throw Error(ErrorKind::BadData, archive->path().string() + ": LibTorch cannot load this model: " +
-                                            printable(text.substr(0, text.find('\n'))));
-    }
-}
 
 /// Names forward's arguments: the plan's list, else the arguments' own names. Arguments behind the list get their
 /// defaults.
@@ -340,7 +254,7 @@ struct OpenedModel {
 /// The graph of one model, with its inputs.
 torch::jit::Module open_one(JitGraph& jit, const ModelFiles& files, const TorchScriptOptions& options,
                             std::vector<LoadedFile>& loaded) {
-    torch::jit::Module model = load_module(files.model, loaded);
+    torch::jit::Module model = load_module(files.model, options.trust_sha256, loaded);
     model.train(options.training);
     jit.graph = inline_with_labels(model);
     resolve_attributes(jit, model);
@@ -351,13 +265,13 @@ torch::jit::Module open_one(JitGraph& jit, const ModelFiles& files, const TorchS
 /// Loads what the stages are made of. A file that two stages name is loaded twice: they share no parameters.
 StageModules load_stages(const ModelFiles& files, const TorchScriptOptions& options, std::vector<LoadedFile>& loaded) {
     StageModules modules;
-    if (files.model) modules.model = load_module(files.model, loaded);
+    if (files.model) modules.model = load_module(files.model, options.trust_sha256, loaded);
     std::vector<Problem> problems;
     for (size_t stage = 0; stage < files.stages.size(); ++stage) {
         modules.files.emplace_back();
         if (!files.stages[stage]) continue;
         try {
-            modules.files.back() = load_module(files.stages[stage], loaded);
+            modules.files.back() = load_module(files.stages[stage], options.trust_sha256, loaded);
             if (!modules.files.back()->find_method("forward")) {
                 throw Error(ErrorKind::BadData,
                             files.stages[stage]->path().string() + ": the model file has no method 'forward'");
@@ -424,6 +338,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.microbatch_size = microbatch_size;
     options.deferred_batch_norm = plan.pipeline.deferred_batch_norm;
     options.stages = plan.pipeline.stages;
+    options.trust_sha256 = plan.model.trust_sha256;
     options.where = [plan](const std::string& key) { return plan.where(key); };
     return options;
 }

@@ -1,9 +1,9 @@
 #pragma once
 // The TorchScript front end: model file -> Graph and Source. The file is mapped; weights are read only when asked for.
-// Steps, one file each: load without weights (torchscript.cpp), join a module per stage (jit_stages), inline with
-// labels (jit_inline), attributes to inputs (jit_attributes), the loss (jit_loss), deferred batch norm
-// (jit_batch_norm), aliases (jit_alias), keyed randomness (jit_random), probe with one microbatch (probe), values and
-// cuts (graph_builder).
+// Steps, one file each: judge the code (operator_check), load without weights (jit_load), join a module per stage
+// (jit_stages), inline with labels (jit_inline), attributes to inputs (jit_attributes), the loss (jit_loss), deferred
+// batch norm (jit_batch_norm), aliases (jit_alias), keyed randomness (jit_random), probe with one microbatch (probe),
+// values and cuts (graph_builder).
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,12 +21,13 @@ struct TorchScriptOptions {
     std::optional<LossPlan> loss;
     int loss_output = 0;
     std::string loss_reduction = "mean";
-    bool training = true;                ///< model.train() or model.eval() before constants are folded
-    bool keep_outputs = false;           ///< give Graph::outputs, not the loss alone
-    bool deferred_batch_norm = false;    ///< in training: one update of running statistics a step
-    Fields fields;                       ///< of the data set: dtypes and shapes of the inputs
-    int64_t microbatch_size = 1;         ///< samples
-    std::vector<StagePlan> stages = {};  ///< join these; empty: one model
+    bool training = true;                        ///< model.train() or model.eval() before constants are folded
+    bool keep_outputs = false;                   ///< give Graph::outputs, not the loss alone
+    bool deferred_batch_norm = false;            ///< in training: one update of running statistics a step
+    Fields fields;                               ///< of the data set: dtypes and shapes of the inputs
+    int64_t microbatch_size = 1;                 ///< samples
+    std::vector<StagePlan> stages = {};          ///< join these; empty: one model
+    std::vector<std::string> trust_sha256 = {};  ///< digests of files that may use any operator
     KeyPosition where = [](const std::string&) { return std::nullopt; };
 };
 

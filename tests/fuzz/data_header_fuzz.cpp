@@ -33,9 +33,9 @@ void read_npy(std::span<const std::byte> bytes, uint64_t claimed) {
 
 void read_tokens(std::span<const std::byte> bytes, uint64_t claimed, const std::string& dtype) {
     using namespace vpp::detail;
-    const uint64_t size = size_of_file(claimed, bytes.size(), kTokenBeginBytes);
+    const uint64_t size = size_of_file(claimed, bytes.size(), kTokenHeaderBytes);
     const TokenLayout layout =
-        token_layout(bytes.first(std::min(bytes.size(), kTokenBeginBytes)), size, dtype, "fuzz.bin");
+        token_layout(bytes.first(std::min(bytes.size(), kTokenHeaderBytes)), size, dtype, "fuzz.bin");
     vpp::check(layout.num_tokens >= 0 && layout.offset_bytes <= size, "tokens begin inside the file");
     vpp::check(static_cast<uint64_t>(layout.num_tokens) * layout.token_bytes == size - layout.offset_bytes,
                "tokens fill the file");

@@ -1,0 +1,76 @@
+// What LibTorch is given is what was judged.
+#include "graph/jit_load.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zip.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+std::string bytes_of_file(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(JitLoad, WeightsAreLeftOutAndFoundAgain) {
+    const auto archive = std::make_shared<const Archive>(save(linear(3, 2)));
+    std::vector<LoadedFile> files;
+    const torch::jit::Module module = load_module(archive, {}, files);
+    ASSERT_EQ(files.size(), 1U);
+    ASSERT_EQ(files[0].records.size(), 2U);
+    for (const at::Tensor& tensor : module.parameters()) {
+        const auto found = std::ranges::find(files[0].records, tensor.storage().data(), &WeightRecord::destination);
+        ASSERT_NE(found, files[0].records.end());
+        EXPECT_EQ(found->size_bytes, tensor.nbytes());
+        EXPECT_NO_THROW(archive->check_stored(found->name, found->offset));
+    }
+}
+
+/// Gives a record of a zip file other contents, with a checksum that fits.
+void replace_record(const std::filesystem::path& path, const std::string& ending, const std::string& contents) {
+    zip_t* zip = zip_open(path.c_str(), 0, nullptr);
+    for (zip_int64_t i = 0; i < zip_get_num_entries(zip, 0); ++i) {
+        const auto index = static_cast<zip_uint64_t>(i);
+        if (!std::string(zip_get_name(zip, index, 0)).ends_with(ending)) continue;
+        zip_source_t* source = zip_source_buffer(zip, contents.data(), contents.size(), 0);
+        ASSERT_EQ(zip_file_replace(zip, index, source, ZIP_FL_OVERWRITE), 0);
+    }
+    ASSERT_EQ(zip_close(zip), 0);
+}
+
+TEST(JitLoad, WhatLibTorchCannotLoadIsBadData) {
+    const std::filesystem::path path = save(linear(3, 2));
+    replace_record(path, "/data.pkl", "no pickle");
+    std::vector<LoadedFile> files;
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_module(std::make_shared<const Archive>(path), {}, files); }),
+                HasSubstr(path.string() + ": LibTorch cannot load this model: "));
+}
+
+/// Two end records: behind the first directory stands a second one, which only some readers take.
+TEST(JitLoad, ADirectoryBehindTheDirectoryIsNoWayAroundTheCheck) {
+    const std::string good = bytes_of_file(save(linear(3, 2)));
+    const std::string other = bytes_of_file(save(linear(2, 3)));
+    const std::filesystem::path path = save(linear(1, 1));
+    for (const std::string& bytes : {good + other, other.substr(0, other.size() - 22) + good, good + good.substr(30)}) {
+        std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+        EXPECT_THAT(refusal(ErrorKind::BadData,
+                            [&] {
+                                std::vector<LoadedFile> files;
+                                load_module(std::make_shared<const Archive>(path), {}, files);
+                            }),
+                    HasSubstr(path.string()));
+    }
+}
+
+}  // namespace
+}  // namespace vpp

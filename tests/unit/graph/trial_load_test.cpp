@@ -1,0 +1,107 @@
+// Hostile and broken files cost a child, never this process.
+#include "graph/trial_load.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+const TrialLimits kShort{.cpu_seconds = 1, .wall = std::chrono::seconds(20)};
+
+/// A model whose state is set by code when it is loaded.
+ModuleSpec with_state(const std::string& body) {
+    ModuleSpec spec{"Stateful", R"JIT(
+def forward(self, x):
+    return x
+def __getstate__(self):
+    return (1, self.training)
+def __setstate__(self, state: Tuple[int, bool]):
+    self.training = state[1]
+)JIT" + body};
+    return spec;
+}
+
+std::string digest_of(const std::string& path) {
+    return Archive(path).sha256();
+}
+
+TEST(TrialLoad, AGoodFilePasses) {
+    EXPECT_NO_THROW(trial_load({{save(linear(2, 2)), std::nullopt}}, {}));
+}
+
+TEST(TrialLoad, ErrorsComeBackAsTheyAre) {
+    const std::string broken = save(linear(2, 2));
+    std::ofstream(broken, std::ios::trunc) << "no zip";
+    EXPECT_THAT(refusal(ErrorKind::BadData,
+                        [&] {
+                            trial_load({{broken, std::nullopt}}, {});
+                        }),
+                HasSubstr(broken + ": this is not a TorchScript file"));
+    const SourcePosition a{"plan.toml", 10, 8, ""}, b{"plan.toml", 12, 8, ""};
+    const std::string text = refusal(ErrorKind::MissingInput, [&] {
+        trial_load({{"/nonexistent/a.pt", a}, {save(linear(2, 2)), std::nullopt}, {"/nonexistent/b.pt", b}}, {});
+    });
+    EXPECT_THAT(text, HasSubstr("plan.toml:10:8: cannot open the model file /nonexistent/a.pt"));
+    EXPECT_THAT(text, HasSubstr("plan.toml:12:8: cannot open the model file /nonexistent/b.pt"));
+}
+
+TEST(TrialLoad, CodeThatRunsWhileLoadingNeedsTrust) {
+    const std::string path = save(with_state(""));
+    EXPECT_THAT(refusal(ErrorKind::Refused,
+                        [&] {
+                            trial_load({{path, std::nullopt}}, {});
+                        }),
+                HasSubstr("__setstate__, which runs while the file is loaded"));
+    EXPECT_NO_THROW(trial_load({{path, std::nullopt}}, {digest_of(path)}));
+}
+
+TEST(TrialLoad, AnEndlessLoopIsStopped) {
+    const std::string path = save(with_state("    while True:\n        x = 1\n"));
+    EXPECT_THAT(refusal(ErrorKind::Refused,
+                        [&] {
+                            trial_load({{path, std::nullopt}}, {digest_of(path)}, kShort);
+                        }),
+                HasSubstr(path + ": loading it does not end (stopped after 1 s of processor time)"));
+    const TrialLimits no_time{.cpu_seconds = 60, .wall = std::chrono::seconds(0)};
+    EXPECT_THAT(refusal(ErrorKind::Refused,
+                        [&] {
+                            trial_load({{path, std::nullopt}}, {digest_of(path)}, no_time);
+                        }),
+                HasSubstr("stopped after 0 s)"));
+}
+
+TEST(TrialLoad, MemoryIsLimited) {
+    const std::string path = save(with_state("    x = torch.zeros([1 << 32])\n"));
+    const TrialLimits small{.memory_bytes = uint64_t{1} << 30};
+    EXPECT_THAT(refusal(ErrorKind::BadData,
+                        [&] {
+                            trial_load({{path, std::nullopt}}, {digest_of(path)}, small);
+                        }),
+                HasSubstr(path));
+    EXPECT_NO_THROW(trial_load({{save(with_state("    x = torch.zeros([1 << 10])\n")), std::nullopt}},
+                               {digest_of(path), digest_of(save(with_state("    x = torch.zeros([1 << 10])\n")))},
+                               small));
+}
+
+TEST(TrialLoad, FilesOfAPlanComeOnceWithTheirPlaces) {
+    Plan plan;
+    plan.model.file = "m.pt";
+    plan.pipeline.stages = {{"a", "s.pt", {}, {}, {}}, {"b", "", {}, {}, {}}, {"c", "s.pt", {}, {}, {}}};
+    plan.positions["pipeline.stage[0].file"] = {"plan.toml", 10, 8, ""};
+    const std::vector<TrialFile> files = trial_files(plan);
+    ASSERT_EQ(files.size(), 2U);
+    EXPECT_EQ(files[0].path, "m.pt");
+    EXPECT_EQ(files[1].path, "s.pt");
+    EXPECT_EQ(files[1].position->line, 10);
+}
+
+}  // namespace
+}  // namespace vpp
