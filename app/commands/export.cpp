@@ -6,6 +6,8 @@
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "engine/export_model.hpp"
+#include "graph/model_output.hpp"
+#include "graph/trial_load.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 
@@ -39,6 +41,8 @@ int run_export(const CommandLine& line) {
     Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
     const int world = natural_world(plan);
     plan = resolve_plan(std::move(plan), world);
+    print_models_plainly();
+    trial_load(trial_files(plan), plan.model.trust_sha256);
     const ExportReport report = export_model(plan, line.export_request, make_logger(line.plan.log_level, -1));
     line.json ? print_json(report) : print_text(report);
     return 0;

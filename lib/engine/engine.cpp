@@ -235,6 +235,7 @@ void Engine::load_state(const StateReader& read) {
         const GraphParameter& entry = program_.training.graph.parameters[static_cast<size_t>(parameter)];
         at::Tensor tensor = weights_.at(parameter).detach();
         const auto value = read("model." + entry.name, tensor.scalar_type(), tensor.sizes().vec());
+        check(value || (entry.is_buffer && !entry.written), "there is a value for every parameter and buffer");
         if (value) tensor.copy_(*value);
     }
     optimizer_->load_state([&](const std::string& name, at::ScalarType dtype, const std::vector<int64_t>& shape) {

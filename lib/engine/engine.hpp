@@ -82,7 +82,8 @@ class Engine {
     std::vector<StateTensor> state() const;
     /// Of all that state() will have once every parameter has had a gradient.
     int64_t full_state_bytes() const;
-    /// Takes values by name. What gets nothing stays as it is; optimizer state begins anew then.
+    /// Takes values by name. A buffer that nothing writes may get none and stays; optimizer state without one begins
+    /// anew.
     void load_state(const StateReader& read);
 
     Transport& transport() { return transport_; }

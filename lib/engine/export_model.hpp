@@ -26,7 +26,7 @@ struct ExportReport {
 
 /// Writes the files that are asked for; each appears when it is whole and durable. The model's files are loaded whole,
 /// and every parameter and buffer of them takes the checkpoint's value, which must have the same dtype and shape.
-/// Requires: the plan is resolved.
+/// Requires: the plan is resolved, and its model files were judged (graph/trial_load.hpp).
 /// Throws:   Error{Output} for a file that is there or cannot be made, before anything is read; Error{Io} when a write
 ///           fails; Error{MissingInput} without a checkpoint; Error{BadData} for damage and for weights of another
 ///           model.

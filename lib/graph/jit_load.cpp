@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <set>
 
 #include "base/error.hpp"
@@ -99,6 +100,8 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, co
         check_same_view(*archive, reader);
         return torch::jit::load(reader, at::kCPU, /*load_debug_files=*/true);
     } catch (const Error&) {
+        throw;
+    } catch (const std::bad_alloc&) {
         throw;
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);

@@ -126,7 +126,8 @@ class Judge {
         const std::string_view word = tokens_[i].text;
         const bool is_attribute = is_after(i, "."), is_defined = is_after(i, "def");
         if (word == kRunsWhileLoading) return runs_while_loading();
-        const bool is_call = is_attribute || (contains(kBareNames, word) && !is_defined);
+        // print is no operator but a word of the language: x.print is a method of the model's own.
+        const bool is_call = is_attribute ? word != "print" : contains(kBareNames, word) && !is_defined;
         if (const RefusedOperator* found = refused(word); found && is_call) return calls(*found);
         if (word == "classes" && is_attribute && i > 1 && is(i - 2, "torch")) return "uses a custom class of a library";
         if (is_attribute || is_defined) return "";

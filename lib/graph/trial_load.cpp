@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <new>
 
 #include "base/bytes.hpp"
 #include "graph/jit_load.hpp"
@@ -40,11 +41,12 @@ uint64_t file_bytes(const std::string& path) {
     return ::stat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
-void limit(__rlimit_resource resource, rlim_t most) {
+/// `grace` is how far the hard limit lies above: at the hard limit of processor time the kernel sends SIGKILL, which
+/// does not tell why; at the soft one SIGXCPU.
+void limit(__rlimit_resource resource, rlim_t most, rlim_t grace = 0) {
     rlimit old{};
     ::getrlimit(resource, &old);
-    const rlim_t value = std::min(most, old.rlim_max);
-    const rlimit fresh{value, value};
+    const rlimit fresh{std::min(most, old.rlim_max), std::min(most + grace, old.rlim_max)};
     ::setrlimit(resource, &fresh);
 }
 
@@ -61,7 +63,7 @@ void confine(int answer, uint64_t memory_bytes, const TrialLimits& limits) {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
     limit(RLIMIT_NOFILE, kMostFiles);
-    limit(RLIMIT_CPU, limits.cpu_seconds);
+    limit(RLIMIT_CPU, limits.cpu_seconds, /*grace=*/5);
     limit(RLIMIT_AS, memory_bytes);
 }
 
@@ -82,6 +84,10 @@ void answer(ErrorKind kind, const std::string& text) {
         load_module(std::make_shared<const Archive>(path), trusted, loaded);
     } catch (const Error& error) {
         answer(error.kind(), error.problems().front().message);
+    } catch (const std::bad_alloc&) {
+        answer(ErrorKind::BadData, path +
+                                       ": loading it needs far more memory than the file has; it is broken or "
+                                       "hostile; export the model again");
     } catch (const std::exception& error) {
         answer(ErrorKind::BadData, path + ": cannot be loaded: " + printable(error.what()));
     }

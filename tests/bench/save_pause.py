@@ -1,7 +1,7 @@
 """What a save costs: the quickstart's GPT scaled to 50 M parameters on four ranks, saved every other step, once in the
 background and once not.
 
-save_pause.py VPP [--steps N]   prints the pause of a save, also as a share of a step, and how long it takes to be durable
+save_pause.py VPP [--steps N]   prints the pause of a save, also as a share of a step, and when it is durable
 """
 
 import argparse
@@ -59,11 +59,12 @@ def main() -> None:
             # The save behind the last step is waited for in both modes.
             saves = [e for e in found if e["event"] == "save" and e["step"] < arguments.steps]
             pauses = [e["pause_seconds"] for e in saves]
+            median, worst = statistics.median(pauses), max(pauses)
+            durable_s = statistics.median(e["seconds"] for e in saves)
             print(f"{'in the background' if background else 'waited for'}: {len(saves)} saves of "
-                  f"{saves[0]['size_bytes'] / 1e6:.0f} MB, pause {statistics.median(pauses) * 1e3:.0f} ms (median; worst "
-                  f"{max(pauses) * 1e3:.0f} ms) of a step of {step_s * 1e3:.0f} ms: "
-                  f"{100 * statistics.median(pauses) / step_s:.1f} %, worst {100 * max(pauses) / step_s:.1f} %; durable "
-                  f"after {statistics.median(e['seconds'] for e in saves):.1f} s")
+                  f"{saves[0]['size_bytes'] / 1e6:.0f} MB; pause {median * 1e3:.0f} ms (worst {worst * 1e3:.0f} ms) in "
+                  f"steps of {step_s * 1e3:.0f} ms: {100 * median / step_s:.1f} % (worst "
+                  f"{100 * worst / step_s:.1f} %); durable after {durable_s:.1f} s")
 
 
 if __name__ == "__main__":

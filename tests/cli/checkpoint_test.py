@@ -27,7 +27,7 @@ class Run(Case):
 
     def setUp(self):
         super().setUp()
-        self.config = self.plan(DIGITS + '[checkpoint]\nevery = 2\nkeep = 0\n[run]\ndir = "run"\n')
+        self.config = self.plan(DIGITS + '[checkpoint]\nevery = 2\nkeep = 100\n[run]\ndir = "run"\n')
         self.run_folder = self.folder / "run"
         if Run.trained is None or not Run.trained.exists():
             done = self.vpp("train", self.config, "--set", "train.steps=6", ranks=2)
@@ -128,7 +128,7 @@ class Look(Run):
         shard.unlink()
         shard.write_bytes(whole)
         (self.checkpoint(6) / "more\x1b[31m").write_text("x")
-        said("more?[31m is not in the manifest's list")
+        said("more?[31m: is not in the manifest's list")
 
     def test_show(self):
         shown = json.loads(self.good("checkpoint", "show", "run", "--json"))
@@ -236,9 +236,29 @@ class Export(Run):
         if not PYTHON:
             self.skipTest("VPP_PYTHON names no interpreter")
         self.good("export", self.config, "--safetensors", "w.safetensors", "--torchscript", "m.pt")
-        done = subprocess.run([PYTHON, "-W", "ignore", "-c", READ_BOTH], cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run([PYTHON, "-W", "ignore", "-c", READ_BOTH], cwd=self.folder, capture_output=True,
+                              text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("equal", done.stdout)
+
+    def test_a_tied_weight_is_written_once(self):
+        plan = (str(ROOT / "configs/quickstart.toml"), "--set", f"model.file={ROOT}/models/out/gpt_tied.pt",
+                "--set", "data.sequence_length=16", "--initial-weights")
+        self.good("export", *plan, "--safetensors", "w.safetensors", "--torchscript", "m.pt")
+        data = (self.folder / "w.safetensors").read_bytes()
+        header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        ties = {name: owner for name, owner in header["__metadata__"].items() if owner in header}
+        self.assertGreater(len(ties), 0)
+        self.assertEqual([name for name in ties if name in header], [])
+        one = ("--set", "pipeline.num_stages=1", "--batches", "1", "--json")
+        losses = [json.loads(self.good("eval", *plan, *one, *more))["loss"] for more in (
+            (), ("--set", f"model.init_from={self.folder}/w.safetensors"), ("--set", f"model.file={self.folder}/m.pt"))]
+        self.assertEqual([str(losses[0])] * 3, [str(loss) for loss in losses])
+        if PYTHON:
+            code = f"import torch; s = torch.jit.load('m.pt').state_dict(); print({list(ties.items())!r}, " \
+                   f"all(s[a].data_ptr() == s[b].data_ptr() for a, b in {list(ties.items())!r}))"
+            done = subprocess.run([PYTHON, "-W", "ignore", "-c", code], cwd=self.folder, capture_output=True, text=True)
+            self.assertTrue(done.stdout.endswith("True\n"), done.stdout + done.stderr)
 
     def test_stages_with_files_of_their_own(self):
         plan = str(ROOT / "configs/two_towers.toml")

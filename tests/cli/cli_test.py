@@ -191,7 +191,7 @@ class OneRank(Case):
         done = self.vpp("train", self.plan(DIGITS), "--set", "pipeline.num_stages=1", "--set", "run.dir=run",
                         "--set", "optimizer.lr=1e30")
         self.assertEqual(done.returncode, 79, done.stderr)
-        self.assertIn("nothing was updated", done.stderr)
+        self.assertIn("Nothing was updated", done.stderr)
 
     def test_verify_at_one_rank_says_that_it_compares_two_runs(self):
         done = self.vpp("verify", self.plan(DIGITS), "--set", "pipeline.num_stages=1", "--steps", "3", "--json")

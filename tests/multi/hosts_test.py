@@ -1,5 +1,5 @@
-"""Hosts that fail: disks that are full or block, clocks that jump, memory that is used up, slow ranks, ranks that do not
-agree. What a job says, how it ends, and what is left. tests/support/faults.cpp makes the faults."""
+"""Hosts that fail: disks that are full or block, clocks that jump, memory that is used up, slow ranks, ranks that
+disagree. What a job says, how it ends, and what is left. tests/support/faults.cpp makes the faults."""
 
 import os
 import pathlib
@@ -144,11 +144,10 @@ class Pace(FaultCase):
 
 class Memory(FaultCase):
     def test_a_host_without_memory_is_told_from_a_bad_model(self):
-        limit = 6 << 30
-        job = self.start("train", self.plan(DIGITS), "--set", f"model.file={ROOT}/models/out/vgg.pt",
-                         "--set", "pipeline.num_stages=1", "--set", "pipeline.num_microbatches=1",
-                         "--set", "data.shuffle=false", "--set", "train.global_batch_size=200000", "--set", "train.steps=1",
-                         "--set", "run.dir=run", ranks=0, limits={resource.RLIMIT_AS: limit})
+        settings = (f"model.file={ROOT}/models/out/vgg.pt", "pipeline.num_stages=1", "pipeline.num_microbatches=1",
+                    "train.global_batch_size=200000", "train.steps=1", "run.dir=run")
+        job = self.start("train", self.plan(DIGITS), *(word for setting in settings for word in ("--set", setting)),
+                         ranks=0, limits={resource.RLIMIT_AS: 6 << 30})
         self.assertEqual(job.wait(120), 71, (self.folder / "err").read_text())
         self.assertIn("out of memory; use more stages", (self.folder / "err").read_text())
 
@@ -166,9 +165,10 @@ class Disagreement(FaultCase):
         for name in ("image", "label"):
             part = ROOT / f"models/data/digits_val_{name}.npy"
             (self.folder / f"{name}.npy").write_bytes(part.read_bytes())
+        other_data = ["--set", f"data.train.image={self.folder}/image.npy",
+                      "--set", f"data.train.label={self.folder}/label.npy"]
         for other, word in ((["--set", "optimizer.lr=0.5"], 'rank 1 has "[optimizer] lr = 0.5"'),
-                            (["--set", f"data.train.image={self.folder}/image.npy",
-                              "--set", f"data.train.label={self.folder}/label.npy"], 'rank 1 has "[data] train = { image = ')):
+                            (other_data, 'rank 1 has "[data] train = { image = ')):
             with self.subTest(other=other):
                 done = self.both(usual, [*usual, *other])
                 self.assertEqual(done.returncode, 76, done.stderr)

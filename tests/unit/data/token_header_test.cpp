@@ -37,7 +37,8 @@ TEST(TokenHeader, WhatDoesNotFitTheFileIsRefused) {
     EXPECT_HAS(refusal(raw<int32_t>({20240520, 1, -1}), 1024 + 4), "count of -1");
     EXPECT_HAS(refusal(raw<int32_t>({20240520, 2, 3}), 1024 + 6), "unknown version");
     EXPECT_HAS(refusal(raw<int32_t>({20240520}), 4), "cut short (got 4 bytes");
-    EXPECT_HAS(refusal(raw<int32_t>({20240521, 1, 3}), 1024 + 6), "header is damaged: its first number (got 20240521");
+    EXPECT_HAS(refusal(raw<int32_t>({20240521, 1, 3}) + std::string(1012, '\0'), 1024 + 6),
+               "header is damaged: its first number (got 20240521");
     EXPECT_HAS(refusal("", 0), "is empty");
     EXPECT_HAS(refusal("abc", 3), "no whole number of tokens");
 }

@@ -68,7 +68,7 @@ TEST(Tokens, HeadersThatLieAreRefused) {
     EXPECT_HAS(refusal(header(kGpt2Magic, 1, 3) + tokens, "uint32"), "header says uint16");
     EXPECT_HAS(refusal(header(kGpt2Magic, 1, 0)), "too short for one sample");
     EXPECT_HAS(refusal(header(kGpt2Magic ^ 64, 1, 3) + tokens), "header is damaged: its first number (got 20240");
-    EXPECT_HAS(refusal(header(kLlama3Magic ^ 1, 7, 3) + raw<uint32_t>({1, 2, 3})), "expected 20240801");
+    EXPECT_HAS(refusal(header(kLlama3Magic ^ 1, 7, 3) + raw<uint32_t>({1, 2, 3})), "20240520 or 20240801");
     EXPECT_HAS(refusal(header(kGpt2Magic ^ 70, 3, 9) + tokens), "header is damaged");
 }
 

@@ -92,7 +92,8 @@ TEST_F(InitialWeights, ThePipelineStillHasTheBitsOfOneDevice) {
         Sources sources = open_sources(rig.plan, rig.prepared.program);
         LayoutVerifier verifier(sources, rig.data, transport, 2);
         const VerifyResult result = verifier.compare({rig.plan, rig.prepared.program});
-        if (transport.rank() == 0) EXPECT_TRUE(result.is_equal) << result.difference;
+        if (transport.rank() != 0) return;
+        EXPECT_TRUE(result.is_equal) << result.difference;
     });
 }
 
@@ -111,13 +112,13 @@ TEST_F(InitialWeights, TheCheckpointIsResumedAndTheKeyIsNotLookedAt) {
 }
 
 TEST_F(InitialWeights, StatisticsMustBeThereButConstantsNeedNot) {
-    train("bn_cnn", "running_mean");
+    train("bn_cnn", "running_mean1");
     Rig rig = open("bn_cnn", {from("w.safetensors")});
     with_engines(rig, rig.prepared.program, [&](Engine& engine) {
         const std::string text = error_of(
             ErrorKind::BadData, [&] { load_initial_weights(engine, rig.plan, rig.prepared.program, log_.log); });
         EXPECT_HAS(text, "has no tensor '");
-        EXPECT_HAS(text, "running_mean'");
+        EXPECT_HAS(text, "running_mean1'");
     });
 }
 

@@ -6,8 +6,6 @@
 #include <zip.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "unit/graph/models.hpp"
 
@@ -16,11 +14,6 @@ namespace {
 
 using namespace test;
 using ::testing::HasSubstr;
-
-std::string bytes_of_file(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(JitLoad, WeightsAreLeftOutAndFoundAgain) {
     const auto archive = std::make_shared<const Archive>(save(linear(3, 2)));
@@ -54,22 +47,6 @@ TEST(JitLoad, WhatLibTorchCannotLoadIsBadData) {
     std::vector<LoadedFile> files;
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_module(std::make_shared<const Archive>(path), {}, files); }),
                 HasSubstr(path.string() + ": LibTorch cannot load this model: "));
-}
-
-/// Two end records: behind the first directory stands a second one, which only some readers take.
-TEST(JitLoad, ADirectoryBehindTheDirectoryIsNoWayAroundTheCheck) {
-    const std::string good = bytes_of_file(save(linear(3, 2)));
-    const std::string other = bytes_of_file(save(linear(2, 3)));
-    const std::filesystem::path path = save(linear(1, 1));
-    for (const std::string& bytes : {good + other, other.substr(0, other.size() - 22) + good, good + good.substr(30)}) {
-        std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-        EXPECT_THAT(refusal(ErrorKind::BadData,
-                            [&] {
-                                std::vector<LoadedFile> files;
-                                load_module(std::make_shared<const Archive>(path), {}, files);
-                            }),
-                    HasSubstr(path.string()));
-    }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ TEST(ListParameters, ParametersComeFirstThenBuffersThenAttributes) {
     outer.register_module("inner", inner);
     outer.register_parameter("b", at::zeros({1}), false);
     const std::vector<JitParameter> listed = list_parameters(outer);
-    EXPECT_EQ(names_of(listed), (std::vector<std::string>{"b", "inner.w", "inner.running", "table"}));
+    EXPECT_EQ(names_of(listed), (std::vector<std::string>{"inner.w", "b", "inner.running", "table"}));
     EXPECT_FALSE(listed[1].is_buffer);
     EXPECT_TRUE(listed[2].is_buffer);
     EXPECT_TRUE(listed[3].is_buffer);
