@@ -1,6 +1,4 @@
 // vpp checkpoint verify, show and prune. The list is in checkpoint_list.cpp.
-#include <unistd.h>
-
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -8,8 +6,8 @@
 #include "app/commands/checkpoint_place.hpp"
 #include "app/commands/commands.hpp"
 #include "app/registries.hpp"
+#include "app/run_lock.hpp"
 #include "base/error.hpp"
-#include "base/file_lock.hpp"
 #include "base/units.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
@@ -127,12 +125,6 @@ std::string printable_lines(const std::string& text) {
     return lines;
 }
 
-std::string holder() {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    return "vpp checkpoint prune, process " + std::to_string(::getpid()) + " on " + host;
-}
-
 void say_plan(const PrunePlan& plan, bool dry_run) {
     for (const std::string& damage : plan.damaged) {
         std::cout << "damaged, counts for nothing and stays: " << printable(damage) << '\n';
@@ -206,7 +198,7 @@ int run_checkpoint_prune(const CommandLine& line) {
         say_plan(plan_prune(store, given.keep, given.keep_every, given.keep_best), true);
         return 0;
     }
-    const FileLock lock(place.run / ".lock", holder());
+    const std::unique_ptr<FileLock> lock = lock_run_folder(place.run);
     store.remove_left_overs();
     const PrunePlan plan = plan_prune(store, given.keep, given.keep_every, given.keep_best);
     say_plan(plan, false);

@@ -7,10 +7,10 @@
 #include "app/commands/commands.hpp"
 #include "app/environment.hpp"
 #include "app/job.hpp"
+#include "app/run_lock.hpp"
 #include "app/stop_signals.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/file_lock.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
 #include "engine/train.hpp"
@@ -24,21 +24,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string host_and_pid() {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    return "process " + std::to_string(::getpid()) + " on " + host;
-}
-
-std::unique_ptr<FileLock> take(const fs::path& folder) {
-    try {
-        return std::make_unique<FileLock>(folder / ".lock", host_and_pid());
-    } catch (const Error& error) {
-        throw Error(error.kind(),
-                    std::string(error.what()) + "; a run folder is one job's: wait for it, or name another run.dir");
-    }
-}
-
 /// The run folder, made and tried before anything long begins. It is this job's as long as the lock lives.
 std::unique_ptr<FileLock> open_run_folder(const Job& job) {
     const fs::path folder = job.plan.run.dir;
@@ -48,7 +33,7 @@ std::unique_ptr<FileLock> open_run_folder(const Job& job) {
         throw Error(ErrorKind::Output, "cannot make the run folder " + folder.string() + ": " + error.message() +
                                            "; set run.dir to a folder that can be written");
     }
-    auto lock = take(folder);
+    auto lock = lock_run_folder(folder);
     job.log->add_file((folder / "log.txt").string());
     write_file_durably(folder / "plan.toml", job.plan.resolved_text);
     return lock;
