@@ -22,6 +22,8 @@ LAYOUTS = [(1, "1F1B", 1), (2, "1F1B", 1), (2, "INTERLEAVED_1F1B", 2), (4, "GPIP
 # What a start may end with: done, disk, lost rank, stopped, and what mpirun makes of signals: SIGKILL, SIGTERM, and
 # SIGUSR1 to a process that is so young that it does not listen yet.
 EXPECTED = {0, 74, 75, 85, 130, 137, 143, 138, 1}
+# A rank that is stopped before MPI has started is noticed by the deadline of the start-up, which is 120 s.
+LONGEST_START_S = 300
 FAULTS_LIBRARY = os.environ.get("VPP_FAULTS", "")
 
 
@@ -113,7 +115,7 @@ class Soak(Case):
         before, environment = self.fault_before(run, layout[0])
         job = self.begin(run, layout, environment)
         during = self.fault_during(job, layout[0])
-        code = job.wait(120)
+        code = job.wait(LONGEST_START_S)
         for kind in (before, during):
             if kind:
                 self.faults[kind] += 1
