@@ -22,8 +22,8 @@ LAYOUTS = [(1, "1F1B", 1), (2, "1F1B", 1), (2, "INTERLEAVED_1F1B", 2), (4, "GPIP
 # What a start may end with: done, disk, lost rank, stopped, and what mpirun makes of signals: SIGKILL, SIGTERM, and
 # SIGUSR1 to a process that is so young that it does not listen yet.
 EXPECTED = {0, 74, 75, 85, 130, 137, 143, 138, 1}
-# A rank that is stopped before MPI has started is noticed by the deadline of the start-up, which is 120 s.
-LONGEST_START_S = 300
+# Starts have long deadlines (120 s for MPI, 300 s for the program), so ranks are stopped only when steps run.
+LONGEST_START_S = 400
 FAULTS_LIBRARY = os.environ.get("VPP_FAULTS", "")
 
 
@@ -81,8 +81,9 @@ class Soak(Case):
         file.write_bytes(data if kind == "flip" else data[:place])
         return True
 
-    def fault_during(self, job, ranks: int) -> str:
+    def fault_during(self, job, run: str, ranks: int) -> str:
         """After a random time; empty when the job was faster."""
+        num_steps = len(self.bits(run))
         end = time.monotonic() + self.draw.uniform(0.5, 6)
         while time.monotonic() < end:
             if job.poll() is not None:
@@ -97,7 +98,7 @@ class Soak(Case):
             if kind == "kill":
                 os.kill(target, signal.SIGKILL)
             elif kind == "stop":
-                if ranks == 1:
+                if ranks == 1 or len(self.bits(run)) <= num_steps:
                     return ""
                 os.kill(target, signal.SIGSTOP)
             elif kind == "signal":
@@ -114,7 +115,7 @@ class Soak(Case):
         layout = self.draw.choice(LAYOUTS)
         before, environment = self.fault_before(run, layout[0])
         job = self.begin(run, layout, environment)
-        during = self.fault_during(job, layout[0])
+        during = self.fault_during(job, run, layout[0])
         code = job.wait(LONGEST_START_S)
         for kind in (before, during):
             if kind:
