@@ -8,6 +8,7 @@
 #include "app/registries.hpp"
 #include "app/run_lock.hpp"
 #include "base/error.hpp"
+#include "base/printable_lines.hpp"
 #include "base/units.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
@@ -112,17 +113,6 @@ void print_text(const CheckpointSummary& summary, const CheckpointReader& reader
     if (!tensors) return;
     std::cout << "tensors\n";
     print_tensors(reader);
-}
-
-/// The plan has lines of its own; all other control bytes are replaced.
-std::string printable_lines(const std::string& text) {
-    std::string lines;
-    for (size_t at = 0; at < text.size();) {
-        const size_t end = std::min(text.find('\n', at), text.size());
-        lines += printable(text.substr(at, end - at)) + '\n';
-        at = end + 1;
-    }
-    return lines;
 }
 
 void say_plan(const PrunePlan& plan, bool dry_run) {
