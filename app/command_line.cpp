@@ -76,10 +76,19 @@ void add_verify_options(CLI::App& command, CommandLine& line) {
     command.add_option("--microbatches", request.microbatches, "numbers of microbatches, as in 1,3,8")
         ->delimiter(',')
         ->check(counts);
-    command
-        .add_option("--stages", request.stages, "ranks of the pipeline, as in 1,2,4; the first ranks of the job run it")
+    CLI::Option* stages = command.add_option("--stages", request.stages,
+                                             "ranks of the pipeline, as in 1,2,4; the first ranks of the job run it");
+    stages->delimiter(',')->check(counts);
+    command.add_option("--replicas", request.replicas, "ranks of the DP axis, as in 1,2")
         ->delimiter(',')
-        ->check(counts);
+        ->check(counts)
+        ->needs(stages);
+    command.add_flag_callback(
+        "--zero1",
+        [&request] {
+            request.zero1 = {false, true};
+        },
+        "replicas with ZeRO-1 and without");
     command.add_option("--virtual", request.chunks, "stages of a rank, as in 1,2")->delimiter(',')->check(counts);
     command
         .add_option("--recompute", request.recompute,

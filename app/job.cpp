@@ -72,6 +72,7 @@ class HardEnd {
 Plan plan_for_world(const CommandLine& line, int world) {
     Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
     if (!line.verify.stages.empty()) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;  // the job is their room
+    if (!line.verify.replicas.empty()) plan.mesh.dp = 1;
     return resolve_plan(std::move(plan), world);
 }
 

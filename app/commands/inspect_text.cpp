@@ -109,18 +109,41 @@ void print_stages(std::ostream& out, const Program& program) {
     out << "every op, parameter and buffer is in exactly one stage\n\n";
 }
 
+/// "3", or of several replicas "4-7": they follow each other.
+std::string ranks_text(const std::vector<int>& ranks) {
+    const std::string first = std::to_string(ranks.front());
+    return ranks.size() == 1 ? first : first + "-" + std::to_string(ranks.back());
+}
+
+/// What goes along the DP axis, and what ZeRO-1 saves or would save.
+void print_replicas(std::ostream& out, const Plan& plan, const Program& program,
+                    const std::vector<RankEstimate>& ranks) {
+    if (program.mesh.dp == 1) return;
+    out << "   PP        ranks by DP  sent to replicas a step  optimizer with ZeRO-1     without\n";
+    Plan shared = plan;
+    shared.mesh.zero1 = true;
+    const std::vector<RankEstimate> with_zero1 = estimate_ranks(shared, program);
+    for (size_t pp = 0; pp < ranks.size(); ++pp) {
+        out << std::setw(5) << pp << std::setw(19) << ranks_text(ranks[pp].ranks) << std::setw(25)
+            << bytes_text(ranks[pp].replica_bytes) << std::setw(23) << bytes_text(with_zero1[pp].optimizer_bytes)
+            << std::setw(12) << bytes_text(ranks[pp].unshared_optimizer_bytes) << "\n";
+    }
+    out << "replica r takes the r-th part of the batch; gradients are added in the order of the replicas"
+        << (plan.mesh.zero1 ? ", each updates its share (mesh.zero1)" : "") << "\n\n";
+}
+
 void print_ranks(std::ostream& out, const Plan& plan, const Program& program) {
     out << " rank     weights   gradients   optimizer     buffers  in flight <=   save copy       total  sent a step\n";
     const std::vector<RankEstimate> ranks = estimate_ranks(plan, program);
-    for (size_t rank = 0; rank < ranks.size(); ++rank) {
-        const RankEstimate& entry = ranks[rank];
-        out << std::setw(5) << rank << std::setw(12) << bytes_text(entry.parameter_bytes) << std::setw(12)
-            << bytes_text(entry.gradient_bytes) << std::setw(12) << bytes_text(entry.optimizer_bytes) << std::setw(12)
-            << bytes_text(entry.buffer_bytes) << std::setw(14) << bytes_text(entry.activation_bytes) << std::setw(12)
-            << bytes_text(entry.saved_copy_bytes) << std::setw(12) << bytes_text(entry.total_bytes()) << std::setw(13)
-            << bytes_text(entry.sent_bytes) << "\n";
+    for (const RankEstimate& entry : ranks) {
+        out << std::setw(5) << ranks_text(entry.ranks) << std::setw(12) << bytes_text(entry.parameter_bytes)
+            << std::setw(12) << bytes_text(entry.gradient_bytes) << std::setw(12) << bytes_text(entry.optimizer_bytes)
+            << std::setw(12) << bytes_text(entry.buffer_bytes) << std::setw(14) << bytes_text(entry.activation_bytes)
+            << std::setw(12) << bytes_text(entry.saved_copy_bytes) << std::setw(12) << bytes_text(entry.total_bytes())
+            << std::setw(13) << bytes_text(entry.sent_bytes) << "\n";
     }
     out << "\n";
+    print_replicas(out, plan, program, ranks);
 }
 
 void print_edges(std::ostream& out, const Program& program) {

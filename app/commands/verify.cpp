@@ -110,9 +110,9 @@ Plan one_stage(Plan plan) {
 
 void check_ranks(const Job& job, const std::vector<LayoutChoice>& choices) {
     int most = 1;
-    for (const LayoutChoice& choice : choices) most = std::max(most, choice.num_ranks);
+    for (const LayoutChoice& choice : choices) most = std::max(most, choice.num_ranks());
     if (most <= job.transport.size()) return;
-    throw Error(ErrorKind::Mesh, "--stages " + std::to_string(most) + " needs as many ranks (got " +
+    throw Error(ErrorKind::Mesh, "a layout needs " + std::to_string(most) + " ranks (got " +
                                      std::to_string(job.transport.size()) + "); start it with: mpirun -np " +
                                      std::to_string(most) + " vpp verify ...");
 }

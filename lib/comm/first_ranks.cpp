@@ -29,4 +29,9 @@ Buffer FirstRanks::receive(int peer, const Channel& channel) {
     return job_.receive(peer, channel);
 }
 
+bool FirstRanks::has_arrived(int peer, const Channel& channel) {
+    check_peer(peer);
+    return job_.has_arrived(peer, channel);
+}
+
 }  // namespace vpp

@@ -15,6 +15,7 @@ class FirstRanks : public Transport {
     void send(int peer, const Channel& channel, Buffer message) override;
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override;
     Buffer receive(int peer, const Channel& channel) override;
+    bool has_arrived(int peer, const Channel& channel) override;
     void finish_sends() override { job_.finish_sends(); }
     double take_wait_seconds() override { return job_.take_wait_seconds(); }
     void set_deadline(double seconds) override { job_.set_deadline(seconds); }

@@ -53,6 +53,7 @@ class Shared {
     void send(int sender, int peer, const Channel& channel, const Buffer& bytes);
     void post(int rank, int peer, const Channel& channel, size_t capacity_bytes);
     Buffer receive(int rank, int peer, const Channel& channel);
+    bool has_arrived(int rank, int peer, const Channel& channel);
     void finish_sends(int rank, bool until_posted);
     double take_wait_seconds(int rank);
     void set_deadline(int rank, double seconds);
@@ -256,6 +257,12 @@ Buffer Shared::receive(int rank, int peer, const Channel& channel) {
     return std::move(message->bytes);
 }
 
+bool Shared::has_arrived(int rank, int peer, const Channel& channel) {
+    const std::lock_guard lock(mutex_);
+    const auto match = at(rank).lanes.front({peer, channel});
+    return match.arrival && is_due(*match.arrival);
+}
+
 void Shared::finish_sends(int rank, bool until_posted) {
     std::unique_lock lock(mutex_);
     auto& sent = at(rank).sent;
@@ -300,6 +307,7 @@ class ThreadTransport final : public Transport {
         shared_.post(rank_, peer, channel, capacity_bytes);
     }
     Buffer receive(int peer, const Channel& channel) override { return shared_.receive(rank_, peer, channel); }
+    bool has_arrived(int peer, const Channel& channel) override { return shared_.has_arrived(rank_, peer, channel); }
     void finish_sends() override { shared_.finish_sends(rank_, shared_.options().overlap); }
     double take_wait_seconds() override { return shared_.take_wait_seconds(rank_); }
     void set_deadline(double seconds) override { shared_.set_deadline(rank_, seconds); }

@@ -90,6 +90,7 @@ class MpiTransport::Impl {
     void send(int peer, const Channel& channel, Buffer message);
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes);
     Buffer receive(int peer, const Channel& channel);
+    bool has_arrived(int peer, const Channel& channel);
     void finish_sends();
     double take_wait_seconds() { return std::exchange(wait_seconds_, 0); }
     void set_deadline(double seconds) { deadline_seconds_ = seconds; }
@@ -306,6 +307,12 @@ Buffer MpiTransport::Impl::receive(int peer, const Channel& channel) {
     return std::move(*message);
 }
 
+bool MpiTransport::Impl::has_arrived(int peer, const Channel& channel) {
+    const Lock lock = lock_mpi();
+    progress();
+    return wire_.has_arrived(peer, channel);
+}
+
 void MpiTransport::Impl::finish_sends() {
     std::optional<Wait> oldest;
     {
@@ -458,6 +465,9 @@ void MpiTransport::post_receive(int peer, const Channel& channel, size_t capacit
 }
 Buffer MpiTransport::receive(int peer, const Channel& channel) {
     return impl_->receive(peer, channel);
+}
+bool MpiTransport::has_arrived(int peer, const Channel& channel) {
+    return impl_->has_arrived(peer, channel);
 }
 void MpiTransport::finish_sends() {
     impl_->finish_sends();

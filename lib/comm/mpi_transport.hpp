@@ -45,6 +45,7 @@ class MpiTransport final : public Transport {
     void send(int peer, const Channel& channel, Buffer message) override;
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override;
     Buffer receive(int peer, const Channel& channel) override;
+    bool has_arrived(int peer, const Channel& channel) override;
     void finish_sends() override;
     double take_wait_seconds() override;
     void set_deadline(double seconds) override;

@@ -269,6 +269,11 @@ bool MpiWire::busy() const {
     return !state_->active.empty() || oldest_send().has_value();
 }
 
+bool MpiWire::has_arrived(int peer, const Channel& channel) const {
+    const auto match = state_->lanes.front({peer, channel});
+    return match.arrival && match.arrival->complete;
+}
+
 std::optional<Buffer> MpiWire::take(int peer, const Channel& channel) {
     const LaneKey key{peer, channel};
     const auto match = state_->lanes.front(key);

@@ -49,6 +49,8 @@ class MpiWire {
     /// True while contents are on their way in either direction.
     bool busy() const;
 
+    /// Whether the message of a posted receive is complete.
+    bool has_arrived(int peer, const Channel& channel) const;
     /// The message of a posted receive once it is complete.
     std::optional<Buffer> take(int peer, const Channel& channel);
     size_t capacity_bytes(int peer, const Channel& channel) const;

@@ -47,6 +47,9 @@ std::string to_text(const Channel& channel) {
     if (channel.direction == Direction::Control) {
         return channel.edge < 0 ? "a collective call" : "control message " + std::to_string(channel.edge);
     }
+    if (channel.direction == Direction::Replicas) {
+        return "message " + std::to_string(channel.edge) + " between replicas";
+    }
     const std::string direction = channel.direction == Direction::Forward ? "forward" : "backward";
     return direction + " edge " + std::to_string(channel.edge) + ", microbatch " + std::to_string(channel.microbatch);
 }

@@ -31,10 +31,11 @@ class Buffer {
     size_t size_ = 0;
 };
 
-enum class Direction : uint8_t { Forward = 0, Backward = 1, Control = 2 };
+enum class Direction : uint8_t { Forward = 0, Backward = 1, Control = 2, Replicas = 3 };
 
 /// Names a message between two ranks. Forward and backward: edge and microbatch of the program; control: a number that
-/// both sides agree on (comm/collective.hpp).
+/// both sides agree on (comm/collective.hpp); replicas: between the copies of a stage, a number as `edge` and what it
+/// is about as `microbatch` (engine/replica_pieces.hpp).
 struct Channel {
     int edge = 0;
     int microbatch = 0;
@@ -42,7 +43,8 @@ struct Channel {
     bool operator==(const Channel&) const = default;
 };
 
-/// "forward edge 3, microbatch 2"; of a control channel "control message 5" or, below zero, "a collective call".
+/// "forward edge 3, microbatch 2"; of a control channel "control message 5" or, below zero, "a collective call";
+/// between replicas "message 4 between replicas".
 std::string to_text(const Channel& channel);
 
 class Transport {
@@ -61,6 +63,9 @@ class Transport {
     /// The message of a posted channel. Waits at most until the deadline, then throws Error{RankLost} that names
     /// peer, channel, bytes and the time waited, and says whether the peer still answers.
     virtual Buffer receive(int peer, const Channel& channel) = 0;
+
+    /// Whether receive() of a posted channel would return at once. Moves messages, never waits.
+    virtual bool has_arrived(int peer, const Channel& channel) = 0;
 
     /// Waits until all started sends have gone (deadline as in receive).
     virtual void finish_sends() = 0;

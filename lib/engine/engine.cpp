@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
 #include "optim/norm.hpp"
 
@@ -37,7 +38,9 @@ std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program
                                         const Weights& weights, Transport& transport) {
     SegmentOptions options;
     options.recomputed_microbatches = phase.schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
-    if (plan.model.loss_reduction == "mean") options.loss_scale = 1.0 / phase.schedule.num_microbatches;
+    if (plan.model.loss_reduction == "mean") {
+        options.loss_scale = 1.0 / (phase.schedule.num_microbatches * program.num_replicas());
+    }
     return std::make_unique<Executor>(phase, source, weights, options, transport,
                                       program.mesh.pipeline_of(transport.rank()), pp_rank_of(program, transport),
                                       plan.pipeline.overlap_p2p_comm);
@@ -75,43 +78,80 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
         evaluator_ =
             std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, *data.validation, transport);
     }
-    std::vector<TrainedParameter> trained;
     for (int parameter : weights_.owned()) {
-        const GraphParameter& entry = training.graph.parameters[static_cast<size_t>(parameter)];
-        if (!entry.requires_grad) continue;
-        trained_.push_back(parameter);
-        trained.push_back({entry.name, weights_.at(parameter)});
+        if (training.graph.parameters[static_cast<size_t>(parameter)].requires_grad) trained_.push_back(parameter);
     }
-    optimizer_ = std::make_unique<Optimizer>(plan.optimizer, std::move(trained));
+    const std::vector<int> replicas = program.mesh.replicas_of(transport.rank());
+    shares_ = find_shares(training.graph, training.split, stages, program.mesh.dp, plan.mesh.bucket_bytes);
+    optimizer_ =
+        std::make_unique<ReplicaOptimizer>(plan, training.graph, shares_, weights_, trained_, transport, replicas);
+    if (replicas.size() == 1) return;
+    replica_buffers_ = std::make_unique<ReplicaBuffers>(training.graph, weights_, transport, replicas);
+    reduction_ = std::make_unique<GradientReduction>(training.graph, shares_, weights_, transport, replicas);
+    training_->set_reduction(reduction_.get());
 }
 
 Engine::~Engine() = default;
 
-StepShare Engine::run_actions(int64_t step) {
-    const auto start = Clock::now();
+/// Leaves the sum of the replica's microbatches in `.grad`, or with other ranks for the other replicas the sum of all.
+void Engine::run_replica(int64_t step, int replica) {
     for (int parameter : trained_) at::Tensor(weights_.at(parameter)).mutable_grad().reset();
     const std::vector<int64_t> samples = order_.step_samples(step, *plan_.train.global_batch_size);
-    const int64_t replica = program_.mesh.coordinate(transport_.rank()).dp;
     const int64_t per_replica = program_.microbatch_size * program_.training.schedule.num_microbatches;
     const auto slice = [&](int microbatch) {
         const int64_t begin = replica * per_replica + microbatch * program_.microbatch_size;
         return std::span(samples).subspan(static_cast<size_t>(begin), static_cast<size_t>(program_.microbatch_size));
     };
-    transport_.take_wait_seconds();
     statistics_->begin_step();
     training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
                     [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }});
     tied_->sum_gradients();
+    if (reduction_) {
+        reduction_->start(ReplicaShares::kBehindTies);
+        reduction_->finish();
+    }
+}
+
+/// The replicas of this rank. One of several leaves no trace but its gradients and losses, until replica 0 has run.
+void Engine::run_replicas(int64_t step, StepShare& share) {
+    std::vector<std::vector<at::Tensor>> gradients;
+    for (int replica = program_.replicas_per_rank - 1; replica >= 0; --replica) {
+        buffers_->put_back();
+        run_replica(step, dp_coordinate() + replica);
+        share.losses.insert(share.losses.begin(), training_->losses().begin(), training_->losses().end());
+        std::vector<at::Tensor>& own = gradients.emplace_back();
+        for (int parameter : trained_) own.push_back(weights_.at(parameter).grad());
+    }
+    share.first_loss = dp_coordinate() * program_.training.schedule.num_microbatches;
+    if (gradients.size() > 1) sum_up(gradients);
+}
+
+/// ((g_0 + g_1) + g_2) + ... of gradients that come in reverse.
+void Engine::sum_up(const std::vector<std::vector<at::Tensor>>& gradients) {
+    for (size_t i = 0; i < trained_.size(); ++i) {
+        at::Tensor sum;
+        for (auto replica = gradients.rbegin(); replica != gradients.rend(); ++replica) {
+            const at::Tensor& gradient = (*replica)[i];
+            if (gradient.defined()) sum = sum.defined() ? sum.add(gradient) : gradient;
+        }
+        at::Tensor(weights_.at(trained_[i])).mutable_grad() = sum;
+    }
+}
+
+StepShare Engine::run_actions(int64_t step) {
+    const auto start = Clock::now();
+    transport_.take_wait_seconds();
     StepShare share;
-    share.losses = training_->losses();
+    run_replicas(step, share);
     share.wait_seconds = transport_.take_wait_seconds();
     share.parked_bytes = training_->peak_parked_bytes();
     share.activation_bytes = training_->activation_bytes();
     share.stop = stop_request_();
     share.save = save_request_();
+    if (reduction_) share.reduce_seconds = reduction_->take_exposed_seconds();
     for (int parameter : trained_) {
         const at::Tensor& gradient = weights_.at(parameter).grad();
-        if (gradient.defined()) share.norms.push_back({parameter, parameter_norm(gradient)});
+        if (gradient.defined() && dp_coordinate() == 0) share.norms.push_back({parameter, parameter_norm(gradient)});
     }
     share.run_seconds = seconds_since(start);
     share.memory_bytes = peak_memory_bytes();
@@ -128,31 +168,37 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
         scale_gradients(gradients, clip_coefficient(totals.grad_norm, plan_.optimizer.clip_norm));
         result.clipped = result.grad_norm > plan_.optimizer.clip_norm;
     }
-    optimizer_->step(plan_.lr_schedule, step, total_steps_);
+    optimizer_->step(step, total_steps_);
     statistics_->commit();
+    if (replica_buffers_) replica_buffers_->follow_first();
     tied_->refresh();
+    const bool is_checked = plan_.train.drift_every > 0 && (step + 1) % plan_.train.drift_every == 0;
+    if (is_checked && program_.mesh.dp > 1) {
+        check_drift(transport_, program_.mesh, program_.training.graph, weights_, step + 1);
+    }
 }
 
 /// Runs the actions of the step once more, with the same bits, and looks at what goes from stage to stage.
 std::string Engine::find_non_finite(int64_t step) {
-    buffers_->put_back();
     std::vector<WatchedParameter> parameters;
     for (int parameter : trained_) {
         const std::string& name = program_.training.graph.parameters[static_cast<size_t>(parameter)].name;
         parameters.push_back({name, weights_.at(parameter)});
     }
-    const NonFiniteWatch watch(*training_, program_.training.split, std::move(parameters));
+    const NonFiniteWatch watch(*training_, program_.training.split, dp_coordinate(), std::move(parameters));
     run_actions(step);
     transport_.set_position("looking for what is not finite in step " + std::to_string(step + 1));
     const std::optional<NonFiniteValue> first = watch.first(transport_);
     if (!first) return "; each value for itself is finite";
-    return "; first not finite is " + to_text(*first) + " (" + describe_samples(step, first->microbatch) + ")";
+    return "; first not finite is " + to_text(*first, program_.num_replicas()) + " (" + describe_samples(step, *first) +
+           ")";
 }
 
 /// "samples 3, 17, 5"
-std::string Engine::describe_samples(int64_t step, int microbatch) const {
+std::string Engine::describe_samples(int64_t step, const NonFiniteValue& value) const {
     constexpr size_t kMostNamed = 16;
     const std::vector<int64_t> samples = order_.step_samples(step, *plan_.train.global_batch_size);
+    const int64_t microbatch = int64_t{value.replica} * program_.training.schedule.num_microbatches + value.microbatch;
     const auto begin = static_cast<size_t>(microbatch * program_.microbatch_size);
     const auto count = static_cast<size_t>(program_.microbatch_size);
     std::string text = count == 1 ? "sample" : "samples";
@@ -173,7 +219,7 @@ MemoryEvent Engine::measure_memory() {
 
 EvaluationResult Engine::evaluate() {
     check(can_evaluate(), "only plans with validation data evaluate");
-    const int64_t batch = program_.microbatch_size * program_.evaluation->schedule.num_microbatches;
+    const int64_t batch = program_.microbatch_size * program_.evaluation->schedule.num_microbatches * program_.mesh.dp;
     return evaluator_->run(samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
 }
 
@@ -202,7 +248,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
                         ". Nothing was updated. Lower optimizer.lr or set optimizer.clip_norm, and "
                         "look at the samples");
     }
-    result.lr = optimizer_->learning_rates(plan_.lr_schedule, step, total_steps_).back();
+    result.lr = optimizer_->learning_rates(step, total_steps_).back();
     if (result.updated) {
         update(step, result.totals, result);
     } else {
@@ -216,9 +262,10 @@ std::vector<StateTensor> Engine::state() const {
     std::vector<StateTensor> tensors;
     for (int parameter : weights_.owned()) {
         const GraphParameter& entry = program_.training.graph.parameters[static_cast<size_t>(parameter)];
+        if (optimizer_->writer_of(parameter) != dp_coordinate()) continue;
         tensors.push_back({"model." + entry.name, weights_.at(parameter).detach()});
     }
-    for (const StateTensor& entry : optimizer_->state()) {
+    for (const StateTensor& entry : optimizer_->saved_state()) {
         tensors.push_back({"optimizer." + entry.name, entry.tensor});
     }
     return tensors;
@@ -226,7 +273,10 @@ std::vector<StateTensor> Engine::state() const {
 
 int64_t Engine::full_state_bytes() const {
     int64_t size = optimizer_->full_state_bytes();
-    for (int parameter : weights_.owned()) size += static_cast<int64_t>(weights_.at(parameter).nbytes());
+    for (int parameter : weights_.owned()) {
+        if (optimizer_->writer_of(parameter) == dp_coordinate())
+            size += static_cast<int64_t>(weights_.at(parameter).nbytes());
+    }
     return size;
 }
 

@@ -12,7 +12,11 @@
 #include "data/order.hpp"
 #include "engine/evaluation.hpp"
 #include "engine/executor.hpp"
+#include "engine/gradient_reduction.hpp"
 #include "engine/loader.hpp"
+#include "engine/non_finite.hpp"
+#include "engine/replica_buffers.hpp"
+#include "engine/replica_optimizer.hpp"
 #include "engine/stage_memory.hpp"
 #include "engine/step_exchange.hpp"
 #include "engine/step_guard.hpp"
@@ -27,9 +31,9 @@ namespace vpp {
 
 /// What a step gave; the same on every rank.
 struct StepResult {
-    double loss = 0;  ///< mean over the microbatches, or their sum
-    std::vector<double> microbatch_losses;
-    double grad_norm = 0;  ///< before clipping; 0 without any gradient
+    double loss = 0;                        ///< mean over the microbatches, or their sum
+    std::vector<double> microbatch_losses;  ///< of all replicas, in the order of the samples
+    double grad_norm = 0;                   ///< before clipping; 0 without any gradient
     bool clipped = false;
     bool updated = true;  ///< false: the step was skipped (train.on_nonfinite, train.on_spike)
     std::string remark;   ///< why it was skipped, or is worth a warning
@@ -75,12 +79,15 @@ class Engine {
     bool can_evaluate() const { return program_.evaluation.has_value(); }
 
     /// All tensors of this rank by what they are: "parameter x", "gradient x" (of the last step, as clipped; only those
-    /// that exist), "buffer x", "optimizer x.exp_avg". Views.
+    /// that exist), "buffer x", "optimizer x.exp_avg". Views, but for optimizer state of which replicas have parts:
+    /// that is one replica's copy.  Calls: collective over the replicas.
     std::vector<StateTensor> tensors() const;
 
-    /// Parameters, buffers and optimizer state by name: "model.<fqn>", "optimizer.<fqn>.<key>". Views.
+    /// What this rank saves: parameters, buffers and optimizer state by name: "model.<fqn>", "optimizer.<fqn>.<key>".
+    /// Each is saved by one replica. Views, as tensors().  Calls: collective over the replicas.
     std::vector<StateTensor> state() const;
-    /// Of all that state() will have once every parameter has had a gradient.
+    /// Of all that the state() of a rank will have once every parameter has had a gradient; right in the sum over the
+    /// replicas.
     int64_t full_state_bytes() const;
     /// Takes values by name. A buffer that nothing writes may get none and stays; optimizer state without one begins
     /// anew.
@@ -90,9 +97,13 @@ class Engine {
 
   private:
     StepShare run_actions(int64_t step);
+    void run_replica(int64_t step, int replica);
+    void run_replicas(int64_t step, StepShare& share);
+    void sum_up(const std::vector<std::vector<at::Tensor>>& gradients);
+    int dp_coordinate() const { return program_.mesh.coordinate(transport_.rank()).dp; }
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     std::string find_non_finite(int64_t step);
-    std::string describe_samples(int64_t step, int microbatch) const;
+    std::string describe_samples(int64_t step, const NonFiniteValue& value) const;
 
     const Plan& plan_;
     const Program& program_;
@@ -111,7 +122,10 @@ class Engine {
     StepGuard guard_;
     std::unique_ptr<WrittenBuffers> buffers_;
     std::vector<int> trained_;  ///< owned parameters that require a gradient, ascending
-    std::unique_ptr<Optimizer> optimizer_;
+    std::vector<ReplicaShares> shares_;
+    std::unique_ptr<GradientReduction> reduction_;  ///< null where one replica is at work
+    std::unique_ptr<ReplicaBuffers> replica_buffers_;
+    std::unique_ptr<ReplicaOptimizer> optimizer_;
 };
 
 /// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.

@@ -23,7 +23,7 @@ int64_t microbatch_size(const Plan& plan) {
 /// The rank whose last stage gathers the outputs.
 bool makes_outputs(const Program& program, const Transport& transport) {
     const int rank = program.evaluation->schedule.rank_of_stage.back();
-    return program.mesh.pipeline_of(transport.rank())[static_cast<size_t>(rank)] == transport.rank();
+    return program.mesh.pipeline_of(0)[static_cast<size_t>(rank)] == transport.rank();
 }
 
 /// Which outputs are written; what is not is said once.
@@ -55,7 +55,7 @@ EvaluationWish evaluation_wish(const Plan& plan, const Datasets& data, const Eva
     const int64_t size = microbatch_size(plan);
     EvaluationWish wish;
     wish.outputs = !request.outputs.empty();
-    wish.num_samples = samples_of_batches(all, size * *plan.pipeline.num_microbatches, batches);
+    wish.num_samples = samples_of_batches(all, *plan.train.global_batch_size, batches);
     if (request.drop_last) wish.dropped = wish.num_samples % size;
     wish.num_samples -= wish.dropped;
     if (wish.num_samples > 0) return wish;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -11,23 +12,34 @@ namespace vpp {
 
 namespace {
 
-/// The losses from the rank that makes them, on every rank, and whether any wants to stop.
-GroupResult share_group(Transport& transport, const std::vector<double>& losses, bool stop) {
+/// The losses from the ranks that make them, on every rank, and whether any wants to stop.
+GroupResult share_groups(Transport& transport, int replica, const std::vector<double>& losses, bool stop) {
     ByteWriter writer;
+    writer.put(replica);
     writer.put(stop);
     for (double loss : losses) writer.put(loss);
-    const auto read = [](const Bytes& bytes, GroupResult& result) {
-        ByteReader reader(bytes);
+    const auto read = [](ByteReader& reader, GroupResult& result) {
         result.stop = reader.get<bool>() || result.stop;
         while (!reader.empty()) result.losses.push_back(reader.get<double>());
     };
+    std::map<int, GroupResult> by_replica;
+    for (const Bytes& bytes : gather(transport, writer.take())) {
+        ByteReader reader(bytes);
+        GroupResult& group = by_replica[reader.get<int>()];
+        read(reader, group);
+    }
     GroupResult all;
-    for (const Bytes& bytes : gather(transport, writer.take())) read(bytes, all);
+    for (const auto& [number, group] : by_replica) {
+        all.stop = group.stop || all.stop;
+        all.losses.insert(all.losses.end(), group.losses.begin(), group.losses.end());
+    }
     ByteWriter shared;
     shared.put(all.stop);
     for (double loss : all.losses) shared.put(loss);
     GroupResult result;
-    read(broadcast(transport, shared.take()), result);
+    const Bytes bytes = broadcast(transport, shared.take());
+    ByteReader reader(bytes);
+    read(reader, result);
     return result;
 }
 
@@ -44,7 +56,9 @@ Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, c
       validation_(validation),
       transport_(transport),
       loader_(validation, program.evaluation->graph),
-      tap_(program.evaluation->graph) {
+      tap_(program.evaluation->graph),
+      num_replicas_(program.evaluation->graph.outputs.empty() ? program.mesh.dp : 1),
+      replica_(program.mesh.coordinate(transport.rank()).dp) {
     SegmentOptions options;
     options.training = false;
     TappedSource tapped(source, tap_);
@@ -61,7 +75,15 @@ int64_t Evaluator::size_of_microbatch(int microbatch, int64_t count) const {
     return std::clamp<int64_t>(count - microbatch * program_.microbatch_size, 0, program_.microbatch_size);
 }
 
-GroupResult Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
+GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutputs& take) {
+    const int64_t before = replica_ * samples_per_group();
+    const bool is_at_work = replica_ < num_replicas_ && before < count;
+    if (is_at_work) run_group(begin + before, std::min(samples_per_group(), count - before), take);
+    return share_groups(transport_, replica_, is_at_work ? executor_->losses() : std::vector<double>(),
+                        stop_request_());
+}
+
+void Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
     // A microbatch behind the end of the data repeats the last one that has samples; its loss counts nothing.
     const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
     const auto samples = [&](int microbatch) {
@@ -76,7 +98,6 @@ GroupResult Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs
     });
     executor_->run({[&](int microbatch, int input) { return loader_.load(input, samples(microbatch)); },
                     [](int) { return uint64_t{0}; }});
-    return share_group(transport_, executor_->losses(), stop_request_());
 }
 
 EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
@@ -84,9 +105,10 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     const auto start = std::chrono::steady_clock::now();
     EvaluationResult result;
     double weighted = 0;
-    for (int64_t begin = 0; begin < num_samples; begin += samples_per_group()) {
-        const int64_t count = std::min(samples_per_group(), num_samples - begin);
-        const auto [losses, stop] = run_group(begin, count, take);
+    const int64_t most_samples = num_replicas_ * samples_per_group();
+    for (int64_t begin = 0; begin < num_samples; begin += most_samples) {
+        const int64_t count = std::min(most_samples, num_samples - begin);
+        const auto [losses, stop] = run_groups(begin, count, take);
         if (stop) {
             result.stopped = true;
             return result;

@@ -33,9 +33,9 @@ using TakeOutputs = std::function<void(const std::vector<at::Tensor>& outputs, i
 /// Samples of so many whole batches, or all there are: with 0 batches, or when there are not so many.
 int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches);
 
-/// Of a group of microbatches, the same on every rank.
+/// Of a group of microbatches for each replica, the same on every rank.
 struct GroupResult {
-    std::vector<double> losses;
+    std::vector<double> losses;  ///< in the order of the samples
     bool stop = false;
 };
 
@@ -46,7 +46,8 @@ class Evaluator {
     Evaluator(const Plan& plan, const Program& program, Source& source, const Weights& weights,
               const Dataset& validation, Transport& transport);
 
-    /// The mean loss over the first samples; `take` gets the outputs where the program has any. The bits depend on the
+    /// The mean loss over the first samples; `take` gets the outputs where the program has any: then replica 0 alone is
+    /// at work. The bits depend on the
     /// microbatch size, not on stages, ranks or the number of microbatches.
     /// Calls: collective.  Requires: 1 <= num_samples <= what the data have.
     EvaluationResult run(int64_t num_samples, const TakeOutputs& take = {});
@@ -55,9 +56,11 @@ class Evaluator {
     void set_stop_request(StopRequest request) { stop_request_ = std::move(request); }
 
   private:
+    /// Of one replica.
     int64_t samples_per_group() const;
-    /// The losses of the microbatches of the group of samples [begin, begin + count).
-    GroupResult run_group(int64_t begin, int64_t count, const TakeOutputs& take);
+    /// The losses of the samples [begin, begin + count): each replica runs the microbatches of its part of them.
+    GroupResult run_groups(int64_t begin, int64_t count, const TakeOutputs& take);
+    void run_group(int64_t begin, int64_t count, const TakeOutputs& take);
     int64_t size_of_microbatch(int microbatch, int64_t count) const;
 
     const Plan& plan_;
@@ -66,6 +69,8 @@ class Evaluator {
     Transport& transport_;
     Loader loader_;
     OutputTap tap_;
+    int num_replicas_;  ///< at work
+    int replica_;       ///< this one
     std::unique_ptr<Executor> executor_;
     StopRequest stop_request_ = [] { return false; };
 };

@@ -89,9 +89,11 @@ void Executor::run(const MicrobatchSource& source) {
         } catch (const Error& error) {
             throw Error(error.kind(), position + ": " + error.what());
         }
+        if (reduction_ != nullptr) reduction_->advance();
         memory_.push_back({before, live_bytes::peak(), live_bytes::now()});
         if (watch_.action) watch_.action(actions[i]);
     }
+    if (reduction_ != nullptr) reduction_->finish();
     transport_.finish_sends();
 }
 
@@ -116,7 +118,8 @@ void Executor::run_action(const Action& action, const MicrobatchSource& source) 
         case ActionKind::RecvB:
             return receive(action);
         case ActionKind::ReduceGrad:
-            check(false, "gradients of one replica are not reduced");
+            check(reduction_ != nullptr, "gradients of one replica are not reduced");
+            return reduction_->start(action.stage);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "engine/gradient_reduction.hpp"
 #include "program/program.hpp"
 #include "stage/segment.hpp"
 
@@ -45,6 +46,9 @@ class Executor {
     /// Runs all actions of one step.  Calls: collective over the pipeline.
     /// Throws what a stage or the transport throws; the message names stage, action and microbatch.
     void run(const MicrobatchSource& source);
+
+    /// What sums the gradients of replicas; none where there is one replica. Borrowed.
+    void set_reduction(GradientReduction* reduction) { reduction_ = reduction; }
 
     /// For all runs from now on; empty functions are not called.
     void set_watch(ExecutorWatch watch) { watch_ = std::move(watch); }
@@ -91,6 +95,7 @@ class Executor {
     int64_t bytes_before_ = 0;
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
+    GradientReduction* reduction_ = nullptr;
 };
 
 /// "stage 2, F of microbatch 3"

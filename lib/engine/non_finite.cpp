@@ -18,7 +18,8 @@ bool is_finite(const at::Tensor& tensor) {
 
 bool comes_before(const NonFiniteValue& one, const NonFiniteValue& other) {
     const auto key = [](const NonFiniteValue& value) {
-        return std::tuple(value.is_backward, value.microbatch, value.is_backward ? -value.stage : value.stage);
+        return std::tuple(value.is_backward, value.microbatch, value.is_backward ? -value.stage : value.stage,
+                          value.replica);
     };
     return key(one) < key(other);
 }
@@ -29,6 +30,7 @@ Bytes encode(const std::vector<NonFiniteValue>& found) {
     if (found.empty()) return writer.take();
     const NonFiniteValue& value = *std::min_element(found.begin(), found.end(), comes_before);
     writer.put(value.is_backward);
+    writer.put(value.replica);
     writer.put(value.microbatch);
     writer.put(value.stage);
     writer.put_text(value.name);
@@ -37,13 +39,15 @@ Bytes encode(const std::vector<NonFiniteValue>& found) {
 
 }  // namespace
 
-std::string to_text(const NonFiniteValue& value) {
+std::string to_text(const NonFiniteValue& value, int num_replicas) {
     return value.name + " of stage " + std::to_string(value.stage) + ", " + (value.is_backward ? "backward" : "F") +
-           " of microbatch " + std::to_string(value.microbatch);
+           " of microbatch " + std::to_string(value.microbatch) +
+           (num_replicas > 1 ? " of replica " + std::to_string(value.replica) : "");
 }
 
-NonFiniteWatch::NonFiniteWatch(Executor& executor, const Split& split, std::vector<WatchedParameter> parameters)
-    : executor_(executor), split_(split), parameters_(std::move(parameters)) {
+NonFiniteWatch::NonFiniteWatch(Executor& executor, const Split& split, int replica,
+                               std::vector<WatchedParameter> parameters)
+    : executor_(executor), split_(split), replica_(replica), parameters_(std::move(parameters)) {
     executor_.set_watch({[this](const Edge& edge, int microbatch, Direction direction, const at::Tensor& tensor) {
                              see_tensor(edge, microbatch, direction, tensor);
                          },
@@ -58,7 +62,7 @@ void NonFiniteWatch::see_tensor(const Edge& edge, int microbatch, Direction dire
     if (is_finite(tensor)) return;
     const bool is_backward = direction == Direction::Backward;
     const int segment = is_backward ? edge.segments.consumer : edge.segments.producer;
-    found_.push_back({is_backward, microbatch, split_.segments[static_cast<size_t>(segment)].stage,
+    found_.push_back({is_backward, replica_, microbatch, split_.segments[static_cast<size_t>(segment)].stage,
                       (is_backward ? "the gradient of '" : "the tensor '") + edge.name + "'"});
 }
 
@@ -66,7 +70,7 @@ void NonFiniteWatch::see_action(const Action& action) {
     const std::vector<double>& losses = executor_.losses();
     if (action.kind == ActionKind::F && !losses.empty()) {
         const double loss = losses[static_cast<size_t>(action.microbatch)];
-        if (!std::isfinite(loss)) found_.push_back({false, action.microbatch, action.stage, "the loss"});
+        if (!std::isfinite(loss)) found_.push_back({false, replica_, action.microbatch, action.stage, "the loss"});
     }
     if (!gives_weight_gradient(action.kind)) return;
     for (auto parameter = parameters_.begin(); parameter != parameters_.end();) {
@@ -75,7 +79,8 @@ void NonFiniteWatch::see_action(const Action& action) {
             ++parameter;
             continue;
         }
-        found_.push_back({true, action.microbatch, action.stage, "the gradient of '" + parameter->name + "'"});
+        found_.push_back(
+            {true, replica_, action.microbatch, action.stage, "the gradient of '" + parameter->name + "'"});
         parameter = parameters_.erase(parameter);
     }
 }
@@ -87,6 +92,7 @@ std::optional<NonFiniteValue> NonFiniteWatch::first(Transport& transport) const 
         if (!reader.get<bool>()) continue;
         NonFiniteValue value;
         value.is_backward = reader.get<bool>();
+        value.replica = reader.get<int>();
         value.microbatch = reader.get<int>();
         value.stage = reader.get<int>();
         value.name = reader.get_text();

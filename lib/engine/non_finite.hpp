@@ -11,13 +11,14 @@ namespace vpp {
 /// A value that is not finite.
 struct NonFiniteValue {
     bool is_backward = false;
-    int microbatch = 0;
+    int replica = 0;
+    int microbatch = 0;  ///< of the replica
     int stage = 0;
     std::string name;  ///< "the loss", "the tensor 'x'", "the gradient of 'w'"
 };
 
-/// "the tensor 'x' of stage 2, F of microbatch 3"
-std::string to_text(const NonFiniteValue& value);
+/// "the tensor 'x' of stage 2, F of microbatch 3"; of one of several replicas "... of microbatch 3 of replica 1".
+std::string to_text(const NonFiniteValue& value, int num_replicas);
 
 /// A parameter of this rank and where its gradient grows.
 struct WatchedParameter {
@@ -28,7 +29,7 @@ struct WatchedParameter {
 /// Notes the first value of each pass of each microbatch.
 class NonFiniteWatch {
   public:
-    NonFiniteWatch(Executor& executor, const Split& split, std::vector<WatchedParameter> parameters);
+    NonFiniteWatch(Executor& executor, const Split& split, int replica, std::vector<WatchedParameter> parameters);
     ~NonFiniteWatch();
     NonFiniteWatch(const NonFiniteWatch&) = delete;
     NonFiniteWatch& operator=(const NonFiniteWatch&) = delete;
@@ -44,6 +45,7 @@ class NonFiniteWatch {
 
     Executor& executor_;
     const Split& split_;
+    int replica_;
     std::vector<WatchedParameter> parameters_;
     std::vector<NonFiniteValue> found_;
 };

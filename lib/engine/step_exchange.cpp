@@ -47,9 +47,11 @@ Bytes share_bytes(const StepShare& share) {
         writer.put(norm.parameter);
         put_scalar(writer, norm.value);
     }
+    writer.put(share.first_loss);
     put_numbers(writer, share.losses);
     writer.put(share.wait_seconds);
     writer.put(share.run_seconds);
+    writer.put(share.reduce_seconds);
     writer.put(share.memory_bytes);
     writer.put(share.parked_bytes);
     writer.put(share.activation_bytes);
@@ -68,12 +70,16 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
             const auto parameter = reader.get<int>();
             check(norms.emplace(parameter, get_scalar(reader)).second, "a parameter's gradient has one owner");
         }
-        std::vector<double> losses = get_numbers(reader);
-        if (!losses.empty()) totals.losses = std::move(losses);
+        const auto first_loss = static_cast<size_t>(reader.get<int>());
+        const std::vector<double> losses = get_numbers(reader);
+        totals.losses.resize(std::max(totals.losses.size(), losses.empty() ? 0 : first_loss + losses.size()));
+        std::copy(losses.begin(), losses.end(),
+                  totals.losses.begin() + static_cast<std::ptrdiff_t>(losses.empty() ? 0 : first_loss));
         totals.wait_seconds.push_back(reader.get<double>());
         const auto run_seconds = reader.get<double>();
         totals.busy_seconds.push_back(run_seconds - totals.wait_seconds.back());
         totals.slowest_seconds = std::max(totals.slowest_seconds, run_seconds);
+        totals.reduce_seconds = std::max(totals.reduce_seconds, reader.get<double>());
         totals.memory_bytes = std::max(totals.memory_bytes, reader.get<int64_t>());
         totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
@@ -94,6 +100,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     put_numbers(writer, totals.wait_seconds);
     put_numbers(writer, totals.busy_seconds);
     writer.put(totals.slowest_seconds);
+    writer.put(totals.reduce_seconds);
     writer.put(totals.memory_bytes);
     writer.put(totals.parked_bytes);
     writer.put(totals.activation_bytes);
@@ -114,6 +121,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share) {
     totals.wait_seconds = get_numbers(reader);
     totals.busy_seconds = get_numbers(reader);
     totals.slowest_seconds = reader.get<double>();
+    totals.reduce_seconds = reader.get<double>();
     totals.memory_bytes = reader.get<int64_t>();
     totals.parked_bytes = reader.get<int64_t>();
     totals.activation_bytes = reader.get<int64_t>();

@@ -16,11 +16,13 @@ struct StepShare {
         int parameter = 0;  ///< the graph's index
         at::Tensor value;   ///< 0-dim
     };
-    std::vector<Norm> norms;     ///< of the gradients that exist
-    std::vector<double> losses;  ///< by microbatch, on the rank that makes them
+    std::vector<Norm> norms;     ///< of the gradients that exist; replica 0's, since all have the same
+    int first_loss = 0;          ///< of `losses`, among those of all replicas
+    std::vector<double> losses;  ///< by replica and microbatch, on the rank that makes them
     double wait_seconds = 0;
     double run_seconds = 0;
-    int64_t memory_bytes = 0;  ///< peak resident
+    double reduce_seconds = 0;  ///< spent on the sums of replicas behind the last action
+    int64_t memory_bytes = 0;   ///< peak resident
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< Executor::activation_bytes
     bool stop = false;             ///< this process was asked to stop
@@ -30,11 +32,12 @@ struct StepShare {
 /// The same on every rank.
 struct StepTotals {
     at::Tensor grad_norm;              ///< 0-dim; undefined when no parameter has a gradient
-    std::vector<double> losses;        ///< by microbatch
+    std::vector<double> losses;        ///< by replica, then by microbatch: in the order of the samples
     std::vector<double> wait_seconds;  ///< by rank
     std::vector<double> busy_seconds;  ///< by rank: of its actions, without waits
     double slowest_seconds = 0;
-    int64_t memory_bytes = 0;  ///< of the largest rank
+    double reduce_seconds = 0;  ///< of the rank that spent most on the sums of replicas behind its last action
+    int64_t memory_bytes = 0;   ///< of the largest rank
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< of the rank with most
     bool stop = false;             ///< some rank was asked to stop

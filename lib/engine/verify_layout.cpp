@@ -62,8 +62,9 @@ std::string place_of(const Program& program, const std::string& name) {
     for (int stage = 0; parameter >= 0 && stage < split.num_stages(); ++stage) {
         const std::vector<int>& owned = split.stages[static_cast<size_t>(stage)].parameters;
         if (std::find(owned.begin(), owned.end(), parameter) == owned.end()) continue;
-        return " (stage " + std::to_string(stage) + ", rank " +
-               std::to_string(program.training.schedule.rank_of_stage[static_cast<size_t>(stage)]) + ")";
+        const int pp_rank = program.training.schedule.rank_of_stage[static_cast<size_t>(stage)];
+        return " (stage " + std::to_string(stage) + ", rank " + std::to_string(program.mesh.rank({pp_rank, 0, 0})) +
+               (program.mesh.dp > 1 ? " and its replicas)" : ")");
     }
     return "";
 }
@@ -85,10 +86,11 @@ void keep_microbatches(Schedule& schedule, int num_microbatches) {
     }
 }
 
-void check_complete(const RunRecord& record, const Phase& phase) {
+void check_complete(const RunRecord& record, const Phase& phase, int num_replicas) {
     for (const StepRecord& step : record.steps) {
         const auto need = [&](const std::string& name) { check(step.contains(name), "not recorded: " + name); };
-        for (int i = 0; i < phase.schedule.num_microbatches; ++i) need("loss of microbatch " + std::to_string(i));
+        for (int i = 0; i < num_replicas * phase.schedule.num_microbatches; ++i)
+            need("loss of microbatch " + std::to_string(i));
         need("norm of all gradients");
         bool is_trained = false;
         for (const GraphParameter& parameter : phase.graph.parameters) {
@@ -150,12 +152,13 @@ RunRecord LayoutVerifier::run_pipeline(const Layout& layout, int64_t steps, Step
 }
 
 const RunRecord& LayoutVerifier::reference(const Layout& layout) {
-    const int num_microbatches = layout.program.training.schedule.num_microbatches;
-    const auto known = references_.find(num_microbatches);
+    const int num_replicas = layout.program.num_replicas();
+    const std::pair key(num_replicas, layout.program.training.schedule.num_microbatches);
+    const auto known = references_.find(key);
     if (known != references_.end()) return known->second;
     RunRecord record = run_reference(layout, steps_, nullptr, kAllMicrobatches);
-    if (job_.rank() == 0) check_complete(record, layout.program.training);
-    return references_[num_microbatches] = std::move(record);
+    if (job_.rank() == 0) check_complete(record, layout.program.training, num_replicas);
+    return references_[key] = std::move(record);
 }
 
 VerifyResult LayoutVerifier::compare(const Layout& layout) {
@@ -178,15 +181,23 @@ VerifyResult LayoutVerifier::compare(const Layout& layout) {
     return result;
 }
 
-StepWatch LayoutVerifier::fetch(const Layout& layout, int64_t step, const std::string& name, bool of_reference) {
+StepWatch LayoutVerifier::fetch_reference(const Layout& layout, int64_t step, const std::string& name) {
     StepWatch watch{name, std::nullopt};
-    if (of_reference) {
-        run_reference(layout, step, &watch, kAllMicrobatches);
-        return watch;
-    }
+    run_reference(layout, step, &watch, kAllMicrobatches);
+    return watch;
+}
+
+/// Of replicas that have other values the first one that is not as expected.
+StepWatch LayoutVerifier::fetch_pipeline(const Layout& layout, int64_t step, const std::string& name,
+                                         const std::optional<at::Tensor>& expected) {
+    StepWatch watch{name, std::nullopt};
     run_pipeline(layout, step, &watch, kAllMicrobatches);
-    for (const Bytes& bytes : gather(job_, tensor_bytes(watch.found))) {
-        if (!bytes.empty()) watch.found = tensor_from(bytes);
+    const Bytes wanted = tensor_bytes(expected);
+    const std::vector<Bytes> all = gather(job_, tensor_bytes(watch.found));
+    for (const Bytes& bytes : all) {
+        if (bytes.empty()) continue;
+        watch.found = tensor_from(bytes);
+        if (bytes != wanted) break;
     }
     return watch;
 }
@@ -216,7 +227,8 @@ int LayoutVerifier::find_microbatch(const Layout& layout, int64_t step, const st
 std::string LayoutVerifier::look_closer(const Layout& layout, const VerifyResult& result) {
     const std::string& name = result.different_name;
     const int64_t step = result.different_step;
-    const StepWatch expected = fetch(layout, step, name, true), got = fetch(layout, step, name, false);
+    const StepWatch expected = fetch_reference(layout, step, name);
+    const StepWatch got = fetch_pipeline(layout, step, name, expected.found);
     std::string text = name + place_of(layout.program, name) + ", step " + std::to_string(step);
     const std::string kind = kind_of(name);
     if (kind == "gradient" || kind == "buffer") {

@@ -13,7 +13,7 @@
 
 namespace vpp {
 
-/// A plan and its program; pp ranks of it are used.
+/// A plan and its program, on as many ranks as its mesh has.
 struct Layout {
     Plan plan;
     Program program;
@@ -32,7 +32,8 @@ class LayoutVerifier {
     /// Owns: borrows all; `sources` are those of every layout's graph. `transport` is the whole job's.
     LayoutVerifier(Sources& sources, const Datasets& data, Transport& transport, int64_t steps, Faults faults = {});
 
-    /// Runs the layout, and the reference when no earlier layout had one with these microbatches. The result is rank
+    /// Runs the layout, and the reference when no earlier layout had one with these replicas and
+    /// microbatches. The result is rank
     /// 0's; the others know step and name of a difference only. The
     /// first difference of all calls is looked at: both runs are made again up to
     /// that step, and `difference` names stage, rank, microbatch, element and size.
@@ -51,14 +52,16 @@ class LayoutVerifier {
     RunRecord wait_for(const std::string& what, int64_t steps);
     std::string look_closer(const Layout& layout, const VerifyResult& result);
     int find_microbatch(const Layout& layout, int64_t step, const std::string& name);
-    StepWatch fetch(const Layout& layout, int64_t step, const std::string& name, bool of_reference);
+    StepWatch fetch_reference(const Layout& layout, int64_t step, const std::string& name);
+    StepWatch fetch_pipeline(const Layout& layout, int64_t step, const std::string& name,
+                             const std::optional<at::Tensor>& expected);
 
     Sources& sources_;
     const Datasets& data_;
     Transport& job_;
     int64_t steps_;
     Faults faults_;
-    std::map<int, RunRecord> references_;  ///< by number of microbatches; records are rank 0's
+    std::map<std::pair<int, int>, RunRecord> references_;  ///< by replicas and their microbatches; rank 0's
     bool has_looked_ = false;
 };
 
@@ -68,6 +71,6 @@ void keep_microbatches(Schedule& schedule, int num_microbatches);
 
 /// Whether a record has everything that the graph says there is: each loss, parameter and buffer, and a gradient.
 /// Throws Error{Bug} naming what is missing: a comparison of nothing would find nothing.
-void check_complete(const RunRecord& record, const Phase& phase);
+void check_complete(const RunRecord& record, const Phase& phase, int num_replicas = 1);
 
 }  // namespace vpp

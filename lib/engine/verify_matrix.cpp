@@ -63,6 +63,18 @@ std::vector<SplitChoice> splits_of(const Plan& plan, const VerifyRequest& reques
     return splits;
 }
 
+/// Numbers of replicas, with ZeRO-1 and without; one replica has nothing to share.
+std::vector<std::pair<int, bool>> replicas_of(const Plan& plan, const VerifyRequest& request) {
+    std::vector<std::pair<int, bool>> choices;
+    for (int replicas : request.replicas.empty() ? std::vector<int>{*plan.mesh.dp} : request.replicas) {
+        for (bool zero1 : request.zero1.empty() ? std::vector<bool>{plan.mesh.zero1} : request.zero1) {
+            const std::pair choice(replicas, zero1 && replicas > 1);
+            if (std::find(choices.begin(), choices.end(), choice) == choices.end()) choices.push_back(choice);
+        }
+    }
+    return choices;
+}
+
 /// Rules refuse; everything else is an error of the job.
 bool is_refusal(const Error& error) {
     return error.kind() == ErrorKind::Plan;
@@ -79,9 +91,14 @@ std::string cuts_text(const std::vector<int>& cuts) {
 class AxisNumbers {
   public:
     std::vector<int> row(const LayoutChoice& choice) {
-        const std::vector<std::string> values{
-            std::to_string(choice.num_ranks), std::to_string(choice.num_microbatches),          choice.schedule,
-            std::to_string(choice.chunks),    choice.split + std::to_string(choice.random_cut), choice.recompute};
+        const std::vector<std::string> values{std::to_string(choice.num_stages),
+                                              std::to_string(choice.num_replicas),
+                                              std::to_string(choice.zero1),
+                                              std::to_string(choice.num_microbatches),
+                                              choice.schedule,
+                                              std::to_string(choice.chunks),
+                                              choice.split + std::to_string(choice.random_cut),
+                                              choice.recompute};
         known_.resize(values.size());
         std::vector<int> numbers;
         for (size_t axis = 0; axis < values.size(); ++axis) {
@@ -143,14 +160,15 @@ class MatrixRun {
 }  // namespace
 
 std::string LayoutChoice::text() const {
-    return schedule + ", " + std::to_string(num_ranks) + (num_ranks == 1 ? " rank x " : " ranks x ") +
-           std::to_string(chunks) + ", M " + std::to_string(num_microbatches) + ", " + split +
+    return schedule + ", " + std::to_string(num_stages) + (num_stages == 1 ? " rank x " : " ranks x ") +
+           std::to_string(chunks) + (num_replicas > 1 ? ", DP " + std::to_string(num_replicas) : "") +
+           (zero1 ? ", ZeRO-1" : "") + ", M " + std::to_string(num_microbatches) + ", " + split +
            (split == kRandom ? ":" + std::to_string(random_cut) : "") +
            (recompute.empty() ? "" : ", recompute " + recompute);
 }
 
 std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& request) {
-    const std::vector<int> ranks = request.stages.empty() ? std::vector<int>{*plan.mesh.pp} : request.stages;
+    const std::vector<int> stages = request.stages.empty() ? std::vector<int>{*plan.mesh.pp} : request.stages;
     const std::vector<int> microbatches =
         request.microbatches.empty() ? std::vector<int>{*plan.pipeline.num_microbatches} : request.microbatches;
     const std::vector<std::string> recompute =
@@ -166,12 +184,25 @@ std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& re
             }
         }
     };
+    const auto add_splits = [&](LayoutChoice choice) {
+        for (const SplitChoice& split : splits_of(plan, request)) {
+            choice.split = split.method;
+            choice.random_cut = split.random_cut;
+            for (const std::string& text : recompute) {
+                choice.recompute = text;
+                add_schedules(choice);
+            }
+        }
+    };
     for (int num_microbatches : microbatches) {
-        for (int num_ranks : ranks) {
-            for (const SplitChoice& split : splits_of(plan, request)) {
-                for (const std::string& text : recompute) {
-                    add_schedules({num_ranks, num_microbatches, "", 1, split.method, split.random_cut, text});
-                }
+        for (int num_stages : stages) {
+            for (const auto& [num_replicas, zero1] : replicas_of(plan, request)) {
+                LayoutChoice choice;
+                choice.num_stages = num_stages;
+                choice.num_replicas = num_replicas;
+                choice.zero1 = zero1;
+                choice.num_microbatches = num_microbatches;
+                add_splits(choice);
             }
         }
     }
@@ -221,17 +252,19 @@ std::vector<int> random_cuts(const Graph& graph, int num_stages, uint64_t key) {
 Layout make_layout(const Plan& plan, const Program& base, const LayoutChoice& choice, uint64_t seed) {
     Layout layout{plan, {}};
     PipelinePlan& pipeline = layout.plan.pipeline;
-    layout.plan.mesh.pp = choice.num_ranks;
-    pipeline.num_stages = choice.num_ranks;
+    layout.plan.mesh.pp = choice.num_stages;
+    layout.plan.mesh.dp = choice.num_replicas;
+    layout.plan.mesh.zero1 = choice.zero1;
+    pipeline.num_stages = choice.num_stages;
     pipeline.virtual_chunks = choice.chunks;
     pipeline.choose_virtual_chunks = pipeline.choose_virtual_chunks && choice.schedule == "AUTO";
     pipeline.num_microbatches = choice.num_microbatches;
     pipeline.schedule_type = choice.schedule;
     if (!choice.recompute.empty()) pipeline.recompute = recompute_from_text(choice.recompute, pipeline.recompute);
-    layout.plan.train.global_batch_size = base.microbatch_size * choice.num_microbatches;
+    layout.plan.train.global_batch_size = base.microbatch_size * choice.num_microbatches * choice.num_replicas;
     std::optional<std::vector<int>> cuts;
     if (choice.split == kRandom) {
-        const int num_stages = choice.num_ranks * choice.chunks;
+        const int num_stages = choice.num_stages * choice.chunks;
         const uint64_t key = combine_key(combine_key(mix64(seed), static_cast<uint64_t>(num_stages)),
                                          static_cast<uint64_t>(choice.random_cut));
         cuts = random_cuts(base.training.graph, num_stages, key);
@@ -247,7 +280,7 @@ MatrixResult verify_matrix(const Plan& plan, const Program& base, const std::vec
                            const AfterLayout& after) {
     MatrixRun run(verifier, transport);
     for (const LayoutChoice& choice : choices) {
-        check(choice.num_ranks <= transport.size(), "a layout has ranks of the job");
+        check(choice.num_ranks() <= transport.size(), "a layout has ranks of the job");
         // The same on every rank: layouts are made from the same values by the same code.
         std::optional<Layout> layout;
         std::string outcome;

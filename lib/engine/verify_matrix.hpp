@@ -15,15 +15,18 @@ namespace vpp {
 
 /// One combination.
 struct LayoutChoice {
-    int num_ranks = 1;
+    int num_stages = 1;  ///< ranks of the pipeline
+    int num_replicas = 1;
+    bool zero1 = false;
     int num_microbatches = 1;
     std::string schedule;
     int chunks = 1;
     std::string split;      ///< a split method; with random cuts "random"
     int random_cut = 0;     ///< which of them
     std::string recompute;  ///< as recompute_from_text takes it; empty: the plan's
-    /// "1F1B, 2 ranks x 1, M 3, FLOPS"
+    /// "1F1B, 2 ranks x 1, M 3, FLOPS"; with replicas "1F1B, 2 ranks x 1, DP 2, ZeRO-1, M 3, FLOPS"
     std::string text() const;
+    int num_ranks() const { return num_stages * num_replicas; }
 };
 
 /// All combinations, in a fixed order; schedules innermost, so that each gets every cut.
@@ -38,8 +41,8 @@ struct PairwiseLayouts {
     size_t num_impossible = 0;          ///< pairs that only refused combinations have
 };
 
-/// Combinations in which every pair of values occurs (two of: ranks, microbatches, schedule, chunks, split and
-/// recompute) that is in any combination which is not refused. The same on every rank.
+/// Combinations in which every pair of values occurs (two of: ranks, replicas, ZeRO-1, microbatches, schedule,
+/// chunks, split and recompute) that is in any combination which is not refused. The same on every rank.
 PairwiseLayouts choose_pairwise(const Plan& plan, const Program& base, const std::vector<LayoutChoice>& choices,
                                 uint64_t seed);
 

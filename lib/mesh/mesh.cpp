@@ -29,6 +29,13 @@ std::vector<int> Mesh::pipeline_of(int rank) const {
     return ranks;
 }
 
+std::vector<int> Mesh::replicas_of(int rank) const {
+    MeshCoordinate place = coordinate(rank);
+    std::vector<int> ranks;
+    for (place.dp = 0; place.dp < dp; ++place.dp) ranks.push_back(this->rank(place));
+    return ranks;
+}
+
 std::string Mesh::text() const {
     return "PP " + std::to_string(pp) + " x DP " + std::to_string(dp) + " x TP " + std::to_string(tp);
 }

@@ -25,6 +25,8 @@ struct Mesh {
     int rank(const MeshCoordinate& place) const;
     /// The ranks of the pipeline that `rank` belongs to, by PP coordinate.
     std::vector<int> pipeline_of(int rank) const;
+    /// The ranks that run the same stages as `rank`, itself included, by DP coordinate.
+    std::vector<int> replicas_of(int rank) const;
     /// "PP 4 x DP 1 x TP 1"
     std::string text() const;
     bool operator==(const Mesh&) const = default;

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "optim/groups.hpp"
 #include "optim/lr.hpp"
+#include "optim/memory_order.hpp"
 #include "optim/rules.hpp"
 
 namespace vpp {
@@ -26,28 +27,6 @@ at::Tensor make_slot(const Slot& slot, const at::Tensor& parameter) {
 
 std::string state_name(const TrainedParameter& parameter, const Slot& slot) {
     return parameter.name + '.' + slot.name;
-}
-
-bool have_one_layout(const at::Tensor& a, const at::Tensor& b) {
-    if (a.is_contiguous() && b.is_contiguous()) return true;
-    return a.strides() == b.strides() && a.is_non_overlapping_and_dense();
-}
-
-void check_gradient(const TrainedParameter& parameter) {
-    const at::Tensor& gradient = parameter.tensor.grad();
-    if (!gradient.defined()) return;
-    if (gradient.layout() != at::kStrided) {
-        throw Error(ErrorKind::BadData, "the gradient of " + printable(parameter.name) +
-                                            " is sparse, which the fused optimizers cannot take; export the model "
-                                            "with sparse=False");
-    }
-    check(gradient.sizes() == parameter.tensor.sizes() && gradient.dtype() == parameter.tensor.dtype(),
-          "a gradient has the shape and dtype of its parameter");
-    if (!have_one_layout(parameter.tensor, gradient)) {
-        throw Error(ErrorKind::BadData, "the parameter " + printable(parameter.name) +
-                                            " is not laid out densely in memory, as its gradient is; export the model "
-                                            "with that parameter contiguous");
-    }
 }
 
 /// Which parameters of a group go into one call of the kernel.
@@ -92,7 +71,7 @@ std::vector<double> Optimizer::learning_rates(const LrSchedulePlan& schedule, in
 void Optimizer::step(const LrSchedulePlan& schedule, int64_t step, int64_t total_steps) {
     const c10::NoGradGuard no_grad;
     const std::vector<double> rates = learning_rates(schedule, step, total_steps);
-    for (const Trained& trained : trained_) check_gradient(trained.parameter);
+    for (const Trained& trained : trained_) check_gradient(trained.parameter.name, trained.parameter.tensor);
     std::vector<std::vector<UpdateBatch>> batches(groups_.size());
     for (Trained& trained : trained_) {
         const at::Tensor& tensor = trained.parameter.tensor;

@@ -49,6 +49,8 @@ struct MeshPlan {
     std::string device = "auto";
     int threads = 1;
     std::string transport = "auto";
+    bool zero1 = false;
+    int64_t bucket_bytes = int64_t{25} << 20;
 };
 
 struct StagePlan {  ///< one [[pipeline.stage]] table (MANUAL_EAGER)
@@ -133,6 +135,7 @@ struct TrainPlan {
     std::optional<int64_t> global_batch_size;
     uint64_t seed = 1234;
     std::string precision = "fp32";
+    int64_t drift_every = 0;
     int64_t eval_every = 0;             ///< 0 = never
     int64_t eval_batches = 0;           ///< 0 = all
     std::string on_nonfinite = "stop";  ///< stop | skip

@@ -282,8 +282,11 @@ std::optional<int> pp_of_keys(const Plan& plan) {
 
 void fill_in(Plan& plan, int world) {
     MeshPlan& mesh = plan.mesh;
-    mesh.dp = mesh.dp.value_or(1);
     mesh.tp = mesh.tp.value_or(1);
+    if (!mesh.dp) {
+        const std::optional<int> pp = pp_of_keys(plan);
+        mesh.dp = pp ? std::max(1, world / (*pp * *mesh.tp)) : 1;
+    }
     if (!mesh.pp) mesh.pp = pp_of_keys(plan).value_or(std::max(1, world / (*mesh.dp * *mesh.tp)));
     if (!plan.pipeline.num_stages) plan.pipeline.num_stages = mesh.pp;
     if (!plan.pipeline.num_microbatches) plan.pipeline.num_microbatches = 2 * *mesh.pp;

@@ -6,6 +6,7 @@
 #include "base/file.hpp"
 #include "schedule/csv.hpp"
 #include "schedule/custom.hpp"
+#include "schedule/lowering.hpp"
 
 namespace vpp {
 
@@ -56,10 +57,12 @@ CustomSchedule read_custom_schedule(const Plan& plan, const std::vector<Schedule
     check_fits(file, plan);
     if (file.schedule.forward_only) refuse(plan, "has no backward (expected a schedule that trains)");
     CustomSchedule custom{prove(plan, file, edges), file.notes()};
+    if (*plan.mesh.dp > 1) {
+        add_reductions(custom.lowered);
+        return custom;
+    }
     for (std::vector<Action>& list : custom.lowered.actions) {
-        list.erase(
-            std::remove_if(list.begin(), list.end(), [](const Action& a) { return a.kind == ActionKind::ReduceGrad; }),
-            list.end());
+        std::erase_if(list, [](const Action& action) { return action.kind == ActionKind::ReduceGrad; });
     }
     return custom;
 }

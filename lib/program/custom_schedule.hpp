@@ -13,8 +13,8 @@ struct CustomSchedule {
     std::vector<std::string> notes;  ///< for the log
 };
 
-/// Reads pipeline.schedule_file. A lowered file keeps its order of transfers; REDUCE_GRAD in it is dropped, since the
-/// engine reduces when all actions are done.
+/// Reads pipeline.schedule_file. A lowered file keeps its order of transfers; REDUCE_GRAD in it is dropped
+/// where there is one replica, and added where there are several and the file lacks it.
 /// Throws: Error{MissingInput, BadData} for the file itself; Error{Plan} when ranks, stages or microbatches are not
 ///         those of the plan, or when it has actions that the engine cannot run yet.
 CustomSchedule read_custom_schedule(const Plan& plan, const std::vector<ScheduleEdge>& edges);

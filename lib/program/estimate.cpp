@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "program/replica_shares.hpp"
+
 namespace vpp {
 
 namespace {
@@ -61,6 +63,58 @@ int64_t sent_bytes(const Program& program, int rank) {
     return sent;
 }
 
+/// What replicas share among them.
+class ReplicaEstimate {
+  public:
+    ReplicaEstimate(const Plan& plan, const Program& program, const std::vector<int>& stages)
+        : graph_(program.training.graph),
+          num_replicas_(program.mesh.dp),
+          is_zero1_(plan.mesh.zero1 && num_replicas_ > 1),
+          shares_(find_shares(graph_, program.training.split, stages, num_replicas_, plan.mesh.bucket_bytes)) {
+        share_bytes_.resize(static_cast<size_t>(num_replicas_));
+        for (const ReplicaShares& group : shares_) {
+            for (size_t i = 0; i < share_bytes_.size(); ++i) share_bytes_[i] += bytes_of(graph_, group.by_replica[i]);
+        }
+    }
+
+    bool is_zero1() const { return is_zero1_; }
+    int64_t largest_share_bytes() const { return *std::max_element(share_bytes_.begin(), share_bytes_.end()); }
+
+    /// Of a step: the others' shares of the gradients go to their owners, the sums of the own one to all others, and
+    /// with ZeRO-1 the updated parameters too.
+    int64_t sent_bytes() const {
+        int64_t all = 0, most = 0;
+        for (int64_t share : share_bytes_) all += share;
+        for (int64_t share : share_bytes_) {
+            most = std::max(most, all - share + share * (num_replicas_ - 1) * (is_zero1_ ? 2 : 1));
+        }
+        return num_replicas_ > 1 ? most : 0;
+    }
+
+    /// What the replica saves that saves most, with `state_tensors` of the optimizer for each parameter.
+    int64_t saved_bytes(const Split& split, const std::vector<int>& stages, int state_tensors) const {
+        const std::map<int, int> writers = find_writers(shares_);
+        std::vector<int64_t> saved(share_bytes_.size(), 0);
+        for (int stage : stages) {
+            for (int parameter : split.stages[static_cast<size_t>(stage)].parameters) {
+                const auto writer = writers.find(parameter);
+                const int64_t bytes = graph_.parameters[static_cast<size_t>(parameter)].bytes();
+                const bool is_trained = writer != writers.end();
+                saved[static_cast<size_t>(is_trained ? writer->second : 0)] +=
+                    bytes * (is_trained ? 1 + state_tensors : 1);
+            }
+        }
+        return *std::max_element(saved.begin(), saved.end());
+    }
+
+  private:
+    const Graph& graph_;
+    int num_replicas_;
+    bool is_zero1_;
+    std::vector<ReplicaShares> shares_;
+    std::vector<int64_t> share_bytes_;  ///< by replica
+};
+
 }  // namespace
 
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program) {
@@ -68,6 +122,7 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
     for (int rank = 0; rank < program.mesh.pp; ++rank) {
         RankEstimate estimate;
         estimate.stages = program.stages_of(rank);
+        estimate.ranks = program.mesh.replicas_of(program.mesh.rank({rank, 0, 0}));
         for (int index : estimate.stages) {
             const StageSpec& stage = program.training.split.stages[static_cast<size_t>(index)];
             estimate.parameter_bytes += stage.parameter_bytes;
@@ -78,9 +133,14 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
                 if (entry.requires_grad) estimate.gradient_bytes += entry.bytes();
             }
         }
-        estimate.optimizer_bytes = estimate.gradient_bytes * state_tensors(plan.optimizer);
+        const ReplicaEstimate replicas(plan, program, estimate.stages);
+        const int states = state_tensors(plan.optimizer);
+        estimate.unshared_optimizer_bytes = estimate.gradient_bytes * states;
+        estimate.optimizer_bytes =
+            replicas.is_zero1() ? replicas.largest_share_bytes() * states : estimate.unshared_optimizer_bytes;
+        estimate.replica_bytes = replicas.sent_bytes();
         if (plan.checkpoint.background) {
-            estimate.saved_copy_bytes = estimate.parameter_bytes + estimate.buffer_bytes + estimate.optimizer_bytes;
+            estimate.saved_copy_bytes = replicas.saved_bytes(program.training.split, estimate.stages, states);
         }
         const Schedule& schedule = program.training.schedule;
         const int recomputed = schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);

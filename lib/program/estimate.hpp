@@ -10,16 +10,19 @@
 
 namespace vpp {
 
-/// Bytes of one rank at its fullest moment, by kind.
+/// Bytes of one rank at its fullest moment, by kind. Of replicas, whose shares are nearly equal, the largest figures.
 struct RankEstimate {
     std::vector<int> stages;
+    std::vector<int> ranks;  ///< of the job: the replicas that run these stages
     int64_t parameter_bytes = 0;
     int64_t buffer_bytes = 0;
     int64_t gradient_bytes = 0;
-    int64_t optimizer_bytes = 0;
+    int64_t optimizer_bytes = 0;           ///< with mesh.zero1 of a share
+    int64_t unshared_optimizer_bytes = 0;  ///< what it is without mesh.zero1
     int64_t activation_bytes = 0;  ///< all microbatches in flight; an upper bound, as every op's output is counted
     int64_t saved_copy_bytes = 0;  ///< what a save in the background is written from
-    int64_t sent_bytes = 0;        ///< per step, forward and backward
+    int64_t sent_bytes = 0;        ///< per step along the PP axis, forward and backward
+    int64_t replica_bytes = 0;     ///< per step along the DP axis: gradients, and with mesh.zero1 parameters
     double flops = 0;              ///< forward, per step
 
     int64_t total_bytes() const {

@@ -28,12 +28,14 @@ namespace {
 
 /// Lowers, and proves the result before anyone relies on it. Without `overlap` a send waits until its receive is
 /// reached, so transfers need one order for the whole job.
-Schedule lower_and_prove(const Schedule& compute, const Split& split, bool overlap) {
+/// `reduces`: there are replicas whose gradients are summed.
+Schedule lower_and_prove(const Schedule& compute, const Split& split, bool overlap, bool reduces) {
     const std::vector<ScheduleEdge> edges = schedule_edges(split);
     LoweringOptions options;
+    options.reduce_gradients = reduces;
     if (!overlap) options.order = MessageOrder::Global;
     Schedule lowered = lower(compute, edges, options);
-    check_schedule(lowered, edges, {.rendezvous = !overlap});
+    check_schedule(lowered, edges, {.rendezvous = !overlap, .reduces = reduces});
     return lowered;
 }
 
@@ -124,7 +126,7 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
         Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
         if (!layout.search) compute = fit_to_model(std::move(compute), phase, costs, of_split);
         check_activations(plan, compute, phase.split, of_split);
-        phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm);
+        phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm, *plan.mesh.dp > 1);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
@@ -154,7 +156,7 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     Schedule compute =
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches);
     if (compute.rank_of_stage != training.schedule.rank_of_stage) compute = forwards_of(training.schedule);
-    phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm);
+    phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm, /*reduces=*/false);
     return phase;
 }
 
@@ -185,7 +187,7 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
     phase.graph = std::move(graph);
     phase.schedule = lower_and_prove(
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches),
-        phase.split, plan.pipeline.overlap_p2p_comm);
+        phase.split, plan.pipeline.overlap_p2p_comm, /*reduces=*/false);
     return phase;
 }
 
@@ -210,7 +212,7 @@ Phase one_stage(const Phase& phase, const std::string& schedule) {
     reference.graph = phase.graph;
     reference.split = make_stages(phase.graph, {});
     const Schedule compute = make_schedule(schedule, 1, 1, phase.schedule.num_microbatches);
-    reference.schedule = lower_and_prove(compute, reference.split, /*overlap=*/true);
+    reference.schedule = lower_and_prove(compute, reference.split, /*overlap=*/true, /*reduces=*/false);
     return reference;
 }
 
@@ -276,6 +278,7 @@ Digest training_digest(const Plan& plan, const Fields& fields) {
 
 Program reference_program(const Program& program) {
     Program reference = program;
+    reference.replicas_per_rank = program.num_replicas();
     reference.mesh = {1, 1, 1};
     reference.costs = {};
     reference.search.reset();

@@ -48,6 +48,7 @@ using nlohmann::json;
 json to_json_value(const Program& program) {
     json value{{"plan", program.plan_text},
                {"mesh", program.mesh},
+               {"replicas_per_rank", program.replicas_per_rank},
                {"fields", program.fields},
                {"microbatch_size", program.microbatch_size},
                {"training", program.training},

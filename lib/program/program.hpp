@@ -27,6 +27,9 @@ struct Phase {
 struct Program {
     std::string plan_text;  ///< the resolved plan
     Mesh mesh;
+    /// Replicas that each rank runs one after the other, replica 0 last, since its buffers are the model's: 1, but in
+    /// the reference of a mesh with several replicas all of them. More than 1 only where mesh.dp is 1.
+    int replicas_per_rank = 1;
     Fields fields;                ///< of the training data
     int64_t microbatch_size = 1;  ///< samples
     Phase training;               ///< empty where only evaluation is wanted
@@ -36,6 +39,7 @@ struct Program {
     std::string cost_unit, cost_source;  ///< as in CostModel (program/cost_model.hpp)
     std::optional<SearchRecord> search;  ///< how AUTO came to the schedule
 
+    int num_replicas() const { return mesh.dp * replicas_per_rank; }
     bool has_training() const { return !training.graph.ops.empty(); }
     /// The stages of a PP rank, ascending; the same in both phases. Requires: has_training().
     std::vector<int> stages_of(int pp_rank) const { return training.schedule.stages_of(pp_rank); }

@@ -23,8 +23,9 @@ struct StepEvent {
     double samples_per_second = 0;
     double tokens_per_second = 0;  ///< 0 = the data are not tokens
     double step_ms = 0;
-    std::optional<double> bubble_mean;   ///< share of the step spent waiting for messages, 0..1, over the ranks;
-                                         ///< empty when ranks exceed cores, where waiting says nothing
+    double reduce_ms = 0;               ///< of it, for the sums of replicas, behind the last action of the slowest rank
+    std::optional<double> bubble_mean;  ///< share of the step spent waiting for messages, 0..1, over the ranks;
+                                        ///< empty when ranks exceed cores, where waiting says nothing
     std::optional<double> bubble_worst;  ///< the same of the rank that waited longest
     int worst_rank = -1;                 ///< that rank
     int64_t memory_bytes = 0;            ///< peak resident memory of the largest rank

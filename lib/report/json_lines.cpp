@@ -125,6 +125,7 @@ std::string to_json_line(const StepEvent& event) {
                     {"samples_per_second", number(event.samples_per_second)},
                     {"tokens_per_second", number_if(event.tokens_per_second > 0, event.tokens_per_second)},
                     {"step_ms", number(event.step_ms)},
+                    {"reduce_ms", number(event.reduce_ms)},
                     {"bubble_mean", number_if(event.bubble_mean.has_value(), event.bubble_mean.value_or(0))},
                     {"bubble_worst", number_if(event.bubble_worst.has_value(), event.bubble_worst.value_or(0))},
                     {"worst_rank", event.bubble_worst ? Json(event.worst_rank) : Json(nullptr)},

@@ -1,5 +1,7 @@
 #include "schedule/lowering.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/error.hpp"
@@ -12,9 +14,8 @@ namespace {
 
 class Lowering {
   public:
-    Lowering(const Schedule& compute, const std::vector<ScheduleEdge>& edges, bool reduce_gradients)
+    Lowering(const Schedule& compute, const std::vector<ScheduleEdge>& edges)
         : lowered_(compute),
-          contributions_left_(reduce_gradients ? count_contributions(compute) : std::vector<int>()),
           routes_(routes_by_stage(routes_of(edges, compute.num_stages(), compute.forward_only), compute.num_stages())) {
     }
 
@@ -32,34 +33,11 @@ class Lowering {
     }
 
   private:
-    /// By stage: B and W that are still to come; 0 for stages that have a REDUCE_GRAD of their own.
-    static std::vector<int> count_contributions(const Schedule& compute) {
-        std::vector<int> counts(compute.rank_of_stage.size(), 0), reductions = counts;
-        for (const std::vector<Action>& list : compute.actions) {
-            for (const Action& action : list) {
-                const auto stage = static_cast<size_t>(action.stage);
-                check(stage < counts.size(), "an action belongs to a stage");
-                if (gives_weight_gradient(action.kind)) ++counts[stage];
-                if (action.kind == ActionKind::ReduceGrad) ++reductions[stage];
-            }
-        }
-        for (size_t stage = 0; stage < counts.size(); ++stage) {
-            if (reductions[stage] > 0) counts[stage] = 0;
-        }
-        return counts;
-    }
-
     /// One action, or a pair that runs together: their receives, themselves, their sends.
     void append(std::span<const Action> together, std::vector<Action>& list) {
         for (const Action& action : together) append_receives(action, list);
         list.insert(list.end(), together.begin(), together.end());
         for (const Action& action : together) append_sends(action, list);
-        if (contributions_left_.empty()) return;
-        for (const Action& action : together) {
-            if (!gives_weight_gradient(action.kind)) continue;
-            const bool is_last = --contributions_left_[static_cast<size_t>(action.stage)] == 0;
-            if (is_last) list.push_back({ActionKind::ReduceGrad, action.stage});
-        }
     }
 
     int rank(int stage) const { return lowered_.rank_of_stage[static_cast<size_t>(stage)]; }
@@ -99,14 +77,40 @@ class Lowering {
     }
 
     Schedule lowered_;
-    std::vector<int> contributions_left_;  ///< by stage; empty: nothing is reduced
     std::vector<StageRoutes> routes_;
 };
 
+/// Behind the stage's last B or W, the other one of its pair, and what is sent then; none for a stage without.
+std::optional<size_t> place_of_reduction(const std::vector<Action>& list, int stage) {
+    std::optional<size_t> last;
+    for (size_t i = 0; i < list.size(); ++i) {
+        if (list[i].stage == stage && gives_weight_gradient(list[i].kind)) last = i;
+    }
+    if (!last) return last;
+    size_t place = *last + (list[*last].paired ? 2 : 1);
+    while (place < list.size() && is_send(list[place].kind)) ++place;
+    return place;
+}
+
 }  // namespace
 
+void add_reductions(Schedule& lowered) {
+    for (int rank = 0; rank < lowered.num_ranks; ++rank) {
+        std::vector<Action>& list = lowered.actions[static_cast<size_t>(rank)];
+        for (int stage : lowered.stages_of(rank)) {
+            const bool is_there = std::any_of(list.begin(), list.end(), [&](const Action& action) {
+                return action.kind == ActionKind::ReduceGrad && action.stage == stage;
+            });
+            const std::optional<size_t> place = place_of_reduction(list, stage);
+            if (is_there || !place) continue;
+            list.insert(list.begin() + static_cast<std::ptrdiff_t>(*place), {ActionKind::ReduceGrad, stage});
+        }
+    }
+}
+
 Schedule lower(const Schedule& compute, const std::vector<ScheduleEdge>& edges, const LoweringOptions& options) {
-    Schedule lowered = Lowering(compute, edges, options.reduce_gradients).run();
+    Schedule lowered = Lowering(compute, edges).run();
+    if (options.reduce_gradients) add_reductions(lowered);
     if (options.order == MessageOrder::Channels) return order_channels(std::move(lowered));
     if (options.order == MessageOrder::Global) return order_globally(std::move(lowered), options.costs);
     return lowered;

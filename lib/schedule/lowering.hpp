@@ -23,7 +23,7 @@ enum class MessageOrder {
 };
 
 struct LoweringOptions {
-    bool reduce_gradients = false;  ///< REDUCE_GRAD after each stage's last B or W, behind the sends
+    bool reduce_gradients = false;  ///< add_reductions
     MessageOrder order = MessageOrder::BeforeConsumer;
     ScheduleCosts costs = {};  ///< for Global: when sends are done
 };
@@ -33,5 +33,8 @@ struct LoweringOptions {
 /// Requires: computing actions of existing stages only; edges as in routes_of (schedule/edges.hpp).
 /// Tied parameters: the gradient is sent after B or W of the consumer and received before B or W of gradient_to.
 Schedule lower(const Schedule& compute, const std::vector<ScheduleEdge>& edges, const LoweringOptions& options = {});
+
+/// Adds REDUCE_GRAD for each stage that has none: behind its last B or W and the sends that follow.
+void add_reductions(Schedule& lowered);
 
 }  // namespace vpp

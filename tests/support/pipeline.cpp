@@ -50,6 +50,11 @@ Rig set_up_tiny(const std::string& name, const std::string& folder, const std::v
     return set_up(plan_text(file, tiny_model(name).fields), set);
 }
 
+std::vector<std::string> with_replicas(int num_replicas, bool zero1) {
+    return {"mesh.dp=" + std::to_string(num_replicas), "train.global_batch_size=" + std::to_string(6 * num_replicas),
+            "mesh.bucket_bytes=1024", std::string("mesh.zero1=") + (zero1 ? "true" : "false")};
+}
+
 namespace {
 
 Schedule empty_schedule(const std::string& name, const std::vector<int>& rank_of_stage, int num_microbatches) {
@@ -129,11 +134,12 @@ std::vector<OpRange> random_ranges(const Graph& graph, const std::vector<int>& c
 Program cut_program(const Program& program, const std::vector<int>& cuts, const Schedule& compute,
                     const std::vector<OpRange>& recomputed) {
     Program cut = program;
-    cut.mesh = {compute.num_ranks, 1, 1};
+    cut.mesh = {compute.num_ranks, program.mesh.dp, 1};
     cut.training.split = make_stages(program.training.graph, cuts, recomputed);
     const std::vector<ScheduleEdge> edges = schedule_edges(cut.training.split);
-    cut.training.schedule = lower(compute, edges);
-    check_schedule(cut.training.schedule, edges);
+    const bool reduces = cut.mesh.dp > 1;
+    cut.training.schedule = lower(compute, edges, {.reduce_gradients = reduces});
+    check_schedule(cut.training.schedule, edges, {.reduces = reduces});
     cut.evaluation.reset();
     return cut;
 }

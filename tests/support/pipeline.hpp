@@ -32,6 +32,8 @@ std::string plan_text(const std::string& model_file, const std::string& fields, 
 Rig set_up(Plan plan);
 /// Requires: input paths of the text are absolute.
 Rig set_up(const std::string& text, const std::vector<std::string>& set = {});
+/// --set arguments for so many replicas of 3 microbatches of 2 samples; buckets are small, so that there are several.
+std::vector<std::string> with_replicas(int num_replicas, bool zero1 = false);
 /// The set-up of a tiny model whose file is written to `folder`.
 Rig set_up_tiny(const std::string& name, const std::string& folder, const std::vector<std::string>& set = {});
 
@@ -41,7 +43,8 @@ Schedule plain_schedule(const std::vector<int>& rank_of_stage, int num_microbatc
 /// and W with anything between.
 Schedule random_schedule(const std::vector<int>& rank_of_stage, int num_microbatches, uint64_t seed);
 
-/// The program cut before these ops, with this order of computing actions; lowered and proven.
+/// The program cut before these ops, with this order of computing actions and as many replicas as it had; lowered and
+/// proven.
 Program cut_program(const Program& program, const std::vector<int>& cuts, const Schedule& compute,
                     const std::vector<OpRange>& recomputed = {});
 /// Random ranges of ops with legal borders, each inside one stage.
@@ -73,6 +76,7 @@ class PassingTransport : public Transport {
         inner_.post_receive(peer, channel, capacity_bytes);
     }
     Buffer receive(int peer, const Channel& channel) override { return inner_.receive(peer, channel); }
+    bool has_arrived(int peer, const Channel& channel) override { return inner_.has_arrived(peer, channel); }
     void finish_sends() override { inner_.finish_sends(); }
     double take_wait_seconds() override { return inner_.take_wait_seconds(); }
     void set_deadline(double seconds) override { inner_.set_deadline(seconds); }

@@ -24,9 +24,10 @@ TEST(NonFinite, aGradientThatOverflowsIsNamedWithItsParameter) {
 }
 
 TEST(NonFinite, isToldInOneLine) {
-    EXPECT_EQ(to_text(NonFiniteValue{false, 3, 2, "the tensor 'x'"}), "the tensor 'x' of stage 2, F of microbatch 3");
-    EXPECT_EQ(to_text(NonFiniteValue{true, 0, 1, "the gradient of 'w'"}),
-              "the gradient of 'w' of stage 1, backward of microbatch 0");
+    EXPECT_EQ(to_text(NonFiniteValue{false, 1, 3, 2, "the tensor 'x'"}, 1),
+              "the tensor 'x' of stage 2, F of microbatch 3");
+    EXPECT_EQ(to_text(NonFiniteValue{true, 1, 0, 1, "the gradient of 'w'"}, 2),
+              "the gradient of 'w' of stage 1, backward of microbatch 0 of replica 1");
 }
 
 }  // namespace

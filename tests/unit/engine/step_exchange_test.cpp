@@ -45,6 +45,19 @@ TEST(StepExchange, everyRankGetsTheSameTotals) {
     }
 }
 
+TEST(StepExchange, lossesOfReplicasComeInTheOrderOfTheSamples) {
+    InProcessWorld({.num_ranks = 3}).run([](Transport& transport) {
+        const int replica = 2 - transport.rank();
+        StepShare share;
+        share.first_loss = 2 * replica;
+        share.losses = {replica + 0.25, replica + 0.5};
+        share.reduce_seconds = replica;
+        const StepTotals totals = exchange_step(transport, share);
+        EXPECT_EQ(totals.losses, (std::vector<double>{0.25, 0.5, 1.25, 1.5, 2.25, 2.5}));
+        EXPECT_EQ(totals.reduce_seconds, 2);
+    });
+}
+
 TEST(StepExchange, theNormHasTheSameBitsWhoeverOwnsWhat) {
     std::vector<at::Tensor> norms;
     for (float norm : kNorms) norms.push_back(at::full({}, norm));

@@ -197,7 +197,7 @@ TEST_F(VerifyMatrix, RandomCutsAreLegalAscendingAndAFunctionOfTheKey) {
 
 TEST_F(VerifyMatrix, ALayoutKeepsTheSizeOfAMicrobatch) {
     open("mlp");
-    const LayoutChoice choice{2, 8, "GPIPE", 1, "UNIFORM", 0, ""};
+    const LayoutChoice choice{2, 1, false, 8, "GPIPE", 1, "UNIFORM", 0, ""};
     rig_->plan.pipeline.uniform_split_ops = true;
     const Layout layout = make_layout(rig_->plan, rig_->prepared.program, choice, 1);
     EXPECT_EQ(*layout.plan.train.global_batch_size, 16);

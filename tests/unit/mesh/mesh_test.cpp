@@ -55,6 +55,15 @@ TEST(Mesh, PipelinesPartTheRanks) {
     EXPECT_EQ(pipelines.size(), 2U);
 }
 
+TEST(Mesh, ReplicasRunTheSameStages) {
+    const Mesh mesh{2, 3, 1};
+    EXPECT_EQ(mesh.replicas_of(1), (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(mesh.replicas_of(5), (std::vector<int>{3, 4, 5}));
+    for (int rank = 0; rank < 6; ++rank) {
+        EXPECT_EQ(mesh.replicas_of(rank)[static_cast<size_t>(mesh.coordinate(rank).dp)], rank);
+    }
+}
+
 TEST(Mesh, TextNamesTheAxes) {
     EXPECT_EQ((Mesh{4, 1, 1}).text(), "PP 4 x DP 1 x TP 1");
 }

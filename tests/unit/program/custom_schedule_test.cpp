@@ -21,15 +21,16 @@ class CustomScheduleTest : public ::testing::Test {
     void SetUp() override { std::filesystem::create_directories(folder_); }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
-    CustomSchedule read(const std::string& csv, int per_rank = 1, bool overlap = true) {
+    CustomSchedule read(const std::string& csv, int per_rank = 1, bool overlap = true, int dp = 1) {
         std::ofstream(folder_ / "s.csv") << csv;
-        const Plan plan = resolve_plan(
-            parse_plan(test::kShortPlan, (folder_ / "plan.toml").string(),
-                       {"mesh.pp=2", "pipeline.num_microbatches=2", "pipeline.schedule_type=CUSTOM",
-                        "pipeline.schedule_file=s.csv", "pipeline.virtual_chunks=" + std::to_string(per_rank),
-                        std::string("pipeline.overlap_p2p_comm=") + (overlap ? "true" : "false")},
-                       test::built_names()),
-            2);
+        const Plan plan =
+            resolve_plan(parse_plan(test::kShortPlan, (folder_ / "plan.toml").string(),
+                                    {"mesh.pp=2", "mesh.dp=" + std::to_string(dp), "pipeline.num_microbatches=2",
+                                     "pipeline.schedule_type=CUSTOM", "pipeline.schedule_file=s.csv",
+                                     "pipeline.virtual_chunks=" + std::to_string(per_rank),
+                                     std::string("pipeline.overlap_p2p_comm=") + (overlap ? "true" : "false")},
+                                    test::built_names()),
+                         2 * dp);
         return read_custom_schedule(plan, chain_edges(2 * per_rank));
     }
     std::string refusal(ErrorKind kind, const std::string& csv, int per_rank = 1, bool overlap = true) {
@@ -68,6 +69,15 @@ TEST_F(CustomScheduleTest, TransfersStayAndWhatTheEngineDoesItselfIsDropped) {
     EXPECT_EQ(to_text(custom.lowered.actions[0]), "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0RECV_B1<1 0B0 0B1");
     ASSERT_EQ(custom.notes.size(), 1U);
     EXPECT_TRUE(holds(custom.notes[0], "dropped 2 cells of UNSHARD and RESHARD"));
+}
+
+TEST_F(CustomScheduleTest, ReplicasReduceWhereTheFileSaysOrBehindEachStage) {
+    const std::string own = "0F0,0F1,0B0,0B1,0REDUCE_GRAD\n1F0,1B0,1F1,1B1,1REDUCE_GRAD\n";
+    for (const std::string& file : {own, std::string("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")}) {
+        const CustomSchedule custom = read(file, 1, /*overlap=*/true, /*dp=*/2);
+        EXPECT_EQ(to_text(custom.lowered.actions[1]),
+                  "1RECV_F0<0 1F0 1B0 1SEND_B0>0 1RECV_F1<0 1F1 1B1 1SEND_B1>0 1REDUCE_GRAD");
+    }
 }
 
 // The second value of rank 0 would wait for a receive that stands behind a gradient, which waits for rank 0.

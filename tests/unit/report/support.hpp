@@ -16,6 +16,7 @@ inline StepEvent sample_step(int64_t step = 10) {
     event.samples_per_second = 96.4;
     event.tokens_per_second = 12345;
     event.step_ms = 82.3;
+    event.reduce_ms = 1.5;
     event.bubble_mean = 0.21;
     event.bubble_worst = 0.354;
     event.worst_rank = 3;
