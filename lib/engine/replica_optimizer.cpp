@@ -75,7 +75,10 @@ std::vector<double> ReplicaOptimizer::learning_rates(int64_t step, int64_t total
 void ReplicaOptimizer::step(int64_t step, int64_t total_steps) {
     if (is_shared()) take_gradients();
     optimizer_->step(plan_.lr_schedule, step, total_steps);
-    if (is_shared()) spread_parameters();
+    if (!is_shared()) return;
+    // Views: they would keep the gradients' memory through the next step.
+    for (at::Tensor& elements : elements_) elements.mutable_grad().reset();
+    spread_parameters();
 }
 
 void ReplicaOptimizer::take_gradients() {

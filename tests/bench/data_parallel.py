@@ -32,7 +32,7 @@ def plan(folder: pathlib.Path, replicas: int, microbatches: int, steps: int, zer
 [model]
 file = "{folder}/gpt.pt"
 [data]
-kind = "tokens"
+kind = "text"
 train = ["{ROOT}/models/data/stdlib.bin"]
 sequence_length = {LENGTH}
 [mesh]

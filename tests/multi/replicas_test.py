@@ -16,7 +16,7 @@ GPT = f"""
 [model]
 file = "{ROOT}/models/out/gpt_tied.pt"
 [data]
-kind = "tokens"
+kind = "text"
 train = ["{ROOT}/models/data/stdlib.bin"]
 sequence_length = 16
 [pipeline]
@@ -127,6 +127,21 @@ class Runs(Case):
         self.train("without", "mesh.dp=2", "train.steps=6")
         self.train("with", "mesh.dp=2", "train.steps=6", "train.drift_every=2")
         self.assertEqual(self.bits("without"), self.bits("with"))
+
+    def test_zero1_takes_its_part_of_the_memory(self):
+        held = {}
+        for zero1 in ("false", "true"):
+            self.train(f"run-{zero1}", "mesh.dp=2", "train.steps=3", f"mesh.zero1={zero1}",
+                       f"model.file={ROOT}/models/out/vgg.pt", "checkpoint.background=false")
+            event = next(line for line in self.metrics(f"run-{zero1}") if line["event"] == "memory")
+            held[zero1] = [rank["state_bytes"] for rank in event["ranks"]]
+        inspected = self.vpp("inspect", self.plan(DIGITS), "--json", "--set", "mesh.dp=2",
+                             "--set", f"model.file={ROOT}/models/out/vgg.pt")
+        program = json.loads(inspected.stdout)
+        for rank, (whole, shared) in enumerate(zip(held["false"], held["true"])):
+            stage = program["training"]["split"]["stages"][rank // 2]
+            saved = stage["parameter_bytes"]  # two tensors of the parameters' size, half of them
+            self.assertAlmostEqual(whole - shared, saved, delta=0.02 * saved + 4096)
 
     def test_inspect_shows_the_replicas(self):
         done = self.vpp("inspect", self.plan(DIGITS), "--set", "mesh.dp=2", "--set", "mesh.zero1=true")

@@ -123,9 +123,11 @@ class Case:
     optimizer: str
     layout: Layout
     deferred: bool = False  # deferred_batch_norm
+    replicas: int = 1
 
     def __str__(self) -> str:
-        return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}" + (".deferred" if self.deferred else "")
+        more = (".deferred" if self.deferred else "") + (f".dp{self.replicas}" if self.replicas > 1 else "")
+        return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}{more}"
 
     @property
     def weights(self) -> pathlib.Path:
@@ -143,6 +145,10 @@ def all_cases() -> Iterator[Case]:
         for form in FORMS:
             for layout in (ONE, LAYOUTS[-1]):
                 yield Case(model, form, "adamw", layout, deferred=True)
+    for model in ("mlp", "gpt_tied", "bn_cnn", "dropout"):
+        for deferred in (False, True) if model == "bn_cnn" else (False,):
+            for layout in (ONE, LAYOUTS[-1]):
+                yield Case(model, "scripted", "adamw", layout, deferred, replicas=3)
 
 
 def quick_cases() -> Iterator[Case]:
@@ -155,6 +161,8 @@ def quick_cases() -> Iterator[Case]:
     for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout"):
         yield Case(model, "scripted", "adamw", ONE)
     yield Case("resnet18", "scripted", "adamw", ONE)
+    yield Case("dropout", "scripted", "adamw", ONE, replicas=3)
+    yield Case("bn_cnn", "scripted", "sgd", Layout(2, "1F1B"), replicas=2)
 
 
 NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
@@ -183,6 +191,8 @@ def plan_text(case: Case) -> str:
         lines.append(f"sequence_length = {model.sequence_length}")
     else:
         lines += section("[data]", {"kind": "arrays", "train": model.data})
+    if case.replicas > 1:
+        lines += section("[mesh]", {"dp": case.replicas, "zero1": True, "bucket_bytes": 20000})
     pipeline = dataclasses.asdict(layout)
     pipeline["schedule_type"] = pipeline.pop("schedule")
     pipeline["deferred_batch_norm"] = case.deferred
@@ -192,7 +202,7 @@ def plan_text(case: Case) -> str:
         lines += section("[[optimizer.group]]", {"match": globs} | values)
     if optimizer.schedule:
         lines += section("[lr_schedule]", optimizer.schedule)
-    lines += section("[train]", {"steps": STEPS, "global_batch_size": model.batch, "seed": SEED})
+    lines += section("[train]", {"steps": STEPS, "global_batch_size": model.batch * case.replicas, "seed": SEED})
     return "\n".join(lines) + "\n"
 
 
@@ -294,6 +304,7 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     words += ["--data", *(f"{field}{':' if text else '='}{file}" for field, file in model.data.items())]
     words += ["--order", folder / "order.txt", "--lrs", folder / "lrs.txt", "--microbatches", MICROBATCHES]
     words += ["--sequence-length", model.sequence_length]
+    words += ["--replicas", case.replicas]
     if case.deferred:
         words += ["--deferred-batch-norm"]
     if model.loss:
@@ -397,7 +408,7 @@ def run_cases(cases: list[Case], arguments: argparse.Namespace, folder: pathlib.
     python: dict[tuple[str, ...], list[dict]] = {}
 
     def work(case: Case) -> tuple[bool, object]:
-        key = (case.model, case.form, case.optimizer, str(case.deferred))
+        key = (case.model, case.form, case.optimizer, str(case.deferred), str(case.replicas))
         if key not in python:
             python.clear()  # cases of one kind follow each other
             python[key] = python_steps(case, arguments.vpp, folder, spoil)

@@ -50,6 +50,7 @@ class Recorder {
     explicit Recorder(int64_t steps) : steps_(static_cast<size_t>(steps)) {}
 
     void add(int64_t step, const Engine& engine, const StepResult& result) {
+        const std::vector<StateTensor> tensors = engine.tensors();  // replicas wait for each other here
         const std::lock_guard lock(mutex_);
         json& entry = steps_[static_cast<size_t>(step)];
         entry["step"] = step;
@@ -57,7 +58,7 @@ class Recorder {
         entry["lr"] = result.lr;
         entry["losses"] = json::array();
         for (double loss : result.microbatch_losses) entry["losses"].push_back(hex_float(loss));
-        for (const StateTensor& tensor : engine.tensors()) {
+        for (const StateTensor& tensor : tensors) {
             const size_t space = tensor.name.find(' ');
             entry[tensor.name.substr(0, space)][tensor.name.substr(space + 1)] = sha256(tensor.tensor);
         }

@@ -1,7 +1,8 @@
 """One-device training with stock PyTorch: what vpp must equal bit for bit.
 
 It follows a plan given by arguments: the eager module of models/ with the weights of the exported file, sample indices
-from `vpp data order`, M microbatches in order with one backward each, clipping, a fused optimizer, one thread. For each
+from `vpp data order`, M microbatches in order with one backward each, replicas one after the other and their gradients added
+in order, clipping, a fused optimizer, one thread. For each
 step it writes a JSON line: losses as float hex, and the SHA-256 of the raw bytes of every gradient (as accumulated, and
 as clipped), parameter, buffer and optimizer state, by name.
 
@@ -170,6 +171,59 @@ def grad_digests(model: nn.Module) -> dict[str, str | None]:
     return {name: digest(parameter.grad) for name, parameter in model.named_parameters()}
 
 
+def run_replica(
+    model: nn.Module, batch: dict[str, Tensor], step: int, replica: int, args: argparse.Namespace
+) -> list[str]:
+    """One backward a microbatch; gives the losses."""
+    losses = []
+    mean = 1 / (args.microbatches * args.replicas) if args.loss_reduction == "mean" else 1.0
+    for m, values in enumerate(zip(*(field.chunk(args.microbatches) for field in batch.values()))):
+        inputs = dict(zip(batch, values))
+        target = inputs.pop(args.target) if args.loss else None
+        with KeyedRandomness(microbatch_key(args.seed, step, replica, m)):
+            output = model(*inputs.values())
+        loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
+        (loss * mean).backward()
+        losses.append(loss.item().hex())
+    return losses
+
+
+def add_up(gradients: list[list[Tensor | None]]) -> list[Tensor | None]:
+    """Of the replicas, by parameter: ((g0 + g1) + g2) ..., over those that have one."""
+    sums = []
+    for parts in zip(*gradients):
+        total = None
+        for part in parts:
+            if part is not None:
+                total = part if total is None else total + part
+        sums.append(total)
+    return sums
+
+
+def run_replicas(
+    model: nn.Module,
+    batch: dict[str, Tensor],
+    step: int,
+    args: argparse.Namespace,
+    deferred: list[DeferredStatistics],
+) -> list[str]:
+    """Leaves the sums in `.grad`. Replica 0 comes last: the buffers are its own."""
+    buffers = [buffer.clone() for buffer in model.buffers()]
+    gradients, losses = [], []
+    for replica in reversed(range(args.replicas)):
+        for buffer, before in zip(model.buffers(), buffers):
+            buffer.copy_(before)
+        for statistics in deferred:
+            statistics.forget()
+        model.zero_grad(set_to_none=True)
+        part = {name: values.chunk(args.replicas)[replica] for name, values in batch.items()}
+        losses = run_replica(model, part, step, replica, args) + losses
+        gradients.insert(0, [parameter.grad for parameter in model.parameters()])
+    for parameter, total in zip(model.parameters(), add_up(gradients)):
+        parameter.grad = total
+    return losses
+
+
 def run_step(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -178,17 +232,7 @@ def run_step(
     args: argparse.Namespace,
     deferred: list[DeferredStatistics],
 ) -> dict:
-    optimizer.zero_grad(set_to_none=True)
-    losses = []
-    microbatches = zip(*(values.chunk(args.microbatches) for values in batch.values()))
-    for m, values in enumerate(microbatches):
-        inputs = dict(zip(batch, values))
-        target = inputs.pop(args.target) if args.loss else None
-        with KeyedRandomness(microbatch_key(args.seed, step, 0, m)):
-            output = model(*inputs.values())
-        loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
-        (loss * (1 / args.microbatches if args.loss_reduction == "mean" else 1.0)).backward()
-        losses.append(loss.item().hex())
+    losses = run_replicas(model, batch, step, args, deferred)
     grads, norm = grad_digests(model), None
     if args.clip_norm > 0:
         norm = nn.utils.clip_grad_norm_(model.parameters(), args.clip_norm).item().hex()
@@ -220,7 +264,8 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sequence-length", type=int, default=128)
     parser.add_argument("--order", required=True, help="sample indices, one line a step")
     parser.add_argument("--lrs", required=True, help="learning rates, one line a step: one number, or one per group")
-    parser.add_argument("--microbatches", type=int, required=True)
+    parser.add_argument("--microbatches", type=int, required=True, help="of a replica")
+    parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--loss", choices=LOSSES, help="when forward does not return the loss")
     parser.add_argument("--target", help="the field that --loss compares with; the others are forward's arguments")
     parser.add_argument("--loss-reduction", choices=("mean", "sum"), default="mean")

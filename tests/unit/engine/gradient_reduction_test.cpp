@@ -1,8 +1,10 @@
 // Replicas against one device that adds in the order of the replicas; every control breaks one thing between them.
 #include "engine/gradient_reduction.hpp"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 
 #include "engine/verify.hpp"
@@ -157,6 +159,31 @@ TEST(GradientReduction, replicasThatLackAGradientAddNothing) {
         EXPECT_FALSE(v.grad().defined()) << "a gradient that does not exist stays undefined";
         EXPECT_GE(reduction.take_exposed_seconds(), 0);
     });
+}
+
+// Three numbers tell the order in which they are added.
+TEST(GradientReduction, addsInTheOrderOfTheReplicas) {
+    Graph graph;
+    graph.parameters.push_back({"w", {}, DType::F32, {200}, false, true, false, {}});
+    Split split;
+    split.stages.resize(1);
+    split.stages[0].parameters = {0};
+    const std::vector<ReplicaShares> shares = find_shares(graph, split, {0}, 3, 256);
+    std::vector<at::Tensor> gradients;
+    for (int i = 0; i < 3; ++i) gradients.push_back(at::randn({200}, at::detail::createCPUGenerator(40 + i)));
+    const at::Tensor expected = gradients[0].add(gradients[1]).add(gradients[2]);
+    for (const std::vector<int>& order : {std::vector<int>{0, 1, 2}, {2, 1, 0}}) {
+        InProcessWorld({.num_ranks = 3}).run([&](Transport& transport) {
+            ZeroWeights source;
+            Weights weights;
+            weights.load(source, split, {0});
+            at::Tensor(weights.at(0)).mutable_grad() = gradients[static_cast<size_t>(transport.rank())].clone();
+            GradientReduction reduction(graph, shares, weights, transport, order);
+            reduction.start(0);
+            reduction.finish();
+            EXPECT_EQ(at::equal(weights.at(0).grad(), expected), order[0] == 0);
+        });
+    }
 }
 
 }  // namespace
