@@ -92,14 +92,21 @@ void print_run(std::ostream& out, const Plan& plan, const Program& program) {
     out << "digest    " << to_hex(digest_of(program)) << "\n\n";
 }
 
+/// "3", or of several replicas "4-7": they follow each other.
+std::string ranks_text(const std::vector<int>& ranks) {
+    const std::string first = std::to_string(ranks.front());
+    return ranks.size() == 1 ? first : first + "-" + std::to_string(ranks.back());
+}
+
 void print_stages(std::ostream& out, const Program& program) {
     double total = 0;
     for (const StageSpec& stage : program.training.split.stages) total += stage.flops;
     out << "stage rank       ops  parameters     weights     buffers  activations   FLOPs F      %  submodules\n";
     for (int index = 0; index < program.training.split.num_stages(); ++index) {
         const StageSpec& stage = program.training.split.stages[static_cast<size_t>(index)];
+        const int pp = program.training.schedule.rank_of_stage[static_cast<size_t>(index)];
         out << std::setw(5) << index << std::setw(5)
-            << program.training.schedule.rank_of_stage[static_cast<size_t>(index)] << std::setw(10)
+            << ranks_text(program.mesh.replicas_of(program.mesh.rank({pp, 0, 0}))) << std::setw(10)
             << (std::to_string(stage.ops.begin) + "-" + std::to_string(stage.ops.end - 1)) << std::setw(12)
             << stage.num_parameters << std::setw(12) << bytes_text(stage.parameter_bytes) << std::setw(12)
             << bytes_text(stage.buffer_bytes) << std::setw(13) << bytes_text(stage.activation_bytes) << std::setw(10)
@@ -107,12 +114,6 @@ void print_stages(std::ostream& out, const Program& program) {
             << "  " << modules_of(program.training.graph, stage) << "\n";
     }
     out << "every op, parameter and buffer is in exactly one stage\n\n";
-}
-
-/// "3", or of several replicas "4-7": they follow each other.
-std::string ranks_text(const std::vector<int>& ranks) {
-    const std::string first = std::to_string(ranks.front());
-    return ranks.size() == 1 ? first : first + "-" + std::to_string(ranks.back());
 }
 
 /// What goes along the DP axis, and what ZeRO-1 saves or would save.

@@ -60,6 +60,11 @@ class Equality(Case):
     def test_tied_weights(self):
         self.meshes(self.plan(GPT))
 
+    def test_the_axis_needs_stages(self):
+        done = self.vpp("verify", self.plan(DIGITS), "--replicas", "2", ranks=2)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--stages", done.stderr)
+
     def test_deferred_batch_norm_and_no_overlap(self):
         self.equal(self.plan(DIGITS), "--stages", "2", "--replicas", "2", "--zero1",
                    "--set", "pipeline.deferred_batch_norm=true")
