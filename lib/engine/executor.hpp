@@ -43,8 +43,9 @@ class Executor {
              Transport& transport, std::vector<int> pipeline, int pp_rank, bool overlap);
 
     /// Runs all actions of one step.  Calls: collective over the pipeline.
+    /// `loss_factor`: see Segment::begin_step.
     /// Throws what a stage or the transport throws; the message names stage, action and microbatch.
-    void run(const MicrobatchSource& source);
+    void run(const MicrobatchSource& source, const at::Tensor& loss_factor = {});
 
     /// For all runs from now on; empty functions are not called.
     void set_watch(ExecutorWatch watch) { watch_ = std::move(watch); }

@@ -55,6 +55,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.activation_bytes);
     writer.put(share.stop);
     writer.put(share.save);
+    writer.put(share.overflow);
     return writer.take();
 }
 
@@ -79,6 +80,7 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
         totals.stop = reader.get<bool>() || totals.stop;
         totals.save = reader.get<bool>() || totals.save;
+        totals.overflow = reader.get<bool>() || totals.overflow;
     }
     std::vector<at::Tensor> ordered;
     for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
@@ -99,6 +101,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.activation_bytes);
     writer.put(totals.stop);
     writer.put(totals.save);
+    writer.put(totals.overflow);
     return writer.take();
 }
 
@@ -119,6 +122,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share) {
     totals.activation_bytes = reader.get<int64_t>();
     totals.stop = reader.get<bool>();
     totals.save = reader.get<bool>();
+    totals.overflow = reader.get<bool>();
     return totals;
 }
 

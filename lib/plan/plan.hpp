@@ -133,6 +133,8 @@ struct TrainPlan {
     std::optional<int64_t> global_batch_size;
     uint64_t seed = 1234;
     std::string precision = "fp32";
+    double loss_scale = 65536;          ///< fp16: the first one
+    int64_t loss_scale_every = 2000;    ///< fp16: steps without overflow before it doubles
     int64_t eval_every = 0;             ///< 0 = never
     int64_t eval_batches = 0;           ///< 0 = all
     std::string on_nonfinite = "stop";  ///< stop | skip

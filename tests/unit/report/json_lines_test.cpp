@@ -67,7 +67,7 @@ TEST_F(JsonLines, EveryEventIsOneLine) {
     reporter.memory({2, {{30, 10, 9, 11}, {20, 5, 4, 6}}});
     EXPECT_EQ(content(),
               R"({"event":"step","step":10,"total_steps":300,"loss":3.14159,"microbatch_losses":[3.25,3.0],)"
-              R"("grad_norm":1.2345,"clipped":true,"skipped":false,"lr":0.0003,)"
+              R"("grad_norm":1.2345,"clipped":true,"skipped":false,"loss_scale":null,"lr":0.0003,)"
               R"("samples_per_second":96.4,"tokens_per_second":12345.0,)"
               R"("step_ms":82.3,"bubble_mean":0.21,"bubble_worst":0.354,"worst_rank":3,"memory_bytes":432013312,)"
               R"("activation_bytes":25165824,)"
