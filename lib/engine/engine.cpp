@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 
 #include "base/error.hpp"
 #include "base/random.hpp"
@@ -21,6 +22,12 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string scale_text(double scale) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.6g", scale);
+    return text;
 }
 
 int64_t peak_memory_bytes() {
@@ -81,6 +88,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     for (int parameter : weights_.owned()) {
         if (training.graph.parameters[static_cast<size_t>(parameter)].requires_grad) trained_.push_back(parameter);
     }
+    if (plan.train.precision == "fp16") loss_scaler_.emplace(plan.train);
     const std::vector<int> replicas = program.mesh.replicas_of(transport.rank());
     shares_ = find_shares(training.graph, training.split, stages, program.mesh.dp, plan.mesh.bucket_bytes);
     optimizer_ =
@@ -104,7 +112,8 @@ void Engine::run_replica(int64_t step, int replica) {
     };
     statistics_->begin_step();
     training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
-                    [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }});
+                    [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }},
+                   loss_scaler_ ? loss_scaler_->factor() : at::Tensor());
     tied_->sum_gradients();
     if (reduction_) {
         reduction_->start(ReplicaShares::kBehindTies);
@@ -143,6 +152,7 @@ StepShare Engine::run_actions(int64_t step) {
     transport_.take_wait_seconds();
     StepShare share;
     run_replicas(step, share);
+    share.overflow = unscale_gradients();
     share.wait_seconds = transport_.take_wait_seconds();
     share.parked_bytes = training_->peak_parked_bytes();
     share.activation_bytes = training_->activation_bytes();
@@ -156,6 +166,17 @@ StepShare Engine::run_actions(int64_t step) {
     share.run_seconds = seconds_since(start);
     share.memory_bytes = peak_memory_bytes();
     return share;
+}
+
+/// Whether a gradient of this rank overflowed.
+bool Engine::unscale_gradients() {
+    if (!loss_scaler_) return false;
+    std::vector<at::Tensor> gradients;
+    for (int parameter : trained_) {
+        const at::Tensor& gradient = weights_.at(parameter).grad();
+        if (gradient.defined()) gradients.push_back(gradient);
+    }
+    return loss_scaler_->unscale(gradients);
 }
 
 void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) {
@@ -223,6 +244,31 @@ EvaluationResult Engine::evaluate() {
     return evaluator_->run(samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
 }
 
+/// Whether the step may update; the same on every rank.
+void Engine::judge(int64_t step, StepResult& result) {
+    const std::string name = "step " + std::to_string(step + 1) + ": ";
+    const bool overflow = result.totals.overflow;
+    if (overflow && std::isfinite(result.loss) && loss_scaler_->can_be_too_large()) {
+        result.updated = false;
+        result.remark = name + "gradients overflowed at the loss scale " + scale_text(loss_scaler_->scale()) +
+                        ", which is halved for the next step";
+    } else {
+        const StepGuard::Judgement judgement = guard_.judge(result.loss, result.grad_norm);
+        if (!judgement.reason.empty()) result.remark = name + judgement.reason;
+        if (!judgement.is_finite) result.remark += find_non_finite(step);
+        result.updated =
+            judgement.verdict == StepGuard::Verdict::Update || judgement.verdict == StepGuard::Verdict::Warn;
+        if (judgement.verdict == StepGuard::Verdict::Stop) {
+            buffers_->put_back();
+            throw Error(ErrorKind::NotFinite,
+                        result.remark +
+                            ". Nothing was updated. Lower optimizer.lr or set optimizer.clip_norm, and "
+                            "look at the samples");
+        }
+    }
+    if (loss_scaler_) loss_scaler_->update(overflow);
+}
+
 StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {
     const auto start = Clock::now();
     buffers_->remember();
@@ -232,22 +278,12 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     StepResult result;
     result.totals = exchange_step(transport_, share);
     result.microbatch_losses = result.totals.losses;
+    if (loss_scaler_) result.loss_scale = loss_scaler_->scale();
     for (double loss : result.microbatch_losses) result.loss += loss;
     if (plan_.model.loss_reduction == "mean") result.loss /= static_cast<double>(result.microbatch_losses.size());
     if (result.totals.grad_norm.defined()) result.grad_norm = result.totals.grad_norm.item<double>();
-    const StepGuard::Judgement judgement = guard_.judge(result.loss, result.grad_norm);
-    if (!judgement.reason.empty()) {
-        result.remark = "step " + std::to_string(step + 1) + ": " + judgement.reason;
-        if (!judgement.is_finite) result.remark += find_non_finite(step);
-    }
-    result.updated = judgement.verdict == StepGuard::Verdict::Update || judgement.verdict == StepGuard::Verdict::Warn;
+    judge(step, result);
     if (!result.updated) buffers_->put_back();
-    if (judgement.verdict == StepGuard::Verdict::Stop) {
-        throw Error(ErrorKind::NotFinite,
-                    result.remark +
-                        ". Nothing was updated. Lower optimizer.lr or set optimizer.clip_norm, and "
-                        "look at the samples");
-    }
     result.lr = optimizer_->learning_rates(step, total_steps_).back();
     if (result.updated) {
         update(step, result.totals, result);

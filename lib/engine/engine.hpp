@@ -14,6 +14,7 @@
 #include "engine/executor.hpp"
 #include "engine/gradient_reduction.hpp"
 #include "engine/loader.hpp"
+#include "engine/loss_scaler.hpp"
 #include "engine/non_finite.hpp"
 #include "engine/replica_buffers.hpp"
 #include "engine/replica_optimizer.hpp"
@@ -35,9 +36,10 @@ struct StepResult {
     std::vector<double> microbatch_losses;  ///< of all replicas, in the order of the samples
     double grad_norm = 0;                   ///< before clipping; 0 without any gradient
     bool clipped = false;
-    bool updated = true;  ///< false: the step was skipped (train.on_nonfinite, train.on_spike)
-    std::string remark;   ///< why it was skipped, or is worth a warning
-    double lr = 0;        ///< of the parameters that no group takes
+    bool updated = true;  ///< false: the step was skipped (train.on_nonfinite, train.on_spike, an overflow in fp16)
+    std::optional<double> loss_scale;  ///< fp16: of this step
+    std::string remark;                ///< why it was skipped, or is worth a warning
+    double lr = 0;                     ///< of the parameters that no group takes
     StepTotals totals;
     double seconds = 0;  ///< of this rank, update included
 };
@@ -51,10 +53,12 @@ class Engine {
     ~Engine();
 
     /// One optimizer update; `step` counts finished updates.  Calls: collective.
-    /// `before_update` is called between the last action and clipping, where gradients are what backward left.
+    /// `before_update` is called between the last action and clipping, where gradients are what backward left (in fp16
+    /// without the loss scale).
     /// A loss or norm that is not finite, or a spike, is met before the update as train.on_nonfinite and train.on_spike
-    /// say; a value that is not finite is looked for by running the step's actions once more. A skipped step changes
-    /// nothing. Throws Error{NotFinite} on every rank where the plan says "stop".
+    /// say; a value that is not finite is looked for by running the step's actions once more. In fp16 gradients that
+    /// overflow under a finite loss skip the step, as long as a smaller loss scale may help. A skipped step changes
+    /// nothing but the loss scale. Throws Error{NotFinite} on every rank where the plan says "stop".
     StepResult run_step(int64_t step, const std::function<void()>& before_update = {});
 
     /// The mean loss over the validation data (train.eval_batches batches of it, or all); changes nothing.
@@ -74,6 +78,8 @@ class Engine {
 
     /// Judges the steps; a run that goes on from a checkpoint restores it.
     StepGuard& guard() { return guard_; }
+    /// The same for fp16; empty for other precisions.
+    std::optional<LossScaler>& loss_scaler() { return loss_scaler_; }
 
     int64_t total_steps() const { return total_steps_; }
     bool can_evaluate() const { return program_.evaluation.has_value(); }
@@ -101,6 +107,8 @@ class Engine {
     void run_replicas(int64_t step, StepShare& share);
     void sum_up(const std::vector<std::vector<at::Tensor>>& gradients);
     int dp_coordinate() const { return program_.mesh.coordinate(transport_.rank()).dp; }
+    bool unscale_gradients();
+    void judge(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     std::string find_non_finite(int64_t step);
     std::string describe_samples(int64_t step, const NonFiniteValue& value) const;
@@ -120,6 +128,7 @@ class Engine {
     StopRequest stop_request_ = [] { return false; };
     StopRequest save_request_ = [] { return false; };
     StepGuard guard_;
+    std::optional<LossScaler> loss_scaler_;  ///< in fp16
     std::unique_ptr<WrittenBuffers> buffers_;
     std::vector<int> trained_;  ///< owned parameters that require a gradient, ascending
     std::vector<ReplicaShares> shares_;

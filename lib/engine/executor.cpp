@@ -65,7 +65,7 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
     }
 }
 
-void Executor::run(const MicrobatchSource& source) {
+void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor) {
     posted_ = 0;
     outstanding_ = 0;
     losses_.clear();
@@ -74,7 +74,7 @@ void Executor::run(const MicrobatchSource& source) {
     bytes_before_ = live_bytes::now();
     for (const auto& segment : segments_) {
         if (!segment) continue;
-        segment->begin_step();
+        segment->begin_step(loss_factor);
         if (segment->io().makes_loss) losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
     const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];

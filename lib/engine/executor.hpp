@@ -44,8 +44,9 @@ class Executor {
              Transport& transport, std::vector<int> pipeline, int pp_rank, bool overlap);
 
     /// Runs all actions of one step.  Calls: collective over the pipeline.
+    /// `loss_factor`: see Segment::begin_step.
     /// Throws what a stage or the transport throws; the message names stage, action and microbatch.
-    void run(const MicrobatchSource& source);
+    void run(const MicrobatchSource& source, const at::Tensor& loss_factor = {});
 
     /// What sums the gradients of replicas; none where there is one replica. Borrowed.
     void set_reduction(GradientReduction* reduction) { reduction_ = reduction; }

@@ -15,6 +15,11 @@ bool has_rows(const at::Tensor& tensor, int64_t num_samples) {
     return tensor.dim() > 0 && tensor.size(0) == num_samples;
 }
 
+/// A .npy file has no bfloat16; float32 holds the same values.
+at::Tensor as_written(const at::Tensor& tensor) {
+    return (tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor).contiguous();
+}
+
 /// Shape without the samples, and dtype.
 bool is_alike(const at::Tensor& a, const at::Tensor& b) {
     return a.scalar_type() == b.scalar_type() && a.dim() == b.dim() && a.sizes().slice(1) == b.sizes().slice(1);
@@ -64,7 +69,7 @@ OutputFiles::OutputFiles(const Graph& graph, std::vector<int> outputs, const fs:
 void OutputFiles::take(const std::vector<at::Tensor>& outputs, int64_t num_samples) {
     for (size_t i = 0; i < outputs_.size(); ++i) {
         const auto index = static_cast<size_t>(outputs_[i]);
-        const at::Tensor tensor = outputs[index].contiguous();
+        const at::Tensor tensor = as_written(outputs[index]);
         const bool is_first = first_.size() == i;
         if (!has_rows(tensor, num_samples) || !(is_first || is_alike(tensor, first_[i]))) {
             throw Error(ErrorKind::BadData,

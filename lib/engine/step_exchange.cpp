@@ -57,6 +57,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.activation_bytes);
     writer.put(share.stop);
     writer.put(share.save);
+    writer.put(share.overflow);
     return writer.take();
 }
 
@@ -85,6 +86,7 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
         totals.stop = reader.get<bool>() || totals.stop;
         totals.save = reader.get<bool>() || totals.save;
+        totals.overflow = reader.get<bool>() || totals.overflow;
     }
     std::vector<at::Tensor> ordered;
     for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
@@ -106,6 +108,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.activation_bytes);
     writer.put(totals.stop);
     writer.put(totals.save);
+    writer.put(totals.overflow);
     return writer.take();
 }
 
@@ -127,6 +130,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share) {
     totals.activation_bytes = reader.get<int64_t>();
     totals.stop = reader.get<bool>();
     totals.save = reader.get<bool>();
+    totals.overflow = reader.get<bool>();
     return totals;
 }
 

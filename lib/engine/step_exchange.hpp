@@ -27,6 +27,7 @@ struct StepShare {
     int64_t activation_bytes = 0;  ///< Executor::activation_bytes
     bool stop = false;             ///< this process was asked to stop
     bool save = false;             ///< this process finds that a save is due
+    bool overflow = false;         ///< a gradient is not finite (LossScaler::unscale)
 };
 
 /// The same on every rank.
@@ -42,6 +43,7 @@ struct StepTotals {
     int64_t activation_bytes = 0;  ///< of the rank with most
     bool stop = false;             ///< some rank was asked to stop
     bool save = false;             ///< some rank finds that a save is due
+    bool overflow = false;         ///< some rank has a gradient that is not finite
 };
 
 /// Calls: collective.

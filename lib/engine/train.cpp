@@ -30,6 +30,8 @@ int64_t tokens_per_sample(const Plan& plan) {
 
 /// The fact of a checkpoint that holds StepGuard::memory.
 constexpr const char* kGuardMemory = "step_guard";
+/// The same for LossScaler::memory.
+constexpr const char* kScalerMemory = "loss_scaler";
 
 class Trainer {
   public:
@@ -79,6 +81,9 @@ class Trainer {
         const auto state = resume_checkpoint(engine_, plan_, program_, store, options_.log);
         const int64_t step = state ? state->step : 0;
         if (state && state->facts.contains(kGuardMemory)) engine_.guard().restore(state->facts.at(kGuardMemory));
+        if (state && engine_.loss_scaler() && state->facts.contains(kScalerMemory)) {
+            engine_.loss_scaler()->restore(state->facts.at(kScalerMemory));
+        }
         if (engine_.transport().rank() == 0) set_aside_later_checkpoints(store, step);
         return step;
     }
@@ -165,6 +170,7 @@ class Trainer {
         if (plan_.train.on_spike != "off" || plan_.train.on_nonfinite != "stop") {
             notes[kGuardMemory] = engine_.guard().memory();
         }
+        if (engine_.loss_scaler()) notes[kScalerMemory] = engine_.loss_scaler()->memory();
         if (evaluation_.step == step) {
             char text[64];
             std::snprintf(text, sizeof text, "%.17g", evaluation_.loss);
@@ -209,6 +215,7 @@ class Trainer {
         event.grad_norm = done.grad_norm;
         event.clipped = done.clipped;
         event.skipped = !done.updated;
+        event.loss_scale = done.loss_scale;
         event.lr = done.lr;
         event.samples_per_second = static_cast<double>(*plan_.train.global_batch_size) / done.seconds;
         event.tokens_per_second = event.samples_per_second * static_cast<double>(tokens_per_sample(plan_));

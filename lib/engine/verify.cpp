@@ -18,6 +18,7 @@ namespace vpp {
 namespace {
 
 // Values are compared in this order, so that the first difference named is nearest to its cause.
+constexpr const char* kScaleName = "loss scale";
 constexpr const char* kNormName = "norm of all gradients";
 constexpr std::array<std::string_view, 6> kKinds{"loss", "gradient", "norm", "parameter", "buffer", "optimizer"};
 
@@ -109,6 +110,10 @@ StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step
         const std::string name = "loss of microbatch " + std::to_string(i);
         record[name] = bits_text(result.microbatch_losses[i]);
         recorder.look_at(name, at::scalar_tensor(result.microbatch_losses[i], at::kDouble));
+    }
+    if (result.loss_scale) {
+        record[kScaleName] = bits_text(*result.loss_scale);
+        recorder.look_at(kScaleName, at::scalar_tensor(*result.loss_scale, at::kDouble));
     }
     record[kNormName] = bits_text(result.grad_norm);
     if (result.totals.grad_norm.defined()) recorder.look_at(kNormName, result.totals.grad_norm);

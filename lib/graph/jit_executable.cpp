@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "graph/autocast.hpp"
 
 namespace vpp {
 
@@ -17,14 +18,15 @@ namespace {
 
 class JitExecutable : public Executable {
   public:
-    JitExecutable(const std::shared_ptr<Graph>& graph, int64_t num_sites)
-        : code_(graph, "vpp_stage"), num_sites_(num_sites) {}
+    JitExecutable(const std::shared_ptr<Graph>& graph, int64_t num_sites, std::optional<at::ScalarType> autocast)
+        : code_(graph, "vpp_stage"), num_sites_(num_sites), autocast_(autocast) {}
 
     std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, uint64_t key) override {
         if (num_sites_ > 0) {
             inputs.emplace_back(at::zeros({num_sites_}, at::kLong));
             inputs.emplace_back(static_cast<int64_t>(key));
         }
+        const AutocastScope autocast(at::kCPU, autocast_);
         torch::jit::InterpreterState(code_).run(inputs);
         return inputs;
     }
@@ -32,6 +34,7 @@ class JitExecutable : public Executable {
   private:
     torch::jit::Code code_;
     int64_t num_sites_;  ///< 0: nothing random inside, no counts and key are passed
+    std::optional<at::ScalarType> autocast_;
 };
 
 /// Copies ops into a graph of their own.
@@ -82,7 +85,7 @@ std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, cons
     }
     for (int i = range.begin; i < range.end; ++i) slicer.append(jit, jit.ops[static_cast<size_t>(i)]);
     for (Value* output : outputs) slicer.add_output(output);
-    return std::make_unique<JitExecutable>(slicer.take(), random ? jit.num_sites : 0);
+    return std::make_unique<JitExecutable>(slicer.take(), random ? jit.num_sites : 0, jit.autocast);
 }
 
 }  // namespace vpp

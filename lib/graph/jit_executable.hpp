@@ -9,7 +9,8 @@
 namespace vpp {
 
 /// Compiles the ops [range.begin, range.end): inputs first, then what `outputs` names. Every input is an input of the
-/// graph or an output of an earlier op. The executable keeps what it needs of the graph.
+/// graph or an output of an earlier op. Ops run in the precision of the graph. The executable keeps what it needs of
+/// the graph.
 std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range,
                                         const std::vector<torch::jit::Value*>& inputs,
                                         const std::vector<torch::jit::Value*>& outputs);

@@ -57,7 +57,8 @@ struct JitGraph {
     std::vector<std::string> notes;        ///< for the log
     torch::jit::Value* counts = nullptr;   ///< inputs of the reseeds
     torch::jit::Value* key = nullptr;
-    int64_t num_sites = 0;  ///< call sites of random ops
+    int64_t num_sites = 0;                   ///< call sites of random ops
+    std::optional<at::ScalarType> autocast;  ///< what ops are cast to (graph/autocast.hpp)
     std::vector<DeferredBatchNorm> deferred_batch_norms;
 };
 

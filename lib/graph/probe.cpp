@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "graph/jit_executable.hpp"
+#include "graph/meta_autocast.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_memory.hpp"
 
@@ -70,6 +71,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                      const std::function<at::Tensor(size_t)>& weight, at::Device device) {
     ProbeResult result;
     result.on_meta = device.is_meta();
+    const MetaAutocastScope autocast(result.on_meta ? jit.autocast : std::nullopt);  // executables have the CPU's
     for (const ProbeInput& input : inputs) {
         result.values[input.value] = zero_input(input.field, microbatch_size, device);
     }

@@ -9,6 +9,7 @@
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "graph/autocast.hpp"
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/jit_graph.hpp"
@@ -314,6 +315,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
                       options.keep_outputs});
     const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
     if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
+    jit.autocast = autocast_dtype(options.precision);
     list_ops(jit);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
@@ -337,6 +339,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.fields = fields;
     options.microbatch_size = microbatch_size;
     options.deferred_batch_norm = plan.pipeline.deferred_batch_norm;
+    options.precision = plan.train.precision;
     options.stages = plan.pipeline.stages;
     options.trust_sha256 = plan.model.trust_sha256;
     options.where = [plan](const std::string& key) { return plan.where(key); };

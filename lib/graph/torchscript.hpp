@@ -26,6 +26,7 @@ struct TorchScriptOptions {
     bool deferred_batch_norm = false;            ///< in training: one update of running statistics a step
     Fields fields;                               ///< of the data set: dtypes and shapes of the inputs
     int64_t microbatch_size = 1;                 ///< samples
+    std::string precision = "fp32";              ///< of the ops: train.precision
     std::vector<StagePlan> stages = {};          ///< join these; empty: one model
     std::vector<std::string> trust_sha256 = {};  ///< digests of files that may use any operator
     KeyPosition where = [](const std::string&) { return std::nullopt; };

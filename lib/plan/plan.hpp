@@ -136,6 +136,8 @@ struct TrainPlan {
     uint64_t seed = 1234;
     std::string precision = "fp32";
     int64_t drift_every = 0;
+    double loss_scale = 65536;          ///< fp16: the first one
+    int64_t loss_scale_every = 2000;    ///< fp16: steps without overflow before it doubles
     int64_t eval_every = 0;             ///< 0 = never
     int64_t eval_batches = 0;           ///< 0 = all
     std::string on_nonfinite = "stop";  ///< stop | skip

@@ -214,6 +214,13 @@ void check_train(const Plan& plan, Findings& findings) {
                                                      number(plan.lr_schedule.warmup_steps) + ", train.steps " +
                                                      number(*train.steps) + ')');
     }
+    const auto for_fp16 = [&](const char* key, bool is_set) {
+        if (!is_set || train.precision == "fp16") return;
+        findings.add(key, std::string(key) + " needs train.precision = \"fp16\" (got " + toml_quoted(train.precision) +
+                              "); other precisions need no loss scale");
+    };
+    for_fp16("train.loss_scale", train.loss_scale != TrainPlan{}.loss_scale);
+    for_fp16("train.loss_scale_every", train.loss_scale_every != TrainPlan{}.loss_scale_every);
     if (train.eval_every > 0 && plan.data.val.empty() && plan.data.val_fields.empty()) {
         findings.add("train.eval_every", "train.eval_every needs data.val; name validation data, or leave it out");
     }

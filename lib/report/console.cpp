@@ -65,6 +65,7 @@ std::string step_line(const StepEvent& event) {
     line += "  loss " + right(loss_text(event.loss), 7);
     if (event.skipped) line += " (skipped)";
     line += "  grad norm " + right(formatted("%.3g", event.grad_norm), 8);
+    if (event.loss_scale) line += "  scale " + formatted("%.6g", *event.loss_scale);
     line += "  lr " + formatted("%.1e", event.lr);
     line += "  " + rate_text(event);
     line += "  " + right(formatted(event.step_ms < 10 ? "%.1f" : "%.0f", event.step_ms), 5) + " ms";

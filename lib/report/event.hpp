@@ -18,7 +18,8 @@ struct StepEvent {
     std::vector<double> microbatch_losses;  ///< in sample order, not scaled
     double grad_norm = 0;                   ///< global 2-norm before clipping
     bool clipped = false;                   ///< the norm was above clip_norm
-    bool skipped = false;                   ///< nothing was updated (train.on_nonfinite, train.on_spike)
+    bool skipped = false;                   ///< nothing was updated (train.on_nonfinite, train.on_spike, fp16 overflow)
+    std::optional<double> loss_scale;       ///< in fp16: what the loss of this step was multiplied by
     double lr = 0;                          ///< of the default parameter group, as used by this update
     double samples_per_second = 0;
     double tokens_per_second = 0;  ///< 0 = the data are not tokens

@@ -121,6 +121,7 @@ std::string to_json_line(const StepEvent& event) {
                     {"grad_norm", number(event.grad_norm)},
                     {"clipped", event.clipped},
                     {"skipped", event.skipped},
+                    {"loss_scale", number_if(event.loss_scale.has_value(), event.loss_scale.value_or(0))},
                     {"lr", number(event.lr)},
                     {"samples_per_second", number(event.samples_per_second)},
                     {"tokens_per_second", number_if(event.tokens_per_second > 0, event.tokens_per_second)},

@@ -163,7 +163,8 @@ BackwardRoots Segment::take_roots(Microbatch& now, const Pass& pass) const {
     BackwardRoots roots;
     if (pass.loss.defined() && pass.loss.requires_grad()) {
         const at::AutoGradMode grad_mode(true);
-        const at::Tensor scaled = at::mul(pass.loss, options_.loss_scale);
+        at::Tensor scaled = at::mul(pass.loss, options_.loss_scale);
+        if (loss_factor_.defined()) scaled = at::mul(scaled, loss_factor_);
         roots.add(torch::autograd::impl::gradient_edge(scaled), at::ones_like(scaled));
     }
     for (auto& [tensor, gradient] : now.arrived) roots.add(pass.gradient_edges.at(tensor), std::move(gradient));

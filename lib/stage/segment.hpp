@@ -40,8 +40,12 @@ class Segment {
     const SegmentIo& io() const { return io_; }
     int index() const { return index_; }
 
-    /// To be called before the first action of a step.
-    void begin_step() { turns_.begin_step(); }
+    /// To be called before the first action of a step. `loss_factor`, 0-dim, multiplies the loss too (fp16); undefined:
+    /// nothing does.
+    void begin_step(at::Tensor loss_factor = {}) {
+        loss_factor_ = std::move(loss_factor);
+        turns_.begin_step();
+    }
 
     /// A model input (the graph's number) for a microbatch.
     void set_input(int microbatch, int input, at::Tensor tensor);
@@ -94,6 +98,7 @@ class Segment {
     SegmentIo io_;
     PassRunner runner_;
     GradientTurns turns_;
+    at::Tensor loss_factor_;
     std::map<int, Microbatch> microbatches_;
 };
 

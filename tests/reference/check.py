@@ -116,6 +116,15 @@ LAYOUTS = [ONE] + [
 ]
 
 
+# Keys of [train]. A scale that grows every third step is seen to do so; the large one overflows first, then fits.
+PRECISIONS = {
+    "fp32": {},
+    "bf16": {"precision": "bf16"},
+    "fp16": {"precision": "fp16", "loss_scale": 1024.0, "loss_scale_every": 3},
+    "overflow": {"precision": "fp16", "loss_scale": 2.0**24, "loss_scale_every": 3},
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     model: str
@@ -124,9 +133,11 @@ class Case:
     layout: Layout
     deferred: bool = False  # deferred_batch_norm
     replicas: int = 1
+    precision: str = "fp32"
 
     def __str__(self) -> str:
         more = (".deferred" if self.deferred else "") + (f".dp{self.replicas}" if self.replicas > 1 else "")
+        more += "" if self.precision == "fp32" else f".{self.precision}"
         return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}{more}"
 
     @property
@@ -149,6 +160,15 @@ def all_cases() -> Iterator[Case]:
         for deferred in (False, True) if model == "bn_cnn" else (False,):
             for layout in (ONE, LAYOUTS[-1]):
                 yield Case(model, "scripted", "adamw", layout, deferred, replicas=3)
+    for model in ("gpt_tied", "bn_cnn"):
+        for precision in ("bf16", "fp16", "overflow"):
+            yield Case(model, "scripted", "adamw", LAYOUTS[-1], replicas=3, precision=precision)
+    for model in MODELS:
+        for form in FORMS:
+            for precision in ("bf16", "fp16", "overflow"):
+                for layout in (ONE, LAYOUTS[-1]):
+                    yield Case(model, form, "adamw", layout, precision=precision)
+    yield Case("bn_cnn", "scripted", "adamw", ONE, deferred=True, precision="bf16")
 
 
 def quick_cases() -> Iterator[Case]:
@@ -163,6 +183,10 @@ def quick_cases() -> Iterator[Case]:
     yield Case("resnet18", "scripted", "adamw", ONE)
     yield Case("dropout", "scripted", "adamw", ONE, replicas=3)
     yield Case("bn_cnn", "scripted", "sgd", Layout(2, "1F1B"), replicas=2)
+    for model in ("mlp", "gpt_small", "bn_cnn"):
+        yield Case(model, "scripted", "adamw", ONE, precision="bf16")
+        yield Case(model, "scripted", "adamw", Layout(2, "1F1B"), precision="fp16")
+        yield Case(model, "scripted", "adamw", ONE, precision="overflow")
 
 
 NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
@@ -202,7 +226,8 @@ def plan_text(case: Case) -> str:
         lines += section("[[optimizer.group]]", {"match": globs} | values)
     if optimizer.schedule:
         lines += section("[lr_schedule]", optimizer.schedule)
-    lines += section("[train]", {"steps": STEPS, "global_batch_size": model.batch * case.replicas, "seed": SEED})
+    train = {"steps": STEPS, "global_batch_size": model.batch * case.replicas, "seed": SEED}
+    lines += section("[train]", train | PRECISIONS[case.precision])
     return "\n".join(lines) + "\n"
 
 
@@ -307,6 +332,7 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     words += ["--replicas", case.replicas]
     if case.deferred:
         words += ["--deferred-batch-norm"]
+    words += [f"--{key.replace('_', '-')}={value}" for key, value in PRECISIONS[case.precision].items()]
     if model.loss:
         words += ["--loss", model.loss[0], "--target", model.loss[1]]
     words += ["--optimizer", optimizer.kind, "--clip-norm", optimizer.clip_norm]
@@ -339,6 +365,8 @@ def python_values(step: dict) -> dict[tuple[str, str], object]:
     """(kind, name) -> digest or number of one step, from train.py; gradients that do not exist are left out."""
     values = {("loss", str(i)): float.fromhex(loss).hex() for i, loss in enumerate(step["losses"])}
     values["lr", ""] = step["lr"].hex()
+    values["updated", ""] = step["updated"]
+    values["loss_scale", ""] = step["loss_scale"]
     if step["grad_norm"] is not None:
         values["grad_norm", ""] = step["grad_norm"]
     for kind, key in (("parameter", "parameters"), ("buffer", "buffers"), ("gradient", "clipped_grads")):
@@ -352,6 +380,8 @@ def vpp_values(step: dict) -> dict[tuple[str, str], object]:
     """The same from vpp_record."""
     values = {("loss", str(i)): float.fromhex(loss).hex() for i, loss in enumerate(step["losses"])}
     values["lr", ""] = float(step["lr"]).hex()
+    values["updated", ""] = step["updated"]
+    values["loss_scale", ""] = step.get("loss_scale")
     values["grad_norm", ""] = float.fromhex(step["grad_norm"]).hex()
     for kind in ("parameter", "buffer", "gradient", "optimizer"):
         values |= {(kind, name): digest for name, digest in step.get(kind, {}).items()}
@@ -408,7 +438,7 @@ def run_cases(cases: list[Case], arguments: argparse.Namespace, folder: pathlib.
     python: dict[tuple[str, ...], list[dict]] = {}
 
     def work(case: Case) -> tuple[bool, object]:
-        key = (case.model, case.form, case.optimizer, str(case.deferred), str(case.replicas))
+        key = (case.model, case.form, case.optimizer, str(case.deferred), str(case.replicas), case.precision)
         if key not in python:
             python.clear()  # cases of one kind follow each other
             python[key] = python_steps(case, arguments.vpp, folder, spoil)

@@ -56,6 +56,8 @@ class Recorder {
         entry["step"] = step;
         entry["grad_norm"] = hex_float(result.grad_norm);
         entry["lr"] = result.lr;
+        entry["updated"] = result.updated;
+        if (result.loss_scale) entry["loss_scale"] = *result.loss_scale;
         entry["losses"] = json::array();
         for (double loss : result.microbatch_losses) entry["losses"].push_back(hex_float(loss));
         for (const StateTensor& tensor : tensors) {

@@ -13,6 +13,7 @@ as clipped), parameter, buffer and optimizer state, by name.
 
 import argparse
 import ast
+import contextlib
 import fnmatch
 import hashlib
 import json
@@ -30,6 +31,7 @@ from export import MODELS  # noqa: E402
 
 import make_models  # noqa: E402
 
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
 LOSSES = {
     "cross_entropy": F.cross_entropy,
@@ -171,8 +173,20 @@ def grad_digests(model: nn.Module) -> dict[str, str | None]:
     return {name: digest(parameter.grad) for name, parameter in model.named_parameters()}
 
 
+def autocast(precision: str) -> contextlib.AbstractContextManager:
+    """Without the cache every use of a parameter is a cast of its own, wherever a pipeline cuts."""
+    if precision == "fp32":
+        return contextlib.nullcontext()
+    return torch.autocast("cpu", dtype=DTYPES[precision], cache_enabled=False)
+
+
 def run_replica(
-    model: nn.Module, batch: dict[str, Tensor], step: int, replica: int, args: argparse.Namespace
+    model: nn.Module,
+    batch: dict[str, Tensor],
+    step: int,
+    replica: int,
+    args: argparse.Namespace,
+    scaler: torch.amp.GradScaler,
 ) -> list[str]:
     """One backward a microbatch; gives the losses."""
     losses = []
@@ -180,10 +194,11 @@ def run_replica(
     for m, values in enumerate(zip(*(field.chunk(args.microbatches) for field in batch.values()))):
         inputs = dict(zip(batch, values))
         target = inputs.pop(args.target) if args.loss else None
-        with KeyedRandomness(microbatch_key(args.seed, step, replica, m)):
-            output = model(*inputs.values())
-        loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
-        (loss * mean).backward()
+        with autocast(args.precision):
+            with KeyedRandomness(microbatch_key(args.seed, step, replica, m)):
+                output = model(*inputs.values())
+            loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
+        scaler.scale(loss * mean).backward()
         losses.append(loss.item().hex())
     return losses
 
@@ -206,6 +221,7 @@ def run_replicas(
     step: int,
     args: argparse.Namespace,
     deferred: list[DeferredStatistics],
+    scaler: torch.amp.GradScaler,
 ) -> list[str]:
     """Leaves the sums in `.grad`. Replica 0 comes last: the buffers are its own."""
     buffers = [buffer.clone() for buffer in model.buffers()]
@@ -217,36 +233,64 @@ def run_replicas(
             statistics.forget()
         model.zero_grad(set_to_none=True)
         part = {name: values.chunk(args.replicas)[replica] for name, values in batch.items()}
-        losses = run_replica(model, part, step, replica, args) + losses
+        losses = run_replica(model, part, step, replica, args, scaler) + losses
         gradients.insert(0, [parameter.grad for parameter in model.parameters()])
     for parameter, total in zip(model.parameters(), add_up(gradients)):
         parameter.grad = total
     return losses
 
 
+def update(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
+    clip_norm: float,
+    buffers: dict[str, Tensor],
+) -> tuple[str | None, bool]:
+    """The norm, and whether the step updated. An overflow skips the step in GradScaler; nothing is clipped then, and
+    the buffers are those before the step: vpp takes the whole step back."""
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    overflow = scaler.is_enabled() and not all(torch.isfinite(gradient).all() for gradient in gradients)
+    norm = None
+    if overflow:
+        norm = nn.utils.get_total_norm(gradients).item().hex()
+        for name, buffer in model.named_buffers():
+            buffer.copy_(buffers[name])
+    elif clip_norm > 0:
+        norm = nn.utils.clip_grad_norm_(model.parameters(), clip_norm).item().hex()
+    scaler.step(optimizer)
+    return norm, not overflow
+
+
 def run_step(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
+    scaler: torch.amp.GradScaler,
     batch: dict[str, Tensor],
     step: int,
     args: argparse.Namespace,
     deferred: list[DeferredStatistics],
 ) -> dict:
-    losses = run_replicas(model, batch, step, args, deferred)
-    grads, norm = grad_digests(model), None
-    if args.clip_norm > 0:
-        norm = nn.utils.clip_grad_norm_(model.parameters(), args.clip_norm).item().hex()
+    before = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    scale = scaler.get_scale()
+    losses = run_replicas(model, batch, step, args, deferred, scaler)
+    scaler.unscale_(optimizer)
+    grads = grad_digests(model)
+    norm, updated = update(model, optimizer, scaler, args.clip_norm, before)
     clipped = grad_digests(model)
-    optimizer.step()
+    scaler.update()
     for statistics in deferred:
-        statistics.commit()
+        statistics.commit() if updated else statistics.forget()
     states = {
         name: {key: digest(value) for key, value in sorted(optimizer.state[parameter].items()) if value is not None}
         for name, parameter in model.named_parameters()
+        if optimizer.state[parameter].get("step") != 0  # made in a step that was skipped: as good as none
     }
     return {
         "step": step,
         "losses": losses,
+        "updated": updated,
+        "loss_scale": scale if scaler.is_enabled() else None,
         "grad_norm": norm,
         "grads": grads,
         "clipped_grads": clipped,
@@ -273,6 +317,9 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--option", action="append", default=[], help="key=value of the optimizer")
     parser.add_argument("--group", action="append", default=[], help="GLOB,GLOB:key=value,key=value")
     parser.add_argument("--clip-norm", type=float, default=0.0)
+    parser.add_argument("--precision", choices=("fp32", *DTYPES), default="fp32", help="of torch.autocast")
+    parser.add_argument("--loss-scale", type=float, default=65536.0, help="of the first step, in fp16")
+    parser.add_argument("--loss-scale-every", type=int, default=2000, help="steps after which it doubles")
     parser.add_argument("--deferred-batch-norm", action="store_true", help="one update of running statistics a step")
     parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of what is random")
     parser.add_argument("--steps", type=int, required=True)
@@ -293,12 +340,15 @@ def main(words: list[str] | None = None) -> None:
     used = [i for i, group in enumerate(groups) if group["params"]]  # an optimizer refuses an empty group
     options = {"lr": lrs[0][0]} | parse_options(args.option)
     optimizer = OPTIMIZERS[args.optimizer]([groups[i] for i in used], fused=True, **options)
+    scaler = torch.amp.GradScaler(
+        "cpu", init_scale=args.loss_scale, growth_interval=args.loss_scale_every, enabled=args.precision == "fp16"
+    )
     with open(args.out, "w") as out:
         for step in range(args.steps):
             for i, group in zip(used, optimizer.param_groups):
                 group["lr"] = lrs[step][i] if len(lrs[step]) > 1 else lrs[step][0]
             batch = {name: values[orders[step]] for name, values in fields.items()}
-            out.write(json.dumps(run_step(model, optimizer, batch, step, args, deferred)) + "\n")
+            out.write(json.dumps(run_step(model, optimizer, scaler, batch, step, args, deferred)) + "\n")
 
 
 if __name__ == "__main__":

@@ -361,6 +361,17 @@ def forward(self, x, y):
     return module;
 }
 
+Module make_steep() {
+    Module module = new_module("steep");
+    add_linear(module, "1", 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.linear(x, self.w1, self.b1)
+    return torch.mse_loss(torch.sqrt(h - h) + h, y)
+)");
+    return module;
+}
+
 Module make_outputs() {
     Module module = new_module("outputs");
     for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
@@ -408,6 +419,7 @@ const std::vector<Row>& rows() {
         {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
         {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
         {{"overflows", kVectors}, make_overflows},
+        {{"steep", kVectors}, make_steep},
         {{"always_trains", kVectors}, make_always_trains},
         {{"outputs", kVectors}, make_outputs},
         {{"baked", kVectors}, make_baked},

@@ -30,6 +30,7 @@ const std::vector<TinyModel>& tiny_models();
 ///   selects     a value whose size depends on the data
 ///   looks_up    an embedding with 4 rows, fed with integers below 1000
 ///   overflows   its second update gives a loss that is not finite, when lr is huge
+///   steep       a finite loss whose gradient is not
 /// and for evaluation:
 ///   always_trains  writes its batch statistics in evaluation too, like a model that was traced in training mode
 ///   outputs     returns the loss and much else: late, early, written in place, no row a sample, no tensor, an input

@@ -240,6 +240,27 @@ TEST_F(Training, goesOnFromTheNewestCheckpointWithTheSameBits) {
         << "no evaluation 0";
 }
 
+TEST_F(Training, theLossScaleGoesOnFromTheCheckpoint) {
+    model_ = "mlp";
+    const std::vector<std::string> fp16{"train.precision=\"fp16\"", "train.loss_scale=4096",
+                                        "train.loss_scale_every=3"};
+    const auto open_fp16 = [&](std::vector<std::string> set) {
+        set.insert(set.end(), fp16.begin(), fp16.end());
+        return open(set);
+    };
+    Rig unbroken = open_fp16({"run.dir=\"" + folder_.path("unbroken") + "\""});
+    run(unbroken);
+    const auto expected = final_;
+    EXPECT_EQ(reporter_.steps.at(2).loss_scale, 4096);
+    EXPECT_EQ(reporter_.steps.at(3).loss_scale, 8192);
+    Rig begin = open_fp16({"train.steps=2", "mesh.pp=2"}), end = open_fp16({"mesh.pp=3"});
+    run(begin);
+    run(end);
+    EXPECT_EQ(final_, expected);
+    EXPECT_EQ(reporter_.steps.at(0).loss_scale, 4096);
+    EXPECT_EQ(reporter_.steps.at(1).loss_scale, 8192) << "two of the three steps were before";
+}
+
 TEST_F(Training, hasNothingToDoWhenAllStepsAreDone) {
     Rig setup = open({});
     run(setup);

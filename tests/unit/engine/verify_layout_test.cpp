@@ -57,6 +57,63 @@ TEST_F(VerifyLayout, FindsNothingWhereNothingIsWrong) {
     }
 }
 
+/// Any order of actions with recompute, at a precision.
+class VerifyPrecision : public VerifyLayout {
+  protected:
+    void open(const std::string& model, const std::string& precision) {
+        rig_.emplace(set_up_tiny(
+            model, folder_.path("."),
+            {"pipeline.num_microbatches=4", "train.global_batch_size=8", "train.precision=\"" + precision + '"'}));
+    }
+    Layout random_layout(const std::vector<int>& rank_of_stage, uint64_t seed) const {
+        Layout made = layout(rank_of_stage);
+        std::vector<int> cuts;
+        for (size_t i = 1; i < made.program.training.split.stages.size(); ++i) {
+            cuts.push_back(made.program.training.split.stages[i].ops.begin);
+        }
+        made.program = cut_program(rig_->prepared.program, cuts, random_schedule(rank_of_stage, 4, seed),
+                                   random_ranges(rig_->graph(), cuts, seed));
+        return made;
+    }
+};
+
+TEST_F(VerifyPrecision, EveryPrecisionHasTheBitsOfOneDevice) {
+    for (const char* precision : {"bf16", "fp16"}) {
+        for (const TinyModel& model : tiny_models()) {
+            open(model.name, precision);
+            for (uint64_t seed : {1, 2}) {
+                const VerifyResult result = compare(random_layout({0, 1, 0, 1}, seed));
+                EXPECT_TRUE(result.is_equal) << precision << ' ' << model.name << ": " << result.difference;
+            }
+        }
+    }
+}
+
+TEST_F(VerifyPrecision, AValueCrossesInItsOwnDtype) {
+    const std::map<std::string, DType> dtypes{{"fp32", DType::F32}, {"bf16", DType::BF16}, {"fp16", DType::F16}};
+    for (const auto& [precision, dtype] : dtypes) {
+        open("mlp", precision);
+        const Graph& graph = rig_->graph();
+        for (const GraphOp& op : graph.ops) {
+            const int tensor = graph.values.at(static_cast<size_t>(op.outputs.at(0))).tensors.at(0);
+            const DType made = graph.tensors.at(static_cast<size_t>(tensor)).dtype;
+            EXPECT_EQ(made, op.kind == "aten::mse_loss" ? DType::F32 : dtype) << precision << ' ' << op.kind;
+        }
+    }
+}
+
+// Negative control: a pipeline whose ops run as they are, under a plan that says bf16, is found.
+TEST_F(VerifyPrecision, OpsThatAreNotCastAreFound) {
+    open("mlp", "fp32");
+    Sources as_they_are = std::move(rig_->prepared.sources);
+    open("mlp", "bf16");
+    rig_->prepared.sources = std::move(as_they_are);
+    const VerifyResult result = compare(layout({0, 1}));
+    EXPECT_FALSE(result.is_equal);
+    EXPECT_EQ(result.different_step, 1);
+    EXPECT_HAS(result.difference, "loss of microbatch 0");
+}
+
 TEST_F(VerifyLayout, RanksThatALayoutDoesNotUseWait) {
     open("mlp");
     for (const auto& ranks : {std::vector<int>{0}, {0, 1}, {0, 1, 2}}) {

@@ -175,6 +175,13 @@ TEST(Rules, StepsAndEpochs) {
     EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val=[\"v\"]"}, 1));
 }
 
+TEST(Rules, LossScalesAreForFp16) {
+    EXPECT_NO_THROW(resolve({"train.precision=fp16", "train.loss_scale=8", "train.loss_scale_every=2"}, 1));
+    EXPECT_TRUE(holds(problem({"train.precision=bf16", "train.loss_scale=8"}),
+                      "train.loss_scale needs train.precision = \"fp16\" (got \"bf16\")"));
+    EXPECT_TRUE(holds(problem({"train.loss_scale_every=8"}), "train.loss_scale_every needs"));
+}
+
 TEST(Rules, TheBestCheckpointsNeedAValidationLoss) {
     EXPECT_TRUE(holds(problem({"checkpoint.keep_best=1"}), "goes by the validation loss; set train.eval_every"));
     EXPECT_NO_THROW(resolve({"checkpoint.keep_best=0"}, 1));

@@ -26,6 +26,14 @@ TEST(Console, AStepIsOneLine) {
               "bubble  21 % (worst 35 % rank 3)    mem 412.0 MiB  act  24.0 MiB  ETA 1 min 20 s");
 }
 
+TEST(Console, InFp16TheScaleIsShown) {
+    StepEvent event = sample_step();
+    event.loss_scale = 65536;
+    event.skipped = true;
+    const std::string line = step_line(event);
+    EXPECT_NE(line.find("  loss  3.1416 (skipped)  grad norm     1.23  scale 65536  lr "), std::string::npos) << line;
+}
+
 TEST(Console, WhatIsNotKnownIsADash) {
     StepEvent event = sample_step(7);
     event.tokens_per_second = 0;

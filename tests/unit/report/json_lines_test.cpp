@@ -65,26 +65,25 @@ TEST_F(JsonLines, EveryEventIsOneLine) {
     reporter.evaluation({10, 2.5, 512, 1.25});
     reporter.saved({10, "runs/\"g\npt\"/step-00000010", 4096, 0.5});
     reporter.memory({2, {{30, 10, 9, 11}, {20, 5, 4, 6}}});
-    EXPECT_EQ(
-        content(),
-        R"({"event":"step","step":10,"total_steps":300,"loss":3.14159,"microbatch_losses":[3.25,3.0],)"
-        R"("grad_norm":1.2345,"clipped":true,"skipped":false,"lr":0.0003,)"
-        R"("samples_per_second":96.4,"tokens_per_second":12345.0,)"
-        R"("step_ms":82.3,"reduce_ms":1.5,)"
-        R"("bubble_mean":0.21,"bubble_worst":0.354,"worst_rank":3,"memory_bytes":432013312,)"
-        R"("activation_bytes":25165824,)"
-        R"("eta_seconds":80.0})"
-        "\n"
-        R"({"event":"eval","step":10,"loss":2.5,"samples":512,"seconds":1.25})"
-        "\n"
-        R"({"event":"save","step":10,"folder":"runs/\"g\npt\"/step-00000010","size_bytes":4096,"seconds":0.5,)"
-        R"("pause_seconds":0.0})"
-        "\n"
-        R"({"event":"memory","step":2,"ranks":[{"state_bytes":30,"activation_bytes":10,)"
-        R"("least_simulated_bytes":9,"most_simulated_bytes":11},)"
-        R"({"state_bytes":20,"activation_bytes":5,)"
-        R"("least_simulated_bytes":4,"most_simulated_bytes":6}]})"
-        "\n");
+    EXPECT_EQ(content(),
+              R"({"event":"step","step":10,"total_steps":300,"loss":3.14159,"microbatch_losses":[3.25,3.0],)"
+              R"("grad_norm":1.2345,"clipped":true,"skipped":false,"loss_scale":null,"lr":0.0003,)"
+              R"("samples_per_second":96.4,"tokens_per_second":12345.0,)"
+              R"("step_ms":82.3,"reduce_ms":1.5,)"
+              R"("bubble_mean":0.21,"bubble_worst":0.354,"worst_rank":3,"memory_bytes":432013312,)"
+              R"("activation_bytes":25165824,)"
+              R"("eta_seconds":80.0})"
+              "\n"
+              R"({"event":"eval","step":10,"loss":2.5,"samples":512,"seconds":1.25})"
+              "\n"
+              R"({"event":"save","step":10,"folder":"runs/\"g\npt\"/step-00000010","size_bytes":4096,"seconds":0.5,)"
+              R"("pause_seconds":0.0})"
+              "\n"
+              R"({"event":"memory","step":2,"ranks":[{"state_bytes":30,"activation_bytes":10,)"
+              R"("least_simulated_bytes":9,"most_simulated_bytes":11},)"
+              R"({"state_bytes":20,"activation_bytes":5,)"
+              R"("least_simulated_bytes":4,"most_simulated_bytes":6}]})"
+              "\n");
     EXPECT_EQ(reporter.num_lost(), 0);
 }
 
