@@ -137,11 +137,11 @@ std::optional<Opened> open_shared(Engine& engine, const Plan& plan, const Progra
 }
 
 /// Every keeper gives the chosen save its place, as far as its run folder has it.
-void settle_chosen(const Transport& transport, CheckpointStore& store, JobCheckpoint& chosen, const Logger& log) {
+void settle_chosen(const Transport& transport, const CheckpointStore& store, JobCheckpoint& chosen, const Logger& log) {
     const int64_t step = chosen.manifest.state.step;
     const bool is_keeper = chosen.parts.contains(transport.rank());
     if (is_keeper) {
-        for (const fs::path& place : store.settle(step, chosen.manifest.save_id)) {
+        for (const fs::path& place : CheckpointStore(store).settle(step, chosen.manifest.save_id)) {
             log->warn("what was in the way of the checkpoint of step " + std::to_string(step) + " is now " +
                       place.string());
         }
@@ -150,8 +150,8 @@ void settle_chosen(const Transport& transport, CheckpointStore& store, JobCheckp
 }
 
 /// Where they see several, each has a part.
-std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-                                    const RunFolders& folders, const Logger& log) {
+std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Program& program,
+                                    const CheckpointStore& store, const RunFolders& folders, const Logger& log) {
     Transport& transport = engine.transport();
     const bool is_named = plan.checkpoint.resume != "auto";
     std::optional<JobCheckpoint> chosen =
@@ -166,8 +166,8 @@ std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Prog
     return Opened{folder, bring_shards(transport, folders, *chosen, names_wanted_by(engine), log)};
 }
 
-std::optional<Opened> open_for_resume(Engine& engine, const Plan& plan, const Program& program, CheckpointStore& store,
-                                      const RunFolders& run_folders, const Logger& log) {
+std::optional<Opened> open_for_resume(Engine& engine, const Plan& plan, const Program& program,
+                                      const CheckpointStore& store, const RunFolders& run_folders, const Logger& log) {
     const std::string& resume = plan.checkpoint.resume;
     if (resume == "no") return std::nullopt;
     const RunFolders folders = resume == "auto" ? run_folders : RunFolders::find(engine.transport(), parent_of(resume));
@@ -196,7 +196,8 @@ Opened open_for_evaluation(const Plan& plan, const Program& program, Transport& 
 }  // namespace
 
 std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
-                                                 CheckpointStore& store, const Logger& log, const RunFolders& folders) {
+                                                 const CheckpointStore& store, const Logger& log,
+                                                 const RunFolders& folders) {
     engine.transport().set_position("looking for a checkpoint");
     const std::optional<Opened> opened = open_for_resume(engine, plan, program, store, folders, log);
     if (!opened) {

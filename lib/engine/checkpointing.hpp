@@ -20,7 +20,7 @@ namespace vpp {
 /// Calls:  collective. The keepers hold the locks of their folders.
 /// Throws: Error{Refused} naming both values for another model, data, batch, seed or optimizer kind.
 std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
-                                                 CheckpointStore& store, const Logger& log,
+                                                 const CheckpointStore& store, const Logger& log,
                                                  const RunFolders& folders = {});
 
 /// Where evaluated weights come from.

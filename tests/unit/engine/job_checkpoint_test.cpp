@@ -229,8 +229,7 @@ TEST_F(JobCheckpointTest, OneTensorInTwoShardsIsRefused) {
     manifest.state = test::sample_state(50);
     for (int host = 0; host < 2; ++host) {
         stores_[static_cast<size_t>(host)].begin(50, "s50");
-        manifest.shards.push_back(
-            stores_[static_cast<size_t>(host)].write_shard(50, "s50", host, state.tensors()));
+        manifest.shards.push_back(stores_[static_cast<size_t>(host)].write_shard(50, "s50", host, state.tensors()));
     }
     for (size_t host = 0; host < 2; ++host) publish(host, manifest);
     ASSERT_EQ(newest(), "s50");
