@@ -203,8 +203,9 @@ class KilledSaves(Folders):
         self.assertEqual({rank for rank, _, name in points if name == "commit.renamed"}, {0, 1})
         print(f"{len(points)} stop points", flush=True)
         if not ALL:
-            chosen = [p for p in points if p[2] in ("commit.temporary_synced", "commit.renamed", "discard.renamed")]
-            points = [p for p in chosen if p[1] > len(points) // 4]  # of the second save: there is an old one
+            second = [p for p in points if p[1] > len(points) // 4]  # of the second save: there is an old one
+            points = [p for p in second if p[2] in ("commit.temporary_synced", "commit.renamed")
+                      or p[::2] == (1, "discard.renamed")]
         resumed = set()
         for rank, number, name in points:
             with self.subTest(rank=rank, number=number, name=name):

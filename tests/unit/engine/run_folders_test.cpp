@@ -1,9 +1,5 @@
 #include "engine/run_folders.hpp"
 
-#include <unistd.h>
-
-#include <array>
-
 #include "comm/in_process.hpp"
 #include "unit/checkpoint/samples.hpp"
 
@@ -72,15 +68,6 @@ TEST_F(RunFoldersTest, MarkersOfADeadJobDoNoHarm) {
 TEST_F(RunFoldersTest, ARankWithoutAFolderHasItsOwn) {
     make("a");
     EXPECT_EQ(keepers_of({"a", "none", "a", "none"}), (Keepers{0, 1, 0, 3}));
-}
-
-TEST_F(RunFoldersTest, WhoCanOnlyReadSeesWhatOthersWrote) {
-    if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-    make("a");
-    fs::create_directory_symlink(scratch_.path() / "a", scratch_.path() / "mounted");
-    fs::permissions(scratch_.path() / "a", fs::perms::owner_read | fs::perms::owner_exec);
-    EXPECT_EQ(keepers_of({"a", "mounted"}), (Keepers{0, 1})) << "nobody can tell";
-    fs::permissions(scratch_.path() / "a", fs::perms::owner_all);
 }
 
 TEST_F(RunFoldersTest, OneRankWritesNothing) {
