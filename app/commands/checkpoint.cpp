@@ -147,7 +147,7 @@ std::string age_text(double seconds) {
 
 int run_checkpoint_verify(const CommandLine& line) {
     const std::vector<fs::path> folders = all_of(checkpoint_place(line));
-    size_t num_damaged = 0;
+    size_t num_damaged = 0, num_parts = 0;
     for (const fs::path& folder : folders) {
         const CheckpointSummary summary = look_at_checkpoint(folder, /*read_all=*/true);
         std::cout << printable(folder.string()) << ": ";
@@ -156,12 +156,14 @@ int run_checkpoint_verify(const CommandLine& line) {
                       << std::endl;
         } else {
             ++num_damaged;
-            std::cout << "DAMAGED: " << printable(summary.damage) << std::endl;
+            num_parts += summary.is_part ? 1 : 0;
+            std::cout << (summary.is_part ? "A PART: " : "DAMAGED: ") << printable(summary.damage) << std::endl;
         }
     }
     if (num_damaged == 0) return 0;
     throw Error(ErrorKind::BadData,
-                std::to_string(num_damaged) + " of " + std::to_string(folders.size()) + " checkpoint(s) damaged");
+                std::to_string(num_damaged) + " of " + std::to_string(folders.size()) + " checkpoint(s) damaged" +
+                    (num_parts > 0 ? ", of which " + std::to_string(num_parts) + " only in part in this folder" : ""));
 }
 
 int run_checkpoint_show(const CommandLine& line) {

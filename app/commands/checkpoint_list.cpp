@@ -1,4 +1,5 @@
 // vpp checkpoint list.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -72,7 +73,10 @@ void print_text(const RunSurvey& survey, const fs::path& run, const std::string&
     for (size_t i = 0; i < survey.checkpoints.size(); ++i) {
         const CheckpointSummary& summary = survey.checkpoints[i];
         print_row(summary);
-        if (!summary.damage.empty()) std::cout << "DAMAGED, so skipped: " << printable(summary.damage);
+        if (!summary.damage.empty()) {
+            std::cout << (summary.is_part ? "A PART, so skipped: " : "DAMAGED, so skipped: ")
+                      << printable(summary.damage);
+        }
         if (summary.damage.empty()) std::cout << (verified ? "whole" : "looks whole");
         if (survey.resumed == i) std::cout << "; train goes on from here";
         std::cout << '\n';
@@ -81,7 +85,11 @@ void print_text(const RunSurvey& survey, const fs::path& run, const std::string&
         std::cout << "checkpoint.resume = \"" << printable(resume) << "\": train "
                   << (resume == "no" ? "begins anew" : "goes on from there") << '\n';
     } else if (!survey.checkpoints.empty() && !survey.resumed) {
-        std::cout << "none of them can be resumed: train begins anew\n";
+        const bool has_parts =
+            std::ranges::any_of(survey.checkpoints, [](const CheckpointSummary& summary) { return summary.is_part; });
+        std::cout << (has_parts ? "none of them can be resumed from this folder alone: train goes on only when its "
+                                  "ranks hold the missing shards in other run folders\n"
+                                : "none of them can be resumed: train begins anew\n");
     }
     for (const fs::path& path : survey.set_aside) {
         std::cout << "set aside by a resume from an older step: " << printable(path.string()) << '\n';

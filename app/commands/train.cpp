@@ -24,8 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The run folder, made and tried before anything long begins. It is this job's as long as the lock lives.
-std::unique_ptr<FileLock> open_run_folder(const Job& job) {
+void make_run_folder(const Job& job) {
     const fs::path folder = job.plan.run.dir;
     std::error_code error;
     fs::create_directories(folder, error);
@@ -33,6 +32,11 @@ std::unique_ptr<FileLock> open_run_folder(const Job& job) {
         throw Error(ErrorKind::Output, "cannot make the run folder " + folder.string() + ": " + error.message() +
                                            "; set run.dir to a folder that can be written");
     }
+}
+
+/// The run folder, tried before anything long begins. It is this job's as long as the lock lives.
+std::unique_ptr<FileLock> open_run_folder(const Job& job) {
+    const fs::path folder = job.plan.run.dir;
     auto lock = lock_run_folder(folder);
     job.log->add_file((folder / "log.txt").string());
     write_file_durably(folder / "plan.toml", job.plan.resolved_text);
@@ -87,10 +91,15 @@ int train_on(const Job& job) {
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data);
     guard_ranges(data, job.plan, prepared.program.training.graph);
+    make_run_folder(job);
+    const RunFolders folders = RunFolders::find(job.transport, job.plan.run.dir);
     std::unique_ptr<FileLock> lock;
+    if (folders.keeps(job.transport.rank())) lock = open_run_folder(job);
     if (job.is_first()) {
-        lock = open_run_folder(job);
         greet(job, prepared.program);
+        if (!folders.is_one()) {
+            job.log->info("the ranks do not share a run folder, so each keeps its own shards: " + folders.text());
+        }
     }
     barrier(job.transport);
     Engine engine(job.plan, prepared.program, prepared.sources, data, job.transport);
@@ -104,6 +113,7 @@ int train_on(const Job& job) {
     };
     options.stop_request = stop_signals::came;
     options.stop_point = stop_point_of(job);
+    options.folders = folders;
     const TrainResult result = train(engine, job.plan, prepared.program, options);
     if (result.stopped) return say_stopped(job, result);
     if (job.is_first() && result.checkpoint.empty()) {

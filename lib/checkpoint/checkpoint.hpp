@@ -4,6 +4,7 @@
 // hold is the one that is resumed. Nothing in the format names a rank, a stage or a replica but the shards' file names.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -55,9 +56,10 @@ class CheckpointStore {
     explicit CheckpointStore(std::filesystem::path run_folder, StopHook stop = {});
 
     /// A fresh temporary folder for a save of that step; removes left-overs of dead saves and settles a replacement
-    /// that was cut off: of "step-N.old" and "step-N" the one that verifies stays, the new one when both do. Requires:
-    /// save_id is 1 to 64 letters, digits, '-', '_', and new for every save; no other save is under way. Throws:
-    /// Error{Output} when the folder cannot be made, Error{Io}. Calls:    one rank; stop points begin.*.
+    /// that was cut off: of "step-N.old" and "step-N" the one that verifies stays, the new one when both do; when both
+    /// are parts only, both stay (see settle). Requires: save_id is 1 to 64 letters, digits, '-', '_', and new for
+    /// every save; no other save is under way. Throws: Error{Output} when the folder cannot be made, Error{Io}. Calls:
+    /// one rank; stop points begin.*.
     std::filesystem::path begin(int64_t step, const std::string& save_id);
     /// Writes one shard into the temporary folder, fsynced.
     /// Throws: Error{Output} when the folder of begin cannot be seen from here, Error{Io} when a write fails.
@@ -69,6 +71,23 @@ class CheckpointStore {
     /// Calls:  the rank that began, after all shards are written; stop points manifest.*, commit.*, discard.*.
     std::filesystem::path commit(const std::string& save_id, const CheckpointState& state,
                                  std::vector<ShardRecord> shards);
+    /// The halves of a commit, for a save whose shards lie in several run folders: publish in each, and only when all
+    /// have, confirm in each; else withdraw in each. publish writes the same manifest and demands that exactly the
+    /// shards `here` lie in this folder; a checkpoint of that step that was there stays as "step-N.old" until confirm.
+    /// Throws: as commit.
+    /// Calls:  the rank that began; stop points as of commit.
+    std::filesystem::path publish(const Manifest& manifest, const std::vector<ShardRecord>& here);
+    void confirm(int64_t step);
+    /// Undoes begin and publish, as far as they came: what was there before is there again.
+    /// Throws: Error{Io}.
+    void withdraw(int64_t step, const std::string& save_id);
+    /// Of "step-N" and "step-N.old" the one of that save stays, under the first name; when neither is of that save,
+    /// they are set aside. For the checkpoint that a job has chosen from what all its run folders hold. Returns the new
+    /// places of what was set aside.
+    /// Throws: Error{Output, Io}.
+    /// Calls:  one rank, before the first save; stop points discard.*, begin.*.
+    std::vector<std::filesystem::path> settle(int64_t step, const std::string& save_id);
+
     /// Removes what a save that failed has left; what cannot be removed now, the next begin removes.
     /// Calls:  the rank that began.
     void abandon(int64_t step, const std::string& save_id) noexcept;
@@ -98,6 +117,8 @@ class CheckpointStore {
     /// Why a committed checkpoint cannot be resumed; empty when it can. Reads every byte, or without `read_all` only
     /// what check_files reads.
     static std::string damage(const std::filesystem::path& checkpoint, bool read_all = true);
+    /// Where the checkpoint of a step lies, or would.
+    std::filesystem::path place_of(int64_t step) const;
 
     /// Folders of committed checkpoints, newest step first; not verified.
     std::vector<std::filesystem::path> list() const;
@@ -106,6 +127,8 @@ class CheckpointStore {
 
   private:
     void settle_replaced(int64_t step);
+    void restore_replaced(int64_t step);
+    std::vector<std::filesystem::path> set_aside(const std::function<bool(int64_t step)>& is_meant);
     void discard(const std::filesystem::path& checkpoint);
 
     std::filesystem::path folder_;
@@ -116,12 +139,21 @@ class CheckpointStore {
 /// The steps of the `count` checkpoints with the lowest validation loss; fewer when fewer have one.
 std::set<int64_t> best_steps(const std::vector<std::filesystem::path>& checkpoints, size_t count);
 
+/// A shard of the manifest as its folder has it.
+struct ShardState {
+    bool is_there = false;
+    std::string problem;  ///< empty: every byte is right
+};
+
 /// A checkpoint opened for reading: manifest read and its own checksum compared; shards mapped on demand.
 /// Opening a shard checks its size, its form and its save id; only verify reads every byte.
 class CheckpointReader {
   public:
     /// Throws Error{MissingInput, BadData}; Error{Refused} for names or links that lead out of the folder.
     explicit CheckpointReader(const std::filesystem::path& folder);
+    /// The same of a folder that holds a part of the shards: only these are looked at, by all that follows, and the
+    /// others may be missing. Without this every call below but manifest and shard_states asks for all of them.
+    CheckpointReader(const std::filesystem::path& folder, std::set<std::string> shards);
     ~CheckpointReader();
     CheckpointReader(CheckpointReader&&) noexcept;
     const Manifest& manifest() const;
@@ -129,6 +161,9 @@ class CheckpointReader {
     void verify() const;
     /// The same without the checksums of the shards, so that not every byte is read.
     void check_files() const;
+    /// For a folder that may hold a part: each shard of the manifest, in its order; reads every byte.
+    /// Throws Error{BadData} when the folder holds what the manifest does not list.
+    std::vector<ShardState> shard_states() const;
     /// Whether a tensor is there.
     bool contains(const std::string& name) const;
     /// Throws Error{BadData} when it is missing or damaged. Bytes live as long as the reader.

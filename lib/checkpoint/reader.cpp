@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -65,6 +67,21 @@ void check_file_list(const fs::path& folder, const Manifest& manifest) {
     }
 }
 
+/// Strict: every shard of the manifest is in the folder.
+void check_all_there(const fs::path& folder, const Manifest& manifest) {
+    std::vector<std::string> missing;
+    for (const ShardRecord& shard : manifest.shards) {
+        std::error_code problem;
+        if (!fs::exists(fs::symlink_status(folder / shard.file, problem))) missing.push_back(shard.file);
+    }
+    if (missing.empty()) return;
+    const size_t num_shards = manifest.shards.size();
+    refuse(folder / missing.front(),
+           "is missing: this folder holds " + std::to_string(num_shards - missing.size()) + " of " +
+               std::to_string(num_shards) + " shards; the run folder of another " + "host may hold " +
+               (missing.size() == 1 ? "the missing one: copy it here" : "the missing ones: copy them here"));
+}
+
 std::string spec_text(DType dtype, const std::vector<int64_t>& shape) {
     return std::string(name_of(dtype)) + shape_text(shape);
 }
@@ -76,9 +93,29 @@ struct CheckpointReader::Impl {
 
     fs::path folder;
     Manifest manifest;
-    std::vector<SafetensorsFile> shards;  // in the order of the manifest once opened
+    std::optional<std::set<std::string>> only;  // of a part: the shards that are asked for
+    std::vector<SafetensorsFile> shards;        // in the order of the manifest once opened
+    std::vector<std::string> opened_files;
     std::map<std::string, size_t> index;  // tensor -> shard
     bool opened = false;
+
+    bool is_asked_for(const ShardRecord& record) const { return !only || only->contains(record.file); }
+
+    void check_parts() const {
+        if (!only) check_all_there(folder, manifest);
+    }
+
+    /// Every byte of one shard.
+    void verify_shard(const ShardRecord& record) const {
+        const fs::path path = folder / record.file;
+        check_plain_file(path);
+        const MappedFile file(path);
+        check_size(path, file.bytes().size(), record);
+        const Digest digest = hash_bytes(file.bytes());
+        if (digest != record.digest) {
+            refuse(path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
+        }
+    }
 
     SafetensorsFile open_shard(const ShardRecord& record) const {
         const fs::path path = folder / record.file;
@@ -100,15 +137,19 @@ struct CheckpointReader::Impl {
     /// Maps all shards and finds who holds which tensor; the first call does it.
     void open() {
         if (opened) return;
+        check_parts();
         shards.clear();
         index.clear();
+        opened_files.clear();
         for (const ShardRecord& record : manifest.shards) {
+            if (!is_asked_for(record)) continue;
+            opened_files.push_back(record.file);
             shards.push_back(open_shard(record));
             for (const SafetensorsEntry& entry : shards.back().entries()) {
                 const auto [place, added] = index.emplace(entry.name, shards.size() - 1);
                 if (!added) {
-                    refuse(folder / record.file, "holds the tensor '" + entry.name + "' that " +
-                                                     manifest.shards[place->second].file + " holds too");
+                    refuse(folder / record.file,
+                           "holds the tensor '" + entry.name + "' that " + opened_files[place->second] + " holds too");
                 }
             }
         }
@@ -117,6 +158,9 @@ struct CheckpointReader::Impl {
 };
 
 CheckpointReader::CheckpointReader(const fs::path& folder) : impl_(std::make_unique<Impl>(folder)) {}
+CheckpointReader::CheckpointReader(const fs::path& folder, std::set<std::string> shards) : CheckpointReader(folder) {
+    impl_->only = std::move(shards);
+}
 CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 
@@ -126,15 +170,9 @@ const Manifest& CheckpointReader::manifest() const {
 
 void CheckpointReader::verify() const {
     check_file_list(impl_->folder, impl_->manifest);
+    impl_->check_parts();
     for (const ShardRecord& record : impl_->manifest.shards) {
-        const fs::path path = impl_->folder / record.file;
-        check_plain_file(path);
-        const MappedFile file(path);
-        check_size(path, file.bytes().size(), record);
-        const Digest digest = hash_bytes(file.bytes());
-        if (digest != record.digest) {
-            refuse(path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
-        }
+        if (impl_->is_asked_for(record)) impl_->verify_shard(record);
     }
     impl_->open();
 }
@@ -142,6 +180,24 @@ void CheckpointReader::verify() const {
 void CheckpointReader::check_files() const {
     check_file_list(impl_->folder, impl_->manifest);
     impl_->open();
+}
+
+std::vector<ShardState> CheckpointReader::shard_states() const {
+    check_file_list(impl_->folder, impl_->manifest);
+    std::vector<ShardState> states;
+    for (const ShardRecord& record : impl_->manifest.shards) {
+        std::error_code problem;
+        ShardState& state = states.emplace_back();
+        state.is_there = fs::exists(fs::symlink_status(impl_->folder / record.file, problem));
+        try {
+            impl_->verify_shard(record);
+            impl_->open_shard(record);
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::Bug) throw;
+            state.problem = error.what();
+        }
+    }
+    return states;
 }
 
 bool CheckpointReader::contains(const std::string& name) const {

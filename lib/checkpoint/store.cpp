@@ -115,6 +115,31 @@ void check_written(const fs::path& temporary, const std::vector<ShardRecord>& sh
     }
 }
 
+/// Whether it is a checkpoint of that save, whole or a part.
+bool is_of_save(const fs::path& checkpoint, const std::string& save_id) {
+    try {
+        return is_folder(checkpoint) && CheckpointReader(checkpoint).manifest().save_id == save_id;
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::Bug) throw;
+        return false;
+    }
+}
+
+/// Whether it has a manifest, and not all of its shards.
+bool lacks_shards(const fs::path& checkpoint) {
+    try {
+        if (!is_folder(checkpoint)) return false;
+        const CheckpointReader reader(checkpoint);
+        return std::ranges::any_of(reader.manifest().shards, [&](const ShardRecord& shard) {
+            std::error_code problem;
+            return !fs::exists(fs::symlink_status(checkpoint / shard.file, problem));
+        });
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::Bug) throw;
+        return false;
+    }
+}
+
 }  // namespace
 
 std::set<int64_t> best_steps(const std::vector<fs::path>& checkpoints, size_t count) {
@@ -178,11 +203,29 @@ void CheckpointStore::settle_replaced(int64_t step) {
         discard(old);
         return;
     }
+    if (lacks_shards(current) && lacks_shards(old)) return;  // only all folders of the job together can tell
     if (is_folder(current)) discard(current);
-    move_folder(old, current);
+    restore_replaced(step);
+}
+
+void CheckpointStore::restore_replaced(int64_t step) {
+    move_folder(folder_ / replaced_folder_name(step), folder_ / step_folder_name(step));
     reached(stop_, "begin.old_restored");
     sync_folder(folder_);
     reached(stop_, "begin.restore_synced");
+}
+
+std::vector<fs::path> CheckpointStore::settle(int64_t step, const std::string& save_id) {
+    const fs::path current = folder_ / step_folder_name(step), old = folder_ / replaced_folder_name(step);
+    if (is_of_save(current, save_id)) {
+        if (is_folder(old)) discard(old);
+    } else if (is_of_save(old, save_id)) {
+        if (is_folder(current)) discard(current);
+        restore_replaced(step);
+    } else {
+        return set_aside([&](int64_t other) { return other == step; });
+    }
+    return {};
 }
 
 ShardRecord CheckpointStore::write_shard(int64_t step, const std::string& save_id, int writer,
@@ -203,21 +246,28 @@ ShardRecord CheckpointStore::write_shard(int64_t step, const std::string& save_i
 
 fs::path CheckpointStore::commit(const std::string& save_id, const CheckpointState& state,
                                  std::vector<ShardRecord> shards) {
-    const fs::path temporary = folder_ / temporary_folder_name(state.step, save_id);
     std::sort(shards.begin(), shards.end(), [](const ShardRecord& a, const ShardRecord& b) { return a.file < b.file; });
-    check_written(temporary, shards);
-    const std::string text = manifest_to_text({kManifestVersion, save_id, state, std::move(shards)});
-    OutputFile manifest(temporary / kManifestFile);
-    manifest.write_text(text);
+    const Manifest manifest{kManifestVersion, save_id, state, std::move(shards)};
+    fs::path target = publish(manifest, manifest.shards);
+    confirm(state.step);
+    return target;
+}
+
+fs::path CheckpointStore::publish(const Manifest& manifest, const std::vector<ShardRecord>& here) {
+    const int64_t step = manifest.state.step;
+    const fs::path temporary = folder_ / temporary_folder_name(step, manifest.save_id);
+    check_written(temporary, here);
+    const std::string text = manifest_to_text(manifest);
+    OutputFile file(temporary / kManifestFile);
+    file.write_text(text);
     reached(stop_, "manifest.written");
-    manifest.finish();
+    file.finish();
     reached(stop_, "manifest.synced");
     sync_folder(temporary);
     reached(stop_, "commit.temporary_synced");
 
-    const fs::path target = folder_ / step_folder_name(state.step), old = folder_ / replaced_folder_name(state.step);
-    const bool replaces = is_folder(target);
-    if (replaces) {
+    const fs::path target = folder_ / step_folder_name(step), old = folder_ / replaced_folder_name(step);
+    if (is_folder(target)) {
         move_folder(target, old);
         reached(stop_, "commit.old_set_aside");
     }
@@ -225,9 +275,20 @@ fs::path CheckpointStore::commit(const std::string& save_id, const CheckpointSta
     reached(stop_, "commit.renamed");
     sync_folder(folder_);
     reached(stop_, "commit.synced");
-    last_committed_ = state.step;
-    if (replaces) discard(old);
     return target;
+}
+
+void CheckpointStore::confirm(int64_t step) {
+    last_committed_ = step;
+    const fs::path old = folder_ / replaced_folder_name(step);
+    if (is_folder(old)) discard(old);
+}
+
+void CheckpointStore::withdraw(int64_t step, const std::string& save_id) {
+    abandon(step, save_id);
+    const fs::path current = folder_ / step_folder_name(step);
+    if (is_of_save(current, save_id)) discard(current);
+    if (!is_folder(current) && is_folder(folder_ / replaced_folder_name(step))) restore_replaced(step);
 }
 
 /// Deletes a checkpoint. The rename comes first and is durable first, so that no half-deleted one keeps its name.
@@ -267,10 +328,14 @@ void CheckpointStore::prune(int keep, int64_t keep_every, int keep_best) {
 }
 
 std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) {
+    return set_aside([&](int64_t other) { return other > step; });
+}
+
+std::vector<fs::path> CheckpointStore::set_aside(const std::function<bool(int64_t step)>& is_meant) {
     std::vector<fs::path> moved;
     const fs::path aside = folder_.parent_path() / "set-aside";
     for (const fs::path& checkpoint : list()) {
-        if (parse_step_folder(checkpoint.filename().string())->step <= step) continue;
+        if (!is_meant(parse_step_folder(checkpoint.filename().string())->step)) continue;
         create_folders(aside);
         fs::path place = aside / checkpoint.filename();
         for (int copy = 2; fs::exists(fs::symlink_status(place)); ++copy) {
@@ -284,6 +349,10 @@ std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) {
         sync_folder(folder_);
     }
     return moved;
+}
+
+fs::path CheckpointStore::place_of(int64_t step) const {
+    return folder_ / step_folder_name(step);
 }
 
 std::vector<fs::path> CheckpointStore::list() const {

@@ -90,6 +90,10 @@ CheckpointSummary look_at_checkpoint(const fs::path& folder, bool read_all) {
     try {
         summary.manifest = CheckpointReader(folder).manifest();
         summary.step = summary.manifest->state.step;
+        summary.is_part = std::ranges::any_of(summary.manifest->shards, [&](const ShardRecord& shard) {
+            std::error_code problem;
+            return !fs::exists(fs::symlink_status(folder / shard.file, problem));
+        });
     } catch (const Error& error) {
         summary.damage = error.what();
     }

@@ -29,6 +29,7 @@ struct CheckpointSummary {
     double age_seconds = 0;            ///< since its manifest was written, by the file's time; for people only
     std::optional<Manifest> manifest;  ///< when it can be read
     std::string damage;                ///< empty when it is whole, as far as was looked
+    bool is_part = false;              ///< shards of its manifest are missing: other hosts may have them
 };
 
 /// Looks at one checkpoint; with `read_all` every byte is compared with the checksums.

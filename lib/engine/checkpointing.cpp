@@ -1,11 +1,15 @@
 #include "engine/checkpointing.hpp"
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+
+#include <set>
 
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
 #include "engine/initial_weights.hpp"
+#include "engine/job_checkpoint.hpp"
 #include "engine/run_facts.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -71,6 +75,13 @@ void say_differences(const CheckpointState& saved, const Plan& plan, const Progr
     }
 }
 
+[[noreturn]] void refuse_without_checkpoint(const Plan& plan) {
+    throw Error(ErrorKind::MissingInput,
+                "there is no checkpoint in " + plan.run.dir +
+                    "; train first, name one with --checkpoint, or evaluate the weights of the model file "
+                    "itself with --initial-weights");
+}
+
 std::string choose_for_evaluation(const Plan& plan, const Program& program, const std::string& named,
                                   const Logger& log) {
     std::string folder = named;
@@ -78,12 +89,7 @@ std::string choose_for_evaluation(const Plan& plan, const Program& program, cons
         std::vector<std::string> skipped;
         const auto newest = CheckpointStore(plan.run.dir).newest_verified(skipped);
         for (const std::string& reason : skipped) log->warn("checkpoint skipped: " + reason);
-        if (!newest) {
-            throw Error(ErrorKind::MissingInput,
-                        "there is no checkpoint in " + plan.run.dir +
-                            "; train first, name one with --checkpoint, or evaluate the weights of the model file "
-                            "itself with --initial-weights");
-        }
+        if (!newest) refuse_without_checkpoint(plan);
         folder = newest->string();
     } else {
         CheckpointReader(named).verify();
@@ -92,11 +98,33 @@ std::string choose_for_evaluation(const Plan& plan, const Program& program, cons
     return folder;
 }
 
-}  // namespace
+/// The folder in which a named checkpoint lies.
+fs::path parent_of(const std::string& named) {
+    const fs::path plain = fs::absolute(named).lexically_normal();
+    return (plain.has_filename() ? plain : plain.parent_path()).parent_path();
+}
 
-std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
-                                                 const CheckpointStore& store, const Logger& log) {
-    engine.transport().set_position("looking for a checkpoint");
+/// What the engine of this rank reads: asked for everything once. What it gets here, the values proper replace.
+std::set<std::string> names_wanted_by(Engine& engine) {
+    std::set<std::string> wanted;
+    engine.load_state([&](const std::string& name, at::ScalarType dtype,
+                          const std::vector<int64_t>& shape) -> std::optional<at::Tensor> {
+        wanted.insert(name);
+        if (!name.starts_with("model.")) return std::nullopt;
+        return at::zeros(shape, at::TensorOptions().dtype(dtype));
+    });
+    return wanted;
+}
+
+/// An opened checkpoint, and its name for messages: that of rank 0.
+struct Opened {
+    std::string folder;
+    CheckpointReader reader;
+};
+
+/// Where all ranks see one run folder, what lies in it is the whole checkpoint.
+std::optional<Opened> open_shared(Engine& engine, const Plan& plan, const Program& program,
+                                  const CheckpointStore& store, const Logger& log) {
     const std::string folder = agree_on_checkpoint(engine.transport(), [&] {
         std::string chosen = choose_checkpoint(plan, store, log);
         if (!chosen.empty()) {
@@ -104,11 +132,79 @@ std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& pla
         }
         return chosen;
     });
-    if (folder.empty()) {
+    if (folder.empty()) return std::nullopt;
+    return Opened{folder, CheckpointReader(folder)};
+}
+
+/// Every keeper gives the chosen save its place, as far as its run folder has it.
+void settle_chosen(const Transport& transport, const CheckpointStore& store, JobCheckpoint& chosen, const Logger& log) {
+    const int64_t step = chosen.manifest.state.step;
+    const bool is_keeper = chosen.parts.contains(transport.rank());
+    if (is_keeper) {
+        for (const fs::path& place : CheckpointStore(store).settle(step, chosen.manifest.save_id)) {
+            log->warn("what was in the way of the checkpoint of step " + std::to_string(step) + " is now " +
+                      place.string());
+        }
+    }
+    for (auto& [keeper, part] : chosen.parts) part.folder = store.place_of(step);
+}
+
+/// Where they see several, each has a part.
+std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Program& program,
+                                    const CheckpointStore& store, const RunFolders& folders, const Logger& log) {
+    Transport& transport = engine.transport();
+    const bool is_named = plan.checkpoint.resume != "auto";
+    std::optional<JobCheckpoint> chosen =
+        is_named ? find_named(transport, folders, plan.checkpoint.resume) : find_newest(transport, folders, store, log);
+    if (!chosen) return std::nullopt;
+    const std::string folder = agree_on_checkpoint(transport, [&] {
+        const std::string own = chosen->parts.at(0).folder.string();
+        compare_facts(chosen->manifest.state, facts_of(plan, program), own, log);
+        return own;
+    });
+    if (!is_named) settle_chosen(transport, store, *chosen, log);
+    return Opened{folder, bring_shards(transport, folders, *chosen, names_wanted_by(engine), log)};
+}
+
+std::optional<Opened> open_for_resume(Engine& engine, const Plan& plan, const Program& program,
+                                      const CheckpointStore& store, const RunFolders& run_folders, const Logger& log) {
+    const std::string& resume = plan.checkpoint.resume;
+    if (resume == "no") return std::nullopt;
+    const RunFolders folders = resume == "auto" ? run_folders : RunFolders::find(engine.transport(), parent_of(resume));
+    if (folders.is_one()) return open_shared(engine, plan, program, store, log);
+    return open_together(engine, plan, program, store, folders, log);
+}
+
+/// The same for the weights that a rank evaluates.
+Opened open_for_evaluation(const Plan& plan, const Program& program, Transport& transport, const std::string& named,
+                           const std::set<std::string>& wanted, const Logger& log) {
+    const RunFolders folders = RunFolders::find(transport, named.empty() ? fs::path(plan.run.dir) : parent_of(named));
+    if (folders.is_one()) {
+        const std::string folder =
+            agree_on_checkpoint(transport, [&] { return choose_for_evaluation(plan, program, named, log); });
+        return {folder, CheckpointReader(folder)};
+    }
+    const CheckpointStore store(plan.run.dir);
+    std::optional<JobCheckpoint> chosen =
+        named.empty() ? find_newest(transport, folders, store, log) : find_named(transport, folders, named);
+    if (!chosen) refuse_without_checkpoint(plan);
+    if (transport.rank() == 0) say_differences(chosen->manifest.state, plan, program, log);
+    const std::string folder = chosen->parts.at(0).folder.string();
+    return {folder, bring_shards(transport, folders, *chosen, wanted, log)};
+}
+
+}  // namespace
+
+std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
+                                                 const CheckpointStore& store, const Logger& log,
+                                                 const RunFolders& folders) {
+    engine.transport().set_position("looking for a checkpoint");
+    const std::optional<Opened> opened = open_for_resume(engine, plan, program, store, folders, log);
+    if (!opened) {
         load_initial_weights(engine, plan, program, log);
         return std::nullopt;
     }
-    const CheckpointReader reader(folder);
+    const CheckpointReader& reader = opened->reader;
     engine.load_state([&](const std::string& name, at::ScalarType dtype,
                           const std::vector<int64_t>& shape) -> std::optional<at::Tensor> {
         const bool required = name.starts_with("model.");
@@ -117,7 +213,7 @@ std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& pla
     });
     const CheckpointState& state = reader.manifest().state;
     if (engine.transport().rank() == 0) {
-        log->info("resumed after step " + std::to_string(state.step) + " from " + folder);
+        log->info("resumed after step " + std::to_string(state.step) + " from " + opened->folder);
         if (!plan.model.init_from.empty()) log->info("model.init_from is for a first start, so nobody looked at it");
     }
     return state;
@@ -126,16 +222,19 @@ std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& pla
 EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const Program& program, Transport& transport,
                                  const std::string& named, const Logger& log) {
     transport.set_position("looking for a checkpoint");
-    const std::string folder =
-        agree_on_checkpoint(transport, [&] { return choose_for_evaluation(plan, program, named, log); });
-    const CheckpointReader reader(folder);
+    std::set<std::string> wanted;
+    for (int parameter : weights.held()) {
+        wanted.insert("model." + program.evaluation->graph.parameters[static_cast<size_t>(parameter)].name);
+    }
+    const Opened opened = open_for_evaluation(plan, program, transport, named, wanted, log);
+    const CheckpointReader& reader = opened.reader;
     for (int parameter : weights.held()) {
         const GraphParameter& entry = program.evaluation->graph.parameters[static_cast<size_t>(parameter)];
         at::Tensor tensor = weights.at(parameter).detach();
         tensor.copy_(
             as_tensor(reader.tensor("model." + entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec())));
     }
-    return {folder, reader.manifest().state.step};
+    return {opened.folder, reader.manifest().state.step};
 }
 
 }  // namespace vpp

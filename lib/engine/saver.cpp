@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "checkpoint/manifest.hpp"
 #include "comm/collective.hpp"
 #include "engine/run_facts.hpp"
 
@@ -76,9 +77,8 @@ std::string problem_ahead(const std::string& folder, uint64_t needed_bytes) {
 
 }  // namespace
 
-/// What rank 0's thread has done first.
+/// What the thread of a keeper has done first.
 struct Saver::Begun {
-    std::string save_id;
     std::string problem;
 };
 
@@ -88,7 +88,8 @@ struct Saver::Written {
     std::string problem;
 };
 
-/// What rank 0's thread has done last.
+/// What the thread of a keeper has done last; of all keepers: rank 0's folder, the first problem and note by rank, and
+/// the longest time.
 struct Saver::Committed {
     fs::path folder;
     std::string problem;
@@ -102,23 +103,28 @@ struct Saver::Save {
     std::map<std::string, std::string> notes;
     Clock::time_point start = Clock::now();
     double pause_seconds = 0;
-    enum class Phase { Beginning, Writing, Committing } phase = Phase::Beginning;  ///< the same on every rank
+    /// The same on every rank. Ending: of a save with several keepers, when all of them have committed or failed.
+    enum class Phase { Beginning, Writing, Committing, Ending } phase = Phase::Beginning;
     std::string save_id;
     int64_t size_bytes = 0;
-    std::future<Begun> beginning;  ///< rank 0's
+    std::future<Begun> beginning;  ///< a keeper's
+    std::optional<Begun> begun;
     std::future<Written> writing;
     std::optional<Written> written;     ///< by this rank
-    std::future<Committed> committing;  ///< rank 0's
+    std::future<Committed> committing;  ///< a keeper's, and so is the end of it
+    std::optional<Committed> committed;
+    std::optional<Committed> outcome;  ///< of all keepers' commits, in Ending
     uint64_t last_sign = 0;
     Clock::time_point last_life = start, last_look = start;
 
     bool is_at_work() const { return is_running(beginning) || is_running(writing) || is_running(committing); }
 };
 
-Saver::Saver(Engine& engine, const Plan& plan, const Program& program, StopHook stop)
+Saver::Saver(Engine& engine, const Plan& plan, const Program& program, StopHook stop, RunFolders folders)
     : engine_(engine),
       plan_(plan),
       program_(program),
+      folders_(std::move(folders)),
       signs_of_life_(std::make_shared<std::atomic<uint64_t>>(0)),
       state_(std::make_shared<StateCopy>()) {
     const auto hook = [signs = signs_of_life_, stop = std::move(stop)](std::string_view point) {
@@ -140,19 +146,27 @@ void Saver::start(int64_t step, std::map<std::string, std::string> notes) {
 
     ByteWriter own;
     own.put(state_->size_bytes());
-    uint64_t all_bytes = 0;
-    for (const Bytes& bytes : gather(engine_.transport(), own.take())) all_bytes += ByteReader(bytes).get<uint64_t>();
-    if (engine_.transport().rank() == 0) begin(all_bytes);
+    own.put_text(rank() == 0 ? new_save_id() : "");
+    uint64_t folder_bytes = 0;  // of all ranks that see this rank's folder
+    const std::vector<Bytes> all = all_gather(engine_.transport(), own.take());
+    for (size_t other = 0; other < all.size(); ++other) {
+        ByteReader reader(all[other]);
+        const auto bytes = reader.get<uint64_t>();
+        if (other == 0) save_->save_id = reader.get_text();
+        if (folders_.keeper_of(static_cast<int>(other)) == folders_.keeper_of(rank())) folder_bytes += bytes;
+    }
+    if (is_keeper()) begin(folder_bytes);
     save_->pause_seconds = seconds_since(save_->start);
 }
 
-/// Rank 0's thread: makes the folder.
+/// A keeper's thread: makes the folder.
 void Saver::begin(uint64_t needed_bytes) {
-    save_->beginning = launch<Begun>([store = store_, folder = plan_.run.dir, step = save_->step, needed_bytes] {
-        Begun begun{new_save_id(), problem_ahead(folder, needed_bytes)};
-        attempt(begun.problem, [&] { store->begin(step, begun.save_id); });
-        return begun;
-    });
+    save_->beginning = launch<Begun>(
+        [store = store_, folder = plan_.run.dir, step = save_->step, save_id = save_->save_id, needed_bytes] {
+            Begun begun{problem_ahead(folder, needed_bytes)};
+            attempt(begun.problem, [&] { store->begin(step, save_id); });
+            return begun;
+        });
 }
 
 std::optional<SaveResult> Saver::poll() {
@@ -173,36 +187,38 @@ std::optional<SaveResult> Saver::poll() {
     return result;
 }
 
-/// All ranks begin to write when rank 0 has made the folder.
+/// All ranks begin to write when every keeper has made the folder.
 std::optional<SaveResult> Saver::look_at_folder() {
-    Transport& transport = engine_.transport();
-    ByteWriter writer;
-    if (transport.rank() == 0) {
-        const bool is_done = is_ready(save_->beginning);
-        writer.put(is_done);
-        if (is_done) {
-            const Begun begun = save_->beginning.get();
-            writer.put_text(begun.save_id);
-            writer.put_text(begun.problem);
-        }
+    if (!save_->begun && is_ready(save_->beginning)) save_->begun = save_->beginning.get();
+    ByteWriter own;
+    own.put(!is_keeper() || save_->begun);
+    own.put_text(save_->begun ? save_->begun->problem : "");
+    std::string problem;
+    bool are_all_made = true;
+    for (const Bytes& bytes : all_gather(engine_.transport(), own.take())) {
+        ByteReader reader(bytes);
+        are_all_made = reader.get<bool>() && are_all_made;
+        const std::string other = reader.get_text();
+        if (problem.empty()) problem = other;
     }
-    const Bytes bytes = broadcast(transport, writer.take());
-    ByteReader reader(bytes);
-    if (!reader.get<bool>()) return std::nullopt;
-    save_->save_id = reader.get_text();
-    const std::string problem = reader.get_text();
+    if (!are_all_made) return std::nullopt;
     if (!problem.empty()) return SaveResult{save_->step, {}, problem, {}, 0, seconds_since(save_->start), 0};
     save_->phase = Save::Phase::Writing;
+    write();
+    return std::nullopt;
+}
+
+/// The thread of every rank: its shard.
+void Saver::write() {
     save_->writing = launch<Written>([store = store_, state = state_, step = save_->step, save_id = save_->save_id,
-                                      rank = transport.rank()] {
+                                      rank = rank()] {
         Written written;
         attempt(written.problem, [&] { written.shard = store->write_shard(step, save_id, rank, state->tensors()); });
         return written;
     });
-    return std::nullopt;
 }
 
-/// Rank 0 begins to commit when all ranks have written.
+/// The keepers begin to commit when all ranks have written.
 void Saver::look_at_shards() {
     if (!save_->written && is_ready(save_->writing)) save_->written = save_->writing.get();
     ByteWriter own;
@@ -232,50 +248,108 @@ void Saver::look_at_shards() {
     if (!are_all_written) return;
     save_->phase = Save::Phase::Committing;
     for (const ShardRecord& shard : shards) save_->size_bytes += static_cast<int64_t>(shard.size_bytes);
-    if (engine_.transport().rank() == 0) commit(std::move(shards), std::move(problem));
+    commit(std::move(shards), std::move(problem));
 }
 
-/// Rank 0's thread: publishes what all ranks have written, or takes it away.
+Manifest Saver::make_manifest(std::vector<ShardRecord> shards) const {
+    Manifest manifest;
+    manifest.save_id = save_->save_id;
+    manifest.state.step = save_->step;
+    manifest.state.samples = save_->step * *plan_.train.global_batch_size;
+    manifest.state.seed = plan_.train.seed;
+    manifest.state.plan = plan_.resolved_text;
+    manifest.state.facts = facts_of(plan_, program_);
+    manifest.state.facts.insert(save_->notes.begin(), save_->notes.end());
+    manifest.shards = std::move(shards);
+    return manifest;
+}
+
+/// A keeper's thread: publishes what all ranks have written, or takes it away. The only keeper ends it at once.
 void Saver::commit(std::vector<ShardRecord> shards, std::string problem) {
-    CheckpointState state;
-    state.step = save_->step;
-    state.samples = save_->step * *plan_.train.global_batch_size;
-    state.seed = plan_.train.seed;
-    state.plan = plan_.resolved_text;
-    state.facts = facts_of(plan_, program_);
-    state.facts.merge(save_->notes);
+    const bool is_alone = folders_.is_one();
+    if (is_alone && !is_keeper()) return;
+    Manifest manifest = make_manifest(std::move(shards));
+    if (!is_alone && problem.empty()) {  // the same bytes in every folder: those of rank 0
+        const Bytes bytes = broadcast(engine_.transport(), to_bytes(manifest_to_text(manifest)));
+        manifest = manifest_from_text(to_string(bytes), "the manifest of rank 0");
+    }
+    if (!is_keeper()) return;
+    std::vector<ShardRecord> here;
+    for (size_t other = 0; other < manifest.shards.size(); ++other) {
+        if (folders_.keeper_of(static_cast<int>(other)) == rank()) here.push_back(manifest.shards[other]);
+    }
     save_->committing =
-        launch<Committed>([store = store_, keep = plan_.checkpoint, start = save_->start, save_id = save_->save_id,
-                           state = std::move(state), shards = std::move(shards), problem = std::move(problem)] {
+        launch<Committed>([store = store_, keep = plan_.checkpoint, start = save_->start, is_alone = folders_.is_one(),
+                           manifest = std::move(manifest), here = std::move(here), problem = std::move(problem)] {
+            const int64_t step = manifest.state.step;
             Committed done;
             done.problem = problem;
-            attempt(done.problem, [&] { done.folder = store->commit(save_id, state, shards); });
-            if (!done.problem.empty()) store->abandon(state.step, save_id);
+            attempt(done.problem, [&] { done.folder = store->publish(manifest, here); });
+            if (is_alone) attempt(done.problem, [&] { store->confirm(step); });
+            if (!done.problem.empty() && is_alone) store->abandon(step, manifest.save_id);
             done.seconds = seconds_since(start);
-            attempt(done.note, [&] { store->prune(keep.keep, keep.keep_every, keep.keep_best); });
+            if (is_alone) attempt(done.note, [&] { store->prune(keep.keep, keep.keep_every, keep.keep_best); });
             return done;
         });
 }
 
-std::optional<SaveResult> Saver::look_at_commit() {
+/// A keeper's thread, when all keepers have committed or one has failed.
+void Saver::end_commit() {
+    if (!is_keeper()) return;
+    save_->committing = launch<Committed>([store = store_, keep = plan_.checkpoint, step = save_->step,
+                                           save_id = save_->save_id, is_good = save_->outcome->problem.empty()] {
+        Committed done;
+        attempt(done.note, [&] {
+            if (!is_good) return store->withdraw(step, save_id);
+            store->confirm(step);
+            store->prune(keep.keep, keep.keep_every, keep.keep_best);
+        });
+        return done;
+    });
+}
+
+/// What the keepers' threads have done, when all are through.
+std::optional<Saver::Committed> Saver::all_committed() {
+    if (is_ready(save_->committing)) save_->committed = save_->committing.get();
+    const Committed own = save_->committed.value_or(Committed{});
     ByteWriter writer;
-    if (engine_.transport().rank() == 0) {
-        writer.put(is_ready(save_->committing));
-        if (is_ready(save_->committing)) {
-            const Committed done = save_->committing.get();
-            for (const std::string& text : {done.folder.string(), done.problem, done.note}) writer.put_text(text);
-            writer.put(done.seconds);
+    writer.put(!is_keeper() || save_->committed);
+    for (const std::string& text : {own.folder.string(), own.problem, own.note}) writer.put_text(text);
+    writer.put(own.seconds);
+    Committed all;
+    bool are_all_through = true;
+    for (const Bytes& bytes : all_gather(engine_.transport(), writer.take())) {
+        ByteReader reader(bytes);
+        are_all_through = reader.get<bool>() && are_all_through;
+        const std::string folder = reader.get_text(), problem = reader.get_text(), note = reader.get_text();
+        if (all.folder.empty()) all.folder = folder;
+        if (all.problem.empty()) all.problem = problem;
+        if (all.note.empty()) all.note = note;
+        all.seconds = std::max(all.seconds, reader.get<double>());
+    }
+    if (!are_all_through) return std::nullopt;
+    save_->committed.reset();
+    return all;
+}
+
+std::optional<SaveResult> Saver::look_at_commit() {
+    const std::optional<Committed> done = all_committed();
+    if (!done) return std::nullopt;
+    if (save_->phase == Save::Phase::Committing) {
+        save_->outcome = done;
+        if (!folders_.is_one()) {
+            save_->phase = Save::Phase::Ending;
+            end_commit();
+            return std::nullopt;
         }
     }
-    const Bytes bytes = broadcast(engine_.transport(), writer.take());
-    ByteReader reader(bytes);
-    if (!reader.get<bool>()) return std::nullopt;
+    const Committed& outcome = *save_->outcome;
     SaveResult result;
     result.step = save_->step;
-    result.folder = reader.get_text();
-    result.problem = reader.get_text();
-    result.note = reader.get_text();
-    result.seconds = reader.get<double>();
+    if (outcome.problem.empty()) result.folder = outcome.folder;
+    result.problem = outcome.problem;
+    result.note = done->note;
+    result.seconds = outcome.seconds;
     result.size_bytes = save_->size_bytes;
     return result;
 }
@@ -313,8 +387,9 @@ void Saver::check_disk_lives() {
                                          "same command again");
 }
 
-SaveResult save_checkpoint(Engine& engine, const Plan& plan, const Program& program, int64_t step) {
-    Saver saver(engine, plan, program);
+SaveResult save_checkpoint(Engine& engine, const Plan& plan, const Program& program, int64_t step,
+                           const RunFolders& folders) {
+    Saver saver(engine, plan, program, {}, folders);
     saver.start(step);
     return saver.finish();
 }

@@ -40,14 +40,15 @@ class Trainer {
           plan_(plan),
           program_(program),
           options_(options),
-          saver_(engine, plan, program, options.stop_point),
+          saver_(engine, plan, program, options.stop_point, options.folders),
           stragglers_(static_cast<size_t>(engine.transport().size())) {}
 
     TrainResult run() {
-        engine_.transport().set_deadline(std::max(kFirstStepSeconds, plan_.run.deadline_floor_s));
+        set_first_deadline();
         engine_.set_stop_request(options_.stop_request);
         engine_.set_save_request([this] { return is_save_due_by_time(); });
         first_step_ = resume();
+        set_first_deadline();
         if (options_.resumed) options_.resumed(first_step_);
         check_room();
         stop_if_asked();
@@ -66,6 +67,12 @@ class Trainer {
     }
 
   private:
+    int rank() const { return engine_.transport().rank(); }
+
+    void set_first_deadline() {
+        engine_.transport().set_deadline(std::max(kFirstStepSeconds, plan_.run.deadline_floor_s));
+    }
+
     /// Where no step tells it: after loading and after a save.
     void stop_if_asked() {
         ByteWriter writer;
@@ -78,13 +85,13 @@ class Trainer {
     /// The step it goes on from; 0 at the beginning.
     int64_t resume() {
         CheckpointStore store(plan_.run.dir);
-        const auto state = resume_checkpoint(engine_, plan_, program_, store, options_.log);
+        const auto state = resume_checkpoint(engine_, plan_, program_, store, options_.log, options_.folders);
         const int64_t step = state ? state->step : 0;
         if (state && state->facts.contains(kGuardMemory)) engine_.guard().restore(state->facts.at(kGuardMemory));
         if (state && engine_.loss_scaler() && state->facts.contains(kScalerMemory)) {
             engine_.loss_scaler()->restore(state->facts.at(kScalerMemory));
         }
-        if (engine_.transport().rank() == 0) set_aside_later_checkpoints(store, step);
+        if (options_.folders.keeps(rank())) set_aside_later_checkpoints(store, step);
         return step;
     }
 
@@ -92,11 +99,15 @@ class Trainer {
     void check_room() {
         ByteWriter own;
         own.put(engine_.full_state_bytes());
-        int64_t needed = 0;
-        for (const Bytes& bytes : gather(engine_.transport(), own.take())) needed += ByteReader(bytes).get<int64_t>();
+        const std::vector<Bytes> all = all_gather(engine_.transport(), own.take());
+        int64_t needed = 0;  // of all ranks that see this rank's folder
+        for (size_t other = 0; other < all.size(); ++other) {
+            const bool is_here = options_.folders.keeper_of(static_cast<int>(other)) == rank();
+            if (is_here) needed += ByteReader(all[other]).get<int64_t>();
+        }
         std::error_code error;
         const auto space = std::filesystem::space(plan_.run.dir, error);
-        if (error || engine_.transport().rank() != 0 || first_step_ == engine_.total_steps()) return;
+        if (error || !options_.folders.keeps(rank()) || first_step_ == engine_.total_steps()) return;
         const auto available = static_cast<int64_t>(std::min<uintmax_t>(space.available, INT64_MAX));
         const auto kept = static_cast<int64_t>(CheckpointStore(plan_.run.dir).list().size());
         const int64_t wanted = std::max<int64_t>(1, plan_.checkpoint.keep + 1 - kept);

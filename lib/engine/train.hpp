@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "engine/engine.hpp"
+#include "engine/run_folders.hpp"
 #include "report/event.hpp"
 
 namespace vpp {
@@ -15,6 +16,7 @@ struct TrainOptions {
     /// Asked on every rank between steps and during evaluations; a yes on any rank saves and stops on all.
     StopRequest stop_request = [] { return false; };
     StopHook stop_point = {};  ///< of saves; for tests
+    RunFolders folders = {};   ///< what run.dir means on the ranks
 };
 
 /// What a run came to.

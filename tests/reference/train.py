@@ -1,10 +1,10 @@
 """One-device training with stock PyTorch: what vpp must equal bit for bit.
 
-It follows a plan given by arguments: the eager module of models/ with the weights of the exported file, sample indices
-from `vpp data order`, M microbatches in order with one backward each, replicas one after the other and their gradients added
-in order, clipping, a fused optimizer, one thread. For each
-step it writes a JSON line: losses as float hex, and the SHA-256 of the raw bytes of every gradient (as accumulated, and
-as clipped), parameter, buffer and optimizer state, by name.
+It follows a plan given by arguments: the eager module of models/ with the weights of the exported file, sample
+indices from `vpp data order`, M microbatches in order with one backward each, replicas one after the other and their
+gradients added in order, clipping, a fused optimizer, one thread. For each step it writes a JSON line: losses as
+float hex, and the SHA-256 of the raw bytes of every gradient (as accumulated, and as clipped), parameter, buffer and
+optimizer state, by name.
 
     train.py --model gpt --weights models/out/gpt.pt --data text:models/data/stdlib.bin --sequence-length 128
              --order order.txt --lrs lrs.txt --microbatches 8 --optimizer adamw --option weight_decay=0.1 --clip-norm 1

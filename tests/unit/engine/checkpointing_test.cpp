@@ -188,5 +188,101 @@ TEST_F(Checkpointing, withoutCheckpointsItStartsAtTheBeginning) {
     EXPECT_EQ(run(setup, 1, {}), 0);
 }
 
+/// Ranks with run folders of their own: hosts that share no disk.
+class CheckpointingApart : public Checkpointing {
+  protected:
+    /// As run, with rank r's run folder on host hosts[r].
+    int64_t run_on(const std::string& hosts, Rig& setup, int64_t last, const std::vector<int64_t>& saves) {
+        int64_t first = 0;
+        final_.clear();
+        with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+            Transport& transport = engine.transport();
+            Plan plan = setup.plan;
+            plan.run.dir = folder_.path(std::string(1, hosts[static_cast<size_t>(transport.rank())]));
+            fs::create_directories(plan.run.dir);
+            const RunFolders folders = RunFolders::find(transport, plan.run.dir);
+            CheckpointStore store(plan.run.dir);
+            const auto state = resume_checkpoint(engine, plan, setup.prepared.program, store, log_.log, folders);
+            const int64_t step = state ? state->step : 0;
+            if (transport.rank() == 0) first = step;
+            for (int64_t done = step; done < last; ++done) {
+                engine.run_step(done);
+                if (std::find(saves.begin(), saves.end(), done + 1) == saves.end()) continue;
+                const auto saved = save_checkpoint(engine, plan, setup.prepared.program, done + 1, folders);
+                EXPECT_EQ(saved.problem, "");
+            }
+            const auto own = digests(engine.tensors());
+            final_.insert(own.begin(), own.end());
+        });
+        return first;
+    }
+    fs::path part(const std::string& host, int64_t step) const {
+        return CheckpointStore(folder_.path(host)).place_of(step);
+    }
+};
+
+TEST_F(CheckpointingApart, AnyLayoutOnAnyHostsResumesWithTheBits) {
+    for (const char* model : {"bn_cnn", "dropout"}) {
+        model_ = model;
+        const auto expected = unbroken();
+        for (const char* hosts : {"ab", "ba", "aa", "abc", "cab", "bbc"}) {
+            for (const char* host : {"a", "b", "c"}) fs::remove_all(folder_.path(host));
+            Rig first = open({"mesh.pp=2"});
+            Rig second = open(
+                {"mesh.pp=" + std::to_string(std::string_view(hosts).size()), "pipeline.split_method=\"PARAMETERS\""});
+            EXPECT_EQ(run_on("ab", first, 2, {2}), 0);
+            if (std::string_view(hosts) == "aa") {
+                EXPECT_EQ(run_on(hosts, second, 1, {}), 0) << "b is not there to ask";
+                EXPECT_HAS(log_.text.str(), "is missing: this folder holds 1 of 2 shards");
+                fs::copy(part("b", 2) / "shard-00001.safetensors", part("a", 2) / "shard-00001.safetensors");
+            } else if (std::string_view(hosts) == "bbc") {
+                fs::rename(folder_.path("a"), folder_.path("c"));
+            }
+            EXPECT_EQ(run_on(hosts, second, kSteps, {4}), 2) << hosts;
+            EXPECT_EQ(final_, expected) << model << " on " << hosts;
+            EXPECT_EQ(run_on(hosts, second, kSteps, {}), 4) << hosts;
+            EXPECT_EQ(final_, expected) << model << " on " << hosts;
+        }
+    }
+}
+
+TEST_F(CheckpointingApart, ADamagedPartFallsBackAndIsSaid) {
+    const auto expected = unbroken();
+    Rig setup = open({"mesh.pp=2"});
+    run_on("ab", setup, kSteps, {2, 4});
+    fs::remove(part("b", 4) / "shard-00001.safetensors");
+    EXPECT_EQ(run_on("ab", setup, kSteps, {}), 2);
+    EXPECT_EQ(final_, expected);
+    EXPECT_HAS(log_.text.str(), "checkpoint skipped: ");
+    EXPECT_HAS(log_.text.str(), "no run folder of the job holds a whole shard-00001.safetensors");
+}
+
+TEST_F(CheckpointingApart, AnotherSaveInTheWayIsSetAside) {
+    const auto expected = unbroken();
+    Rig setup = open({"mesh.pp=2"});
+    run_on("ab", setup, 2, {2});
+    fs::copy(part("a", 2), folder_.path("whole"));
+    fs::copy(part("b", 2) / "shard-00001.safetensors", folder_.path("whole/shard-00001.safetensors"));
+    run_on("ab", setup, 0, {});
+    fs::remove_all(folder_.path("a"));
+    fs::remove_all(folder_.path("b"));
+    run_on("ab", setup, 2, {2});  // another save of the same step
+    fs::remove_all(part("a", 2));
+    fs::rename(folder_.path("whole"), part("a", 2));
+    EXPECT_EQ(run_on("ab", setup, kSteps, {}), 2);
+    EXPECT_EQ(final_, expected);
+    EXPECT_HAS(log_.text.str(), "what was in the way of the checkpoint of step 2 is now ");
+    EXPECT_TRUE(fs::exists(folder_.path("b/set-aside/step-00000002/shard-00001.safetensors")));
+}
+
+TEST_F(CheckpointingApart, AFolderThatIsNamedAndHoldsAPartIsRefused) {
+    Rig setup = open({"mesh.pp=2"});
+    run_on("ab", setup, 2, {2});
+    Rig named = open({"mesh.pp=2", "checkpoint.resume=\"" + part("b", 2).string() + "\""});
+    const std::string error = error_of(ErrorKind::BadData, [&] { run_on("ab", named, kSteps, {}); });
+    EXPECT_HAS(error,
+               "shard-00000.safetensors: is missing: this folder holds 1 of 2 shards; the run folder of another");
+}
+
 }  // namespace
 }  // namespace vpp::test

@@ -1,0 +1,150 @@
+#include "engine/run_folders.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "comm/collective.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string host_name() {
+    char host[256] = "";
+    ::gethostname(host, sizeof host - 1);
+    return printable(host);
+}
+
+std::string new_marker_name() {
+    std::random_device device;
+    return ".rank-" + to_hex({(uint64_t{device()} << 32) | device(), (uint64_t{device()} << 32) | device()});
+}
+
+/// Whether the file is there now.
+bool write_marker(const fs::path& path) {
+    try {
+        OutputFile(path).finish();
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+/// What a rank tells the others.
+struct Marker {
+    std::string host, name;
+    bool is_written = false;
+};
+
+std::vector<Marker> exchange(Transport& transport, const Marker& own) {
+    ByteWriter writer;
+    writer.put_text(own.host);
+    writer.put_text(own.name);
+    writer.put(own.is_written);
+    std::vector<Marker> markers;
+    for (const Bytes& bytes : all_gather(transport, writer.take())) {
+        ByteReader reader(bytes);
+        Marker& marker = markers.emplace_back();
+        marker.host = reader.get_text();
+        marker.name = reader.get_text();
+        marker.is_written = reader.get<bool>();
+    }
+    return markers;
+}
+
+/// By rank: whose files it sees.
+std::vector<std::vector<int>> look(Transport& transport, const fs::path& folder, const std::vector<Marker>& markers) {
+    ByteWriter writer;
+    for (size_t rank = 0; rank < markers.size(); ++rank) {
+        // By its name, which nobody has asked for before: network file systems remember lists of folders for a while.
+        std::error_code problem;
+        if (markers[rank].is_written && fs::exists(folder / markers[rank].name, problem)) {
+            writer.put(static_cast<int>(rank));
+        }
+    }
+    std::vector<std::vector<int>> seen;
+    for (const Bytes& bytes : all_gather(transport, writer.take())) {
+        ByteReader reader(bytes);
+        std::vector<int>& ranks = seen.emplace_back();
+        while (!reader.empty()) ranks.push_back(reader.get<int>());
+    }
+    return seen;
+}
+
+/// Ranks of which one sees a file of the other have one folder: the lowest of them all keeps it.
+std::vector<int> keepers_by(const std::vector<std::vector<int>>& seen) {
+    std::vector<int> keepers(seen.size());
+    std::iota(keepers.begin(), keepers.end(), 0);
+    for (size_t rank = 0; rank < seen.size(); ++rank) {
+        for (int other : seen[rank]) {
+            const auto [low, high] = std::minmax(keepers[rank], keepers[static_cast<size_t>(other)]);
+            std::replace(keepers.begin(), keepers.end(), int{high}, int{low});
+        }
+    }
+    return keepers;
+}
+
+}  // namespace
+
+RunFolders RunFolders::find(Transport& transport, const fs::path& folder) {
+    if (transport.size() == 1) return {};
+    transport.set_position("finding out which ranks share " + folder.string());
+    Marker own{host_name(), new_marker_name()};
+    own.is_written = write_marker(folder / own.name);
+    const std::vector<Marker> markers = exchange(transport, own);
+    const auto seen = look(transport, folder, markers);
+    std::error_code ignored;
+    if (own.is_written) fs::remove(folder / own.name, ignored);
+    std::vector<std::string> hosts;
+    for (const Marker& marker : markers) hosts.push_back(marker.host);
+    return {keepers_by(seen), std::move(hosts)};
+}
+
+RunFolders::RunFolders(std::vector<int> keepers, std::vector<std::string> hosts)
+    : keepers_(std::move(keepers)), hosts_(std::move(hosts)) {
+    check(keepers_.size() == hosts_.size(), "every rank has a host");
+    for (int keeper : keepers_) check(keeper_of(keeper) == keeper, "the keeper of a folder keeps its own");
+}
+
+bool RunFolders::is_one() const {
+    return std::ranges::all_of(keepers_, [](int keeper) { return keeper == 0; });
+}
+
+std::vector<int> RunFolders::keepers() const {
+    std::vector<int> keepers(keepers_.begin(), keepers_.end());
+    if (keepers.empty()) keepers.push_back(0);
+    std::sort(keepers.begin(), keepers.end());
+    keepers.erase(std::unique(keepers.begin(), keepers.end()), keepers.end());
+    return keepers;
+}
+
+std::string RunFolders::who(int rank) const {
+    const std::string text = "rank " + std::to_string(rank);
+    return hosts_.empty() ? text : text + " on " + hosts_.at(static_cast<size_t>(rank));
+}
+
+std::string RunFolders::text() const {
+    std::string text;
+    for (int keeper : keepers()) {
+        std::string ranks;
+        int num_ranks = 0;
+        for (size_t rank = 0; rank < keepers_.size(); ++rank) {
+            if (keepers_[rank] != keeper) continue;
+            ranks += (num_ranks++ > 0 ? ", " : "") + std::to_string(rank);
+        }
+        text += text.empty() ? "" : "; ";
+        text += (num_ranks == 1 ? "rank " : "ranks ") + ranks + " on " + hosts_.at(static_cast<size_t>(keeper));
+    }
+    return text;
+}
+
+}  // namespace vpp

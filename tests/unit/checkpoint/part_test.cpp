@@ -1,0 +1,100 @@
+#include "checkpoint/part.hpp"
+
+#include "samples.hpp"
+
+namespace vpp {
+namespace {
+
+using test::expect_error;
+namespace fs = std::filesystem;
+
+/// A run folder with a checkpoint of step 50 in two shards, and an empty one.
+class PartTest : public testing::Test {
+  protected:
+    PartTest()
+        : store_(scratch_.path() / "a"),
+          whole_(test::save(store_, 50, "s50", 1)),
+          manifest_(CheckpointReader(whole_).manifest()),
+          other_(scratch_.path() / "b" / "checkpoints" / "step-00000050") {}
+
+    /// The bytes of a shard into the other folder, in two pieces.
+    void bring(size_t shard, const std::string& text) const {
+        ArrivingShard arriving(other_, manifest_.shards[shard]);
+        const Bytes bytes = to_bytes(text);
+        arriving.add(std::span(bytes).first(bytes.size() / 2));
+        arriving.add(std::span(bytes).subspan(bytes.size() / 2));
+        arriving.finish();
+    }
+    std::string bytes_of_shard(size_t shard) const { return test::read_file(whole_ / manifest_.shards[shard].file); }
+    bool is_clean() const {
+        return std::distance(fs::directory_iterator(other_.parent_path()), fs::directory_iterator()) == 1;
+    }
+
+    test::ScratchFolder scratch_;
+    CheckpointStore store_;
+    fs::path whole_;
+    Manifest manifest_;
+    fs::path other_;
+};
+
+TEST_F(PartTest, AFolderIsFilledShardByShard) {
+    write_part(other_, manifest_);
+    EXPECT_EQ(test::read_file(other_ / "manifest.json"), test::read_file(whole_ / "manifest.json"));
+    EXPECT_EQ(look_at_part(other_).manifest->save_id, "s50");
+    bring(1, bytes_of_shard(1));
+    const CheckpointReader part(other_, {manifest_.shards[1].file});
+    EXPECT_EQ(part.names().size(), 4u);
+    EXPECT_TRUE(part.contains("model.mask.1"));
+    EXPECT_FALSE(part.contains("model.mask.0"));
+    part.verify();
+    expect_error(ErrorKind::BadData, "shard-00000.safetensors: is missing: this folder holds 1 of 2 shards",
+                 [&] { CheckpointReader(other_).names(); });
+    bring(0, bytes_of_shard(0));
+    EXPECT_TRUE(test::holds(other_, 1));
+    EXPECT_TRUE(is_clean());
+}
+
+TEST_F(PartTest, AShardTakesThePlaceOfADamagedOne) {
+    write_part(other_, manifest_);
+    test::write_file(other_ / manifest_.shards[0].file, "damaged");
+    bring(0, bytes_of_shard(0));
+    bring(1, bytes_of_shard(1));
+    EXPECT_TRUE(test::holds(other_, 1));
+}
+
+TEST_F(PartTest, WhatArrivesDamagedShortOrLongIsNotTaken) {
+    write_part(other_, manifest_);
+    const std::string good = bytes_of_shard(0);
+    std::string flipped = good;
+    flipped[flipped.size() / 3] ^= 1;
+    expect_error(ErrorKind::BadData, "arrived damaged", [&] { bring(0, flipped); });
+    expect_error(ErrorKind::BadData, "arrived damaged", [&] { bring(0, good.substr(1)); });
+    expect_error(ErrorKind::BadData, "more bytes arrived", [&] { bring(0, good + "x"); });
+    EXPECT_FALSE(fs::exists(other_ / manifest_.shards[0].file));
+    EXPECT_TRUE(is_clean());
+    bring(0, good);
+    EXPECT_TRUE(fs::exists(other_ / manifest_.shards[0].file));
+}
+
+TEST_F(PartTest, ANameThatIsTakenStaysAsItIs) {
+    fs::create_directories(other_);
+    test::write_file(other_ / "mine", "x");
+    expect_error(ErrorKind::BadData, "is in the way", [&] { write_part(other_, manifest_); });
+    EXPECT_EQ(test::read_file(other_ / "mine"), "x");
+}
+
+TEST_F(PartTest, LooksAtWhatCannotBeRead) {
+    EXPECT_EQ(look_at_part(other_).damage_kind, ErrorKind::MissingInput);
+    fs::create_directories(other_.parent_path());
+    fs::copy(whole_, other_.parent_path() / "step-00000060");
+    EXPECT_NE(look_at_part(other_.parent_path() / "step-00000060").damage.find("holds step 50"), std::string::npos);
+    test::write_file(whole_ / "manifest.json", "{}");
+    const CheckpointPart part = look_at_part(whole_);
+    EXPECT_EQ(part.step, 50);
+    EXPECT_FALSE(part.manifest);
+    EXPECT_EQ(part.damage_kind, ErrorKind::BadData);
+    EXPECT_EQ(parts_of_run(store_).size(), 1u);
+}
+
+}  // namespace
+}  // namespace vpp
