@@ -60,6 +60,18 @@ class Equality(Case):
     def test_tied_weights(self):
         self.meshes(self.plan(GPT))
 
+    def test_tied_weights_in_bf16(self):
+        self.meshes(self.plan(GPT), "--set", "train.precision=bf16")
+
+    def test_an_overflow_in_fp16_skips_the_step_everywhere(self):
+        fp16 = ("--set", "train.precision=fp16", "--set", "train.loss_scale=1e9")
+        self.equal(self.plan(GPT), "--stages", "2", "--replicas", "2", "--zero1", *fp16)
+        done = self.vpp("train", self.plan(GPT), *fp16, "--set", "mesh.dp=2", "--set", "run.dir=run", ranks=4)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        steps = [line for line in self.metrics("run") if line["event"] == "step"]
+        self.assertTrue(steps[0]["skipped"])
+        self.assertEqual(steps[1]["loss_scale"], steps[0]["loss_scale"] / 2)
+
     def test_the_axis_needs_stages(self):
         done = self.vpp("verify", self.plan(DIGITS), "--replicas", "2", ranks=2)
         self.assertEqual(done.returncode, 2, done.stderr)
