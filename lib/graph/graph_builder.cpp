@@ -7,7 +7,6 @@
 #include "graph/cut_rules.hpp"
 #include "graph/flops.hpp"
 #include "graph/ivalue_tensors.hpp"
-#include "graph/meta_autocast.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -121,23 +120,8 @@ class GraphBuilder {
             }
         }
         const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
-        op.output_bytes += cast_bytes(from.node);
         op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
         graph_.ops.push_back(std::move(op));
-    }
-
-    /// What autocast makes of the op's inputs: backward keeps these copies, as it keeps outputs.
-    int64_t cast_bytes(const Node* node) const {
-        const auto* schema = jit_.autocast ? node->maybeSchema() : nullptr;
-        const auto op = schema ? c10::Dispatcher::singleton().findOp(schema->operator_name()) : std::nullopt;
-        if (!op) return 0;
-        std::vector<at::Tensor> taken;
-        for (const Value* input : node->inputs()) {
-            const auto value = probe_.values.find(input);
-            if (value == probe_.values.end()) continue;  // a constant
-            for (at::Tensor& tensor : tensors_in(value->second)) taken.push_back(std::move(tensor));
-        }
-        return bytes_of_casts(*op, taken, *jit_.autocast);
     }
 
     /// Returns how many elements of memory the op made.

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "graph/jit_executable.hpp"
-#include "graph/meta_autocast.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_memory.hpp"
 
@@ -71,7 +70,6 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                      const std::function<at::Tensor(size_t)>& weight, at::Device device) {
     ProbeResult result;
     result.on_meta = device.is_meta();
-    const MetaAutocastScope autocast(result.on_meta ? jit.autocast : std::nullopt);  // executables have the CPU's
     for (const ProbeInput& input : inputs) {
         result.values[input.value] = zero_input(input.field, microbatch_size, device);
     }
@@ -104,6 +102,8 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
 
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
                   const std::function<at::Tensor(size_t)>& weight) {
+    // Autocast leaves tensors of the meta device as they are.
+    if (jit.autocast) return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
     try {
         return probe_on(jit, inputs, microbatch_size, weight, at::kMeta);
     } catch (const Error&) {

@@ -123,7 +123,7 @@ Rows mesh_rows() {
          .field = field<&Plan::mesh, &MeshPlan::zero1>()},
         {.name = "mesh.bucket_bytes", .type = Integer,
          .sentence = "Size of the pieces in which the gradients of replicas are summed.",
-         .field = field<&Plan::mesh, &MeshPlan::bucket_bytes>(), .range = {1024, 1e12}},
+         .field = field<&Plan::mesh, &MeshPlan::bucket_bytes>(), .range = {1, 1e12}},
     };
 }
 
@@ -303,7 +303,7 @@ Rows train_rows() {
          .field = field<&Plan::train, &TrainPlan::precision>(), 
          .choices = {"fp32", "bf16", "fp16"}},
         {.name = "train.loss_scale", .type = Number, .sentence = "fp16: the loss scale of the first step.",
-         .field = field<&Plan::train, &TrainPlan::loss_scale>(), .range = {1, 1e30}},
+         .field = field<&Plan::train, &TrainPlan::loss_scale>(), .range = kPositive},
         {.name = "train.loss_scale_every", .type = Integer,
          .sentence = "fp16: steps without overflow after which the loss scale doubles.",
          .field = field<&Plan::train, &TrainPlan::loss_scale_every>(), .range = {1, 1e9}},

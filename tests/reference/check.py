@@ -191,7 +191,6 @@ def quick_cases() -> Iterator[Case]:
 
 NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
 DROPOUT = Case("dropout", "scripted", "cosine", ONE)
-TIED_BF16 = Case("gpt_tied", "scripted", "adamw", ONE, precision="bf16")
 
 
 def toml(value) -> str:
@@ -257,7 +256,6 @@ class Inputs:
     lrs: list[list[float]]
     seed: int
     folder: pathlib.Path  # for files of a break
-    autocast_cache: bool = False
 
 
 def break_weight(inputs: Inputs) -> None:
@@ -288,11 +286,6 @@ def break_key(inputs: Inputs) -> None:
     inputs.seed += 1
 
 
-def break_cache(inputs: Inputs) -> None:
-    """Uses of a weight that share a cast add their gradients in bfloat16."""
-    inputs.autocast_cache = True
-
-
 @dataclasses.dataclass(frozen=True)
 class Break:
     spoil: Callable[[Inputs], None]
@@ -305,7 +298,6 @@ BREAKS = {
     "weight": Break(break_weight, {"parameter"}, 0),
     "order": Break(break_order, {"loss", "gradient", "parameter", "optimizer"}, 1),
     "lr": Break(break_lr, {"lr", "parameter"}, 4),
-    "cache": Break(break_cache, {"gradient", "parameter"}, 0, TIED_BF16),
     "key": Break(break_key, {"loss", "gradient", "parameter"}, 0, DROPOUT),
 }
 
@@ -340,8 +332,6 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     words += ["--replicas", case.replicas]
     if case.deferred:
         words += ["--deferred-batch-norm"]
-    if inputs.autocast_cache:
-        words += ["--autocast-cache"]
     words += [f"--{key.replace('_', '-')}={value}" for key, value in PRECISIONS[case.precision].items()]
     if model.loss:
         words += ["--loss", model.loss[0], "--target", model.loss[1]]
@@ -471,7 +461,7 @@ def check_vectors(page: pathlib.Path) -> tuple[bool, object]:
 
 def self_test(arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
     """The comparison finds every break, and nothing where nothing is broken."""
-    ours = {case: vpp_steps(case, arguments.record, folder) for case in (NO_DROPOUT, DROPOUT, TIED_BF16)}
+    ours = {case: vpp_steps(case, arguments.record, folder) for case in (NO_DROPOUT, DROPOUT)}
 
     def unbroken(case: Case) -> tuple[bool, object]:
         result = compare(ours[case], python_steps(case, arguments.vpp, folder, None))

@@ -177,7 +177,7 @@ def autocast(args: argparse.Namespace) -> contextlib.AbstractContextManager:
     """Without the cache every use of a parameter is a cast of its own, wherever a pipeline cuts."""
     if args.precision == "fp32":
         return contextlib.nullcontext()
-    return torch.autocast("cpu", dtype=DTYPES[args.precision], cache_enabled=args.autocast_cache)
+    return torch.autocast("cpu", dtype=DTYPES[args.precision], cache_enabled=False)
 
 
 def run_replica(
@@ -318,7 +318,6 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--group", action="append", default=[], help="GLOB,GLOB:key=value,key=value")
     parser.add_argument("--clip-norm", type=float, default=0.0)
     parser.add_argument("--precision", choices=("fp32", *DTYPES), default="fp32", help="of torch.autocast")
-    parser.add_argument("--autocast-cache", action="store_true", help="share casts of a weight; vpp does not")
     parser.add_argument("--loss-scale", type=float, default=65536.0, help="of the first step, in fp16")
     parser.add_argument("--loss-scale-every", type=int, default=2000, help="steps after which it doubles")
     parser.add_argument("--deferred-batch-norm", action="store_true", help="one update of running statistics a step")

@@ -63,7 +63,7 @@ TEST(LossScaler, oneValueThatIsNotFiniteIsAnOverflow) {
 
 TEST(LossScaler, theFactorPromotesALossOfLess) {
     const at::Tensor half = at::full({}, 2.0, at::kHalf);
-    const at::Tensor scaled = half * scaler(65536, 1).factor();
+    const at::Tensor scaled = half.mul(scaler(65536, 1).factor());
     EXPECT_EQ(scaled.scalar_type(), at::kFloat);
     EXPECT_EQ(scaled.item<float>(), 131072);
 }

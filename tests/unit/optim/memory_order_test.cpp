@@ -5,6 +5,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -49,7 +50,7 @@ bool is_same_in_parts(int64_t size, int64_t border) {
         }
         for (int step = 0; step < 5; ++step) detail::update_adamw(batch, values, 0.01);
     };
-    const at::Tensor start = at::rand({size}), gradient = at::rand({size}) * 1e-3;
+    const at::Tensor start = at::rand({size}), gradient = at::rand({size}).mul(1e-3);
     const at::Tensor whole = start.clone(), parts = start.clone();
     update({whole}, {gradient});
     update({parts.slice(0, 0, border), parts.slice(0, border)},

@@ -84,7 +84,7 @@ TEST(Reader, SixMistakesAreSixProblemsWithPositions) {
     const Error error = error_of([] {
         parse(
             "[model]\nfile = 3\n[data]\nkind = \"token\"\ntrain = [\"a\"]\nsequence_length = 128\n[mesh]\nthreds = 2\n"
-            "tp = 2\nzero1 = true\n[pipeline]\nvirtual_chunks = 0\n");
+            "tp = 2\nzero1 = 3\n[pipeline]\nvirtual_chunks = 0\n");
     });
     EXPECT_EQ(error.kind(), ErrorKind::Plan);
     ASSERT_EQ(error.problems().size(), 6U);
