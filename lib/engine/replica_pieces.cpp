@@ -5,20 +5,11 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "engine/alignment.hpp"
 #include "graph/torch_dtype.hpp"
 #include "optim/memory_order.hpp"
 
 namespace vpp {
-
-namespace {
-
-constexpr size_t kAlignmentBytes = 64;
-
-size_t aligned(size_t size_bytes) {
-    return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
-}
-
-}  // namespace
 
 Channel replica_channel(int number, ReplicaContent content) {
     return {number, static_cast<int>(content), Direction::Replicas};
@@ -30,11 +21,11 @@ at::Tensor elements_of(const at::Tensor& whole, const Piece& piece) {
 }
 
 PieceMessage::PieceMessage(const Graph& graph, const Pieces& pieces) {
-    size_bytes_ = aligned(pieces.size());
+    size_bytes_ = aligned_bytes(pieces.size());
     for (const Piece& piece : pieces) {
         const DType dtype = graph.parameters[static_cast<size_t>(piece.parameter)].dtype;
         entries_.push_back({to_torch(dtype), piece.size(), size_bytes_});
-        size_bytes_ += aligned(static_cast<size_t>(piece.size()) * size_of(dtype));
+        size_bytes_ += aligned_bytes(static_cast<size_t>(piece.size()) * size_of(dtype));
     }
 }
 

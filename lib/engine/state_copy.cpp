@@ -2,23 +2,14 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include "engine/alignment.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
 
-namespace {
-
-constexpr size_t kAlignment = 64;
-
-size_t aligned(size_t size) {
-    return (size + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-}  // namespace
-
 void StateCopy::take(const std::vector<StateTensor>& state) {
     size_t needed_bytes = 0;
-    for (const StateTensor& entry : state) needed_bytes += aligned(entry.tensor.nbytes());
+    for (const StateTensor& entry : state) needed_bytes += aligned_bytes(entry.tensor.nbytes());
     if (needed_bytes > capacity_bytes_) {
         memory_.reset();
         memory_ = std::make_unique_for_overwrite<std::byte[]>(needed_bytes);
@@ -32,7 +23,7 @@ void StateCopy::take(const std::vector<StateTensor>& state) {
         at::from_blob(place, tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type())).copy_(tensor);
         tensors_.push_back(
             {entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec(), {place, tensor.nbytes()}});
-        place += aligned(tensor.nbytes());
+        place += aligned_bytes(tensor.nbytes());
     }
 }
 

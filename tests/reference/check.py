@@ -191,6 +191,7 @@ def quick_cases() -> Iterator[Case]:
 
 NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
 DROPOUT = Case("dropout", "scripted", "cosine", ONE)
+BF16 = Case("mlp", "scripted", "adamw", ONE, precision="bf16")
 
 
 def toml(value) -> str:
@@ -256,6 +257,7 @@ class Inputs:
     lrs: list[list[float]]
     seed: int
     folder: pathlib.Path  # for files of a break
+    autocast: bool = True
 
 
 def break_weight(inputs: Inputs) -> None:
@@ -286,6 +288,10 @@ def break_key(inputs: Inputs) -> None:
     inputs.seed += 1
 
 
+def break_autocast(inputs: Inputs) -> None:
+    inputs.autocast = False
+
+
 @dataclasses.dataclass(frozen=True)
 class Break:
     spoil: Callable[[Inputs], None]
@@ -298,6 +304,7 @@ BREAKS = {
     "weight": Break(break_weight, {"parameter"}, 0),
     "order": Break(break_order, {"loss", "gradient", "parameter", "optimizer"}, 1),
     "lr": Break(break_lr, {"lr", "parameter"}, 4),
+    "autocast": Break(break_autocast, {"loss", "gradient", "parameter"}, 0, BF16),
     "key": Break(break_key, {"loss", "gradient", "parameter"}, 0, DROPOUT),
 }
 
@@ -332,7 +339,8 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     words += ["--replicas", case.replicas]
     if case.deferred:
         words += ["--deferred-batch-norm"]
-    words += [f"--{key.replace('_', '-')}={value}" for key, value in PRECISIONS[case.precision].items()]
+    if inputs.autocast:
+        words += [f"--{key.replace('_', '-')}={value}" for key, value in PRECISIONS[case.precision].items()]
     if model.loss:
         words += ["--loss", model.loss[0], "--target", model.loss[1]]
     words += ["--optimizer", optimizer.kind, "--clip-norm", optimizer.clip_norm]
@@ -461,7 +469,7 @@ def check_vectors(page: pathlib.Path) -> tuple[bool, object]:
 
 def self_test(arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
     """The comparison finds every break, and nothing where nothing is broken."""
-    ours = {case: vpp_steps(case, arguments.record, folder) for case in (NO_DROPOUT, DROPOUT)}
+    ours = {case: vpp_steps(case, arguments.record, folder) for case in (NO_DROPOUT, DROPOUT, BF16)}
 
     def unbroken(case: Case) -> tuple[bool, object]:
         result = compare(ours[case], python_steps(case, arguments.vpp, folder, None))

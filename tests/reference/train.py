@@ -173,11 +173,11 @@ def grad_digests(model: nn.Module) -> dict[str, str | None]:
     return {name: digest(parameter.grad) for name, parameter in model.named_parameters()}
 
 
-def autocast(args: argparse.Namespace) -> contextlib.AbstractContextManager:
+def autocast(precision: str) -> contextlib.AbstractContextManager:
     """Without the cache every use of a parameter is a cast of its own, wherever a pipeline cuts."""
-    if args.precision == "fp32":
+    if precision == "fp32":
         return contextlib.nullcontext()
-    return torch.autocast("cpu", dtype=DTYPES[args.precision], cache_enabled=False)
+    return torch.autocast("cpu", dtype=DTYPES[precision], cache_enabled=False)
 
 
 def run_replica(
@@ -194,7 +194,7 @@ def run_replica(
     for m, values in enumerate(zip(*(field.chunk(args.microbatches) for field in batch.values()))):
         inputs = dict(zip(batch, values))
         target = inputs.pop(args.target) if args.loss else None
-        with autocast(args):
+        with autocast(args.precision):
             with KeyedRandomness(microbatch_key(args.seed, step, replica, m)):
                 output = model(*inputs.values())
             loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
