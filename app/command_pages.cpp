@@ -31,13 +31,13 @@ std::vector<std::string> words_in_braces(const std::string& text) {
     return words;
 }
 
-/// The type's name without what the checks add to it; the parser's own names of types are one letter for people.
+/// The type's name without what the checks add to it; the parser's own names of types are not for people.
 std::string placeholder(CLI::Option& option, const std::vector<std::string>& checks) {
     std::string name = option.get_type_name();
     for (auto check = checks.rbegin(); check != checks.rend(); ++check) {
         if (!check->empty()) name.resize(name.size() - check->size() - 1);
     }
-    static const std::map<std::string, std::string> kPlain = {{"INT", "N"}, {"UINT", "N"}, {"FLOAT", "X"}, {"", "N"}};
+    static const std::map<std::string, std::string> kPlain = {{"INT", "N"}, {"UINT", "N"}, {"FLOAT", "X"}};
     const auto found = kPlain.find(name);
     return found == kPlain.end() ? name : found->second;
 }
@@ -49,11 +49,7 @@ OptionPage option_page(CLI::Option& option) {
     const std::vector<std::string> checks = check_texts(option);
     const std::string value = option.get_items_expected_max() == 0 ? "" : placeholder(option, checks);
     if (!page.names.empty()) page.value = value;
-    if (option.get_positional()) {
-        const std::string name = option.get_name(true);
-        page.argument =
-            page.names.empty() && name.find_first_of("abcdefghijklmnopqrstuvwxyz") == name.npos ? name : value;
-    }
+    if (option.get_positional()) page.argument = page.names.empty() ? option.get_name(true) : value;
     page.sentence = option.get_description();
     page.fallback = option.get_default_str();
     for (const std::string& text : checks) {

@@ -71,11 +71,11 @@ std::string explain_section(const std::string& section) {
 }  // namespace
 
 std::string explain_sections() {
-    std::string text = "The sections of a plan; vpp explain SECTION and vpp explain SECTION.KEY say more.\n\n";
+    std::string text = "The sections of a plan; vpp explain SECTION or vpp explain KEY says more.\n\n";
     for (const auto& [section, sentence] : all_sections()) {
         text += two_columns(section_header(section), sentence, kIndent, kSectionColumn);
     }
-    return text + "\nA key is set for one call by --set SECTION.KEY=VALUE.\n";
+    return text + "\n--set SECTION.KEY=VALUE sets a key for one call of a command.\n";
 }
 
 std::string explain(const std::string& question, const Names& names) {

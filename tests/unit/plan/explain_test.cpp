@@ -52,7 +52,7 @@ TEST(Explain, ASectionWithItsKeys) {
               "  objective = \"makespan\"       AUTO: what is made short.\n");
     EXPECT_TRUE(holds(page("pipeline"), "[pipeline.recompute]"));
     EXPECT_TRUE(holds(page("eval"), "metrics                      accuracy, perplexity"));
-    EXPECT_TRUE(holds(page("eval"), "Not built yet."));
+    EXPECT_TRUE(holds(page("eval"), "built yet."));
 }
 
 TEST(Explain, WhatStandsAroundANameIsNoMatter) {

@@ -77,7 +77,7 @@ TEST(Schema, DefaultsAndExamplesAreValues) {
     EXPECT_EQ(key_schema(root, "optimizer.betas").at("default"), Json({0.9, 0.999}));
     EXPECT_EQ(key_schema(root, "pipeline.schedule_type").at("default"), "1F1B");
     EXPECT_EQ(key_schema(root, "data.fields").at("examples").at(0).at("label"), "int64[] < 10");
-    EXPECT_EQ(key_schema(root, "optimizer.group.match").at("examples"), Json({{"*.bias", "*ln*"}}));
+    EXPECT_EQ(key_schema(root, "optimizer.group.match").at("examples"), Json::parse(R"([["*.bias", "*ln*"]])"));
     EXPECT_FALSE(key_schema(root, "pipeline.num_stages").contains("default"));
     EXPECT_EQ(key_schema(root, "pipeline.num_stages").at("description"),
               "Physical stages: ranks on the PP axis. Default: mesh.pp.");

@@ -29,7 +29,8 @@ TEST(UnknownKey, ATypedNameIsLookedForEverywhere) {
     EXPECT_EQ(answer("zero_bubble_v"), "; it is a word of pipeline.schedule_type");
     EXPECT_EQ(answer("SIMPLE_1F1B"), "; it is a word of pipeline.schedule_type");
     EXPECT_EQ(answer("cifar10"), "; it is a word of data.kind");
-    EXPECT_EQ(answer("microbatches"), "; these speak of it: pipeline.num_microbatches, pipeline.interleave_group_size");
+    EXPECT_EQ(answer("microbatches"), "; did you mean 'pipeline.num_microbatches'?");
+    EXPECT_EQ(answer("backward"), "; these speak of it: pipeline.recompute.what");
     EXPECT_EQ(answer("zzzzzzzzzzzz"), "; vpp explain lists the sections");
     EXPECT_EQ(answer(""), "; vpp explain lists the sections");
 }
