@@ -8,7 +8,7 @@ namespace {
 
 /// The walk over the words before the cursor. COMP_WORDBREAKS makes "=" a word of its own, so that `--set a.b=c` is
 /// four words; a value that may stand next is known by the option in `option`, a key of --set by `setting`.
-constexpr const char* kWalk = R"(_vpp() {
+constexpr const char* kWalk = R"sh(_vpp() {
     local cur=${COMP_WORDS[COMP_CWORD]} command=vpp option='' setting='' argument=0 before='' word kind i
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -38,9 +38,9 @@ then _vpp_complete "$(_vpp_value " $command $option ")" elif [[$cur == -*]];
 then _vpp_offer "$(_vpp_options " $command ")" elif[[-n $(_vpp_commands "$command")]];
 then _vpp_offer "$(_vpp_commands " $command ")" else _vpp_complete "$(_vpp_argument " $command " " $argument ")" fi
 }
-)";
+)sh";
 
-constexpr const char* kHelpers = R"(_vpp_offer() {
+constexpr const char* kHelpers = R"sh(_vpp_offer() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
 }
 
@@ -70,7 +70,7 @@ _vpp_plans() {
     compgen -d -- "$cur"
     compgen -f -X '!*.toml' -- "$cur"
 }
-)";
+)sh";
 
 /// The word that the script knows a kind by; `any` takes a value of which nothing is known.
 std::string kind_word(const OptionPage& option, const std::string& placeholder) {

@@ -14,7 +14,7 @@ std::string quoted(const std::string& text) {
     return result + '\'';
 }
 
-constexpr const char* kHelpers = R"(function __vpp_at
+constexpr const char* kHelpers = R"sh(function __vpp_at
     set -l command vpp
     set -l words (commandline -opc)
     for word in $words[2..-1]
@@ -40,7 +40,7 @@ function __vpp_settings
     end
 end
 
-)";
+)sh";
 
 /// The arguments of `complete` that say what may stand as a value.
 std::string value_arguments(const OptionPage& option, const std::string& placeholder) {

@@ -9,10 +9,9 @@ if(TARGET vpp)
   # What vpp says of itself: completion of shells, the manual page, the schema of plans.
   function(vpp_install_said arguments file folder)
     set(made ${CMAKE_BINARY_DIR}/said/${folder}/${file})
-    separate_arguments(words UNIX_COMMAND ${arguments})
     install(CODE "
       file(MAKE_DIRECTORY [[${CMAKE_BINARY_DIR}/said/${folder}]])
-      execute_process(COMMAND [[$<TARGET_FILE:vpp>]] ${words} OUTPUT_FILE [[${made}]] COMMAND_ERROR_IS_FATAL ANY)")
+      execute_process(COMMAND [[$<TARGET_FILE:vpp>]] ${arguments} OUTPUT_FILE [[${made}]] COMMAND_ERROR_IS_FATAL ANY)")
     install(FILES ${made} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${folder})
   endfunction()
   vpp_install_said("completion bash" vpp bash-completion/completions)

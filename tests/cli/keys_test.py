@@ -1,10 +1,7 @@
-"""What is said of the keys of a plan: vpp explain, the reference page, and the JSON Schema against real plans.
-
-VPP_CHECKS_PYTHON: an interpreter with the package jsonschema (scripts/requirements-checks.txt)."""
+"""What is said of the keys of a plan: vpp explain, the reference page, and the JSON Schema against real plans."""
 
 import copy
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -16,7 +13,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from vpp_process import ROOT, Case, main  # noqa: E402
 
 PAGE = ROOT / "configs/REFERENCE.md"
-CHECKS_PYTHON = os.environ.get("VPP_CHECKS_PYTHON", "")
 # Reads {"schema": ..., "plans": [...]}; prints for every plan the places of what the schema refuses.
 VALIDATOR = """
 import json, sys, jsonschema
@@ -55,6 +51,13 @@ CHANGES = [
     ("mesh.device=cuda", False), ("loss.kind=mse", False), ("loss={kind='mse', target='y'}", True),
     ("model.init=[{}]", False), ("data.fields={x='float32[3]'}", True), ("pipeline.cost_file=''", True),
 ]
+
+
+def checks_python() -> str:
+    """The interpreter that scripts/setup made for checks like these; empty when it is not there."""
+    script = f"source {ROOT}/scripts/paths.sh && echo $vpp_checks_python"
+    path = pathlib.Path(subprocess.run(["bash", "-c", script], text=True, capture_output=True).stdout.strip())
+    return str(path) if path.exists() else ""
 
 
 class Explain(Case):
@@ -119,16 +122,12 @@ class Reference(Case):
         self.assertIn("configs/REFERENCE.md", (ROOT / "README.md").read_text())
 
 
-@unittest.skipUnless(CHECKS_PYTHON, "the package jsonschema is not installed; scripts/setup does it")
+@unittest.skipUnless(checks_python(), "the package jsonschema is not installed; scripts/setup does it")
 class Schema(Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.schema = None
-
     def refused(self, *plans: dict) -> list[list[str]]:
         """The places in each plan that the schema refuses."""
         schema = json.loads(self.vpp("schema").stdout)
-        done = subprocess.run([CHECKS_PYTHON, "-c", VALIDATOR], input=json.dumps({"schema": schema, "plans": plans}),
+        done = subprocess.run([checks_python(), "-c", VALIDATOR], input=json.dumps({"schema": schema, "plans": plans}),
                               text=True, capture_output=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)

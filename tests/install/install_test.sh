@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# install_test.sh BUILD: installs it, starts the installed program, looks for what it says of itself, builds and runs one that uses the libraries
+# install_test.sh BUILD: installs it, starts the installed program, looks for what is installed beside it, builds and
+# runs one that uses the libraries
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=$(mktemp -d)
