@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/command_pages.hpp"
 #include "app/commands/commands.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
@@ -15,6 +16,7 @@ namespace {
 /// All commands, in the order of the help.
 constexpr void (*kCommands[])(CLI::App&, Chosen&) = {
     add_train, add_eval, add_inspect, add_verify, add_export, add_checkpoint, add_data, add_schedule,
+    add_explain, add_schema, add_completion, add_man,
 };
 
 /// A mistyped command gets the nearest one.
@@ -29,8 +31,9 @@ std::string advice(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 Chosen parse_command_line(int argc, char** argv) {
-    CLI::App app("vpp trains TorchScript models by pipeline parallelism: the same bits as one device.", "vpp");
-    app.set_version_flag("--version", "version");
+    CLI::App app("train TorchScript models by pipeline parallelism: the same bits as one device", "vpp");
+    use_help_screens(app);
+    app.set_version_flag("--version", "version", "name LibTorch, MPI and the compiler");
     app.require_subcommand(1);
     app.footer("Example:\n  mpirun -np 4 vpp train plan.toml");
     Chosen chosen = [] { return 0; };

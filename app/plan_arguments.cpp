@@ -16,7 +16,7 @@ void add_override_option(CLI::App& command, PlanArguments& arguments) {
 }
 
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
-    command.add_option("--config,plan", arguments.config, "the plan (TOML)")->required()->type_name("FILE");
+    command.add_option("--config,plan", arguments.config, "the plan (TOML)")->required()->type_name("PLAN");
     add_override_option(command, arguments);
     command.add_option("--log-level", arguments.log_level, "what goes to the log on stderr")
         ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))

@@ -15,7 +15,7 @@ namespace {
 void add_numbers(CLI::App& command, ScheduleArguments& schedule) {
     const CLI::Range at_least_one(int64_t{1}, kMostStageMicrobatches);
     command.add_option("--config", schedule.plan.config, "take what is not given here from this plan (TOML)")
-        ->type_name("FILE");
+        ->type_name("PLAN");
     add_override_option(command, schedule.plan);
     command.add_option("--pp", schedule.num_ranks, "ranks of the pipeline")->check(at_least_one);
     command.add_option("--virtual", schedule.per_rank, "stages of a rank; default: the fewest of the schedule")
@@ -54,7 +54,7 @@ void add_search(CLI::App& command, ScheduleArguments& schedule) {
     command.add_option("--moves", schedule.moves, "how many changes to try; default: about ten seconds' worth")
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
     command.add_option("--seed", schedule.seed, "of the search: same seed and moves, same schedule");
-    command.add_option("--objective", schedule.objective, "what to make short: makespan (the default) or span")
+    command.add_option("--objective", schedule.objective, "what to make short; default: makespan")
         ->check(CLI::IsMember({"makespan", "span"}));
     command.add_option("--out", schedule.out, "write the schedule to this CSV file")->type_name("FILE");
     add_drawings(command, schedule);

@@ -12,6 +12,10 @@ void add_export(CLI::App& app, Chosen& chosen);
 void add_checkpoint(CLI::App& app, Chosen& chosen);
 void add_data(CLI::App& app, Chosen& chosen);
 void add_schedule(CLI::App& app, Chosen& chosen);
+void add_explain(CLI::App& app, Chosen& chosen);
+void add_schema(CLI::App& app, Chosen& chosen);
+void add_completion(CLI::App& app, Chosen& chosen);
+void add_man(CLI::App& app, Chosen& chosen);
 
 /// `vpp --version`.
 int run_version();

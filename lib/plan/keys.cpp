@@ -44,9 +44,35 @@ std::string section_of(const Key& key) {
     return key.name.substr(0, key.name.rfind('.'));
 }
 
+std::string last_part(std::string_view name) {
+    return std::string(name.substr(name.rfind('.') + 1));
+}
+
 bool is_section(std::string_view name) {
     const std::string prefix = std::string(name) + '.';
     return std::ranges::any_of(all_keys(), [&](const Key& key) { return key.name.starts_with(prefix); });
+}
+
+const std::vector<std::pair<std::string, std::string>>& all_sections() {
+    static const std::vector<std::pair<std::string, std::string>> kSections = {
+        {"model", "The model file, and what is taken from it."},
+        {"loss", "A loss for a model whose forward does not return one; leave it out else."},
+        {"data", "What is trained on and evaluated on."},
+        {"mesh", "How the ranks of the job are used: pipeline, replicas, threads."},
+        {"pipeline", "Where the model is cut into stages, and in which order they work."},
+        {"pipeline.search", "The search for a schedule with schedule_type = \"AUTO\"."},
+        {"pipeline.recompute", "What is computed again in backward, to hold fewer activations."},
+        {"pipeline.stage", "A table for each stage with mode = \"MANUAL_EAGER\", in their order."},
+        {"optimizer", "The update rule and its numbers."},
+        {"optimizer.group", "Numbers of their own for some parameters; the first group that matches counts."},
+        {"lr_schedule", "How the learning rate goes over the steps."},
+        {"train", "How long, with how large batches, how exactly, and what to do when it goes wrong."},
+        {"eval", "What an evaluation shows."},
+        {"run", "The run folder and the deadlines of the job."},
+        {"checkpoint", "When the state is saved, what stays, and what a run goes on from."},
+        {"report", "What a run says about itself."},
+    };
+    return kSections;
 }
 
 std::optional<Value> default_value(const Key& key) {

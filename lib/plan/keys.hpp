@@ -84,7 +84,8 @@ struct Key {
     std::vector<PlannedWord> planned = {};                          ///< Choice, Name: words that cannot be used yet
     std::vector<std::pair<std::string, std::string>> aliases = {};  ///< Choice, Name: word -> the word it stands for
     std::optional<Value> fallback = std::nullopt;                   ///< the default of a key that is not built
-    std::string default_note = {};  ///< the default in words, where it depends on other keys
+    std::string default_note = {};                ///< the default in words, where it depends on other keys
+    std::optional<Value> example = std::nullopt;  ///< what a plan may say, where the default shows nothing
 };
 
 /// All rows, sections in the order of the design; the keys of a TableList follow the keys beside it.
@@ -94,8 +95,12 @@ const Key* find_key(std::string_view name);
 
 /// The part before the last dot: "pipeline", "optimizer.group".
 std::string section_of(const Key& key);
+/// The part behind the last dot: "num_stages".
+std::string last_part(std::string_view name);
 /// Whether keys or sections stand under that name.
 bool is_section(std::string_view name);
+/// One sentence about each section, in the order of all_keys(); keys of a TableList form a section, too.
+const std::vector<std::pair<std::string, std::string>>& all_sections();
 
 /// The default as it would be written in a plan; empty when the key has none.
 std::optional<Value> default_value(const Key& key);

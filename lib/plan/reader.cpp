@@ -1,16 +1,15 @@
 #include "plan/reader.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "base/file.hpp"
-#include "base/suggest.hpp"
 #include "plan/bounds.hpp"
 #include "plan/document.hpp"
 #include "plan/overrides.hpp"
 #include "plan/paths.hpp"
 #include "plan/plan_text.hpp"
 #include "plan/problems.hpp"
+#include "plan/unknown_key.hpp"
 #include "plan/value_reader.hpp"
 
 namespace vpp {
@@ -23,38 +22,6 @@ struct Setting {
     size_t entry;
     Value value;
 };
-
-std::string last_part(const std::string& name) {
-    return name.substr(name.rfind('.') + 1);
-}
-
-/// The names that may stand directly in a section (the root is ""): keys and sections below it.
-std::vector<std::string> names_in(const std::string& section) {
-    std::set<std::string> names;
-    const std::string prefix = section.empty() ? "" : section + '.';
-    for (const Key& key : all_keys()) {
-        if (!key.name.starts_with(prefix)) continue;
-        const std::string rest = key.name.substr(prefix.size());
-        names.insert(rest.substr(0, rest.find('.')));
-    }
-    return {names.begin(), names.end()};
-}
-
-/// "; did you mean ...?" for a name that is not in `section`: a near name beside it, else the same name elsewhere.
-std::string unknown_answer(const std::string& section, const std::string& name) {
-    if (const std::string answer = foreign_key_answer(name); !answer.empty()) return "; " + answer;
-    for (const Key& key : all_keys()) {
-        if (last_part(key.name) == name) return "; did you mean " + key.name + "?";
-    }
-    const std::vector<std::string> beside = names_in(section);
-    if (const std::string near = did_you_mean(name, beside); !near.empty()) return near;
-    for (const std::string& top : names_in("")) {
-        for (const std::string& inner : names_in(top)) {
-            if (inner == name) return "; did you mean section " + top + '.' + inner + "?";
-        }
-    }
-    return "";
-}
 
 /// Whether the tree has a value under that dotted name.
 bool is_written(const Node& table, const std::string& name) {

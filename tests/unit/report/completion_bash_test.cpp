@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "report/completion.hpp"
+#include "unit/report/command_tree.hpp"
+
+namespace vpp {
+namespace {
+
+const std::vector<SettingPage> kSettings = {{"train.steps", "Optimizer updates.", {}},
+                                            {"optimizer.group[0].nesterov", "SGD: Nesterov.", {"true", "false"}}};
+const std::vector<std::string> kKeys = {"train", "train.steps"};
+
+std::string script() {
+    return bash_completion(test::small_program(), kSettings, kKeys);
+}
+
+bool holds(const std::string& part) {
+    return script().find(part) != std::string::npos;
+}
+
+// What the functions do is tried in a real bash by tests/cli/completion_test.py.
+TEST(CompletionBash, SaysWhatFollowsEachCommandAndOption) {
+    EXPECT_TRUE(holds("        'vpp') echo 'train schedule explain' ;;\n"));
+    EXPECT_TRUE(holds("        'vpp train') echo '--config --set -l --log-level --steps -h --help' ;;\n"));
+    EXPECT_TRUE(holds("        'vpp train --config') echo 'plans' ;;\n"));
+    EXPECT_TRUE(holds("        'vpp train -l' | \\\n        'vpp train --log-level') echo 'words debug info' ;;\n"));
+    EXPECT_TRUE(holds("        'vpp train --steps') echo 'any' ;;\n"));
+    EXPECT_TRUE(holds("        'vpp train 0') echo 'plans' ;;\n"));
+    EXPECT_TRUE(holds("        'vpp schedule check '*) echo 'files' ;;\n"));
+    EXPECT_TRUE(holds("        'optimizer.group[0].nesterov') echo 'true false' ;;\n"));
+    EXPECT_TRUE(holds("_vpp_keys() {\n    echo \\\n        'train' \\\n        'train.steps'\n}\n"));
+    EXPECT_FALSE(holds("'vpp schedule check --json')")) << "a flag takes no value";
+    EXPECT_TRUE(script().ends_with("complete -F _vpp vpp\n"));
+}
+
+}  // namespace
+}  // namespace vpp

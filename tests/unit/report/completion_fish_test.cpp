@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "report/completion.hpp"
+#include "unit/report/command_tree.hpp"
+
+namespace vpp {
+namespace {
+
+const std::vector<SettingPage> kSettings = {{"train.steps", "Optimizer updates.", {}},
+                                            {"optimizer.group[0].nesterov", "SGD: Nesterov.", {"true", "false"}}};
+const std::vector<std::string> kKeys = {"train", "train.steps"};
+
+std::string script() {
+    return fish_completion(test::small_program(), kSettings, kKeys);
+}
+
+bool holds(const std::string& part) {
+    return script().find(part) != std::string::npos;
+}
+
+TEST(CompletionFish, SaysWhatFollowsEachCommandAndOption) {
+    EXPECT_TRUE(holds("set -g __vpp_commands \\\n    'vpp train' \\\n    'vpp schedule' \\\n    'vpp schedule check'"));
+    EXPECT_TRUE(holds("complete -c vpp -f\n"));
+    EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp\"' -a train -d 'train; start it with mpirun'\n"));
+    EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp train\"' -l config -r -a '(__vpp_plans)' -d"));
+    EXPECT_TRUE(holds("-s l -l log-level -r -a 'debug info' -d 'what goes to the log, \\'info\\' or other'\n"));
+    EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp schedule check\"' -F\n"));
+    EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp train\"' -a '(__vpp_plans)'\n"));
+    EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp schedule check\"' -l json -d 'the result as JSON'\n"));
+    EXPECT_TRUE(holds("        case 'optimizer.group[0].nesterov'\n            printf '%s\\n' true false\n"));
+    EXPECT_TRUE(holds("        'train.steps' 'Optimizer updates.'"));
+}
+
+}  // namespace
+}  // namespace vpp

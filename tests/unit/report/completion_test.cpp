@@ -1,0 +1,40 @@
+#include "report/completion.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace vpp {
+namespace {
+
+const Names kNames = {{"tokens"}, {"mse"}, {"FLOPS"}, {"1F1B", "GPIPE"}, {"adamw"}, {"constant"}};
+
+const SettingPage* setting(const std::vector<SettingPage>& all, const std::string& name) {
+    const auto found = std::ranges::find(all, name, &SettingPage::name);
+    return found == all.end() ? nullptr : &*found;
+}
+
+TEST(Completion, SettingsAreTheBuiltKeysWithTheirWords) {
+    const auto all = setting_pages(kNames);
+    ASSERT_NE(setting(all, "pipeline.schedule_type"), nullptr);
+    EXPECT_EQ(setting(all, "pipeline.schedule_type")->words, (std::vector<std::string>{"1F1B", "GPIPE"}));
+    EXPECT_EQ(setting(all, "data.shuffle")->words, (std::vector<std::string>{"true", "false"}));
+    EXPECT_EQ(setting(all, "pipeline.virtual_chunks")->words, (std::vector<std::string>{"auto"}));
+    EXPECT_TRUE(setting(all, "train.steps")->words.empty());
+    EXPECT_NE(setting(all, "optimizer.group[0].lr"), nullptr);
+    EXPECT_EQ(setting(all, "optimizer.group.lr"), nullptr);
+    EXPECT_EQ(setting(all, "optimizer.group"), nullptr);
+    EXPECT_EQ(setting(all, "train.accumulate"), nullptr) << "not built";
+}
+
+TEST(Completion, ExplainedNamesAreSectionsAndKeysOnce) {
+    auto names = explained_names();
+    for (const char* name : {"pipeline", "pipeline.stage", "train.steps", "train.accumulate", "optimizer.group.lr"}) {
+        EXPECT_EQ(std::ranges::count(names, name), 1) << name;
+    }
+    std::ranges::sort(names);
+    EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+}  // namespace
+}  // namespace vpp
