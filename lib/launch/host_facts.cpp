@@ -45,8 +45,8 @@ std::optional<int64_t> number_in(const fs::path& path) {
 }
 
 /// The value of a line "MemAvailable:   123 kB".
-std::optional<int64_t> memory_line(const fs::path& root, const std::string& name) {
-    std::ifstream file(root / "proc/meminfo");
+std::optional<int64_t> memory_line(const fs::path& path, const std::string& name) {
+    std::ifstream file(path);
     for (std::string word; file >> word;) {
         int64_t kibibytes = 0;
         if (word == name && file >> kibibytes) return kibibytes * 1024;
@@ -118,7 +118,7 @@ int count_cores(const std::vector<int>& cpus, const fs::path& root) {
 }
 
 int64_t available_memory(const fs::path& root) {
-    const auto of_host = memory_line(root, "MemAvailable:"), of_group = cgroup_rest(root);
+    const auto of_host = memory_line(root / "proc/meminfo", "MemAvailable:"), of_group = cgroup_rest(root);
     if (!of_host || !of_group) return of_host ? *of_host : of_group.value_or(0);
     return std::min(*of_host, *of_group);
 }
@@ -143,6 +143,10 @@ const std::vector<std::string>& host_variables() {
         return all;
     }();
     return names;
+}
+
+int64_t own_memory_bytes(const fs::path& root) {
+    return memory_line(root / "proc/self/status", "RssAnon:").value_or(0);
 }
 
 HostFacts look_at_host(const std::map<std::string, std::string>& environment, const fs::path& root) {

@@ -30,6 +30,9 @@ const std::vector<std::string>& host_variables();
 /// with proc and sys.
 HostFacts look_at_host(const std::map<std::string, std::string>& environment, const std::filesystem::path& root = "/");
 
+/// Memory that this process has for itself, without what it shares with others of its kind; 0 where it is not told.
+int64_t own_memory_bytes(const std::filesystem::path& root = "/");
+
 namespace detail {
 
 /// Cores of these CPUs: those of sys/devices/system/cpu/cpuN/topology that differ; as many as CPUs where it is silent.

@@ -23,6 +23,15 @@ Finding judge_error(const std::string& topic, const Error& error) {
     return {Bad, topic, error.what(), "", exit_code(error.kind())};
 }
 
+Finding judge_plan(const PlanFacts& facts) {
+    const std::string length = facts.steps ? counted(*facts.steps, "step") + " of "
+                                           : counted(facts.epochs.value_or(0), "epoch") + ", batches of ";
+    return {Ok, "plan",
+            facts.file + ": " + counted(facts.ranks, "rank") + " (pp " + std::to_string(facts.pp) + " x dp " +
+                std::to_string(facts.dp) + "), " + length + counted(facts.batch, "sample"),
+            ""};
+}
+
 std::vector<Finding> judge_prepared(const PreparedFacts& facts) {
     const std::string validation =
         facts.validation_samples ? counted(*facts.validation_samples, "sample") + " to validate" : "none to validate";
@@ -82,6 +91,17 @@ Finding judge_disk(const DiskFacts& disk, const SaveNeed& need) {
                 "a run.dir on a local disk, or a larger checkpoint.every"};
     }
     return {Ok, "disk", text, ""};
+}
+
+Finding judge_resume(const ResumeFacts& facts) {
+    if (facts.resume == "no") return {Ok, "run", facts.run + ": begins anew, as checkpoint.resume = \"no\" says", ""};
+    if (!facts.step) return {Ok, "run", facts.run + ": begins with the first step, since no checkpoint is there", ""};
+    const std::string text = facts.run + ": goes on after step " + std::to_string(*facts.step);
+    if (facts.steps && *facts.step >= *facts.steps) {
+        return {Note, "run", text + " of " + std::to_string(*facts.steps) + ", so nothing is left to do",
+                "more train.steps, or another run.dir"};
+    }
+    return {Ok, "run", text, ""};
 }
 
 }  // namespace vpp

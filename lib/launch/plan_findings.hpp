@@ -14,12 +14,18 @@ namespace vpp {
 /// The error that train would end with.
 Finding judge_error(const std::string& topic, const Error& error);
 
+/// A plan without mistakes, resolved.
+struct PlanFacts {
+    std::string file;
+    int ranks = 1, pp = 1, dp = 1;
+    std::optional<int64_t> steps, epochs;  ///< one of them
+    int64_t batch = 1;                     ///< samples
+};
+
+Finding judge_plan(const PlanFacts& facts);
+
 /// What was made of a plan.
 struct PreparedFacts {
-    std::string plan, mesh;  ///< "plan.toml", "pp 4 x dp 1 x tp 1"
-    int ranks = 1;
-    int64_t steps = 0;  ///< 0: as many as epochs make
-    int64_t batch = 1;
     std::string model;  ///< its files
     int64_t ops = 0, parameters = 0, legal_cuts = 0;
     std::vector<std::string> warnings;
@@ -52,5 +58,14 @@ struct SaveNeed {
 };
 
 Finding judge_disk(const DiskFacts& disk, const SaveNeed& need);
+
+/// What a training would go on from.
+struct ResumeFacts {
+    std::string run, resume;       ///< run.dir and checkpoint.resume
+    std::optional<int64_t> step;   ///< of the checkpoint that it would take; empty: none
+    std::optional<int64_t> steps;  ///< of the training, where the plan says them
+};
+
+Finding judge_resume(const ResumeFacts& facts);
 
 }  // namespace vpp

@@ -56,6 +56,13 @@ TEST_F(HostFactsTest, MemoryIsWhatHostAndGroupLeave) {
     EXPECT_EQ(detail::available_memory(root_), 250000);
 }
 
+TEST_F(HostFactsTest, OwnMemory) {
+    EXPECT_EQ(own_memory_bytes(root_), 0);
+    write("proc/self/status", "Name:\tvpp\nVmRSS:\t  900 kB\nRssAnon:\t  500 kB\n");
+    EXPECT_EQ(own_memory_bytes(root_), 500 * 1024);
+    EXPECT_GT(own_memory_bytes(), 0);
+}
+
 TEST_F(HostFactsTest, CardsByTheirNames) {
     EXPECT_TRUE(detail::find_gpus(root_).empty());
     write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H100\nIRQ: 1\n");

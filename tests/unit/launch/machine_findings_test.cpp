@@ -8,7 +8,11 @@ namespace {
 using enum FindingLevel;
 
 BuildFacts good_build() {
-    return {.vpp = "0.1.0", .torch = "2.11.0", .pinned_torch = "2.11.0", .cpu_capability = "AVX512"};
+    return {.vpp = "0.1.0",
+            .torch = "2.11.0",
+            .pinned_torch = "2.11.0",
+            .cpu_capability = "AVX512",
+            .wanted_capability = ""};
 }
 
 MpiFacts good_mpi() {

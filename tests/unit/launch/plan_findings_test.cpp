@@ -25,6 +25,28 @@ TEST(PlanFindings, ErrorsKeepTheirTextAndCode) {
     EXPECT_EQ(finding.text, error.what());
 }
 
+TEST(PlanFindings, AGoodPlan) {
+    PlanFacts facts{.file = "p.toml", .ranks = 8, .pp = 4, .dp = 2, .steps = 300, .epochs = {}, .batch = 16};
+    expect(judge_plan(facts), Ok, "p.toml: 8 ranks (pp 4 x dp 2), 300 steps of 16 samples");
+    facts.steps = std::nullopt;
+    facts.epochs = 2;
+    expect(judge_plan(facts), Ok, "p.toml: 8 ranks (pp 4 x dp 2), 2 epochs, batches of 16 samples");
+}
+
+TEST(PlanFindings, WhatItGoesOnFrom) {
+    ResumeFacts facts{.run = "runs/gpt", .resume = "auto", .step = {}, .steps = 300};
+    expect(judge_resume(facts), Ok, "runs/gpt: begins with the first step, since no checkpoint is there");
+    facts.step = 100;
+    expect(judge_resume(facts), Ok, "runs/gpt: goes on after step 100");
+    facts.step = 300;
+    expect(judge_resume(facts), Note, "runs/gpt: goes on after step 300 of 300, so nothing is left to do",
+           "more train.steps, or another run.dir");
+    facts.steps = std::nullopt;
+    expect(judge_resume(facts), Ok, "runs/gpt: goes on after step 300");
+    facts.resume = "no";
+    expect(judge_resume(facts), Ok, "runs/gpt: begins anew, as checkpoint.resume = \"no\" says");
+}
+
 TEST(PlanFindings, WhatWasPrepared) {
     PreparedFacts facts;
     facts.model = "gpt.pt";
