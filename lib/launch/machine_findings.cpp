@@ -21,7 +21,7 @@ Finding mpi_problem(std::string text, std::string remedy) {
 }
 
 /// Whether ranks start at all.
-Finding judge_launch(const MpiFacts& mpi, const LaunchRequest& request) {
+Finding judge_launch(const MpiFacts& mpi, const HostFacts& host, const LaunchRequest& request) {
     const std::string linked = open_mpi_version(mpi.library), launcher = open_mpi_version(mpi.launcher);
     if (mpi.launcher.empty()) {
         return mpi_problem("there is no mpirun in PATH, so no ranks can be started",
@@ -32,8 +32,11 @@ Finding judge_launch(const MpiFacts& mpi, const LaunchRequest& request) {
                            "put the bin folder of Open MPI " + linked + " first into PATH");
     }
     if (mpi.trouble) {
+        const bool is_session = !host.temporary_folder_problem.empty();
         return mpi_problem("mpirun does not start " + counted(request.ranks, "rank") + " here: " + *mpi.trouble,
-                           "do what it asks for; vpp run --print shows the whole line");
+                           is_session ? "export TMPDIR=/var/tmp: Open MPI keeps its session in TMPDIR, but " +
+                                            host.temporary_folder.string() + " " + host.temporary_folder_problem
+                                      : "do what it asks for; vpp run --print shows the whole line");
     }
     const std::string found = "Open MPI " + linked +
                               (mpi.thread_multiple.value_or(false) ? ", MPI_THREAD_MULTIPLE" : "") + ", starts " +
@@ -91,13 +94,8 @@ Finding judge_build(const BuildFacts& build) {
 }
 
 std::vector<Finding> judge_mpi(const MpiFacts& mpi, const HostFacts& host, const LaunchRequest& request) {
-    std::vector<Finding> findings{judge_launch(mpi, request)};
+    std::vector<Finding> findings{judge_launch(mpi, host, request)};
     if (findings.front().level == Bad && !mpi.trouble) return findings;
-    if (!host.temporary_folder_problem.empty()) {
-        findings.push_back(mpi_problem("Open MPI keeps its session in TMPDIR, but " + host.temporary_folder.string() +
-                                           " " + host.temporary_folder_problem,
-                                       "export TMPDIR=/var/tmp, or another folder with some room"));
-    }
     if (host.is_root) {
         findings.push_back({Note, "MPI", "you are root, for whom a bare mpirun starts nothing",
                             "vpp run does it; or mpirun --allow-run-as-root"});

@@ -99,9 +99,9 @@ TEST(Child, LateSignalsDoNotEndTheLauncher) {
 
 TEST(Child, HasNoInputAndAProcessGroupOfItsOwn) {
     EXPECT_EQ(in_a_process([] {
-                  const auto end =
-                      StopSignals().run(shell("read line && exit 1; [ $(ps -o pgid= -p $$) -eq $$ ] || exit 2; exit 6"),
-                                        StopManner::Save);
+                  const auto end = StopSignals().run(shell("read line && exit 1; read -r pid name state parent group "
+                                                           "rest < /proc/$$/stat; [ $group = $$ ] || exit 2; exit 6"),
+                                                     StopManner::Save);
                   return end.code;
               }),
               6);
