@@ -15,8 +15,8 @@ namespace {
 
 /// All commands, in the order of the help.
 constexpr void (*kCommands[])(CLI::App&, Chosen&) = {
-    add_train, add_eval, add_inspect, add_verify, add_export, add_checkpoint, add_data, add_schedule,
-    add_explain, add_schema, add_completion, add_man,
+    add_run,        add_train, add_eval,     add_inspect, add_verify, add_doctor,     add_export,
+    add_checkpoint, add_data,  add_schedule, add_explain, add_schema, add_completion, add_man,
 };
 
 /// A mistyped command gets the nearest one.
@@ -29,6 +29,30 @@ std::string advice(const CLI::App& app, int argc, char** argv) {
 }
 
 }  // namespace
+
+std::vector<std::string> command_names() {
+    CLI::App app;
+    Chosen chosen;
+    for (const auto add : kCommands) add(app, chosen);
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    return names;
+}
+
+PlanArguments plan_arguments_of(const std::vector<std::string>& words) {
+    CLI::App app("vpp", "vpp");
+    Chosen chosen;
+    for (const auto add : kCommands) add(app, chosen);
+    std::vector<const char*> arguments{"vpp"};
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    try {
+        app.parse(static_cast<int>(arguments.size()), arguments.data());
+    } catch (const CLI::ParseError& error) {
+        throw Error(ErrorKind::CommandLine, std::string(error.what()) + "; see vpp " + words.front() + " --help");
+    }
+    const CLI::App& command = *app.get_subcommands().front();
+    return {command.get_option("--config")->as<std::string>(), command.get_option("--set")->results()};
+}
 
 Chosen parse_command_line(int argc, char** argv) {
     CLI::App app("train TorchScript models by pipeline parallelism: the same bits as one device", "vpp");

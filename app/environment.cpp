@@ -2,16 +2,42 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 namespace vpp {
 
-std::map<std::string, std::string> mpi_environment() {
+namespace {
+
+constexpr const char* kStartedByRun = "VPP_STARTED_BY_RUN";
+
+}  // namespace
+
+std::map<std::string, std::string> environment_of(const std::vector<std::string>& names) {
     std::map<std::string, std::string> found;
-    for (const char* name :
-         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"}) {
-        if (const char* value = std::getenv(name)) found[name] = value;
+    for (const std::string& name : names) {
+        if (const char* value = std::getenv(name.c_str())) found[name] = value;
     }
     return found;
+}
+
+std::map<std::string, std::string> mpi_environment() {
+    return environment_of(
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"});
+}
+
+std::string program_name() {
+    std::string name;
+    std::ifstream words("/proc/self/cmdline", std::ios::binary);
+    std::getline(words, name, '\0');
+    return name.empty() ? "vpp" : name;
+}
+
+bool is_started_by_run() {
+    return std::getenv(kStartedByRun) != nullptr;
+}
+
+void say_started_by_run() {
+    ::setenv(kStartedByRun, "1", 1);
 }
 
 std::optional<StopPointNumber> stop_point_number() {

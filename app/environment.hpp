@@ -3,11 +3,22 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace vpp {
 
 /// What mpirun tells its processes: the OMPI_COMM_WORLD_* variables that are set.
 std::map<std::string, std::string> mpi_environment();
+
+/// Those of these variables that are set.
+std::map<std::string, std::string> environment_of(const std::vector<std::string>& names);
+
+/// How this program was called: argv[0].
+std::string program_name();
+
+/// Whether `vpp run` has started this job, and signals therefore go to it; and what it does to say so.
+bool is_started_by_run();
+void say_started_by_run();
 
 /// VPP_STOP_POINT=RANK:N: where a save is to die, for tests of crash safety.
 struct StopPointNumber {

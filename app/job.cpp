@@ -112,6 +112,12 @@ void check_trains(const Plan& plan) {
                 plan.where("pipeline.forward_only"));
 }
 
+void check_length(const Plan& plan) {
+    if (plan.train.steps || plan.train.epochs) return;
+    throw Error(ErrorKind::Plan, "[train] names neither steps nor epochs; write how long to train, as in steps = 200",
+                plan.where("train"));
+}
+
 int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
             const std::function<void(Plan&)>& adapt) {
     count_tensor_memory();

@@ -13,6 +13,9 @@ namespace vpp {
 /// Refuses a plan with forward_only for a command that trains. Throws Error{Plan}.
 void check_trains(const Plan& plan);
 
+/// Refuses a plan that does not say how long to train. Throws Error{Plan}.
+void check_length(const Plan& plan);
+
 /// What a command's body gets on every rank.
 struct Job {
     const Plan& plan;

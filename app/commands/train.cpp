@@ -60,8 +60,9 @@ void greet(const Job& job, const Program& program) {
                   " stages on " + std::to_string(program.mesh.num_ranks()) + " ranks, " +
                   program.training.schedule.name + ", " + numeric_environment(job.plan).text());
     for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
+    const bool is_bare_mpirun = job.transport.size() > 1 && !is_started_by_run();
     job.log->info(
-        job.transport.size() > 1
+        is_bare_mpirun
             ? "to stop: SIGUSR1 to mpirun saves and exits 85; Ctrl-C and SIGTERM leave about a second for that"
             : "to stop: SIGUSR1, SIGTERM and Ctrl-C save and exit 85");
 }
@@ -129,11 +130,7 @@ int run_train(const PlanArguments& arguments) {
     stop_signals::listen();
     return run_job(arguments, [](const Job& job) {
         check_trains(job.plan);
-        if (!job.plan.train.steps && !job.plan.train.epochs) {
-            throw Error(ErrorKind::Plan,
-                        "[train] names neither steps nor epochs; write how long to train, as in steps = 200",
-                        job.plan.where("train"));
-        }
+        check_length(job.plan);
         return train_on(job);
     });
 }

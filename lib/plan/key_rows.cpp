@@ -363,8 +363,9 @@ Rows run_rows() {
     return {
         {.name = "run.dir", .type = Text, .sentence = "The run folder, relative to the current folder.",
          .field = field<&Plan::run, &RunPlan::dir>(), .default_note = "runs/<plan's name>", .example = "runs/gpt"},
-        {.name = "run.max_restarts", .type = Integer, .sentence = "Restarts after a lost rank.", .built = false,
-         .fallback = int64_t{0}},
+        {.name = "run.max_restarts", .type = Integer,
+         .sentence = "How often vpp run starts a job again that has lost a rank; never twice without a new step.",
+         .field = field<&Plan::run, &RunPlan::max_restarts>(), .range = {0, 1e6}},
         {.name = "run.deadline_floor_s", .type = Number, .sentence = "The shortest deadline of a wait, in seconds.",
          .field = field<&Plan::run, &RunPlan::deadline_floor_s>(),
          .range = {.low = 0, .high = 1e6, .without_low = true}},

@@ -102,8 +102,9 @@ class Case(unittest.TestCase):
         keys = ("step", "loss", "microbatch_losses", "grad_norm", "lr")
         return [tuple(str(line[key]) for key in keys) for line in self.metrics(run) if line["event"] == "step"]
 
-    def pids(self, job: subprocess.Popen) -> list[int]:
-        """The ranks of a job, by rank."""
+    def pids(self, job: subprocess.Popen | int) -> list[int]:
+        """The ranks of a job, or of the mpirun with this number, by rank."""
+        mpirun = job if isinstance(job, int) else job.pid
         found = {}
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -114,7 +115,7 @@ class Case(unittest.TestCase):
             except (OSError, AttributeError):
                 continue
             rank = next((v for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")), None)
-            if parent == job.pid and rank:
+            if parent == mpirun and rank:
                 found[int(rank.partition(b"=")[2])] = int(entry.name)
         return [found[rank] for rank in sorted(found)]
 

@@ -1,0 +1,256 @@
+#include <torch/version.h>
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <new>
+
+#include "app/commands/commands.hpp"
+#include "app/environment.hpp"
+#include "app/job.hpp"
+#include "app/plan_arguments.hpp"
+#include "app/registries.hpp"
+#include "app/run_lock.hpp"
+#include "app/terminal.hpp"
+#include "base/error.hpp"
+#include "checkpoint/survey.hpp"
+#include "comm/mpi_session.hpp"
+#include "engine/agreement.hpp"
+#include "engine/run_facts.hpp"
+#include "graph/model_files.hpp"
+#include "graph/model_output.hpp"
+#include "graph/trial_load.hpp"
+#include "launch/child.hpp"
+#include "launch/machine_findings.hpp"
+#include "launch/plan_findings.hpp"
+#include "launch/trial.hpp"
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+#include "program/estimate.hpp"
+#include "program/prepare.hpp"
+#include "schedule/simulator.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::seconds kAnswer{10};
+constexpr const char* kCapability = "ATEN_CPU_CAPABILITY";
+
+struct DoctorArguments {
+    PlanArguments plan;  ///< its config may be empty
+    int ranks = 0;       ///< 0 = what the plan names, or a rank for each core
+    bool json = false;
+};
+
+/// Gathers facts in the order in which a training would meet them; the library judges each.
+class Doctor {
+  public:
+    explicit Doctor(const DoctorArguments& arguments)
+        : arguments_(arguments), host_(look_at_host(environment_of(host_variables()))) {}
+
+    std::vector<Finding> look() {
+        const BuildFacts build = build_facts();
+        add(judge_build(build));
+        look_at_plan();
+        request_.command = {program_name()};
+        for (const Finding& finding : judge_mpi(mpi_facts(), host_, request_)) add(finding);
+        add(judge_cores(host_, request_));
+        add(judge_gpus(host_, build));
+        look_at_model();
+        look_at_disk();
+        if (program_) look_at_run();
+        return findings_;
+    }
+
+  private:
+    void add(Finding finding) { findings_.push_back(std::move(finding)); }
+
+    /// What the body throws becomes a finding.
+    template <typename Body>
+    bool attempt(const std::string& topic, const Body& body) {
+        try {
+            body();
+            return true;
+        } catch (const Error& error) {
+            add(judge_error(topic, error));
+        } catch (const std::bad_alloc&) {
+            add(judge_error(topic, Error(ErrorKind::OutOfMemory, "out of memory; use more stages or microbatches")));
+        }
+        return false;
+    }
+
+    static BuildFacts build_facts() {
+        const auto variables = environment_of({kCapability});
+        BuildFacts build;
+        build.vpp = VPP_VERSION;
+        build.torch = TORCH_VERSION;
+        build.pinned_torch = VPP_PINNED_TORCH;
+        build.cpu_capability = numeric_environment(Plan{}).cpu_capability;
+        build.wanted_capability = variables.empty() ? "" : variables.begin()->second;
+        return build;
+    }
+
+    void look_at_plan() {
+        request_.ranks = arguments_.ranks > 0 ? arguments_.ranks : host_.cores;
+        if (arguments_.plan.config.empty()) return;
+        attempt("plan", [&] {
+            Plan plan = load_plan(arguments_.plan.config, arguments_.plan.overrides, registered_names());
+            if (arguments_.ranks == 0) request_.ranks = natural_world(plan);
+            request_.threads = plan.mesh.threads;
+            plan = resolve_plan(std::move(plan), request_.ranks);
+            check_trains(plan);
+            check_length(plan);
+            plan_ = std::move(plan);
+        });
+        if (plan_) add(judge_plan(plan_facts()));
+    }
+
+    PlanFacts plan_facts() const {
+        PlanFacts facts;
+        facts.file = plan_->file;
+        facts.ranks = request_.ranks;
+        facts.pp = *plan_->mesh.pp;
+        facts.dp = *plan_->mesh.dp;
+        facts.steps = plan_->train.steps;
+        facts.epochs = plan_->train.epochs;
+        facts.batch = *plan_->train.global_batch_size;
+        return facts;
+    }
+
+    MpiFacts mpi_facts() const {
+        MpiFacts mpi;
+        mpi.library = mpi_library_version();
+        const ChildWords launcher = listen_to({"mpirun", "--version"}, kAnswer);
+        if (launcher.code != 0) return mpi;
+        mpi.launcher = launcher.text;
+        if (open_mpi_version(mpi.launcher).empty()) return mpi;
+        mpi.thread_multiple = thread_multiple_of(listen_to({"ompi_info", "--parsable"}, kAnswer).text);
+        mpi.trouble = find_launch_trouble(request_, host_);
+        return mpi;
+    }
+
+    void look_at_model() {
+        if (!plan_) return;
+        print_models_plainly();
+        if (!attempt("model", [&] { trial_load(trial_files(*plan_), plan_->model.trust_sha256); })) return;
+        set_threads(*plan_);
+        Datasets data;
+        if (!attempt("data", [&] { data = open_datasets(*plan_); })) return;
+        const bool is_prepared = attempt("model", [&] {
+            Program program = prepare(*plan_, data).program;
+            check_model_rules(*plan_, program);
+            program_ = std::move(program);
+        });
+        if (!is_prepared) return;
+        for (const Finding& finding : judge_prepared(prepared_facts(data))) add(finding);
+        add(judge_memory(memory_need(), host_.available_memory_bytes));
+    }
+
+    PreparedFacts prepared_facts(const Datasets& data) const {
+        const Phase& training = program_->training;
+        PreparedFacts facts;
+        facts.model = file_names(*plan_);
+        facts.ops = training.graph.num_ops();
+        for (const StageSpec& stage : training.split.stages) facts.parameters += stage.num_parameters;
+        facts.legal_cuts = training.graph.num_legal_cuts();
+        facts.warnings = training.graph.warnings;
+        facts.data = plan_->data.kind;
+        facts.samples = program_->fields.num_samples;
+        if (data.validation) facts.validation_samples = data.validation->fields().num_samples;
+        facts.schedule = training.schedule.name;
+        facts.stages = training.schedule.num_stages();
+        facts.bubble = simulate(training.schedule).bubble_rate();
+        return facts;
+    }
+
+    MemoryNeed memory_need() const {
+        MemoryNeed need;
+        need.ranks = request_.ranks;
+        need.program_bytes = own_memory_bytes();
+        for (const RankEstimate& rank : estimate_ranks(*plan_, *program_)) {
+            const auto replicas = static_cast<int64_t>(rank.ranks.size());
+            need.activation_bytes += replicas * rank.activation_bytes;
+            need.state_bytes += replicas * (rank.total_bytes() - rank.activation_bytes);
+        }
+        return need;
+    }
+
+    void look_at_disk() {
+        if (!plan_ && !arguments_.plan.config.empty()) return;  // nobody knows the folder
+        SaveNeed need;
+        if (program_) {
+            for (const RankEstimate& rank : estimate_ranks(*plan_, *program_)) {
+                need.checkpoint_bytes += rank.parameter_bytes + rank.buffer_bytes + rank.unshared_optimizer_bytes;
+            }
+            need.keep = plan_->checkpoint.keep;
+            need.kept = static_cast<int64_t>(CheckpointStore(plan_->run.dir).list().size());
+        }
+        add(judge_disk(try_disk(plan_ ? plan_->run.dir : "runs"), need));
+    }
+
+    /// What lies in the run folder: somebody else's job, or checkpoints to go on from.
+    void look_at_run() {
+        const fs::path run = plan_->run.dir;
+        attempt("run", [&] {
+            if (fs::exists(run / ".lock")) lock_run_folder(run);
+            ResumeFacts facts;
+            facts.run = run.string();
+            facts.resume = plan_->checkpoint.resume;
+            facts.steps = plan_->train.steps;
+            if (const fs::path folder = resumed_folder(); !folder.empty()) {
+                const CheckpointState state = CheckpointReader(folder).manifest().state;
+                compare_facts(state, facts_of(*plan_, *program_), folder, make_silent_logger());
+                facts.step = state.step;
+            }
+            add(judge_resume(facts));
+        });
+    }
+
+    /// As a training chooses it, but by sizes and headers alone.
+    fs::path resumed_folder() const {
+        const std::string& resume = plan_->checkpoint.resume;
+        if (resume == "no") return {};
+        if (resume != "auto") return resume;
+        const RunSurvey survey = survey_run(plan_->run.dir, false);
+        return survey.resumed ? survey.checkpoints[*survey.resumed].folder : fs::path();
+    }
+
+    const DoctorArguments& arguments_;
+    HostFacts host_;
+    LaunchRequest request_;
+    std::optional<Plan> plan_;
+    std::optional<Program> program_;
+    std::vector<Finding> findings_;
+};
+
+int run_doctor(const DoctorArguments& arguments) {
+    const std::vector<Finding> findings = Doctor(arguments).look();
+    const int code = exit_code_of(findings);
+    if (arguments.json) {
+        std::cout << to_json_text(findings) << std::endl;
+        return code;
+    }
+    std::cout << to_text(findings, output_terminal().colour);
+    if (code == 0 && !arguments.plan.config.empty())
+        std::cout << "start with: vpp run " << arguments.plan.config << "\n";
+    std::cout.flush();
+    return code;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Chosen& chosen) {
+    const auto arguments = std::make_shared<DoctorArguments>();
+    CLI::App& command =
+        add_command(app, "doctor", "look for what would go wrong here, and say how to mend it", "vpp doctor plan.toml");
+    add_plan_options(command, arguments->plan);
+    command.get_option("--config")->required(false);
+    command.add_option("-n", arguments->ranks, "number of ranks; default: what the plan names")
+        ->check(CLI::Range(1, 1 << 20));
+    command.add_flag("--json", arguments->json, "the findings as JSON");
+    command.callback([arguments, &chosen] { chosen = [arguments] { return run_doctor(*arguments); }; });
+}
+
+}  // namespace vpp

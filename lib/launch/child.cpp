@@ -1,0 +1,193 @@
+#include "launch/child.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A SIGUSR1 that reaches mpirun before its ranks live is lost, so it is sent again; the ranks only note it.
+constexpr std::chrono::seconds kAskAgain{2};
+constexpr std::chrono::seconds kKillAfter{5};
+constexpr int kNoSuchProgram = 127;
+constexpr size_t kMostWords = 64 << 10;
+
+/// The program in place of this process. Does not return.
+[[noreturn]] void become(const std::vector<std::string>& line, int error_pipe) {
+    std::vector<char*> words;
+    for (const std::string& word : line) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    const int input = open("/dev/null", O_RDONLY);
+    if (input >= 0) dup2(input, STDIN_FILENO);
+    execvp(words.front(), words.data());
+    const int error = errno;
+    if (error_pipe >= 0 && write(error_pipe, &error, sizeof error) < 0) _exit(kNoSuchProgram);
+    _exit(kNoSuchProgram);
+}
+
+int code_of(int status) {
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::optional<int> code_if_ended(pid_t child) {
+    int status = 0;
+    return waitpid(child, &status, WNOHANG) == child ? std::optional<int>(code_of(status)) : std::nullopt;
+}
+
+timespec to_timespec(std::chrono::nanoseconds time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    return {seconds.count(), (time - seconds).count()};
+}
+
+bool asks_for_end(int signal) {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1;
+}
+
+/// A running job and what was asked of it so far.
+class RunningJob {
+  public:
+    RunningJob(pid_t pid, StopManner manner) : pid_(pid), manner_(manner) {}
+
+    void ask(int signal) {
+        const bool again = signal == SIGINT && interrupted_;
+        interrupted_ = interrupted_ || signal == SIGINT;
+        end_.stop_asked = true;
+        if (again || manner_ == StopManner::End) {
+            end_now();
+        } else {
+            kill(pid_, SIGUSR1);
+        }
+    }
+
+    /// Nothing came for a while.
+    void remind() {
+        if (end_.ended_at_once && Clock::now() >= kill_at_) kill(pid_, SIGKILL);
+        if (end_.stop_asked && !end_.ended_at_once) kill(pid_, SIGUSR1);
+    }
+
+    ChildEnd ended(int code) {
+        end_.code = code;
+        return end_;
+    }
+
+  private:
+    void end_now() {
+        kill(pid_, end_.ended_at_once ? SIGKILL : SIGTERM);
+        if (!end_.ended_at_once) kill_at_ = Clock::now() + kKillAfter;
+        end_.ended_at_once = true;
+    }
+
+    pid_t pid_;
+    StopManner manner_;
+    ChildEnd end_;
+    bool interrupted_ = false;
+    Clock::time_point kill_at_;
+};
+
+}  // namespace
+
+struct StopSignals::Masks {
+    sigset_t waited, before;
+};
+
+StopSignals::StopSignals() : masks_(std::make_unique<Masks>()) {
+    sigemptyset(&masks_->waited);
+    for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&masks_->waited, signal);
+    struct sigaction hangup {};
+    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&masks_->waited, SIGHUP);
+    sigprocmask(SIG_BLOCK, &masks_->waited, &masks_->before);
+}
+
+StopSignals::~StopSignals() {
+    const timespec no_time{};
+    while (sigtimedwait(&masks_->waited, nullptr, &no_time) > 0) continue;  // what came too late to mean anything
+    sigprocmask(SIG_SETMASK, &masks_->before, nullptr);
+}
+
+ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manner) {
+    int error_pipe[2];
+    check(pipe2(error_pipe, O_CLOEXEC) == 0, "a pipe can be made");
+    const pid_t parent = getpid(), child = fork();
+    check(child >= 0, "a process can be started");
+    if (child == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGUSR1);
+        if (getppid() != parent) _exit(kNoSuchProgram);
+        become(line, error_pipe[1]);
+    }
+    close(error_pipe[1]);
+    int error = 0;
+    const bool failed = read(error_pipe[0], &error, sizeof error) == sizeof error;
+    close(error_pipe[0]);
+    if (failed) {
+        waitpid(child, nullptr, 0);
+        throw Error(ErrorKind::MissingInput, "cannot start " + line.front() + ": " + std::strerror(error));
+    }
+    RunningJob job(child, manner);
+    for (;;) {
+        if (const std::optional<int> code = code_if_ended(child)) return job.ended(*code);
+        const timespec wait = to_timespec(kAskAgain);
+        const int signal = sigtimedwait(&masks_->waited, nullptr, &wait);
+        if (asks_for_end(signal)) job.ask(signal);
+        if (signal < 0 && errno == EAGAIN) job.remind();
+    }
+}
+
+bool StopSignals::is_stop_asked_within(std::chrono::milliseconds time) {
+    const Clock::time_point end = Clock::now() + time;
+    for (;;) {
+        const auto left = end - Clock::now();
+        if (left <= left.zero()) return false;
+        const timespec wait = to_timespec(left);
+        if (asks_for_end(sigtimedwait(&masks_->waited, nullptr, &wait))) return true;
+    }
+}
+
+ChildWords listen_to(const std::vector<std::string>& line, std::chrono::milliseconds limit) {
+    int words[2];
+    check(pipe2(words, O_CLOEXEC) == 0, "a pipe can be made");
+    const pid_t child = fork();
+    check(child >= 0, "a process can be started");
+    if (child == 0) {
+        setpgid(0, 0);
+        dup2(words[1], STDOUT_FILENO);
+        dup2(words[1], STDERR_FILENO);
+        become(line, -1);
+    }
+    close(words[1]);
+    ChildWords heard;
+    const Clock::time_point end = Clock::now() + limit;
+    for (;;) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+        pollfd ready{words[0], POLLIN, 0};
+        char buffer[4096];
+        heard.timed_out = left <= 0 || poll(&ready, 1, static_cast<int>(left)) == 0;
+        const ssize_t got = heard.timed_out ? 0 : read(words[0], buffer, sizeof buffer);
+        if (got <= 0) break;
+        if (heard.text.size() < kMostWords) heard.text.append(buffer, static_cast<size_t>(got));
+    }
+    close(words[0]);
+    if (heard.timed_out) kill(-child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    heard.code = code_of(status);
+    return heard;
+}
+
+}  // namespace vpp

@@ -1,0 +1,171 @@
+#include "launch/host_facts.hpp"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The CPUs that this process may use.
+std::vector<int> usable_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cpus;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    }
+    return cpus;
+}
+
+std::string first_line(const fs::path& path) {
+    std::string line;
+    std::ifstream file(path);
+    std::getline(file, line);
+    return line;
+}
+
+std::optional<int64_t> number_in(const fs::path& path) {
+    int64_t number = 0;
+    std::ifstream file(path);
+    if (file >> number) return number;
+    return std::nullopt;
+}
+
+/// The value of a line "MemAvailable:   123 kB".
+std::optional<int64_t> memory_line(const fs::path& path, const std::string& name) {
+    std::ifstream file(path);
+    for (std::string word; file >> word;) {
+        int64_t kibibytes = 0;
+        if (word == name && file >> kibibytes) return kibibytes * 1024;
+    }
+    return std::nullopt;
+}
+
+/// What the innermost cgroup leaves; files of the page cache are given up when room is needed.
+std::optional<int64_t> cgroup_rest(const fs::path& root) {
+    const fs::path folder = root / "sys/fs/cgroup";
+    const auto limit = number_in(folder / "memory.max");  // "max" is no number: no limit
+    const auto used = number_in(folder / "memory.current");
+    if (!limit || !used) return std::nullopt;
+    int64_t cache = 0;
+    std::ifstream statistics(folder / "memory.stat");
+    for (std::string word; statistics >> word;) {
+        if (word == "file") statistics >> cache;
+    }
+    return std::max<int64_t>(0, *limit - *used + cache);
+}
+
+/// Whether a process may read the memory of a sibling, as ranks of one host do: a child tries it on this process.
+bool can_read_other_process() {
+    int source = 1, target = 0;
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // as Open MPI does; only Yama knows it
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        iovec local{&target, sizeof target}, remote{&source, sizeof source};
+        _exit(process_vm_readv(parent, &local, 1, &remote, 1, 0) == sizeof source ? 0 : 1);
+    }
+    int status = 1;
+    if (child < 0 || waitpid(child, &status, 0) != child) return true;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+std::optional<int64_t> free_bytes(const fs::path& folder) {
+    std::error_code error;
+    const fs::space_info space = fs::space(folder, error);
+    if (error) return std::nullopt;
+    return static_cast<int64_t>(std::min<uintmax_t>(space.available, INT64_MAX));
+}
+
+std::string why_not_writable(const fs::path& folder) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) return "is no folder";
+    if (access(folder.c_str(), W_OK | X_OK) != 0) return "cannot be written";
+    return free_bytes(folder).value_or(INT64_MAX) < (1 << 20) ? "is full" : "";
+}
+
+std::string value_of(const std::map<std::string, std::string>& environment, const std::string& name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? "" : found->second;
+}
+
+const std::vector<std::string> kAllocations{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+
+}  // namespace
+
+namespace detail {
+
+int count_cores(const std::vector<int>& cpus, const fs::path& root) {
+    std::set<std::string> cores;
+    for (int cpu : cpus) {
+        const fs::path folder = root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)) / "topology";
+        const std::string package = first_line(folder / "physical_package_id"), core = first_line(folder / "core_id");
+        cores.insert(core.empty() ? "cpu " + std::to_string(cpu) : package + " " + core);
+    }
+    return std::max(1, static_cast<int>(cores.size()));
+}
+
+int64_t available_memory(const fs::path& root) {
+    const auto of_host = memory_line(root / "proc/meminfo", "MemAvailable:"), of_group = cgroup_rest(root);
+    if (!of_host || !of_group) return of_host ? *of_host : of_group.value_or(0);
+    return std::min(*of_host, *of_group);
+}
+
+std::vector<std::string> find_gpus(const fs::path& root) {
+    std::vector<std::string> gpus;
+    std::error_code error;
+    for (const auto& card : fs::directory_iterator(root / "proc/driver/nvidia/gpus", error)) {
+        const std::string line = first_line(card.path() / "information");  // "Model: \t\t NVIDIA H100"
+        const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
+        gpus.push_back(begin == std::string::npos ? "NVIDIA" : printable(line.substr(begin)));
+    }
+    return gpus;
+}
+
+}  // namespace detail
+
+const std::vector<std::string>& host_variables() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all = kAllocations;
+        all.emplace_back("TMPDIR");
+        return all;
+    }();
+    return names;
+}
+
+int64_t own_memory_bytes(const fs::path& root) {
+    return memory_line(root / "proc/self/status", "RssAnon:").value_or(0);
+}
+
+HostFacts look_at_host(const std::map<std::string, std::string>& environment, const fs::path& root) {
+    HostFacts facts;
+    const std::vector<int> cpus = usable_cpus();
+    facts.cpus = std::max(1, static_cast<int>(cpus.size()));
+    facts.cores = detail::count_cores(cpus, root);
+    facts.is_root = geteuid() == 0;
+    facts.can_copy_between_processes = can_read_other_process();
+    for (const std::string& name : kAllocations) {
+        if (facts.allocation.empty() && !value_of(environment, name).empty()) facts.allocation = name;
+    }
+    facts.available_memory_bytes = detail::available_memory(root);
+    facts.free_shared_bytes = free_bytes(root / "dev/shm");
+    const std::string folder = value_of(environment, "TMPDIR");
+    facts.temporary_folder = folder.empty() ? "/tmp" : folder;
+    facts.temporary_folder_problem = why_not_writable(facts.temporary_folder);
+    facts.gpus = detail::find_gpus(root);
+    return facts;
+}
+
+}  // namespace vpp

@@ -1,0 +1,73 @@
+#include "launch/job_end.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr int kBySignal = 128;
+
+/// Codes that vpp gives itself, so that the ranks have said what they mean.
+bool is_own_code(int code) {
+    using enum ErrorKind;
+    static constexpr std::array kKinds{
+        CommandLine, BadData,       MissingInput, Mesh, Bug,       OutOfMemory,      Output,  Io,
+        RankLost,    RanksDisagree, Refused,      Plan, NotFinite, VerifyDifference, Stopped, Interrupted};
+    return code == 0 ||
+           std::any_of(kKinds.begin(), kKinds.end(), [&](ErrorKind kind) { return exit_code(kind) == code; });
+}
+
+bool is_signal(int code) {
+    return code > kBySignal && code < kBySignal + 32;
+}
+
+/// Signals that a program gets by its own fault.
+bool is_crash(int signal) {
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGABRT;
+}
+
+std::string killed_text(int signal) {
+    if (signal == SIGKILL) {
+        return "a rank was killed by signal 9 (SIGKILL): by somebody, or by the kernel when memory ran out (dmesg says "
+               "so)";
+    }
+    if (is_crash(signal)) {
+        return "a rank crashed (signal " + std::to_string(signal) +
+               "), which is a bug in vpp, in a library or in the " + "hardware";
+    }
+    return "a rank was killed by signal " + std::to_string(signal);
+}
+
+Verdict stopped(const JobEnd& end) {
+    if (!end.has_begun) {
+        return {exit_code(ErrorKind::Stopped),
+                "stopped as asked by a signal, before the first step; the same command goes on from there"};
+    }
+    if (end.is_saved) return {exit_code(ErrorKind::Stopped), "stopped as asked by a signal; everything is saved"};
+    return {exit_code(ErrorKind::Interrupted),
+            "mpirun ended the job before it could save; the same command goes on from the last checkpoint"};
+}
+
+}  // namespace
+
+bool needs_trial(const JobEnd& end) {
+    return !end.child.stop_asked && !is_own_code(end.child.code) && !end.has_begun;
+}
+
+Verdict judge(const JobEnd& end, const std::optional<std::string>& trouble) {
+    const int code = end.child.code;
+    if (end.child.ended_at_once) return {exit_code(ErrorKind::Interrupted), "ended at once, as asked"};
+    if (is_own_code(code)) return {code, ""};
+    if (end.child.stop_asked) return stopped(end);
+    if (trouble) return {exit_code(ErrorKind::Mesh), "mpirun does not start these ranks: " + *trouble};
+    return {exit_code(ErrorKind::RankLost),
+            is_signal(code) ? killed_text(code - kBySignal)
+                            : "mpirun ended with code " + std::to_string(code) + ", which none of the ranks gave"};
+}
+
+}  // namespace vpp

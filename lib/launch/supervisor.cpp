@@ -1,0 +1,50 @@
+#include "launch/supervisor.hpp"
+
+#include "base/error.hpp"
+#include "launch/job_end.hpp"
+#include "launch/restarts.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// A run that was to begin anew, or from one checkpoint, goes on from its own ones once it has some.
+std::vector<std::string> next_line(const SupervisedJob& job, bool has_own_checkpoint) {
+    std::vector<std::string> line = job.line;
+    if (job.resume != "auto" && has_own_checkpoint) {
+        line.emplace_back("--set");
+        line.emplace_back("checkpoint.resume=auto");
+    }
+    return line;
+}
+
+}  // namespace
+
+int supervise(const SupervisedJob& job, const SupervisorHooks& hooks) {
+    RestartHistory history;
+    std::vector<std::string> line = job.line;
+    bool has_ever_begun = false;
+    for (;;) {
+        const RunProgress before = hooks.look();
+        JobEnd end;
+        end.child = hooks.run(line);
+        const RunProgress now = hooks.look();
+        end.has_begun = now != before;
+        end.is_saved = now.is_saved();
+        const Verdict verdict = judge(end, needs_trial(end) ? hooks.trial() : std::nullopt);
+        if (!verdict.text.empty()) hooks.say(verdict.text);
+        if (job.manner == StopManner::End) return verdict.code;  // a command that has nothing to go on from
+        const RestartChoice choice = choose_restart(verdict.code, now.newest(), history, job.max_restarts);
+        if (!choice.text.empty()) hooks.say(choice.text);
+        if (!choice.restart) return verdict.code;
+        if (hooks.is_stop_asked()) {
+            hooks.say("stopped as asked by a signal; the same command goes on from the last checkpoint");
+            return exit_code(ErrorKind::Stopped);
+        }
+        has_ever_begun = has_ever_begun || end.has_begun;
+        line = next_line(job, has_ever_begun && now.checkpoint.has_value());
+        history = {history.restarts + 1, now.newest()};
+    }
+}
+
+}  // namespace vpp

@@ -1,0 +1,51 @@
+#include "launch/trial.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "launch/child.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr std::chrono::seconds kLimit{30};
+constexpr size_t kMostCharacters = 300;
+
+bool is_ruler(std::string_view line) {
+    return line.find_first_not_of("-= \t\r") == std::string_view::npos;
+}
+
+}  // namespace
+
+namespace detail {
+
+std::string condense_words(std::string_view text) {
+    std::string words;
+    for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find('\n', begin), text.size());
+        std::string_view line = text.substr(begin, end - begin);
+        begin = end + 1;
+        if (is_ruler(line)) continue;
+        line.remove_prefix(line.find_first_not_of(" \t"));
+        words += (words.empty() ? "" : " ") + printable(line);
+    }
+    if (words.size() > kMostCharacters) words = words.substr(0, words.rfind(' ', kMostCharacters)) + " ...";
+    return words;
+}
+
+}  // namespace detail
+
+std::optional<std::string> find_launch_trouble(LaunchRequest request, const HostFacts& host) {
+    request.command = {request.command.front(), "--version"};
+    std::vector<std::string> line = make_mpirun_line(request, host);
+    std::erase(line, "-q");
+    const ChildWords heard = listen_to(line, kLimit);
+    if (heard.timed_out) return "it does not start them within 30 s";
+    if (heard.code == 127) return "there is no mpirun; install Open MPI, or put its folder into PATH";
+    if (heard.code == 0) return std::nullopt;
+    const std::string words = detail::condense_words(heard.text);
+    return words.empty() ? "it ends with code " + std::to_string(heard.code) : words;
+}
+
+}  // namespace vpp

@@ -1,0 +1,89 @@
+"""`vpp doctor`: one screen, and the code that a training would end with."""
+
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, Case, main  # noqa: E402
+
+
+class Doctor(Case):
+    def expect_screen(self, text: str) -> None:
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), 80 if str(self.folder) not in line else 200, line)
+        self.assertNotIn("\033", text)
+
+    def test_a_machine_without_a_plan(self):
+        done = self.vpp("doctor", "-n", "2")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.stderr, "")
+        self.expect_screen(done.stdout)
+        for pattern in (r"ok       build     vpp [\d.]+ with LibTorch 2\.11\.0, kernels for \w+",
+                        r"(ok|note)  +MPI  +Open MPI [\d.]+, MPI_THREAD_MULTIPLE, starts 2 ranks here",
+                        r"(ok|note)  +cores  +2 ranks ", r"(ok|note)  +GPU  +\w", r"ok  +disk  +runs: [\d.]+ .iB/s",
+                        r"no problems, \w+ notes?\n$"):
+            self.assertRegex(done.stdout, pattern)
+
+    def test_a_good_plan(self):
+        plan = self.plan(DIGITS)
+        done = self.vpp("doctor", plan)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.expect_screen(done.stdout)
+        for topic in ("plan", "model", "data", "schedule", "memory", "disk", "run"):
+            self.assertRegex(done.stdout, rf"(?m)^(ok|note) +{topic} ")
+        self.assertIn("2 ranks (pp 2 x dp 1), 30 steps of 32", done.stdout)
+        self.assertTrue(done.stdout.endswith(f"\nstart with: vpp run {plan}\n"))
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["plan.toml"], "it leaves nothing behind")
+
+    def test_json(self):
+        found = json.loads(self.vpp("doctor", self.plan(DIGITS), "--set", "run.dir=plan.toml/x", "--json").stdout)
+        self.assertEqual(found["exit_code"], 73)
+        disk = next(finding for finding in found["findings"] if finding["topic"] == "disk")
+        self.assertEqual((disk["level"], disk["code"]), ("problem", 73))
+        self.assertIn("is no folder", disk["text"])
+
+    def test_its_code_is_that_of_a_training(self):
+        plan = self.plan(DIGITS)
+        (self.folder / "broken.pt").write_bytes(b"PK\3\4 this is no model")
+        saved = self.vpp("train", plan, "--set", "train.steps=2", "--set", "run.dir=seen", ranks=2)
+        self.assertEqual(saved.returncode, 0, saved.stderr)
+        for code, *settings in ((0, "run.dir=new"), (78, "train.stepps=3"), (78, "pipeline.forward_only=true"),
+                                (66, "model.file=none.pt"), (65, "model.file=broken.pt"),
+                                (66, "data.train.label=none.npy"), (65, "data.train.label=plan.toml"),
+                                (78, "pipeline.num_microbatches=5"), (73, "run.dir=plan.toml/x"),
+                                (73, "run.dir=plan.toml"), (78, "optimizer.group=[{match=['nothing*']}]"),
+                                (77, "run.dir=seen", "train.seed=9"), (0, "run.dir=seen", "train.steps=2"),
+                                (69, "mesh.dp=2")):
+            options = [item for setting in settings for item in ("--set", setting)]
+            with self.subTest(settings):
+                doctor = self.vpp("doctor", plan, "-n", "2", *options)
+                self.assertEqual(doctor.returncode, code, doctor.stdout)
+                train = self.vpp("train", plan, *options, "--set", "train.steps=2", ranks=2) \
+                    if "train.steps=2" not in settings else self.vpp("train", plan, *options, ranks=2)
+                self.assertEqual(train.returncode, code, train.stderr)
+
+    def test_a_run_folder_in_use(self):
+        job = self.start("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=100000", ranks=2)
+        while not self.bits("run"):
+            self.assertIsNone(job.poll(), (self.folder / "err").read_text())
+        done = self.vpp("doctor", self.plan(DIGITS), "--set", "run.dir=run")
+        self.assertEqual(done.returncode, 73, done.stdout)
+        self.assertIn("is held by process", re.sub(r"\s+", " ", done.stdout))
+        self.assertIsNone(job.poll())
+
+    def test_no_mpirun(self):
+        done = self.vpp("doctor", environment={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 69, done.stdout)
+        self.assertIn("apt-get install openmpi-bin", done.stdout)
+
+    def test_a_session_folder_that_cannot_be_written(self):
+        done = self.vpp("doctor", "-n", "2", environment={"TMPDIR": self.plan(DIGITS)})
+        self.assertEqual(done.returncode, 69, done.stdout)
+        self.assertIn("mpirun does not start 2 ranks here", done.stdout)
+        self.assertIn("export TMPDIR=/var/tmp", done.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""`vpp run`: a real mpirun below it; what signals, kills and refusals become."""
+
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, ENVIRONMENT, VPP, Case, main  # noqa: E402
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class RunCase(Case):
+    def arguments(self, *settings: str, run: str = "run") -> list[str]:
+        listed = (f"run.dir={run}", *settings)
+        return ["run", self.plan(DIGITS), *(item for setting in listed for item in ("--set", setting))]
+
+    def error(self) -> str:
+        return (self.folder / "err").read_text()
+
+    def wait_for_step(self, job, step: int, run: str = "run") -> None:
+        deadline = time.monotonic() + 120
+        while len(self.bits(run)) < step:
+            self.assertIsNone(job.poll(), self.error())
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def ranks(self, job) -> list[int]:
+        """The ranks below mpirun below `vpp run`, by rank."""
+        return self.pids(next(iter(children(job.pid))))
+
+    def expect_whole_run(self, *settings: str, run: str = "run") -> None:
+        """The run folder has the bits of a run that nothing happened to."""
+        whole = self.vpp(*self.arguments(*settings, run="whole"))
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        self.assertEqual(self.bits(run), self.bits("whole"))
+
+
+class Line(RunCase):
+    def test_the_printed_line_works_as_it_is(self):
+        arguments = self.arguments("train.steps=3", run="my run's")
+        printed = self.vpp(*arguments, "--print")
+        self.assertEqual(printed.returncode, 0, printed.stderr)
+        line = printed.stdout.strip()
+        environment = {name: value for name, value in ENVIRONMENT.items() if "RUN_AS_ROOT" not in name}
+        pasted = subprocess.run(line, shell=True, cwd=self.folder, env=environment, capture_output=True, text=True,
+                                timeout=120)
+        self.assertEqual(pasted.returncode, 0, pasted.stderr)
+        self.assertEqual(len(self.bits("my run's")), 3)
+        done = self.vpp(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"vpp run: the plain line is\n  {line}\n", done.stderr)
+
+    def test_flags_follow_what_is_asked_for(self):
+        plan = self.plan(DIGITS)
+        many = shlex.split(self.vpp("run", "-n", "2000", "verify", plan, "--stages", "1,2", "--print").stdout)
+        self.assertIn("--oversubscribe", many)
+        self.assertEqual(many[many.index("-np") + 1], "2000")
+        self.assertEqual(many[-5:], [VPP, "verify", plan, "--stages", "1,2"])
+        threads = shlex.split(self.vpp("run", plan, "--host", "localhost:2", "--set", "mesh.threads=2",
+                                       "--print").stdout)
+        self.assertIn("OMP_NUM_THREADS=2", threads)
+        self.assertNotIn("--oversubscribe", threads)
+        self.assertEqual(threads[threads.index("--host") + 1], "localhost:2")
+        self.assertEqual(threads[-5:], [VPP, "train", plan, "--set", "mesh.threads=2"])
+
+    def test_other_commands_go_through(self):
+        done = self.vpp("run", "-n", "2", "verify", self.plan(DIGITS), "--steps", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("bitwise equal", done.stdout)
+
+    def test_what_is_wrong_is_said_before_anything_starts(self):
+        plan, nothing = self.plan(DIGITS), {"PATH": "/nowhere"}
+        for arguments, code, text in (
+                (["run"], 2, "vpp run plan.toml"),
+                (["run", "inspect", plan], 2, "vpp inspect needs no ranks"),
+                (["run", "verify", plan, "--stepz", "3"], 2, "--stepz"),
+                (["run", plan, "--set", "train.stepps=3"], 78, "did you mean"),
+                (["run", "-n", "3", plan], 69, "num_stages"),
+                (["run", "nowhere.toml"], 66, "nowhere.toml"),
+                (["run", plan, "--host", "localhost"], 69, "try --host localhost:2"),
+                (["run", plan], 66, "cannot start mpirun: No such file or directory")):
+            with self.subTest(arguments):
+                done = self.vpp(*arguments, environment=nothing)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(text, done.stderr)
+        nested = self.vpp("run", plan, environment={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"})
+        self.assertEqual(nested.returncode, 2)
+
+    def test_a_refusal_of_mpirun_is_told_in_its_words(self):
+        (self.folder / "hosts").write_text("localhost slots=1\n")
+        done = self.vpp(*self.arguments(), "--hostfile", "hosts")
+        self.assertEqual(done.returncode, 69, done.stderr)
+        self.assertIn("vpp run: mpirun does not start these ranks: There are not enough slots", done.stderr)
+
+
+class Signals(RunCase):
+    def test_a_stop_saves_and_the_same_command_goes_on(self):
+        steps = "train.steps=100"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = len(self.bits("run"))
+            job = self.start(*self.arguments(steps, "checkpoint.every=1000"), ranks=0)
+            self.wait_for_step(job, before + 5)
+            os.kill(job.pid, number)
+            self.assertEqual(job.wait(60), 85, self.error())
+            step = len(self.bits("run"))
+            self.assertGreater(step, before)
+            self.assertTrue((self.folder / f"run/checkpoints/step-{step:08}").is_dir())
+            self.assertIn(f"stopped after step {step}", self.error())
+        done = self.vpp(*self.arguments(steps, "checkpoint.every=1000"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.expect_whole_run(steps)
+
+    def test_a_stop_before_the_first_step(self):
+        job = self.start(*self.arguments(), ranks=0)
+        while not children(job.pid):
+            self.assertIsNone(job.poll(), self.error())
+            time.sleep(0.002)
+        os.kill(job.pid, signal.SIGTERM)
+        self.assertEqual(job.wait(60), 85, self.error())
+        self.assertLessEqual(len(self.bits("run")), 1)
+
+    def test_a_second_interrupt_ends_at_once(self):
+        job = self.start(*self.arguments("train.steps=100000", "train.global_batch_size=1024"), ranks=0)
+        self.wait_for_step(job, 1)
+        ranks = self.ranks(job)
+        self.assertEqual(len(ranks), 2)
+        for _ in range(2):
+            os.kill(job.pid, signal.SIGINT)
+            time.sleep(0.02)
+        start = time.monotonic()
+        self.assertIn(job.wait(60), (85, 130))
+        self.assertLess(time.monotonic() - start, 15)
+        time.sleep(1)
+        self.assertFalse([pid for pid in ranks if is_alive(pid)])
+
+    def test_a_job_without_its_launcher_saves_and_ends(self):
+        job = self.start(*self.arguments("train.steps=100000"), ranks=0)
+        self.wait_for_step(job, 3)
+        ranks = self.ranks(job)
+        os.kill(job.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 30
+        while [pid for pid in ranks if is_alive(pid)] and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertFalse([pid for pid in ranks if is_alive(pid)])
+        self.assertTrue((self.folder / f"run/checkpoints/step-{len(self.bits('run')):08}").is_dir())
+
+
+class Restarts(RunCase):
+    settings = ("train.steps=60", "checkpoint.every=10")
+
+    def kill_a_rank(self, *settings: str) -> subprocess.Popen:
+        job = self.start(*self.arguments(*self.settings, *settings), ranks=0)
+        self.wait_for_step(job, 15)
+        os.kill(self.ranks(job)[1], signal.SIGKILL)
+        return job
+
+    def test_a_killed_rank_costs_one_restart_and_no_bit(self):
+        job = self.kill_a_rank("run.max_restarts=3")
+        self.assertEqual(job.wait(120), 0, self.error())
+        self.assertIn("a rank was killed by signal 9", self.error())
+        self.assertEqual(self.error().count("restart 1 of 3"), 1)
+        self.assertNotIn("restart 2", self.error())
+        self.assertIn("resumed after step", self.error())
+        self.expect_whole_run(*self.settings)
+
+    def test_without_the_key_it_is_75_and_what_to_type(self):
+        job = self.kill_a_rank()
+        self.assertEqual(job.wait(120), 75, self.error())
+        self.assertIn("run.max_restarts = 3 would do that by itself", self.error())
+        self.assertLess(len(self.bits("run")), 60)
+        done = self.vpp(*self.arguments(*self.settings))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.expect_whole_run(*self.settings)
+
+    def test_a_run_that_began_anew_goes_on_from_its_own_checkpoints(self):
+        old = self.vpp(*self.arguments("train.steps=20", "train.seed=7"))
+        self.assertEqual(old.returncode, 0, old.stderr)
+        job = self.start(*self.arguments(*self.settings, "run.max_restarts=1", "checkpoint.resume=no"), ranks=0)
+        while len(self.bits("run")) >= 20:
+            time.sleep(0.01)
+        self.wait_for_step(job, 15)
+        os.kill(self.ranks(job)[0], signal.SIGKILL)
+        self.assertEqual(job.wait(120), 0, self.error())
+        self.assertIn("resumed after step 10", self.error())
+        self.expect_whole_run(*self.settings)
+
+    def test_a_job_that_always_dies_at_the_same_step_is_not_started_for_ever(self):
+        done = self.vpp(*self.arguments("train.steps=60", "checkpoint.every=5", "checkpoint.background=false",
+                                        "run.max_restarts=100"), environment={"VPP_STOP_POINT": "0:1"})
+        self.assertEqual(done.returncode, 75, done.stderr)
+        self.assertEqual(done.stderr.count("stop point 1,"), 2, done.stderr)
+        self.assertIn("not started again: no new step since the last restart, which was at step 5", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

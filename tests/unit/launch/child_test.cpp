@@ -1,0 +1,138 @@
+#include "launch/child.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+#include "base/error.hpp"
+
+namespace vpp {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// What a job did, told through an exit code: the test itself must not be hit by the signals.
+int in_a_process(const std::function<int()>& body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+std::vector<std::string> shell(const std::string& script) {
+    return {"sh", "-c", script};
+}
+
+/// A job that sends signals to whoever runs it, and says in its code what it got.
+constexpr const char* kSaves = "trap 'exit 85' USR1; trap 'exit 15' TERM; trap 'exit 2' INT; ";
+
+TEST(Child, GivesTheCode) {
+    EXPECT_EQ(in_a_process([] { return StopSignals().run(shell("exit 7"), StopManner::Save).code; }), 7);
+    EXPECT_EQ(in_a_process([] { return StopSignals().run(shell("kill -9 $$"), StopManner::Save).code; }), 137);
+}
+
+TEST(Child, SignalsThatAskForAnEndBecomeUsr1) {
+    for (const char* name : {"INT", "TERM", "HUP", "USR1"}) {
+        const std::string script = std::string(kSaves) + "kill -" + name + " $PPID; sleep 10 & wait; exit 1";
+        EXPECT_EQ(in_a_process([&] {
+                      const ChildEnd end = StopSignals().run(shell(script), StopManner::Save);
+                      return end.stop_asked && !end.ended_at_once ? end.code : 0;
+                  }),
+                  85)
+            << name;
+    }
+}
+
+TEST(Child, ASecondInterruptEndsIt) {
+    const std::string script =
+        std::string("trap : USR1; trap 'exit 15' TERM; kill -INT $PPID; sleep 0.2; kill -INT $PPID; ") +
+        "while :; do sleep 0.05; done";
+    EXPECT_EQ(in_a_process([&] {
+                  const ChildEnd end = StopSignals().run(shell(script), StopManner::Save);
+                  return end.ended_at_once ? end.code : 0;
+              }),
+              15);
+}
+
+TEST(Child, WhatSavesNothingIsEndedByTheFirst) {
+    const std::string script = std::string(kSaves) + "kill -INT $PPID; while :; do sleep 0.05; done";
+    EXPECT_EQ(in_a_process([&] {
+                  const ChildEnd end = StopSignals().run(shell(script), StopManner::End);
+                  return end.ended_at_once ? end.code : 0;
+              }),
+              15);
+}
+
+TEST(Child, HangupStaysIgnoredUnderNohup) {
+    EXPECT_EQ(in_a_process([] {
+                  signal(SIGHUP, SIG_IGN);
+                  const ChildEnd end = StopSignals().run(shell("kill -HUP $PPID; sleep 0.1; exit 5"), StopManner::Save);
+                  return end.stop_asked ? 1 : end.code;
+              }),
+              5);
+}
+
+TEST(Child, ASignalThatCameBetweenTwoStartsIsHeard) {
+    EXPECT_EQ(in_a_process([] {
+                  StopSignals signals;
+                  const bool before = signals.is_stop_asked_within(milliseconds(20));
+                  kill(getpid(), SIGTERM);
+                  return !before && signals.is_stop_asked_within(milliseconds(20)) ? 3 : 0;
+              }),
+              3);
+}
+
+TEST(Child, LateSignalsDoNotEndTheLauncher) {
+    EXPECT_EQ(in_a_process([] {
+                  {
+                      StopSignals signals;
+                      kill(getpid(), SIGINT);
+                  }
+                  return 4;
+              }),
+              4);
+}
+
+TEST(Child, HasNoInputAndAProcessGroupOfItsOwn) {
+    EXPECT_EQ(in_a_process([] {
+                  const auto end = StopSignals().run(shell("read line && exit 1; read -r pid name state parent group "
+                                                           "rest < /proc/$$/stat; [ $group = $$ ] || exit 2; exit 6"),
+                                                     StopManner::Save);
+                  return end.code;
+              }),
+              6);
+}
+
+TEST(Child, AProgramThatIsNotThereIsNamed) {
+    StopSignals signals;
+    try {
+        signals.run({"/nowhere/mpirun"}, StopManner::Save);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::MissingInput);
+        EXPECT_STREQ(error.what(), "cannot start /nowhere/mpirun: No such file or directory");
+    }
+}
+
+TEST(Child, WordsOfBothStreams) {
+    const ChildWords heard = listen_to(shell("echo out; echo err >&2; exit 3"), milliseconds(10000));
+    EXPECT_EQ(heard.code, 3);
+    EXPECT_EQ(heard.text, "out\nerr\n");
+    EXPECT_EQ(listen_to({"/nowhere/mpirun"}, milliseconds(10000)).code, 127);
+}
+
+TEST(Child, WordsHaveALimitOfTimeAndLength) {
+    const ChildWords slow = listen_to(shell("echo begun; sleep 30"), milliseconds(200));
+    EXPECT_TRUE(slow.timed_out);
+    EXPECT_EQ(slow.text, "begun\n");
+    const ChildWords endless = listen_to(shell("head -c 1000000 /dev/zero"), milliseconds(10000));
+    EXPECT_EQ(endless.code, 0);
+    EXPECT_LT(endless.text.size(), 100000U);
+}
+
+}  // namespace
+}  // namespace vpp

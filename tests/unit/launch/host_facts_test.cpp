@@ -1,0 +1,89 @@
+#include "launch/host_facts.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace vpp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A made-up proc and sys.
+class HostFactsTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        root_ = fs::temp_directory_path() / ("vpp-host-" + std::to_string(::getpid()));
+        fs::create_directories(root_);
+    }
+    void TearDown() override { fs::remove_all(root_); }
+    void write(const std::string& path, const std::string& text) {
+        fs::create_directories((root_ / path).parent_path());
+        std::ofstream(root_ / path) << text;
+    }
+    void place_cpu(int cpu, int package, int core) {
+        const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+        write(folder + "physical_package_id", std::to_string(package) + "\n");
+        write(folder + "core_id", std::to_string(core) + "\n");
+    }
+
+    fs::path root_;
+};
+
+TEST_F(HostFactsTest, ThreadsOfACoreCountOnce) {
+    for (int cpu = 0; cpu < 8; ++cpu) place_cpu(cpu, cpu / 2 % 2, cpu / 4);
+    EXPECT_EQ(detail::count_cores({0, 1, 2, 3, 4, 5, 6, 7}, root_), 4);
+    EXPECT_EQ(detail::count_cores({0, 1}, root_), 1);
+    EXPECT_EQ(detail::count_cores({0, 2}, root_), 2) << "the same core number in two packages";
+}
+
+TEST_F(HostFactsTest, WithoutTopologyEveryCpuIsACore) {
+    EXPECT_EQ(detail::count_cores({0, 1, 2}, root_), 3);
+    EXPECT_EQ(detail::count_cores({}, root_), 1);
+}
+
+TEST_F(HostFactsTest, MemoryIsWhatHostAndGroupLeave) {
+    EXPECT_EQ(detail::available_memory(root_), 0);
+    write("proc/meminfo", "MemTotal:       2000 kB\nMemFree:  10 kB\nMemAvailable:   1000 kB\n");
+    EXPECT_EQ(detail::available_memory(root_), 1000 * 1024);
+    write("sys/fs/cgroup/memory.current", "300000\n");
+    write("sys/fs/cgroup/memory.max", "max\n");
+    EXPECT_EQ(detail::available_memory(root_), 1000 * 1024);
+    write("sys/fs/cgroup/memory.max", "500000\n");
+    EXPECT_EQ(detail::available_memory(root_), 200000);
+    write("sys/fs/cgroup/memory.stat", "anon 1\nfile 50000\n");
+    EXPECT_EQ(detail::available_memory(root_), 250000);
+}
+
+TEST_F(HostFactsTest, OwnMemory) {
+    EXPECT_EQ(own_memory_bytes(root_), 0);
+    write("proc/self/status", "Name:\tvpp\nVmRSS:\t  900 kB\nRssAnon:\t  500 kB\n");
+    EXPECT_EQ(own_memory_bytes(root_), 500 * 1024);
+    EXPECT_GT(own_memory_bytes(), 0);
+}
+
+TEST_F(HostFactsTest, CardsByTheirNames) {
+    EXPECT_TRUE(detail::find_gpus(root_).empty());
+    write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H100\nIRQ: 1\n");
+    EXPECT_EQ(detail::find_gpus(root_), std::vector<std::string>{"NVIDIA H100"});
+}
+
+TEST_F(HostFactsTest, BatchSystemsAndTmpdir) {
+    const HostFacts facts = look_at_host({{"SLURM_JOB_ID", "17"}, {"TMPDIR", "/nowhere"}}, root_);
+    EXPECT_EQ(facts.allocation, "SLURM_JOB_ID");
+    EXPECT_EQ(facts.temporary_folder, "/nowhere");
+    EXPECT_EQ(facts.temporary_folder_problem, "is no folder");
+    EXPECT_EQ(look_at_host({}, root_).allocation, "");
+    EXPECT_EQ(look_at_host({}, root_).temporary_folder, "/tmp");
+}
+
+TEST_F(HostFactsTest, ThisHost) {
+    const HostFacts facts = look_at_host({});
+    EXPECT_GE(facts.cpus, facts.cores);
+    EXPECT_GT(facts.available_memory_bytes, 0);
+    EXPECT_EQ(facts.is_root, geteuid() == 0);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,66 @@
+#include "launch/job_end.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vpp {
+namespace {
+
+/// A job that nobody asked to stop.
+JobEnd ended(int code, bool has_begun = true) {
+    return {.child = {.code = code}, .has_begun = has_begun, .is_saved = false};
+}
+
+JobEnd asked(int code, bool has_begun, bool is_saved) {
+    return {.child = {.code = code, .stop_asked = true}, .has_begun = has_begun, .is_saved = is_saved};
+}
+
+TEST(JobEnd, CodesOfVppStayWithoutAWord) {
+    for (int code : {0, 2, 65, 66, 69, 70, 71, 73, 74, 75, 76, 77, 78, 79, 80, 85, 130}) {
+        EXPECT_EQ(judge(ended(code)).code, code);
+        EXPECT_EQ(judge(ended(code)).text, "") << code;
+        EXPECT_FALSE(needs_trial(ended(code, false))) << code;
+    }
+}
+
+TEST(JobEnd, AKilledRankIsALostOne) {
+    const Verdict killed = judge(ended(137));
+    EXPECT_EQ(killed.code, 75);
+    EXPECT_EQ(killed.text,
+              "a rank was killed by signal 9 (SIGKILL): by somebody, or by the kernel when memory ran out (dmesg says "
+              "so)");
+    EXPECT_EQ(judge(ended(139)).code, 75);
+    EXPECT_EQ(judge(ended(139)).text,
+              "a rank crashed (signal 11), which is a bug in vpp, in a library or in the hardware");
+    EXPECT_EQ(judge(ended(143)).text, "a rank was killed by signal 15");
+}
+
+TEST(JobEnd, MpirunsOwnTroubleIsToldFromALostRank) {
+    EXPECT_FALSE(needs_trial(ended(1, true)));
+    EXPECT_EQ(judge(ended(1, true)).code, 75);
+    EXPECT_EQ(judge(ended(1, true)).text, "mpirun ended with code 1, which none of the ranks gave");
+    EXPECT_TRUE(needs_trial(ended(1, false)));
+    const Verdict refused = judge(ended(1, false), "not enough slots");
+    EXPECT_EQ(refused.code, 69);
+    EXPECT_EQ(refused.text, "mpirun does not start these ranks: not enough slots");
+    EXPECT_EQ(judge(ended(137, false), std::nullopt).code, 75);
+}
+
+TEST(JobEnd, AStopIsAStopWhateverMpirunMakesOfIt) {
+    // SIGUSR1 before the ranks listen ends them.
+    EXPECT_EQ(judge(asked(138, false, true)).code, 85);
+    // A batch system sends SIGTERM to mpirun too, which then returns 1.
+    EXPECT_EQ(judge(asked(1, true, true)).code, 85);
+    EXPECT_EQ(judge(asked(1, true, false)).code, 130);
+    EXPECT_EQ(judge(asked(75, true, false)).code, 75);
+    EXPECT_FALSE(needs_trial(asked(1, false, true)));
+}
+
+TEST(JobEnd, ASecondInterruptIs130) {
+    for (int code : {0, 1, 85, 137}) {
+        const JobEnd end{.child = {.code = code, .stop_asked = true, .ended_at_once = true}, .has_begun = true};
+        EXPECT_EQ(judge(end).code, 130);
+    }
+}
+
+}  // namespace
+}  // namespace vpp
