@@ -14,7 +14,7 @@ namespace {
 
 /// All commands, in the order of the help.
 constexpr void (*kCommands[])(CLI::App&, Chosen&) = {
-    add_train, add_eval, add_inspect, add_verify, add_export, add_checkpoint, add_data, add_schedule,
+    add_train, add_eval, add_inspect, add_verify, add_export, add_checkpoint, add_data, add_schedule, add_report,
 };
 
 /// A mistyped command gets the nearest one.

@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "app/terminal.hpp"
 #include "base/error.hpp"
 
 namespace vpp::stop_signals {
@@ -16,7 +17,10 @@ volatile std::sig_atomic_t was_terminated = 0;
 
 void note(int signal) {
     if (signal == SIGINT) {
-        if (was_interrupted) _exit(exit_code(ErrorKind::Interrupted));
+        if (was_interrupted) {
+            take_live_line_off();
+            _exit(exit_code(ErrorKind::Interrupted));
+        }
         was_interrupted = 1;
     }
     if (signal == SIGTERM) was_terminated = 1;

@@ -12,6 +12,7 @@ void add_export(CLI::App& app, Chosen& chosen);
 void add_checkpoint(CLI::App& app, Chosen& chosen);
 void add_data(CLI::App& app, Chosen& chosen);
 void add_schedule(CLI::App& app, Chosen& chosen);
+void add_report(CLI::App& app, Chosen& chosen);
 
 /// `vpp --version`.
 int run_version();

@@ -26,12 +26,16 @@ std::string rate_text(const StepEvent& event) {
     return right_aligned(std::isfinite(rate) ? count_text(rate) : "-", 7) + (tokens ? " tokens/s" : " samples/s");
 }
 
+std::string flops_rate_text(double flops_per_second) {
+    const std::string count = count_text(flops_per_second);
+    const bool has_prefix = count.find(' ') != std::string::npos;
+    return count + (has_prefix ? "" : " ") + "FLOP/s";
+}
+
 std::string flops_text(const StepEvent& event) {
     const double rate = event.flops_per_second();
     if (!(rate > 0) || !std::isfinite(rate)) return "";
-    const std::string count = count_text(rate);
-    const bool has_prefix = count.find(' ') != std::string::npos;
-    return right_aligned(count + (has_prefix ? "" : " ") + "FLOP/s", 12);
+    return right_aligned(flops_rate_text(rate), 12);
 }
 
 std::string percent_text(double share) {

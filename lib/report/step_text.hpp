@@ -12,7 +12,9 @@ std::string formatted(const char* format, double value);
 std::string loss_text(double loss);
 /// "  12.3 K tokens/s", or samples where the data are not tokens.
 std::string rate_text(const StepEvent& event);
-/// " 3.2 GFLOP/s"; empty when it is not known.
+/// "3.2 GFLOP/s"
+std::string flops_rate_text(double flops_per_second);
+/// The same of a step, aligned; empty when it is not known.
 std::string flops_text(const StepEvent& event);
 /// "21 %"
 std::string percent_text(double share);
