@@ -6,18 +6,22 @@ const char* const kPageStyle = R"css(
 :root {
   color-scheme: light dark;
   --bg: #f4f5f7; --card: #ffffff; --ink: #1b2430; --soft: #5b6776; --line: #e1e5ea; --idle: #edf0f3; --accent: #1f6feb;
-  --c0: #1f6feb; --c1: #d9480f; --c2: #2b8a3e; --c3: #9c36b5; --c4: #b08900; --c5: #0b8a8f; --c6: #c2255c; --c7: #5f6f81;
+  --c0: #1f6feb; --c1: #d9480f; --c2: #2b8a3e; --c3: #9c36b5; --c4: #b08900; --c5: #0b8a8f; --c6: #c2255c;
+    --c7: #5f6f81;
   --F: #6ea8fe; --B: #63c17a; --I: #4fc3b8; --W: #f2b54a; --on-box: #10202f;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --bg: #0f141a; --card: #182029; --ink: #e6ebf1; --soft: #97a3b2; --line: #2a3440; --idle: #202a35; --accent: #6ea8fe;
-    --c0: #6ea8fe; --c1: #ff8f5a; --c2: #69db7c; --c3: #d58cf0; --c4: #ffd166; --c5: #4dd4d9; --c6: #ff80aa; --c7: #9fb0c2;
+    --bg: #0f141a; --card: #182029; --ink: #e6ebf1; --soft: #97a3b2; --line: #2a3440; --idle: #202a35;
+      --accent: #6ea8fe;
+    --c0: #6ea8fe; --c1: #ff8f5a; --c2: #69db7c; --c3: #d58cf0; --c4: #ffd166; --c5: #4dd4d9; --c6: #ff80aa;
+      --c7: #9fb0c2;
     --F: #5b93e6; --B: #55b06c; --I: #43b0a6; --W: #dba23e; --on-box: #0b1218;
   }
 }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--bg); color: var(--ink); font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
+body { margin: 0; background: var(--bg); color: var(--ink);
+  font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 main { max-width: 1360px; margin: 0 auto; padding: 28px 24px 56px; }
 h1 { font-size: 24px; line-height: 1.25; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 34px 0 12px; }
@@ -44,9 +48,11 @@ svg text.box { font-size: 11px; fill: var(--on-box); pointer-events: none; }
 .curve.dotted path { stroke-dasharray: 5 4; stroke-width: 1.4; }
 .c0 { color: var(--c0); } .c1 { color: var(--c1); } .c2 { color: var(--c2); } .c3 { color: var(--c3); }
 .c4 { color: var(--c4); } .c5 { color: var(--c5); } .c6 { color: var(--c6); } .c7 { color: var(--c7); }
-.legend { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0 0; padding: 0; font-size: 13px; }
+.legend { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0 0; padding: 0;
+  font-size: 13px; }
 .legend li { color: var(--soft); overflow-wrap: anywhere; }
-.legend i { display: inline-block; width: 18px; height: 0; border-top: 3px solid; margin-right: 7px; vertical-align: middle; }
+.legend i { display: inline-block; width: 18px; height: 0; border-top: 3px solid; margin-right: 7px;
+  vertical-align: middle; }
 .legend li.c0 i { color: var(--c0); } .legend li.c1 i { color: var(--c1); } .legend li.c2 i { color: var(--c2); }
 .legend li.c3 i { color: var(--c3); } .legend li.c4 i { color: var(--c4); } .legend li.c5 i { color: var(--c5); }
 .legend li.c6 i { color: var(--c6); } .legend li.c7 i { color: var(--c7); }
@@ -61,19 +67,24 @@ svg .F, svg .B, svg .I, svg .W { stroke: var(--card); stroke-width: 1; }
 .message { fill: var(--soft); opacity: .6; }
 figure table { margin-top: 14px; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: 7px 14px 7px 0; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
+th, td { text-align: left; padding: 7px 14px 7px 0; border-bottom: 1px solid var(--line); vertical-align: top;
+  overflow-wrap: anywhere; }
 th { color: var(--soft); font-weight: 500; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 code, pre { font: 13px/1.45 ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace; }
 pre { margin: 10px 0 0; overflow: auto; max-height: 560px; white-space: pre; }
 .bar { display: inline-block; height: 12px; border-radius: 3px; vertical-align: middle; min-width: 2px; }
-.track { display: flex; background: var(--idle); border-radius: 3px; height: 14px; width: 100%; min-width: 140px; overflow: hidden; }
+.track { display: flex; background: var(--idle); border-radius: 3px; height: 14px; width: 100%;
+  min-width: 140px; overflow: hidden; }
 .track i { display: block; height: 100%; }
 .track .state { background: var(--c0); } .track .acts { background: var(--c1); } .track .busy { background: var(--c2); }
 details summary { cursor: pointer; font-weight: 600; overflow-wrap: anywhere; }
-.key { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor; margin-right: 8px; }
-.tip { position: absolute; pointer-events: none; background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 7px 10px; font-size: 12.5px; box-shadow: 0 4px 16px rgba(0, 0, 0, .18); display: none; z-index: 2; white-space: nowrap; }
+.key { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor;
+  margin-right: 8px; }
+.tip { position: absolute; pointer-events: none; background: var(--card); border: 1px solid var(--line);
+  border-radius: 8px; padding: 7px 10px; font-size: 12.5px; box-shadow: 0 4px 16px rgba(0, 0, 0, .18);
+  display: none; z-index: 2; white-space: nowrap; }
 .tip div { display: flex; justify-content: space-between; gap: 14px; }
 @media print { body { background: #fff; } .card { break-inside: avoid; } }
 )css";
@@ -118,7 +129,8 @@ const char* const kPageScript = R"js(
     tip.className = "tip";
     figure.appendChild(tip);
     function line(label, text, colour) {
-      var row = document.createElement("div"), left = document.createElement("span"), right = document.createElement("b");
+      var row = document.createElement("div");
+      var left = document.createElement("span"), right = document.createElement("b");
       left.textContent = label;
       right.textContent = text;
       if (colour) { left.className = colour; }

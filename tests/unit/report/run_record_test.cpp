@@ -82,8 +82,8 @@ TEST_F(RunRecords, AFolderWithoutMetricsIsNoRun) {
 
 TEST_F(RunRecords, ATimelineIsReadOrANote) {
     put_metrics("");
-    put(folder_ / "timeline.json",
-        R"({"step": 3, "actions": [{"rank": 1, "kind": "F", "stage": 2, "microbatch": 3, "start_s": 0.5, "end_s": 0.75}]})");
+    put(folder_ / "timeline.json", R"({"step": 3, "actions": [{"rank": 1, "kind": "F", "stage": 2, "microbatch": 3, )"
+                                   R"("start_s": 0.5, "end_s": 0.75}]})");
     const RunRecord run = read_run(folder_);
     ASSERT_EQ(run.timeline.size(), 1u);
     EXPECT_EQ(run.timeline[0].rank, 1);
