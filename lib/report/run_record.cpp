@@ -1,5 +1,6 @@
 #include "report/run_record.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -75,6 +76,36 @@ StepEvent step_of(const Json& line) {
     return event;
 }
 
+/// Adds what a step tells of its stages to the sums in `run`; a step with another number of stages is left out.
+/// Whether it counts.
+bool add_stages(RunRecord& run, const Json& line) {
+    const auto stages = line.find("stages");
+    if (stages == line.end() || !stages->is_array() || stages->empty()) return false;
+    if (run.stages.empty()) run.stages.resize(stages->size());
+    if (run.stages.size() != stages->size()) return false;
+    for (size_t i = 0; i < stages->size(); ++i) {
+        const Json& from = (*stages)[i];
+        if (!from.is_object()) continue;
+        StageMean& sum = run.stages[i];
+        sum.rank = static_cast<int>(number_or(from, "rank", 0));
+        sum.forward_ms += number_or(from, "forward_ms", 0);
+        sum.backward_ms += number_or(from, "backward_ms", 0);
+        sum.transfer_ms += number_or(from, "transfer_ms", 0);
+        sum.wait_ms += number_or(from, "wait_ms", 0);
+    }
+    return true;
+}
+
+void divide_stages(RunRecord& run, int64_t num_steps) {
+    const double divisor = static_cast<double>(std::max<int64_t>(1, num_steps));
+    for (StageMean& stage : run.stages) {
+        stage.forward_ms /= divisor;
+        stage.backward_ms /= divisor;
+        stage.transfer_ms /= divisor;
+        stage.wait_ms /= divisor;
+    }
+}
+
 MemoryEvent memory_of(const Json& line) {
     MemoryEvent event;
     event.step = whole_of(line, "step");
@@ -88,13 +119,17 @@ MemoryEvent memory_of(const Json& line) {
     return event;
 }
 
-/// Whether the line told an event.
-bool take_line(RunRecord& run, std::string_view text) {
+/// Whether the line told an event. `num_with_stages` counts steps that tell of their stages.
+bool take_line(RunRecord& run, std::string_view text, int64_t& num_with_stages) {
     if (text.size() > kLongestLine) return false;
     const Json line = Json::parse(text, nullptr, false);
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned()) return false;
     const std::string event = line.value("event", Json("step")).is_string() ? line.value("event", "step") : "";
-    if (event == "step") run.steps.push_back(step_of(line));
+    if (event == "step") {
+        run.steps.push_back(step_of(line));
+        run.predicted_bubbles.push_back(number_of(line, "bubble_predicted"));
+        num_with_stages += add_stages(run, line);
+    }
     if (event == "eval") {
         run.evaluations.push_back({whole_of(line, "step"), number_or(line, "loss", 0), whole_of(line, "samples"),
                                    number_or(line, "seconds", 0)});
@@ -110,12 +145,13 @@ bool take_line(RunRecord& run, std::string_view text) {
 void take_metrics(RunRecord& run, const fs::path& path) {
     const MappedFile file(path);
     std::string_view rest{reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-    int64_t num_damaged = 0;
+    int64_t num_damaged = 0, num_with_stages = 0;
     while (!rest.empty()) {
         const size_t end = std::min(rest.find('\n'), rest.size() - 1);
-        if (!take_line(run, rest.substr(0, end + 1))) ++num_damaged;
+        if (!take_line(run, rest.substr(0, end + 1), num_with_stages)) ++num_damaged;
         rest.remove_prefix(end + 1);
     }
+    divide_stages(run, num_with_stages);
     if (num_damaged > 0) {
         run.notes.push_back("metrics.jsonl has " + std::to_string(num_damaged) + " line(s) that are no events");
     }
@@ -144,17 +180,17 @@ std::vector<TimedAction> timeline_from_json(const std::string& text) {
     for (const Json& entry : json["actions"]) {
         TimedAction action;
         const bool is_action = entry.is_object() && entry.contains("kind") && entry["kind"].is_string();
-        const double start = is_action ? number_or(entry, "start_s", -1) : -1;
-        const double end = is_action ? number_or(entry, "end_s", -1) : -1;
+        const double start = is_action ? number_or(entry, "begin_ms", -1) : -1;
+        const double end = is_action ? number_or(entry, "end_ms", -1) : -1;
         const double rank = is_action ? number_or(entry, "rank", -1) : -1;
         if (!(start >= 0 && end >= start && std::isfinite(end) && rank >= 0 && rank < kMostRanks)) {
             throw Error(ErrorKind::BadData,
                         "entry " + std::to_string(timeline.size()) +
-                            " of timeline.json is no action with a rank, a kind, start_s and end_s");
+                            " of timeline.json is no action with a rank, a kind, begin_ms and end_ms");
         }
         timeline.push_back({static_cast<int>(rank), entry["kind"].get<std::string>(),
                             static_cast<int>(whole_of(entry, "stage")), static_cast<int>(whole_of(entry, "microbatch")),
-                            start, end});
+                            start / 1e3, end / 1e3});
     }
     return timeline;
 }
@@ -170,7 +206,7 @@ RunRecord read_run(const fs::path& folder) {
     }
     take_metrics(run, metrics);
     run.plan_text = text_if_there(run, folder / "plan.toml", kLongestPlan);
-    const std::string timeline = text_if_there(run, folder / "timeline.json", kLongestTimeline);
+    const std::string timeline = text_if_there(run, folder / "profile" / "timeline.json", kLongestTimeline);
     if (timeline.empty()) return run;
     try {
         run.timeline = timeline_from_json(timeline);

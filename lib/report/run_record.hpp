@@ -20,14 +20,28 @@ struct TimedAction {
     double end_seconds = 0;
 };
 
+/// What the actions of a stage took in a step, mean over the steps that tell it.
+struct StageMean {
+    int rank = 0;  ///< of the pipeline
+    double forward_ms = 0;
+    double backward_ms = 0;
+    double transfer_ms = 0;
+    double wait_ms = 0;
+
+    double total_ms() const { return forward_ms + backward_ms + transfer_ms + wait_ms; }
+};
+
 struct RunRecord {
     std::string name;              ///< the folder, as it was named
     std::string plan_text;         ///< plan.toml; empty when there is none
     std::vector<StepEvent> steps;  ///< without the losses of microbatches
+    std::vector<std::optional<double>>
+        predicted_bubbles;          ///< beside the steps: the waiting that their schedule must have
+    std::vector<StageMean> stages;  ///< by stage; empty when no step tells them
     std::vector<EvalEvent> evaluations;
     std::vector<SaveEvent> saves;
     std::optional<MemoryEvent> memory;
-    std::vector<TimedAction> timeline;  ///< of one step, from timeline.json; empty when there is none
+    std::vector<TimedAction> timeline;  ///< of one step, from profile/timeline.json; empty when there is none
     std::vector<std::string> notes;     ///< what could not be read, a sentence each
 };
 
@@ -35,9 +49,8 @@ struct RunRecord {
 /// Throws: Error{MissingInput} when the folder has no metrics.jsonl, saying what a run folder is.
 RunRecord read_run(const std::filesystem::path& folder);
 
-/// The actions of timeline.json:
-///   {"step": 12, "actions": [{"rank": 0, "kind": "F", "stage": 0, "microbatch": 0, "start_s": 0.0, "end_s": 0.01},
-///   ...]}
+/// The actions of a measured step:
+///   {"step":12,"actions":[{"rank":0,"stage":0,"microbatch":0,"kind":"F","begin_ms":0.0,"end_ms":1.2},...]}
 /// Throws: Error{BadData} naming the first entry that is none.
 std::vector<TimedAction> timeline_from_json(const std::string& text);
 

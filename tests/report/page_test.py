@@ -113,7 +113,7 @@ class Page(PageCase):
 
     def test_a_measured_step_is_drawn_as_it_was(self):
         folder = self.run_folder("a")
-        actions = [{"rank": rank, "kind": kind, "stage": rank, "microbatch": 3, "start_s": at, "end_s": at + 0.01}
+        actions = [{"rank": rank, "kind": kind, "stage": rank, "microbatch": 3, "begin_ms": at, "end_s": at + 0.01}
                    for rank in (0, 1) for kind, at in (("F", 0.0), ("B", 0.02), ("RECV_B", 0.01))]
         (folder / "timeline.json").write_text(json.dumps({"step": 12, "actions": actions}))
         text = self.page(folder)
