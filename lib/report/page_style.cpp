@@ -78,6 +78,8 @@ pre { margin: 10px 0 0; overflow: auto; max-height: 560px; white-space: pre; }
 .track { display: flex; background: var(--idle); border-radius: 3px; height: 14px; width: 100%;
   min-width: 140px; overflow: hidden; }
 .track i { display: block; height: 100%; }
+.track .forward { background: var(--F); } .track .backward { background: var(--B); }
+.track .transfer { background: var(--W); }
 .track .state { background: var(--c0); } .track .acts { background: var(--c1); } .track .busy { background: var(--c2); }
 details summary { cursor: pointer; font-weight: 600; overflow-wrap: anywhere; }
 .key { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor;

@@ -161,11 +161,24 @@ class Page {
         Chart chart{"Waiting for messages", "share of the step", Quantity::Share, true, {}};
         for (size_t i = 0; i < runs_.size(); ++i) {
             add_curve(chart, i, "mean of the ranks", [](const StepEvent& step) { return step.bubble_mean; });
-            if (is_one())
-                add_curve(
-                    chart, i, "worst rank", [](const StepEvent& step) { return step.bubble_worst; }, 1);
+            if (!is_one()) continue;
+            const auto worst = [](const StepEvent& step) { return step.bubble_worst; };
+            add_curve(chart, i, "worst rank", worst, 1);
+            add_prediction(chart, i);
         }
         return draw_chart(chart);
+    }
+
+    /// The waiting that the schedule has with the measured times of its stages, if messages cost nothing.
+    void add_prediction(Chart& chart, size_t run) const {
+        ChartCurve curve;
+        for (size_t i = 0; i < runs_[run].predicted_bubbles.size(); ++i) {
+            const auto value = runs_[run].predicted_bubbles[i];
+            if (value) curve.curve.add(static_cast<double>(runs_[run].steps[i].step), *value);
+        }
+        curve.name = "by the schedule alone";
+        curve.colour = 2;
+        if (curve.curve.size() > 0) chart.curves.push_back(std::move(curve));
     }
 
     std::string memory_chart() const {
@@ -225,7 +238,7 @@ class Page {
             if (!runs_[i].timeline.empty()) inside += busy_table(runs_[i]);
             text += element("figure", inside, "card") + "\n";
         }
-        return text + waiting();
+        return text + stages() + waiting();
     }
 
     static std::string action_legend(const StepPicture& picture) {
@@ -259,6 +272,32 @@ class Page {
                                track({{"busy", std::min(1.0, shares[rank])}})});
         }
         return element("table", "\n" + rows);
+    }
+
+    std::string stages() const {
+        std::string text;
+        for (size_t i = 0; i < runs_.size(); ++i) {
+            if (!runs_[i].stages.empty()) text += stage_table(i);
+        }
+        return text.empty() ? "" : "<h2>Time of the stages</h2>\n" + text;
+    }
+
+    std::string stage_table(size_t run) const {
+        const auto ms = [](double value) { return fixed_text(value, 2) + " ms"; };
+        const std::vector<StageMean>& stages = runs_[run].stages;
+        double most = 1e-9;
+        for (const StageMean& stage : stages) most = std::max(most, stage.total_ms());
+        std::string rows = row("th", {"stage", "rank", "forward", "backward", "messages", "waiting", ""});
+        for (size_t i = 0; i < stages.size(); ++i) {
+            const StageMean& stage = stages[i];
+            rows += row("td", {std::to_string(i), std::to_string(stage.rank), ms(stage.forward_ms),
+                               ms(stage.backward_ms), ms(stage.transfer_ms), ms(stage.wait_ms),
+                               track({{"forward", stage.forward_ms / most},
+                                      {"backward", stage.backward_ms / most},
+                                      {"transfer", stage.transfer_ms / most}})});
+        }
+        const std::string name = is_one() ? "" : element("p", key(run));
+        return element("div", name + element("table", "\n" + rows), "card scroll") + "\n";
     }
 
     /// Which ranks wait longest, by how many steps.

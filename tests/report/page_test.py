@@ -90,6 +90,11 @@ class PageCase(unittest.TestCase):
         (folder / "plan.toml").write_text(PLAN % (lr, name))
         return folder
 
+    @staticmethod
+    def timeline(folder: pathlib.Path) -> pathlib.Path:
+        (folder / "profile").mkdir(exist_ok=True)
+        return folder / "profile" / "timeline.json"
+
     def page(self, *runs: pathlib.Path) -> str:
         subprocess.run([SAMPLE, "page", str(self.folder / "report.html"), *map(str, runs)], check=True)
         return (self.folder / "report.html").read_text()
@@ -113,15 +118,15 @@ class Page(PageCase):
 
     def test_a_measured_step_is_drawn_as_it_was(self):
         folder = self.run_folder("a")
-        actions = [{"rank": rank, "kind": kind, "stage": rank, "microbatch": 3, "begin_ms": at, "end_s": at + 0.01}
-                   for rank in (0, 1) for kind, at in (("F", 0.0), ("B", 0.02), ("RECV_B", 0.01))]
-        (folder / "timeline.json").write_text(json.dumps({"step": 12, "actions": actions}))
+        actions = [{"rank": rank, "kind": kind, "stage": rank, "microbatch": 3, "begin_ms": at, "end_ms": at + 10}
+                   for rank in (0, 1) for kind, at in (("F", 0), ("B", 20), ("RECV_B", 10))]
+        self.timeline(folder).write_text(json.dumps({"step": 12, "actions": actions}))
         text = self.page(folder)
         self.assertEqual(problems_of(text), [])
         self.assertIn("F of stage 1, microbatch 3: 0.00 to 10.00 ms", text)
         self.assertIn("measured", text)
         self.assertIn("66.7 %", text)
-        (folder / "timeline.json").write_text('{"actions": [{"rank": -1, "kind": "F"}]}')
+        self.timeline(folder).write_text('{"actions": [{"rank": -1, "kind": "F"}]}')
         self.assertIn("entry 0 of timeline.json is no action", self.page(folder))
 
     def test_hostile_text_is_text(self):
@@ -130,8 +135,8 @@ class Page(PageCase):
         (folder / "metrics.jsonl").write_text(lines + HOSTILE + '{"event":"step","step":31,"loss":"</script>"}\n')
         for plan in (HOSTILE, f"[model]\nfile = '''{HOSTILE}'''\n"):
             (folder / "plan.toml").write_text(plan)
-            (folder / "timeline.json").write_text(json.dumps({"actions": [
-                {"rank": 0, "kind": HOSTILE, "stage": 0, "microbatch": 0, "start_s": 0, "end_s": 1}]}))
+            self.timeline(folder).write_text(json.dumps({"actions": [
+                {"rank": 0, "kind": HOSTILE, "stage": 0, "microbatch": 0, "begin_ms": 0, "end_ms": 1}]}))
             one, two = self.page(folder), self.page(folder, self.run_folder("other"))
             self.assertEqual(problems_of(one), [])
             self.assertEqual(problems_of(two), [])

@@ -42,6 +42,16 @@ TEST(ReportPage, SeveralRunsAreCompared) {
     EXPECT_TRUE(has(report_page({run_of("one"), run_of("two")}), "The plans of these runs say the same."));
 }
 
+TEST(ReportPage, StagesHaveTheirTimesWhereTheyAreKnown) {
+    RunRecord run = run_of("one");
+    EXPECT_FALSE(has(report_page({run}), "Time of the stages"));
+    run.stages = {{0, 1.5, 4, 1, 2}, {1, 1, 2, 0.5, 1}};
+    run.predicted_bubbles.assign(run.steps.size(), 0.2);
+    const std::string page = report_page({run});
+    EXPECT_TRUE(has(page, "<tr><td>1</td><td>1</td><td>1.00 ms</td><td>2.00 ms</td><td>0.50 ms</td><td>1.00 ms</td>"));
+    EXPECT_TRUE(has(page, "by the schedule alone"));
+}
+
 TEST(ReportPage, NotesAndUnreadablePlansAreSaid) {
     RunRecord run = run_of("one", "[no toml");
     run.notes = {"something <odd>"};

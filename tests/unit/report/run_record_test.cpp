@@ -62,6 +62,21 @@ TEST_F(RunRecords, DamagedLinesAreCountedAndLeftOut) {
     EXPECT_EQ(run.notes[0], "metrics.jsonl has 4 line(s) that are no events");
 }
 
+TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
+    const auto line = [](double forward, const std::string& more) {
+        return R"({"event":"step","step":1,"bubble_predicted":0.25,"stages":[{"rank":0,"forward_ms":)" +
+               std::to_string(forward) + R"(,"backward_ms":4,"transfer_ms":1,"wait_ms":2})" + more + "]}\n";
+    };
+    put_metrics(line(1, "") + line(2, "") + line(100, ",{}") + "{\"event\":\"step\",\"step\":4,\"stages\":[]}\n");
+    const RunRecord run = read_run(folder_);
+    ASSERT_EQ(run.stages.size(), 1u);
+    EXPECT_EQ(run.stages[0].forward_ms, 1.5);
+    EXPECT_EQ(run.stages[0].total_ms(), 8.5);
+    ASSERT_EQ(run.predicted_bubbles.size(), 4u);
+    EXPECT_EQ(run.predicted_bubbles[0], 0.25);
+    EXPECT_EQ(run.predicted_bubbles[3], std::nullopt);
+}
+
 TEST_F(RunRecords, HugeNumbersDoNoHarm) {
     put_metrics(R"({"event":"step","step":18446744073709551615,"memory_bytes":1e300,"worst_rank":1e300,"step_ms":-1})"
                 "\n");
@@ -82,17 +97,19 @@ TEST_F(RunRecords, AFolderWithoutMetricsIsNoRun) {
 
 TEST_F(RunRecords, ATimelineIsReadOrANote) {
     put_metrics("");
-    put(folder_ / "timeline.json", R"({"step": 3, "actions": [{"rank": 1, "kind": "F", "stage": 2, "microbatch": 3, )"
-                                   R"("start_s": 0.5, "end_s": 0.75}]})");
+    std::filesystem::create_directory(folder_ / "profile");
+    put(folder_ / "profile" / "timeline.json",
+        R"({"step": 3, "actions": [{"rank": 1, "kind": "F", "stage": 2, "microbatch": 3, )"
+        R"("begin_ms": 500, "end_ms": 750}]})");
     const RunRecord run = read_run(folder_);
     ASSERT_EQ(run.timeline.size(), 1u);
     EXPECT_EQ(run.timeline[0].rank, 1);
     EXPECT_EQ(run.timeline[0].stage, 2);
     EXPECT_EQ(run.timeline[0].end_seconds, 0.75);
     for (const char* bad : {"[]", "{", R"({"actions": 1})", R"({"actions": [1]})",
-                            R"({"actions": [{"rank": 0, "kind": "F", "start_s": 2, "end_s": 1}]})",
-                            R"({"actions": [{"rank": 1e9, "kind": "F", "start_s": 1, "end_s": 2}]})"}) {
-        put(folder_ / "timeline.json", bad);
+                            R"({"actions": [{"rank": 0, "kind": "F", "begin_ms": 2, "end_ms": 1}]})",
+                            R"({"actions": [{"rank": 1e9, "kind": "F", "begin_ms": 1, "end_ms": 2}]})"}) {
+        put(folder_ / "profile" / "timeline.json", bad);
         const RunRecord damaged = read_run(folder_);
         EXPECT_TRUE(damaged.timeline.empty());
         EXPECT_EQ(damaged.notes.size(), 1u) << bad;
