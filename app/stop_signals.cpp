@@ -16,11 +16,10 @@ volatile std::sig_atomic_t was_interrupted = 0;
 volatile std::sig_atomic_t was_terminated = 0;
 
 void note(int signal) {
+    // Whoever sent it may end the process before it can tidy up.
+    take_live_line_off();
     if (signal == SIGINT) {
-        if (was_interrupted) {
-            take_live_line_off();
-            _exit(exit_code(ErrorKind::Interrupted));
-        }
+        if (was_interrupted) _exit(exit_code(ErrorKind::Interrupted));
         was_interrupted = 1;
     }
     if (signal == SIGTERM) was_terminated = 1;

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <optional>
 
@@ -38,9 +39,10 @@ void set_live_line(bool is_there) {
 
 void take_live_line_off() {
     if (!has_live_line) return;
-    has_live_line = 0;
+    const int interrupted = errno;
     // What cannot be written to a terminal that is gone needs no answer.
     [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, kTakeLiveLineOff, sizeof kTakeLiveLineOff - 1);
+    errno = interrupted;
 }
 
 }  // namespace vpp

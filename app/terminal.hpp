@@ -15,7 +15,7 @@ Terminal output_terminal();
 
 /// Whether a live line may be on the terminal, for whoever ends the process without its destructors.
 void set_live_line(bool is_there);
-/// Takes it off. Safe in a signal handler.
+/// Takes it off until the next step draws it again. Safe in a signal handler.
 void take_live_line_off();
 
 }  // namespace vpp
