@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
 
 namespace vpp {
 
@@ -45,6 +46,19 @@ std::optional<StopPointNumber> stop_point_number() {
     StopPointNumber wanted;
     if (!value || std::sscanf(value, "%d:%d", &wanted.rank, &wanted.number) != 2) return std::nullopt;
     return wanted;
+}
+
+std::optional<int> terminal_width_told() {
+    const char* value = std::getenv("VPP_TERMINAL_WIDTH");
+    int width = 0;
+    char more = 0;
+    const bool is_number = value && std::sscanf(value, "%5d%c", &width, &more) == 1 && width >= 0;
+    return is_number ? std::optional(width) : std::nullopt;
+}
+
+bool is_terminal_dumb() {
+    const char* value = std::getenv("TERM");
+    return value && std::string_view(value) == "dumb";
 }
 
 bool is_colour_unwanted() {

@@ -27,6 +27,13 @@ struct StopPointNumber {
 };
 std::optional<StopPointNumber> stop_point_number();
 
+/// VPP_TERMINAL_WIDTH=COLUMNS: what rank 0 writes ends on a terminal of that width, whatever lies between (vpp run sets
+/// it); 0: on none. Empty when it is not set or no number.
+std::optional<int> terminal_width_told();
+
+/// TERM=dumb: a terminal that knows no escapes.
+bool is_terminal_dumb();
+
 /// NO_COLOR is set to anything (no-color.org).
 bool is_colour_unwanted();
 

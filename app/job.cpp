@@ -10,6 +10,7 @@
 #include "app/environment.hpp"
 #include "app/registries.hpp"
 #include "app/stop_signals.hpp"
+#include "app/terminal.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/cores.hpp"
@@ -52,6 +53,7 @@ Failure current_failure() {
 }
 
 void say(int rank, int size, const std::string& text) {
+    take_live_line_off();
     std::cerr << "vpp: error: " << (size > 1 ? "rank " + std::to_string(rank) + ": " : "") << text << std::endl;
 }
 
@@ -60,6 +62,7 @@ class HardEnd {
   public:
     void attach(MpiSession* session) { session_ = session; }
     void operator()(const std::string& text, int code) const {
+        take_live_line_off();
         std::cerr << "vpp: error: " << text << std::endl;
         if (session_) session_->abort(code);
         _exit(code);

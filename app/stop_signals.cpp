@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "app/terminal.hpp"
 #include "base/error.hpp"
 
 namespace vpp::stop_signals {
@@ -15,6 +16,8 @@ volatile std::sig_atomic_t was_interrupted = 0;
 volatile std::sig_atomic_t was_terminated = 0;
 
 void note(int signal) {
+    // Whoever sent it may end the process before it can tidy up.
+    take_live_line_off();
     if (signal == SIGINT) {
         if (was_interrupted) _exit(exit_code(ErrorKind::Interrupted));
         was_interrupted = 1;

@@ -18,6 +18,7 @@ void add_schema(CLI::App& app, Chosen& chosen);
 void add_completion(CLI::App& app, Chosen& chosen);
 void add_man(CLI::App& app, Chosen& chosen);
 void add_doctor(CLI::App& app, Chosen& chosen);
+void add_report(CLI::App& app, Chosen& chosen);
 
 /// `vpp --version`.
 int run_version();

@@ -2,23 +2,27 @@
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <memory>
+#include <optional>
 
 #include "app/commands/commands.hpp"
 #include "app/environment.hpp"
 #include "app/job.hpp"
 #include "app/run_lock.hpp"
 #include "app/stop_signals.hpp"
+#include "app/terminal.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
 #include "engine/train.hpp"
 #include "report/console.hpp"
-#include "report/json_lines.hpp"
 #include "report/reporters.hpp"
+#include "report/sinks.hpp"
 
 namespace vpp {
 
@@ -45,12 +49,44 @@ std::unique_ptr<FileLock> open_run_folder(const Job& job) {
     return lock;
 }
 
-/// Rank 0's listeners; the metrics file is opened when the first step is known, since later lines are cut off then.
-void listen(Reporters& reporters, const Job& job, int64_t first_step) {
-    const fs::path metrics = fs::path(job.plan.run.dir) / "metrics.jsonl";
-    cut_after(metrics, first_step, job.log);
-    reporters.add(std::make_unique<ConsoleReporter>(std::cout, job.plan.report.every));
-    reporters.add(std::make_unique<JsonLinesReporter>(metrics, job.log));
+// mpirun forwards stdout and stderr each on its own; so long a line of the log waits for the live line to go.
+constexpr std::chrono::milliseconds kMpirunForwards{20};
+
+/// Rank 0's standard output: lines, and on a terminal a live line that makes way for the log.
+class Display {
+  public:
+    explicit Display(const Job& job) : log_(job.log), every_(job.plan.report.every), screen_(std::cout, options()) {
+        if (!screen_.is_live()) return;
+        log_->before_lines([this] { screen_.make_way(); });
+        set_live_line(true);
+    }
+    ~Display() {
+        log_->before_lines({});
+        set_live_line(false);
+    }
+    std::unique_ptr<Reporter> reporter() {
+        return std::make_unique<ConsoleReporter>(
+            screen_, ConsoleOptions{every_, [] { return output_terminal().width; }, output_terminal().colour});
+    }
+
+  private:
+    static ScreenOptions options() {
+        ScreenOptions options;
+        options.is_live = output_terminal().is_terminal;
+        if (!mpi_environment().empty()) options.way = kMpirunForwards;
+        return options;
+    }
+
+    Logger log_;
+    int64_t every_;
+    Screen screen_;
+};
+
+/// Rank 0's listeners; files are opened when the first step is known, since what they say of later steps is cut off
+/// then.
+void listen(Reporters& reporters, Display& display, const Job& job, int64_t first_step) {
+    reporters.add(display.reporter());
+    add_sinks(reporters, {job.plan.run.dir, first_step, job.log});
 }
 
 void greet(const Job& job, const Program& program) {
@@ -106,13 +142,15 @@ int train_on(const Job& job) {
     }
     barrier(job.transport);
     Engine engine(job.plan, prepared.program, prepared.sources, data, job.transport);
+    std::optional<Display> display;
+    if (job.is_first()) display.emplace(job);
     Reporters reporters;
     TrainOptions options;
     options.reporter = job.is_first() ? &reporters : nullptr;
     options.log = job.log;
     options.ranks_exceed_cores = job.ranks_exceed_cores;
     options.resumed = [&](int64_t step) {
-        if (job.is_first()) listen(reporters, job, step);
+        if (display) listen(reporters, *display, job, step);
     };
     options.stop_request = stop_signals::came;
     options.stop_point = stop_point_of(job);

@@ -1,6 +1,7 @@
 #pragma once
 // The log: lines to stderr and, once the run folder is known, to a file. Results go to stdout and never through here.
 // spdlog stays inside log.cpp: LibTorch's headers bring a fmt of another version.
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -22,6 +23,9 @@ class Log {
     void error(const std::string& line);
     /// Adds a file; a file that cannot be opened is said once and left out.
     void add_file(const std::string& path);
+    /// Calls `make_way` before every line that goes to stderr, from the thread that writes it, so that what else draws
+    /// on the terminal can make room; an empty function ends that. Behind this call the former one is not called.
+    void before_lines(std::function<void()> make_way);
 
   private:
     std::unique_ptr<Impl> impl_;

@@ -10,6 +10,7 @@
 #include "engine/checkpointing.hpp"
 #include "engine/saver.hpp"
 #include "engine/stragglers.hpp"
+#include "program/estimate.hpp"
 
 namespace vpp {
 
@@ -231,6 +232,7 @@ class Trainer {
         event.samples_per_second = static_cast<double>(*plan_.train.global_batch_size) / done.seconds;
         event.tokens_per_second = event.samples_per_second * static_cast<double>(tokens_per_sample(plan_));
         event.step_ms = done.seconds * 1e3;
+        event.flops = step_flops(program_);
         event.reduce_ms = done.totals.reduce_seconds * 1e3;
         event.memory_bytes = done.totals.memory_bytes;
         event.activation_bytes = done.totals.activation_bytes;

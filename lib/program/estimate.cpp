@@ -152,4 +152,11 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
     return ranks;
 }
 
+double step_flops(const Program& program) {
+    constexpr double kBackwardAndForward = 3;
+    double forward = 0;
+    for (const StageSpec& stage : program.training.split.stages) forward += stage.flops;
+    return kBackwardAndForward * forward * program.training.schedule.num_microbatches * program.num_replicas();
+}
+
 }  // namespace vpp

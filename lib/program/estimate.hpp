@@ -33,4 +33,11 @@ struct RankEstimate {
 /// One entry per PP rank.
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program);
 
+/// The useful floating point operations of a training step, over all ranks: 3 x (forward FLOPs of all stages for one
+/// microbatch) x microbatches x replicas. 3 since the backward is counted as twice the forward: a gradient for the
+/// inputs and one for the weights of each product. What recompute runs again is not counted, so with it fewer
+/// operations a second are shown than are run. Forward FLOPs are those of the ops that the split counts
+/// (graph/flops.hpp).
+double step_flops(const Program& program);
+
 }  // namespace vpp

@@ -1,11 +1,14 @@
 #include "report/console.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "report/columns.hpp"
+#include "report/live_line.hpp"
+#include "report/step_text.hpp"
 
 namespace vpp {
 
@@ -13,71 +16,43 @@ namespace {
 
 constexpr int kStepWidth = 5;
 
-std::string right(const std::string& text, size_t width) {
-    return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
-}
-
-std::string left(std::string text, size_t width) {
-    if (text.size() < width) text.append(width - text.size(), ' ');
-    return text;
-}
-
-std::string formatted(const char* format, double value) {
-    // printf knows a negative "nan", which says nothing more.
-    if (std::isnan(value)) return "nan";
-    char text[64];
-    std::snprintf(text, sizeof text, format, value);
-    return text;
-}
-
-/// Four decimals while they mean something: "3.1416", "1.2e+07".
-std::string loss_text(double loss) {
-    return formatted(std::abs(loss) < 1e5 ? "%.4f" : "%.4g", loss);
-}
-
 std::string step_text(int64_t step) {
-    return right(std::to_string(step), kStepWidth);
-}
-
-std::string rate_text(const StepEvent& event) {
-    const bool tokens = event.tokens_per_second > 0;
-    const double rate = tokens ? event.tokens_per_second : event.samples_per_second;
-    return right(std::isfinite(rate) ? count_text(rate) : "-", 7) + (tokens ? " tokens/s" : " samples/s");
-}
-
-std::string percent_text(double share) {
-    return formatted("%.0f", 100 * share) + " %";
+    return right_aligned(std::to_string(step), kStepWidth);
 }
 
 std::string bubble_text(const StepEvent& event) {
     if (!event.bubble_mean) return "-";
-    const std::string mean = right(percent_text(*event.bubble_mean), 5);
+    const std::string mean = right_aligned(percent_text(*event.bubble_mean), 5);
     if (!event.bubble_worst) return mean;
     return mean + " (worst " + percent_text(*event.bubble_worst) + " rank " + std::to_string(event.worst_rank) + ")";
 }
 
 }  // namespace
 
-std::string step_line(const StepEvent& event) {
+std::string step_line(const StepEvent& event, size_t width) {
     const std::string total = std::to_string(event.total_steps);
-    const std::string done = right(std::to_string(event.step), std::max<size_t>(kStepWidth, total.size()));
-    std::string line = "step " + done + '/' + total;
-    line += "  loss " + right(loss_text(event.loss), 7);
-    if (event.skipped) line += " (skipped)";
-    line += "  grad norm " + right(formatted("%.3g", event.grad_norm), 8);
-    if (event.loss_scale) line += "  scale " + formatted("%.6g", *event.loss_scale);
-    line += "  lr " + formatted("%.1e", event.lr);
-    line += "  " + rate_text(event);
-    line += "  " + right(formatted(event.step_ms < 10 ? "%.1f" : "%.0f", event.step_ms), 5) + " ms";
-    line += "  bubble " + left(bubble_text(event), event.bubble_worst ? 27 : 5);
-    line += "  mem " + right(bytes_text(event.memory_bytes), 9);
-    line += "  act " + right(bytes_text(event.activation_bytes), 9);
-    line += "  ETA " + duration_text(event.eta_seconds);
-    return line;
+    const std::string done = right_aligned(std::to_string(event.step), std::max<size_t>(kStepWidth, total.size()));
+    const std::string loss = "loss " + right_aligned(loss_text(event.loss), 7) + (event.skipped ? " (skipped)" : "");
+    std::vector<Column> columns{
+        {"step " + done + '/' + total, 12},
+        {loss, 11},
+        {"grad norm " + right_aligned(formatted("%.3g", event.grad_norm), 8), 7},
+        {event.loss_scale ? "scale " + formatted("%.6g", *event.loss_scale) : "", 6},
+        {"lr " + formatted("%.1e", event.lr), 8},
+        {rate_text(event), 9},
+        {flops_text(event), 4},
+        {right_aligned(formatted(event.step_ms < 10 ? "%.1f" : "%.0f", event.step_ms), 5) + " ms", 5},
+        {"bubble " + left_aligned(bubble_text(event), event.bubble_worst ? 27 : 5), 3},
+        {"mem " + right_aligned(bytes_text(event.memory_bytes), 9), 2},
+        {"act " + right_aligned(bytes_text(event.activation_bytes), 9), 1},
+        {"ETA " + duration_text(event.eta_seconds), 10},
+    };
+    std::erase_if(columns, [](const Column& column) { return column.text.empty(); });
+    return fitted_line(std::move(columns), width);
 }
 
 std::string evaluation_line(const EvalEvent& event) {
-    return "eval " + step_text(event.step) + "  loss " + right(loss_text(event.loss), 7) + "  over " +
+    return "eval " + step_text(event.step) + "  loss " + right_aligned(loss_text(event.loss), 7) + "  over " +
            std::to_string(event.samples) + " samples in " + formatted("%.1f", event.seconds) + " s";
 }
 
@@ -100,21 +75,25 @@ std::string memory_line(const MemoryEvent& event) {
 }
 
 void ConsoleReporter::step(const StepEvent& event) {
-    const bool is_due = every_ > 0 && event.step % every_ == 0;
-    if (is_first_ || is_due || event.step == event.total_steps) out_ << step_line(event) << std::endl;
+    const auto width = static_cast<size_t>(std::max(1, options_.width()));
+    const bool is_due = options_.every > 0 && event.step % options_.every == 0;
+    if (is_first_ || is_due || event.step == event.total_steps) {
+        screen_.print(step_line(event, screen_.is_live() ? width : 0));
+    }
     is_first_ = false;
+    screen_.show(live_line(event, width, options_.coloured));
 }
 
 void ConsoleReporter::evaluation(const EvalEvent& event) {
-    out_ << evaluation_line(event) << std::endl;
+    screen_.print(evaluation_line(event));
 }
 
 void ConsoleReporter::memory(const MemoryEvent& event) {
-    out_ << memory_line(event) << std::endl;
+    screen_.print(memory_line(event));
 }
 
 void ConsoleReporter::saved(const SaveEvent& event) {
-    out_ << saved_line(event) << std::endl;
+    screen_.print(saved_line(event));
 }
 
 }  // namespace vpp

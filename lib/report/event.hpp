@@ -24,6 +24,7 @@ struct StepEvent {
     double samples_per_second = 0;
     double tokens_per_second = 0;  ///< 0 = the data are not tokens
     double step_ms = 0;
+    double flops = 0;                   ///< useful ones of the step (program/estimate.hpp: step_flops); 0 = not known
     double reduce_ms = 0;               ///< of it, for the sums of replicas, behind the last action of the slowest rank
     std::optional<double> bubble_mean;  ///< share of the step spent waiting for messages, 0..1, over the ranks;
                                         ///< empty when ranks exceed cores, where waiting says nothing
@@ -32,6 +33,9 @@ struct StepEvent {
     int64_t memory_bytes = 0;            ///< peak resident memory of the largest rank
     int64_t activation_bytes = 0;        ///< see MemoryEvent; of the rank with most, in this step
     double eta_seconds = -1;             ///< until the last step; negative = not known
+
+    /// 0 = not known.
+    double flops_per_second() const { return step_ms > 0 ? flops / step_ms * 1e3 : 0; }
 };
 
 /// The model was evaluated on the validation data after `step` updates.

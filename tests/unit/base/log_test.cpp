@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <iostream>
 
 #include "base/file.hpp"
 
@@ -33,6 +34,23 @@ TEST(Log, LinesGoToStderrByLevel) {
 
 TEST(Log, LinesCarryTheRank) {
     EXPECT_EQ(logged("warn", 3), "[rank 3] warning: careful\n");
+}
+
+TEST(Log, OthersMakeWayBeforeLinesOfStderr) {
+    CaptureStderr();
+    const Logger logger = make_logger("info");
+    int times = 0;
+    logger->before_lines([&times] {
+        ++times;
+        std::cerr << "way ";
+    });
+    logger->info("one");
+    logger->debug("below the level");
+    logger->before_lines({});
+    logger->info("two");
+    EXPECT_EQ(GetCapturedStderr(), "way info: one\ninfo: two\n");
+    EXPECT_EQ(times, 1);
+    make_silent_logger()->before_lines([] {});
 }
 
 TEST(Log, ASilentLoggerDropsEverything) {

@@ -84,6 +84,7 @@ TEST_F(Training, stepsEvaluatesSavesAndReportsWhenDue) {
     const StepEvent& event = reporter_.steps.at(1);
     EXPECT_EQ(event.microbatch_losses.size(), 3u);
     EXPECT_GT(event.samples_per_second, 0);
+    EXPECT_GT(event.flops, 0);
     EXPECT_EQ(event.tokens_per_second, 0) << "the data are no tokens";
     EXPECT_GE(event.eta_seconds, 0);
     ASSERT_TRUE(event.bubble_mean && event.bubble_worst);

@@ -49,6 +49,16 @@ TEST(Estimate, CountsWeightsGradientsAndStates) {
     EXPECT_EQ(estimate_ranks(plan, program_of(4))[0].saved_copy_bytes, 0);
 }
 
+TEST(Estimate, AStepIsThreeForwardsOfEveryMicrobatchAndReplica) {
+    Program program = program_of(4);
+    EXPECT_EQ(step_flops(program), 3 * (1000 + 10) * 4);
+    program.mesh.dp = 2;
+    EXPECT_EQ(step_flops(program), 3 * (1000 + 10) * 4 * 2);
+    program.mesh.dp = 1;
+    program.replicas_per_rank = 2;
+    EXPECT_EQ(step_flops(program), 3 * (1000 + 10) * 4 * 2) << "the reference does the same work";
+}
+
 TEST(Estimate, OptimizersDifferInTheirStates) {
     Plan plan;
     const auto states = [&] { return estimate_ranks(plan, program_of(2))[0].optimizer_bytes / 400; };

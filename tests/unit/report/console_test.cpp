@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unit/report/support.hpp"
+#include "unit/report/terminal_image.hpp"
 
 namespace vpp {
 namespace {
@@ -24,6 +25,23 @@ TEST(Console, AStepIsOneLine) {
     EXPECT_EQ(step_line(sample_step()),
               "step    10/300  loss  3.1416  grad norm     1.23  lr 3.0e-04   12.3 K tokens/s     82 ms  "
               "bubble  21 % (worst 35 % rank 3)    mem 412.0 MiB  act  24.0 MiB  ETA 1 min 20 s");
+}
+
+TEST(Console, FlopsStandBehindTheRate) {
+    StepEvent event = sample_step();
+    event.flops = 263.36e6;
+    EXPECT_NE(step_line(event).find("  12.3 K tokens/s   3.2 GFLOP/s     82 ms  "), std::string::npos)
+        << step_line(event);
+}
+
+TEST(Console, NarrowTerminalsShowWhatMattersMost) {
+    const StepEvent event = sample_step();
+    EXPECT_EQ(step_line(event, 132),
+              "step    10/300  loss  3.1416  grad norm     1.23  lr 3.0e-04   12.3 K tokens/s     82 ms  "
+              "ETA 1 min 20 s");
+    EXPECT_EQ(step_line(event, 80), "step    10/300  loss  3.1416  lr 3.0e-04   12.3 K tokens/s  ETA 1 min 20 s");
+    EXPECT_EQ(step_line(event, 40), "step    10/300  loss  3.1416");
+    for (size_t width = 1; width < 170; ++width) EXPECT_LE(step_line(event, width).size(), width);
 }
 
 TEST(Console, InFp16TheScaleIsShown) {
@@ -79,7 +97,8 @@ TEST(Console, LossesOfAnySizeAreReadable) {
 
 TEST(Console, TheFirstTheLastAndEveryNthStepAreShown) {
     std::ostringstream out;
-    ConsoleReporter console(out, 5);
+    Screen screen(out);
+    ConsoleReporter console(screen, {5});
     for (int64_t step = 3; step <= 17; ++step) {
         StepEvent event = sample_step(step);
         event.total_steps = 17;
@@ -93,14 +112,16 @@ TEST(Console, TheFirstTheLastAndEveryNthStepAreShown) {
 
 TEST(Console, WithoutAnIntervalOnlyTheEndsAreShown) {
     std::ostringstream out;
-    ConsoleReporter console(out, 0);
+    Screen screen(out);
+    ConsoleReporter console(screen, {0});
     for (int64_t step = 1; step <= 300; ++step) console.step(sample_step(step));
     EXPECT_EQ(lines_of(out.str()).size(), 2u);
 }
 
 TEST(Console, EvaluationsAndCheckpointsHaveTheirLines) {
     std::ostringstream out;
-    ConsoleReporter console(out, 10);
+    Screen screen(out);
+    ConsoleReporter console(screen);
     console.evaluation({50, 2.71828, 512, 1.25});
     console.saved({50, "runs/g\x1b[2Jpt/step-00000050", 12'902'400, 0.31});
     EXPECT_EQ(out.str(),
@@ -108,10 +129,34 @@ TEST(Console, EvaluationsAndCheckpointsHaveTheirLines) {
               "save    50  runs/g?[2Jpt/step-00000050  12.3 MiB in 0.3 s, training paused 0.0 ms\n");
 }
 
+TEST(Console, ATerminalHasALiveLineBelowTheLines) {
+    std::ostringstream out;
+    test::TerminalImage image(70);
+    {
+        ScreenOptions options;
+        options.is_live = true;
+        Screen screen(out, options);
+        ConsoleReporter console(screen, {10, [] { return 70; }});
+        console.step(sample_step(1));
+        console.evaluation({1, 2.71828, 512, 1.25});
+        image.write(out.str());
+        out.str("");
+        const std::vector<std::string> rows = image.rows();
+        ASSERT_EQ(rows.size(), 4u);
+        EXPECT_EQ(rows[0], "step     1/300  loss  3.1416   12.3 K tokens/s  ETA 1 min 20 s");
+        EXPECT_EQ(rows[1], "eval     1  loss  2.7183  over 512 samples in 1.2 s");
+        EXPECT_EQ(rows[2], "");
+        EXPECT_EQ(rows[3], "  0 %  [>                    ]    1/300  loss  3.1416  ETA 1 min 20 s");
+    }
+    image.write(out.str());
+    EXPECT_EQ(image.rows().size(), 2u);
+}
+
 TEST(Console, AStreamThatFailsStopsNothing) {
     std::ostringstream out;
     out.setstate(std::ios::badbit);
-    ConsoleReporter console(out, 1);
+    Screen screen(out);
+    ConsoleReporter console(screen, {1});
     EXPECT_NO_THROW(console.step(sample_step()));
 }
 

@@ -2,22 +2,19 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
 #include "base/error.hpp"
+#include "unit/report/scratch.hpp"
 #include "unit/report/support.hpp"
 
 namespace vpp {
@@ -26,25 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 using test::sample_step;
 
-/// A scratch folder with a metrics file to be, and a log that is kept.
-class JsonLines : public testing::Test {
+class JsonLines : public test::Scratch {
   protected:
-    JsonLines() {
-        std::string pattern = (fs::temp_directory_path() / "vpp-report-XXXXXX").string();
-        if (!::mkdtemp(pattern.data())) throw std::runtime_error("no scratch folder");
-        folder_ = pattern;
-        path_ = folder_ / "metrics.jsonl";
-        logger_ = make_stream_logger(log_);
-    }
-    ~JsonLines() override {
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
-    std::string content() const {
-        std::ifstream file(path_, std::ios::binary);
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-    void put(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
+    std::string content() const { return Scratch::content(path_); }
+    void put(const std::string& text) const { Scratch::put(path_, text); }
     int code_of(const std::function<void()>& call) const {
         try {
             call();
@@ -54,9 +36,7 @@ class JsonLines : public testing::Test {
         return 0;
     }
 
-    fs::path folder_, path_;
-    std::ostringstream log_;
-    Logger logger_;
+    fs::path path_ = folder_ / "metrics.jsonl";
 };
 
 TEST_F(JsonLines, EveryEventIsOneLine) {
@@ -69,7 +49,7 @@ TEST_F(JsonLines, EveryEventIsOneLine) {
               R"({"event":"step","step":10,"total_steps":300,"loss":3.14159,"microbatch_losses":[3.25,3.0],)"
               R"("grad_norm":1.2345,"clipped":true,"skipped":false,"loss_scale":null,"lr":0.0003,)"
               R"("samples_per_second":96.4,"tokens_per_second":12345.0,)"
-              R"("step_ms":82.3,"reduce_ms":1.5,)"
+              R"("step_ms":82.3,"reduce_ms":1.5,"flops_per_second":null,)"
               R"("bubble_mean":0.21,"bubble_worst":0.354,"worst_rank":3,"memory_bytes":432013312,)"
               R"("activation_bytes":25165824,)"
               R"("eta_seconds":80.0})"

@@ -1,0 +1,226 @@
+#include "report/chart.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "base/units.hpp"
+#include "report/markup.hpp"
+
+namespace vpp {
+
+namespace {
+
+// In units of the drawing.
+constexpr double kWidth = 640, kHeight = 270, kLeft = 66, kRight = 14, kTop = 12, kBottom = 32;
+constexpr size_t kBuckets = 600;
+constexpr int kYTicks = 5, kXTicks = 8;
+
+struct Bounds {
+    double low = std::numeric_limits<double>::infinity();
+    double high = -std::numeric_limits<double>::infinity();
+    void take(double value) {
+        if (!std::isfinite(value)) return;
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    bool is_empty() const { return low > high; }
+};
+
+double byte_unit(double bytes) {
+    double unit = 1;
+    while (bytes >= 1024 * unit) unit *= 1024;
+    return unit;
+}
+
+/// "2.5 K", "300"
+std::string short_count(double value) {
+    static constexpr const char* kPrefixes[] = {"", " K", " M", " G", " T", " P"};
+    size_t place = 0;
+    for (; std::abs(value) >= 1000 && place + 1 < std::size(kPrefixes); ++place) value /= 1000;
+    char text[48];
+    std::snprintf(text, sizeof text, "%.4g%s", value, kPrefixes[place]);
+    return text;
+}
+
+std::string json_number(double value) {
+    if (!std::isfinite(value)) return "null";
+    char text[32];
+    std::snprintf(text, sizeof text, "%.10g", value);
+    return text;
+}
+
+std::string json_numbers(const std::vector<double>& values) {
+    std::string text;
+    for (const double value : values) text += (text.empty() ? "" : ",") + json_number(value);
+    return "[" + text + "]";
+}
+
+class Drawing {
+  public:
+    explicit Drawing(const Chart& chart) : chart_(chart) {
+        for (ChartCurve curve : chart.curves) {
+            num_points_ = std::max(num_points_, curve.curve.size());
+            curve.curve = thinned(curve.curve, kBuckets);
+            num_drawn_ = std::max(num_drawn_, curve.curve.size());
+            curves_.push_back(std::move(curve));
+        }
+        for (const ChartCurve& curve : curves_) {
+            for (size_t i = 0; i < curve.curve.size(); ++i) {
+                x_.take(curve.curve.x[i]);
+                y_.take(curve.curve.y[i]);
+            }
+        }
+    }
+
+    std::string draw() {
+        if (x_.is_empty() || y_.is_empty()) return "";
+        if (chart_.from_zero) y_.low = std::min(0.0, y_.low);
+        x_ticks_ = axis_ticks(x_.low, x_.high, kXTicks);
+        // Round numbers of bytes are those of the unit that they are written in.
+        const double unit = chart_.quantity == Quantity::Bytes ? byte_unit(y_.high) : 1;
+        y_ticks_ = axis_ticks(y_.low / unit, y_.high / unit, kYTicks);
+        for (double& tick : y_ticks_) tick *= unit;
+        y_.low = std::min(y_.low, y_ticks_.front());
+        y_.high = std::max(y_.high, y_ticks_.back());
+        std::string text = "<figure class=\"card chart\">\n<figcaption>" + escaped(chart_.title) + note() +
+                           "</figcaption>\n<svg viewBox=\"0 0 640 270\" role=\"img\" aria-label=\"" +
+                           escaped(chart_.title) + "\" data-box=\"" + box() + "\">\n";
+        text += grid();
+        for (const ChartCurve& curve : curves_) text += path(curve);
+        text += "<line class=\"hair\" x1=\"0\" x2=\"0\" y1=\"" + coordinate(kTop) + "\" y2=\"" +
+                coordinate(kHeight - kBottom) + "\" visibility=\"hidden\"></line>\n</svg>\n";
+        return text + legend() + "</figure>\n";
+    }
+
+  private:
+    double x(double value) const {
+        const double range = x_.high > x_.low ? x_.high - x_.low : 1;
+        return kLeft + (value - x_.low) / range * (kWidth - kLeft - kRight);
+    }
+    double y(double value) const {
+        const double range = y_.high > y_.low ? y_.high - y_.low : 1;
+        return kHeight - kBottom - (value - y_.low) / range * (kHeight - kTop - kBottom);
+    }
+
+    std::string note() const {
+        std::string note = chart_.note;
+        if (num_drawn_ < num_points_) {
+            note += std::string(note.empty() ? "" : "; ") + "of " + std::to_string(num_points_) +
+                    " steps the smallest and largest of each group are drawn";
+        }
+        return note.empty() ? "" : " <small>" + escaped(note) + "</small>";
+    }
+
+    /// What the page's script needs to find the step below the mouse.
+    std::string box() const {
+        return json_number(kLeft) + " " + json_number(kWidth - kRight) + " " + json_number(x_.low) + " " +
+               json_number(x_.high) + " " + std::to_string(static_cast<int>(chart_.quantity));
+    }
+
+    std::string grid() const {
+        std::string text;
+        for (const double tick : y_ticks_) {
+            const std::string at = coordinate(y(tick));
+            text += "<line class=\"grid\" x1=\"" + coordinate(kLeft) + "\" x2=\"" + coordinate(kWidth - kRight) +
+                    "\" y1=\"" + at + "\" y2=\"" + at + "\"></line><text class=\"tick\" x=\"" + coordinate(kLeft - 8) +
+                    "\" y=\"" + coordinate(y(tick) + 4) + "\" text-anchor=\"end\">" +
+                    escaped(quantity_text(tick, chart_.quantity)) + "</text>\n";
+        }
+        for (const double tick : x_ticks_) {
+            if (tick < x_.low || tick > x_.high) continue;
+            text += "<text class=\"tick\" x=\"" + coordinate(x(tick)) + "\" y=\"" + coordinate(kHeight - kBottom + 18) +
+                    "\" text-anchor=\"middle\">" + escaped(quantity_text(tick, Quantity::Count)) + "</text>\n";
+        }
+        return text + "<text class=\"tick\" x=\"" + coordinate(kLeft - 8) + "\" y=\"" +
+               coordinate(kHeight - kBottom + 18) + "\" text-anchor=\"end\">step</text>\n";
+    }
+
+    std::string path(const ChartCurve& curve) const {
+        std::string way, dots;
+        bool is_down = false;
+        for (size_t i = 0; i < curve.curve.size(); ++i) {
+            if (!std::isfinite(curve.curve.y[i])) {
+                is_down = false;
+                continue;
+            }
+            const std::string left = coordinate(x(curve.curve.x[i])), top = coordinate(y(curve.curve.y[i]));
+            way += (is_down ? "L" : "M") + left + " " + top;
+            is_down = true;
+            if (curve.dotted) dots += "<circle r=\"3\" cx=\"" + left + "\" cy=\"" + top + "\"></circle>";
+        }
+        // One point has no line; a dot shows it.
+        if (curve.curve.size() == 1 && !curve.dotted && is_down) {
+            dots = "<circle r=\"3\" cx=\"" + coordinate(x(curve.curve.x[0])) + "\" cy=\"" +
+                   coordinate(y(curve.curve.y[0])) + "\"></circle>";
+        }
+        const std::string kind = curve.faint ? " faint" : curve.dotted ? " dotted" : "";
+        std::string text = "<g class=\"curve c" + std::to_string(curve.colour) + kind + "\"";
+        if (!curve.faint) {
+            text += " data-name=\"" + escaped(curve.name) + "\" data-x=\"" + json_numbers(curve.curve.x) +
+                    "\" data-y=\"" + json_numbers(curve.curve.y) + "\"";
+        }
+        return text + "><path d=\"" + way + "\"></path>" + dots + "</g>\n";
+    }
+
+    std::string legend() const {
+        if (curves_.size() == 1 && curves_[0].name == chart_.note) return "";  // the caption says it
+        std::string text = "<ul class=\"legend\">";
+        for (const ChartCurve& curve : curves_) {
+            if (curve.faint) continue;
+            text += "<li class=\"c" + std::to_string(curve.colour) + (curve.dotted ? " dotted" : "") + "\"><i></i>" +
+                    escaped(curve.name) + "</li>";
+        }
+        return text + "</ul>\n";
+    }
+
+    const Chart& chart_;
+    std::vector<ChartCurve> curves_;
+    Bounds x_, y_;
+    std::vector<double> x_ticks_, y_ticks_;
+    size_t num_points_ = 0, num_drawn_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> axis_ticks(double low, double high, int most) {
+    if (!(high > low)) return {low};
+    const double rough = (high - low) / most;
+    const double magnitude = std::pow(10, std::floor(std::log10(rough)));
+    double step = magnitude;
+    for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+        step = factor * magnitude;
+        if (step >= rough * (1 - 1e-9)) break;
+    }
+    std::vector<double> ticks;
+    const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
+    // Where a step vanishes beside the numbers themselves no tick would move on.
+    if (!(last - first <= 2 * most)) return {low, high};
+    for (double i = first; i <= last; ++i) ticks.push_back(i * step);
+    return ticks;
+}
+
+std::string quantity_text(double value, Quantity quantity) {
+    char text[64];
+    switch (quantity) {
+        case Quantity::Bytes:
+            return std::abs(value) < 9e18 ? bytes_text(static_cast<int64_t>(value)) : "-";
+        case Quantity::Count:
+            return short_count(value);
+        case Quantity::Share:
+            std::snprintf(text, sizeof text, "%.3g %%", 100 * value);
+            return text;
+        case Quantity::Plain:
+            break;
+    }
+    std::snprintf(text, sizeof text, "%.4g", value);
+    return text;
+}
+
+std::string draw_chart(const Chart& chart) {
+    return Drawing(chart).draw();
+}
+
+}  // namespace vpp

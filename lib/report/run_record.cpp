@@ -1,0 +1,219 @@
+#include "report/run_record.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kLongestPlan = uint64_t{1} << 21;
+constexpr uint64_t kLongestTimeline = uint64_t{1} << 27;
+constexpr size_t kLongestLine = size_t{1} << 24;
+constexpr int kMostRanks = 1 << 20;
+
+/// Of a number, or of the texts that stand for those that JSON does not have.
+std::optional<double> number_of(const Json& line, const char* key) {
+    const auto found = line.find(key);
+    if (found == line.end()) return std::nullopt;
+    if (found->is_number()) return found->get<double>();
+    if (!found->is_string()) return std::nullopt;
+    const auto& text = found->get_ref<const std::string&>();
+    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+    if (text == "inf") return std::numeric_limits<double>::infinity();
+    if (text == "-inf") return -std::numeric_limits<double>::infinity();
+    return std::nullopt;
+}
+
+double number_or(const Json& line, const char* key, double otherwise) {
+    return number_of(line, key).value_or(otherwise);
+}
+
+/// A count or a size; what is no finite number in range is 0.
+int64_t whole_of(const Json& line, const char* key) {
+    const double value = number_or(line, key, 0);
+    return std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0;
+}
+
+bool flag_of(const Json& line, const char* key) {
+    const auto found = line.find(key);
+    return found != line.end() && found->is_boolean() && found->get<bool>();
+}
+
+StepEvent step_of(const Json& line) {
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    StepEvent event;
+    event.step = whole_of(line, "step");
+    event.total_steps = whole_of(line, "total_steps");
+    event.loss = number_or(line, "loss", kNone);
+    event.grad_norm = number_or(line, "grad_norm", kNone);
+    event.clipped = flag_of(line, "clipped");
+    event.skipped = flag_of(line, "skipped");
+    event.loss_scale = number_of(line, "loss_scale");
+    event.lr = number_or(line, "lr", kNone);
+    event.samples_per_second = number_or(line, "samples_per_second", 0);
+    event.tokens_per_second = number_or(line, "tokens_per_second", 0);
+    event.step_ms = number_or(line, "step_ms", 0);
+    event.reduce_ms = number_or(line, "reduce_ms", 0);
+    event.flops = number_or(line, "flops_per_second", 0) * event.step_ms / 1e3;
+    event.bubble_mean = number_of(line, "bubble_mean");
+    event.bubble_worst = number_of(line, "bubble_worst");
+    event.worst_rank = static_cast<int>(number_or(line, "worst_rank", -1));
+    event.memory_bytes = whole_of(line, "memory_bytes");
+    event.activation_bytes = whole_of(line, "activation_bytes");
+    event.eta_seconds = number_or(line, "eta_seconds", -1);
+    return event;
+}
+
+/// Adds what a step tells of its stages to the sums in `run`; a step with another number of stages is left out.
+/// Whether it counts.
+bool add_stages(RunRecord& run, const Json& line) {
+    const auto stages = line.find("stages");
+    if (stages == line.end() || !stages->is_array() || stages->empty()) return false;
+    if (run.stages.empty()) run.stages.resize(stages->size());
+    if (run.stages.size() != stages->size()) return false;
+    for (size_t i = 0; i < stages->size(); ++i) {
+        const Json& from = (*stages)[i];
+        if (!from.is_object()) continue;
+        StageMean& sum = run.stages[i];
+        sum.rank = static_cast<int>(number_or(from, "rank", 0));
+        sum.forward_ms += number_or(from, "forward_ms", 0);
+        sum.backward_ms += number_or(from, "backward_ms", 0);
+        sum.transfer_ms += number_or(from, "transfer_ms", 0);
+        sum.wait_ms += number_or(from, "wait_ms", 0);
+    }
+    return true;
+}
+
+void divide_stages(RunRecord& run, int64_t num_steps) {
+    const double divisor = static_cast<double>(std::max<int64_t>(1, num_steps));
+    for (StageMean& stage : run.stages) {
+        stage.forward_ms /= divisor;
+        stage.backward_ms /= divisor;
+        stage.transfer_ms /= divisor;
+        stage.wait_ms /= divisor;
+    }
+}
+
+MemoryEvent memory_of(const Json& line) {
+    MemoryEvent event;
+    event.step = whole_of(line, "step");
+    const auto ranks = line.find("ranks");
+    if (ranks == line.end() || !ranks->is_array()) return event;
+    for (const Json& rank : *ranks) {
+        if (!rank.is_object()) continue;
+        event.ranks.push_back({whole_of(rank, "state_bytes"), whole_of(rank, "activation_bytes"),
+                               whole_of(rank, "least_simulated_bytes"), whole_of(rank, "most_simulated_bytes")});
+    }
+    return event;
+}
+
+/// Whether the line told an event. `num_with_stages` counts steps that tell of their stages.
+bool take_line(RunRecord& run, std::string_view text, int64_t& num_with_stages) {
+    if (text.size() > kLongestLine) return false;
+    const Json line = Json::parse(text, nullptr, false);
+    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned()) return false;
+    const std::string event = line.value("event", Json("step")).is_string() ? line.value("event", "step") : "";
+    if (event == "step") {
+        run.steps.push_back(step_of(line));
+        run.predicted_bubbles.push_back(number_of(line, "bubble_predicted"));
+        num_with_stages += add_stages(run, line);
+    }
+    if (event == "eval") {
+        run.evaluations.push_back({whole_of(line, "step"), number_or(line, "loss", 0), whole_of(line, "samples"),
+                                   number_or(line, "seconds", 0)});
+    }
+    if (event == "save") {
+        run.saves.push_back({whole_of(line, "step"), "", whole_of(line, "size_bytes"), number_or(line, "seconds", 0),
+                             number_or(line, "pause_seconds", 0)});
+    }
+    if (event == "memory") run.memory = memory_of(line);
+    return true;
+}
+
+void take_metrics(RunRecord& run, const fs::path& path) {
+    const MappedFile file(path);
+    std::string_view rest{reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+    int64_t num_damaged = 0, num_with_stages = 0;
+    while (!rest.empty()) {
+        const size_t end = std::min(rest.find('\n'), rest.size() - 1);
+        if (!take_line(run, rest.substr(0, end + 1), num_with_stages)) ++num_damaged;
+        rest.remove_prefix(end + 1);
+    }
+    divide_stages(run, num_with_stages);
+    if (num_damaged > 0) {
+        run.notes.push_back("metrics.jsonl has " + std::to_string(num_damaged) + " line(s) that are no events");
+    }
+}
+
+/// The text of a file that may be missing; one that cannot be read is a note.
+std::string text_if_there(RunRecord& run, const fs::path& path, uint64_t limit_bytes) {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) return "";
+    try {
+        return read_text_file(path, limit_bytes);
+    } catch (const Error& error) {
+        run.notes.push_back(error.what());
+        return "";
+    }
+}
+
+}  // namespace
+
+std::vector<TimedAction> timeline_from_json(const std::string& text) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object() || !json.contains("actions") || !json["actions"].is_array()) {
+        throw Error(ErrorKind::BadData, "timeline.json is no object with a list of actions");
+    }
+    std::vector<TimedAction> timeline;
+    for (const Json& entry : json["actions"]) {
+        TimedAction action;
+        const bool is_action = entry.is_object() && entry.contains("kind") && entry["kind"].is_string();
+        const double start = is_action ? number_or(entry, "begin_ms", -1) : -1;
+        const double end = is_action ? number_or(entry, "end_ms", -1) : -1;
+        const double rank = is_action ? number_or(entry, "rank", -1) : -1;
+        if (!(start >= 0 && end >= start && std::isfinite(end) && rank >= 0 && rank < kMostRanks)) {
+            throw Error(ErrorKind::BadData,
+                        "entry " + std::to_string(timeline.size()) +
+                            " of timeline.json is no action with a rank, a kind, begin_ms and end_ms");
+        }
+        timeline.push_back({static_cast<int>(rank), entry["kind"].get<std::string>(),
+                            static_cast<int>(whole_of(entry, "stage")), static_cast<int>(whole_of(entry, "microbatch")),
+                            start / 1e3, end / 1e3});
+    }
+    return timeline;
+}
+
+RunRecord read_run(const fs::path& folder) {
+    RunRecord run;
+    run.name = folder.string();
+    const fs::path metrics = folder / "metrics.jsonl";
+    std::error_code ignored;
+    if (!fs::exists(metrics, ignored)) {
+        throw Error(ErrorKind::MissingInput, "no metrics.jsonl in " + printable(folder.string()) +
+                                                 "; name a folder that vpp train wrote, as in runs/gpt");
+    }
+    take_metrics(run, metrics);
+    run.plan_text = text_if_there(run, folder / "plan.toml", kLongestPlan);
+    const std::string timeline = text_if_there(run, folder / "profile" / "timeline.json", kLongestTimeline);
+    if (timeline.empty()) return run;
+    try {
+        run.timeline = timeline_from_json(timeline);
+    } catch (const Error& error) {
+        run.notes.push_back(error.what());
+    }
+    return run;
+}
+
+}  // namespace vpp

@@ -1,0 +1,100 @@
+#include "report/run_summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/units.hpp"
+#include "report/step_text.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// Of the finite ones; the lower of two middles.
+std::optional<double> median(std::vector<double> values) {
+    std::erase_if(values, [](double value) { return !std::isfinite(value); });
+    if (values.empty()) return std::nullopt;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+std::optional<double> mean(const std::vector<double>& values) {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return values.empty() ? std::nullopt : std::optional(sum / static_cast<double>(values.size()));
+}
+
+std::vector<WorstRank> worst_ranks_of(const std::vector<StepEvent>& steps) {
+    std::map<int, std::vector<double>> waits;
+    size_t num_known = 0;
+    for (const StepEvent& step : steps) {
+        if (!step.bubble_worst || !std::isfinite(*step.bubble_worst) || step.worst_rank < 0) continue;
+        waits[step.worst_rank].push_back(*step.bubble_worst);
+        ++num_known;
+    }
+    std::vector<WorstRank> ranks;
+    for (const auto& [rank, shares] : waits) {
+        ranks.push_back({rank, static_cast<double>(shares.size()) / static_cast<double>(num_known), *mean(shares)});
+    }
+    std::stable_sort(ranks.begin(), ranks.end(), [](const WorstRank& one, const WorstRank& other) {
+        return one.share_of_steps > other.share_of_steps;
+    });
+    return ranks;
+}
+
+void take_evaluations(RunSummary& summary, const std::vector<EvalEvent>& evaluations) {
+    for (const EvalEvent& event : evaluations) {
+        if (!std::isfinite(event.loss) || event.loss >= summary.best_evaluation.value_or(HUGE_VAL)) continue;
+        summary.best_evaluation = event.loss;
+        summary.best_evaluation_step = event.step;
+    }
+}
+
+}  // namespace
+
+RunSummary summary_of(const RunRecord& run) {
+    RunSummary summary;
+    std::vector<double> tokens, samples, flops, bubbles;
+    for (const StepEvent& step : run.steps) {
+        samples.push_back(step.samples_per_second);
+        if (step.tokens_per_second > 0) tokens.push_back(step.tokens_per_second);
+        if (step.flops > 0) flops.push_back(step.flops_per_second());
+        if (step.bubble_mean && std::isfinite(*step.bubble_mean)) bubbles.push_back(*step.bubble_mean);
+        summary.memory_bytes = std::max(summary.memory_bytes, step.memory_bytes);
+        if (std::isfinite(step.step_ms)) summary.seconds += step.step_ms / 1e3;
+        summary.num_skipped += step.skipped;
+    }
+    if (!run.steps.empty()) {
+        summary.last_step = run.steps.back().step;
+        summary.total_steps = run.steps.back().total_steps;
+        summary.last_loss = run.steps.back().loss;
+    }
+    summary.has_tokens = !tokens.empty();
+    summary.rate = median(summary.has_tokens ? tokens : samples);
+    summary.flops_rate = median(flops);
+    summary.bubble = mean(bubbles);
+    summary.worst_ranks = worst_ranks_of(run.steps);
+    take_evaluations(summary, run.evaluations);
+    return summary;
+}
+
+std::vector<SummaryFigure> summary_figures(const RunSummary& summary) {
+    const auto text = [](const std::optional<double>& value, auto&& write) { return value ? write(*value) : ""; };
+    const std::string skipped = summary.num_skipped > 0 ? ", " + std::to_string(summary.num_skipped) + " skipped" : "";
+    const std::string unit = summary.has_tokens ? " tokens/s" : " samples/s";
+    return {
+        {"steps", std::to_string(summary.last_step) + "/" + std::to_string(summary.total_steps), skipped},
+        {"last loss", text(summary.last_loss, loss_text), ""},
+        {"best validation loss", text(summary.best_evaluation, loss_text),
+         ", after step " + std::to_string(summary.best_evaluation_step)},
+        {"median rate", text(summary.rate, [&](double rate) { return count_text(rate) + unit; }), ""},
+        {"useful work", text(summary.flops_rate, flops_rate_text), ""},
+        {"waiting, mean of ranks", text(summary.bubble, percent_text), ""},
+        {"peak memory of a rank", summary.memory_bytes > 0 ? bytes_text(summary.memory_bytes) : "", ""},
+        {"time in steps", duration_text(summary.seconds), ""},
+    };
+}
+
+}  // namespace vpp

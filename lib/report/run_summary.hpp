@@ -1,0 +1,45 @@
+#pragma once
+// A run in a few figures.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/run_record.hpp"
+
+namespace vpp {
+
+/// A rank that waited longest in some steps.
+struct WorstRank {
+    int rank = 0;
+    double share_of_steps = 0;  ///< 0 to 1, of those with known waiting
+    double mean_wait = 0;       ///< share of those steps
+};
+
+struct RunSummary {
+    int64_t last_step = 0, total_steps = 0;
+    std::optional<double> last_loss;
+    std::optional<double> best_evaluation;
+    int64_t best_evaluation_step = 0;
+    bool has_tokens = false;
+    std::optional<double> rate;        ///< median of tokens a second, or of samples
+    std::optional<double> flops_rate;  ///< median, a second
+    std::optional<double> bubble;      ///< mean over the steps
+    int64_t memory_bytes = 0;          ///< most of any step
+    double seconds = 0;                ///< in steps
+    int64_t num_skipped = 0;
+    std::vector<WorstRank> worst_ranks;  ///< by share, largest first
+};
+
+RunSummary summary_of(const RunRecord& run);
+
+/// One figure as text; an empty value is not known.
+struct SummaryFigure {
+    std::string name, value;
+    std::string remark;  ///< behind the name, where there is room
+};
+
+/// Always the same figures in the same order.
+std::vector<SummaryFigure> summary_figures(const RunSummary& summary);
+
+}  // namespace vpp

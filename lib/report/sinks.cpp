@@ -1,0 +1,57 @@
+#include "report/sinks.hpp"
+
+#include <exception>
+
+#include "report/csv_lines.hpp"
+#include "report/json_lines.hpp"
+#include "report/prometheus.hpp"
+#include "report/tensorboard.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::unique_ptr<Reporter> open_json_lines(const SinkRequest& request, const fs::path& path) {
+    cut_after(path, request.first_step, request.logger);
+    return std::make_unique<JsonLinesReporter>(path, request.logger);
+}
+
+std::unique_ptr<Reporter> open_csv(const SinkRequest& request, const fs::path& path) {
+    cut_csv_after(path, request.first_step, request.logger);
+    return std::make_unique<CsvReporter>(path, request.logger);
+}
+
+std::unique_ptr<Reporter> open_tensorboard(const SinkRequest& request, const fs::path& path) {
+    return std::make_unique<TensorBoardReporter>(path, request.first_step, request.logger);
+}
+
+std::unique_ptr<Reporter> open_prometheus(const SinkRequest& request, const fs::path& path) {
+    return std::make_unique<PrometheusReporter>(path, request.folder.string(), request.logger);
+}
+
+}  // namespace
+
+const std::vector<Sink>& sinks() {
+    static const std::vector<Sink> rows{
+        {"metrics.jsonl", "JSON lines: programs, and vpp report", open_json_lines},
+        {"metrics.csv", "a table: spreadsheets, pandas", open_csv},
+        {"tensorboard", "event files: tensorboard --logdir", open_tensorboard},
+        {"metrics.prom", "the newest numbers: the node exporter of Prometheus", open_prometheus},
+    };
+    return rows;
+}
+
+void add_sinks(Reporters& reporters, const SinkRequest& request) {
+    for (const Sink& sink : sinks()) {
+        try {
+            reporters.add(sink.open(request, request.folder / sink.file));
+        } catch (const std::exception& error) {
+            request.logger->warn(std::string("nothing is written to ") + sink.file + ": " + error.what() +
+                                 "; training goes on without it");
+        }
+    }
+}
+
+}  // namespace vpp

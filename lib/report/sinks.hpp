@@ -1,0 +1,35 @@
+#pragma once
+// Where the numbers of a training go without being asked for: files of the run folder, one row each in sinks.cpp. A new
+// sink is a Reporter and a row.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "report/event.hpp"
+#include "report/reporters.hpp"
+
+namespace vpp {
+
+/// What a sink is opened for.
+struct SinkRequest {
+    std::filesystem::path folder;  ///< of the run
+    int64_t first_step = 0;        ///< updates that were done before; what a file says of later steps is cut off
+    Logger logger;
+};
+
+/// One row of the registry.
+struct Sink {
+    const char* file;     ///< in the run folder
+    const char* summary;  ///< one line: who reads it
+    std::unique_ptr<Reporter> (*open)(const SinkRequest& request, const std::filesystem::path& path);
+};
+
+const std::vector<Sink>& sinks();
+
+/// Opens all of them. One that cannot be opened is said once and left out: training goes on without it.
+void add_sinks(Reporters& reporters, const SinkRequest& request);
+
+}  // namespace vpp

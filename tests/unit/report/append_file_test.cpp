@@ -1,0 +1,91 @@
+#include "report/append_file.hpp"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <charconv>
+
+#include "unit/report/scratch.hpp"
+
+namespace vpp {
+namespace {
+
+/// Files may have so many bytes while it lives: stands for a full disk.
+class SizeLimit {
+  public:
+    explicit SizeLimit(rlim_t bytes) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        handler_ = ::signal(SIGXFSZ, SIG_IGN);
+        rlimit limit = before_;
+        limit.rlim_cur = bytes;
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~SizeLimit() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        ::signal(SIGXFSZ, handler_);
+    }
+
+  private:
+    rlimit before_{};
+    void (*handler_)(int) = nullptr;
+};
+
+std::optional<uint64_t> leading_number(std::string_view line) {
+    uint64_t step = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+    return error == std::errc() ? std::optional(step) : std::nullopt;
+}
+
+class AppendFileTest : public test::Scratch {
+  protected:
+    std::filesystem::path path_ = folder_ / "file";
+};
+
+TEST_F(AppendFileTest, PiecesFollowWhatIsThere) {
+    put(path_, "a");
+    AppendFile file(path_, logger_);
+    EXPECT_FALSE(file.ends_a_line());
+    EXPECT_TRUE(file.append("b\n"));
+    EXPECT_TRUE(file.ends_a_line());
+    EXPECT_EQ(content(path_), "ab\n");
+}
+
+TEST_F(AppendFileTest, WhatHasNoRoomIsTakenOffAndSaidOnce) {
+    AppendFile file(path_, logger_);
+    file.append("1234");
+    {
+        const SizeLimit limit(6);
+        EXPECT_FALSE(file.append("5678"));
+        EXPECT_FALSE(
+            file.append("9"
+                        "0ab"));
+    }
+    EXPECT_FALSE(file.is_torn());
+    EXPECT_EQ(content(path_), "1234");
+    EXPECT_EQ(file.num_lost(), 2);
+    EXPECT_TRUE(file.append("5678"));
+    EXPECT_EQ(content(path_), "12345678");
+    const std::string log = log_.str();
+    EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+}
+
+TEST_F(AppendFileTest, LinesBeginAtTheStartOfALine) {
+    put(path_, "1 torn");
+    LineFile file(path_, logger_);
+    file.append("2");
+    file.append("3");
+    EXPECT_EQ(content(path_), "1 torn\n2\n3\n");
+}
+
+TEST_F(AppendFileTest, LinesOfLaterStepsAreCutOff) {
+    put(path_, "1 a\n9 b\nno number\n2 c\n3 d\n2 torn");
+    const CutResult cut = cut_lines_after(path_, 2, leading_number, logger_);
+    EXPECT_EQ(content(path_), "1 a\n2 c\n");
+    EXPECT_EQ(cut.num_kept, 2);
+    EXPECT_EQ(cut.num_later, 2);
+    EXPECT_EQ(cut.num_damaged, 2);
+    EXPECT_EQ(cut_lines_after(folder_ / "none", 2, leading_number, logger_).num_kept, 0);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,75 @@
+// Structure of the page; tests/report looks at it with parsers and a browser.
+#include "report/report_page.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/report/support.hpp"
+
+namespace vpp {
+namespace {
+
+RunRecord run_of(const std::string& name, const std::string& plan = "[train]\nsteps = 300\n") {
+    RunRecord run;
+    run.name = name;
+    run.plan_text = plan;
+    for (int64_t step = 1; step <= 10; ++step) run.steps.push_back(test::sample_step(step));
+    run.evaluations = {{10, 2.5, 512, 1}};
+    run.memory = MemoryEvent{2, {{30 << 20, 1 << 20, 2 << 20, 2 << 20}}};
+    return run;
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+}
+
+TEST(ReportPage, OneRunHasCardsCurvesAStepAndItsPlan) {
+    const std::string page = report_page({run_of("runs/gpt")});
+    EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
+    EXPECT_TRUE(page.ends_with("</html>\n"));
+    for (const char* part : {"<title>vpp report: runs/gpt</title>", "<b>10/300</b>", "<figcaption>Loss</figcaption>",
+                             "<figcaption>Rate <small>tokens a second</small>", "<h2>A step</h2>", "<h2>Who waits</h2>",
+                             "<h2>Memory of the ranks</h2>", "<pre>[train]\nsteps = 300\n</pre>"}) {
+        EXPECT_TRUE(has(page, part)) << part;
+    }
+    EXPECT_FALSE(has(page, "Settings that differ"));
+}
+
+TEST(ReportPage, SeveralRunsAreCompared) {
+    const std::string page = report_page({run_of("one"), run_of("two", "[train]\nsteps = 200\n")});
+    EXPECT_TRUE(has(page, "<h1>2 runs side by side</h1>"));
+    EXPECT_TRUE(has(page, "<code>train.steps</code></td><td><code>300</code></td><td><code>200</code>"));
+    EXPECT_TRUE(has(page, "data-name=\"one\"") && has(page, "data-name=\"two\""));
+    EXPECT_TRUE(has(report_page({run_of("one"), run_of("two")}), "The plans of these runs say the same."));
+}
+
+TEST(ReportPage, StagesHaveTheirTimesWhereTheyAreKnown) {
+    RunRecord run = run_of("one");
+    EXPECT_FALSE(has(report_page({run}), "Time of the stages"));
+    run.stages = {{0, 1.5, 4, 1, 2}, {1, 1, 2, 0.5, 1}};
+    run.predicted_bubbles.assign(run.steps.size(), 0.2);
+    const std::string page = report_page({run});
+    EXPECT_TRUE(has(page, "<tr><td>1</td><td>1</td><td>1.00 ms</td><td>2.00 ms</td><td>0.50 ms</td><td>1.00 ms</td>"));
+    EXPECT_TRUE(has(page, "by the schedule alone"));
+}
+
+TEST(ReportPage, NotesAndUnreadablePlansAreSaid) {
+    RunRecord run = run_of("one", "[no toml");
+    run.notes = {"something <odd>"};
+    const std::string page = report_page({run});
+    EXPECT_TRUE(has(page, "<p>something &lt;odd&gt;</p>"));
+    EXPECT_TRUE(has(page, "<p>plan.toml:1:"));
+    EXPECT_TRUE(has(page, "<pre>[no toml</pre>"));
+}
+
+TEST(ReportPage, NamesOfRunsAreText) {
+    const std::string page = report_page({run_of("<script>"), run_of("\"><img src=x>")});
+    EXPECT_FALSE(has(page, "<img"));
+    EXPECT_EQ(page.find("<script>"), page.rfind("<script>"));
+}
+
+TEST(ReportPage, TheSameRunsGiveTheSameBytes) {
+    EXPECT_EQ(report_page({run_of("one")}), report_page({run_of("one")}));
+}
+
+}  // namespace
+}  // namespace vpp

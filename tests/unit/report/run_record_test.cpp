@@ -1,0 +1,120 @@
+#include "report/run_record.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "report/json_lines.hpp"
+#include "unit/report/scratch.hpp"
+#include "unit/report/support.hpp"
+
+namespace vpp {
+namespace {
+
+class RunRecords : public test::Scratch {
+  protected:
+    void put_metrics(const std::string& text) { put(folder_ / "metrics.jsonl", text); }
+};
+
+TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
+    StepEvent step = test::sample_step();
+    step.flops = 1e6;
+    const EvalEvent evaluation{10, 2.5, 512, 1.25};
+    const SaveEvent save{10, "folder", 4096, 0.5, 0.25};
+    const MemoryEvent memory{10, {{30, 10, 9, 11}, {20, 5, 4, 6}}};
+    put_metrics(to_json_line(step) + "\n" + to_json_line(evaluation) + "\n" + to_json_line(save) + "\n" +
+                to_json_line(memory) + "\n");
+    put(folder_ / "plan.toml", "[model]\n");
+    const RunRecord run = read_run(folder_);
+    ASSERT_EQ(run.steps.size(), 1u);
+    EXPECT_EQ(run.steps[0].loss, step.loss);
+    EXPECT_EQ(run.steps[0].bubble_worst, step.bubble_worst);
+    EXPECT_EQ(run.steps[0].worst_rank, 3);
+    EXPECT_EQ(run.steps[0].loss_scale, std::nullopt);
+    EXPECT_DOUBLE_EQ(run.steps[0].flops_per_second(), step.flops_per_second());
+    EXPECT_TRUE(run.steps[0].microbatch_losses.empty());
+    ASSERT_EQ(run.evaluations.size(), 1u);
+    EXPECT_EQ(run.evaluations[0].loss, 2.5);
+    ASSERT_EQ(run.saves.size(), 1u);
+    EXPECT_EQ(run.saves[0].pause_seconds, 0.25);
+    ASSERT_TRUE(run.memory && run.memory->ranks.size() == 2);
+    EXPECT_EQ(run.memory->ranks[1].most_simulated_bytes, 6);
+    EXPECT_EQ(run.plan_text, "[model]\n");
+    EXPECT_TRUE(run.notes.empty());
+}
+
+TEST_F(RunRecords, NumbersThatJsonLacksAreReadFromTheirNames) {
+    put_metrics(R"({"event":"step","step":1,"loss":"nan","grad_norm":"inf"})"
+                "\n"
+                R"({"event":"step","step":2,"loss":"what"})"
+                "\n");
+    const RunRecord run = read_run(folder_);
+    EXPECT_TRUE(std::isnan(run.steps.at(0).loss));
+    EXPECT_EQ(run.steps.at(0).grad_norm, HUGE_VAL);
+    EXPECT_TRUE(std::isnan(run.steps.at(1).loss));
+}
+
+TEST_F(RunRecords, DamagedLinesAreCountedAndLeftOut) {
+    put_metrics(
+        "not json\n{\"event\":\"step\",\"step\":1}\n{\"event\":7,\"step\":1}\n[]\n{\"step\":-1}\n{\"event\":\"st");
+    const RunRecord run = read_run(folder_);
+    EXPECT_EQ(run.steps.size(), 1u);
+    ASSERT_EQ(run.notes.size(), 1u);
+    EXPECT_EQ(run.notes[0], "metrics.jsonl has 4 line(s) that are no events");
+}
+
+TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
+    const auto line = [](double forward, const std::string& more) {
+        return R"({"event":"step","step":1,"bubble_predicted":0.25,"stages":[{"rank":0,"forward_ms":)" +
+               std::to_string(forward) + R"(,"backward_ms":4,"transfer_ms":1,"wait_ms":2})" + more + "]}\n";
+    };
+    put_metrics(line(1, "") + line(2, "") + line(100, ",{}") + "{\"event\":\"step\",\"step\":4,\"stages\":[]}\n");
+    const RunRecord run = read_run(folder_);
+    ASSERT_EQ(run.stages.size(), 1u);
+    EXPECT_EQ(run.stages[0].forward_ms, 1.5);
+    EXPECT_EQ(run.stages[0].total_ms(), 8.5);
+    ASSERT_EQ(run.predicted_bubbles.size(), 4u);
+    EXPECT_EQ(run.predicted_bubbles[0], 0.25);
+    EXPECT_EQ(run.predicted_bubbles[3], std::nullopt);
+}
+
+TEST_F(RunRecords, HugeNumbersDoNoHarm) {
+    put_metrics(R"({"event":"step","step":18446744073709551615,"memory_bytes":1e300,"worst_rank":1e300,"step_ms":-1})"
+                "\n");
+    const RunRecord run = read_run(folder_);
+    EXPECT_EQ(run.steps.at(0).memory_bytes, 0);
+    EXPECT_EQ(run.steps.at(0).worst_rank, -1);
+}
+
+TEST_F(RunRecords, AFolderWithoutMetricsIsNoRun) {
+    try {
+        read_run(folder_);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::MissingInput);
+        EXPECT_NE(std::string(error.what()).find("name a folder that vpp train wrote"), std::string::npos);
+    }
+}
+
+TEST_F(RunRecords, ATimelineIsReadOrANote) {
+    put_metrics("");
+    std::filesystem::create_directory(folder_ / "profile");
+    put(folder_ / "profile" / "timeline.json",
+        R"({"step": 3, "actions": [{"rank": 1, "kind": "F", "stage": 2, "microbatch": 3, )"
+        R"("begin_ms": 500, "end_ms": 750}]})");
+    const RunRecord run = read_run(folder_);
+    ASSERT_EQ(run.timeline.size(), 1u);
+    EXPECT_EQ(run.timeline[0].rank, 1);
+    EXPECT_EQ(run.timeline[0].stage, 2);
+    EXPECT_EQ(run.timeline[0].end_seconds, 0.75);
+    for (const char* bad : {"[]", "{", R"({"actions": 1})", R"({"actions": [1]})",
+                            R"({"actions": [{"rank": 0, "kind": "F", "begin_ms": 2, "end_ms": 1}]})",
+                            R"({"actions": [{"rank": 1e9, "kind": "F", "begin_ms": 1, "end_ms": 2}]})"}) {
+        put(folder_ / "profile" / "timeline.json", bad);
+        const RunRecord damaged = read_run(folder_);
+        EXPECT_TRUE(damaged.timeline.empty());
+        EXPECT_EQ(damaged.notes.size(), 1u) << bad;
+    }
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,71 @@
+#include "report/run_summary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "unit/report/support.hpp"
+
+namespace vpp {
+namespace {
+
+std::string value_of(const RunSummary& summary, const std::string& name) {
+    for (const SummaryFigure& figure : summary_figures(summary)) {
+        if (figure.name == name) return figure.value;
+    }
+    return "no such figure";
+}
+
+TEST(RunSummary, MediansAreNotMovedByTheFirstStep) {
+    RunRecord run;
+    for (int64_t step = 1; step <= 5; ++step) {
+        run.steps.push_back(test::sample_step(step));
+        run.steps.back().tokens_per_second = step == 1 ? 10 : 1000 + static_cast<double>(step);
+        run.steps.back().flops = 1e6;
+        run.steps.back().skipped = step == 3;
+    }
+    const RunSummary summary = summary_of(run);
+    EXPECT_EQ(summary.rate, 1003);
+    EXPECT_EQ(summary.last_step, 5);
+    EXPECT_EQ(summary.num_skipped, 1);
+    EXPECT_NEAR(summary.seconds, 5 * 0.0823, 1e-9);
+    EXPECT_EQ(value_of(summary, "steps"), "5/300");
+    EXPECT_EQ(value_of(summary, "median rate"), "1.0 K tokens/s");
+    EXPECT_EQ(value_of(summary, "useful work"), "12.2 MFLOP/s");
+    EXPECT_EQ(value_of(summary, "waiting, mean of ranks"), "21 %");
+}
+
+TEST(RunSummary, TheBestEvaluationIsTheSmallestFiniteOne) {
+    RunRecord run;
+    run.evaluations = {
+        {10, 3, 1, 1}, {20, 2, 1, 1}, {30, 2.5, 1, 1}, {40, std::numeric_limits<double>::quiet_NaN(), 1, 1}};
+    const RunSummary summary = summary_of(run);
+    EXPECT_EQ(summary.best_evaluation, 2);
+    EXPECT_EQ(summary.best_evaluation_step, 20);
+}
+
+TEST(RunSummary, RanksThatWaitLongestAreCounted) {
+    RunRecord run;
+    for (int64_t step = 0; step < 4; ++step) {
+        run.steps.push_back(test::sample_step(step));
+        run.steps.back().worst_rank = step == 0 ? 0 : 3;
+        run.steps.back().bubble_worst = step == 0 ? 0.5 : 0.25;
+    }
+    run.steps.push_back(test::sample_step(5));
+    run.steps.back().bubble_worst = std::nullopt;
+    const RunSummary summary = summary_of(run);
+    ASSERT_EQ(summary.worst_ranks.size(), 2u);
+    EXPECT_EQ(summary.worst_ranks[0].rank, 3);
+    EXPECT_EQ(summary.worst_ranks[0].share_of_steps, 0.75);
+    EXPECT_EQ(summary.worst_ranks[0].mean_wait, 0.25);
+}
+
+TEST(RunSummary, ARunWithoutStepsHasNoFigures) {
+    const RunSummary summary = summary_of({});
+    EXPECT_EQ(value_of(summary, "last loss"), "");
+    EXPECT_EQ(value_of(summary, "median rate"), "");
+    EXPECT_EQ(value_of(summary, "steps"), "0/0");
+}
+
+}  // namespace
+}  // namespace vpp
