@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "report/pipeline_text.hpp"
 
 namespace vpp {
 
@@ -111,6 +112,10 @@ void ConsoleReporter::evaluation(const EvalEvent& event) {
 
 void ConsoleReporter::memory(const MemoryEvent& event) {
     out_ << memory_line(event) << std::endl;
+}
+
+void ConsoleReporter::pipeline(const PipelineEvent& event) {
+    out_ << pipeline_table(event) << std::flush;
 }
 
 void ConsoleReporter::saved(const SaveEvent& event) {

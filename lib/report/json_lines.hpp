@@ -22,6 +22,7 @@ std::string to_json_line(const StepEvent& event);
 std::string to_json_line(const EvalEvent& event);
 std::string to_json_line(const SaveEvent& event);
 std::string to_json_line(const MemoryEvent& event);
+std::string to_json_line(const PipelineEvent& event);
 
 /// Appends lines to a file, each by one write, so that a reader beside the run never sees two lines mixed.
 /// Invariant: what a failed write left of a line is taken off again; a reader finds whole lines only.
@@ -38,6 +39,7 @@ class JsonLinesReporter : public Reporter {
     void evaluation(const EvalEvent& event) override { append(to_json_line(event)); }
     void saved(const SaveEvent& event) override { append(to_json_line(event)); }
     void memory(const MemoryEvent& event) override { append(to_json_line(event)); }
+    void pipeline(const PipelineEvent& event) override { append(to_json_line(event)); }
     /// Lines that could not be written, on a full disk for one. The first of them is said in the log.
     int64_t num_lost() const { return num_lost_; }
 
