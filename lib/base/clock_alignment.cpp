@@ -1,11 +1,17 @@
 #include "base/clock_alignment.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/error.hpp"
 
 namespace vpp {
+
+int64_t steady_nanoseconds() {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
 
 ClockOffset estimate_offset(std::span<const ClockPing> pings) {
     check(!pings.empty(), "an offset comes from at least one ping");

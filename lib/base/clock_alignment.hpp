@@ -6,6 +6,9 @@
 
 namespace vpp {
 
+/// This process's clock for all that is measured: it never goes back.
+int64_t steady_nanoseconds();
+
 /// A question and its answer: the asking clock before and behind it, the other clock at some moment between.
 struct ClockPing {
     int64_t asked = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 
@@ -27,14 +28,6 @@ std::string row(const std::vector<std::pair<std::string, size_t>>& cells) {
 
 std::string counted(int64_t number, const char* one, const char* several) {
     return std::to_string(number) + ' ' + (number == 1 ? one : several);
-}
-
-/// "8x128x64"; "one" for a scalar.
-std::string shape_text(const std::vector<int64_t>& shape) {
-    if (shape.empty()) return "one";
-    std::string text;
-    for (int64_t size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
-    return text;
 }
 
 std::string head(const RehearsalReport& report) {
