@@ -2,7 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include <chrono>
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -10,17 +11,18 @@
 #include <optional>
 
 #include "app/commands/commands.hpp"
+#include "app/display.hpp"
 #include "app/environment.hpp"
 #include "app/job.hpp"
 #include "app/run_lock.hpp"
 #include "app/stop_signals.hpp"
-#include "app/terminal.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
+#include "engine/rehearsal.hpp"
 #include "engine/train.hpp"
-#include "report/console.hpp"
+#include "program/one_microbatch.hpp"
 #include "report/reporters.hpp"
 #include "report/sinks.hpp"
 
@@ -29,6 +31,15 @@ namespace vpp {
 namespace fs = std::filesystem;
 
 namespace {
+
+/// How long a dry run waits for a message, where nothing is known of the model yet.
+constexpr double kFirstPassSeconds = 300;
+
+struct TrainArguments {
+    PlanArguments plan;
+    std::string profile;
+    bool dry_run = false;
+};
 
 void make_run_folder(const Job& job) {
     const fs::path folder = job.plan.run.dir;
@@ -49,39 +60,6 @@ std::unique_ptr<FileLock> open_run_folder(const Job& job) {
     return lock;
 }
 
-// mpirun forwards stdout and stderr each on its own; so long a line of the log waits for the live line to go.
-constexpr std::chrono::milliseconds kMpirunForwards{20};
-
-/// Rank 0's standard output: lines, and on a terminal a live line that makes way for the log.
-class Display {
-  public:
-    explicit Display(const Job& job) : log_(job.log), every_(job.plan.report.every), screen_(std::cout, options()) {
-        if (!screen_.is_live()) return;
-        log_->before_lines([this] { screen_.make_way(); });
-        set_live_line(true);
-    }
-    ~Display() {
-        log_->before_lines({});
-        set_live_line(false);
-    }
-    std::unique_ptr<Reporter> reporter() {
-        return std::make_unique<ConsoleReporter>(
-            screen_, ConsoleOptions{every_, [] { return output_terminal().width; }, output_terminal().colour});
-    }
-
-  private:
-    static ScreenOptions options() {
-        ScreenOptions options;
-        options.is_live = output_terminal().is_terminal;
-        if (!mpi_environment().empty()) options.way = kMpirunForwards;
-        return options;
-    }
-
-    Logger log_;
-    int64_t every_;
-    Screen screen_;
-};
-
 /// Rank 0's listeners; files are opened when the first step is known, since what they say of later steps is cut off
 /// then.
 void listen(Reporters& reporters, Display& display, const Job& job, int64_t first_step) {
@@ -96,6 +74,9 @@ void greet(const Job& job, const Program& program) {
                   " stages on " + std::to_string(program.mesh.num_ranks()) + " ranks, " +
                   program.training.schedule.name + ", " + numeric_environment(job.plan).text());
     for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
+}
+
+void say_how_to_stop(const Job& job) {
     const bool is_bare_mpirun = job.transport.size() > 1 && !is_started_by_run();
     job.log->info(
         is_bare_mpirun
@@ -126,7 +107,15 @@ StopHook stop_point_of(const Job& job) {
     };
 }
 
-int train_on(const Job& job) {
+/// Before anything is loaded: every rank must do the same.
+std::optional<ProfileRequest> profile_request(const Job& job, const std::string& text) {
+    check_equal(job.transport, "--profile", text);
+    if (text.empty()) return std::nullopt;
+    return ProfileRequest{parse_profile_steps(text), {}};
+}
+
+int train_on(const Job& job, const TrainArguments& arguments) {
+    const std::optional<ProfileRequest> profile = profile_request(job, arguments.profile);
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data);
     guard_ranges(data, job.plan, prepared.program.training.graph);
@@ -136,6 +125,7 @@ int train_on(const Job& job) {
     if (folders.keeps(job.transport.rank())) lock = open_run_folder(job);
     if (job.is_first()) {
         greet(job, prepared.program);
+        say_how_to_stop(job);
         if (!folders.is_one()) {
             job.log->info("the ranks do not share a run folder, so each keeps its own shards: " + folders.text());
         }
@@ -155,6 +145,8 @@ int train_on(const Job& job) {
     options.stop_request = stop_signals::came;
     options.stop_point = stop_point_of(job);
     options.folders = folders;
+    options.profile = profile;
+    if (profile && display) options.profile->show = [&](const std::string& drawing) { display->print(drawing); };
     const TrainResult result = train(engine, job.plan, prepared.program, options);
     if (result.stopped) return say_stopped(job, result);
     if (job.is_first() && result.checkpoint.empty()) {
@@ -164,22 +156,49 @@ int train_on(const Job& job) {
     return 0;
 }
 
-int run_train(const PlanArguments& arguments) {
-    stop_signals::listen();
-    return run_job(arguments, [](const Job& job) {
+/// One microbatch with the weights of the model file; no run folder is looked at.
+int rehearse_on(const Job& job) {
+    Datasets data = open_datasets(job.plan);
+    Prepared prepared = agree_on_program(job.transport, job.plan, data);
+    guard_ranges(data, job.plan, prepared.program.training.graph);
+    if (job.is_first()) greet(job, prepared.program);
+    job.transport.set_deadline(std::max(kFirstPassSeconds, job.plan.run.deadline_floor_s));
+    const Program one = one_microbatch(prepared.program, job.plan.pipeline.overlap_p2p_comm);
+    Engine engine(job.plan, one, prepared.sources, data, job.transport);
+    RehearsalReport report = rehearse(engine, one, prepared.program);
+    report.are_waits_known = !job.ranks_exceed_cores;
+    if (job.is_first()) std::cout << rehearsal_text(report) << std::flush;
+    if (std::isfinite(report.loss)) return 0;
+    throw Error(ErrorKind::NotFinite, "the loss of the first microbatch is not finite; look at the data and the model");
+}
+
+int run_train(const TrainArguments& arguments) {
+    if (!arguments.profile.empty()) parse_profile_steps(arguments.profile);
+    if (!arguments.dry_run) stop_signals::listen();
+    // What is recomputed for all microbatches but the last one is recomputed for the only one.
+    const auto adapt = [&](Plan& plan) {
+        if (arguments.dry_run) plan.pipeline.recompute.except_last = false;
+    };
+    const auto body = [&](const Job& job) {
         check_trains(job.plan);
         check_length(job.plan);
-        return train_on(job);
-    });
+        return arguments.dry_run ? rehearse_on(job) : train_on(job, arguments);
+    };
+    return run_job(arguments.plan, body, adapt);
 }
 
 }  // namespace
 
 void add_train(CLI::App& app, Chosen& chosen) {
-    const auto arguments = std::make_shared<PlanArguments>();
+    const auto arguments = std::make_shared<TrainArguments>();
     CLI::App& command =
         add_command(app, "train", "train; start it with mpirun -np RANKS", "mpirun -np 4 vpp train plan.toml");
-    add_plan_options(command, *arguments);
+    add_plan_options(command, arguments->plan);
+    CLI::Option* profile = command.add_option("--profile", arguments->profile,
+                                              "write traces of steps: 5 (behind the first two) or 10..12");
+    profile->type_name("STEPS");
+    command.add_flag("--dry-run", arguments->dry_run, "one microbatch forward and backward; no update, no file")
+        ->excludes(profile);
     command.callback([arguments, &chosen] { chosen = [arguments] { return run_train(*arguments); }; });
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/clock_alignment.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "engine/drift.hpp"
@@ -150,10 +151,15 @@ void Engine::sum_up(const std::vector<std::vector<at::Tensor>>& gradients) {
 StepShare Engine::run_actions(int64_t step) {
     const auto start = Clock::now();
     transport_.take_wait_seconds();
+    training_->take_wait_seconds();
     StepShare share;
     run_replicas(step, share);
     share.overflow = unscale_gradients();
-    share.wait_seconds = transport_.take_wait_seconds();
+    share.wait_seconds = training_->take_wait_seconds() + transport_.take_wait_seconds();
+    share.actions_seconds = training_->actions_seconds();
+    const int pp_rank = pp_rank_of(program_, transport_);
+    const std::vector<StageTimes> times = stage_times(program_.training.schedule, pp_rank, training_->spans());
+    for (int stage : program_.stages_of(pp_rank)) share.stages.push_back({stage, times[static_cast<size_t>(stage)]});
     share.parked_bytes = training_->peak_parked_bytes();
     share.activation_bytes = training_->activation_bytes();
     share.stop = stop_request_();
@@ -235,7 +241,7 @@ void Engine::set_stop_request(StopRequest request) {
 }
 
 MemoryEvent Engine::measure_memory() {
-    return vpp::measure_memory(transport_, program_, *training_);
+    return vpp::measure_memory(transport_, program_, *training_, program_.training.schedule);
 }
 
 EvaluationResult Engine::evaluate() {
@@ -269,14 +275,26 @@ void Engine::judge(int64_t step, StepResult& result) {
     if (loss_scaler_) loss_scaler_->update(overflow);
 }
 
+StepTotals Engine::run_without_update(int64_t step) {
+    buffers_->remember();
+    const StepShare share = run_actions(step);
+    transport_.set_position("the end of a step without an update");
+    StepTotals totals = exchange_step(transport_, share);
+    buffers_->put_back();
+    return totals;
+}
+
 StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {
     const auto start = Clock::now();
+    StepResult result;
+    result.moments.begin = steady_nanoseconds();
     buffers_->remember();
     StepShare share = run_actions(step);
     if (before_update) before_update();
+    result.moments.exchange = steady_nanoseconds();
     transport_.set_position("the end of step " + std::to_string(step + 1));
-    StepResult result;
     result.totals = exchange_step(transport_, share);
+    result.moments.update = steady_nanoseconds();
     result.microbatch_losses = result.totals.losses;
     if (loss_scaler_) result.loss_scale = loss_scaler_->scale();
     for (double loss : result.microbatch_losses) result.loss += loss;
@@ -291,6 +309,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
         result.remark += "; the step was skipped";
     }
     result.seconds = seconds_since(start);
+    result.moments.end = steady_nanoseconds();
     return result;
 }
 

@@ -26,6 +26,7 @@
 #include "optim/optimizer.hpp"
 #include "program/prepare.hpp"
 #include "program/program.hpp"
+#include "schedule/measured_step.hpp"
 #include "stage/batch_statistics.hpp"
 
 namespace vpp {
@@ -41,7 +42,8 @@ struct StepResult {
     std::string remark;                ///< why it was skipped, or is worth a warning
     double lr = 0;                     ///< of the parameters that no group takes
     StepTotals totals;
-    double seconds = 0;  ///< of this rank, update included
+    double seconds = 0;   ///< of this rank, update included
+    StepMoments moments;  ///< of this rank, on its own clock
 };
 
 class Engine {
@@ -60,6 +62,10 @@ class Engine {
     /// overflow under a finite loss skip the step, as long as a smaller loss scale may help. A skipped step changes
     /// nothing but the loss scale. Throws Error{NotFinite} on every rank where the plan says "stop".
     StepResult run_step(int64_t step, const std::function<void()>& before_update = {});
+
+    /// The actions of a step and the exchange behind them, without an update: nothing changes but the gradients.
+    /// Calls: collective.
+    StepTotals run_without_update(int64_t step);
 
     /// The mean loss over the validation data (train.eval_batches batches of it, or all); changes nothing.
     /// Calls: collective.  Requires: the program has an evaluation phase.
@@ -100,6 +106,8 @@ class Engine {
     void load_state(const StateReader& read);
 
     Transport& transport() { return transport_; }
+    /// What runs the training's actions: for who looks on.
+    Executor& executor() { return *training_; }
 
   private:
     StepShare run_actions(int64_t step);

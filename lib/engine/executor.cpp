@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock_alignment.hpp"
 #include "base/error.hpp"
 #include "base/live_bytes.hpp"
 #include "stage/message.hpp"
@@ -56,6 +57,7 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
       pp_rank_(pp_rank),
       overlap_(overlap),
       segments_(phase.split.segments.size()) {
+    spans_.reserve(phase.schedule.actions[static_cast<size_t>(pp_rank)].size());
     for (int index : phase.schedule.stages_of(pp_rank)) {
         const auto [begin, end] = phase.split.segments_of(index);
         for (int i = begin; i < end; ++i) {
@@ -70,6 +72,8 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     outstanding_ = 0;
     losses_.clear();
     memory_.clear();
+    spans_.clear();
+    wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
     bytes_before_ = live_bytes::now();
     for (const auto& segment : segments_) {
@@ -84,17 +88,31 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         transport_.set_position(position);
         live_bytes::restart_peak();
         const int64_t before = live_bytes::now();
+        const int64_t begin = steady_nanoseconds();
         try {
             run_action(actions[i], source);
         } catch (const Error& error) {
             throw Error(error.kind(), position + ": " + error.what());
         }
+        note_time(begin);
         if (reduction_ != nullptr) reduction_->advance();
         memory_.push_back({before, live_bytes::peak(), live_bytes::now()});
         if (watch_.action) watch_.action(actions[i]);
     }
     if (reduction_ != nullptr) reduction_->finish();
     transport_.finish_sends();
+}
+
+/// Of the action that has just ended.
+void Executor::note_time(int64_t begin) {
+    const int64_t end = steady_nanoseconds();
+    const double waited = transport_.take_wait_seconds();
+    wait_seconds_ += waited;
+    spans_.push_back({begin, end, std::min(end - begin, static_cast<int64_t>(waited * 1e9))});
+}
+
+double Executor::actions_seconds() const {
+    return spans_.empty() ? 0 : 1e-9 * static_cast<double>(spans_.back().end - spans_.front().begin);
 }
 
 int64_t Executor::activation_bytes() const {

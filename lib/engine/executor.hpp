@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "comm/transport.hpp"
 #include "engine/gradient_reduction.hpp"
 #include "program/program.hpp"
+#include "schedule/measured_times.hpp"
 #include "stage/segment.hpp"
 
 namespace vpp {
@@ -59,6 +61,11 @@ class Executor {
     /// Of the last run, beside the rank's actions; before the first one.
     int64_t bytes_before() const { return bytes_before_; }
     const std::vector<ActionMemory>& memory() const { return memory_; }
+    const std::vector<ActionSpan>& spans() const { return spans_; }
+    /// From the begin of the last run's first action to the end of its last one.
+    double actions_seconds() const;
+    /// Spent waiting for messages in all runs since the last call, and before them since the transport was asked.
+    double take_wait_seconds() { return std::exchange(wait_seconds_, 0); }
     /// The most that the last run took at once beside what was there before it: activations, gradients, messages.
     int64_t activation_bytes() const;
     /// Most bytes of gradients that waited for their turn in the last run.
@@ -66,6 +73,7 @@ class Executor {
 
   private:
     void run_action(const Action& action, const MicrobatchSource& source);
+    void note_time(int64_t begin);
     void run_forward(const Action& action, const MicrobatchSource& source);
     void run_backward(const Action& action);
     void forward(Segment& segment, int microbatch, const MicrobatchSource& source);
@@ -93,6 +101,8 @@ class Executor {
     int outstanding_ = 0;                             ///< posted and not yet received
     std::vector<double> losses_;
     std::vector<ActionMemory> memory_;
+    std::vector<ActionSpan> spans_;
+    double wait_seconds_ = 0;
     int64_t bytes_before_ = 0;
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;

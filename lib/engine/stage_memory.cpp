@@ -97,7 +97,8 @@ StageMemory measure_stage(const Phase& phase, int pp_rank, int stage, const std:
     return measured;
 }
 
-MemoryEvent measure_memory(Transport& transport, const Program& program, const Executor& executor) {
+MemoryEvent measure_memory(Transport& transport, const Program& program, const Executor& executor,
+                           const Schedule& simulated) {
     const Phase& phase = program.training;
     const int pp_rank = program.mesh.coordinate(transport.rank()).pp;
     ByteWriter writer;
@@ -121,9 +122,9 @@ MemoryEvent measure_memory(Transport& transport, const Program& program, const E
         }
     }
     const std::vector<ScheduleEdge> edges = schedule_edges(phase.split);
-    const std::vector<int64_t> least = peak_memory(phase.schedule, edges, model);
+    const std::vector<int64_t> least = peak_memory(simulated, edges, model);
     model.receives_ahead = kReceivesAhead;
-    const std::vector<int64_t> most = peak_memory(phase.schedule, edges, model);
+    const std::vector<int64_t> most = peak_memory(simulated, edges, model);
     for (size_t rank = 0; rank < event.ranks.size(); ++rank) {
         const auto pp = static_cast<size_t>(program.mesh.coordinate(static_cast<int>(rank)).pp);
         event.ranks[rank].least_simulated_bytes = least[pp];

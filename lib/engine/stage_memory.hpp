@@ -16,7 +16,9 @@ namespace vpp {
 StageMemory measure_stage(const Phase& phase, int pp_rank, int stage, const std::vector<ActionMemory>& memory);
 
 /// Of the last step.  Calls: collective.
-/// Gives: on rank 0 the ranks' figures by transport rank; nothing elsewhere. `step` is left open.
-MemoryEvent measure_memory(Transport& transport, const Program& program, const Executor& executor);
+/// Gives: on rank 0 the ranks' figures by transport rank; nothing elsewhere. `step` is left open. `simulated` is the
+/// schedule whose peaks are simulated: that of the program, or another one of its stages.
+MemoryEvent measure_memory(Transport& transport, const Program& program, const Executor& executor,
+                           const Schedule& simulated);
 
 }  // namespace vpp

@@ -29,16 +29,40 @@ at::Tensor get_scalar(ByteReader& reader) {
     return scalar;
 }
 
-void put_numbers(ByteWriter& writer, const std::vector<double>& losses) {
-    writer.put(static_cast<uint64_t>(losses.size()));
-    for (double loss : losses) writer.put(loss);
+template <typename T>
+void put_list(ByteWriter& writer, const std::vector<T>& values) {
+    writer.put(static_cast<uint64_t>(values.size()));
+    for (const T& value : values) writer.put(value);
 }
 
-std::vector<double> get_numbers(ByteReader& reader) {
-    std::vector<double> losses;
-    for (auto count = reader.get<uint64_t>(); count > 0; --count) losses.push_back(reader.get<double>());
-    return losses;
+template <typename T>
+std::vector<T> get_list(ByteReader& reader) {
+    std::vector<T> values;
+    for (auto count = reader.get<uint64_t>(); count > 0; --count) values.push_back(reader.get<T>());
+    return values;
 }
+
+/// Sums of the ranks' times, and then their mean.
+class StageMeans {
+  public:
+    void add(const std::vector<StepShare::Stage>& stages) {
+        for (const auto& [stage, times] : stages) {
+            const auto index = static_cast<size_t>(stage);
+            sums_.resize(std::max(sums_.size(), index + 1));
+            counts_.resize(sums_.size());
+            sums_[index] += times;
+            ++counts_[index];
+        }
+    }
+    std::vector<StageTimes> take() {
+        for (size_t i = 0; i < sums_.size(); ++i) sums_[i] *= 1.0 / std::max(1, counts_[i]);
+        return std::move(sums_);
+    }
+
+  private:
+    std::vector<StageTimes> sums_;
+    std::vector<int> counts_;
+};
 
 Bytes share_bytes(const StepShare& share) {
     ByteWriter writer;
@@ -48,7 +72,9 @@ Bytes share_bytes(const StepShare& share) {
         put_scalar(writer, norm.value);
     }
     writer.put(share.first_loss);
-    put_numbers(writer, share.losses);
+    put_list(writer, share.losses);
+    put_list(writer, share.stages);
+    writer.put(share.actions_seconds);
     writer.put(share.wait_seconds);
     writer.put(share.run_seconds);
     writer.put(share.reduce_seconds);
@@ -65,6 +91,7 @@ Bytes share_bytes(const StepShare& share) {
 StepTotals add_up(const std::vector<Bytes>& shares) {
     StepTotals totals;
     std::map<int, at::Tensor> norms;
+    StageMeans stages;
     for (const Bytes& bytes : shares) {
         ByteReader reader(bytes);
         for (auto count = reader.get<uint64_t>(); count > 0; --count) {
@@ -72,10 +99,12 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
             check(norms.emplace(parameter, get_scalar(reader)).second, "a parameter's gradient has one owner");
         }
         const auto first_loss = static_cast<size_t>(reader.get<int>());
-        const std::vector<double> losses = get_numbers(reader);
+        const auto losses = get_list<double>(reader);
         totals.losses.resize(std::max(totals.losses.size(), losses.empty() ? 0 : first_loss + losses.size()));
         std::copy(losses.begin(), losses.end(),
                   totals.losses.begin() + static_cast<std::ptrdiff_t>(losses.empty() ? 0 : first_loss));
+        stages.add(get_list<StepShare::Stage>(reader));
+        totals.actions_seconds = std::max(totals.actions_seconds, reader.get<double>());
         totals.wait_seconds.push_back(reader.get<double>());
         const auto run_seconds = reader.get<double>();
         totals.busy_seconds.push_back(run_seconds - totals.wait_seconds.back());
@@ -88,6 +117,7 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
         totals.save = reader.get<bool>() || totals.save;
         totals.overflow = reader.get<bool>() || totals.overflow;
     }
+    totals.stages = stages.take();
     std::vector<at::Tensor> ordered;
     for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
     if (!ordered.empty()) totals.grad_norm = total_norm(ordered);
@@ -98,9 +128,11 @@ Bytes totals_bytes(const StepTotals& totals) {
     ByteWriter writer;
     writer.put(totals.grad_norm.defined());
     if (totals.grad_norm.defined()) put_scalar(writer, totals.grad_norm);
-    put_numbers(writer, totals.losses);
-    put_numbers(writer, totals.wait_seconds);
-    put_numbers(writer, totals.busy_seconds);
+    put_list(writer, totals.losses);
+    put_list(writer, totals.wait_seconds);
+    put_list(writer, totals.busy_seconds);
+    put_list(writer, totals.stages);
+    writer.put(totals.actions_seconds);
     writer.put(totals.slowest_seconds);
     writer.put(totals.reduce_seconds);
     writer.put(totals.memory_bytes);
@@ -120,9 +152,11 @@ StepTotals exchange_step(Transport& transport, const StepShare& share) {
     ByteReader reader(bytes);
     StepTotals totals;
     if (reader.get<bool>()) totals.grad_norm = get_scalar(reader);
-    totals.losses = get_numbers(reader);
-    totals.wait_seconds = get_numbers(reader);
-    totals.busy_seconds = get_numbers(reader);
+    totals.losses = get_list<double>(reader);
+    totals.wait_seconds = get_list<double>(reader);
+    totals.busy_seconds = get_list<double>(reader);
+    totals.stages = get_list<StageTimes>(reader);
+    totals.actions_seconds = reader.get<double>();
     totals.slowest_seconds = reader.get<double>();
     totals.reduce_seconds = reader.get<double>();
     totals.memory_bytes = reader.get<int64_t>();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "schedule/measured_times.hpp"
 
 namespace vpp {
 
@@ -19,6 +20,12 @@ struct StepShare {
     std::vector<Norm> norms;     ///< of the gradients that exist; replica 0's, since all have the same
     int first_loss = 0;          ///< of `losses`, among those of all replicas
     std::vector<double> losses;  ///< by replica and microbatch, on the rank that makes them
+    struct Stage {
+        int stage = 0;
+        StageTimes times;
+    };
+    std::vector<Stage> stages;   ///< what its actions took
+    double actions_seconds = 0;  ///< Executor::actions_seconds
     double wait_seconds = 0;
     double run_seconds = 0;
     double reduce_seconds = 0;  ///< spent on the sums of replicas behind the last action
@@ -36,6 +43,8 @@ struct StepTotals {
     std::vector<double> losses;        ///< by replica, then by microbatch: in the order of the samples
     std::vector<double> wait_seconds;  ///< by rank
     std::vector<double> busy_seconds;  ///< by rank: of its actions, without waits
+    std::vector<StageTimes> stages;    ///< by stage: the mean of the replicas
+    double actions_seconds = 0;        ///< of the slowest rank
     double slowest_seconds = 0;
     double reduce_seconds = 0;  ///< of the rank that spent most on the sums of replicas behind its last action
     int64_t memory_bytes = 0;   ///< of the largest rank

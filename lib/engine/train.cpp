@@ -8,9 +8,11 @@
 #include "base/units.hpp"
 #include "comm/collective.hpp"
 #include "engine/checkpointing.hpp"
+#include "engine/profiler.hpp"
 #include "engine/saver.hpp"
 #include "engine/stragglers.hpp"
 #include "program/estimate.hpp"
+#include "report/pipeline_times.hpp"
 
 namespace vpp {
 
@@ -42,7 +44,8 @@ class Trainer {
           program_(program),
           options_(options),
           saver_(engine, plan, program, options.stop_point, options.folders),
-          stragglers_(static_cast<size_t>(engine.transport().size())) {}
+          stragglers_(static_cast<size_t>(engine.transport().size())),
+          pipeline_(program.training.schedule, !options.ranks_exceed_cores) {}
 
     TrainResult run() {
         set_first_deadline();
@@ -52,18 +55,21 @@ class Trainer {
         set_first_deadline();
         if (options_.resumed) options_.resumed(first_step_);
         check_room();
+        open_profile();
         stop_if_asked();
         if (first_step_ == 0) evaluate_if_due(0);
         started_ = saved_ = Clock::now();
         result_.first_step = result_.last_step = first_step_;
         try {
             run_steps();
+            if (profiler_) profiler_->finish();
         } catch (const Error& error) {
             // All ranks stop here together: what was saved before is kept.
             if (error.kind() == ErrorKind::NotFinite && saver_.is_saving()) settle(saver_.finish());
             throw;
         }
         result_.stopped = stopping_;
+        if (options_.reporter && pipeline_.num_steps() > 0) options_.reporter->pipeline(pipeline_.mean());
         return result_;
     }
 
@@ -96,6 +102,13 @@ class Trainer {
         return step;
     }
 
+    void open_profile() {
+        if (!options_.profile || first_step_ == engine_.total_steps()) return;
+        const StepRange steps = profiled_steps(options_.profile->steps, first_step_, engine_.total_steps());
+        profiler_.emplace(engine_.transport(), program_, std::filesystem::path(plan_.run.dir) / "profile", steps,
+                          options_.log, options_.profile->show);
+    }
+
     /// A run whose first save must fail is not begun.
     void check_room() {
         ByteWriter own;
@@ -124,7 +137,9 @@ class Trainer {
         const int64_t total = engine_.total_steps();
         int64_t& step = result_.last_step;
         while (step < total && !stopping_) {
+            if (profiler_) profiler_->before(step + 1);
             const StepResult done = engine_.run_step(step++);
+            if (profiler_) profiler_->after(step, done.moments, engine_.executor().spans());
             stopping_ = done.totals.stop && step < total;
             report(step, done);
             if (step == first_step_ + kMeasuredSteps || step == total) report_memory(step);
@@ -239,6 +254,9 @@ class Trainer {
         const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
         event.eta_seconds =
             elapsed / static_cast<double>(step - first_step_) * static_cast<double>(event.total_steps - step);
+        pipeline_.fill(event, done.totals.stages, done.totals.actions_seconds);
+        const bool is_usual = step > first_step_ + kMeasuredSteps || event.total_steps <= first_step_ + kMeasuredSteps;
+        if (is_usual) pipeline_.add(step, done.totals.stages, done.totals.actions_seconds);
         if (!options_.ranks_exceed_cores) {
             add_bubble(event, done.totals);
             for (const std::string& sentence : stragglers_.look(done.totals.busy_seconds)) options_.log->warn(sentence);
@@ -277,6 +295,8 @@ class Trainer {
     const TrainOptions& options_;
     Saver saver_;
     Stragglers stragglers_;
+    PipelineTimes pipeline_;
+    std::optional<Profiler> profiler_;
     int64_t first_step_ = 0;
     TrainResult result_;
     Clock::time_point started_;

@@ -5,8 +5,15 @@
 #include "engine/engine.hpp"
 #include "engine/run_folders.hpp"
 #include "report/event.hpp"
+#include "report/profile_steps.hpp"
 
 namespace vpp {
+
+/// Steps to be profiled (engine/profiler.hpp), into <run>/profile.
+struct ProfileRequest {
+    ProfileSteps steps;
+    std::function<void(const std::string&)> show;  ///< gets the drawing of a step, on rank 0
+};
 
 struct TrainOptions {
     Reporter* reporter = nullptr;  ///< rank 0's; null elsewhere
@@ -15,8 +22,9 @@ struct TrainOptions {
     std::function<void(int64_t step)> resumed;  ///< called on every rank before the first step; 0 = from the start
     /// Asked on every rank between steps and during evaluations; a yes on any rank saves and stops on all.
     StopRequest stop_request = [] { return false; };
-    StopHook stop_point = {};  ///< of saves; for tests
-    RunFolders folders = {};   ///< what run.dir means on the ranks
+    StopHook stop_point = {};                    ///< of saves; for tests
+    RunFolders folders = {};                     ///< what run.dir means on the ranks
+    std::optional<ProfileRequest> profile = {};  ///< the same on all ranks
 };
 
 /// What a run came to.

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "report/columns.hpp"
 #include "report/live_line.hpp"
+#include "report/pipeline_text.hpp"
 #include "report/step_text.hpp"
 
 namespace vpp {
@@ -90,6 +91,12 @@ void ConsoleReporter::evaluation(const EvalEvent& event) {
 
 void ConsoleReporter::memory(const MemoryEvent& event) {
     screen_.print(memory_line(event));
+}
+
+void ConsoleReporter::pipeline(const PipelineEvent& event) {
+    std::string table = pipeline_table(event);
+    table.pop_back();  // the screen ends lines itself
+    screen_.print(table);
 }
 
 void ConsoleReporter::saved(const SaveEvent& event) {

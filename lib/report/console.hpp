@@ -42,6 +42,7 @@ class ConsoleReporter : public Reporter {
     void evaluation(const EvalEvent& event) override;
     void saved(const SaveEvent& event) override;
     void memory(const MemoryEvent& event) override;
+    void pipeline(const PipelineEvent& event) override;
 
   private:
     Screen& screen_;

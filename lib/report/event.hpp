@@ -10,6 +10,15 @@
 
 namespace vpp {
 
+/// What the actions of a stage took in a step; of several replicas their mean.
+struct StageTimesEvent {
+    int rank = 0;            ///< of the pipeline
+    double forward_ms = 0;   ///< F
+    double backward_ms = 0;  ///< B, or I and W
+    double transfer_ms = 0;  ///< writing and reading messages
+    double wait_ms = 0;      ///< for messages
+};
+
 /// One update is done.
 struct StepEvent {
     int64_t step = 0;
@@ -28,11 +37,14 @@ struct StepEvent {
     double reduce_ms = 0;               ///< of it, for the sums of replicas, behind the last action of the slowest rank
     std::optional<double> bubble_mean;  ///< share of the step spent waiting for messages, 0..1, over the ranks;
                                         ///< empty when ranks exceed cores, where waiting says nothing
-    std::optional<double> bubble_worst;  ///< the same of the rank that waited longest
-    int worst_rank = -1;                 ///< that rank
-    int64_t memory_bytes = 0;            ///< peak resident memory of the largest rank
-    int64_t activation_bytes = 0;        ///< see MemoryEvent; of the rank with most, in this step
-    double eta_seconds = -1;             ///< until the last step; negative = not known
+    std::optional<double> bubble_worst;      ///< the same of the rank that waited longest
+    int worst_rank = -1;                     ///< that rank
+    std::vector<StageTimesEvent> stages;     ///< what the actions of each stage took
+    std::optional<double> bubble_idle;       ///< the part of P x the slowest rank's actions in which nobody was busy
+    std::optional<double> bubble_predicted;  ///< the same, simulated with these times and messages that cost nothing
+    int64_t memory_bytes = 0;                ///< peak resident memory of the largest rank
+    int64_t activation_bytes = 0;            ///< see MemoryEvent; of the rank with most, in this step
+    double eta_seconds = -1;                 ///< until the last step; negative = not known
 
     /// 0 = not known.
     double flops_per_second() const { return step_ms > 0 ? flops / step_ms * 1e3 : 0; }
@@ -69,6 +81,21 @@ struct MemoryEvent {
     std::vector<Rank> ranks;
 };
 
+/// The pipeline as it ran: the mean of the steps of a run from `first_step` to `step`, and what the simulator makes of
+/// it when nothing but the schedule makes ranks wait.
+struct PipelineEvent {
+    int64_t first_step = 0;
+    int64_t step = 0;
+    std::string schedule;
+    int num_ranks = 0;  ///< of the pipeline
+    int num_microbatches = 0;
+    std::vector<StageTimesEvent> stages;
+    double actions_ms = 0;                   ///< of a step: the actions of the slowest rank
+    double predicted_ms = 0;                 ///< the same, simulated
+    std::optional<double> bubble_idle;       ///< as in StepEvent; empty when ranks exceed cores
+    std::optional<double> bubble_predicted;  ///< the same
+};
+
 /// Listens to a run. No method throws for a line that could not be shown or kept: training goes on without it.
 class Reporter {
   public:
@@ -77,6 +104,8 @@ class Reporter {
     virtual void evaluation(const EvalEvent& event) = 0;
     virtual void saved(const SaveEvent& event) = 0;
     virtual void memory(const MemoryEvent& event) = 0;
+    /// Once, behind the last step; not every listener has a use for it.
+    virtual void pipeline(const PipelineEvent& /*event*/) {}
 };
 
 }  // namespace vpp

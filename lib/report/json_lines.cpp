@@ -26,6 +26,22 @@ Json number_if(bool is_known, double value) {
     return is_known ? number(value) : Json(nullptr);
 }
 
+Json number_if(const std::optional<double>& value) {
+    return number_if(value.has_value(), value.value_or(0));
+}
+
+Json stages_json(const std::vector<StageTimesEvent>& stages) {
+    Json values = Json::array();
+    for (const StageTimesEvent& stage : stages) {
+        values.push_back({{"rank", stage.rank},
+                          {"forward_ms", number(stage.forward_ms)},
+                          {"backward_ms", number(stage.backward_ms)},
+                          {"transfer_ms", number(stage.transfer_ms)},
+                          {"wait_ms", number(stage.wait_ms)}});
+    }
+    return values;
+}
+
 /// A folder's name may be no UTF-8; such bytes are replaced rather than thrown at.
 std::string text_of(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -64,6 +80,9 @@ std::string to_json_line(const StepEvent& event) {
                     {"bubble_mean", number_if(event.bubble_mean.has_value(), event.bubble_mean.value_or(0))},
                     {"bubble_worst", number_if(event.bubble_worst.has_value(), event.bubble_worst.value_or(0))},
                     {"worst_rank", event.bubble_worst ? Json(event.worst_rank) : Json(nullptr)},
+                    {"stages", stages_json(event.stages)},
+                    {"bubble_idle", number_if(event.bubble_idle)},
+                    {"bubble_predicted", number_if(event.bubble_predicted)},
                     {"memory_bytes", event.memory_bytes},
                     {"activation_bytes", event.activation_bytes},
                     {"eta_seconds", number_if(event.eta_seconds >= 0, event.eta_seconds)}});
@@ -95,6 +114,20 @@ std::string to_json_line(const MemoryEvent& event) {
                          {"most_simulated_bytes", rank.most_simulated_bytes}});
     }
     return text_of({{"event", "memory"}, {"step", event.step}, {"ranks", std::move(ranks)}});
+}
+
+std::string to_json_line(const PipelineEvent& event) {
+    return text_of({{"event", "pipeline"},
+                    {"step", event.step},
+                    {"first_step", event.first_step},
+                    {"schedule", event.schedule},
+                    {"num_ranks", event.num_ranks},
+                    {"num_microbatches", event.num_microbatches},
+                    {"stages", stages_json(event.stages)},
+                    {"actions_ms", number(event.actions_ms)},
+                    {"predicted_ms", number(event.predicted_ms)},
+                    {"bubble_idle", number_if(event.bubble_idle)},
+                    {"bubble_predicted", number_if(event.bubble_predicted)}});
 }
 
 CutResult cut_after(const fs::path& path, int64_t step, const Logger& logger) {

@@ -23,6 +23,7 @@ std::string to_json_line(const StepEvent& event);
 std::string to_json_line(const EvalEvent& event);
 std::string to_json_line(const SaveEvent& event);
 std::string to_json_line(const MemoryEvent& event);
+std::string to_json_line(const PipelineEvent& event);
 
 /// Appends the events to a file; a reader beside the run finds whole lines only.
 class JsonLinesReporter : public Reporter {
@@ -33,6 +34,7 @@ class JsonLinesReporter : public Reporter {
     void evaluation(const EvalEvent& event) override { file_.append(to_json_line(event)); }
     void saved(const SaveEvent& event) override { file_.append(to_json_line(event)); }
     void memory(const MemoryEvent& event) override { file_.append(to_json_line(event)); }
+    void pipeline(const PipelineEvent& event) override { file_.append(to_json_line(event)); }
     int64_t num_lost() const { return file_.num_lost(); }
 
   private:

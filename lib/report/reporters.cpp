@@ -23,6 +23,10 @@ void Reporters::memory(const MemoryEvent& event) {
     for (const auto& reporter : reporters_) reporter->memory(event);
 }
 
+void Reporters::pipeline(const PipelineEvent& event) {
+    for (const auto& reporter : reporters_) reporter->pipeline(event);
+}
+
 void Reporters::saved(const SaveEvent& event) {
     for (const auto& reporter : reporters_) reporter->saved(event);
 }

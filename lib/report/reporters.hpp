@@ -16,6 +16,7 @@ class Reporters : public Reporter {
     void evaluation(const EvalEvent& event) override;
     void saved(const SaveEvent& event) override;
     void memory(const MemoryEvent& event) override;
+    void pipeline(const PipelineEvent& event) override;
 
   private:
     std::vector<std::unique_ptr<Reporter>> reporters_;

@@ -37,7 +37,7 @@ class Screen {
     Screen(const Screen&) = delete;
     Screen& operator=(const Screen&) = delete;
 
-    /// A line that stays, given without its end.
+    /// A line that stays, or several, given without the last end.
     void print(const std::string& line);
     /// The live line from now on, at most ten times a second. Terminals narrower than the text cut it off.
     void show(const std::string& line);

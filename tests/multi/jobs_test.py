@@ -1,9 +1,12 @@
 """Whole jobs under a real mpirun: equality, memory, resume, evaluation."""
 
 import json
+import os
 import pathlib
 import re
+import signal
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
@@ -59,6 +62,90 @@ class Equality(Case):
 
     def test_manual_points(self):
         self.equal(4, plan=str(ROOT / "configs/eight_mlp.toml"))
+
+
+class Profiles(Case):
+    """Steps that were looked at, and the dry run, which looks before the first one."""
+
+    def profiled(self, run: str, steps: int, *more: str) -> str:
+        done = self.vpp("train", self.plan(DIGITS), "--set", f"run.dir={run}", "--set", f"train.steps={steps}", *more,
+                        ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout + done.stderr
+
+    def test_a_profile_changes_no_bit_and_shows_the_step(self):
+        said = self.profiled("looked", 12, "--profile", "5..7")
+        self.profiled("plain", 12)
+        self.assertEqual(self.bits("looked"), self.bits("plain"))
+        self.assertFalse((self.folder / "plain/profile").exists())
+        files = sorted(path.name for path in (self.folder / "looked/profile").iterdir())
+        self.assertEqual(files, ["timeline.json"] + [f"trace-step{step}.json" for step in (5, 6, 7)])
+        self.assertRegex(said, r"(?m)^0 \|[F0-9B.-]+$")
+        self.assertRegex(said, r"the clocks of the ranks agree within [0-9.]+ ms")
+        trace = json.loads((self.folder / "looked/profile/trace-step6.json").read_text())
+        events = trace["traceEvents"]
+        ends = [{event["id"]: event for event in events if event["ph"] == phase} for phase in "sf"]
+        self.assertEqual(ends[0].keys(), ends[1].keys())
+        self.assertGreaterEqual(len(ends[0]), 8)
+        error_us = 1e3 * trace["otherData"]["clock_error_ms"]
+        for number, sent in ends[0].items():
+            self.assertGreaterEqual(ends[1][number]["ts"] - sent["ts"], -2 * error_us)
+        self.assertTrue(all(event["dur"] >= 0 for event in events if event["ph"] == "X"))
+        names = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertEqual(names, {"step", "stage 0", "stage 1"})
+
+    def test_a_rank_that_stood_still_shows_in_the_trace(self):
+        job = self.start("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=150",
+                         "--profile", "1..150", ranks=2)
+        while not self.metrics("run"):
+            self.assertIsNone(job.poll())
+            time.sleep(0.01)
+        stopped = self.pids(job)[1]
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(0.6)
+        os.kill(stopped, signal.SIGCONT)
+        self.assertEqual(job.wait(timeout=120), 0)
+        seen = []  # by step: what took rank 0 and rank 1 longest, in ms
+        for path in (self.folder / "run/profile").glob("trace-*.json"):
+            events = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+            seen.append([max(event["dur"] for event in events if event["pid"] == rank) / 1e3 for rank in (0, 1)])
+        self.assertEqual(len(seen), 150)
+        slow = [step for step in seen if max(step) > 500]
+        self.assertEqual(len(slow), 1, slow)
+        self.assertGreater(min(slow[0]), 500)  # rank 1 stood still, and rank 0 waited for it
+
+    def test_the_last_lines_and_metrics_show_the_pipeline(self):
+        said = self.profiled("run", 6)
+        self.assertIn("pipeline of 1F1B, milliseconds of a step, the mean of the steps 3 to 6", said)
+        steps = [line for line in self.metrics("run") if line["event"] == "step"]
+        for line in steps:
+            self.assertEqual([stage["rank"] for stage in line["stages"]], [0, 1])
+            self.assertTrue(all(stage["forward_ms"] > 0 and stage["backward_ms"] > 0 for stage in line["stages"]))
+        (pipeline,) = [line for line in self.metrics("run") if line["event"] == "pipeline"]
+        self.assertEqual((pipeline["first_step"], pipeline["step"]), (3, 6))
+
+    def test_steps_that_cannot_be_profiled_are_2(self):
+        for steps, text in (("x", "expected 5 for five steps"), ("90..91", "this run does the steps 1 to 30")):
+            done = self.vpp("train", self.plan(DIGITS), "--profile", steps, ranks=2)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(text, done.stderr)
+
+    def test_a_dry_run_needs_and_leaves_nothing(self):
+        for more in ((), ("--set", "pipeline.schedule_type=ZERO_BUBBLE_H1"), ("--set", "mesh.dp=2")):
+            with self.subTest(more):
+                done = self.vpp("train", self.plan(DIGITS), "--dry-run", *more, ranks=4 if "mesh.dp=2" in more else 2)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, r"^dry run: a microbatch of [48] samples through 2 stages on [24] ranks")
+                self.assertRegex(done.stdout, r"(?m)^    0     1 +[0-9.]+ Ki?B  float32  \[")
+                self.assertRegex(done.stdout, r"a step: 4 microbatches by \w+ in about [0-9.]+ ms, bubble [0-9.]+ %")
+                self.assertTrue(done.stdout.endswith("nothing was updated and nothing was written\n"))
+                self.assertEqual([path.name for path in self.folder.iterdir()], ["plan.toml"])
+
+    def test_a_dry_run_fails_as_training_would(self):
+        plan = self.plan(DIGITS)
+        self.assertEqual(self.vpp("train", plan, "--dry-run", ranks=3).returncode, 69)
+        self.assertEqual(self.vpp("train", plan, "--dry-run", "--profile", "3", ranks=2).returncode, 2)
+        self.assertEqual(self.vpp("train", plan, "--dry-run", "--set", "model.file=none.pt", ranks=2).returncode, 66)
 
 
 class Runs(Case):

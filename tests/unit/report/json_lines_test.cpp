@@ -45,12 +45,16 @@ TEST_F(JsonLines, EveryEventIsOneLine) {
     reporter.evaluation({10, 2.5, 512, 1.25});
     reporter.saved({10, "runs/\"g\npt\"/step-00000010", 4096, 0.5});
     reporter.memory({2, {{30, 10, 9, 11}, {20, 5, 4, 6}}});
+    reporter.pipeline({3, 10, "1F1B", 1, 4, {{0, 1, 2, 0.5, 0}}, 12.5, 12, 0.25, std::nullopt});
     EXPECT_EQ(content(),
               R"({"event":"step","step":10,"total_steps":300,"loss":3.14159,"microbatch_losses":[3.25,3.0],)"
               R"("grad_norm":1.2345,"clipped":true,"skipped":false,"loss_scale":null,"lr":0.0003,)"
               R"("samples_per_second":96.4,"tokens_per_second":12345.0,)"
               R"("step_ms":82.3,"reduce_ms":1.5,"flops_per_second":null,)"
-              R"("bubble_mean":0.21,"bubble_worst":0.354,"worst_rank":3,"memory_bytes":432013312,)"
+              R"("bubble_mean":0.21,"bubble_worst":0.354,"worst_rank":3,)"
+              R"("stages":[{"rank":0,"forward_ms":4.125,"backward_ms":8.25,"transfer_ms":0.5,"wait_ms":3.0},)"
+              R"({"rank":1,"forward_ms":4.0,"backward_ms":9.0,"transfer_ms":0.25,"wait_ms":2.5}],)"
+              R"("bubble_idle":0.25,"bubble_predicted":0.2,"memory_bytes":432013312,)"
               R"("activation_bytes":25165824,)"
               R"("eta_seconds":80.0})"
               "\n"
@@ -63,6 +67,10 @@ TEST_F(JsonLines, EveryEventIsOneLine) {
               R"("least_simulated_bytes":9,"most_simulated_bytes":11},)"
               R"({"state_bytes":20,"activation_bytes":5,)"
               R"("least_simulated_bytes":4,"most_simulated_bytes":6}]})"
+              "\n"
+              R"({"event":"pipeline","step":10,"first_step":3,"schedule":"1F1B","num_ranks":1,"num_microbatches":4,)"
+              R"("stages":[{"rank":0,"forward_ms":1.0,"backward_ms":2.0,"transfer_ms":0.5,"wait_ms":0.0}],)"
+              R"("actions_ms":12.5,"predicted_ms":12.0,"bubble_idle":0.25,"bubble_predicted":null})"
               "\n");
     EXPECT_EQ(reporter.num_lost(), 0);
 }
@@ -74,7 +82,8 @@ TEST_F(JsonLines, WhatIsNotKnownIsNullAndWhatIsNoNumberIsText) {
     const auto json = nlohmann::json::parse(to_json_line(event));
     EXPECT_EQ(json["loss"], "nan");
     EXPECT_EQ(json["microbatch_losses"], nlohmann::json::array({"inf", "-inf"}));
-    for (const char* key : {"bubble_mean", "bubble_worst", "worst_rank", "tokens_per_second", "eta_seconds"}) {
+    for (const char* key : {"bubble_mean", "bubble_worst", "worst_rank", "bubble_idle", "bubble_predicted",
+                            "tokens_per_second", "eta_seconds"}) {
         EXPECT_TRUE(json[key].is_null()) << key;
     }
 }

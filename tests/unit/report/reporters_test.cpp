@@ -16,6 +16,7 @@ class Recorder : public Reporter {
     void evaluation(const EvalEvent& event) override { note("eval", event.step); }
     void saved(const SaveEvent& event) override { note("save", event.step); }
     void memory(const MemoryEvent& event) override { note("mem", event.step); }
+    void pipeline(const PipelineEvent& event) override { note("pipe", event.step); }
 
   private:
     void note(const char* what, int64_t step) { heard_ += name_ + ':' + what + std::to_string(step) + ' '; }
@@ -34,7 +35,10 @@ TEST(Reporters, EveryEventReachesAllInOrder) {
     reporters.evaluation({2, 0, 0, 0});
     reporters.saved({3, "", 0, 0});
     reporters.memory({4, {}});
-    EXPECT_EQ(heard, "a:step1 b:step1 a:eval2 b:eval2 a:save3 b:save3 a:mem4 b:mem4 ");
+    PipelineEvent pipeline;
+    pipeline.step = 5;
+    reporters.pipeline(pipeline);
+    EXPECT_EQ(heard, "a:step1 b:step1 a:eval2 b:eval2 a:save3 b:save3 a:mem4 b:mem4 a:pipe5 b:pipe5 ");
 }
 
 TEST(Reporters, NoneIsFineAndNullIsNot) {

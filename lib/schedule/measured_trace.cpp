@@ -1,0 +1,121 @@
+#include "schedule/measured_trace.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "schedule/replay.hpp"
+
+namespace vpp {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double kNanosecondsPerMicrosecond = 1e3;
+constexpr double kNanosecondsPerMillisecond = 1e6;
+constexpr int kPartsThread = 0;  ///< stages follow
+
+class TraceWriter {
+  public:
+    TraceWriter(const Schedule& lowered, const MeasuredStep& step)
+        : lowered_(lowered), step_(step), begin_(step.begin()) {}
+
+    std::string write() {
+        for (size_t number = 0; number < step_.ranks.size(); ++number) add_rank(number);
+        const double error_ms = static_cast<double>(step_.clock_error) / kNanosecondsPerMillisecond;
+        return json{{"displayTimeUnit", "ms"},
+                    {"otherData", {{"step", step_.step}, {"schedule", lowered_.name}, {"clock_error_ms", error_ms}}},
+                    {"traceEvents", std::move(events_)}}
+                   .dump() +
+               '\n';
+    }
+
+  private:
+    static int thread_of(int stage) { return kPartsThread + 1 + stage; }
+    double microseconds(int64_t time) const { return static_cast<double>(time - begin_) / kNanosecondsPerMicrosecond; }
+
+    void add_rank(size_t number) {
+        const MeasuredRank& rank = step_.ranks[number];
+        const bool has_replicas =
+            std::any_of(step_.ranks.begin(), step_.ranks.end(), [](const MeasuredRank& other) { return other.dp > 0; });
+        const std::string replica = has_replicas ? ", replica " + std::to_string(rank.dp) : "";
+        add_name("process_name", number, kPartsThread, "rank " + std::to_string(number) + replica);
+        events_.push_back({{"ph", "M"},
+                           {"name", "process_sort_index"},
+                           {"pid", number},
+                           {"tid", kPartsThread},
+                           {"args", {{"sort_index", number}}}});
+        add_name("thread_name", number, kPartsThread, "step");
+        for (int stage : lowered_.stages_of(rank.pp)) {
+            add_name("thread_name", number, thread_of(stage), "stage " + std::to_string(stage));
+        }
+        add_part(number, "actions", rank.moments.begin, rank.moments.exchange);
+        add_part(number, "exchange", rank.moments.exchange, rank.moments.update);
+        add_part(number, "update", rank.moments.update, rank.moments.end);
+        const std::vector<Action>& actions = lowered_.actions.at(static_cast<size_t>(rank.pp));
+        check(actions.size() == rank.actions.size(), "the time of every action is known");
+        for (size_t i = 0; i < actions.size(); ++i) add_action(number, actions[i], rank.actions[i]);
+    }
+
+    void add_name(const char* what, size_t rank, int thread, const std::string& name) {
+        events_.push_back({{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", thread}, {"args", {{"name", name}}}});
+    }
+
+    void add_part(size_t rank, const char* name, int64_t begin, int64_t end) {
+        events_.push_back({{"ph", "X"},
+                           {"name", name},
+                           {"cat", "step"},
+                           {"pid", rank},
+                           {"tid", kPartsThread},
+                           {"ts", microseconds(begin)},
+                           {"dur", static_cast<double>(end - begin) / kNanosecondsPerMicrosecond}});
+    }
+
+    void add_action(size_t rank, const Action& action, const ActionSpan& span) {
+        const bool is_of_microbatch = action.kind != ActionKind::ReduceGrad;
+        json arguments{{"stage", action.stage}};
+        if (is_of_microbatch) arguments["microbatch"] = action.microbatch;
+        if (is_transfer(action.kind)) {
+            arguments["edge"] = action.edge;
+            arguments["wait_ms"] = static_cast<double>(span.wait) / kNanosecondsPerMillisecond;
+        }
+        events_.push_back(
+            {{"ph", "X"},
+             {"name", kind_word(action.kind) + (is_of_microbatch ? " " + std::to_string(action.microbatch) : "")},
+             {"cat", kind_word(action.kind)},
+             {"pid", rank},
+             {"tid", thread_of(action.stage)},
+             {"ts", microseconds(span.begin)},
+             {"dur", static_cast<double>(span.end - span.begin) / kNanosecondsPerMicrosecond},
+             {"args", std::move(arguments)}});
+        if (is_transfer(action.kind)) add_message_end(rank, action, span);
+    }
+
+    /// From the begin of the SEND to the end of the RECV; each lies inside its event, to which viewers tie it.
+    void add_message_end(size_t rank, const Action& transfer, const ActionSpan& span) {
+        const bool sends = is_send(transfer.kind);
+        json event{{"ph", sends ? "s" : "f"},
+                   {"name", carries_gradient(transfer.kind) ? "gradient" : "value"},
+                   {"cat", "message"},
+                   {"id", std::to_string(step_.ranks[rank].dp) + '/' + std::to_string(message_key(transfer))},
+                   {"pid", rank},
+                   {"tid", thread_of(transfer.stage)},
+                   {"ts", microseconds(sends ? span.begin : std::max(span.begin, span.end - 1))}};
+        if (!sends) event["bp"] = "e";
+        events_.push_back(std::move(event));
+    }
+
+    const Schedule& lowered_;
+    const MeasuredStep& step_;
+    int64_t begin_;
+    json events_ = json::array();
+};
+
+}  // namespace
+
+std::string write_measured_trace(const Schedule& lowered, const MeasuredStep& step) {
+    return TraceWriter(lowered, step).write();
+}
+
+}  // namespace vpp

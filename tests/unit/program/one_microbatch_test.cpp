@@ -1,0 +1,73 @@
+#include "program/one_microbatch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/generators.hpp"
+#include "schedule/lowering.hpp"
+
+namespace vpp {
+namespace {
+
+/// Three stages; the tensor of stage 0 is used by stages 1 and 2.
+Program program_with(const std::string& schedule) {
+    Program program;
+    program.mesh.pp = 3;
+    Split& split = program.training.split;
+    split.stages.resize(3);
+    const auto add_edge = [&](int from, int to, int gradient_to) {
+        Edge edge;
+        edge.id = static_cast<int>(split.edges.size());
+        edge.tensor = from;
+        edge.producer = from;
+        edge.consumer = to;
+        edge.gradient_to = gradient_to;
+        edge.has_gradient = true;
+        split.edges.push_back(edge);
+    };
+    add_edge(0, 1, 0);
+    add_edge(0, 2, 1);
+    add_edge(1, 2, 1);
+    program.training.schedule = lower(make_schedule(schedule, 3, 1, 6), schedule_edges(split));
+    program.evaluation.emplace();
+    return program;
+}
+
+std::vector<std::string> lists(const Program& program, bool overlap = true) {
+    std::vector<std::string> texts;
+    for (const auto& list : one_microbatch(program, overlap).training.schedule.actions) texts.push_back(to_text(list));
+    return texts;
+}
+
+TEST(OneMicrobatch, GoesThereAndBack) {
+    const std::vector<std::string> all = lists(program_with("1F1B"));
+    EXPECT_EQ(all[0], "0F0 0SEND_F0>1 0SEND_F0>2 0RECV_B0<1 0B0");
+    EXPECT_EQ(all[2], "2RECV_F0<0 2RECV_F0<1 2F0 2B0 2SEND_B0>1 2SEND_B0>1");
+}
+
+TEST(OneMicrobatch, HalvesWhereTheScheduleHasThem) {
+    const std::vector<std::string> all = lists(program_with("ZERO_BUBBLE_H1"));
+    EXPECT_NE(all[1].find("1I0"), std::string::npos) << all[1];
+    EXPECT_NE(all[1].find("1W0"), std::string::npos) << all[1];
+    EXPECT_EQ(all[1].find("1B0"), std::string::npos) << all[1];
+}
+
+TEST(OneMicrobatch, KeepsSizeAndStagesAndEvaluatesNothing) {
+    Program program = program_with("GPIPE");
+    program.microbatch_size = 5;
+    const Program one = one_microbatch(program, false);
+    EXPECT_EQ(one.microbatch_size, 5);
+    EXPECT_EQ(one.training.schedule.num_microbatches, 1);
+    EXPECT_EQ(one.training.schedule.rank_of_stage, program.training.schedule.rank_of_stage);
+    EXPECT_EQ(one.training.schedule.name, "GPIPE");
+    EXPECT_FALSE(one.evaluation);
+}
+
+TEST(OneMicrobatch, ReplicasReduceTheirGradients) {
+    Program program = program_with("1F1B");
+    program.mesh.dp = 2;
+    EXPECT_NE(lists(program)[2].find("2REDUCE_GRAD"), std::string::npos);
+    EXPECT_EQ(lists(program_with("1F1B"))[2].find("REDUCE_GRAD"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,128 @@
+#include "schedule/measured_trace.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "unit/schedule/measured_support.hpp"
+
+namespace vpp {
+namespace {
+
+using nlohmann::json;
+using testing::lowered_schedule;
+using testing::measured;
+
+struct Arrow {
+    json from, to;
+    double microseconds() const { return to.at("ts").get<double>() - from.at("ts").get<double>(); }
+};
+
+std::map<std::string, Arrow> arrows_of(const json& events) {
+    std::map<std::string, Arrow> arrows;
+    for (const json& event : events) {
+        if (event.at("ph") == "s") arrows[event.at("id")].from = event;
+        if (event.at("ph") == "f") arrows[event.at("id")].to = event;
+    }
+    return arrows;
+}
+
+json events_of(const Schedule& lowered, const MeasuredStep& step) {
+    return json::parse(write_measured_trace(lowered, step)).at("traceEvents");
+}
+
+/// Whether an end of an arrow lies in an event of its own thread.
+bool is_inside_an_event(const json& events, const json& end) {
+    for (const json& event : events) {
+        if (event.at("ph") != "X" || event.at("pid") != end.at("pid") || event.at("tid") != end.at("tid")) continue;
+        const double begin = event.at("ts"), duration = event.at("dur"), at = end.at("ts");
+        if (begin <= at && at <= begin + duration && event.at("cat") != "step") return true;
+    }
+    return false;
+}
+
+TEST(WriteMeasuredTrace, ALaneForEachStageOfEachRank) {
+    const Schedule lowered = lowered_schedule("INTERLEAVED_1F1B", 2, 2, 4);
+    std::map<int, std::string> processes;
+    std::map<std::pair<int, int>, std::string> threads;
+    for (const json& event : events_of(lowered, measured(lowered))) {
+        if (event.at("name") == "process_name") processes[event.at("pid")] = event.at("args").at("name");
+        if (event.at("name") == "thread_name")
+            threads[{event.at("pid"), event.at("tid")}] = event.at("args").at("name");
+    }
+    EXPECT_EQ(processes, (std::map<int, std::string>{{0, "rank 0"}, {1, "rank 1"}}));
+    EXPECT_EQ(threads, (std::map<std::pair<int, int>, std::string>{{{0, 0}, "step"},
+                                                                   {{0, 1}, "stage 0"},
+                                                                   {{0, 3}, "stage 2"},
+                                                                   {{1, 0}, "step"},
+                                                                   {{1, 2}, "stage 1"},
+                                                                   {{1, 4}, "stage 3"}}));
+}
+
+TEST(WriteMeasuredTrace, EveryActionIsAnEventAtItsTime) {
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 2);
+    const MeasuredStep step = measured(lowered);
+    std::set<std::string> names;
+    size_t num_actions = 0;
+    for (const json& event : events_of(lowered, step)) {
+        if (event.at("ph") != "X") continue;
+        EXPECT_GE(event.at("ts"), 0);
+        EXPECT_GE(event.at("dur"), 0);
+        if (event.at("cat") == "step") continue;
+        ++num_actions;
+        names.insert(event.at("name").get<std::string>() + " of rank " + std::to_string(event.at("pid").get<int>()));
+        if (event.at("name") == "F 1" && event.at("pid") == 0) {
+            EXPECT_EQ(event.at("ts"), 1000);
+            EXPECT_EQ(event.at("dur"), 1000);
+            EXPECT_EQ(event.at("args").at("microbatch"), 1);
+        }
+    }
+    EXPECT_EQ(num_actions, lowered.actions[0].size() + lowered.actions[1].size());
+    for (const char* name : {"F 0 of rank 0", "RECV_F 1 of rank 1", "SEND_B 0 of rank 1"}) {
+        EXPECT_TRUE(names.contains(name)) << name;
+    }
+}
+
+TEST(WriteMeasuredTrace, EverySendHasOneArrowToItsReceive) {
+    const Schedule lowered = lowered_schedule("1F1B", 3, 1, 4);
+    const json events = events_of(lowered, measured(lowered, 1'000'000, 0, 500));
+    const auto arrows = arrows_of(events);
+    EXPECT_EQ(arrows.size(), 16U);
+    for (const auto& [id, arrow] : arrows) {
+        ASSERT_TRUE(!arrow.from.is_null() && !arrow.to.is_null()) << id;
+        EXPECT_EQ(arrow.from.at("name"), arrow.to.at("name"));
+        EXPECT_NE(arrow.from.at("pid"), arrow.to.at("pid"));
+        EXPECT_GE(arrow.microseconds(), 0) << id;
+        EXPECT_TRUE(is_inside_an_event(events, arrow.from)) << id;
+        EXPECT_TRUE(is_inside_an_event(events, arrow.to)) << id;
+    }
+}
+
+TEST(WriteMeasuredTrace, ReplicasHaveArrowsOfTheirOwn) {
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 4);
+    MeasuredStep step = measured(lowered);
+    for (int pp = 0; pp < 2; ++pp) step.ranks.push_back(step.ranks[static_cast<size_t>(pp)]), step.ranks.back().dp = 1;
+    const json events = events_of(lowered, step);
+    EXPECT_EQ(arrows_of(events).size(), 16U);
+    EXPECT_NE(events.dump().find("rank 3, replica 1"), std::string::npos);
+}
+
+TEST(WriteMeasuredTrace, ClocksThatWereNotAlignedWouldShow) {  // the negative control of the arrows
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 4);
+    MeasuredStep step = measured(lowered);
+    for (ActionSpan& span : step.ranks[1].actions) span.begin -= 2'500'000, span.end -= 2'500'000;
+    int backwards = 0;
+    for (const auto& [id, arrow] : arrows_of(events_of(lowered, step))) backwards += arrow.microseconds() < 0 ? 1 : 0;
+    EXPECT_GT(backwards, 0);
+}
+
+TEST(WriteMeasuredTrace, SaysWhatItIsAndHowSure) {
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 2);
+    MeasuredStep step = measured(lowered);
+    step.clock_error = 12'500;
+    const json other = json::parse(write_measured_trace(lowered, step)).at("otherData");
+    EXPECT_EQ(other, (json{{"step", 12}, {"schedule", "1F1B"}, {"clock_error_ms", 0.0125}}));
+}
+
+}  // namespace
+}  // namespace vpp
