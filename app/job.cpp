@@ -69,14 +69,7 @@ class HardEnd {
     MpiSession* session_ = nullptr;
 };
 
-Plan plan_for_world(const CommandLine& line, int world) {
-    Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
-    if (!line.verify.stages.empty()) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;  // the job is their room
-    if (!line.verify.replicas.empty()) plan.mesh.dp = 1;
-    return resolve_plan(std::move(plan), world);
-}
-
-int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<int(const Job&)>& body) {
+int run_with_mpi(const std::string& log_level, const Plan& plan, const std::function<int(const Job&)>& body) {
     HardEnd hard_end;
     Watchdog watchdog({[&hard_end](const std::string& text, int code) { hard_end(text, code); }});
     MpiSessionOptions session_options;
@@ -89,7 +82,7 @@ int run_with_mpi(const CommandLine& line, const Plan& plan, const std::function<
         options.watchdog = &watchdog;
         MpiTransport transport(session, options);
         const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
-        const Logger log = make_logger(line.plan.log_level, session.size() > 1 ? session.rank() : -1);
+        const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
         const int code = body({plan, transport, log, load.is_crowded()});
         transport.set_position("the end of the job");
@@ -119,13 +112,16 @@ void check_trains(const Plan& plan) {
                 plan.where("pipeline.forward_only"));
 }
 
-int run_job(const CommandLine& line, const std::function<int(const Job&)>& body) {
+int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
+            const std::function<void(Plan&)>& adapt) {
     count_tensor_memory();
     const auto launch = launch_info(mpi_environment());
     const int world = launch ? launch->size : 1;
     Plan plan;
     try {
-        plan = plan_for_world(line, world);
+        plan = load_plan(arguments.config, arguments.overrides, registered_names());
+        if (adapt) adapt(plan);
+        plan = resolve_plan(std::move(plan), world);
         print_models_plainly();
     } catch (...) {
         const Failure failure = current_failure();
@@ -142,7 +138,7 @@ int run_job(const CommandLine& line, const std::function<int(const Job&)>& body)
         say(0, 1, failure.text);
         return failure.code;
     }
-    return run_with_mpi(line, plan, body);
+    return run_with_mpi(arguments.log_level, plan, body);
 }
 
 void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph) {

@@ -2,7 +2,7 @@
 // A command on a plan across ranks: from the launch to a transport, and from an error to one line and one exit code.
 #include <functional>
 
-#include "app/command_line.hpp"
+#include "app/plan_arguments.hpp"
 #include "base/log.hpp"
 #include "comm/transport.hpp"
 #include "plan/plan.hpp"
@@ -25,7 +25,9 @@ struct Job {
 
 /// Reads and resolves the plan for the number of ranks that mpirun started, starts MPI and runs the body; returns the
 /// exit code. Plan errors are printed once, by rank 0, before MPI starts. An error of any rank ends the job.
-int run_job(const CommandLine& line, const std::function<int(const Job&)>& body);
+/// `adapt`: what the command changes in the plan before it is resolved.
+int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
+            const std::function<void(Plan&)>& adapt = {});
 
 /// Holds the values of the data to what the model can take, now that its graph is known.
 void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph);

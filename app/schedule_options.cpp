@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/command_line.hpp"
+#include <memory>
+
+#include "app/commands/commands.hpp"
 #include "schedule/size.hpp"
 
 namespace vpp {
@@ -10,13 +12,11 @@ namespace vpp {
 namespace {
 
 /// The numbers that every generated schedule is made from.
-void add_numbers(CLI::App& command, ScheduleArguments& schedule, PlanArguments& plan) {
+void add_numbers(CLI::App& command, ScheduleArguments& schedule) {
     const CLI::Range at_least_one(int64_t{1}, kMostStageMicrobatches);
-    command.add_option("--config", plan.config, "take what is not given here from this plan (TOML)")->type_name("FILE");
-    command.add_option("--set", plan.overrides, "override a key of the plan: section.key=value; may be repeated")
-        ->type_name("KEY=VALUE")
-        ->take_all()
-        ->allow_extra_args(false);
+    command.add_option("--config", schedule.plan.config, "take what is not given here from this plan (TOML)")
+        ->type_name("FILE");
+    add_override_option(command, schedule.plan);
     command.add_option("--pp", schedule.num_ranks, "ranks of the pipeline")->check(at_least_one);
     command.add_option("--virtual", schedule.per_rank, "stages of a rank; default: the fewest of the schedule")
         ->check(at_least_one);
@@ -42,15 +42,15 @@ void add_drawings(CLI::App& command, ScheduleArguments& schedule) {
 }
 
 /// One schedule: generated or from a file.
-void add_choice(CLI::App& command, ScheduleArguments& schedule, PlanArguments& plan) {
+void add_choice(CLI::App& command, ScheduleArguments& schedule) {
     CLI::Option* name = command.add_option("--schedule", schedule.name, "its name; vpp schedule list names them");
     command.add_option("--file", schedule.file, "a CSV file instead of a name")->type_name("CSV")->excludes(name);
-    add_numbers(command, schedule, plan);
+    add_numbers(command, schedule);
     add_drawings(command, schedule);
 }
 
-void add_search(CLI::App& command, ScheduleArguments& schedule, PlanArguments& plan) {
-    add_numbers(command, schedule, plan);
+void add_search(CLI::App& command, ScheduleArguments& schedule) {
+    add_numbers(command, schedule);
     command.add_option("--moves", schedule.moves, "how many changes to try; default: about ten seconds' worth")
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
     command.add_option("--seed", schedule.seed, "of the search: same seed and moves, same schedule");
@@ -60,34 +60,85 @@ void add_search(CLI::App& command, ScheduleArguments& schedule, PlanArguments& p
     add_drawings(command, schedule);
 }
 
+/// A command of the group with arguments of its own.
+struct Added {
+    CLI::App& command;
+    ScheduleArguments& arguments;
+};
+
+class ScheduleGroup {
+  public:
+    ScheduleGroup(CLI::App& app, Chosen& chosen)
+        : group_(
+              add_command_group(app, "schedule", "pipeline schedules: list, draw, simulate, check and compare them")),
+          chosen_(chosen) {}
+
+    Added add(const std::string& name, const std::string& what, const std::string& example,
+              int (*run)(const ScheduleArguments&)) {
+        const auto arguments = std::make_shared<ScheduleArguments>();
+        CLI::App& command = add_command(group_, name, what, example);
+        command.callback(
+            [arguments, run, &chosen = chosen_] { chosen = [arguments, run] { return run(*arguments); }; });
+        return {command, *arguments};
+    }
+
+  private:
+    CLI::App& group_;
+    Chosen& chosen_;
+};
+
+void add_json(const Added& added) {
+    added.command.add_flag("--json", added.arguments.json, "the result as JSON");
+}
+
+void add_show(ScheduleGroup& group) {
+    const Added show = group.add("show", "draw one, from a name, a file or a plan",
+                                 "vpp schedule show --schedule ZERO_BUBBLE_V --pp 4", run_schedule_show);
+    add_json(show);
+    add_choice(show.command, show.arguments);
+    show.command.add_flag("--csv", show.arguments.csv, "print the schedule as a file instead of drawing it");
+    show.command.add_flag("--lowered", show.arguments.lowered, "with --csv: with its transfers");
+    show.command.add_option("--width", show.arguments.width, "columns of the drawing; default: those of the terminal")
+        ->check(CLI::Range(40, 1 << 16));
+}
+
+void add_file_commands(ScheduleGroup& group) {
+    const Added check = group.add("check", "prove that a CSV file is a sound schedule", "vpp schedule check mine.csv",
+                                  run_schedule_check);
+    add_json(check);
+    check.command.add_option("FILE", check.arguments.file, "the file")->required()->type_name("");
+    const Added convert = group.add("convert", "print a CSV file in today's dialect",
+                                    "vpp schedule convert old.csv --out new.csv", run_schedule_convert);
+    convert.command.add_option("FILE", convert.arguments.file, "the file")->required()->type_name("");
+    convert.command.add_option("--out", convert.arguments.out, "write to this file instead of stdout")
+        ->type_name("FILE");
+    CLI::Option* lowered =
+        convert.command.add_flag("--lowered", convert.arguments.lowered, "with transfers, for stages in a chain");
+    convert.command.add_flag("--compute", convert.arguments.compute, "without transfers and REDUCE_GRAD")
+        ->excludes(lowered);
+}
+
 }  // namespace
 
-void add_schedule_commands(CLI::App& app, ScheduleArguments& schedule, PlanArguments& plan) {
-    CLI::App* group =
-        app.add_subcommand("schedule", "pipeline schedules: list, draw, simulate, check and compare them");
-    group->require_subcommand(1);
-    const auto add = [&](const char* name, const char* what) {
-        CLI::App* command = group->add_subcommand(name, what);
-        command->add_flag("--json", schedule.json, "the result as JSON");
-        return command;
-    };
-    add("list", "all schedules that vpp can make");
-    CLI::App* show = add("show", "draw one, from a name, a file or a plan");
-    add_choice(*show, schedule, plan);
-    show->add_flag("--csv", schedule.csv, "print the schedule as a file instead of drawing it");
-    show->add_flag("--lowered", schedule.lowered, "with --csv: with its transfers");
-    show->add_option("--width", schedule.width, "columns of the drawing; default: those of the terminal")
-        ->check(CLI::Range(40, 1 << 16));
-    add_choice(*add("simulate", "times, bubbles and memory of one"), schedule, plan);
-    CLI::App* check = add("check", "prove that a CSV file is a sound schedule");
-    check->add_option("FILE", schedule.file, "the file")->required()->type_name("");
-    CLI::App* convert = group->add_subcommand("convert", "print a CSV file in today's dialect");
-    convert->add_option("FILE", schedule.file, "the file")->required()->type_name("");
-    convert->add_option("--out", schedule.out, "write to this file instead of stdout")->type_name("FILE");
-    CLI::Option* lowered = convert->add_flag("--lowered", schedule.lowered, "with transfers, for stages in a chain");
-    convert->add_flag("--compute", schedule.compute, "without transfers and REDUCE_GRAD")->excludes(lowered);
-    add_numbers(*add("compare", "all schedules side by side"), schedule, plan);
-    add_search(*add("search", "look for a better order than any of them"), schedule, plan);
+void add_schedule(CLI::App& app, Chosen& chosen) {
+    ScheduleGroup group(app, chosen);
+    add_json(group.add("list", "all schedules that vpp can make", "vpp schedule list", run_schedule_list));
+    add_show(group);
+    const Added simulate =
+        group.add("simulate", "times, bubbles and memory of one",
+                  "vpp schedule simulate --schedule 1F1B --pp 8 --costs F=1,I=1,W=1,comm=0.1", run_schedule_simulate);
+    add_json(simulate);
+    add_choice(simulate.command, simulate.arguments);
+    add_file_commands(group);
+    const Added compare = group.add("compare", "all schedules side by side",
+                                    "vpp schedule compare --pp 4 --microbatches 12", run_schedule_compare);
+    add_json(compare);
+    add_numbers(compare.command, compare.arguments);
+    const Added search =
+        group.add("search", "look for a better order than any of them",
+                  "vpp schedule search --pp 4 --microbatches 12 --memory 4 --out best.csv", run_schedule_search);
+    add_json(search);
+    add_search(search.command, search.arguments);
 }
 
 }  // namespace vpp

@@ -1,19 +1,16 @@
 #pragma once
-// The options of `vpp schedule ...` as values.
+// The commands `vpp schedule ...`: their arguments, and the functions that run them.
 #include <cstdint>
 #include <optional>
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "app/plan_arguments.hpp"
 
 namespace vpp {
 
-struct PlanArguments;
-
 /// Which schedule, and what to do with it. Numbers that are not given come from the plan, else from defaults.
 struct ScheduleArguments {
+    PlanArguments plan;               ///< its config: empty = none
     std::string name;                 ///< --schedule
     std::string file;                 ///< --file, or the FILE of check and convert
     std::optional<int> num_ranks;     ///< --pp
@@ -35,7 +32,12 @@ struct ScheduleArguments {
     std::optional<uint64_t> seed;          ///< search
 };
 
-/// Adds `schedule` with its subcommands; a new one is a row here, one in main.cpp and a function in app/commands.
-void add_schedule_commands(CLI::App& app, ScheduleArguments& schedule, PlanArguments& plan);
+int run_schedule_list(const ScheduleArguments& given);
+int run_schedule_show(const ScheduleArguments& given);
+int run_schedule_simulate(const ScheduleArguments& given);
+int run_schedule_check(const ScheduleArguments& given);
+int run_schedule_convert(const ScheduleArguments& given);
+int run_schedule_compare(const ScheduleArguments& given);
+int run_schedule_search(const ScheduleArguments& given);
 
 }  // namespace vpp

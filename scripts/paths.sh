@@ -7,4 +7,5 @@ vpp_venv=$vpp_cache/venv-$(sha256sum "$vpp_root/scripts/requirements.txt" | cut 
 vpp_python=$vpp_venv/bin/python
 vpp_build=${VPP_BUILD:-$vpp_root/build}
 # A compiler job needs up to 2 GB: more than two at once only on request.
-vpp_jobs=${VPP_JOBS:-$(($(nproc) < 2 ? 1 : 2))}
+# nproc would take OMP_NUM_THREADS, which ranks that share cores set to 1, for the number of cores.
+vpp_jobs=${VPP_JOBS:-$(($(env -u OMP_NUM_THREADS nproc) < 2 ? 1 : 2))}

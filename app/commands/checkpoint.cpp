@@ -4,14 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/checkpoint_place.hpp"
-#include "app/commands/commands.hpp"
-#include "app/registries.hpp"
 #include "app/run_lock.hpp"
 #include "base/error.hpp"
 #include "base/printable_lines.hpp"
 #include "base/units.hpp"
-#include "plan/reader.hpp"
-#include "plan/rules.hpp"
 
 namespace vpp {
 
@@ -128,14 +124,12 @@ void say_plan(const PrunePlan& plan, bool dry_run) {
 
 }  // namespace
 
-PlannedPlace checkpoint_place(const CommandLine& line) {
-    const std::string& where = line.checkpoint.where;
+PlannedPlace checkpoint_place(const CheckpointArguments& given) {
+    const std::string& where = given.plan.config;
     std::error_code ignored;
     const bool is_plan = fs::is_regular_file(where, ignored) || where.ends_with(".toml");
     if (!is_plan) return {find_checkpoints(where)};
-    Plan plan = load_plan(where, line.plan.overrides, registered_names());
-    const int world = natural_world(plan);
-    plan = resolve_plan(std::move(plan), world);
+    const Plan plan = resolved_plan(given.plan);
     const fs::path run = plan.run.dir;
     if (!fs::is_directory(run / "checkpoints", ignored)) refuse_empty(run);
     return {{run, {}}, plan.checkpoint.resume};
@@ -145,8 +139,8 @@ std::string age_text(double seconds) {
     return duration_text(seconds < 0 ? 0 : seconds);
 }
 
-int run_checkpoint_verify(const CommandLine& line) {
-    const std::vector<fs::path> folders = all_of(checkpoint_place(line));
+int run_checkpoint_verify(const CheckpointArguments& given) {
+    const std::vector<fs::path> folders = all_of(checkpoint_place(given));
     size_t num_damaged = 0, num_parts = 0;
     for (const fs::path& folder : folders) {
         const CheckpointSummary summary = look_at_checkpoint(folder, /*read_all=*/true);
@@ -166,26 +160,25 @@ int run_checkpoint_verify(const CommandLine& line) {
                     (num_parts > 0 ? ", of which " + std::to_string(num_parts) + " only in part in this folder" : ""));
 }
 
-int run_checkpoint_show(const CommandLine& line) {
-    const CheckpointSummary summary = chosen(checkpoint_place(line));
-    if (line.checkpoint.plan) {
+int run_checkpoint_show(const CheckpointArguments& given) {
+    const CheckpointSummary summary = chosen(checkpoint_place(given));
+    if (given.print_plan) {
         std::cout << printable_lines(summary.manifest->state.plan) << std::flush;
         return 0;
     }
     if (!summary.damage.empty()) throw Error(ErrorKind::BadData, printable(summary.damage));
     const CheckpointReader reader(summary.folder);
-    line.checkpoint.json ? print_json(summary, reader) : print_text(summary, reader, line.checkpoint.tensors);
+    given.json ? print_json(summary, reader) : print_text(summary, reader, given.tensors);
     std::cout << std::flush;
     return 0;
 }
 
-int run_checkpoint_prune(const CommandLine& line) {
-    const CheckpointPlace place = checkpoint_place(line);
+int run_checkpoint_prune(const CheckpointArguments& given) {
+    const CheckpointPlace place = checkpoint_place(given);
     if (!place.checkpoint.empty()) {
         throw Error(ErrorKind::CommandLine, "vpp checkpoint prune takes a plan or a run folder, not one checkpoint");
     }
     CheckpointStore store(place.run);
-    const CheckpointArguments& given = line.checkpoint;
     if (given.dry_run) {
         say_plan(plan_prune(store, given.keep, given.keep_every, given.keep_best), true);
         return 0;

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/checkpoint_place.hpp"
-#include "app/commands/commands.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 
@@ -102,16 +101,16 @@ void print_text(const RunSurvey& survey, const fs::path& run, const std::string&
 
 }  // namespace
 
-int run_checkpoint_list(const CommandLine& line) {
-    const PlannedPlace place = checkpoint_place(line);
+int run_checkpoint_list(const CheckpointArguments& given) {
+    const PlannedPlace place = checkpoint_place(given);
     if (place.run.empty()) {
         throw Error(ErrorKind::CommandLine,
                     "vpp checkpoint list takes a plan or a run folder; for one checkpoint "
                     "there is vpp checkpoint show");
     }
-    RunSurvey survey = survey_run(place.run, line.checkpoint.verify);
+    RunSurvey survey = survey_run(place.run, given.verify);
     if (place.resume != "auto") survey.resumed.reset();
-    (line.checkpoint.json ? print_json : print_text)(survey, place.run, place.resume, line.checkpoint.verify);
+    (given.json ? print_json : print_text)(survey, place.run, place.resume, given.verify);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // What the argument of a `vpp checkpoint` command means.
-#include "app/command_line.hpp"
+#include "app/checkpoint_options.hpp"
 #include "checkpoint/survey.hpp"
 
 namespace vpp {
@@ -10,7 +10,7 @@ struct PlannedPlace : CheckpointPlace {
 };
 
 /// A folder as it is; of a plan its run folder.
-PlannedPlace checkpoint_place(const CommandLine& line);
+PlannedPlace checkpoint_place(const CheckpointArguments& given);
 
 /// "3 min", "2 h 07 min".
 std::string age_text(double seconds);

@@ -1,26 +1,19 @@
 #pragma once
-// One function per command; each returns the exit code and throws what it cannot mend.
-#include "app/command_line.hpp"
+// The commands: each function adds one to the command line, or one group of them.
+#include "app/command.hpp"
 
 namespace vpp {
 
-int run_train(const CommandLine& line);
-int run_eval(const CommandLine& line);
-int run_verify(const CommandLine& line);
-int run_inspect(const CommandLine& line);
-int run_export(const CommandLine& line);
-int run_checkpoint_list(const CommandLine& line);
-int run_checkpoint_verify(const CommandLine& line);
-int run_checkpoint_show(const CommandLine& line);
-int run_checkpoint_prune(const CommandLine& line);
-int run_data_order(const CommandLine& line);
-int run_schedule_list(const CommandLine& line);
-int run_schedule_show(const CommandLine& line);
-int run_schedule_simulate(const CommandLine& line);
-int run_schedule_check(const CommandLine& line);
-int run_schedule_convert(const CommandLine& line);
-int run_schedule_compare(const CommandLine& line);
-int run_schedule_search(const CommandLine& line);
+void add_train(CLI::App& app, Chosen& chosen);
+void add_eval(CLI::App& app, Chosen& chosen);
+void add_inspect(CLI::App& app, Chosen& chosen);
+void add_verify(CLI::App& app, Chosen& chosen);
+void add_export(CLI::App& app, Chosen& chosen);
+void add_checkpoint(CLI::App& app, Chosen& chosen);
+void add_data(CLI::App& app, Chosen& chosen);
+void add_schedule(CLI::App& app, Chosen& chosen);
+
+/// `vpp --version`.
 int run_version();
 
 }  // namespace vpp

@@ -1,21 +1,26 @@
+#include <CLI/CLI.hpp>
+
 #include <iostream>
 
 #include "app/commands/commands.hpp"
-#include "app/registries.hpp"
+#include "app/plan_arguments.hpp"
 #include "data/dataset.hpp"
 #include "data/order.hpp"
-#include "plan/reader.hpp"
-#include "plan/rules.hpp"
 
 namespace vpp {
 
-int run_data_order(const CommandLine& line) {
-    Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
-    const int world = natural_world(plan);
-    plan = resolve_plan(std::move(plan), world);
+namespace {
+
+struct OrderArguments {
+    PlanArguments plan;
+    int64_t steps = 10;
+};
+
+int run_data_order(const OrderArguments& arguments) {
+    const Plan plan = resolved_plan(arguments.plan);
     const auto dataset = open_dataset(plan, Subset::Train);
     const SampleOrder order(dataset->fields().num_samples, plan.train.seed, plan.data.shuffle);
-    for (int64_t step = 0; step < line.steps; ++step) {
+    for (int64_t step = 0; step < arguments.steps; ++step) {
         const char* separator = "";
         for (int64_t sample : order.step_samples(step, *plan.train.global_batch_size)) {
             std::cout << separator << sample;
@@ -24,6 +29,20 @@ int run_data_order(const CommandLine& line) {
         std::cout << '\n';
     }
     return 0;
+}
+
+}  // namespace
+
+void add_data(CLI::App& app, Chosen& chosen) {
+    CLI::App& group = add_command_group(app, "data", "look at the data of a plan");
+    const auto arguments = std::make_shared<OrderArguments>();
+    CLI::App& command = add_command(group, "order", "print the sample indices of every step, a line a step",
+                                    "vpp data order plan.toml --steps 3");
+    add_plan_options(command, arguments->plan);
+    command.add_option("--steps", arguments->steps, "how many steps")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    command.callback([arguments, &chosen] { chosen = [arguments] { return run_data_order(*arguments); }; });
 }
 
 }  // namespace vpp

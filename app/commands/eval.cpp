@@ -1,3 +1,5 @@
+#include <CLI/CLI.hpp>
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,29 @@
 namespace vpp {
 
 namespace {
+
+struct EvalArguments {
+    PlanArguments plan;
+    EvaluationRequest request;
+    bool json = false;
+};
+
+void add_options(CLI::App& command, EvalArguments& arguments) {
+    EvaluationRequest& request = arguments.request;
+    CLI::Option* checkpoint =
+        command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
+            ->type_name("DIR");
+    command.add_flag("--initial-weights", request.initial_weights, "the model file's own weights instead")
+        ->excludes(checkpoint);
+    command.add_option("--batches", request.batches, "how many batches; default: train.eval_batches, or all")
+        ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+    command.add_flag("--drop-last", request.drop_last, "leave out samples at the end that fill no microbatch");
+    CLI::Option* outputs =
+        command.add_option("--outputs", request.outputs, "write the model's outputs there, a .npy file each")
+            ->type_name("DIR");
+    command.add_flag("--overwrite", request.overwrite, "replace outputs that are there already")->needs(outputs);
+    command.add_flag("--json", arguments.json, "the result as JSON");
+}
 
 void print_json(const EvaluationReport& report, const EvaluationWish& wish) {
     nlohmann::json value{{"loss", report.result.loss},
@@ -54,8 +79,18 @@ int eval_on(const Job& job, const EvaluationRequest& request, bool json) {
 
 }  // namespace
 
-int run_eval(const CommandLine& line) {
-    return run_job(line, [&](const Job& job) { return eval_on(job, line.evaluation, line.json); });
+void add_eval(CLI::App& app, Chosen& chosen) {
+    const auto arguments = std::make_shared<EvalArguments>();
+    CLI::App& command = add_command(app, "eval", "the loss of a checkpoint over the validation data; with mpirun",
+                                    "mpirun -np 4 vpp eval plan.toml --outputs predictions");
+    add_plan_options(command, arguments->plan);
+    add_options(command, *arguments);
+    command.callback([arguments, &chosen] {
+        chosen = [arguments] {
+            return run_job(arguments->plan,
+                           [&](const Job& job) { return eval_on(job, arguments->request, arguments->json); });
+        };
+    });
 }
 
 }  // namespace vpp

@@ -1,19 +1,47 @@
+#include <CLI/CLI.hpp>
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.hpp"
-#include "app/registries.hpp"
+#include "app/plan_arguments.hpp"
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "engine/export_model.hpp"
+#include "engine/export_request.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
-#include "plan/reader.hpp"
-#include "plan/rules.hpp"
 
 namespace vpp {
 
 namespace {
+
+struct ExportArguments {
+    PlanArguments plan;
+    ExportRequest request;
+    bool json = false;
+};
+
+void add_options(CLI::App& command, ExportArguments& arguments) {
+    ExportRequest& request = arguments.request;
+    CLI::Option* checkpoint =
+        command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
+            ->type_name("DIR");
+    command
+        .add_flag("--initial-weights", request.initial_weights,
+                  "what a training would begin with: the weights of the model file, or of model.init_from")
+        ->excludes(checkpoint);
+    command.add_option("--safetensors", request.safetensors, "write parameters and buffers to this file")
+        ->type_name("FILE");
+    command
+        .add_option("--torchscript", request.torchscript,
+                    "write the model with these weights to this file, as torch.jit.load reads it; a folder, where the "
+                    "plan's stages have files of their own")
+        ->type_name("FILE|DIR");
+    command.add_flag("--overwrite", request.overwrite, "replace files that are there already");
+    command.add_flag("--json", arguments.json, "what was written as JSON");
+}
 
 void print_json(const ExportReport& report) {
     nlohmann::ordered_json value{{"source", report.source}, {"step", nullptr}, {"tensors", report.num_tensors}};
@@ -35,17 +63,28 @@ void print_text(const ExportReport& report) {
     std::cout << std::flush;
 }
 
-}  // namespace
-
-int run_export(const CommandLine& line) {
-    Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
-    const int world = natural_world(plan);
-    plan = resolve_plan(std::move(plan), world);
+int run_export(const ExportArguments& arguments) {
+    if (arguments.request.safetensors.empty() && arguments.request.torchscript.empty()) {
+        throw Error(ErrorKind::CommandLine,
+                    "vpp export writes --safetensors FILE, --torchscript FILE, or both; see vpp export --help");
+    }
+    const Plan plan = resolved_plan(arguments.plan);
     print_models_plainly();
     trial_load(trial_files(plan), plan.model.trust_sha256);
-    const ExportReport report = export_model(plan, line.export_request, make_logger(line.plan.log_level, -1));
-    line.json ? print_json(report) : print_text(report);
+    const ExportReport report = export_model(plan, arguments.request, make_logger(arguments.plan.log_level, -1));
+    arguments.json ? print_json(report) : print_text(report);
     return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Chosen& chosen) {
+    const auto arguments = std::make_shared<ExportArguments>();
+    CLI::App& command = add_command(app, "export", "write the weights of a checkpoint for other programs",
+                                    "vpp export plan.toml --safetensors weights.safetensors");
+    add_plan_options(command, arguments->plan);
+    add_options(command, *arguments);
+    command.callback([arguments, &chosen] { chosen = [arguments] { return run_export(*arguments); }; });
 }
 
 }  // namespace vpp

@@ -3,9 +3,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/commands/commands.hpp"
 #include "app/commands/schedule_choice.hpp"
 #include "app/commands/schedule_figures.hpp"
+#include "app/schedule_options.hpp"
 #include "app/terminal.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/metrics.hpp"
@@ -41,11 +41,11 @@ void print_csv(const ScheduleArguments& given, const ChosenSchedule& chosen) {
 
 }  // namespace
 
-int run_schedule_list(const CommandLine& line) {
-    if (!line.schedule.json) std::cout << std::left << "name                      stages a rank  what\n";
+int run_schedule_list(const ScheduleArguments& given) {
+    if (!given.json) std::cout << std::left << "name                      stages a rank  what\n";
     ordered_json rows = ordered_json::array();
     for (const ScheduleKind& kind : schedule_kinds()) {
-        if (line.schedule.json) {
+        if (given.json) {
             ordered_json row{{"name", kind.name},
                              {"summary", kind.summary},
                              {"fewest_per_rank", kind.fewest_per_rank},
@@ -59,14 +59,13 @@ int run_schedule_list(const CommandLine& line) {
             std::cout << std::setw(26) << kind.name << std::setw(15) << per_rank_text(kind) << kind.summary << "\n";
         }
     }
-    if (line.schedule.json) std::cout << rows.dump(2) << "\n";
+    if (given.json) std::cout << rows.dump(2) << "\n";
     std::cout.flush();
     return 0;
 }
 
-int run_schedule_show(const CommandLine& line) {
-    const ScheduleArguments& given = line.schedule;
-    const ChosenSchedule chosen = choose_schedule(line);
+int run_schedule_show(const ScheduleArguments& given) {
+    const ChosenSchedule chosen = choose_schedule(given);
     write_drawings(given, chosen.lowered, chosen.costs);
     if (given.csv) {
         print_csv(given, chosen);
@@ -88,11 +87,11 @@ int run_schedule_show(const CommandLine& line) {
     return 0;
 }
 
-int run_schedule_simulate(const CommandLine& line) {
-    const ChosenSchedule chosen = choose_schedule(line);
-    write_drawings(line.schedule, chosen.lowered, chosen.costs);
+int run_schedule_simulate(const ScheduleArguments& given) {
+    const ChosenSchedule chosen = choose_schedule(given);
+    write_drawings(given, chosen.lowered, chosen.costs);
     const ScheduleMetrics metrics = measure_schedule(chosen.lowered, chosen.costs);
-    if (line.schedule.json) {
+    if (given.json) {
         std::cout << metrics_json(metrics).dump() << std::endl;
     } else {
         print_metrics(metrics);

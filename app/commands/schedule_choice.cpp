@@ -4,12 +4,9 @@
 #include <iostream>
 
 #include "app/planned_program.hpp"
-#include "app/registries.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/units.hpp"
-#include "plan/reader.hpp"
-#include "plan/rules.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/custom.hpp"
 #include "schedule/edges.hpp"
@@ -76,11 +73,9 @@ ChosenSchedule choose_searched(const ScheduleArguments& given, const std::option
 
 }  // namespace
 
-std::optional<Plan> schedule_plan(const CommandLine& line) {
-    if (line.plan.config.empty()) return std::nullopt;
-    Plan plan = load_plan(line.plan.config, line.plan.overrides, registered_names());
-    const int world = natural_world(plan);
-    return resolve_plan(std::move(plan), world);
+std::optional<Plan> schedule_plan(const ScheduleArguments& given) {
+    if (given.plan.config.empty()) return std::nullopt;
+    return resolved_plan(given.plan);
 }
 
 ScheduleSize ranks_and_microbatches(const ScheduleArguments& given, const std::optional<Plan>& plan) {
@@ -98,10 +93,9 @@ ScheduleFile open_schedule_file(const std::string& path, bool any_dialect) {
     return file;
 }
 
-ChosenSchedule choose_schedule(const CommandLine& line) {
-    const ScheduleArguments& given = line.schedule;
+ChosenSchedule choose_schedule(const ScheduleArguments& given) {
     if (!given.file.empty()) return choose_from_file(given.file, given.costs);
-    const std::optional<Plan> plan = schedule_plan(line);
+    const std::optional<Plan> plan = schedule_plan(given);
     const std::string name = !given.name.empty() ? given.name : plan ? plan->pipeline.schedule_type : "";
     if (name == "CUSTOM" && plan) return choose_from_file(plan->pipeline.schedule_file, given.costs);
     if (name == "AUTO") return choose_searched(given, plan);

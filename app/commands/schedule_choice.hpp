@@ -2,7 +2,7 @@
 // The one schedule that a command line names: generated from flags or a plan, or read from a file.
 #include <optional>
 
-#include "app/command_line.hpp"
+#include "app/schedule_options.hpp"
 #include "plan/plan.hpp"
 #include "schedule/csv.hpp"
 #include "schedule/simulator.hpp"
@@ -17,10 +17,10 @@ struct ChosenSchedule {
 };
 
 /// Throws Error{CommandLine, Plan, BadData, MissingInput}. Notes about a file go to stderr.
-ChosenSchedule choose_schedule(const CommandLine& line);
+ChosenSchedule choose_schedule(const ScheduleArguments& given);
 
 /// The resolved plan of --config, if there is one.
-std::optional<Plan> schedule_plan(const CommandLine& line);
+std::optional<Plan> schedule_plan(const ScheduleArguments& given);
 
 /// P and M from flags, else from the plan; M is 2 P when neither names it. The stages of a rank are for the caller.
 /// Throws Error{CommandLine} when nothing names P.

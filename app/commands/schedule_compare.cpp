@@ -3,8 +3,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/commands/commands.hpp"
 #include "app/commands/schedule_choice.hpp"
+#include "app/schedule_options.hpp"
 #include "base/units.hpp"
 #include "schedule/comparison.hpp"
 
@@ -14,9 +14,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ComparisonRequest request_of(const CommandLine& line) {
-    const ScheduleArguments& given = line.schedule;
-    const ScheduleSize size = ranks_and_microbatches(given, schedule_plan(line));
+ComparisonRequest request_of(const ScheduleArguments& given) {
+    const ScheduleSize size = ranks_and_microbatches(given, schedule_plan(given));
     ComparisonRequest request;
     request.num_ranks = size.num_ranks;
     request.num_microbatches = size.num_microbatches;
@@ -68,10 +67,10 @@ void print(const Comparison& comparison, const ComparisonRequest& request) {
 
 }  // namespace
 
-int run_schedule_compare(const CommandLine& line) {
-    const ComparisonRequest request = request_of(line);
+int run_schedule_compare(const ScheduleArguments& given) {
+    const ComparisonRequest request = request_of(given);
     const Comparison comparison = compare_schedules(request);
-    if (line.schedule.json) {
+    if (given.json) {
         std::cout << to_json(comparison).dump() << std::endl;
     } else {
         print(comparison, request);

@@ -2,19 +2,19 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/commands/commands.hpp"
 #include "app/commands/schedule_choice.hpp"
+#include "app/schedule_options.hpp"
 #include "base/file.hpp"
 #include "schedule/custom.hpp"
 #include "schedule/edges.hpp"
 
 namespace vpp {
 
-int run_schedule_check(const CommandLine& line) {
-    const ScheduleFile file = open_schedule_file(line.schedule.file);
+int run_schedule_check(const ScheduleArguments& given) {
+    const ScheduleFile file = open_schedule_file(given.file);
     const Schedule& schedule = file.schedule;
     const ScheduleFacts facts = prove_schedule_file(file, chain_edges(schedule.num_stages())).facts;
-    if (line.schedule.json) {
+    if (given.json) {
         std::cout << nlohmann::ordered_json{{"file", file.source},
                                             {"pp", schedule.num_ranks},
                                             {"num_stages", schedule.num_stages()},
@@ -40,8 +40,7 @@ int run_schedule_check(const CommandLine& line) {
     return 0;
 }
 
-int run_schedule_convert(const CommandLine& line) {
-    const ScheduleArguments& given = line.schedule;
+int run_schedule_convert(const ScheduleArguments& given) {
     const ScheduleFile file = open_schedule_file(given.file, /*any_dialect=*/true);
     std::string text = to_csv(file);
     if (given.lowered) text = to_csv(prove_schedule_file(file, chain_edges(file.schedule.num_stages())).lowered);

@@ -2,11 +2,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/commands/commands.hpp"
 #include "app/commands/inspect_search.hpp"
 #include "app/commands/schedule_choice.hpp"
 #include "app/commands/schedule_figures.hpp"
 #include "app/planned_program.hpp"
+#include "app/schedule_options.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "schedule/checker.hpp"
@@ -87,21 +87,20 @@ Found search_model(const ScheduleArguments& given, Plan plan) {
     return {*program.search, computing_part(lowered), lowered, program.costs};
 }
 
-Found search(const CommandLine& line) {
-    const ScheduleArguments& given = line.schedule;
-    const std::optional<Plan> plan = schedule_plan(line);
+Found search(const ScheduleArguments& given) {
+    const std::optional<Plan> plan = schedule_plan(given);
     const bool has_numbers = given.num_ranks || given.microbatches || !given.costs.empty();
     return plan && !has_numbers ? search_model(given, *plan) : search_numbers(given, plan);
 }
 
 }  // namespace
 
-int run_schedule_search(const CommandLine& line) {
-    const Found found = search(line);
+int run_schedule_search(const ScheduleArguments& given) {
+    const Found found = search(given);
     const ScheduleMetrics metrics = measure_schedule(found.lowered, found.costs);
-    write_drawings(line.schedule, found.lowered, found.costs);
-    if (!line.schedule.out.empty()) write_file_durably(line.schedule.out, to_csv(found.compute));
-    if (!line.schedule.json) {
+    write_drawings(given, found.lowered, found.costs);
+    if (!given.out.empty()) write_file_durably(given.out, to_csv(found.compute));
+    if (!given.json) {
         print_metrics(metrics);
         std::cout << "\n" << search_text(found.record, found.costs) << std::endl;
         return 0;

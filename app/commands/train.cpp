@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -123,11 +125,9 @@ int train_on(const Job& job) {
     return 0;
 }
 
-}  // namespace
-
-int run_train(const CommandLine& line) {
+int run_train(const PlanArguments& arguments) {
     stop_signals::listen();
-    return run_job(line, [](const Job& job) {
+    return run_job(arguments, [](const Job& job) {
         check_trains(job.plan);
         if (!job.plan.train.steps && !job.plan.train.epochs) {
             throw Error(ErrorKind::Plan,
@@ -136,6 +136,16 @@ int run_train(const CommandLine& line) {
         }
         return train_on(job);
     });
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Chosen& chosen) {
+    const auto arguments = std::make_shared<PlanArguments>();
+    CLI::App& command =
+        add_command(app, "train", "train; start it with mpirun -np RANKS", "mpirun -np 4 vpp train plan.toml");
+    add_plan_options(command, *arguments);
+    command.callback([arguments, &chosen] { chosen = [arguments] { return run_train(*arguments); }; });
 }
 
 }  // namespace vpp

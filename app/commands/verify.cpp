@@ -1,3 +1,5 @@
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -8,11 +10,81 @@
 #include "app/job.hpp"
 #include "base/error.hpp"
 #include "engine/agreement.hpp"
+#include "engine/recompute_choice.hpp"
 #include "engine/verify_matrix.hpp"
+#include "engine/verify_request.hpp"
 
 namespace vpp {
 
 namespace {
+
+struct VerifyArguments {
+    PlanArguments plan;
+    VerifyRequest request;
+    int64_t steps = 10;
+    bool json = false;
+};
+
+/// "random:20"
+std::string take_cuts(const std::string& text, VerifyRequest& request) {
+    const std::string prefix = "random:";
+    const std::string number = text.starts_with(prefix) ? text.substr(prefix.size()) : "";
+    const bool good = !number.empty() && number.size() <= 6 && number.find_first_not_of("0123456789") == number.npos;
+    if (good) request.random_cuts = std::stoi(number);
+    return request.random_cuts > 0 ? "" : "--cuts takes random:N with N from 1 to 999999, not " + printable(text);
+}
+
+/// A problem, or nothing. What the plan lists is not known yet.
+std::string check_recompute(const std::string& text) {
+    RecomputePlan any;
+    any.modules = {"*"};
+    try {
+        recompute_from_text(text, any);
+        return "";
+    } catch (const Error& error) {
+        return error.problems().front().message;
+    }
+}
+
+void add_options(CLI::App& command, VerifyArguments& arguments) {
+    VerifyRequest& request = arguments.request;
+    const CLI::Range counts(1, 1 << 20);
+    command.add_option("--steps", arguments.steps, "updates to compare")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    command.add_flag("--all-schedules", request.all_schedules, "every schedule that trains");
+    command.add_flag("--all-splits", request.all_splits, "every split method");
+    command.add_option("--cuts", "random:N: N sets of random legal cuts for each number of stages")
+        ->type_name("random:N")
+        ->check([&request](const std::string& text) { return take_cuts(text, request); });
+    command.add_option("--seed", request.seed, "of the random cuts")->capture_default_str();
+    command.add_option("--microbatches", request.microbatches, "numbers of microbatches, as in 1,3,8")
+        ->delimiter(',')
+        ->check(counts);
+    CLI::Option* stages = command.add_option("--stages", request.stages,
+                                             "ranks of the pipeline, as in 1,2,4; the first ranks of the job run it");
+    stages->delimiter(',')->check(counts);
+    command.add_option("--replicas", request.replicas, "ranks of the DP axis, as in 1,2")
+        ->delimiter(',')
+        ->check(counts)
+        ->needs(stages);
+    command.add_flag_callback(
+        "--zero1",
+        [&request] {
+            request.zero1 = {false, true};
+        },
+        "replicas with ZeRO-1 and without");
+    command.add_option("--virtual", request.chunks, "stages of a rank, as in 1,2")->delimiter(',')->check(counts);
+    command
+        .add_option("--recompute", request.recompute,
+                    "what is recomputed, as in none,stage,units:2,modules:blocks.*:head,stage:except_last")
+        ->delimiter(',')
+        ->type_name("WHAT")
+        ->check(check_recompute);
+    command.add_flag("--pairwise", request.pairwise,
+                     "of all combinations only as many as it takes to have every pair of two values");
+    command.add_flag("--json", arguments.json, "the result as JSON");
+}
 
 // Of one step on one device, which all other ranks wait for.
 constexpr double kStepSeconds = 600;
@@ -142,15 +214,29 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
     throw Error(ErrorKind::VerifyDifference, "the pipeline does not have the bits of one device");
 }
 
+int run_verify(const VerifyArguments& arguments) {
+    VerifyRequest request = arguments.request;
+    request.steps = arguments.steps;
+    const auto make_room = [&request](Plan& plan) {  // what the plan itself names is not asked of the job
+        if (!request.stages.empty()) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;
+        if (!request.replicas.empty()) plan.mesh.dp = 1;
+    };
+    const auto body = [&](const Job& job) {
+        check_trains(job.plan);
+        return verify_on(job, request, arguments.json);
+    };
+    return run_job(arguments.plan, body, make_room);
+}
+
 }  // namespace
 
-int run_verify(const CommandLine& line) {
-    return run_job(line, [&](const Job& job) {
-        check_trains(job.plan);
-        VerifyRequest request = line.verify;
-        request.steps = line.steps;
-        return verify_on(job, request, line.json);
-    });
+void add_verify(CLI::App& app, Chosen& chosen) {
+    const auto arguments = std::make_shared<VerifyArguments>();
+    CLI::App& command = add_command(app, "verify", "prove that the pipeline has the bits of one device; with mpirun",
+                                    "mpirun -np 4 vpp verify plan.toml --all-schedules --stages 1,2,4");
+    add_plan_options(command, arguments->plan);
+    add_options(command, *arguments);
+    command.callback([arguments, &chosen] { chosen = [arguments] { return run_verify(*arguments); }; });
 }
 
 }  // namespace vpp
