@@ -1,11 +1,23 @@
 #include <CLI/CLI.hpp>
 
+#include <sched.h>
+#include <unistd.h>
+
 #include <iostream>
 
 #include "app/commands/commands.hpp"
-#include "app/commands/inspect_text.hpp"
+#include "app/commands/inspect_search.hpp"
 #include "app/plan_arguments.hpp"
 #include "app/planned_program.hpp"
+#include "app/terminal.hpp"
+#include "base/file.hpp"
+#include "engine/executor.hpp"
+#include "program/inspect.hpp"
+#include "program/program_json.hpp"
+#include "report/inspection_dot.hpp"
+#include "report/inspection_json.hpp"
+#include "report/inspection_svg.hpp"
+#include "report/inspection_text.hpp"
 
 namespace vpp {
 
@@ -14,17 +26,40 @@ namespace {
 struct InspectArguments {
     PlanArguments plan;
     int world = 0;  ///< 0 = what the plan names
+    int depth = 2;
     bool json = false;
+    std::string svg, dot;  ///< files
 };
+
+/// The cores that this process may use, and the memory of the machine.
+Machine this_machine() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    Machine machine;
+    if (sched_getaffinity(0, sizeof(cores), &cores) == 0) machine.cores = CPU_COUNT(&cores);
+    machine.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    return machine;
+}
+
+void write_said(const std::string& file, const std::string& text) {
+    write_file_durably(file, text);
+    std::cerr << "vpp: wrote " << file << std::endl;
+}
 
 int run_inspect(const InspectArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan, arguments.world);
     const Program program = make_program(plan);
+    Inspection inspection = inspect_program(
+        plan, program, {.machine = this_machine(), .depth = arguments.depth, .receives_ahead = kReceivesAhead});
+    inspection.search = search_lines(plan, program);
+    if (!arguments.svg.empty()) write_said(arguments.svg, inspection_svg(inspection));
+    if (!arguments.dot.empty()) write_said(arguments.dot, inspection_dot(inspection));
     if (arguments.json) {
-        std::cout << to_json_text(program) << std::endl;
-    } else {
-        print_program(std::cout, plan, program);
+        std::cout << to_json_text_with(program, "inspection", inspection_json(inspection)) << std::endl;
+        return 0;
     }
+    const Terminal terminal = output_terminal();
+    std::cout << inspection_text(inspection, {terminal.width, terminal.colour}) << std::flush;
     return 0;
 }
 
@@ -32,12 +67,17 @@ int run_inspect(const InspectArguments& arguments) {
 
 void add_inspect(CLI::App& app, Chosen& chosen) {
     const auto arguments = std::make_shared<InspectArguments>();
-    CLI::App& command = add_command(app, "inspect", "show what would happen: stages, edges, memory, schedule",
-                                    "vpp inspect plan.toml --world 64");
+    CLI::App& command = add_command(app, "inspect", "show what would happen: stages, edges, memory, schedule, advice",
+                                    "vpp inspect plan.toml --world 64 --svg model.svg");
     add_plan_options(command, arguments->plan);
     command.add_option("--world", arguments->world, "number of ranks to show it for; default: what the plan names")
         ->check(CLI::Range(1, 1 << 20));
-    command.add_flag("--json", arguments->json, "the whole program as JSON");
+    command.add_option("--depth", arguments->depth, "how deep submodules inside one stage are listed")
+        ->check(CLI::Range(0, 1000))
+        ->capture_default_str();
+    command.add_flag("--json", arguments->json, "the whole program and this page as JSON");
+    command.add_option("--svg", arguments->svg, "write a picture of the cut model and of a step")->type_name("FILE");
+    command.add_option("--dot", arguments->dot, "write the cut model for Graphviz")->type_name("FILE");
     command.callback([arguments, &chosen] { chosen = [arguments] { return run_inspect(*arguments); }; });
 }
 

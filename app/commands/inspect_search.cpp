@@ -15,19 +15,18 @@ std::string search_text(const SearchRecord& search, const ScheduleCosts& costs) 
     return text + "\nlower bound " + units(search.lower_bound) + ", gap " + fixed_text(100 * search.gap(), 2) + " %";
 }
 
-void print_costs_and_search(std::ostream& out, const Plan& plan, const Program& program) {
-    const std::string indent = "\n          ";
+std::vector<std::string> search_lines(const Plan& plan, const Program& program) {
+    if (!program.search) return {};
+    const std::string found = search_text(*program.search, program.costs);
+    const size_t end = found.find('\n');
+    const std::string stages = std::to_string(program.search->stages_per_rank);
     const ScheduleMetrics metrics = measure_schedule(program.training.schedule, program.costs);
-    out << "costs     " << program.cost_source << indent << "bubble " << fixed_text(100 * metrics.bubble_makespan, 1)
-        << " %, a step takes " << fixed_text(metrics.makespan, 3) << ' ' << program.cost_unit << "\n";
-    if (!program.search) return;
-    std::string found = search_text(*program.search, program.costs);
-    found.replace(found.find('\n'), 1, indent);
-    out << "search    " << found << indent << "a rank holds at most " << fixed_text(metrics.peak_activations(), 2)
-        << " microbatches' activations, " << program.search->stages_per_rank << " stage(s) a rank" << indent
-        << "to keep it: vpp schedule search --config " << plan.file
-        << " --out auto.csv, then schedule_type = \"CUSTOM\"," << indent
-        << "schedule_file = \"auto.csv\", virtual_chunks = " << program.search->stages_per_rank << "\n";
+    return {
+        found.substr(0, end), found.substr(end + 1),
+        "a rank holds at most " + fixed_text(metrics.peak_activations(), 2) + " microbatches' activations, " + stages +
+            " stage(s) a rank",
+        "to keep it: vpp schedule search --config " + plan.file + " --out auto.csv, then schedule_type = \"CUSTOM\",",
+        "schedule_file = \"auto.csv\", virtual_chunks = " + stages};
 }
 
 }  // namespace vpp

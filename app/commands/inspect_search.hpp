@@ -1,7 +1,7 @@
 #pragma once
 // How schedule_type AUTO came to its schedule, for people: what was found, how good it is at most, how to keep it.
-#include <ostream>
 #include <string>
+#include <vector>
 
 #include "plan/plan.hpp"
 #include "program/program.hpp"
@@ -11,7 +11,7 @@ namespace vpp {
 /// "found from X in N moves: ...; the best generated one ..." and the lower bound with the gap; no line end.
 std::string search_text(const SearchRecord& search, const ScheduleCosts& costs);
 
-/// The lines "costs" and, with AUTO, "search" of `inspect`.
-void print_costs_and_search(std::ostream& out, const Plan& plan, const Program& program);
+/// The lines "search" of `inspect`; empty without AUTO.
+std::vector<std::string> search_lines(const Plan& plan, const Program& program);
 
 }  // namespace vpp

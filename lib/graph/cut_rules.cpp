@@ -10,7 +10,9 @@ namespace {
 class CutFinder {
   public:
     CutFinder(const Graph& graph, const AliasFacts& aliases, const std::vector<torch::jit::Value*>& values)
-        : graph_(graph), aliases_(aliases), values_(values), cuts_(graph.ops.size()) {}
+        : graph_(graph), aliases_(aliases), values_(values), cuts_(graph.ops.size()) {
+        for (const torch::jit::Value* value : values) has_writers_.push_back(aliases.has_writers(value));
+    }
 
     std::vector<GraphCut> find() {
         refuse_guards();
@@ -50,9 +52,11 @@ class CutFinder {
     /// A written buffer or model input: each stage would have a copy of its own.
     void refuse_written_outside(size_t value) {
         const bool from_outside = graph_.values[value].producer < 0;
-        if (!from_outside || !aliases_.has_writers(values_[value])) return;
+        if (!from_outside || !has_writers_[value]) return;
         int first = graph_.num_ops(), last = -1;
         for (size_t other = 0; other < values_.size(); ++other) {
+            // It comes from outside, so it is one memory; a tensor that shares it has the same writers.
+            if (graph_.values[other].is_tensor && !has_writers_[other]) continue;
             if (!aliases_.may_share(values_[value], values_[other])) continue;
             const GraphValue& entry = graph_.values[other];
             if (entry.producer >= 0) first = std::min(first, entry.producer);
@@ -65,14 +69,14 @@ class CutFinder {
     /// A list or dict that grows: what it holds at the cut is not what the probe saw at the end.
     void refuse_changing_container(size_t value) {
         const GraphValue& entry = graph_.values[value];
-        if (entry.is_tensor || entry.producer < 0 || !aliases_.has_writers(values_[value])) return;
+        if (entry.is_tensor || entry.producer < 0 || !has_writers_[value]) return;
         refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
     }
 
     /// Two live values that may share memory, one of them written anywhere: on the other side they would not share it.
     void refuse_live_aliases() {
         for (size_t written = 0; written < values_.size(); ++written) {
-            if (graph_.values[written].producer < 0 || !aliases_.has_writers(values_[written])) continue;
+            if (graph_.values[written].producer < 0 || !has_writers_[written]) continue;
             for (size_t other = 0; other < values_.size(); ++other) {
                 const bool both_made = other != written && graph_.values[other].producer >= 0;
                 if (!both_made) continue;
@@ -90,6 +94,7 @@ class CutFinder {
     const AliasFacts& aliases_;
     const std::vector<torch::jit::Value*>& values_;
     std::vector<GraphCut> cuts_;
+    std::vector<bool> has_writers_;  ///< by value
 };
 
 }  // namespace

@@ -140,9 +140,13 @@ class GraphBuilder {
     }
 
     void add_writers() {
+        std::vector<size_t> writing_ops;
+        for (size_t i = 0; i < jit_.ops.size(); ++i) {
+            if (aliases_.may_write_at_all(jit_.ops[i].node)) writing_ops.push_back(i);
+        }
         for (size_t v = 0; v < values_.size(); ++v) {
             if (graph_.values[v].tensors.empty() || !aliases_.has_writers(values_[v])) continue;
-            for (size_t i = 0; i < jit_.ops.size(); ++i) {
+            for (size_t i : writing_ops) {
                 if (!aliases_.may_write(jit_.ops[i].node, values_[v])) continue;
                 for (int tensor : graph_.values[v].tensors) add_writer(graph_.tensors[static_cast<size_t>(tensor)], i);
             }

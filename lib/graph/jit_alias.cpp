@@ -17,9 +17,10 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
-// Never run: it stands in the copy for an input that shares memory with nothing.
+// Never run: in the copy they stand for an input that shares memory with nothing, and for a write that no schema tells.
 TORCH_LIBRARY_FRAGMENT(vpp, library) {
     library.def(torch::schema("vpp::fresh_memory() -> Tensor", c10::AliasAnalysisKind::FROM_SCHEMA));
+    library.def(torch::schema("vpp::write_memory(Tensor(a!)? memory) -> ()", c10::AliasAnalysisKind::FROM_SCHEMA));
 }
 
 /// batch_norm and its kin write running_mean and running_var (inputs 3 and 4) unless the training flag is false.
@@ -45,11 +46,8 @@ void walk(Block* a, Block* b, const Visit& visit) {
     }
 }
 
-void collect_nodes(const Node* node, std::vector<const Node*>& nodes) {
-    nodes.push_back(node);
-    for (const Block* block : node->blocks()) {
-        for (const Node* inner : block->nodes()) collect_nodes(inner, nodes);
-    }
+bool is_tensor(const Value* value) {
+    return value->type()->isSubtypeOf(*c10::TensorType::get());
 }
 
 Value* insert_fresh_memory(Graph& graph) {
@@ -82,13 +80,25 @@ AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     walk(jit.graph->block(), copy_->block(), Visit{*this});
     for (Value* input : jit.graph->inputs()) {
         Value* twin = values_.at(input);
-        if (!input->type()->isSubtypeOf(*c10::TensorType::get())) continue;
+        if (!is_tensor(input)) continue;
         Value* fresh = insert_fresh_memory(*copy_);
         twin->replaceAllUsesWith(fresh);
         values_[input] = fresh;
     }
     if (!jit.outputs.empty()) forget_gathering(*nodes_.at(jit.ops.back().node));
+    tell_silent_writes();
     db_ = std::make_unique<torch::jit::AliasDb>(copy_);
+}
+
+void AliasFacts::tell_silent_writes() {
+    for (const auto& [original, written] : silent_writes_) {
+        Node* twin = nodes_.at(original);
+        for (const Value* value : written) {
+            if (value->mustBeNone()) continue;
+            Node* write = copy_->create(c10::Symbol::fromQualString("vpp::write_memory"), {copy_of(value)}, 0);
+            write->insertAfter(twin);
+        }
+    }
 }
 
 Value* AliasFacts::copy_of(const Value* value) const {
@@ -98,7 +108,9 @@ Value* AliasFacts::copy_of(const Value* value) const {
 }
 
 bool AliasFacts::has_writers(const Value* value) const {
+    if (!torch::jit::AliasDb::isMutableType(value)) return false;
     if (db_->hasWriters(copy_of(value))) return true;
+    if (is_tensor(value)) return false;  // a container may hold what is written silently
     return std::any_of(silent_writes_.begin(), silent_writes_.end(), [&](const auto& entry) {
         return std::any_of(entry.second.begin(), entry.second.end(),
                            [&](const Value* written) { return may_share(written, value); });
@@ -109,15 +121,27 @@ bool AliasFacts::may_share(const Value* a, const Value* b) const {
     return a == b || db_->mayContainAlias(copy_of(a), copy_of(b));
 }
 
+bool AliasFacts::may_write_at_all(const Node* node) const {
+    if (!node->blocks().empty() || silent_writes_.contains(node) || db_->isMutable(nodes_.at(node))) return true;
+    return std::any_of(node->inputs().begin(), node->inputs().end(), [](const Value* input) {
+        return torch::jit::AliasDb::isMutableType(input) && !is_tensor(input);
+    });
+}
+
 bool AliasFacts::may_write(const Node* node, const Value* value) const {
-    if (db_->writesToAlias(nodes_.at(node), {copy_of(value)})) return true;
-    std::vector<const Node*> nodes;
-    collect_nodes(node, nodes);
-    for (const Node* inner : nodes) {
-        const auto silent = silent_writes_.find(inner);
-        if (silent == silent_writes_.end()) continue;
+    return db_->writesToAlias(nodes_.at(node), {copy_of(value)}) || may_write_silently(node, value);
+}
+
+bool AliasFacts::may_write_silently(const Node* node, const Value* value) const {
+    const auto silent = silent_writes_.find(node);
+    if (silent != silent_writes_.end()) {
         for (const Value* written : silent->second) {
             if (may_share(written, value)) return true;
+        }
+    }
+    for (const Block* block : node->blocks()) {
+        for (const Node* inner : block->nodes()) {
+            if (may_write_silently(inner, value)) return true;
         }
     }
     return false;

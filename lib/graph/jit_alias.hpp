@@ -21,9 +21,14 @@ class AliasFacts {
     bool may_share(const torch::jit::Value* a, const torch::jit::Value* b) const;
     /// Whether the node, or a node inside it, may write memory that the value holds.
     bool may_write(const torch::jit::Node* node, const torch::jit::Value* value) const;
+    /// False only where may_write is false for every value; quick, so that few nodes need be asked for each of them.
+    bool may_write_at_all(const torch::jit::Node* node) const;
 
   private:
     torch::jit::Value* copy_of(const torch::jit::Value* value) const;
+    /// Puts the silent writes into the copy, behind the ops that do them.
+    void tell_silent_writes();
+    bool may_write_silently(const torch::jit::Node* node, const torch::jit::Value* value) const;
 
     std::shared_ptr<torch::jit::Graph> copy_;
     std::unordered_map<const torch::jit::Value*, torch::jit::Value*> values_;

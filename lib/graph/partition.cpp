@@ -1,5 +1,6 @@
 // Optimal contiguous partition: least maximum first, then fewest bytes, then earliest.
 #include <algorithm>
+#include <deque>
 #include <limits>
 
 #include "graph/split.hpp"
@@ -69,31 +70,38 @@ class Partition {
         std::vector<std::vector<int64_t>> rest(static_cast<size_t>(num_parts) + 1,
                                                std::vector<int64_t>(borders_.size(), kNoWay));
         rest[0].back() = 0;
-        for (int parts = 1; parts <= num_parts; ++parts) {
-            for (int b = 0; b < num_borders() - 1; ++b) {
-                rest[static_cast<size_t>(parts)][static_cast<size_t>(b)] =
-                    best_next(rest[static_cast<size_t>(parts) - 1], b, limit).second;
-            }
+        std::vector<std::vector<int>> next(1);
+        for (size_t parts = 1; parts <= static_cast<size_t>(num_parts); ++parts) {
+            next.push_back(best_ends(rest[parts - 1], limit, rest[parts]));
         }
         std::vector<int> cuts;
         int border = 0;
         for (int parts = num_parts; parts > 1; --parts) {
-            border = best_next(rest[static_cast<size_t>(parts) - 1], border, limit).first;
+            border = next[static_cast<size_t>(parts)][static_cast<size_t>(border)];
             cuts.push_back(borders_[static_cast<size_t>(border)]);
         }
         return cuts;
     }
 
-    /// The earliest end of a part that begins at `from` with the fewest bytes over it and behind it.
-    std::pair<int, int64_t> best_next(const std::vector<int64_t>& rest, int from, double limit) const {
-        std::pair<int, int64_t> best{-1, kNoWay};
-        for (int to = from + 1; to < num_borders() && cost(from, to) <= limit; ++to) {
-            const int64_t behind = rest[static_cast<size_t>(to)];
-            if (behind == kNoWay) continue;
-            const int64_t total = behind + bytes_[static_cast<size_t>(to)];
-            if (total < best.second) best = {to, total};
+    /// For every border the earliest end of a part that begins there with the fewest bytes over it and behind it, and
+    /// these bytes in `total`. What a part may reach moves forward with its beginning, so one walk is enough: `waiting`
+    /// holds the ends in reach that no later one beats, the best in front.
+    std::vector<int> best_ends(const std::vector<int64_t>& rest, double limit, std::vector<int64_t>& total) const {
+        const auto bytes_at = [&](int to) { return rest[static_cast<size_t>(to)] + bytes_[static_cast<size_t>(to)]; };
+        std::vector<int> ends(borders_.size(), -1);
+        std::deque<int> waiting;
+        for (int from = 0, to = 1; from < num_borders() - 1; ++from) {
+            for (to = std::max(to, from + 1); to < num_borders() && cost(from, to) <= limit; ++to) {
+                if (rest[static_cast<size_t>(to)] == kNoWay) continue;
+                while (!waiting.empty() && bytes_at(waiting.back()) > bytes_at(to)) waiting.pop_back();
+                waiting.push_back(to);
+            }
+            while (!waiting.empty() && waiting.front() <= from) waiting.pop_front();
+            if (waiting.empty()) continue;
+            ends[static_cast<size_t>(from)] = waiting.front();
+            total[static_cast<size_t>(from)] = bytes_at(waiting.front());
         }
-        return best;
+        return ends;
     }
 
     std::vector<int> borders_;

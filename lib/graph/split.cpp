@@ -75,7 +75,8 @@ std::vector<int> nearest_cuts(const SplitTask& task, const std::vector<int>& wan
 
 std::vector<int> minimise_maximum(const SplitTask& task, std::vector<double> costs) {
     PartitionProblem problem{std::move(costs), allowed_cuts(task, 0, task.graph.num_ops()), {}};
-    for (int cut : problem.positions) problem.cut_bytes.push_back(cut_bytes(task.graph, cut));
+    const std::vector<int64_t> bytes = all_cut_bytes(task.graph);
+    for (int cut : problem.positions) problem.cut_bytes.push_back(bytes[static_cast<size_t>(cut)]);
     std::vector<int> cuts = min_max_partition(problem, task.num_stages);
     if (static_cast<int>(cuts.size()) != task.num_stages - 1) too_few(task, problem.positions.size());
     return cuts;
@@ -191,9 +192,10 @@ std::vector<int> cut_part(const SplitTask& task, int begin, int end, int pieces)
     if (static_cast<int>(cuts.size()) == pieces - 1) return cuts;
     PartitionProblem problem;
     for (int op = begin; op < end; ++op) problem.costs.push_back(task.graph.ops[static_cast<size_t>(op)].flops);
+    const std::vector<int64_t> bytes = all_cut_bytes(task.graph);
     for (int cut : allowed_cuts(task, begin, end)) {
         problem.positions.push_back(cut - begin);
-        problem.cut_bytes.push_back(cut_bytes(task.graph, cut));
+        problem.cut_bytes.push_back(bytes[static_cast<size_t>(cut)]);
     }
     cuts = min_max_partition(problem, pieces);
     if (static_cast<int>(cuts.size()) != pieces - 1) too_few(task, problem.positions.size());
@@ -281,6 +283,35 @@ int64_t cut_bytes(const Graph& graph, int op) {
         const GraphTensor& tensor = graph.tensors[i];
         if (live[i] && tensor.input < 0 && tensor.parameter < 0) bytes += tensor.bytes();
     }
+    return bytes;
+}
+
+std::vector<int64_t> all_cut_bytes(const Graph& graph) {
+    using Interval = std::pair<int, int>;  // the first and the last op before which a cut has the tensor live
+    std::vector<std::vector<Interval>> live(graph.tensors.size());
+    for (const GraphValue& value : graph.values) {
+        if (value.uses.empty() || value.uses.back() <= value.producer) continue;
+        for (int tensor : value.tensors) {
+            live[static_cast<size_t>(tensor)].push_back({std::max(value.producer + 1, 0), value.uses.back()});
+        }
+    }
+    std::vector<int64_t> change(graph.ops.size() + 1, 0);
+    for (size_t i = 0; i < live.size(); ++i) {
+        const GraphTensor& tensor = graph.tensors[i];
+        if (tensor.input >= 0 || tensor.parameter >= 0) continue;
+        std::sort(live[i].begin(), live[i].end());
+        int behind = 0;  // the first cut that does not count the tensor yet
+        for (const auto& [first, last] : live[i]) {
+            const int from = std::max(first, behind);
+            if (from > last) continue;
+            change[static_cast<size_t>(from)] += tensor.bytes();
+            change[static_cast<size_t>(last) + 1] -= tensor.bytes();
+            behind = last + 1;
+        }
+    }
+    std::vector<int64_t> bytes(graph.ops.size());
+    int64_t sum = 0;
+    for (size_t op = 0; op < bytes.size(); ++op) bytes[op] = sum += change[op];
     return bytes;
 }
 

@@ -20,6 +20,8 @@ std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages
 
 /// Bytes of the tensors that live across the cut before `op`, each once; what a microbatch sends there.
 int64_t cut_bytes(const Graph& graph, int op);
+/// The same for every op in one walk: entry i is cut_bytes(graph, i).
+std::vector<int64_t> all_cut_bytes(const Graph& graph);
 
 /// The units of the graph: runs of ops of one listed submodule; without a list, of submodules that have a sibling of
 /// the same class. unit_of[op] is a unit's number or -1; numbers ascend with the ops.

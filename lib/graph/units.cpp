@@ -1,7 +1,7 @@
 // Units: which ops belong together.
 #include <algorithm>
 #include <map>
-#include <set>
+#include <unordered_set>
 
 #include "base/glob.hpp"
 #include "graph/split.hpp"
@@ -10,18 +10,27 @@ namespace vpp {
 
 namespace {
 
-bool lies_in(const std::string& op_module, const std::string& unit) {
-    return op_module.starts_with(unit) && (op_module.size() == unit.size() || op_module[unit.size()] == '.');
-}
-
 std::string parent_of(const std::string& name) {
     const size_t dot = name.rfind('.');
     return dot == std::string::npos ? "" : name.substr(0, dot);
 }
 
-bool has_ops(const Graph& graph, const std::string& module) {
-    return std::any_of(graph.ops.begin(), graph.ops.end(),
-                       [&](const GraphOp& op) { return lies_in(op.module, module); });
+/// The outermost of the modules that hold `module`, or that is it; empty when none does.
+std::string outermost_of(const std::unordered_set<std::string>& modules, const std::string& module) {
+    for (size_t dot = module.find('.'); dot != std::string::npos; dot = module.find('.', dot + 1)) {
+        const auto found = modules.find(module.substr(0, dot));
+        if (found != modules.end()) return *found;
+    }
+    return modules.contains(module) ? module : "";
+}
+
+/// The modules that have ops, their own or those of a submodule.
+std::unordered_set<std::string> modules_with_ops(const Graph& graph) {
+    std::unordered_set<std::string> found;
+    for (const GraphOp& op : graph.ops) {
+        for (std::string name = op.module; !name.empty() && found.insert(name).second;) name = parent_of(name);
+    }
+    return found;
 }
 
 bool matches(const GraphModule& module, const std::string& pattern) {
@@ -40,22 +49,20 @@ std::vector<std::string> listed_units(const Graph& graph, const std::vector<std:
 
 /// Submodules that have a sibling of the same class, the outermost ones.
 std::vector<std::string> repeated_siblings(const Graph& graph) {
+    const std::unordered_set<std::string> with_ops = modules_with_ops(graph);
     std::map<std::pair<std::string, std::string>, std::vector<std::string>> families;
     for (const GraphModule& module : graph.modules) {
-        if (!module.name.empty() && has_ops(graph, module.name)) {
+        if (with_ops.contains(module.name)) {
             families[{parent_of(module.name), module.class_name}].push_back(module.name);
         }
     }
-    std::set<std::string> repeated;
+    std::unordered_set<std::string> repeated;
     for (const auto& [family, names] : families) {
         if (names.size() > 1) repeated.insert(names.begin(), names.end());
     }
     std::vector<std::string> outermost;
     for (const std::string& name : repeated) {
-        const bool inside = std::any_of(repeated.begin(), repeated.end(), [&](const std::string& other) {
-            return other != name && lies_in(name, other);
-        });
-        if (!inside) outermost.push_back(name);
+        if (outermost_of(repeated, name) == name) outermost.push_back(name);
     }
     return outermost;
 }
@@ -64,21 +71,17 @@ std::vector<std::string> repeated_siblings(const Graph& graph) {
 
 Units find_units(const Graph& graph, const std::vector<std::string>& listed) {
     const std::vector<std::string> modules = listed.empty() ? repeated_siblings(graph) : listed_units(graph, listed);
+    const std::unordered_set<std::string> names(modules.begin(), modules.end());
     Units units;
     units.unit_of.assign(graph.ops.size(), -1);
     std::string last;
     for (size_t i = 0; i < graph.ops.size(); ++i) {
-        // The outermost of the modules that hold the op.
-        const std::string* owner = nullptr;
-        for (const std::string& module : modules) {
-            if (lies_in(graph.ops[i].module, module) && (!owner || module.size() < owner->size())) owner = &module;
-        }
-        if (owner) {
-            if (units.names.empty() || last != *owner) units.names.push_back(*owner);
-            units.unit_of[i] = static_cast<int>(units.names.size()) - 1;
-        }
+        const std::string owner = outermost_of(names, graph.ops[i].module);
         // An op of nobody between two ops of one unit (a size, a constant made late) does not end the unit's run.
-        if (owner) last = *owner;
+        if (owner.empty()) continue;
+        if (units.names.empty() || last != owner) units.names.push_back(owner);
+        units.unit_of[i] = static_cast<int>(units.names.size()) - 1;
+        last = owner;
     }
     return units;
 }

@@ -160,8 +160,10 @@ CostModel find_costs(const Plan& plan, const Graph& graph) {
 
 ScheduleCosts costs_of_stages(const CostModel& model, const Graph& graph, const std::vector<int>& cuts, int num_ranks) {
     ScheduleCosts costs = without_transfers(model, cuts, num_ranks);
+    const std::vector<int64_t> bytes = all_cut_bytes(graph);
     for (size_t i = 0; i < cuts.size(); ++i) {
-        costs.transfer_of[static_cast<int>(i)] = transfer(model, cut_bytes(graph, cuts[i]), costs.ticks_per_unit);
+        costs.transfer_of[static_cast<int>(i)] =
+            transfer(model, bytes[static_cast<size_t>(cuts[i])], costs.ticks_per_unit);
     }
     return costs;
 }

@@ -9,12 +9,6 @@ namespace vpp {
 
 namespace {
 
-/// Optimizer state tensors of a parameter's size.
-int state_tensors(const OptimizerPlan& optimizer) {
-    if (optimizer.kind == "sgd") return optimizer.values.momentum > 0 ? 1 : 0;
-    return optimizer.values.amsgrad ? 3 : 2;
-}
-
 /// Walks a rank's actions: activations of a segment live from F to B or W; of a recomputed one the inputs do, and the
 /// activations only while its backward runs.
 class ActivationWalk {
@@ -117,6 +111,11 @@ class ReplicaEstimate {
 
 }  // namespace
 
+int optimizer_state_tensors(const OptimizerPlan& optimizer) {
+    if (optimizer.kind == "sgd") return optimizer.values.momentum > 0 ? 1 : 0;
+    return optimizer.values.amsgrad ? 3 : 2;
+}
+
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program) {
     std::vector<RankEstimate> ranks;
     for (int rank = 0; rank < program.mesh.pp; ++rank) {
@@ -134,7 +133,7 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
             }
         }
         const ReplicaEstimate replicas(plan, program, estimate.stages);
-        const int states = state_tensors(plan.optimizer);
+        const int states = optimizer_state_tensors(plan.optimizer);
         estimate.unshared_optimizer_bytes = estimate.gradient_bytes * states;
         estimate.optimizer_bytes =
             replicas.is_zero1() ? replicas.largest_share_bytes() * states : estimate.unshared_optimizer_bytes;

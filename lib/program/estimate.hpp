@@ -30,6 +30,9 @@ struct RankEstimate {
     }
 };
 
+/// Optimizer state tensors of a parameter's size.
+int optimizer_state_tensors(const OptimizerPlan& optimizer);
+
 /// One entry per PP rank.
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program);
 

@@ -56,11 +56,12 @@ std::vector<CutRange> fitting_cuts(const Graph& evaluation, const std::vector<in
 }
 
 /// The cut with the fewest bytes over it, then the earliest; -1 when none is legal.
-int cheapest_cut(const Graph& graph, int first, int last) {
+int cheapest_cut(const Graph& graph, const std::vector<int64_t>& cut_bytes, int first, int last) {
     int best = -1;
     int64_t best_bytes = std::numeric_limits<int64_t>::max();
     for (int cut = first; cut <= last; ++cut) {
-        const int64_t bytes = graph.cuts[static_cast<size_t>(cut)].legal ? cut_bytes(graph, cut) : best_bytes;
+        const int64_t bytes =
+            graph.cuts[static_cast<size_t>(cut)].legal ? cut_bytes[static_cast<size_t>(cut)] : best_bytes;
         if (bytes >= best_bytes) continue;
         best = cut;
         best_bytes = bytes;
@@ -74,11 +75,12 @@ std::vector<int> match_split(const Graph& evaluation, const Graph& training, con
     check(evaluation.parameters.size() == training.parameters.size(), "both graphs are of one model");
     const std::vector<int> owners = owners_of_ops(evaluation, training, training_split);
     const std::vector<CutRange> ranges = fitting_cuts(evaluation, owners, training_split.num_stages());
+    const std::vector<int64_t> bytes = all_cut_bytes(evaluation);
     std::vector<int> cuts;
     for (int stage = 1; stage < training_split.num_stages(); ++stage) {
         const CutRange& range = ranges[static_cast<size_t>(stage)];
         const int first = std::max(range.first, cuts.empty() ? 1 : cuts.back() + 1);
-        const int best = cheapest_cut(evaluation, first, range.last);
+        const int best = cheapest_cut(evaluation, bytes, first, range.last);
         if (best < 0) {
             throw Error(ErrorKind::Plan,
                         "stage " + std::to_string(stage) +

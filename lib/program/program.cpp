@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "program/program_json.hpp"
 
 namespace vpp {
 
@@ -93,6 +94,12 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
 
 std::string to_json_text(const Program& program) {
     return to_json_value(program).dump(2);
+}
+
+std::string to_json_text_with(const Program& program, const std::string& name, const std::string& value) {
+    json whole = to_json_value(program);
+    whole[name] = json::parse(value);
+    return whole.dump(2);
 }
 
 Digest digest_of(const Program& program) {

@@ -38,33 +38,10 @@ std::string number(double value) {
     return text;
 }
 
-std::string escaped(const std::string& text) {
-    std::string safe;
-    for (char c : text) {
-        switch (c) {
-            case '&':
-                safe += "&amp;";
-                break;
-            case '<':
-                safe += "&lt;";
-                break;
-            case '>':
-                safe += "&gt;";
-                break;
-            case '"':
-                safe += "&quot;";
-                break;
-            default:
-                safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-        }
-    }
-    return safe;
-}
-
 class SvgDrawing {
   public:
-    SvgDrawing(const Schedule& lowered, const ScheduleCosts& costs)
-        : lowered_(lowered), costs_(costs), simulation_(simulate(lowered, costs)), scale_(pixels_per_tick()) {
+    SvgDrawing(const Schedule& lowered, const ScheduleCosts& costs, double width)
+        : lowered_(lowered), costs_(costs), simulation_(simulate(lowered, costs)), scale_(pixels_per_tick(width)) {
         std::vector<int> seen(lowered.actions.size(), 0);
         for (int rank : lowered.rank_of_stage) local_stage_.push_back(seen[static_cast<size_t>(rank)]++);
     }
@@ -74,9 +51,9 @@ class SvgDrawing {
         const double width = kLeft + kRight + x(simulation_.makespan) - kLeft;
         const double height = kTop + rows * (kRowHeight + kRowGap) + kBottom;
         text_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" + number(height) +
-                "\" font-family=\"sans-serif\" font-size=\"11\">\n" +
-                "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-        add_text(8, 18, "start", escaped(title()));
+                "\" font-family=\"sans-serif\" font-size=\"11\">\n" + svg_style() +
+                "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
+        add_text(8, 18, "start", xml_escaped(title()));
         for (size_t rank = 0; rank < lowered_.actions.size(); ++rank) draw_row(rank);
         add_text(8, height - 10, "start",
                  "F blue, B green, I teal, W amber; darker: the later stages of a rank. Makespan " +
@@ -92,7 +69,9 @@ class SvgDrawing {
     }
 
     /// The shortest action gets a box with room for a number, unless that makes the drawing too wide.
-    double pixels_per_tick() const {
+    double pixels_per_tick(double width) const {
+        const auto makespan = static_cast<double>(std::max<Ticks>(1, simulation_.makespan));
+        if (width > 0) return std::max(1.0, width - kLeft - kRight) / makespan;
         Ticks shortest = std::numeric_limits<Ticks>::max();
         for (size_t rank = 0; rank < lowered_.actions.size(); ++rank) {
             for (size_t i = 0; i < lowered_.actions[rank].size(); ++i) {
@@ -113,7 +92,7 @@ class SvgDrawing {
         add_text(kLeft - 8, top + kRowHeight / 2 + 4, "end", "rank " + std::to_string(rank));
         text_ += "<rect x=\"" + number(kLeft) + "\" y=\"" + number(top) + "\" width=\"" +
                  number(x(simulation_.makespan) - kLeft) + "\" height=\"" + number(kRowHeight) +
-                 "\" fill=\"#f2f2f2\"/>\n";
+                 "\" class=\"idle\"/>\n";
         const std::vector<Action>& list = lowered_.actions[rank];
         for (size_t i = 0; i < list.size(); ++i) {
             if (!is_computing(list[i].kind)) continue;
@@ -131,15 +110,16 @@ class SvgDrawing {
         text_ += "<rect x=\"" + number(left) + "\" y=\"" + number(top) + "\" width=\"" + number(width) +
                  "\" height=\"" + number(height) + "\" fill=\"hsl(" + std::to_string(colour.hue) + ',' +
                  std::to_string(colour.saturation) + "%," + std::to_string(colour.lightness - darker) +
-                 "%)\" stroke=\"white\" stroke-width=\"0.5\"><title>" + csv_cell_text(action, false) + " " +
-                 number(costs_.units(time.start)) + " - " + number(costs_.units(time.end)) + "</title></rect>\n";
+                 "%)\" class=\"box\"><title>" + csv_cell_text(action, false) + " " + number(costs_.units(time.start)) +
+                 " - " + number(costs_.units(time.end)) + "</title></rect>\n";
         if (width < kNarrowestText) return;
-        add_text(left + width / 2, top + height / 2 + 4, "middle", std::to_string(action.microbatch));
+        add_text(left + width / 2, top + height / 2 + 4, "middle", std::to_string(action.microbatch), "label");
     }
 
-    void add_text(double left, double baseline, const char* anchor, const std::string& text) {
-        text_ += "<text x=\"" + number(left) + "\" y=\"" + number(baseline) + "\" text-anchor=\"" + anchor +
-                 "\" pointer-events=\"none\">" + text + "</text>\n";
+    void add_text(double left, double baseline, const char* anchor, const std::string& text,
+                  const char* style = "ink") {
+        text_ += std::string("<text class=\"") + style + "\" x=\"" + number(left) + "\" y=\"" + number(baseline) +
+                 "\" text-anchor=\"" + anchor + "\" pointer-events=\"none\">" + text + "</text>\n";
     }
 
     const Schedule& lowered_;
@@ -152,8 +132,38 @@ class SvgDrawing {
 
 }  // namespace
 
-std::string draw_svg(const Schedule& lowered, const ScheduleCosts& costs) {
-    return SvgDrawing(lowered, costs).draw();
+std::string draw_svg(const Schedule& lowered, const ScheduleCosts& costs, double width) {
+    return SvgDrawing(lowered, costs, width).draw();
+}
+
+std::string svg_style() {
+    return "<style>.ground{fill:#ffffff}.idle{fill:#f2f2f2}.ink{fill:#1f2328}.label{fill:#111111}"
+           ".line{stroke:#57606a;fill:none}.box{stroke:#ffffff;stroke-width:0.5}"
+           "@media (prefers-color-scheme: dark){.ground{fill:#0d1117}.idle{fill:#21262d}.ink{fill:#e6edf3}"
+           ".line{stroke:#8b949e}.box{stroke:#0d1117}}</style>\n";
+}
+
+std::string xml_escaped(const std::string& text) {
+    std::string safe;
+    for (char c : text) {
+        switch (c) {
+            case '&':
+                safe += "&amp;";
+                break;
+            case '<':
+                safe += "&lt;";
+                break;
+            case '>':
+                safe += "&gt;";
+                break;
+            case '"':
+                safe += "&quot;";
+                break;
+            default:
+                safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+        }
+    }
+    return safe;
 }
 
 }  // namespace vpp

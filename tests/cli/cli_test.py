@@ -1,12 +1,21 @@
 """The real binary without mpirun: exit codes and texts."""
 
+import fcntl
 import json
+import os
 import pathlib
+import pty
+import re
+import shutil
+import struct
+import subprocess
 import sys
+import termios
+import xml.etree.ElementTree
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, ROOT, VPP, Case, main  # noqa: E402
 
 SIX_MISTAKES = """[model]
 fiel = "x.pt"
@@ -140,17 +149,72 @@ class Plans(Case):
         self.assertIn("nothing.*", done.stderr)
 
 
+def on_terminal(columns: int, folder: pathlib.Path, *arguments: str, **environment: str) -> str:
+    """What the program writes to a terminal of that width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen([VPP, *arguments], stdout=theirs, stderr=subprocess.DEVNULL, cwd=folder,
+                               env=ENVIRONMENT | environment)
+    os.close(theirs)
+    text = b""
+    try:
+        while part := os.read(ours, 65536):
+            text += part
+    except OSError:  # Linux ends a terminal so
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return text.decode().replace("\r\n", "\n")
+
+
 class Inspect(Case):
+    def test_a_terminal_gets_its_width_and_colour(self):
+        for columns in (80, 100, 120):
+            text = on_terminal(columns, self.folder, "inspect", self.plan(DIGITS))
+            self.assertIn("\x1b[30;48;5;117m 0 \x1b[0m", text)
+            plain = re.sub("\x1b\\[[0-9;]*m", "", text)
+            long = [line for line in plain.splitlines() if len(line) > columns and "mpirun" not in line]
+            self.assertEqual(long, [])
+        self.assertNotIn("\x1b", on_terminal(80, self.folder, "inspect", self.plan(DIGITS), NO_COLOR="1"))
+
     def test_the_page(self):
         done = self.vpp("inspect", self.plan(DIGITS))
         self.assertEqual(done.returncode, 0, done.stderr)
-        for text in ("stage rank", "every op, parameter and buffer is in exactly one stage", "mpirun -np 2", "bubble"):
+        for text in ("stage  submodule", "every op, parameter and buffer is in exactly one stage", "mpirun -np 2",
+                     "bubble", "Conv2d", "receives", "sends a step", "GPIPE: 2 ranks, 2 stages, 4 microbatches"):
             self.assertIn(text, done.stdout)
+        self.assertNotIn("\x1b", done.stdout, "no terminal, no colour")
+        long = [line for line in done.stdout.splitlines() if len(line) > 120 and "mpirun" not in line]
+        self.assertEqual(long, [])
+
+    def test_advice_has_numbers(self):
+        done = self.vpp("inspect", self.plan(DIGITS), "--set", "pipeline.num_stages=4")
+        self.assertIn("\nadvice\n", done.stdout)
+        self.assertRegex(done.stdout, r"with \d+ it\s+would\s+be\s+[\d.]+\s+%")
+
+    def test_pictures_for_papers(self):
+        done = self.vpp("inspect", self.plan(DIGITS), "--svg", "model.svg", "--dot", "model.dot")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("wrote model.svg", done.stderr)
+        picture = xml.etree.ElementTree.parse(self.folder / "model.svg").getroot()
+        texts = " ".join(picture.itertext())
+        for part in ("stage 0, rank 0", "stage 1, rank 1", "block1", "GPIPE: 2 ranks"):
+            self.assertIn(part, texts)
+        if not shutil.which("dot"):
+            self.skipTest("Graphviz is not installed")
+        drawn = subprocess.run(["dot", "-Tsvg", self.folder / "model.dot"], capture_output=True, text=True, check=True)
+        self.assertIn("stage 1, rank 1", drawn.stdout)
+        self.assertEqual(drawn.stderr, "")
+
+    def test_a_picture_that_cannot_be_made(self):
+        done = self.vpp("inspect", self.plan(DIGITS), "--svg", "nowhere/model.svg")
+        self.assertIn(done.returncode, (73, 74), done.stderr)
 
     def test_json_is_the_program_and_deterministic(self):
         first = self.vpp("inspect", self.plan(DIGITS), "--json")
         program = json.loads(first.stdout)
         self.assertEqual(len(program["training"]["split"]["stages"]), 2)
+        self.assertEqual([stage["rank"] for stage in program["inspection"]["stages"]], [0, 1])
         self.assertEqual(first.stdout, self.vpp("inspect", self.plan(DIGITS), "--json").stdout)
 
     def test_any_world(self):

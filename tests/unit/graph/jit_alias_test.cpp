@@ -32,6 +32,12 @@ class Facts {
     bool writes(size_t op, const std::string& name) const {
         return facts_.may_write(parsed_.jit.ops.at(op).node, parsed_.values.at(name));
     }
+    /// What may_write_at_all says of every op: "00100".
+    std::string writing_ops() const {
+        std::string text;
+        for (const JitOp& op : parsed_.jit.ops) text += facts_.may_write_at_all(op.node) ? '1' : '0';
+        return text;
+    }
 
   private:
     Parsed parsed_;
@@ -110,6 +116,43 @@ TEST(AliasFacts, BatchNormWritesItsStatisticsThoughItsSchemaIsSilent) {
         EXPECT_FALSE(evaluation.writes(0, name));
     }
     for (const char* name : {"x", "w", "b", "y"}) EXPECT_FALSE(training.written(name)) << name;
+    EXPECT_EQ(training.writing_ops(), "1");
+    EXPECT_EQ(evaluation.writing_ops(), "0");
+}
+
+TEST(AliasFacts, StatisticsInAListAreWrittenToo) {
+    const Facts facts(R"IR(
+graph(%x : Tensor, %w : Tensor, %b : Tensor, %mean : Tensor, %var : Tensor):
+  %on : bool = prim::Constant[value=1]()
+  %momentum : float = prim::Constant[value=0.1]()
+  %l : Tensor[] = prim::ListConstruct(%mean)
+  %y : Tensor = aten::batch_norm(%x, %w, %b, %mean, %var, %on, %momentum, %momentum, %on)
+  return (%y, %l))IR");
+    EXPECT_TRUE(facts.written("l"));
+    EXPECT_TRUE(facts.writes(1, "l"));
+}
+
+TEST(AliasFacts, FewOpsMayWriteAtAll) {
+    const Facts facts(R"IR(
+graph(%x : Tensor, %c : bool):
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = aten::tanh(%x)
+  %v : Tensor = aten::t(%y)
+  %w : Tensor = aten::relu_(%v)
+  %l : Tensor[] = prim::ListConstruct(%y)
+  %s : Tensor = aten::stack(%l, %one)
+  %z : Tensor = prim::If(%c)
+    block0():
+      -> (%w)
+    block1():
+      -> (%s)
+  %e : Tensor = aten::add(%z, %x, %one)
+  return (%e))IR");
+    // Constants are no ops. Of a list and of blocks it is not known: may_write is asked.
+    EXPECT_EQ(facts.writing_ops(), "0010110");
+    for (size_t op : {0, 1, 3, 6}) {
+        for (const char* name : {"x", "y", "v", "w", "l", "s", "z", "e"}) EXPECT_FALSE(facts.writes(op, name));
+    }
 }
 
 TEST(AliasFacts, WritesInsideControlFlowCount) {

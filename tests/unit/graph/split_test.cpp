@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 #include "unit/graph/graphs.hpp"
 
 namespace vpp {
@@ -245,6 +246,31 @@ TEST(CutBytes, CountEveryLiveTensorOnceAndNoInputsOrParameters) {
     EXPECT_EQ(cut_bytes(graph, 1), 40);
     EXPECT_EQ(cut_bytes(graph, 2), 40 + 80);
     EXPECT_EQ(cut_bytes(graph, 4), 40 + 80);
+    EXPECT_THAT(all_cut_bytes(graph), ElementsAre(0, 40, 120, 120, 120));
+}
+
+TEST(CutBytes, OneWalkFindsWhatEveryCutByItselfDoes) {
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+        uint64_t state = seed;
+        const auto draw = [&](size_t below) { return static_cast<size_t>(mix64(++state) % below); };
+        GraphMaker maker;
+        std::vector<int> values{maker.input("x"), maker.parameter("w", 100)};
+        for (int op = 0; op < 30; ++op) {
+            const int a = values[draw(values.size())], b = values[draw(values.size())];
+            const size_t kind = draw(6);
+            if (kind == 0)
+                values.push_back(maker.write("", a));
+            else if (kind == 1)
+                values.push_back(maker.plain("", {a, b}, {a, b}));
+            else
+                values.push_back(maker.op("", {a, b}, 1, static_cast<int64_t>(1 + draw(50))));
+        }
+        const Graph graph = maker.finish();
+        const std::vector<int64_t> all = all_cut_bytes(graph);
+        for (int op = 0; op < graph.num_ops(); ++op) {
+            EXPECT_EQ(all[static_cast<size_t>(op)], cut_bytes(graph, op)) << "seed " << seed << ", op " << op;
+        }
+    }
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "report/inspection_words.hpp"
+
+#include "base/units.hpp"
+
+namespace vpp {
+
+std::string numbers_text(const std::vector<int>& numbers) {
+    if (numbers.empty()) return "-";
+    std::string text;
+    for (size_t begin = 0; begin < numbers.size();) {
+        size_t end = begin + 1;
+        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+        text += (text.empty() ? "" : ",") + std::to_string(numbers[begin]);
+        if (end - begin > 1) text += "-" + std::to_string(numbers[end - 1]);
+        begin = end;
+    }
+    return text;
+}
+
+std::string percent_text(double share) {
+    return fixed_text(100 * share, 1) + " %";
+}
+
+std::string counted_text(int64_t count, const std::string& word) {
+    return std::to_string(count) + ' ' + word + (count == 1 ? "" : "s");
+}
+
+std::string row_name(const InspectedModule& module) {
+    const std::string path = module.path.empty() ? "model" : module.path;
+    if (module.name == "(itself)") return path + " (itself)";
+    if (module.count == 1) return path;
+    const size_t dot = path.rfind('.');
+    return (dot == std::string::npos ? "" : path.substr(0, dot + 1)) + module.name;
+}
+
+}  // namespace vpp

@@ -1,0 +1,102 @@
+#include "report/text_table.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "report/stage_colours.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr size_t kGap = 2;
+
+std::string shortened(const std::string& text, size_t width) {
+    return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+}
+
+std::string aligned(const TextCell& cell, size_t width, bool left, bool colour) {
+    const std::string text = shortened(cell.text, width);
+    const std::string blanks(width - text.size(), ' ');
+    const std::string shown = colour && cell.stage ? painted(text, *cell.stage) : text;
+    return left ? shown + blanks : blanks + shown;
+}
+
+}  // namespace
+
+void TextTable::add(std::vector<TextCell> row) {
+    check(row.size() == columns_.size(), "a row has a cell for every column");
+    rows_.push_back(std::move(row));
+}
+
+std::vector<size_t> TextTable::widths() const {
+    std::vector<size_t> widths;
+    for (size_t column = 0; column < columns_.size(); ++column) {
+        size_t width = columns_[column].name.size();
+        for (const std::vector<TextCell>& row : rows_) width = std::max(width, row[column].text.size());
+        widths.push_back(width);
+    }
+    return widths;
+}
+
+std::string TextTable::text(const TextStyle& style) const {
+    std::vector<size_t> width = widths();
+    const auto page = static_cast<size_t>(std::max(style.width, 20));
+    std::string text;
+    for (size_t next = num_keys_; next < columns_.size() || text.empty();) {
+        std::vector<size_t> shown;
+        size_t used = 0;
+        const auto take = [&](size_t column) {
+            used += width[column] + (shown.empty() ? 0 : kGap);
+            shown.push_back(column);
+        };
+        for (size_t key = 0; key < num_keys_; ++key) take(key);
+        const size_t first = next;
+        for (; next < columns_.size(); ++next) {
+            const size_t room = used + kGap < page ? page - used - kGap : 0;
+            const auto shortest = static_cast<size_t>(columns_[next].shortest);
+            const bool shrinks = shortest > 0 && room >= shortest && width[next] > room;
+            if (shrinks) width[next] = room;
+            if (width[next] > room && next > first) break;
+            take(next);
+        }
+        text += (text.empty() ? "" : "\n") + part(shown, width, style.colour);
+    }
+    return text;
+}
+
+std::string TextTable::part(const std::vector<size_t>& shown, const std::vector<size_t>& widths, bool colour) const {
+    std::string text;
+    const auto add_line = [&](const auto& cell_of) {
+        std::string line;
+        for (size_t column : shown) {
+            line += (line.empty() ? "" : std::string(kGap, ' ')) +
+                    aligned(cell_of(column), widths[column], columns_[column].left, colour);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + '\n';
+    };
+    add_line([&](size_t column) { return TextCell{columns_[column].name}; });
+    for (const std::vector<TextCell>& row : rows_) {
+        add_line([&](size_t column) { return row[column]; });
+    }
+    return text;
+}
+
+std::string wrapped(const std::string& text, int width, int indent) {
+    const auto page = static_cast<size_t>(std::max(width, indent + 20));
+    std::istringstream words(text);
+    std::string lines, line, word;
+    while (words >> word) {
+        if (!line.empty() && line.size() + 1 + word.size() > page) {
+            lines += line + '\n';
+            line = std::string(static_cast<size_t>(indent), ' ') + word;
+        } else {
+            line += (line.empty() ? "" : " ") + word;
+        }
+    }
+    return lines + line + '\n';
+}
+
+}  // namespace vpp

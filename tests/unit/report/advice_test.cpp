@@ -1,0 +1,146 @@
+// Every rule of the advice speaks where it should, with its numbers, and is silent where it should not.
+#include "report/advice.hpp"
+
+#include <gmock/gmock.h>
+
+#include "unit/report/inspections.hpp"
+
+namespace vpp {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// What a rule says; empty when it is silent.
+std::string said(const Inspection& page, const std::string& rule) {
+    std::string text;
+    for (const Advice& advice : advise(page)) {
+        if (advice.rule == rule) text += advice.text + "\n";
+    }
+    return text;
+}
+
+/// Nothing to complain about.
+Inspection good_page() {
+    Inspection page = test::two_stages();
+    page.bubble = 0.05;
+    page.more_microbatches.clear();
+    for (InspectedRank& rank : page.ranks) rank.load = 1;
+    page.even_makespan = page.makespan;
+    return page;
+}
+
+TEST(Advice, AGoodPlanGetsNone) {
+    EXPECT_TRUE(advise(good_page()).empty());
+}
+
+TEST(Advice, RulesHaveDifferentNames) {
+    std::vector<std::string> names = advice_rules();
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(Advice, UnevenRanksNameTheBusiestAndTheGain) {
+    Inspection page = test::two_stages();
+    EXPECT_EQ(said(page, "uneven_ranks"),
+              "rank 1 (stage 1) has 1.33 times the work of a mean rank, and every microbatch waits for it: with even "
+              "stages a step would take 18.5 % less; try pipeline.split_method = \"FLOPS\"\n");
+    page.split_method = "FLOPS";
+    EXPECT_THAT(said(page, "uneven_ranks"), HasSubstr("virtual_chunks = 2"));
+    page.even_makespan = page.makespan;  // evenness would not help this schedule
+    EXPECT_EQ(said(page, "uneven_ranks"), "");
+}
+
+TEST(Advice, MoreMicrobatchesComeWithTheirNumber) {
+    Inspection page = test::two_stages();
+    page.more_microbatches = {{8, 0.2}, {16, 0.09}, {32, 0.05}};
+    EXPECT_EQ(said(page, "more_microbatches"),
+              "the bubble is 32.5 % with 4 microbatches; with 16 it would be 9.0 %: set pipeline.num_microbatches = 16 "
+              "(of 1 sample); other bits, as sums are formed of other parts\n")
+        << "the first that is small enough";
+    page.samples = 12;
+    EXPECT_THAT(said(page, "more_microbatches"),
+                HasSubstr("pipeline.num_microbatches = 16 with train.global_batch_size = 64"));
+    page.more_microbatches = {{8, 0.32}};  // hardly better
+    EXPECT_EQ(said(page, "more_microbatches"), "");
+}
+
+TEST(Advice, AHeavyCutNamesTheLighterOne) {
+    Inspection page = good_page();
+    page.cuts[0] = {28, 640 * 1024, 31, 128 * 1024, 1.02, "blocks.2", 0.01};
+    EXPECT_THAT(said(page, "heavy_cut"),
+                HasSubstr("the cut between stages 0 and 1 carries 640.0 KiB a microbatch; a cut after op 30 (of "
+                          "'blocks.2') would carry 128.0 KiB, with the larger of both stages at 1.02 times"));
+    page.cuts[0].better_bytes = 500 * 1024;
+    EXPECT_EQ(said(page, "heavy_cut"), "");
+}
+
+TEST(Advice, LongTransfersAreSaidOnce) {
+    Inspection page = good_page();
+    page.cuts[0].transfer_share = 0.4;
+    EXPECT_THAT(said(page, "long_transfer"), HasSubstr("from stage 0 to 1 takes 40.0 % of a mean forward"));
+    page.cuts.clear();
+    EXPECT_EQ(said(page, "long_transfer"), "");
+}
+
+TEST(Advice, IdleCoresAndTooFew) {
+    Inspection page = good_page();
+    page.num_ranks = page.pp = 4;
+    page.machine.cores = 64;
+    EXPECT_EQ(said(page, "idle_cores"),
+              "4 ranks use 4 of 64 cores on this machine; mesh.threads = 16 would use all, with other bits (sums are "
+              "formed in another order)\n");
+    page.machine.cores = 66;
+    EXPECT_THAT(said(page, "idle_cores"), HasSubstr("mesh.threads = 16 would use 64"));
+    page.machine.cores = 7;
+    EXPECT_EQ(said(page, "idle_cores"), "") << "no rank could have two";
+    page.machine.cores = 2;
+    EXPECT_THAT(said(page, "oversubscription"),
+                HasSubstr("4 ranks of 1 thread want 4 cores, this machine has 2: on it alone a step takes at least "
+                          "2.00 times"));
+    page.machine.cores = 4;
+    EXPECT_TRUE(advise(page).empty());
+    page.machine.cores = 0;
+    EXPECT_TRUE(advise(page).empty()) << "not known";
+}
+
+TEST(Advice, RecomputeIsAdvisedWhereItWouldFit) {
+    Inspection page = good_page();
+    page.machine.memory_bytes = 250'000;  // of 300,000 that are wanted, 150,000 with recompute
+    EXPECT_THAT(said(page, "memory"), HasSubstr("pipeline.recompute = \"stage\" would fit with 146.5 KiB"));
+    page.machine.memory_bytes = 100'000;
+    EXPECT_THAT(said(page, "memory"), HasSubstr("it takes more machines"));
+    page.machine.memory_bytes = 0;
+    EXPECT_EQ(said(page, "memory"), "");
+}
+
+TEST(Advice, FarTiesNameTheirTraffic) {
+    Inspection page = good_page();
+    page.edges.push_back({1, "in.weight", "", 0, 1, true, 0, 2048, 8192, false});
+    EXPECT_THAT(said(page, "far_tie"),
+                HasSubstr("'in.weight' is owned by stage 0 and used by stage 1: its gradient of 2.0 KiB travels for "
+                          "every microbatch, 8.0 KiB a step"));
+    page.edges.back().per_step = true;
+    EXPECT_EQ(said(page, "far_tie"), "");
+}
+
+TEST(Advice, GpipeHoldsMoreThanItMust) {
+    Inspection page = good_page();
+    page.schedule.name = "GPIPE";
+    EXPECT_THAT(said(page, "all_held"),
+                HasSubstr("of all 4 microbatches, schedule_type = \"1F1B\" those of at most 2"));
+    page.schedule.num_microbatches = 2;
+    EXPECT_EQ(said(page, "all_held"), "");
+}
+
+TEST(Advice, Zero1IsAdvisedForLargeStates) {
+    Inspection page = good_page();
+    page.dp = 2;
+    page.ranks[0].unshared_optimizer_bytes = 100'000;
+    page.ranks[0].zero1_optimizer_bytes = 50'000;
+    EXPECT_THAT(said(page, "zero1"), HasSubstr("would save up to 48.8 KiB of 195.3 KiB on a rank"));
+    page.zero1 = true;
+    EXPECT_EQ(said(page, "zero1"), "");
+}
+
+}  // namespace
+}  // namespace vpp

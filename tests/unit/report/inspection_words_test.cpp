@@ -1,0 +1,39 @@
+#include "report/inspection_words.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vpp {
+namespace {
+
+TEST(InspectionWords, NumbersThatFollowEachOtherAreARange) {
+    EXPECT_EQ(numbers_text({}), "-");
+    EXPECT_EQ(numbers_text({3}), "3");
+    EXPECT_EQ(numbers_text({0, 1}), "0-1");
+    EXPECT_EQ(numbers_text({0, 2, 3, 4, 9}), "0,2-4,9");
+}
+
+TEST(InspectionWords, QuantitiesOfOneAndMore) {
+    EXPECT_EQ(percent_text(0.2734), "27.3 %");
+    EXPECT_EQ(counted_text(1, "stage"), "1 stage");
+    EXPECT_EQ(counted_text(0, "stage"), "0 stages");
+}
+
+TEST(InspectionWords, RowsHaveFullNames) {
+    InspectedModule row;
+    EXPECT_EQ(row_name(row), "model");
+    row.name = "2";
+    row.path = "blocks.2";
+    EXPECT_EQ(row_name(row), "blocks.2");
+    row.count = 4;
+    row.name = "2..5";
+    EXPECT_EQ(row_name(row), "blocks.2..5");
+    row.path = "a";
+    row.name = "a..d";
+    EXPECT_EQ(row_name(row), "a..d");
+    row.count = 1;
+    row.name = "(itself)";
+    EXPECT_EQ(row_name(row), "a (itself)");
+}
+
+}  // namespace
+}  // namespace vpp
