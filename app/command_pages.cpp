@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "report/help_text.hpp"
+#include "help/help_text.hpp"
 
 namespace vpp {
 

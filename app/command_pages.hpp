@@ -1,6 +1,6 @@
 #pragma once
 // The parser's commands as plain values, and help screens made of them.
-#include "report/command_page.hpp"
+#include "help/command_page.hpp"
 
 namespace CLI {
 class App;

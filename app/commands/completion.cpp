@@ -1,5 +1,5 @@
 // vpp completion and vpp man: what is made from the commands themselves.
-#include "report/completion.hpp"
+#include "help/completion.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -9,7 +9,7 @@
 #include "app/commands/commands.hpp"
 #include "app/registries.hpp"
 #include "base/exit_codes.hpp"
-#include "report/man_page.hpp"
+#include "help/man_page.hpp"
 
 namespace vpp {
 

@@ -1,4 +1,4 @@
-#include "report/command_page.hpp"
+#include "help/command_page.hpp"
 
 #include <algorithm>
 #include <utility>

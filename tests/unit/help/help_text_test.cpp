@@ -1,10 +1,10 @@
-#include "report/help_text.hpp"
+#include "help/help_text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "unit/report/command_tree.hpp"
+#include "unit/help/command_tree.hpp"
 
 namespace vpp {
 namespace {

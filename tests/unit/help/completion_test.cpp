@@ -1,4 +1,4 @@
-#include "report/completion.hpp"
+#include "help/completion.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // The help of a command as a screen: what it does, how it is called, arguments, options, commands below it, an example.
 #include <string>
 
-#include "report/command_page.hpp"
+#include "help/command_page.hpp"
 
 namespace vpp {
 

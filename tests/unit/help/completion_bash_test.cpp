@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "report/completion.hpp"
-#include "unit/report/command_tree.hpp"
+#include "help/completion.hpp"
+#include "unit/help/command_tree.hpp"
 
 namespace vpp {
 namespace {

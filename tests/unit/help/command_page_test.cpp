@@ -1,8 +1,8 @@
-#include "report/command_page.hpp"
+#include "help/command_page.hpp"
 
 #include <gtest/gtest.h>
 
-#include "unit/report/command_tree.hpp"
+#include "unit/help/command_tree.hpp"
 
 namespace vpp {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/keys.hpp"
-#include "report/command_page.hpp"
+#include "help/command_page.hpp"
 
 namespace vpp {
 

@@ -1,4 +1,4 @@
-#include "report/help_text.hpp"
+#include "help/help_text.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 // A program of three commands, for the tests of what is made from commands.
-#include "report/command_page.hpp"
+#include "help/command_page.hpp"
 
 namespace vpp::test {
 

@@ -1,6 +1,6 @@
 #include <map>
 
-#include "report/completion.hpp"
+#include "help/completion.hpp"
 
 namespace vpp {
 

@@ -1,4 +1,4 @@
-#include "report/man_page.hpp"
+#include "help/man_page.hpp"
 
 namespace vpp {
 

@@ -1,4 +1,4 @@
-#include "report/completion.hpp"
+#include "help/completion.hpp"
 
 namespace vpp {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/command_page.hpp"
+#include "help/command_page.hpp"
 
 namespace vpp {
 
