@@ -23,9 +23,10 @@ std::string step_text(int64_t step) {
 
 std::string bubble_text(const StepEvent& event) {
     if (!event.bubble_mean) return "-";
-    const std::string mean = right_aligned(percent_text(*event.bubble_mean), 5);
+    const std::string mean = right_aligned(whole_percent_text(*event.bubble_mean), 5);
     if (!event.bubble_worst) return mean;
-    return mean + " (worst " + percent_text(*event.bubble_worst) + " rank " + std::to_string(event.worst_rank) + ")";
+    return mean + " (worst " + whole_percent_text(*event.bubble_worst) + " rank " + std::to_string(event.worst_rank) +
+           ")";
 }
 
 }  // namespace

@@ -38,13 +38,13 @@ std::string live_line(const StepEvent& event, size_t width, bool coloured) {
     const double share = share_done(event);
     const std::string total = std::to_string(event.total_steps);
     std::vector<Column> columns{
-        {right_aligned(percent_text(share), 5), 5},
+        {right_aligned(whole_percent_text(share), 5), 5},
         {std::string(kShortestBar, kBarMark), 4},
         {right_aligned(std::to_string(event.step), total.size()) + '/' + total, 9},
         {"loss " + right_aligned(loss_text(event.loss), 7), 8},
         {rate_text(event), 3},
         {flops_text(event), 2},
-        {event.bubble_mean ? "bubble " + percent_text(*event.bubble_mean) : "", 1},
+        {event.bubble_mean ? "bubble " + whole_percent_text(*event.bubble_mean) : "", 1},
         {"ETA " + duration_text(event.eta_seconds), 7},
     };
     std::erase_if(columns, [](const Column& column) { return column.text.empty(); });

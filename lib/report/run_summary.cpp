@@ -91,7 +91,7 @@ std::vector<SummaryFigure> summary_figures(const RunSummary& summary) {
          ", after step " + std::to_string(summary.best_evaluation_step)},
         {"median rate", text(summary.rate, [&](double rate) { return count_text(rate) + unit; }), ""},
         {"useful work", text(summary.flops_rate, flops_rate_text), ""},
-        {"waiting, mean of ranks", text(summary.bubble, percent_text), ""},
+        {"waiting, mean of ranks", text(summary.bubble, whole_percent_text), ""},
         {"peak memory of a rank", summary.memory_bytes > 0 ? bytes_text(summary.memory_bytes) : "", ""},
         {"time in steps", duration_text(summary.seconds), ""},
     };

@@ -38,7 +38,7 @@ std::string flops_text(const StepEvent& event) {
     return right_aligned(flops_rate_text(rate), 12);
 }
 
-std::string percent_text(double share) {
+std::string whole_percent_text(double share) {
     return formatted("%.0f", 100 * share) + " %";
 }
 

@@ -17,6 +17,6 @@ std::string flops_rate_text(double flops_per_second);
 /// The same of a step, aligned; empty when it is not known.
 std::string flops_text(const StepEvent& event);
 /// "21 %"
-std::string percent_text(double share);
+std::string whole_percent_text(double share);
 
 }  // namespace vpp

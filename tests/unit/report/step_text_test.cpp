@@ -33,7 +33,7 @@ TEST(StepText, LossesAndSharesAreShort) {
     EXPECT_EQ(loss_text(3.14159), "3.1416");
     EXPECT_EQ(loss_text(-std::numeric_limits<double>::quiet_NaN()), "nan");
     EXPECT_EQ(loss_text(12345678.9), "1.235e+07");
-    EXPECT_EQ(percent_text(0.354), "35 %");
+    EXPECT_EQ(whole_percent_text(0.354), "35 %");
 }
 
 }  // namespace
