@@ -70,7 +70,7 @@ TEST(InspectionText, LongTreesAreCutOffAndSaid) {
 }
 
 TEST(StageStrip, StagesAreAsWideAsTheirTime) {
-    EXPECT_EQ(stage_strip(test::two_stages(), {43, false}), "|   0 33.3 %  |         1 66.7 %          |\n");
+    EXPECT_EQ(stage_strip(test::two_stages(), {43, false}), "|  0 33.3 %   |         1 66.7 %          |\n");
     Inspection page = test::two_stages();
     page.stages.resize(40, page.stages[0]);
     EXPECT_EQ(stage_strip(page, {80, false}), "40 stages\n") << "no room";
