@@ -41,7 +41,7 @@ std::string stage_label(const Inspection& page, int index) {
 std::string inspection_dot(const Inspection& page) {
     std::string text =
         "digraph model {\n"
-        "  graph [rankdir=TB, fontname=\"sans-serif\", bgcolor=\"white\"];\n"
+        "  graph [rankdir=TB, fontname=\"sans-serif\", fontsize=12, labeljust=l, bgcolor=\"white\"];\n"
         "  node [shape=box, style=\"rounded,filled\", fillcolor=\"white\", fontname=\"sans-serif\", fontsize=11];\n"
         "  edge [fontname=\"sans-serif\", fontsize=10, color=\"#57606a\"];\n";
     for (int stage = 0; stage < page.num_stages(); ++stage) {

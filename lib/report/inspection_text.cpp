@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kIndent = 10;
 constexpr size_t kMostModules = 120, kMostEdges = 40;
+constexpr size_t kBar = 20;
 constexpr size_t kLargestMatrix = 8;  // PP ranks; beyond it a list of those that talk
 
 class Page {
@@ -105,10 +106,10 @@ class Page {
     void add_modules() {
         text_ += stage_strip(page_, style_) + '\n';
         TextTable table({{"stage", true},
-                         {"submodule", true, 16},
+                         {"submodule", true, 12},
                          {"class", true, 8},
                          {"ops"},
-                         {"parameters"},
+                         {"params"},
                          {"weights"},
                          {"FLOPs F"},
                          {"%"}},
@@ -130,7 +131,7 @@ class Page {
                    {name},
                    {kind},
                    {std::to_string(module.num_ops)},
-                   {std::to_string(module.num_parameters)},
+                   {count_text(static_cast<double>(module.num_parameters))},
                    {bytes_text(module.parameter_bytes)},
                    {count_text(module.flops)},
                    {fixed_text(page_.flops > 0 ? 100 * module.flops / page_.flops : 0, 1)}});
@@ -142,15 +143,18 @@ class Page {
     }
 
     void add_stages() {
-        TextTable table({{"stage", true},
+        TextTable work({{"stage", true},
+                        {"rank"},
+                        {"ops"},
+                        {"units"},
+                        {"parameters"},
+                        {"FLOPs F"},
+                        {"%"},
+                        {"time %"},
+                        {"submodules", true, 10}},
+                       2);
+        TextTable bytes({{"stage", true},
                          {"rank"},
-                         {"ops"},
-                         {"units"},
-                         {"parameters"},
-                         {"FLOPs F"},
-                         {"%"},
-                         {"time %"},
-                         {"submodules", true, 12},
                          {"weights"},
                          {"gradients"},
                          {"optimizer"},
@@ -160,15 +164,17 @@ class Page {
                         2);
         for (int index = 0; index < page_.num_stages(); ++index) {
             const InspectedStage& stage = page_.stages[static_cast<size_t>(index)];
-            table.add({stage_cell(index),
+            work.add({stage_cell(index),
+                      {numbers_text(stage.ranks)},
+                      {std::to_string(stage.first_op) + "-" + std::to_string(stage.last_op)},
+                      {units_text(stage)},
+                      {std::to_string(stage.num_parameters)},
+                      {count_text(stage.flops)},
+                      {fixed_text(100 * stage.flops_share, 1)},
+                      {fixed_text(100 * stage.time_share, 1)},
+                      {stage.modules}});
+            bytes.add({stage_cell(index),
                        {numbers_text(stage.ranks)},
-                       {std::to_string(stage.first_op) + "-" + std::to_string(stage.last_op)},
-                       {units_text(stage)},
-                       {std::to_string(stage.num_parameters)},
-                       {count_text(stage.flops)},
-                       {fixed_text(100 * stage.flops_share, 1)},
-                       {fixed_text(100 * stage.time_share, 1)},
-                       {stage.modules},
                        {bytes_text(stage.weight_bytes)},
                        {bytes_text(stage.gradient_bytes)},
                        {bytes_text(stage.optimizer_bytes)},
@@ -176,52 +182,56 @@ class Page {
                        {bytes_text(stage.activation_bytes)},
                        {bytes_text(stage.receive_bytes)}});
         }
-        text_ += table.text(style_);
-        text_ += wrapped(
-                     "units: whole + cut ones; FLOPs, activations and receives are of one microbatch, time % of "
-                     "the computing of a step",
-                     style_.width, 0) +
-                 '\n';
+        add_table(work, "units: whole + cut ones; FLOPs of one microbatch; time %: of the computing of a step");
+        add_table(bytes, "activations and receives: of one microbatch");
     }
 
     void add_ranks() {
-        TextTable table({{"rank", true},
-                         {"stages", true},
-                         {"weights"},
-                         {"gradients"},
-                         {"optimizer"},
-                         {"buffers"},
-                         {"in flight <="},
-                         {"receives"},
-                         {"save copy"},
-                         {"total"},
-                         {"sent a step"},
-                         {"held"},
-                         {"busy %"},
-                         {"load"}},
-                        2);
+        TextTable memory({{"rank", true},
+                          {"stages", true},
+                          {"weights"},
+                          {"gradients"},
+                          {"optimizer"},
+                          {"buffers"},
+                          {"in flight <="},
+                          {"receives"},
+                          {"save copy"},
+                          {"total"}},
+                         2);
+        TextTable step({{"rank", true}, {"stages", true}, {"held"}, {"load"}, {"busy %"}, {"", true}, {"sent a step"}},
+                       2);
         for (const InspectedRank& rank : page_.ranks) {
-            table.add({{numbers_text(rank.ranks)},
-                       stages_cell(rank.stages),
-                       {bytes_text(rank.weight_bytes)},
-                       {bytes_text(rank.gradient_bytes)},
-                       {bytes_text(rank.optimizer_bytes)},
-                       {bytes_text(rank.buffer_bytes)},
-                       {bytes_text(rank.activation_bytes)},
-                       {bytes_text(rank.receive_bytes)},
-                       {bytes_text(rank.saved_copy_bytes)},
-                       {bytes_text(rank.total_bytes)},
-                       {bytes_text(rank.sent_bytes)},
-                       {std::to_string(rank.in_flight)},
-                       {fixed_text(100 * rank.busy_share, 1)},
-                       {fixed_text(rank.load, 2)}});
+            memory.add({{numbers_text(rank.ranks)},
+                        stages_cell(rank.stages),
+                        {bytes_text(rank.weight_bytes)},
+                        {bytes_text(rank.gradient_bytes)},
+                        {bytes_text(rank.optimizer_bytes)},
+                        {bytes_text(rank.buffer_bytes)},
+                        {bytes_text(rank.activation_bytes)},
+                        {bytes_text(rank.receive_bytes)},
+                        {bytes_text(rank.saved_copy_bytes)},
+                        {bytes_text(rank.total_bytes)}});
+            step.add({{numbers_text(rank.ranks)},
+                      stages_cell(rank.stages),
+                      {std::to_string(rank.in_flight)},
+                      {fixed_text(rank.load, 2)},
+                      {fixed_text(100 * rank.busy_share, 1)},
+                      {bar(rank.busy_share)},
+                      {bytes_text(rank.sent_bytes)}});
         }
-        text_ += table.text(style_);
-        text_ += wrapped(
-                     "memory of a rank at its fullest; held: stage activations at once; busy: of a step; load: over "
-                     "a mean rank",
-                     style_.width, 0) +
-                 '\n';
+        add_table(memory, "bytes of a rank at its fullest moment");
+        add_table(step, "held: stage activations at once, at most; load: over a mean rank; busy: of a step");
+    }
+
+    /// "|#####.....|"
+    static std::string bar(double share) {
+        const auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * kBar + 0.5);
+        return "|" + std::string(full, '#') + std::string(kBar - full, '.') + "|";
+    }
+
+    /// With what it says below it.
+    void add_table(const TextTable& table, const std::string& words) {
+        text_ += table.text(style_) + wrapped(words, style_.width, 0) + '\n';
     }
 
     /// What goes along the DP axis, and what ZeRO-1 saves or would save.

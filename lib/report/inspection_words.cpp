@@ -22,7 +22,7 @@ std::string percent_text(double share) {
 }
 
 std::string counted_text(int64_t count, const std::string& word) {
-    return std::to_string(count) + ' ' + word + (count == 1 ? "" : "s");
+    return std::to_string(count) + ' ' + word + (count == 1 ? "" : word.ends_with("ch") ? "es" : "s");
 }
 
 std::string row_name(const InspectedModule& module) {

@@ -30,19 +30,36 @@ void TextTable::add(std::vector<TextCell> row) {
     rows_.push_back(std::move(row));
 }
 
-std::vector<size_t> TextTable::widths() const {
+std::vector<size_t> TextTable::widths(size_t page) const {
     std::vector<size_t> widths;
+    size_t total = 0, spare = 0;
     for (size_t column = 0; column < columns_.size(); ++column) {
         size_t width = columns_[column].name.size();
         for (const std::vector<TextCell>& row : rows_) width = std::max(width, row[column].text.size());
+        const auto shortest = static_cast<size_t>(columns_[column].shortest);
+        total += width + (column == 0 ? 0 : kGap);
+        if (shortest > 0 && width > shortest) spare += width - shortest;
         widths.push_back(width);
     }
+    if (total <= page || total - page > spare) return widths;
+    for (; total > page; --total) --widths[widest_to_shorten(widths)];
     return widths;
 }
 
+size_t TextTable::widest_to_shorten(const std::vector<size_t>& widths) const {
+    size_t widest = columns_.size();
+    for (size_t column = 0; column < columns_.size(); ++column) {
+        const auto shortest = static_cast<size_t>(columns_[column].shortest);
+        if (shortest == 0 || widths[column] <= shortest) continue;
+        if (widest == columns_.size() || widths[column] > widths[widest]) widest = column;
+    }
+    check(widest < columns_.size(), "a column can be shortened");
+    return widest;
+}
+
 std::string TextTable::text(const TextStyle& style) const {
-    std::vector<size_t> width = widths();
     const auto page = static_cast<size_t>(std::max(style.width, 20));
+    std::vector<size_t> width = widths(page);
     std::string text;
     for (size_t next = num_keys_; next < columns_.size() || text.empty();) {
         std::vector<size_t> shown;

@@ -1,6 +1,7 @@
 #pragma once
-// A table for terminals: columns as wide as their cells, two blanks between them. Where it is wider than the page, the
-// columns that do not fit go into further tables below, which begin with the same key columns.
+// A table for terminals: columns as wide as their cells, two blanks between them. Where it is wider than the page,
+// texts are cut off; where that is not enough, the columns that do not fit go into further tables below, which begin
+// with the same key columns.
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +36,9 @@ class TextTable {
     std::string text(const TextStyle& style) const;
 
   private:
-    std::vector<size_t> widths() const;
+    /// Of all columns, texts cut off where the whole table fits then.
+    std::vector<size_t> widths(size_t page) const;
+    size_t widest_to_shorten(const std::vector<size_t>& widths) const;
     std::string part(const std::vector<size_t>& shown, const std::vector<size_t>& widths, bool colour) const;
 
     std::vector<TextColumn> columns_;

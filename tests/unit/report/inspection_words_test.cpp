@@ -16,6 +16,7 @@ TEST(InspectionWords, QuantitiesOfOneAndMore) {
     EXPECT_EQ(percent_text(0.2734), "27.3 %");
     EXPECT_EQ(counted_text(1, "stage"), "1 stage");
     EXPECT_EQ(counted_text(0, "stage"), "0 stages");
+    EXPECT_EQ(counted_text(2, "microbatch"), "2 microbatches");
 }
 
 TEST(InspectionWords, RowsHaveFullNames) {

@@ -23,9 +23,20 @@ TEST(TextTable, NumbersStandRightAndTextsLeft) {
 
 TEST(TextTable, ATextIsCutOffWhereThePageEnds) {
     EXPECT_EQ(three_columns().text({24, false}),
-              "key     number  what it..\n"
+              "key     number  what i..\n"
               "a            1  short\n"
               "longer    1000  a long..\n");
+}
+
+TEST(TextTable, TheWidestTextIsCutOffFirst) {
+    TextTable table({{"name", true, 4}, {"class", true, 4}, {"number"}}, 1);
+    table.add({{"a-rather-long-name"}, {"a-class"}, {"1"}});
+    EXPECT_EQ(table.text({24, false}),
+              "name     class    number\n"
+              "a-rat..  a-class       1\n");
+    EXPECT_EQ(table.text({22, false}),
+              "name    class   number\n"
+              "a-ra..  a-cl..       1\n");
 }
 
 TEST(TextTable, ColumnsThatDoNotFitGoIntoAnotherTable) {
