@@ -108,6 +108,16 @@ TEST(Console, EvaluationsAndCheckpointsHaveTheirLines) {
               "save    50  runs/g?[2Jpt/step-00000050  12.3 MiB in 0.3 s, training paused 0.0 ms\n");
 }
 
+TEST(Console, ThePipelineIsATable) {
+    std::ostringstream out;
+    ConsoleReporter reporter(out, 0);
+    PipelineEvent event;
+    event.schedule = "1F1B";
+    event.stages = {{0, 1, 2, 0, 0}};
+    reporter.pipeline(event);
+    EXPECT_EQ(out.str().substr(0, 16), "pipeline of 1F1B");
+}
+
 TEST(Console, AStreamThatFailsStopsNothing) {
     std::ostringstream out;
     out.setstate(std::ios::badbit);
