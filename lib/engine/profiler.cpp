@@ -16,6 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kNanosecondsPerMillisecond = 1e6;
+// Many files on a slow disk.
+constexpr double kWritingSeconds = 600;
 
 ActionSpan aligned(const ClockLine& clock, const ActionSpan& span) {
     return {clock.to_asking(span.begin), clock.to_asking(span.end), span.wait};
@@ -66,7 +68,10 @@ void Profiler::finish() {
     is_open_ = false;
     const std::vector<ClockOffset> end = compare_clocks(transport_);
     const std::vector<Bytes> shares = gather(transport_, taken_bytes());
+    transport_.set_deadline(kWritingSeconds);
     if (!shares.empty()) write(put_together(shares, end));
+    transport_.set_position("waiting until a profile is written");
+    barrier(transport_);
     taken_.clear();
     steps_ = {};
 }

@@ -27,7 +27,8 @@ class Profiler {
     /// Before each step. The first time inside the range the clocks of the ranks are compared.
     /// Calls: collective.
     void before(int64_t step);
-    /// Behind each step; behind the last one of the range all is written.
+    /// Behind each step; behind the last one of the range all is written, for which all wait: the transport's deadline
+    /// is then a long one, until the caller sets another.
     /// Calls: collective.
     void after(int64_t step, const StepMoments& moments, const std::vector<ActionSpan>& actions);
     /// When the training ends before the range does: writes what there is.

@@ -152,6 +152,17 @@ TEST(Console, ATerminalHasALiveLineBelowTheLines) {
     EXPECT_EQ(image.rows().size(), 2u);
 }
 
+TEST(Console, ThePipelineIsATable) {
+    std::ostringstream out;
+    Screen screen(out);
+    ConsoleReporter reporter(screen, {0, [] { return 120; }});
+    PipelineEvent event;
+    event.schedule = "1F1B";
+    event.stages = {{0, 1, 2, 0, 0}};
+    reporter.pipeline(event);
+    EXPECT_EQ(out.str().substr(0, 16), "pipeline of 1F1B");
+}
+
 TEST(Console, AStreamThatFailsStopsNothing) {
     std::ostringstream out;
     out.setstate(std::ios::badbit);

@@ -25,7 +25,7 @@ TEST(DrawMeasured, IsToScale) {
 
 TEST(DrawMeasured, StagesAreNamedWhenARankHasSeveral) {
     const Schedule lowered = lowered_schedule("INTERLEAVED_1F1B", 2, 2, 2);
-    EXPECT_CONTAINS(draw_measured(lowered, measured(lowered), 100), "0 |0F0----0F1---");
+    EXPECT_CONTAINS(draw_measured(lowered, measured(lowered), 100), "0 |0F0---0F1----2F0---");
 }
 
 TEST(DrawMeasured, ARankThatStandsStillShowsIt) {
