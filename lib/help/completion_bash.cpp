@@ -9,7 +9,7 @@ namespace {
 /// The walk over the words before the cursor. COMP_WORDBREAKS makes "=" a word of its own, so that `--set a.b=c` is
 /// four words; a value that may stand next is known by the option in `option`, a key of --set by `setting`.
 constexpr const char* kWalk = R"sh(_vpp() {
-    local cur=${COMP_WORDS[COMP_CWORD]} command=vpp option='' setting='' argument=0 before='' word kind i
+    local cur=${COMP_WORDS[COMP_CWORD]} command=vpp option='' setting='' argument=0 before='' word i
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
@@ -33,10 +33,16 @@ constexpr const char* kWalk = R"sh(_vpp() {
         cur='' before='='
     fi
     if [[ $before == '=' && -n $setting && -z $option ]]; then
-        _vpp_offer "$(_vpp_setting_words "$setting")" elif[[-n $option]];
-then _vpp_complete "$(_vpp_value " $command $option ")" elif [[$cur == -*]];
-then _vpp_offer "$(_vpp_options " $command ")" elif[[-n $(_vpp_commands "$command")]];
-then _vpp_offer "$(_vpp_commands " $command ")" else _vpp_complete "$(_vpp_argument " $command " " $argument ")" fi
+        _vpp_offer "$(_vpp_setting_words "$setting")"
+    elif [[ -n $option ]]; then
+        _vpp_complete "$(_vpp_value "$command $option")"
+    elif [[ $cur == -* ]]; then
+        _vpp_offer "$(_vpp_options "$command")"
+    elif [[ -n $(_vpp_commands "$command") ]]; then
+        _vpp_offer "$(_vpp_commands "$command")"
+    else
+        _vpp_complete "$(_vpp_argument "$command" "$argument")"
+    fi
 }
 )sh";
 
@@ -57,14 +63,11 @@ _vpp_complete() {
         settings)
             compopt -o nospace 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -S = -W "$(_vpp_settings)" -- "$cur")
-            ;
-;
-        keys) _vpp_offer "$(_vpp_keys)" ;
-        ;
-        words\ *) _vpp_offer "${1#words }" ;
-        ;
-        esac
-        }
+            ;;
+        keys) _vpp_offer "$(_vpp_keys)" ;;
+        words\ *) _vpp_offer "${1#words }" ;;
+    esac
+}
 
 _vpp_plans() {
     compgen -d -- "$cur"

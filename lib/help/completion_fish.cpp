@@ -70,7 +70,10 @@ std::string option_line(const std::string& begin, const OptionPage& option) {
     for (const std::string& name : option.names) {
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     }
-    if (!option.value.empty()) line += " -r" + value_arguments(option, option.value);
+    if (!option.value.empty()) {
+        const bool is_file = value_kind(option) == ValueKind::File;
+        line += (is_file ? " -r" : " -x") + value_arguments(option, option.value);  // -x: no files but those offered
+    }
     return line + " -d " + quoted(option.sentence) + '\n';
 }
 

@@ -46,6 +46,10 @@ std::string option_tag(const OptionPage& option) {
     return tag + (option.value.empty() ? "" : ' ' + italic(option.value));
 }
 
+bool is_help(const OptionPage& option) {
+    return !option.names.empty() && option.names.back() == "--help";
+}
+
 std::string example_part(const CommandPage& command) {
     std::string text;
     for (const std::string& example : command.examples) text += ".PP\n.RS 4\n.EX\n" + roff(example) + "\n.EE\n.RE\n";
@@ -55,6 +59,7 @@ std::string example_part(const CommandPage& command) {
 std::string command_part(const CommandPage& command) {
     std::string text = ".SS \"" + roff(usage_line(command)) + "\"\n" + roff(sentence(command.sentence)) + '\n';
     for (const OptionPage& option : command.options) {
+        if (is_help(option)) continue;  // told once, among the options of all
         if (!option.argument.empty()) text += tagged(italic(option.argument), sentence(full_sentence(option)));
         if (option.names.empty()) continue;
         const bool told = !option.argument.empty();

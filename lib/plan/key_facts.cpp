@@ -65,7 +65,7 @@ std::vector<Fact> key_facts(const Key& key, const Names& names) {
     if (!key.required && key.type != KeyType::TableList) add("default", default_text(key));
     add("needed", need_text(key));
     add("range", range_text(key));
-    add("words", joined_words(usable_words(key, names)));
+    add("words", joined_words(own_words(key, names)));
     add("also", alias_text(key));
     add("not yet", planned_text(key));
     return facts;
@@ -114,6 +114,12 @@ std::vector<const Key*> keys_of(const std::string& section) {
         if (section_of(key) == section) keys.push_back(&key);
     }
     return keys;
+}
+
+std::vector<std::string> own_words(const Key& key, const Names& names) {
+    std::vector<std::string> words = usable_words(key, names);
+    for (const auto& [alias, meant] : key.aliases) std::erase(words, alias);
+    return words;
 }
 
 std::string joined_words(const std::vector<std::string>& words) {

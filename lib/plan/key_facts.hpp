@@ -34,6 +34,9 @@ std::string section_sentence(const std::string& section);
 /// The keys that stand in a section itself, in the order of the table.
 std::vector<const Key*> keys_of(const std::string& section);
 
+/// The words that can be used, without those that are aliases of others, which a registry may list too.
+std::vector<std::string> own_words(const Key& key, const Names& names);
+
 /// The words joined: "a, b, c".
 std::string joined_words(const std::vector<std::string>& words);
 

@@ -32,7 +32,7 @@ std::string escaped(const std::string& text) {
 std::string fact_text(const Fact& fact, const Key& key, const Names& names) {
     if (fact.label == "words") {
         std::string text;
-        for (const std::string& word : usable_words(key, names)) text += (text.empty() ? "`" : ", `") + word + '`';
+        for (const std::string& word : own_words(key, names)) text += (text.empty() ? "`" : ", `") + word + '`';
         return text;
     }
     if (fact.label == "default" && key.default_note.empty() && default_value(key)) return '`' + fact.text + '`';

@@ -41,7 +41,7 @@ Json table_of(Json values) {
 }
 
 Json words_schema(const Key& key, const Names& names) {
-    Json words = usable_words(key, names);
+    Json words = own_words(key, names);
     for (const auto& [alias, meant] : key.aliases) words.push_back(alias);
     return {{"type", "string"}, {"enum", std::move(words)}};
 }

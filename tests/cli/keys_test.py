@@ -86,7 +86,7 @@ class Explain(Case):
         listed = json.loads(self.vpp("schedule", "list", "--json").stdout)
         said = self.vpp("explain", "pipeline.schedule_type").stdout
         for kind in listed:
-            self.assertIn(kind["name"], said)
+            self.assertEqual(kind["name"] in said, kind["trains"], kind)
 
     def test_unknown_keys(self):
         for question, answer in {

@@ -127,6 +127,7 @@ class Fish(Shells):
             ("vpp tr", ["train"], ["verify"]),
             ("vpp schedule s", ["show", "simulate", "search"], ["check"]),
             ("vpp train ", ["plan.toml", "runs/"], ["notes.txt", "train"]),
+            ("vpp train --config ", ["plan.toml", "runs/"], ["notes.txt"]),
             ("vpp train --lo", ["--log-level"], ["--set"]),
             ("vpp train --log-level w", ["warn"], ["info"]),
             ("vpp train --set pipeline.schedule_t", ["pipeline.schedule_type="], ["pipeline.mode="]),

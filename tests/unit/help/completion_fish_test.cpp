@@ -22,8 +22,8 @@ TEST(CompletionFish, SaysWhatFollowsEachCommandAndOption) {
     EXPECT_TRUE(holds("set -g __vpp_commands \\\n    'vpp train' \\\n    'vpp schedule' \\\n    'vpp schedule check'"));
     EXPECT_TRUE(holds("complete -c vpp -f\n"));
     EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp\"' -a train -d 'train; start it with mpirun'\n"));
-    EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp train\"' -l config -r -a '(__vpp_plans)' -d"));
-    EXPECT_TRUE(holds("-s l -l log-level -r -a 'debug info' -d 'what goes to the log, \\'info\\' or other'\n"));
+    EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp train\"' -l config -x -a '(__vpp_plans)' -d"));
+    EXPECT_TRUE(holds("-s l -l log-level -x -a 'debug info' -d 'what goes to the log, \\'info\\' or other'\n"));
     EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp schedule check\"' -F\n"));
     EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp train\"' -a '(__vpp_plans)'\n"));
     EXPECT_TRUE(holds("complete -c vpp -n '__vpp_at \"vpp schedule check\"' -l json -d 'the result as JSON'\n"));

@@ -34,7 +34,6 @@ TEST(ManPage, ACommandReadsLikeThis) {
                       ".TP\n\\fIFILE\\fR\nthe file.\n"
                       ".TP\n\\fB\\-\\-out\\fR \\fIDIR\\fR\nwhere to write.\n"
                       ".TP\n\\fB\\-\\-json\\fR\nthe result as JSON.\n"
-                      ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nprint this help.\n"
                       ".PP\n.RS 4\n.EX\nvpp schedule check a.csv\n.EE\n.RE\n"));
     EXPECT_TRUE(holds(man_page(test::small_program(), kFacts), ".TP\n\\fB78\\fR\nplan error.\n"));
 }

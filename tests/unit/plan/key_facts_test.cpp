@@ -44,6 +44,14 @@ TEST(KeyFacts, SayWhatTheTableSays) {
     EXPECT_EQ(fact("model.file", "default"), "");
 }
 
+TEST(KeyFacts, AnAliasThatIsRegisteredTooIsNamedOnce) {
+    Names names = built_names();
+    names.schedules.insert(names.schedules.begin(), "SIMPLE_1F1B");
+    const Key& key = *find_key("pipeline.schedule_type");
+    EXPECT_EQ(own_words(key, names), built_names().schedules);
+    EXPECT_EQ(own_words(*find_key("loss.kind"), names), names.losses);
+}
+
 TEST(KeyFacts, EveryBuiltKeyHasAnExampleThatTheReaderTakes) {
     for (const Key& key : all_keys()) {
         const auto example = example_value(key, built_names());
