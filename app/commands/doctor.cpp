@@ -60,7 +60,6 @@ class Doctor {
         add(judge_gpus(host_, build));
         look_at_model();
         look_at_disk();
-        if (program_) look_at_run();
         return findings_;
     }
 
@@ -179,22 +178,25 @@ class Doctor {
 
     void look_at_disk() {
         if (!plan_ && !arguments_.plan.config.empty()) return;  // nobody knows the folder
+        const DiskFacts disk = try_disk(plan_ ? plan_->run.dir : "runs");
         SaveNeed need;
-        if (program_) {
+        if (program_ && disk.problem.empty()) {
             for (const RankEstimate& rank : estimate_ranks(*plan_, *program_)) {
                 need.checkpoint_bytes += rank.parameter_bytes + rank.buffer_bytes + rank.unshared_optimizer_bytes;
             }
             need.keep = plan_->checkpoint.keep;
             need.kept = static_cast<int64_t>(CheckpointStore(plan_->run.dir).list().size());
         }
-        add(judge_disk(try_disk(plan_ ? plan_->run.dir : "runs"), need));
+        add(judge_disk(disk, need));
+        if (program_ && disk.problem.empty()) look_at_run();
     }
 
     /// What lies in the run folder: somebody else's job, or checkpoints to go on from.
     void look_at_run() {
         const fs::path run = plan_->run.dir;
         attempt("run", [&] {
-            if (fs::exists(run / ".lock")) lock_run_folder(run);
+            std::error_code error;
+            if (fs::exists(run / ".lock", error)) lock_run_folder(run);
             ResumeFacts facts;
             facts.run = run.string();
             facts.resume = plan_->checkpoint.resume;

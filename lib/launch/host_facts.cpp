@@ -102,6 +102,7 @@ std::string value_of(const std::map<std::string, std::string>& environment, cons
 }
 
 const std::vector<std::string> kAllocations{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+const std::vector<std::string> kSessionFolders{"OMPI_MCA_orte_tmpdir_base", "TMPDIR"};
 
 }  // namespace
 
@@ -139,7 +140,7 @@ std::vector<std::string> find_gpus(const fs::path& root) {
 const std::vector<std::string>& host_variables() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all = kAllocations;
-        all.emplace_back("TMPDIR");
+        all.insert(all.end(), kSessionFolders.begin(), kSessionFolders.end());
         return all;
     }();
     return names;
@@ -161,8 +162,10 @@ HostFacts look_at_host(const std::map<std::string, std::string>& environment, co
     }
     facts.available_memory_bytes = detail::available_memory(root);
     facts.free_shared_bytes = free_bytes(root / "dev/shm");
-    const std::string folder = value_of(environment, "TMPDIR");
-    facts.temporary_folder = folder.empty() ? "/tmp" : folder;
+    facts.temporary_folder = "/tmp";
+    for (auto name = kSessionFolders.rbegin(); name != kSessionFolders.rend(); ++name) {
+        if (const std::string folder = value_of(environment, *name); !folder.empty()) facts.temporary_folder = folder;
+    }
     facts.temporary_folder_problem = why_not_writable(facts.temporary_folder);
     facts.gpus = detail::find_gpus(root);
     return facts;

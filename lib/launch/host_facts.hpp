@@ -18,7 +18,7 @@ struct HostFacts {
     std::string allocation;                    ///< the variable that tells of a batch system: "SLURM_JOB_ID"; or empty
     int64_t available_memory_bytes = 0;        ///< that can still be had, also by the cgroup's limit
     std::optional<int64_t> free_shared_bytes;  ///< of /dev/shm; empty: there is none
-    std::filesystem::path temporary_folder;    ///< where Open MPI keeps its session: TMPDIR
+    std::filesystem::path temporary_folder;    ///< where Open MPI keeps its session, by default TMPDIR
     std::string temporary_folder_problem;      ///< why nothing can be written there; empty: it can
     std::vector<std::string> gpus;             ///< names of NVIDIA's cards
 };

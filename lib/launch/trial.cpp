@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "launch/child.hpp"
 
 namespace vpp {
 
 namespace {
 
-constexpr std::chrono::seconds kLimit{30};
+// Every rank loads LibTorch, and there may be more of them than cores.
+constexpr std::chrono::milliseconds kLimit{30'000}, kLimitOfRank{500};
 constexpr size_t kMostCharacters = 300;
 
 bool is_ruler(std::string_view line) {
@@ -40,8 +42,10 @@ std::optional<std::string> find_launch_trouble(LaunchRequest request, const Host
     request.command = {request.command.front(), "--version"};
     std::vector<std::string> line = make_mpirun_line(request, host);
     std::erase(line, "-q");
-    const ChildWords heard = listen_to(line, kLimit);
-    if (heard.timed_out) return "it does not start them within 30 s";
+    const auto limit = kLimit + request.ranks * kLimitOfRank;
+    const ChildWords heard = listen_to(line, limit);
+    if (heard.timed_out)
+        return "it does not start them within " + duration_text(static_cast<double>(limit.count()) / 1e3);
     if (heard.code == 127) return "there is no mpirun; install Open MPI, or put its folder into PATH";
     if (heard.code == 0) return std::nullopt;
     const std::string words = detail::condense_words(heard.text);

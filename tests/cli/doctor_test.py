@@ -79,7 +79,7 @@ class Doctor(Case):
         self.assertIn("apt-get install openmpi-bin", done.stdout)
 
     def test_a_session_folder_that_cannot_be_written(self):
-        done = self.vpp("doctor", "-n", "2", environment={"TMPDIR": self.plan(DIGITS)})
+        done = self.vpp("doctor", "-n", "2", environment={"OMPI_MCA_orte_tmpdir_base": self.plan(DIGITS)})
         self.assertEqual(done.returncode, 69, done.stdout)
         self.assertIn("mpirun does not start 2 ranks here", done.stdout)
         self.assertIn("export TMPDIR=/var/tmp", done.stdout)

@@ -74,6 +74,9 @@ TEST_F(HostFactsTest, BatchSystemsAndTmpdir) {
     EXPECT_EQ(facts.allocation, "SLURM_JOB_ID");
     EXPECT_EQ(facts.temporary_folder, "/nowhere");
     EXPECT_EQ(facts.temporary_folder_problem, "is no folder");
+    const auto two = look_at_host({{"OMPI_MCA_orte_tmpdir_base", root_.string()}, {"TMPDIR", "/nowhere"}}, root_);
+    EXPECT_EQ(two.temporary_folder, root_);
+    EXPECT_EQ(two.temporary_folder_problem, "");
     EXPECT_EQ(look_at_host({}, root_).allocation, "");
     EXPECT_EQ(look_at_host({}, root_).temporary_folder, "/tmp");
 }
