@@ -130,7 +130,7 @@ class Drawing {
                     escaped(quantity_text(tick, chart_.quantity)) + "</text>\n";
         }
         for (const double tick : x_ticks_) {
-            if (tick < x_.low || tick > x_.high) continue;
+            if (tick < x_.low || tick > x_.high || tick != std::floor(tick)) continue;  // steps are whole
             text += "<text class=\"tick\" x=\"" + coordinate(x(tick)) + "\" y=\"" + coordinate(kHeight - kBottom + 18) +
                     "\" text-anchor=\"middle\">" + escaped(quantity_text(tick, Quantity::Count)) + "</text>\n";
         }
@@ -197,8 +197,9 @@ std::vector<double> axis_ticks(double low, double high, int most) {
     std::vector<double> ticks;
     const double first = std::floor(low / step + 1e-9), last = std::ceil(high / step - 1e-9);
     // Where a step vanishes beside the numbers themselves no tick would move on.
-    if (!(last - first <= 2 * most)) return {low, high};
-    for (double i = first; i <= last; ++i) ticks.push_back(i * step);
+    if (!(last - first <= 2 * most) || first + 1 == first || last + 1 == last) return {low, high};
+    const int count = static_cast<int>(last - first);
+    for (int i = 0; i <= count; ++i) ticks.push_back((first + i) * step);
     return ticks;
 }
 

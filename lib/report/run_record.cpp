@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kLongestPlan = uint64_t{1} << 21;
 constexpr uint64_t kLongestTimeline = uint64_t{1} << 27;
 constexpr size_t kLongestLine = size_t{1} << 24;
-constexpr int kMostRanks = 1 << 20;
+constexpr int kMostRanks = 1 << 20;  // and stages, and microbatches
 
 /// Of a number, or of the texts that stand for those that JSON does not have.
 std::optional<double> number_of(const Json& line, const char* key) {
@@ -44,6 +44,12 @@ double number_or(const Json& line, const char* key, double otherwise) {
 int64_t whole_of(const Json& line, const char* key) {
     const double value = number_or(line, key, 0);
     return std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0;
+}
+
+/// A rank, a stage or a microbatch; -1 for what is none.
+int index_of(const Json& line, const char* key) {
+    const double value = number_or(line, key, -1);
+    return value >= 0 && value < kMostRanks ? static_cast<int>(value) : -1;
 }
 
 bool flag_of(const Json& line, const char* key) {
@@ -69,7 +75,7 @@ StepEvent step_of(const Json& line) {
     event.flops = number_or(line, "flops_per_second", 0) * event.step_ms / 1e3;
     event.bubble_mean = number_of(line, "bubble_mean");
     event.bubble_worst = number_of(line, "bubble_worst");
-    event.worst_rank = static_cast<int>(number_or(line, "worst_rank", -1));
+    event.worst_rank = index_of(line, "worst_rank");
     event.memory_bytes = whole_of(line, "memory_bytes");
     event.activation_bytes = whole_of(line, "activation_bytes");
     event.eta_seconds = number_or(line, "eta_seconds", -1);
@@ -87,7 +93,7 @@ bool add_stages(RunRecord& run, const Json& line) {
         const Json& from = (*stages)[i];
         if (!from.is_object()) continue;
         StageMean& sum = run.stages[i];
-        sum.rank = static_cast<int>(number_or(from, "rank", 0));
+        sum.rank = index_of(from, "rank");
         sum.forward_ms += number_or(from, "forward_ms", 0);
         sum.backward_ms += number_or(from, "backward_ms", 0);
         sum.transfer_ms += number_or(from, "transfer_ms", 0);
@@ -188,9 +194,8 @@ std::vector<TimedAction> timeline_from_json(const std::string& text) {
                         "entry " + std::to_string(timeline.size()) +
                             " of timeline.json is no action with a rank, a kind, begin_ms and end_ms");
         }
-        timeline.push_back({static_cast<int>(rank), entry["kind"].get<std::string>(),
-                            static_cast<int>(whole_of(entry, "stage")), static_cast<int>(whole_of(entry, "microbatch")),
-                            start / 1e3, end / 1e3});
+        timeline.push_back({static_cast<int>(rank), entry["kind"].get<std::string>(), index_of(entry, "stage"),
+                            index_of(entry, "microbatch"), start / 1e3, end / 1e3});
     }
     return timeline;
 }

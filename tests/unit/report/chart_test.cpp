@@ -48,7 +48,7 @@ TEST(Chart, ACurveIsAPathWithItsNumbers) {
     const std::string text = draw_chart({"Loss", "a note", Quantity::Plain, false, {curve_of({3, 2, 1.5})}});
     EXPECT_NE(text.find("<figcaption>Loss <small>a note</small></figcaption>"), std::string::npos) << text;
     EXPECT_NE(text.find("data-name=\"curve\" data-x=\"[1,2,3]\" data-y=\"[3,2,1.5]\""), std::string::npos) << text;
-    EXPECT_NE(text.find("<path d=\"M66 12L346 160.67L626 235\">"), std::string::npos) << text;
+    EXPECT_NE(text.find("<path d=\"M66 12L346 162.67L626 238\">"), std::string::npos) << text;
 }
 
 TEST(Chart, WhatIsNotFiniteIsAGap) {
@@ -72,13 +72,13 @@ TEST(Chart, FaintCurvesAreNotInTheLegend) {
     ChartCurve faint = curve_of({1, 2}, "raw");
     faint.faint = true;
     const std::string text = draw_chart({"Loss", "", Quantity::Plain, false, {faint, curve_of({1, 2}, "mean")}});
-    EXPECT_EQ(count_of(text, "<li"), 1u);
+    EXPECT_EQ(count_of(text, "<li class"), 1u);
     EXPECT_EQ(count_of(text, "raw"), 0u);
 }
 
 TEST(Chart, NamesAreText) {
-    const std::string text = draw_chart({"<b>", "<i>", Quantity::Plain, false, {curve_of({1, 2}, "\"><script>")}});
-    EXPECT_EQ(count_of(text, "<b>") + count_of(text, "<i>") + count_of(text, "<script"), 0u) << text;
+    const std::string text = draw_chart({"<b>", "<em>", Quantity::Plain, false, {curve_of({1, 2}, "\"><script>")}});
+    EXPECT_EQ(count_of(text, "<b>") + count_of(text, "<em>") + count_of(text, "<script"), 0u) << text;
     EXPECT_EQ(count_of(text, "&quot;&gt;&lt;script&gt;"), 2u);
 }
 

@@ -146,7 +146,7 @@ TEST(Console, ATerminalHasALiveLineBelowTheLines) {
         EXPECT_EQ(rows[0], "step     1/300  loss  3.1416   12.3 K tokens/s  ETA 1 min 20 s");
         EXPECT_EQ(rows[1], "eval     1  loss  2.7183  over 512 samples in 1.2 s");
         EXPECT_EQ(rows[2], "");
-        EXPECT_EQ(rows[3], "  0 %  [>                    ]    1/300  loss  3.1416  ETA 1 min 20 s");
+        EXPECT_EQ(rows[3], "  0 %  [>                     ]    1/300  loss  3.1416  ETA 1 min 20 s");
     }
     image.write(out.str());
     EXPECT_EQ(image.rows().size(), 2u);

@@ -51,7 +51,7 @@ TEST_F(CsvLines, EveryEventIsOneLine) {
               "perf/reduce_s,perf/samples_per_s,perf/tokens_per_s,perf/flops_per_s,perf/bubble,perf/bubble_worst,"
               "memory/resident_bytes,memory/activation_bytes,eval/loss,eval/samples,eval/seconds,checkpoint/bytes,"
               "checkpoint/seconds,checkpoint/pause_s,memory/state_bytes\n"
-              "10,step,3.14159,1.2345,0.0003,1,0,,0.0823,0.0015,96.4,12345,,0.21,0.354,432013312,25165824,,,,,,,\n"
+              "10,step,3.14159,1.2345,3e-04,1,0,,0.0823,0.0015,96.4,12345,,0.21,0.354,432013312,25165824,,,,,,,\n"
               "10,eval,,,,,,,,,,,,,,,,2.5,512,1.25,,,,\n"
               "10,save,,,,,,,,,,,,,,,,,,,4096,0.5,0.25,\n"
               "10,memory,,,,,,,,,,,,,,,,,,,,,,30\n");

@@ -35,10 +35,10 @@ TEST(LiveLine, AWideTerminalShowsAll) {
 TEST(LiveLine, NarrowOnesShowWhatMattersMost) {
     const StepEvent event = event_at(75);
     EXPECT_EQ(live_line(event, 100, false),
-              " 25 %  [==>       ]   75/300  loss  3.1416   12.3 K tokens/s   3.2 GFLOP/s  ETA 1 min 20 s");
+              " 25 %  [=====>              ]   75/300  loss  3.1416   12.3 K tokens/s   3.2 GFLOP/s  ETA 1 min 20 s");
     EXPECT_EQ(live_line(event, 80, false),
-              " 25 %  [===>         ]   75/300  loss  3.1416   12.3 K tokens/s  ETA 1 min 20 s");
-    EXPECT_EQ(live_line(event, 60, false), " 25 %  [==>         ]   75/300  loss  3.1416  ETA 1 min 20 s");
+              " 25 %  [===>          ]   75/300  loss  3.1416   12.3 K tokens/s  ETA 1 min 20 s");
+    EXPECT_EQ(live_line(event, 60, false), " 25 %  [===>        ]   75/300  loss  3.1416  ETA 1 min 20 s");
     EXPECT_EQ(live_line(event, 40, false), " 75/300  loss  3.1416  ETA 1 min 20 s");
     EXPECT_EQ(live_line(event, 24, false), " 75/300  loss  3.1416");
     EXPECT_EQ(live_line(event, 3, false), " 75");
@@ -64,8 +64,8 @@ TEST(LiveLine, TheColouredBarIsAsLong) {
 }
 
 TEST(LiveLine, TheBarIsEmptyAtFirstAndFullAtLast) {
-    EXPECT_NE(live_line(event_at(0), 60, false).find("[>          ]"), std::string::npos);
-    EXPECT_NE(live_line(event_at(300), 60, false).find("[===========]"), std::string::npos);
+    EXPECT_NE(live_line(event_at(0), 60, false).find("[>           ]"), std::string::npos);
+    EXPECT_NE(live_line(event_at(300), 60, false).find("[============]"), std::string::npos);
 }
 
 TEST(LiveLine, WhatIsNotKnownIsLeftOut) {
