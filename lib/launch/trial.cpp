@@ -11,7 +11,7 @@ namespace vpp {
 namespace {
 
 // Every rank loads LibTorch, and there may be more of them than cores.
-constexpr std::chrono::milliseconds kLimit{30'000}, kLimitOfRank{500};
+constexpr std::chrono::milliseconds kLimit{100'000}, kLimitOfRank{500};
 constexpr size_t kMostCharacters = 300;
 
 bool is_ruler(std::string_view line) {

@@ -129,7 +129,7 @@ class Signals(RunCase):
 
     def test_a_stop_before_the_first_step(self):
         job = self.start(*self.arguments(), ranks=0)
-        while not children(job.pid):
+        while "the plain line is" not in self.error():
             self.assertIsNone(job.poll(), self.error())
             time.sleep(0.002)
         os.kill(job.pid, signal.SIGTERM)
