@@ -1,5 +1,6 @@
 """Starting the real program from tests: alone or under mpirun, with plans as inline text in a folder of their own."""
 
+import atexit
 import json
 import os
 import pathlib
@@ -14,7 +15,11 @@ import unittest
 VPP = os.environ.get("VPP_BINARY", "")
 MPIRUN = os.environ.get("VPP_MPIRUN", "mpirun")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Open MPI removes the folder of its sessions with the last of them, also while another mpirun is about to use it.
+SESSIONS = tempfile.mkdtemp(prefix="vpp-mpi-")
+atexit.register(shutil.rmtree, SESSIONS, ignore_errors=True)
 ENVIRONMENT = os.environ | {
+    "OMPI_MCA_orte_tmpdir_base": SESSIONS,
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMP_NUM_THREADS": "1",
