@@ -21,12 +21,12 @@ struct ReportArguments {
 };
 
 int run_report(const ReportArguments& arguments) {
-    std::vector<RunRecord> runs;
+    std::vector<RecordedRun> runs;
     for (const std::string& folder : arguments.runs) runs.push_back(read_run(folder));
     std::filesystem::path out = arguments.out;
     if (out.empty()) out = runs.size() == 1 ? std::filesystem::path(arguments.runs[0]) / "report.html" : "report.html";
     write_file_durably(out, report_page(runs));
-    for (const RunRecord& run : runs) {
+    for (const RecordedRun& run : runs) {
         for (const std::string& note : run.notes)
             std::cerr << "vpp: note: " << printable(run.name + ": " + note) << "\n";
     }

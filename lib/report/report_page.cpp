@@ -40,8 +40,8 @@ std::string big_card(const std::string& number, const std::string& meaning) {
 
 class Page {
   public:
-    explicit Page(const std::vector<RunRecord>& runs) : runs_(runs) {
-        for (const RunRecord& run : runs) {
+    explicit Page(const std::vector<RecordedRun>& runs) : runs_(runs) {
+        for (const RecordedRun& run : runs) {
             summaries_.push_back(summary_of(run));
             notes_.push_back(run.notes);
             try {
@@ -264,7 +264,7 @@ class Page {
         return element("div", text, "track");
     }
 
-    static std::string busy_table(const RunRecord& run) {
+    static std::string busy_table(const RecordedRun& run) {
         std::string rows = row("th", {"rank", "computes", ""});
         const std::vector<double> shares = busy_shares(run.timeline);
         for (size_t rank = 0; rank < shares.size(); ++rank) {
@@ -368,7 +368,7 @@ class Page {
         return text.empty() ? "" : "<h2>Plan</h2>\n" + text;
     }
 
-    const std::vector<RunRecord>& runs_;
+    const std::vector<RecordedRun>& runs_;
     std::vector<RunSummary> summaries_;
     std::vector<Settings> settings_;
     std::vector<std::vector<std::string>> notes_;
@@ -376,7 +376,7 @@ class Page {
 
 }  // namespace
 
-std::string report_page(const std::vector<RunRecord>& runs) {
+std::string report_page(const std::vector<RecordedRun>& runs) {
     check(!runs.empty(), "a report has a run");
     return Page(runs).write();
 }

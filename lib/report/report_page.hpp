@@ -10,6 +10,6 @@ namespace vpp {
 
 /// The page, which is well-formed XML behind its first line too.
 /// Requires: at least one run. Whatever the runs hold stands in it as text.
-std::string report_page(const std::vector<RunRecord>& runs);
+std::string report_page(const std::vector<RecordedRun>& runs);
 
 }  // namespace vpp

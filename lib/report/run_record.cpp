@@ -84,7 +84,7 @@ StepEvent step_of(const Json& line) {
 
 /// Adds what a step tells of its stages to the sums in `run`; a step with another number of stages is left out.
 /// Whether it counts.
-bool add_stages(RunRecord& run, const Json& line) {
+bool add_stages(RecordedRun& run, const Json& line) {
     const auto stages = line.find("stages");
     if (stages == line.end() || !stages->is_array() || stages->empty()) return false;
     if (run.stages.empty()) run.stages.resize(stages->size());
@@ -102,7 +102,7 @@ bool add_stages(RunRecord& run, const Json& line) {
     return true;
 }
 
-void divide_stages(RunRecord& run, int64_t num_steps) {
+void divide_stages(RecordedRun& run, int64_t num_steps) {
     const double divisor = static_cast<double>(std::max<int64_t>(1, num_steps));
     for (StageMean& stage : run.stages) {
         stage.forward_ms /= divisor;
@@ -126,7 +126,7 @@ MemoryEvent memory_of(const Json& line) {
 }
 
 /// Whether the line told an event. `num_with_stages` counts steps that tell of their stages.
-bool take_line(RunRecord& run, std::string_view text, int64_t& num_with_stages) {
+bool take_line(RecordedRun& run, std::string_view text, int64_t& num_with_stages) {
     if (text.size() > kLongestLine) return false;
     const Json line = Json::parse(text, nullptr, false);
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned()) return false;
@@ -148,7 +148,7 @@ bool take_line(RunRecord& run, std::string_view text, int64_t& num_with_stages) 
     return true;
 }
 
-void take_metrics(RunRecord& run, const fs::path& path) {
+void take_metrics(RecordedRun& run, const fs::path& path) {
     const MappedFile file(path);
     std::string_view rest{reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
     int64_t num_damaged = 0, num_with_stages = 0;
@@ -164,7 +164,7 @@ void take_metrics(RunRecord& run, const fs::path& path) {
 }
 
 /// The text of a file that may be missing; one that cannot be read is a note.
-std::string text_if_there(RunRecord& run, const fs::path& path, uint64_t limit_bytes) {
+std::string text_if_there(RecordedRun& run, const fs::path& path, uint64_t limit_bytes) {
     std::error_code ignored;
     if (!fs::exists(path, ignored)) return "";
     try {
@@ -200,8 +200,8 @@ std::vector<TimedAction> timeline_from_json(const std::string& text) {
     return timeline;
 }
 
-RunRecord read_run(const fs::path& folder) {
-    RunRecord run;
+RecordedRun read_run(const fs::path& folder) {
+    RecordedRun run;
     run.name = folder.string();
     const fs::path metrics = folder / "metrics.jsonl";
     std::error_code ignored;

@@ -31,7 +31,7 @@ struct StageMean {
     double total_ms() const { return forward_ms + backward_ms + transfer_ms + wait_ms; }
 };
 
-struct RunRecord {
+struct RecordedRun {
     std::string name;              ///< the folder, as it was named
     std::string plan_text;         ///< plan.toml; empty when there is none
     std::vector<StepEvent> steps;  ///< without the losses of microbatches
@@ -47,7 +47,7 @@ struct RunRecord {
 
 /// Reads a run folder. What is missing or damaged beside metrics.jsonl is a note.
 /// Throws: Error{MissingInput} when the folder has no metrics.jsonl, saying what a run folder is.
-RunRecord read_run(const std::filesystem::path& folder);
+RecordedRun read_run(const std::filesystem::path& folder);
 
 /// The actions of a measured step:
 ///   {"step":12,"actions":[{"rank":0,"stage":0,"microbatch":0,"kind":"F","begin_ms":0.0,"end_ms":1.2},...]}

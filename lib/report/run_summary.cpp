@@ -54,7 +54,7 @@ void take_evaluations(RunSummary& summary, const std::vector<EvalEvent>& evaluat
 
 }  // namespace
 
-RunSummary summary_of(const RunRecord& run) {
+RunSummary summary_of(const RecordedRun& run) {
     RunSummary summary;
     std::vector<double> tokens, samples, flops, bubbles;
     for (const StepEvent& step : run.steps) {

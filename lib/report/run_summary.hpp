@@ -31,7 +31,7 @@ struct RunSummary {
     std::vector<WorstRank> worst_ranks;  ///< by share, largest first
 };
 
-RunSummary summary_of(const RunRecord& run);
+RunSummary summary_of(const RecordedRun& run);
 
 /// One figure as text; an empty value is not known.
 struct SummaryFigure {

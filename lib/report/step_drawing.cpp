@@ -146,7 +146,7 @@ class Drawing {
 
 }  // namespace
 
-std::optional<StepPicture> picture_of(const RunRecord& run, const Settings& settings, std::string& why) {
+std::optional<StepPicture> picture_of(const RecordedRun& run, const Settings& settings, std::string& why) {
     if (!run.timeline.empty()) return StepPicture{run.timeline, "measured", "s"};
     const std::string name = setting(settings, "pipeline.schedule_type").value_or("");
     const ScheduleKind* kind = find_schedule_kind(name);

@@ -18,7 +18,7 @@ struct StepPicture {
 
 /// The measured step of a run, else the one that its plan's schedule has with equally dear stages (F 1, B 2, I 1, W 1).
 /// Nothing where the plan does not name a schedule that can be made without the model; `why` then says so.
-std::optional<StepPicture> picture_of(const RunRecord& run, const Settings& settings, std::string& why);
+std::optional<StepPicture> picture_of(const RecordedRun& run, const Settings& settings, std::string& why);
 
 /// The <svg> element; actions that are neither F, B, I nor W are drawn as thin lines. More than 20,000 actions are
 /// drawn for the first ranks only, and a line says so. Requires: at least one action.

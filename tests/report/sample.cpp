@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
         return 0;
     }
     if (words.size() < 3 || words[0] != "page") return 2;
-    std::vector<vpp::RunRecord> runs;
+    std::vector<vpp::RecordedRun> runs;
     for (size_t i = 2; i < words.size(); ++i) runs.push_back(vpp::read_run(words[i]));
     std::ofstream(words[1], std::ios::binary) << vpp::report_page(runs);
     return 0;

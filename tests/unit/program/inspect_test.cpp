@@ -62,7 +62,9 @@ TEST(Inspect, StagesHaveTheirBytesByKindAndShares) {
 
 TEST(Inspect, RanksHaveWhatTheEstimateHasAndBuffers) {
     const Case with;
-    const Inspection page = with.page({.receives_ahead = 4});
+    InspectOptions options;
+    options.receives_ahead = 4;
+    const Inspection page = with.page(options);
     const std::vector<RankEstimate> estimates = estimate_ranks(with.plan, with.program);
     ASSERT_EQ(page.ranks.size(), 2U);
     for (size_t rank = 0; rank < 2; ++rank) {

@@ -8,8 +8,8 @@
 namespace vpp {
 namespace {
 
-RunRecord run_of(const std::string& name, const std::string& plan = "[train]\nsteps = 300\n") {
-    RunRecord run;
+RecordedRun run_of(const std::string& name, const std::string& plan = "[train]\nsteps = 300\n") {
+    RecordedRun run;
     run.name = name;
     run.plan_text = plan;
     for (int64_t step = 1; step <= 10; ++step) run.steps.push_back(test::sample_step(step));
@@ -43,7 +43,7 @@ TEST(ReportPage, SeveralRunsAreCompared) {
 }
 
 TEST(ReportPage, StagesHaveTheirTimesWhereTheyAreKnown) {
-    RunRecord run = run_of("one");
+    RecordedRun run = run_of("one");
     EXPECT_FALSE(has(report_page({run}), "Time of the stages"));
     run.stages = {{0, 1.5, 4, 1, 2}, {1, 1, 2, 0.5, 1}};
     run.predicted_bubbles.assign(run.steps.size(), 0.2);
@@ -53,7 +53,7 @@ TEST(ReportPage, StagesHaveTheirTimesWhereTheyAreKnown) {
 }
 
 TEST(ReportPage, NotesAndUnreadablePlansAreSaid) {
-    RunRecord run = run_of("one", "[no toml");
+    RecordedRun run = run_of("one", "[no toml");
     run.notes = {"something <odd>"};
     const std::string page = report_page({run});
     EXPECT_TRUE(has(page, "<p>something &lt;odd&gt;</p>"));

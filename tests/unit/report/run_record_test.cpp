@@ -24,7 +24,7 @@ TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     put_metrics(to_json_line(step) + "\n" + to_json_line(evaluation) + "\n" + to_json_line(save) + "\n" +
                 to_json_line(memory) + "\n");
     put(folder_ / "plan.toml", "[model]\n");
-    const RunRecord run = read_run(folder_);
+    const RecordedRun run = read_run(folder_);
     ASSERT_EQ(run.steps.size(), 1u);
     EXPECT_EQ(run.steps[0].loss, step.loss);
     EXPECT_EQ(run.steps[0].bubble_worst, step.bubble_worst);
@@ -47,7 +47,7 @@ TEST_F(RunRecords, NumbersThatJsonLacksAreReadFromTheirNames) {
                 "\n"
                 R"({"event":"step","step":2,"loss":"what"})"
                 "\n");
-    const RunRecord run = read_run(folder_);
+    const RecordedRun run = read_run(folder_);
     EXPECT_TRUE(std::isnan(run.steps.at(0).loss));
     EXPECT_EQ(run.steps.at(0).grad_norm, HUGE_VAL);
     EXPECT_TRUE(std::isnan(run.steps.at(1).loss));
@@ -56,7 +56,7 @@ TEST_F(RunRecords, NumbersThatJsonLacksAreReadFromTheirNames) {
 TEST_F(RunRecords, DamagedLinesAreCountedAndLeftOut) {
     put_metrics(
         "not json\n{\"event\":\"step\",\"step\":1}\n{\"event\":7,\"step\":1}\n[]\n{\"step\":-1}\n{\"event\":\"st");
-    const RunRecord run = read_run(folder_);
+    const RecordedRun run = read_run(folder_);
     EXPECT_EQ(run.steps.size(), 1u);
     ASSERT_EQ(run.notes.size(), 1u);
     EXPECT_EQ(run.notes[0], "metrics.jsonl has 4 line(s) that are no events");
@@ -68,7 +68,7 @@ TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
                std::to_string(forward) + R"(,"backward_ms":4,"transfer_ms":1,"wait_ms":2})" + more + "]}\n";
     };
     put_metrics(line(1, "") + line(2, "") + line(100, ",{}") + "{\"event\":\"step\",\"step\":4,\"stages\":[]}\n");
-    const RunRecord run = read_run(folder_);
+    const RecordedRun run = read_run(folder_);
     ASSERT_EQ(run.stages.size(), 1u);
     EXPECT_EQ(run.stages[0].forward_ms, 1.5);
     EXPECT_EQ(run.stages[0].total_ms(), 8.5);
@@ -80,7 +80,7 @@ TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
 TEST_F(RunRecords, HugeNumbersDoNoHarm) {
     put_metrics(R"({"event":"step","step":18446744073709551615,"memory_bytes":1e300,"worst_rank":1e300,"step_ms":-1})"
                 "\n");
-    const RunRecord run = read_run(folder_);
+    const RecordedRun run = read_run(folder_);
     EXPECT_EQ(run.steps.at(0).memory_bytes, 0);
     EXPECT_EQ(run.steps.at(0).worst_rank, -1);
 }
@@ -101,7 +101,7 @@ TEST_F(RunRecords, ATimelineIsReadOrANote) {
     put(folder_ / "profile" / "timeline.json",
         R"({"step": 3, "actions": [{"rank": 1, "kind": "F", "stage": 2, "microbatch": 3, )"
         R"("begin_ms": 500, "end_ms": 750}]})");
-    const RunRecord run = read_run(folder_);
+    const RecordedRun run = read_run(folder_);
     ASSERT_EQ(run.timeline.size(), 1u);
     EXPECT_EQ(run.timeline[0].rank, 1);
     EXPECT_EQ(run.timeline[0].stage, 2);
@@ -110,7 +110,7 @@ TEST_F(RunRecords, ATimelineIsReadOrANote) {
                             R"({"actions": [{"rank": 0, "kind": "F", "begin_ms": 2, "end_ms": 1}]})",
                             R"({"actions": [{"rank": 1e9, "kind": "F", "begin_ms": 1, "end_ms": 2}]})"}) {
         put(folder_ / "profile" / "timeline.json", bad);
-        const RunRecord damaged = read_run(folder_);
+        const RecordedRun damaged = read_run(folder_);
         EXPECT_TRUE(damaged.timeline.empty());
         EXPECT_EQ(damaged.notes.size(), 1u) << bad;
     }

@@ -17,7 +17,7 @@ std::string value_of(const RunSummary& summary, const std::string& name) {
 }
 
 TEST(RunSummary, MediansAreNotMovedByTheFirstStep) {
-    RunRecord run;
+    RecordedRun run;
     for (int64_t step = 1; step <= 5; ++step) {
         run.steps.push_back(test::sample_step(step));
         run.steps.back().tokens_per_second = step == 1 ? 10 : 1000 + static_cast<double>(step);
@@ -36,7 +36,7 @@ TEST(RunSummary, MediansAreNotMovedByTheFirstStep) {
 }
 
 TEST(RunSummary, TheBestEvaluationIsTheSmallestFiniteOne) {
-    RunRecord run;
+    RecordedRun run;
     run.evaluations = {
         {10, 3, 1, 1}, {20, 2, 1, 1}, {30, 2.5, 1, 1}, {40, std::numeric_limits<double>::quiet_NaN(), 1, 1}};
     const RunSummary summary = summary_of(run);
@@ -45,7 +45,7 @@ TEST(RunSummary, TheBestEvaluationIsTheSmallestFiniteOne) {
 }
 
 TEST(RunSummary, RanksThatWaitLongestAreCounted) {
-    RunRecord run;
+    RecordedRun run;
     for (int64_t step = 0; step < 4; ++step) {
         run.steps.push_back(test::sample_step(step));
         run.steps.back().worst_rank = step == 0 ? 0 : 3;

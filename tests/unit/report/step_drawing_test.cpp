@@ -53,7 +53,7 @@ TEST(StepDrawing, WhatCannotBeMadeIsSaid) {
 }
 
 TEST(StepDrawing, AMeasuredStepIsTakenFirst) {
-    RunRecord run;
+    RecordedRun run;
     run.timeline = {{0, "F", 0, 0, 0, 0.01}, {1, "RECV_F", 1, 0, 0, 0.01}, {1, "F", 1, 0, 0.01, 0.04}};
     std::string why;
     const auto picture = picture_of(run, settings_of("1F1B"), why);
