@@ -50,6 +50,22 @@ bool is_tensor(const Value* value) {
     return value->type()->isSubtypeOf(*c10::TensorType::get());
 }
 
+/// Numbers, texts and the like: no memory that could be written.
+bool is_plain(const Value* value) {
+    switch (value->type()->kind()) {
+        case c10::TypeKind::IntType:
+        case c10::TypeKind::FloatType:
+        case c10::TypeKind::BoolType:
+        case c10::TypeKind::NumberType:
+        case c10::TypeKind::StringType:
+        case c10::TypeKind::NoneType:
+        case c10::TypeKind::DeviceObjType:
+            return true;
+        default:
+            return false;
+    }
+}
+
 Value* insert_fresh_memory(Graph& graph) {
     const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
     Node* fresh = graph.insertNode(graph.create(c10::Symbol::fromQualString("vpp::fresh_memory"), 1));
@@ -108,7 +124,7 @@ Value* AliasFacts::copy_of(const Value* value) const {
 }
 
 bool AliasFacts::has_writers(const Value* value) const {
-    if (!torch::jit::AliasDb::isMutableType(value)) return false;
+    if (is_plain(value)) return false;
     if (db_->hasWriters(copy_of(value))) return true;
     if (is_tensor(value)) return false;  // a container may hold what is written silently
     return std::any_of(silent_writes_.begin(), silent_writes_.end(), [&](const auto& entry) {
@@ -123,9 +139,8 @@ bool AliasFacts::may_share(const Value* a, const Value* b) const {
 
 bool AliasFacts::may_write_at_all(const Node* node) const {
     if (!node->blocks().empty() || silent_writes_.contains(node) || db_->isMutable(nodes_.at(node))) return true;
-    return std::any_of(node->inputs().begin(), node->inputs().end(), [](const Value* input) {
-        return torch::jit::AliasDb::isMutableType(input) && !is_tensor(input);
-    });
+    return std::any_of(node->inputs().begin(), node->inputs().end(),
+                       [](const Value* input) { return !is_plain(input) && !is_tensor(input); });
 }
 
 bool AliasFacts::may_write(const Node* node, const Value* value) const {
