@@ -77,20 +77,21 @@ TEST_F(Profiling, EveryStepIsATraceAndOneIsDrawn) {
     EXPECT_EQ(files(),
               (std::set<std::string>{"timeline.json", "trace-step2.json", "trace-step3.json", "trace-step4.json"}));
     ASSERT_EQ(shown_.size(), 1U);
-    EXPECT_EQ(shown_[0].substr(0, 5), "0 |F0");
+    EXPECT_EQ(shown_[0].substr(0, 3), "0 |");
+    EXPECT_NE(shown_[0].find("F0"), std::string::npos) << shown_[0];
     EXPECT_NE(log_.str().find("profiled 3 steps"), std::string::npos) << log_.str();
     EXPECT_NE(log_.str().find("agree within"), std::string::npos) << log_.str();
     const json trace = read("trace-step3.json");
     EXPECT_EQ(trace.at("otherData").at("step"), 3);
     EXPECT_GT(trace.at("otherData").at("clock_error_ms"), 0);
     const json timeline = read("timeline.json");
-    EXPECT_EQ(timeline.at("actions").size(), 12U);
+    EXPECT_EQ(timeline.at("actions").size(), 16U) << "F and B of two microbatches, and a transfer beside each";
     std::map<int, int> by_rank;
     for (const json& action : timeline.at("actions")) {
         ++by_rank[action.at("rank")];
         EXPECT_NEAR(action.at("end_ms").get<double>() - action.at("begin_ms").get<double>(), 0.001, 2e-6);
     }
-    EXPECT_EQ(by_rank, (std::map<int, int>{{0, 6}, {1, 6}}));
+    EXPECT_EQ(by_rank, (std::map<int, int>{{0, 8}, {1, 8}}));
 }
 
 TEST_F(Profiling, ATrainingThatEndsBeforeWritesWhatThereIs) {
