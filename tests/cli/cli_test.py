@@ -181,7 +181,7 @@ class Inspect(Case):
         done = self.vpp("inspect", self.plan(DIGITS))
         self.assertEqual(done.returncode, 0, done.stderr)
         for text in ("stage  submodule", "every op, parameter and buffer is in exactly one stage", "mpirun -np 2",
-                     "bubble", "Conv2d", "receives", "sends a step", "GPIPE: 2 ranks, 2 stages, 4 microbatches"):
+                     "bubble", "Conv2d", "receives", "sends a step", "1F1B: 2 ranks, 2 stages, 4 microbatches"):
             self.assertIn(text, done.stdout)
         self.assertNotIn("\x1b", done.stdout, "no terminal, no colour")
         long = [line for line in done.stdout.splitlines() if len(line) > 120 and "mpirun" not in line]
@@ -198,7 +198,7 @@ class Inspect(Case):
         self.assertIn("wrote model.svg", done.stderr)
         picture = xml.etree.ElementTree.parse(self.folder / "model.svg").getroot()
         texts = " ".join(picture.itertext())
-        for part in ("stage 0, rank 0", "stage 1, rank 1", "block1", "GPIPE: 2 ranks"):
+        for part in ("stage 0, rank 0", "stage 1, rank 1", "block1", "1F1B: 2 ranks"):
             self.assertIn(part, texts)
         if not shutil.which("dot"):
             self.skipTest("Graphviz is not installed")
