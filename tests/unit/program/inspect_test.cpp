@@ -62,9 +62,7 @@ TEST(Inspect, StagesHaveTheirBytesByKindAndShares) {
 
 TEST(Inspect, RanksHaveWhatTheEstimateHasAndBuffers) {
     const Case with;
-    InspectOptions options;
-    options.receives_ahead = 4;
-    const Inspection page = with.page(options);
+    const Inspection page = with.page({.machine = {}, .depth = 2, .receives_ahead = 4});
     const std::vector<RankEstimate> estimates = estimate_ranks(with.plan, with.program);
     ASSERT_EQ(page.ranks.size(), 2U);
     for (size_t rank = 0; rank < 2; ++rank) {
