@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/keys.hpp"
 #include "help/command_page.hpp"
+#include "plan/keys.hpp"
 
 namespace vpp {
 

@@ -146,7 +146,7 @@ struct TrainPlan {
 };
 
 struct RunPlan {
-    std::string dir;  ///< default runs/<plan's name>; relative to the current folder
+    std::string dir;       ///< default runs/<plan's name>; relative to the current folder
     int max_restarts = 0;  ///< by vpp run; 0 = never
     double deadline_floor_s = 60;
     double deadline_factor = 20;
