@@ -120,7 +120,7 @@ class Doctor {
 
     MpiFacts mpi_facts() const {
         MpiFacts mpi;
-        mpi.library = mpi_library_version();
+        mpi.linked_text = mpi_library_version();
         const ChildWords launcher = listen_to({"mpirun", "--version"}, kAnswer);
         if (launcher.code != 0) return mpi;
         mpi.launcher = launcher.text;

@@ -22,7 +22,7 @@ Finding mpi_problem(std::string text, std::string remedy) {
 
 /// Whether ranks start at all.
 Finding judge_launch(const MpiFacts& mpi, const HostFacts& host, const LaunchRequest& request) {
-    const std::string linked = open_mpi_version(mpi.library), launcher = open_mpi_version(mpi.launcher);
+    const std::string linked = open_mpi_version(mpi.linked_text), launcher = open_mpi_version(mpi.launcher);
     if (mpi.launcher.empty()) {
         return mpi_problem("there is no mpirun in PATH, so no ranks can be started",
                            "apt-get install openmpi-bin, or put the bin folder of Open MPI " + linked + " into PATH");

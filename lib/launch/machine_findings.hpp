@@ -18,7 +18,7 @@ struct BuildFacts {
 };
 
 struct MpiFacts {
-    std::string library;                  ///< what vpp is linked with, in MPI's words: "Open MPI v4.1.4, package: ..."
+    std::string linked_text;              ///< what vpp is linked with, in MPI's words: "Open MPI v4.1.4, package: ..."
     std::string launcher;                 ///< what mpirun --version says; empty: there is no mpirun
     std::optional<bool> thread_multiple;  ///< as ompi_info says it; empty: it is not there
     std::optional<std::string> trouble;   ///< why mpirun starts no such ranks (launch/trial.hpp)

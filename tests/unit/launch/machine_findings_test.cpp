@@ -16,7 +16,7 @@ BuildFacts good_build() {
 }
 
 MpiFacts good_mpi() {
-    return {.library = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022",
+    return {.linked_text = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022",
             .launcher = "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/",
             .thread_multiple = true,
             .trouble = std::nullopt};
