@@ -1,6 +1,7 @@
 #pragma once
 // A program of three commands, for the tests of what is made from commands.
 #include "help/command_page.hpp"
+#include "help/completion.hpp"
 
 namespace vpp::test {
 
@@ -33,5 +34,10 @@ inline CommandPage small_program() {
     root.commands = {train, group, explain};
     return root;
 }
+
+/// Settings of a plan and keys to explain, as completion takes them.
+inline const std::vector<SettingPage> kSmallSettings = {
+    {"train.steps", "Optimizer updates.", {}}, {"optimizer.group[0].nesterov", "SGD: Nesterov.", {"true", "false"}}};
+inline const std::vector<std::string> kSmallKeys = {"train", "train.steps"};
 
 }  // namespace vpp::test

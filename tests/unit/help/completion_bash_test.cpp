@@ -6,19 +6,15 @@
 namespace vpp {
 namespace {
 
-const std::vector<SettingPage> kSettings = {{"train.steps", "Optimizer updates.", {}},
-                                            {"optimizer.group[0].nesterov", "SGD: Nesterov.", {"true", "false"}}};
-const std::vector<std::string> kKeys = {"train", "train.steps"};
-
 std::string script() {
-    return bash_completion(test::small_program(), kSettings, kKeys);
+    return bash_completion(test::small_program(), test::kSmallSettings, test::kSmallKeys);
 }
 
 bool holds(const std::string& part) {
     return script().find(part) != std::string::npos;
 }
 
-// What the functions do is tried in a real bash by tests/cli/completion_test.py.
+// What the functions do is tried in a real bash by tests/cli/shells_test.py.
 TEST(CompletionBash, SaysWhatFollowsEachCommandAndOption) {
     EXPECT_TRUE(holds("        'vpp') echo 'train schedule explain' ;;\n"));
     EXPECT_TRUE(holds("        'vpp train') echo '--config --set -l --log-level --steps -h --help' ;;\n"));

@@ -6,12 +6,8 @@
 namespace vpp {
 namespace {
 
-const std::vector<SettingPage> kSettings = {{"train.steps", "Optimizer updates.", {}},
-                                            {"optimizer.group[0].nesterov", "SGD: Nesterov.", {"true", "false"}}};
-const std::vector<std::string> kKeys = {"train", "train.steps"};
-
 std::string script() {
-    return fish_completion(test::small_program(), kSettings, kKeys);
+    return fish_completion(test::small_program(), test::kSmallSettings, test::kSmallKeys);
 }
 
 bool holds(const std::string& part) {
