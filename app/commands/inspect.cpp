@@ -1,17 +1,16 @@
 #include <CLI/CLI.hpp>
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <iostream>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/inspect_search.hpp"
+#include "app/environment.hpp"
 #include "app/plan_arguments.hpp"
 #include "app/planned_program.hpp"
 #include "app/terminal.hpp"
 #include "base/file.hpp"
 #include "engine/executor.hpp"
+#include "launch/host_facts.hpp"
 #include "program/inspect.hpp"
 #include "program/program_json.hpp"
 #include "report/inspection_dot.hpp"
@@ -31,14 +30,9 @@ struct InspectArguments {
     std::string svg, dot;  ///< files
 };
 
-/// The cores that this process may use, and the memory of the machine.
 Machine this_machine() {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    Machine machine;
-    if (sched_getaffinity(0, sizeof(cores), &cores) == 0) machine.cores = CPU_COUNT(&cores);
-    machine.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-    return machine;
+    const HostFacts host = look_at_host(environment_of(host_variables()));
+    return {.cores = host.cpus, .memory_bytes = host.available_memory_bytes};
 }
 
 void write_said(const std::string& file, const std::string& text) {

@@ -5,7 +5,7 @@
 
 namespace vpp {
 
-/// Passes whose mean the times are; the one before them allocates and is not timed.
+/// The times are those of the quickest of these passes; the one before them allocates and is not timed.
 inline constexpr int kRehearsedPasses = 3;
 
 /// `one` is the engine's program (program/one_microbatch.hpp), `whole` the one whose step is simulated with what is

@@ -9,8 +9,9 @@ namespace {
 
 class CutFinder {
   public:
-    CutFinder(const Graph& graph, const AliasFacts& aliases, const std::vector<torch::jit::Value*>& values)
-        : graph_(graph), aliases_(aliases), values_(values), cuts_(graph.ops.size()) {
+    CutFinder(const Graph& graph, const AliasFacts& aliases, const MemoryFamilies& families,
+              const std::vector<torch::jit::Value*>& values)
+        : graph_(graph), aliases_(aliases), families_(families), values_(values), cuts_(graph.ops.size()) {
         for (const torch::jit::Value* value : values) has_writers_.push_back(aliases.has_writers(value));
     }
 
@@ -54,7 +55,7 @@ class CutFinder {
         const bool from_outside = graph_.values[value].producer < 0;
         if (!from_outside || !has_writers_[value]) return;
         int first = graph_.num_ops(), last = -1;
-        for (size_t other = 0; other < values_.size(); ++other) {
+        for (size_t other : families_.values_beside(value)) {
             // It comes from outside, so it is one memory; a tensor that shares it has the same writers.
             if (graph_.values[other].is_tensor && !has_writers_[other]) continue;
             if (!aliases_.may_share(values_[value], values_[other])) continue;
@@ -77,7 +78,7 @@ class CutFinder {
     void refuse_live_aliases() {
         for (size_t written = 0; written < values_.size(); ++written) {
             if (graph_.values[written].producer < 0 || !has_writers_[written]) continue;
-            for (size_t other = 0; other < values_.size(); ++other) {
+            for (size_t other : families_.values_beside(written)) {
                 const bool both_made = other != written && graph_.values[other].producer >= 0;
                 if (!both_made) continue;
                 const int first = std::max(graph_.values[written].producer, graph_.values[other].producer);
@@ -92,6 +93,7 @@ class CutFinder {
 
     const Graph& graph_;
     const AliasFacts& aliases_;
+    const MemoryFamilies& families_;
     const std::vector<torch::jit::Value*>& values_;
     std::vector<GraphCut> cuts_;
     std::vector<bool> has_writers_;  ///< by value
@@ -99,9 +101,9 @@ class CutFinder {
 
 }  // namespace
 
-std::vector<GraphCut> find_cuts(const Graph& graph, const AliasFacts& aliases,
+std::vector<GraphCut> find_cuts(const Graph& graph, const AliasFacts& aliases, const MemoryFamilies& families,
                                 const std::vector<torch::jit::Value*>& values) {
-    return CutFinder(graph, aliases, values).find();
+    return CutFinder(graph, aliases, families, values).find();
 }
 
 }  // namespace vpp

@@ -7,6 +7,7 @@
 #include "graph/cut_rules.hpp"
 #include "graph/flops.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "graph/jit_families.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -21,7 +22,7 @@ constexpr int64_t kMessageHeaderBytes = 1024;  // room for sizes and strides (st
 class GraphBuilder {
   public:
     GraphBuilder(const JitGraph& jit, const AliasFacts& aliases, const ProbeResult& probe, const JitValues& values)
-        : jit_(jit), aliases_(aliases), probe_(probe), values_(values) {}
+        : jit_(jit), aliases_(aliases), families_(jit, aliases, values), probe_(probe), values_(values) {}
 
     Graph build() {
         add_parameters();
@@ -32,7 +33,7 @@ class GraphBuilder {
         graph_.loss = index_.at(jit_.loss);
         check_loss();
         add_model_outputs();
-        graph_.cuts = find_cuts(graph_, aliases_, values_);
+        graph_.cuts = find_cuts(graph_, aliases_, families_, values_);
         return std::move(graph_);
     }
 
@@ -140,14 +141,12 @@ class GraphBuilder {
     }
 
     void add_writers() {
-        std::vector<size_t> writing_ops;
-        for (size_t i = 0; i < jit_.ops.size(); ++i) {
-            if (aliases_.may_write_at_all(jit_.ops[i].node)) writing_ops.push_back(i);
-        }
+        std::vector<bool> may_write;
+        for (const JitOp& op : jit_.ops) may_write.push_back(aliases_.may_write_at_all(op.node));
         for (size_t v = 0; v < values_.size(); ++v) {
             if (graph_.values[v].tensors.empty() || !aliases_.has_writers(values_[v])) continue;
-            for (size_t i : writing_ops) {
-                if (!aliases_.may_write(jit_.ops[i].node, values_[v])) continue;
+            for (size_t i : families_.ops_beside(v)) {
+                if (!may_write[i] || !aliases_.may_write(jit_.ops[i].node, values_[v])) continue;
                 for (int tensor : graph_.values[v].tensors) add_writer(graph_.tensors[static_cast<size_t>(tensor)], i);
             }
         }
@@ -196,6 +195,7 @@ class GraphBuilder {
 
     const JitGraph& jit_;
     const AliasFacts& aliases_;
+    const MemoryFamilies families_;
     const ProbeResult& probe_;
     const JitValues& values_;
     Graph graph_;

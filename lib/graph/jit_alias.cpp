@@ -17,9 +17,11 @@ namespace aten = torch::jit::aten;
 
 namespace {
 
-// Never run: in the copy they stand for an input that shares memory with nothing, and for a write that no schema tells.
+// Never run: in the copy they stand for an input that shares memory with nothing, for a tensor out of some container,
+// and for a write that no schema tells.
 TORCH_LIBRARY_FRAGMENT(vpp, library) {
     library.def(torch::schema("vpp::fresh_memory() -> Tensor", c10::AliasAnalysisKind::FROM_SCHEMA));
+    library.def(torch::schema("vpp::any_memory() -> Tensor(*)", c10::AliasAnalysisKind::FROM_SCHEMA));
     library.def(torch::schema("vpp::write_memory(Tensor(a!)? memory) -> ()", c10::AliasAnalysisKind::FROM_SCHEMA));
 }
 
@@ -46,11 +48,32 @@ void walk(Block* a, Block* b, const Visit& visit) {
     }
 }
 
-bool is_tensor(const Value* value) {
-    return value->type()->isSubtypeOf(*c10::TensorType::get());
+/// Whether memory of tensors can be reached through it.
+bool holds_tensors(const c10::Type& type) {
+    if (is_plain(type)) return false;
+    const auto parts = type.containedTypes();
+    const bool list_or_dict = type.kind() == c10::TypeKind::ListType || type.kind() == c10::TypeKind::DictType;
+    return !list_or_dict ||
+           std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_tensors(*part); });
 }
 
-/// Numbers, words and None: nobody can write into them.
+Value* insert_memory(Graph& graph, const char* op) {
+    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
+    Node* node = graph.insertNode(graph.create(c10::Symbol::fromQualString(op), 1));
+    node->output()->setType(c10::TensorType::get());
+    return node->output();
+}
+
+/// LibTorch takes everything that is put into a tuple for one memory. The op that gathers the model's outputs is the
+/// last one and writes nothing; that the outputs live until then is known from its uses.
+void forget_gathering(Node& gathering) {
+    for (size_t i = 0; i < gathering.inputs().size(); ++i) {
+        gathering.replaceInput(i, insert_memory(*gathering.owningGraph(), "vpp::fresh_memory"));
+    }
+}
+
+}  // namespace
+
 bool is_plain(const c10::Type& type) {
     switch (type.kind()) {
         case c10::TypeKind::IntType:
@@ -69,22 +92,9 @@ bool is_plain(const c10::Type& type) {
     }
 }
 
-Value* insert_fresh_memory(Graph& graph) {
-    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
-    Node* fresh = graph.insertNode(graph.create(c10::Symbol::fromQualString("vpp::fresh_memory"), 1));
-    fresh->output()->setType(c10::TensorType::get());
-    return fresh->output();
+bool is_tensor(const c10::Type& type) {
+    return type.isSubtypeOf(*c10::TensorType::get());
 }
-
-/// LibTorch takes everything that is put into a tuple for one memory. The op that gathers the model's outputs is the
-/// last one and writes nothing; that the outputs live until then is known from its uses.
-void forget_gathering(Node& gathering) {
-    for (size_t i = 0; i < gathering.inputs().size(); ++i) {
-        gathering.replaceInput(i, insert_fresh_memory(*gathering.owningGraph()));
-    }
-}
-
-}  // namespace
 
 AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     struct Visit {
@@ -99,13 +109,14 @@ AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     walk(jit.graph->block(), copy_->block(), Visit{*this});
     for (Value* input : jit.graph->inputs()) {
         Value* twin = values_.at(input);
-        if (!is_tensor(input)) continue;
-        Value* fresh = insert_fresh_memory(*copy_);
+        if (!is_tensor(*input->type())) continue;
+        Value* fresh = insert_memory(*copy_, "vpp::fresh_memory");
         twin->replaceAllUsesWith(fresh);
         values_[input] = fresh;
     }
     if (!jit.outputs.empty()) forget_gathering(*nodes_.at(jit.ops.back().node));
     tell_silent_writes();
+    in_container_ = insert_memory(*copy_, "vpp::any_memory");
     db_ = std::make_unique<torch::jit::AliasDb>(copy_);
 }
 
@@ -129,7 +140,8 @@ Value* AliasFacts::copy_of(const Value* value) const {
 bool AliasFacts::has_writers(const Value* value) const {
     if (is_plain(*value->type())) return false;
     if (db_->hasWriters(copy_of(value))) return true;
-    if (is_tensor(value)) return false;  // a container may hold what is written silently
+    if (is_tensor(*value->type()) || !holds_tensors(*value->type())) return false;
+    // A container may hold what is written silently.
     return std::any_of(silent_writes_.begin(), silent_writes_.end(), [&](const auto& entry) {
         return std::any_of(entry.second.begin(), entry.second.end(),
                            [&](const Value* written) { return may_share(written, value); });
@@ -140,10 +152,18 @@ bool AliasFacts::may_share(const Value* a, const Value* b) const {
     return a == b || db_->mayContainAlias(copy_of(a), copy_of(b));
 }
 
+bool AliasFacts::may_be_in_container(const Value* value) const {
+    return db_->mayContainAlias(copy_of(value), in_container_);
+}
+
+bool AliasFacts::writes_what_it_uses(const Node* node) const {
+    return db_->isMutable(nodes_.at(node));
+}
+
 bool AliasFacts::may_write_at_all(const Node* node) const {
-    if (!node->blocks().empty() || silent_writes_.contains(node) || db_->isMutable(nodes_.at(node))) return true;
+    if (!node->blocks().empty() || silent_writes_.contains(node) || writes_what_it_uses(node)) return true;
     return std::any_of(node->inputs().begin(), node->inputs().end(),
-                       [](const Value* input) { return !is_plain(*input->type()) && !is_tensor(input); });
+                       [](const Value* input) { return !is_plain(*input->type()) && !is_tensor(*input->type()); });
 }
 
 bool AliasFacts::may_write(const Node* node, const Value* value) const {

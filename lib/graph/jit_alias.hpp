@@ -10,6 +10,10 @@
 
 namespace vpp {
 
+/// Numbers, words and None: nobody can write into them.
+bool is_plain(const c10::Type& type);
+bool is_tensor(const c10::Type& type);
+
 /// Alias facts of one graph, asked by the graph's own values and nodes. Not for use after the graph changed.
 class AliasFacts {
   public:
@@ -19,6 +23,10 @@ class AliasFacts {
     bool has_writers(const torch::jit::Value* value) const;
     /// Whether the values may share memory, elements of lists included.
     bool may_share(const torch::jit::Value* a, const torch::jit::Value* b) const;
+    /// Whether the value may be an element of a list, dict or object that ops change, or come out of one.
+    bool may_be_in_container(const torch::jit::Value* value) const;
+    /// Whether the node writes memory of its own inputs, by its schema.
+    bool writes_what_it_uses(const torch::jit::Node* node) const;
     /// Whether the node, or a node inside it, may write memory that the value holds.
     bool may_write(const torch::jit::Node* node, const torch::jit::Value* value) const;
     /// False only where may_write is false for every value; quick, so that few nodes need be asked for each of them.
@@ -33,6 +41,7 @@ class AliasFacts {
     std::shared_ptr<torch::jit::Graph> copy_;
     std::unordered_map<const torch::jit::Value*, torch::jit::Value*> values_;
     std::unordered_map<const torch::jit::Node*, torch::jit::Node*> nodes_;
+    torch::jit::Value* in_container_ = nullptr;  ///< a tensor of the copy that may be any tensor of any container
     std::unique_ptr<torch::jit::AliasDb> db_;
     /// Values that an op writes though its schema does not say so: batch statistics.
     std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> silent_writes_;

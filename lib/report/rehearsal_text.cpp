@@ -48,7 +48,7 @@ std::string stages_text(const RehearsalReport& report) {
                      {fixed_text(stage.backward_ms, 2), 10},
                      {fixed_text(stage.transfer_ms, 2), 10}});
     }
-    return text + "milliseconds of one microbatch, the mean of " + counted(report.num_passes, "pass", "passes") +
+    return text + "milliseconds of one microbatch, the quickest of " + counted(report.num_passes, "pass", "passes") +
            " behind a first one\n";
 }
 

@@ -27,7 +27,7 @@ struct RehearsalReport {
         int64_t process_bytes = 0;  ///< peak resident
     };
     int64_t microbatch_size = 0;  ///< samples
-    int num_passes = 0;           ///< whose mean the times are
+    int num_passes = 0;           ///< the times are those of the quickest
     double loss = 0;              ///< of the microbatch
     std::string schedule;
     int num_microbatches = 0;             ///< of a step

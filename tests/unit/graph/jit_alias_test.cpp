@@ -2,29 +2,15 @@
 #include "graph/jit_alias.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/ir/irparser.h>
 
-#include <unordered_map>
+#include "ir_text.hpp"
 
 namespace vpp {
 namespace {
 
-struct Parsed {
-    JitGraph jit;
-    std::unordered_map<std::string, torch::jit::Value*> values;
-};
-
-Parsed parse(const std::string& text) {
-    Parsed parsed;
-    parsed.jit.graph = std::make_shared<torch::jit::Graph>();
-    torch::jit::parseIR(text, parsed.jit.graph.get(), parsed.values);
-    list_ops(parsed.jit);
-    return parsed;
-}
-
 class Facts {
   public:
-    explicit Facts(const std::string& text) : parsed_(parse(text)), facts_(parsed_.jit) {}
+    explicit Facts(const std::string& text) : parsed_(test::parse_graph(text)), facts_(parsed_.jit) {}
     bool written(const std::string& name) const { return facts_.has_writers(parsed_.values.at(name)); }
     bool shared(const std::string& a, const std::string& b) const {
         return facts_.may_share(parsed_.values.at(a), parsed_.values.at(b));
@@ -40,7 +26,7 @@ class Facts {
     }
 
   private:
-    Parsed parsed_;
+    test::ParsedGraph parsed_;
     AliasFacts facts_;
 };
 

@@ -30,6 +30,8 @@ TEST(Metrics, AStepIsRead) {
     EXPECT_EQ(value_of(readings, "perf/step_s"), 82.3 / 1e3);
     EXPECT_EQ(value_of(readings, "perf/flops_per_s"), 823 / 82.3 * 1e3);
     EXPECT_EQ(value_of(readings, "perf/bubble_worst"), 0.354);
+    EXPECT_EQ(value_of(readings, "perf/bubble_idle"), 0.25);
+    EXPECT_EQ(value_of(readings, "perf/bubble_predicted"), 0.2);
     EXPECT_EQ(value_of(readings, "memory/resident_bytes"), 412 << 20);
 }
 

@@ -27,7 +27,7 @@ TEST(RehearsalText, Golden) {
               "stage  rank    forward   backward   transfer\n"
               "    0     0       1.50       3.25       0.02\n"
               "    1     1       2.50       4.75       0.03\n"
-              "milliseconds of one microbatch, the mean of 3 passes behind a first one\n"
+              "milliseconds of one microbatch, the quickest of 3 passes behind a first one\n"
               " from    to      bytes  dtype    shape            tensor\n"
               "    0     1  256.0 KiB  float32  [8, 128, 64]     blocks.1.out\n"
               "    0     1        4 B  float32  []               scale\n"
@@ -48,7 +48,7 @@ TEST(RehearsalText, OneOfEachReadsAsOneAndCrowdedCoresAreSaid) {
     report.microbatch_size = 1;
     report.are_waits_known = false;
     const std::string text = rehearsal_text(report);
-    for (const char* part : {"a microbatch of 1 sample through 1 stage on 1 rank,", "the mean of 1 pass behind",
+    for (const char* part : {"a microbatch of 1 sample through 1 stage on 1 rank,", "the quickest of 1 pass behind",
                              "a step: 1 microbatch by", "more ranks than cores, so these times are too long\n"}) {
         EXPECT_NE(text.find(part), std::string::npos) << text;
     }

@@ -1,0 +1,100 @@
+#include "graph/jit_families.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+/// Disjoint sets of values; a value that was never joined is alone.
+class ValueSets {
+  public:
+    const Value* find(const Value* value) {
+        const Value* root = value;
+        for (auto up = parent_.find(root); up != parent_.end(); up = parent_.find(root)) root = up->second;
+        while (value != root) value = std::exchange(parent_[value], root);
+        return root;
+    }
+
+    void join(const Value* a, const Value* b) {
+        if (find(a) != find(b)) parent_[find(a)] = find(b);
+    }
+
+  private:
+    std::unordered_map<const Value*, const Value*> parent_;
+};
+
+/// In the sets: whatever went into a container that is changed, or came out of one.
+constexpr const Value* kInContainers = nullptr;
+
+void add_values(const at::ArrayRef<const Value*> from, std::vector<const Value*>& to) {
+    for (const Value* value : from) {
+        if (!is_plain(*value->type())) to.push_back(value);
+    }
+}
+
+void add_block(const Block* block, std::vector<const Value*>& values);
+
+/// What the node and the nodes inside it read and make, constants too; numbers and words are left out.
+void add_node(const Node* node, std::vector<const Value*>& values) {
+    add_values(node->inputs(), values);
+    add_values(node->outputs(), values);
+    for (const Block* block : node->blocks()) add_block(block, values);
+}
+
+void add_block(const Block* block, std::vector<const Value*>& values) {
+    add_values(block->inputs(), values);
+    add_values(block->outputs(), values);
+    for (const Node* node : block->nodes()) add_node(node, values);
+}
+
+/// Puts something into a list, a dict or an object: from then on they share memory.
+bool changes_container(const Node* node, const AliasFacts& aliases, const std::vector<const Value*>& values) {
+    return aliases.writes_what_it_uses(node) &&
+           std::any_of(values.begin(), values.end(), [](const Value* value) { return !is_tensor(*value->type()); });
+}
+
+/// What an op makes shares memory with what it uses, or with nothing before it. Control flow is taken as a whole.
+void join_values_of(const Node* node, const AliasFacts& aliases, ValueSets& sets) {
+    std::vector<const Value*> values;
+    add_node(node, values);
+    if (!node->blocks().empty() || changes_container(node, aliases, values)) {
+        for (const Value* value : values) sets.join(value, values.front());
+        return;
+    }
+    for (const Value* made : node->outputs()) {
+        if (is_plain(*made->type())) continue;
+        for (const Value* value : values) {
+            if (aliases.may_share(made, value)) sets.join(made, value);
+        }
+    }
+}
+
+}  // namespace
+
+MemoryFamilies::MemoryFamilies(const JitGraph& jit, const AliasFacts& aliases, const std::vector<Value*>& values) {
+    ValueSets sets;
+    for (const JitOp& op : jit.ops) join_values_of(op.node, aliases, sets);
+    for (const Value* value : values) {
+        if (!is_plain(*value->type()) && aliases.may_be_in_container(value)) sets.join(value, kInContainers);
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+        family_.push_back(sets.find(values[i]));
+        members_[family_[i]].values.push_back(i);
+    }
+    for (size_t i = 0; i < jit.ops.size(); ++i) {
+        std::vector<const Value*> used;
+        add_node(jit.ops[i].node, used);
+        for (const Value* value : used) {
+            std::vector<size_t>& ops = members_[sets.find(value)].ops;
+            if (ops.empty() || ops.back() != i) ops.push_back(i);
+        }
+    }
+}
+
+}  // namespace vpp
