@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/torch_memory.hpp"
+#include "stage/input_node.hpp"
 
 namespace vpp {
 
@@ -33,6 +34,8 @@ at::Tensor copy_of(const at::Tensor& tensor) {
 }
 
 }  // namespace
+
+Pass::Pass() : inputs(std::make_shared<InputNode>()), copies(std::make_shared<InputNode>()) {}
 
 void run_model(const std::function<void()>& call) {
     try {

@@ -13,11 +13,12 @@
 #include "graph/graph.hpp"
 #include "graph/source.hpp"
 #include "graph/stages.hpp"
-#include "stage/input_node.hpp"
 #include "stage/segment_io.hpp"
 #include "stage/weights.hpp"
 
 namespace vpp {
+
+class InputNode;
 
 /// What the ops take from outside, parameters left out.
 struct PassInputs {
@@ -28,15 +29,17 @@ struct PassInputs {
 };
 
 struct Pass {
+    Pass();
+
     std::map<int, at::Tensor> tensors;  ///< from outside or made, by the graph's number
     std::map<int, c10::IValue> values;  ///< received or made
     at::Tensor loss;                    ///< not scaled; undefined unless made here
 
     // The autograd graph; empty in evaluation.
-    std::shared_ptr<InputNode> inputs = std::make_shared<InputNode>();
-    std::shared_ptr<InputNode> copies = std::make_shared<InputNode>();  ///< of tied parameters
-    std::map<int, uint32_t> input_slots;                                ///< received tensor -> slot of `inputs`
-    std::map<int, uint32_t> copy_slots;                                 ///< parameter -> slot of `copies`
+    std::shared_ptr<InputNode> inputs;
+    std::shared_ptr<InputNode> copies;                    ///< of tied parameters
+    std::map<int, uint32_t> input_slots;                  ///< received tensor -> slot of `inputs`
+    std::map<int, uint32_t> copy_slots;                   ///< parameter -> slot of `copies`
     std::map<int, torch::autograd::Edge> gradient_edges;  ///< tensor -> where its arriving gradient enters
     std::map<int, torch::autograd::Edge> tied_edges;      ///< parameter -> where its arriving gradient enters
 };

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "stage/input_node.hpp"
 
 namespace vpp {
 

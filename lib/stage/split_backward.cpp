@@ -5,6 +5,8 @@
 
 #include <unordered_map>
 
+#include "stage/input_node.hpp"
+
 namespace vpp {
 
 using torch::autograd::Edge;

@@ -8,20 +8,19 @@
 // at the captured gradients. Source: the split of torch.distributed.pipelining, without its second walk over the path.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/edge.h>
-#include <torch/csrc/autograd/function.h>
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "stage/input_node.hpp"
-
 namespace vpp {
+
+class InputNode;
 
 /// Where gradients enter a backward pass.
 struct BackwardRoots {
-    torch::autograd::edge_list edges;
-    torch::autograd::variable_list gradients;
+    std::vector<torch::autograd::Edge> edges;
+    std::vector<at::Tensor> gradients;
 
     /// Undefined gradients are left out.
     void add(torch::autograd::Edge edge, at::Tensor gradient);
@@ -35,7 +34,7 @@ class SplitBackward {
   public:
     /// I. Returns the gradients of `inputs` by slot; undefined where none arrive. Frees the activations that W does not
     /// need; requires that nobody else needs the graph.
-    torch::autograd::variable_list run_inputs(const BackwardRoots& roots, const std::shared_ptr<InputNode>& inputs);
+    std::vector<at::Tensor> run_inputs(const BackwardRoots& roots, const std::shared_ptr<InputNode>& inputs);
 
     /// W. `more` are roots of its own: arrived gradients of tied parameters.
     void run_weights(const BackwardRoots& more);
@@ -46,7 +45,7 @@ class SplitBackward {
   private:
     struct Branch {
         std::shared_ptr<torch::autograd::Node> node;
-        torch::autograd::variable_list gradients;
+        std::vector<at::Tensor> gradients;
     };
     std::vector<Branch> branches_;
     BackwardRoots roots_;  ///< off the input path from the start
