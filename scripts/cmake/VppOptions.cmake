@@ -9,11 +9,8 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 # Floating point is left as written: no contraction into fused multiply-adds, no reordering.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1 -ffp-contract=off")
-# Unit tests: their own code is compiled more often than it runs.
-set(VPP_TEST_OPTIMIZATION -O1)
 if(VPP_SANITIZE)
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1 -ffp-contract=off")
-  set(VPP_TEST_OPTIMIZATION -O0)
 endif()
 
 find_program(VPP_CCACHE ccache)

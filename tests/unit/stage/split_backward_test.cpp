@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "data/synthetic.hpp"
+#include "stage/input_node.hpp"
 #include "unit/stage/support.hpp"
 
 namespace vpp::test {
