@@ -17,7 +17,7 @@ struct ParsedGraph {
 inline ParsedGraph parse_graph(const std::string& text) {
     ParsedGraph parsed;
     parsed.jit.graph = std::make_shared<torch::jit::Graph>();
-    torch::jit::parseIR(text, parsed.jit.graph.get(), parsed.values);
+    torch::jit::parseIR(text, parsed.jit.graph.get(), parsed.values, /*parse_tensor_constants=*/true);
     list_ops(parsed.jit);
     return parsed;
 }

@@ -116,7 +116,7 @@ graph(%x : Tensor, %s : str, %i : int):
   %element : Tensor = aten::__getitem__(%again, %i)
   %r : Tensor = aten::relu_(%element)
   %d : Dict(str, Tensor) = prim::DictConstruct()
-   = aten::_set_item(%d, %s, %b)
+  aten::_set_item(%d, %s, %b)
   %out : Tensor = aten::__getitem__(%d, %s)
   %w : Tensor = aten::relu_(%out)
   return (%r, %w))IR")
@@ -142,7 +142,7 @@ graph(%x : Tensor, %i : int):
 TEST(MemoryFamilies, ControlFlowAndConstants) {
     const Families families(R"IR(
 graph(%x : Tensor, %c : bool):
-  %k : Tensor = prim::Constant[value={1}]()
+  %k : Float(2, 2, strides=[2, 1], requires_grad=0, device=cpu) = prim::Constant[value=<Tensor>]()
   %p : Tensor = aten::t(%k)
   %q : Tensor = aten::t(%k)
   %q2 : Tensor = aten::relu_(%q)
@@ -176,7 +176,7 @@ std::string residual_net(int blocks) {
         ops += "  %v" + k + " : Tensor = aten::view(%r" + k + ", %s" + k + ")\n";
         ops += "  %x" + next + " : Tensor = aten::add_(%v" + k + ", %x" + k + ", %i)\n";
     }
-    return "graph(" + inputs + "):\n" + ops + "  return (%x" + std::to_string(blocks) + "))";
+    return "graph(" + inputs + "):\n" + ops + "  return (%x" + std::to_string(blocks) + ")";
 }
 
 TEST(MemoryFamilies, TwiceTheOpsAreTwiceThePairs) {
