@@ -92,7 +92,7 @@ class OwnModelPlan {
         MadeExample made;
         made.files.push_back(
             plan_file(kPlan, request_,
-                      {{"ranks", stages == 1 ? "one rank: it has no place to cut" : "two ranks"},
+                      {{"ranks", stages == 1 ? "one rank" : "two ranks"},
                        {"file", toml_quoted(request_.model_path)},
                        {"left_out", left_out()},
                        {"loss", loss_.text},
