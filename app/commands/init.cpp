@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include "app/commands/commands.hpp"
 #include "base/error.hpp"
@@ -47,7 +48,10 @@ void read_model(const InitArguments& arguments, ExampleRequest& request) {
     print_models_plainly();
     trial_load({{arguments.model, std::nullopt}}, {});
     request.model = std::make_shared<const Archive>(arguments.model);
-    request.model_path = fs::proximate(fs::absolute(arguments.model), fs::absolute(shown_folder(arguments))).string();
+    const fs::path model = fs::absolute(arguments.model);
+    std::error_code error;
+    const fs::path relative = fs::proximate(model, fs::absolute(shown_folder(arguments)), error);
+    request.model_path = (error ? model : relative).string();
 }
 
 void write_files(const std::vector<ExampleFile>& files, NewFolder& folder) {
