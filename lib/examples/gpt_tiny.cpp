@@ -95,7 +95,7 @@ def forward(self, x):
 ScriptedModule gpt() {
     ScriptedModule module{"GPT", R"(
 def forward(self, tokens, targets):
-    positions = torch.arange(tokens.size(1))
+    positions = torch.arange(tokens.size(1), device=tokens.device)
     x = self.token_embedding.forward(tokens) + self.position_embedding.forward(positions)
     x = self.block1.forward(self.block0.forward(x))
     logits = self.head.forward(self.ln_out.forward(x))
