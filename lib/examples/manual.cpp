@@ -18,7 +18,7 @@ constexpr std::string_view kPlan =
 #   vpp inspect {{plan}}
 #       shows what would happen: which value goes from which stage to which
 #   vpp run {{plan}}
-#       trains; the loss falls from 2.3 to below 0.1 in seconds
+#       trains; the loss falls from 2.3 to about 0.1 in seconds
 #
 # What a key means: vpp explain pipeline.stage; what there is: vpp explain. All that is left out has a default.
 # Paths of inputs are relative to this file, paths of outputs to the folder that you are in.
@@ -65,7 +65,7 @@ outputs = ["scores"]          # the last stage returns what [loss] compares
 
 [optimizer]
 kind = "adamw"                # adamw, adam or sgd
-lr   = 3e-3
+lr   = 1e-2
 
 [train]
 steps             = 100

@@ -57,7 +57,7 @@ num_microbatches = 4             # a batch goes through in four pieces, so that 
 
 [optimizer]
 kind = "adamw"                   # adamw, adam or sgd
-lr   = 3e-3
+lr   = 5e-3
 
 [train]
 steps             = 150

@@ -10,7 +10,6 @@
 
 #include "app/registries.hpp"
 #include "base/error.hpp"
-#include "base/hash.hpp"
 #include "examples/examples.hpp"
 #include "graph/scripted_module.hpp"
 #include "plan/reader.hpp"
@@ -44,17 +43,6 @@ inline const std::string& contents_of(const MadeExample& made, const std::string
         if (file.name == name) return file.contents;
     }
     throw std::out_of_range("the example has no file " + name);
-}
-
-/// The digest over all files but plan and models: what vpp promises to be the same on every machine.
-inline std::string data_digest(const MadeExample& made) {
-    Hasher hasher;
-    for (const ExampleFile& file : made.files) {
-        if (file.name.ends_with(".toml") || file.name.ends_with(".pt")) continue;
-        hasher.add_text(file.name);
-        hasher.add_text(file.contents);
-    }
-    return to_hex(hasher.digest());
 }
 
 /// A model file that is there already.
