@@ -220,6 +220,12 @@ class OwnModelPlan {
                                 input.reason);
             }
         }
+        if (loss_.added) {
+            const Field& target = loss_.target->field;
+            notes.push_back("guessed the loss " + loss_.added->kind + " with " + target.name + " = " +
+                            std::string(name_of(target.dtype)) + shape_text(target.shape) +
+                            ": by the shape of what forward returns");
+        }
         if (guess_.forward && !loss_.is_known) notes.push_back("forward returns nothing that a loss could be made of");
         if (!problem_.empty()) notes.push_back("the model cannot be used as it is: " + problem_);
         if (const std::string lines = lines_to_fill_in(plan); !lines.empty()) {

@@ -205,7 +205,8 @@ class OwnModel(Init):
     def test_a_model_without_a_loss(self):
         for trace in (None, (torch.rand(2, 3, 28, 28),)):
             with self.subTest("traced" if trace else "scripted"):
-                _, plan = self.plan_for(Scores(), trace)
+                said, plan = self.plan_for(Scores(), trace)
+                self.assertIn("guessed the loss cross_entropy with label = int64[]: by the shape", said)
                 self.assertEqual(plan["loss"], {"kind": "cross_entropy", "target": "label"})
                 self.assertEqual(plan["data"]["fields"], {"image": "float32[3, 28, 28]", "label": "int64[] < 10"})
                 self.check_runs()
