@@ -18,6 +18,7 @@ namespace {
 
 /// Absolute, without "." and a slash at the end.
 fs::path plain(const fs::path& path) {
+    if (path.empty()) throw Error(ErrorKind::Output, "a folder's name is empty");
     const fs::path whole = fs::absolute(path).lexically_normal();
     return whole.has_filename() ? whole : whole.parent_path();
 }
@@ -38,7 +39,6 @@ void check_free(const fs::path& path) {
 }  // namespace
 
 NewFolder::NewFolder(const fs::path& path) : path_(plain(path)) {
-    if (path.empty()) throw Error(ErrorKind::Output, "a folder's name is empty");
     check_free(path_);
     const fs::path around = path_.parent_path();
     std::error_code error;

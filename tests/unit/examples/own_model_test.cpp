@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "examples/layers.hpp"
 #include "unit/examples/made.hpp"
 
