@@ -4,6 +4,7 @@
 
 namespace vpp {
 
+void add_init(CLI::App& app, Chosen& chosen);
 void add_run(CLI::App& app, Chosen& chosen);
 void add_train(CLI::App& app, Chosen& chosen);
 void add_eval(CLI::App& app, Chosen& chosen);

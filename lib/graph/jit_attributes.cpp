@@ -1,5 +1,5 @@
 // Attributes of modules become graph inputs (one per distinct tensor) or constants, so that nothing in the graph refers
-// to the module any more; the training flags among them fold away.
+// to the module any more; the training flags among them fold away, and so do arguments that are left to their defaults.
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
@@ -120,6 +120,26 @@ class AttributeResolver {
 
 void resolve_attributes(JitGraph& jit, const torch::jit::Module& model) {
     AttributeResolver(jit, model).run();
+}
+
+void fold_none_checks(torch::jit::Block* block) {
+    namespace aten = torch::jit::aten;
+    for (torch::jit::Node* node : block->nodes()) {
+        for (torch::jit::Block* inner : node->blocks()) fold_none_checks(inner);
+        const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
+        if (!is && !is_not) continue;
+        const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
+        const bool is_tensor = node->input(1 - none)->type()->kind() == c10::TypeKind::TensorType;
+        if (!node->input(none)->mustBeNone() || !is_tensor) continue;
+        const torch::jit::WithInsertPoint before(node);
+        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(is_not));
+    }
+}
+
+void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value) {
+    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
+    graph.inputs()[index]->replaceAllUsesWith(graph.insertConstant(value));
+    graph.eraseInput(index);
 }
 
 void fold_constants(JitGraph& jit) {

@@ -125,6 +125,13 @@ void list_ops(JitGraph& jit);
 /// reseeds use are left out.
 std::vector<torch::jit::Value*> values_used(torch::jit::Node* node);
 
+/// Makes an input of the graph a constant.
+/// Requires: the graph refers to no module any more, so that its inputs are forward's arguments.
+void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value);
+
+/// Answers `value is None` for tensors, so that branches for absent arguments fold away.
+void fold_none_checks(torch::jit::Block* block);
+
 /// Evaluates what depends on constants only and removes dead code.
 void fold_constants(JitGraph& jit);
 

@@ -1,7 +1,6 @@
 #include "graph/torchscript.hpp"
 
 #include <ATen/ops/from_blob.h>
-#include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 #include <regex>
@@ -128,25 +127,7 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
         jit.graph->inputs()[i]->setType(c10::TensorType::get());
     }
     for (auto it = bound_to_default.rbegin(); it != bound_to_default.rend(); ++it) {
-        const torch::jit::WithInsertPoint at_start(*jit.graph->nodes().begin());
-        torch::jit::Value* value = jit.graph->insertConstant(*arguments[*it + 1].default_value());
-        jit.graph->inputs()[*it]->replaceAllUsesWith(value);
-        jit.graph->eraseInput(*it);
-    }
-}
-
-/// Answers `value is None` for tensors, so that branches for absent arguments fold away.
-void fold_none_checks(torch::jit::Block* block) {
-    namespace aten = torch::jit::aten;
-    for (torch::jit::Node* node : block->nodes()) {
-        for (torch::jit::Block* inner : node->blocks()) fold_none_checks(inner);
-        const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
-        if (!is && !is_not) continue;
-        const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
-        const bool is_tensor = node->input(1 - none)->type()->kind() == c10::TypeKind::TensorType;
-        if (!node->input(none)->mustBeNone() || !is_tensor) continue;
-        const torch::jit::WithInsertPoint before(node);
-        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(is_not));
+        bind_default(*jit.graph, *it, *arguments[*it + 1].default_value());
     }
 }
 

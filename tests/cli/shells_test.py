@@ -69,6 +69,8 @@ LINES = [
     (["vpp", "completion", ""], ["bash", "zsh", "fish"], ["plan.toml"]),
     (["vpp", "explain", "train.st"], ["train.steps"], ["train.seed"]),
     (["vpp", "explain", "train.steps", ""], [], ["train.steps"]),
+    (["vpp", "init", ""], ["gpt-tiny", "own-model"], ["plan.toml"]),
+    (["vpp", "init", "manual", ""], ["runs"], ["plan.toml", "gpt-tiny"]),
     (["vpp", "nonsense", ""], ["train"], ["plan.toml"]),
 ]
 

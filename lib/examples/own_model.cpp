@@ -1,0 +1,264 @@
+// The example own-model: what is known of a model file, written as a plan that runs at once on random data.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "examples/input_guess.hpp"
+#include "examples/makers.hpp"
+#include "examples/plan_template.hpp"
+#include "graph/torchscript.hpp"
+#include "plan/value.hpp"
+
+namespace vpp::detail {
+
+namespace {
+
+constexpr std::string_view kPlan = R"toml(# A plan for a TorchScript model of your own. Made by: vpp init own-model
+# The data is random for now: it shows how the model is cut and what a step costs, but there is nothing to learn.
+#
+#   vpp inspect {{plan}}
+#       shows what would happen: stages, edges, memory, schedule, places to cut
+#   vpp run {{plan}}
+#       trains a few steps on {{ranks}}
+#
+# What a key means: vpp explain data.kind; what there is: vpp explain. All that is left out has a default.
+# Paths of inputs are relative to this file, paths of outputs to the folder that you are in.
+
+[model]
+file = {{file}}
+# The arguments of forward are fields of the data, by their names; model.inputs names other fields.
+{{left_out}}{{loss}}
+# Random numbers in the shapes of [data.fields], which are those of a sample, without the dimension of the batch.
+# Your own data: write  kind = "arrays"  and in place of samples and [data.fields] a .npy file for each field:
+#   [data.train]
+{{arrays}}# Other kinds: vpp explain data.kind.
+[data]
+kind    = "synthetic"
+samples = 256                 # of random numbers: so many make an epoch
+[data.fields]                 # dtype[shape], and of integers how many values there are
+{{fields}}
+# How the model is cut and in which order the ranks work.
+[pipeline]
+num_stages       = {{stages}}          # ranks of the pipeline: vpp run starts as many
+schedule_type    = "1F1B"     # vpp schedule list
+num_microbatches = 4          # a batch goes through in four pieces, so that all ranks have work
+
+[optimizer]
+kind = "adamw"                # adamw, adam or sgd
+lr   = 1e-3
+
+[train]
+steps             = 20
+global_batch_size = {{batch}}         # samples a step: four microbatches of {{samples}}
+
+# Checkpoints, logs and metrics. Remove the folder when the model or the data change.
+[run]
+dir = {{run_dir}}
+)toml";
+
+constexpr const char* kNoLoss = "# forward returns the loss.\n";
+constexpr const char* kLossToFillIn = R"toml(
+# FILL IN: when forward does not return the loss, the plan adds one.
+# [loss]
+# kind   = "cross_entropy"      # vpp explain loss.kind
+# target = "label"              # a field of the data
+)toml";
+
+/// Whether it can be the loss, and whether a loss can compare it.
+bool is_scalar(const TriedOutput& output) {
+    return output.shape.empty() && is_floating(output.dtype);
+}
+bool is_scores(const TriedOutput& output, int64_t samples) {
+    return output.shape.size() == 2 && output.shape[0] == samples && output.shape[1] > 1;
+}
+
+/// How the plan gets its loss.
+struct LossGuess {
+    std::string text;                    ///< of the plan, behind [model]
+    std::optional<LossPlan> added;       ///< the [loss] table
+    std::optional<GuessedInput> target;  ///< the field that it compares with
+    int output = 0;                      ///< of forward that is the loss
+    bool is_known = true;
+};
+
+class OwnModelPlan {
+  public:
+    explicit OwnModelPlan(const ExampleRequest& request) : request_(request), trial_(request.model) {}
+
+    MadeExample make() {
+        guess_ = guess_inputs(trial_);
+        loss_ = guess_loss();
+        const int64_t samples = std::max<int64_t>(guess_.samples, 1);
+        const int stages = num_stages(samples);
+        MadeExample made;
+        made.files.push_back(
+            plan_file(kPlan, request_,
+                      {{"ranks", stages == 1 ? "one rank" : "two ranks"},
+                       {"file", toml_quoted(request_.model_path)},
+                       {"left_out", left_out()},
+                       {"loss", loss_.text},
+                       {"arrays", field_lines([](const GuessedInput& input) {
+                            return "#   " + key_of(input) + " = " + toml_quoted(input.field.name + ".npy") + "\n";
+                        })},
+                       {"fields", field_lines([this](const GuessedInput& input) { return field_line(input); })},
+                       {"stages", std::to_string(stages)},
+                       {"batch", std::to_string(4 * samples)},
+                       {"samples", std::to_string(samples)}}));
+        made.notes = notes(made.files.front().contents);
+        return made;
+    }
+
+  private:
+    LossGuess guess_loss() const {
+        if (!guess_.forward) return {kLossToFillIn, std::nullopt, std::nullopt, 0, false};
+        const auto& outputs = guess_.forward->outputs;
+        const auto scalar = std::ranges::find_if(outputs, is_scalar);
+        if (scalar != outputs.end() && (scalar == outputs.begin() || guess_.forward->all_tensors)) {
+            const auto place = static_cast<int>(scalar - outputs.begin());
+            const std::string number = std::to_string(place);
+            return {place == 0 ? kNoLoss
+                               : "loss_output = " + number + "               # what forward returns at place " +
+                                     number + " is the loss\n",
+                    std::nullopt, std::nullopt, place, true};
+        }
+        const bool is_comparable = !outputs.empty() && is_floating(outputs[0].dtype) && !outputs[0].shape.empty() &&
+                                   outputs[0].shape[0] == guess_.samples;
+        if (!is_comparable) return {kLossToFillIn, std::nullopt, std::nullopt, 0, false};
+        return added_loss(outputs[0]);
+    }
+
+    /// For what forward returns first.
+    LossGuess added_loss(const TriedOutput& output) const {
+        const bool scores = is_scores(output, guess_.samples);
+        GuessedInput target{{free_name(scores ? "label" : "target"), DType::F32, output.shape},
+                            "compared with what forward returns"};
+        target.field.shape.erase(target.field.shape.begin());
+        if (scores) {
+            target.field.dtype = DType::I64;
+            target.field.bound = output.shape[1];
+            target.field.shape.clear();
+        }
+        const std::string kind = scores ? "cross_entropy" : "mse";
+        const std::string why =
+            scores ? "# forward returns " + std::to_string(output.shape[1]) +
+                         " numbers a sample: guessed to be scores of as many classes. For numbers to be met: \"mse\".\n"
+                   : "# forward returns numbers: guessed to be compared with numbers of the same shape.\n";
+        LossPlan plan;
+        plan.kind = kind;
+        plan.target = target.field.name;
+        return {"\n" + why + "[loss]\nkind   = " + toml_quoted(kind) +
+                    "  # others: vpp explain loss.kind\ntarget = " + toml_quoted(plan.target) + "\n",
+                plan, std::move(target), 0, true};
+    }
+
+    /// A field's name that no argument has.
+    std::string free_name(std::string name) const {
+        const auto taken = [&] {
+            return std::ranges::any_of(guess_.inputs,
+                                       [&](const GuessedInput& input) { return input.field.name == name; });
+        };
+        while (taken()) name += '_';
+        return name;
+    }
+
+    /// Two where there is a place to cut. What keeps the model from being read is told as a note.
+    int num_stages(int64_t samples) {
+        if (!guess_.forward || !loss_.is_known) return 1;
+        TorchScriptOptions options;
+        options.loss = loss_.added;
+        options.loss_output = loss_.output;
+        options.microbatch_size = samples;
+        for (const GuessedInput& input : guess_.inputs) options.fields.fields.push_back(input.field);
+        if (loss_.target) options.fields.fields.push_back(loss_.target->field);
+        try {
+            return load_torchscript(request_.model, options).graph.num_legal_cuts() > 0 ? 2 : 1;
+        } catch (const Error& error) {
+            problem_ = error.problems().front().message;
+            return 1;
+        }
+    }
+
+    std::string left_out() const {
+        std::string text;
+        for (const ForwardArgument& argument : trial_.arguments()) {
+            if (!argument.has_default) continue;
+            text += "# Left out: " + printable(argument.name) + " (" + printable(argument.type) +
+                    "), which has a default.\n";
+        }
+        return text;
+    }
+
+    template <typename Line>
+    std::string field_lines(const Line& line) const {
+        std::string text;
+        for (const GuessedInput& input : guess_.inputs) text += line(input);
+        if (loss_.target) text += line(*loss_.target);
+        return text;
+    }
+
+    /// Names of arguments are words, and words are TOML keys; those of other alphabets need quotes.
+    static std::string key_of(const GuessedInput& input) {
+        const std::string& name = input.field.name;
+        const bool plain = std::ranges::all_of(name, [](char c) { return (c & 0x80) == 0; });
+        return plain ? name : toml_quoted(name);
+    }
+
+    std::string field_line(const GuessedInput& input) const {
+        std::string value = std::string(name_of(input.field.dtype)) + shape_text(input.field.shape);
+        if (input.field.bound > 0) value += " < " + std::to_string(input.field.bound);
+        const char* sign = guess_.forward ? "  # guessed: " : "  # FILL IN: ";
+        return key_of(input) + " = " + toml_quoted(value) + sign + input.reason + "\n";
+    }
+
+    std::vector<std::string> notes(const std::string& plan) const {
+        std::vector<std::string> notes;
+        if (!guess_.forward) {
+            notes.push_back("none of the shapes that were tried fit this model (the first: " + guess_.problem + ")");
+        } else {
+            for (const GuessedInput& input : guess_.inputs) {
+                notes.push_back("guessed " + printable(input.field.name) + " = " +
+                                std::string(name_of(input.field.dtype)) + shape_text(input.field.shape) + ": " +
+                                input.reason);
+            }
+        }
+        if (loss_.added) {
+            const Field& target = loss_.target->field;
+            notes.push_back("guessed the loss " + loss_.added->kind + " with " + target.name + " = " +
+                            std::string(name_of(target.dtype)) + shape_text(target.shape) +
+                            ": by the shape of what forward returns");
+        }
+        if (guess_.forward && !loss_.is_known) notes.push_back("forward returns nothing that a loss could be made of");
+        if (!problem_.empty()) notes.push_back("the model cannot be used as it is: " + problem_);
+        if (const std::string lines = lines_to_fill_in(plan); !lines.empty()) {
+            notes.push_back("fill in plan.toml at line " + lines + " before it can run");
+        }
+        return notes;
+    }
+
+    /// "12, 20"
+    static std::string lines_to_fill_in(const std::string& plan) {
+        std::string lines;
+        int number = 1;
+        for (size_t begin = 0; begin < plan.size(); ++number) {
+            const size_t end = std::min(plan.find('\n', begin), plan.size());
+            const bool is_open = plan.substr(begin, end - begin).find("# FILL IN") != std::string::npos;
+            if (is_open) lines += (lines.empty() ? "" : ", ") + std::to_string(number);
+            begin = end + 1;
+        }
+        return lines;
+    }
+
+    const ExampleRequest& request_;
+    const InputTrial trial_;
+    InputGuess guess_;
+    LossGuess loss_;
+    std::string problem_;
+};
+
+}  // namespace
+
+MadeExample make_own_model(const ExampleRequest& request) {
+    check(request.model != nullptr, "own-model is made for a model file");
+    return OwnModelPlan(request).make();
+}
+
+}  // namespace vpp::detail

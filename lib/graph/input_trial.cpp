@@ -1,0 +1,220 @@
+#include "graph/input_trial.hpp"
+
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <unordered_set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "graph/jit_graph.hpp"
+#include "graph/jit_load.hpp"
+#include "graph/probe.hpp"
+#include "graph/torch_dtype.hpp"
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+/// An op that says what one of its inputs is; places of its inputs, -1 for none.
+struct TellingOp {
+    const char* name;
+    int data;
+    int weight;
+    InputUse use;
+    size_t least_dims = 0;  ///< of the weight
+    int groups = -1;
+};
+
+constexpr TellingOp kTellingOps[] = {
+    {"aten::linear", 0, 1, InputUse::Linear, 2},
+    {"aten::conv1d", 0, 1, InputUse::Convolution, 3, 6},
+    {"aten::conv2d", 0, 1, InputUse::Convolution, 3, 6},
+    {"aten::conv3d", 0, 1, InputUse::Convolution, 3, 6},
+    {"aten::_convolution", 0, 1, InputUse::Convolution, 3, 8},
+    {"aten::embedding", 1, 0, InputUse::Indices, 2},
+    {"aten::layer_norm", 0, 2, InputUse::Normalized, 1},
+    {"aten::cross_entropy_loss", 1, -1, InputUse::Classes},
+    {"aten::nll_loss", 1, -1, InputUse::Classes},
+    {"aten::nll_loss_nd", 1, -1, InputUse::Classes},
+    {"aten::mse_loss", 1, -1, InputUse::Target},
+    {"aten::l1_loss", 1, -1, InputUse::Target},
+    {"aten::smooth_l1_loss", 1, -1, InputUse::Target},
+    {"aten::huber_loss", 1, -1, InputUse::Target},
+    {"aten::binary_cross_entropy_with_logits", 1, -1, InputUse::Target},
+};
+
+const TellingOp* telling_op(const Node* node) {
+    for (const TellingOp& op : kTellingOps) {
+        if (node->kind() == c10::Symbol::fromQualString(op.name)) return &op;
+    }
+    return nullptr;
+}
+
+/// Follows an input through the ops that hand it on as their first input, up to one that tells what it is.
+class Follower {
+  public:
+    Follower(const JitGraph& jit, ForwardArgument& argument) : jit_(jit), argument_(argument) {}
+
+    void follow(Value* input) {
+        derived_.insert(input);
+        visit(jit_.graph->block());
+    }
+
+  private:
+    /// True when it is found.
+    bool visit(Block* block) {
+        for (Node* node : block->nodes()) {
+            if (const TellingOp* op = telling_op(node); op && tells(*op, node)) return true;
+            for (Block* inner : node->blocks()) {
+                if (visit(inner)) return true;
+            }
+            if (node->inputs().empty() || !derived_.contains(node->input(0))) continue;
+            for (Value* output : node->outputs()) {
+                if (output->type()->isSubtypeOf(*c10::TensorType::get())) derived_.insert(output);
+            }
+        }
+        return false;
+    }
+
+    bool tells(const TellingOp& op, const Node* node) {
+        const auto weight = op.weight < 0 ? std::nullopt : shape_of(node->input(static_cast<size_t>(op.weight)));
+        if (weight) last_weight_ = *weight;
+        if (!derived_.contains(node->input(static_cast<size_t>(op.data)))) return false;
+        if (op.weight >= 0 && (!weight || weight->size() < op.least_dims)) return false;
+        argument_.use = op.use;
+        argument_.weight = weight ? *weight : last_weight_;
+        if (op.groups >= 0) {
+            const auto groups = torch::jit::toIValue(node->input(static_cast<size_t>(op.groups)));
+            if (groups && groups->isInt()) argument_.groups = groups->toInt();
+        }
+        return true;
+    }
+
+    std::optional<std::vector<int64_t>> shape_of(const Value* value) const {
+        for (const JitParameter& parameter : jit_.parameters) {
+            if (parameter.value == value) return parameter.tensor.sizes().vec();
+        }
+        return std::nullopt;
+    }
+
+    const JitGraph& jit_;
+    ForwardArgument& argument_;
+    std::unordered_set<const Value*> derived_;
+    std::vector<int64_t> last_weight_;
+};
+
+/// What forward returned, one entry a part; parts that are no tensors are left out.
+void collect(const c10::IValue& value, TriedForward& tried) {
+    if (value.isTensor() && value.toTensor().defined()) {
+        const at::Tensor& tensor = value.toTensor();
+        tried.outputs.push_back({from_torch(tensor.scalar_type()), tensor.sizes().vec()});
+    } else if (value.isTuple()) {
+        for (const c10::IValue& part : value.toTupleRef().elements()) {
+            tried.all_tensors = tried.all_tensors && part.isTensor();
+            collect(part, tried);
+        }
+    } else if (value.isList()) {
+        for (const c10::IValue& part : value.toListRef()) collect(part, tried);
+    } else if (value.isGenericDict()) {
+        for (const auto& entry : value.toGenericDict()) collect(entry.value(), tried);
+    } else {
+        tried.all_tensors = false;
+    }
+}
+
+std::optional<int64_t> num_classes_of(const JitGraph& jit, const ProbeResult& result) {
+    for (const JitOp& op : jit.ops) {
+        const TellingOp* telling = telling_op(op.node);
+        if (!telling || telling->use != InputUse::Classes) continue;
+        const auto scores = result.values.find(op.node->input(0));
+        if (scores == result.values.end() || !scores->second.isTensor()) continue;
+        const at::Tensor& tensor = scores->second.toTensor();
+        if (tensor.dim() > 0) return tensor.size(tensor.dim() > 1 ? 1 : 0);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+struct InputTrial::Impl {
+    torch::jit::Module model;  ///< owns the types that the graph refers to
+    std::vector<LoadedFile> files;
+    std::vector<ForwardArgument> arguments;
+    JitGraph jit;
+    Value* returned = nullptr;
+
+    void list_arguments() {
+        const auto& schema = model.get_method("forward").function().getSchema().arguments();
+        for (size_t i = 1; i < schema.size(); ++i) {
+            ForwardArgument& argument = arguments.emplace_back();
+            argument.name = schema[i].name();
+            argument.type = schema[i].type()->annotation_str();
+            argument.has_default = schema[i].default_value().has_value();
+        }
+        for (size_t i = arguments.size(); i > 0; --i) {
+            if (arguments[i - 1].has_default) bind_default(*jit.graph, i - 1, *schema[i].default_value());
+        }
+    }
+
+    /// Arguments that are no tensors are left for the caller to refuse.
+    void bind_inputs() {
+        size_t input = 0;
+        for (const ForwardArgument& argument : arguments) {
+            if (argument.has_default) continue;
+            Value* value = jit.graph->inputs()[input++];
+            value->setType(c10::TensorType::get());
+            jit.inputs.push_back({argument.name, value});
+        }
+    }
+
+    void follow_inputs() {
+        size_t input = 0;
+        for (ForwardArgument& argument : arguments) {
+            if (!argument.has_default) Follower(jit, argument).follow(jit.inputs[input++].value);
+        }
+    }
+};
+
+InputTrial::InputTrial(std::shared_ptr<const Archive> model) : impl_(std::make_unique<Impl>()) {
+    impl_->model = load_module(model, {}, impl_->files);
+    impl_->model.train(true);
+    JitGraph& jit = impl_->jit;
+    jit.graph = inline_with_labels(impl_->model);
+    resolve_attributes(jit, impl_->model);
+    impl_->list_arguments();
+    impl_->bind_inputs();
+    fold_none_checks(jit.graph->block());
+    fold_constants(jit);
+    replace_appends(jit);
+    impl_->follow_inputs();
+    if (!jit.graph->outputs().empty()) impl_->returned = jit.graph->outputs()[0];
+    list_ops(jit);
+    insert_reseeds(jit);
+}
+
+InputTrial::~InputTrial() = default;
+
+const std::vector<ForwardArgument>& InputTrial::arguments() const {
+    return impl_->arguments;
+}
+
+TriedForward InputTrial::run(const std::vector<Field>& fields, int64_t samples) const {
+    const JitGraph& jit = impl_->jit;
+    check(fields.size() == jit.inputs.size(), "every argument without a default has a field");
+    std::vector<ProbeInput> inputs;
+    for (size_t i = 0; i < fields.size(); ++i) inputs.push_back({jit.inputs[i].value, fields[i]});
+    const auto weight = [&](size_t i) { return at::zeros_like(jit.parameters[i].tensor); };
+    const ProbeResult result = probe(jit, inputs, samples, weight);
+    TriedForward tried;
+    const auto returned = result.values.find(impl_->returned);
+    if (returned != result.values.end()) collect(returned->second, tried);
+    tried.num_classes = num_classes_of(jit, result);
+    return tried;
+}
+
+}  // namespace vpp

@@ -1,0 +1,86 @@
+#include "examples/input_guess.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "examples/layers.hpp"
+#include "unit/examples/made.hpp"
+
+namespace vpp {
+namespace {
+
+using test::error_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+InputGuess guess_of(const std::string& signature, const std::string& body,
+                    std::vector<std::pair<std::string, ScriptedModule>> children) {
+    ScriptedModule model{"Model", "def forward(self, " + signature + "):\n    " + body + "\n"};
+    model.children = std::move(children);
+    return guess_inputs(InputTrial(test::archive_of(model)));
+}
+
+TEST(InputGuess, ALinearLayerSaysItsInputs) {
+    const InputGuess guess = guess_of("x", "return self.a.forward(x)", {{"a", linear(12, 3)}});
+    ASSERT_TRUE(guess.forward);
+    EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(12));
+    EXPECT_EQ(guess.inputs[0].reason, "a linear layer takes it");
+    EXPECT_EQ(guess.samples, 2);
+}
+
+TEST(InputGuess, ASequenceIsTriedWhereARowDoesNotDo) {
+    const InputGuess guess = guess_of(
+        "x", "return torch.mean(self.a.forward(x), [1]) + torch.sum(x, [1, 2]).unsqueeze(1)", {{"a", linear(12, 3)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(16, 12));
+}
+
+TEST(InputGuess, TheSideOfAnImageIsFoundByTrying) {
+    const InputGuess guess = guess_of(
+        "image", "return self.head.forward(torch.flatten(torch.max_pool2d(self.conv.forward(image), [2, 2]), 1))",
+        {{"conv", conv3x3(3, 4)}, {"head", linear(4 * 14 * 14, 10)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(3, 28, 28));
+}
+
+TEST(InputGuess, TokensAndTargetsHaveOneLength) {
+    const InputGuess guess =
+        guess_of("tokens, targets",
+                 "return torch.cross_entropy_loss(torch.flatten(self.head.forward(self.e.forward(tokens)), 0, 1), "
+                 "torch.flatten(targets), None, 1, -100, 0.0)",
+                 {{"e", embedding(50, 8, 1)}, {"head", linear(8, 40)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    const Field& tokens = guess.inputs.at(0).field;
+    const Field& targets = guess.inputs.at(1).field;
+    EXPECT_THAT(tokens.shape, ElementsAre(16));
+    EXPECT_THAT(targets.shape, ElementsAre(16));
+    EXPECT_EQ(tokens.dtype, DType::I64);
+    EXPECT_EQ(tokens.bound, 50);
+    EXPECT_EQ(targets.bound, 40);
+}
+
+TEST(InputGuess, AModelOfOneBatchSizeIsTakenAsItIs) {
+    const InputGuess guess = guess_of("x", "return self.a.forward(x.view([4, 12]))", {{"a", linear(12, 3)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_EQ(guess.samples, 4);
+}
+
+TEST(InputGuess, WhatFitsNothingIsSaid) {
+    const InputGuess guess =
+        guess_of("x", "return self.a.forward(x.reshape([-1, 7, 11]).mean([1]))", {{"a", linear(11, 3)}});
+    EXPECT_FALSE(guess.forward);
+    EXPECT_THAT(guess.problem, HasSubstr("fails"));
+    EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(11)) << "the likeliest";
+}
+
+TEST(InputGuess, ArgumentsThatNoFieldCanBeAreRefused) {
+    EXPECT_HAS(error_of(ErrorKind::BadData,
+                        [] {
+                            guess_of("x, n: int", "return self.a.forward(x) * n", {{"a", linear(2, 2)}});
+                        }),
+               "forward's argument 'n' is of type int and has no default");
+    EXPECT_EQ(guess_of("x, n: int=2", "return self.a.forward(x) * n", {{"a", linear(2, 2)}}).inputs.size(), 1U);
+}
+
+}  // namespace
+}  // namespace vpp

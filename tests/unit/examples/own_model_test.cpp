@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "examples/layers.hpp"
+#include "unit/examples/made.hpp"
+
+namespace vpp {
+namespace {
+
+using test::contents_of;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A model file on disk, and the plan that is made for it.
+class OwnModel {
+  public:
+    OwnModel(const std::string& signature, const std::string& body,
+             std::vector<std::pair<std::string, ScriptedModule>> children) {
+        ScriptedModule model{"Model", "def forward(self, " + signature + "):\n    " + body + "\n"};
+        model.children = std::move(children);
+        const std::string path = folder_.write("model.pt", model_file(model, 1));
+        made_ = example_of("own-model").make({"mine", path, std::make_shared<const Archive>(path)});
+    }
+    const std::string& plan() const { return contents_of(made_, "plan.toml"); }
+    std::string notes() const {
+        std::string text;
+        for (const std::string& note : made_.notes) text += note + "\n";
+        return text;
+    }
+    test::Rig rig() const { return test::MadeFolder(made_).rig(); }
+
+  private:
+    test::TemporaryFolder folder_;
+    MadeExample made_;
+};
+
+TEST(OwnModel, ScoresGetALossOverClasses) {
+    const OwnModel model("image", "return self.b.forward(torch.relu(self.a.forward(image)))",
+                         {{"a", linear(12, 8)}, {"b", linear(8, 5)}});
+    EXPECT_THAT(model.plan(), HasSubstr("image = \"float32[12]\"  # guessed: a linear layer takes it\n"));
+    EXPECT_THAT(model.plan(), HasSubstr("label = \"int64[] < 5\""));
+    EXPECT_THAT(model.plan(), HasSubstr("kind   = \"cross_entropy\""));
+    EXPECT_THAT(model.notes(), Not(HasSubstr("fill in")));
+    EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
+}
+
+TEST(OwnModel, NumbersAreCompared) {
+    const OwnModel model("target", "return torch.squeeze(self.a.forward(target), 1)", {{"a", linear(12, 1)}});
+    EXPECT_THAT(model.plan(), HasSubstr("kind   = \"mse\""));
+    EXPECT_THAT(model.plan(), HasSubstr("target_ = \"float32[]\"")) << "the argument has the name already";
+    EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
+}
+
+TEST(OwnModel, ALossOfItsOwnIsTaken) {
+    const OwnModel first("x, y", "return torch.mse_loss(self.a.forward(x), y)", {{"a", linear(12, 3)}});
+    EXPECT_THAT(first.plan(), Not(HasSubstr("[loss]")));
+    EXPECT_THAT(first.plan(), HasSubstr("y = \"float32[3]\""));
+    first.rig();
+    const OwnModel second("x, y", "h = self.a.forward(x)\n    return h, torch.mse_loss(h, y)", {{"a", linear(12, 3)}});
+    EXPECT_THAT(second.plan(), HasSubstr("loss_output = 1 "));
+    second.rig();
+}
+
+TEST(OwnModel, ArgumentsWithADefaultAreLeftOut) {
+    const OwnModel model("x, scale: float=2.0", "return self.a.forward(x) * scale", {{"a", linear(12, 3)}});
+    EXPECT_THAT(model.plan(), HasSubstr("# Left out: scale (float), which has a default.\n"));
+    EXPECT_THAT(model.plan(), Not(HasSubstr("\nscale")));
+    model.rig();
+}
+
+TEST(OwnModel, WhatCannotBeFoundOutIsLeftToFillInByLine) {
+    const OwnModel model("x", "return self.a.forward(x.reshape([-1, 7, 11]).mean([1]))", {{"a", linear(11, 3)}});
+    EXPECT_THAT(model.plan(), HasSubstr("x = \"float32[11]\"  # FILL IN: a linear layer takes it\n"));
+    EXPECT_THAT(model.plan(), HasSubstr("# FILL IN: when forward does not return the loss"));
+    EXPECT_THAT(model.notes(), HasSubstr("none of the shapes that were tried fit"));
+    const std::string plan = model.plan();
+    const auto line = 1 + std::count(plan.begin(), plan.begin() + static_cast<long>(plan.find("x = \"float32")), '\n');
+    EXPECT_THAT(model.notes(), HasSubstr(", " + std::to_string(line) + " before it can run"));
+}
+
+TEST(OwnModel, AModelWithoutAPlaceToCutHasOneStage) {
+    const OwnModel model("x, y", "return torch.mse_loss(x, y)", {});
+    EXPECT_THAT(model.plan(), HasSubstr("on one rank"));
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,15 @@
+#include <gtest/gtest.h>
+
+#include "unit/examples/made.hpp"
+
+namespace vpp {
+namespace {
+
+TEST(TwoTowers, PlanAndModelFit) {
+    const test::MadeFolder folder(test::make("two-towers"));
+    const test::Rig rig = folder.rig();
+    EXPECT_EQ(rig.prepared.program.training.split.stages.size(), 2U);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,102 @@
+#include "graph/input_trial.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+InputTrial trial_of(const ModuleSpec& spec) {
+    return InputTrial(std::make_shared<const Archive>(save(spec)));
+}
+
+/// A model of one forward with a weight "w" and a vector "v".
+ModuleSpec model_of(const std::string& signature, const std::string& body, const std::vector<int64_t>& weight_shape) {
+    ModuleSpec spec{"Model", "def forward(self, " + signature + "):\n"};
+    spec.code += body;
+    spec.parameters = {{"w", weight(weight_shape)}, {"v", weight({weight_shape[0]}, 1)}};
+    return spec;
+}
+
+ForwardArgument argument_of(const std::string& body, const std::vector<int64_t>& weight_shape) {
+    return trial_of(model_of("x", body, weight_shape)).arguments().at(0);
+}
+
+TEST(InputTrial, TheFirstTellingOpSaysWhatAnArgumentIs) {
+    const ForwardArgument linear = argument_of("    return torch.linear(torch.relu(x), self.w)\n", {3, 5});
+    EXPECT_EQ(linear.use, InputUse::Linear);
+    EXPECT_THAT(linear.weight, ElementsAre(3, 5));
+    const ForwardArgument image =
+        argument_of("    return torch.conv2d(x, self.w, None, [1, 1], [1, 1], [1, 1], 2)\n", {6, 2, 3, 3});
+    EXPECT_EQ(image.use, InputUse::Convolution);
+    EXPECT_EQ(image.groups, 2);
+    const ForwardArgument tokens = argument_of("    return torch.linear(torch.embedding(self.w, x), self.w)\n", {7, 7});
+    EXPECT_EQ(tokens.use, InputUse::Indices);
+    EXPECT_EQ(argument_of("    return torch.layer_norm(x, [4], self.w, self.v)\n", {4}).use, InputUse::Normalized);
+    EXPECT_EQ(argument_of("    return torch.sin(x) + self.w\n", {4}).use, InputUse::Unknown);
+}
+
+TEST(InputTrial, TargetsOfLosses) {
+    const InputTrial classes = trial_of(model_of(
+        "x, y", "    return torch.cross_entropy_loss(torch.linear(x, self.w), torch.flatten(y), None, 1, -100, 0.0)\n",
+        {3, 5}));
+    EXPECT_EQ(classes.arguments().at(1).use, InputUse::Classes);
+    const TriedForward tried = classes.run({floats("x", {5}), integers("y", {})}, 2);
+    EXPECT_EQ(tried.num_classes, 3);
+    ASSERT_EQ(tried.outputs.size(), 1U);
+    EXPECT_TRUE(tried.outputs[0].shape.empty());
+    const InputTrial numbers =
+        trial_of(model_of("x, y", "    return torch.mse_loss(torch.linear(x, self.w), y)\n", {3, 5}));
+    EXPECT_EQ(numbers.arguments().at(1).use, InputUse::Target);
+    EXPECT_THAT(numbers.arguments().at(1).weight, ElementsAre(3, 5)) << "of the last layer before";
+}
+
+TEST(InputTrial, DefaultsAreBound) {
+    const InputTrial trial = trial_of(model_of("x, factor: float=2.0, mask: Optional[Tensor]=None",
+                                               "    h = torch.linear(x, self.w)\n"
+                                               "    if mask is not None:\n        h = h * mask\n"
+                                               "    return h * factor\n",
+                                               {3, 5}));
+    ASSERT_EQ(trial.arguments().size(), 3U);
+    EXPECT_EQ(trial.arguments()[1].type, "float");
+    EXPECT_TRUE(trial.arguments()[1].has_default && trial.arguments()[2].has_default);
+    EXPECT_FALSE(trial.arguments()[0].has_default);
+    EXPECT_THAT(trial.run({floats("x", {5})}, 2).outputs.at(0).shape, ElementsAre(2, 3));
+}
+
+TEST(InputTrial, OutputsAreListedOneByOne) {
+    const InputTrial trial = trial_of(
+        model_of("x", "    h = torch.linear(x, self.w)\n    return h, torch.mean(h), torch.gt(h, 0.0)\n", {3, 5}));
+    const TriedForward tried = trial.run({floats("x", {5})}, 2);
+    EXPECT_TRUE(tried.all_tensors);
+    ASSERT_EQ(tried.outputs.size(), 3U);
+    EXPECT_TRUE(tried.outputs[1].shape.empty());
+    EXPECT_EQ(tried.outputs[2].dtype, DType::Bool);
+    EXPECT_FALSE(tried.num_classes.has_value());
+}
+
+TEST(InputTrial, ShapesThatDoNotFitAreRefusedAndOthersCanBeTriedAfterwards) {
+    const InputTrial trial = trial_of(linear(5, 3));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { trial.run({floats("x", {4})}, 2); }), HasSubstr("aten::linear"));
+    EXPECT_THAT(trial.run({floats("x", {5})}, 2).outputs.at(0).shape, ElementsAre(2, 3));
+}
+
+TEST(InputTrial, RandomOpsRunToo) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return self.drop.forward(self.fc.forward(x))\n"};
+    model.children = {{"drop", dropout()}, {"fc", linear(5, 3)}};
+    EXPECT_THAT(trial_of(model).run({floats("x", {5})}, 2).outputs.at(0).shape, ElementsAre(2, 3));
+}
+
+TEST(InputTrial, UntrustedFilesAreRefused) {
+    const ModuleSpec spec = model_of("x", "    torch.save([x], \"a\")\n    return x\n", {2});
+    EXPECT_THAT(refusal(ErrorKind::Refused, [&] { trial_of(spec); }), HasSubstr("calls save"));
+}
+
+}  // namespace
+}  // namespace vpp
