@@ -14,9 +14,10 @@ import sys
 from collections.abc import Callable, Iterator
 
 LAYERS = (
-    "base plan mesh schedule data graph program comm stage optim checkpoint help report launch engine app".split()
+    "base plan mesh schedule data graph program comm stage optim checkpoint help report compare launch engine "
+    "app".split()
 )  # a file includes its own module and modules to its left
-TORCH_FREE = {"base", "plan", "mesh", "schedule", "data", "checkpoint", "help", "report", "launch"}
+TORCH_FREE = {"base", "plan", "mesh", "schedule", "data", "checkpoint", "help", "report", "compare", "launch"}
 PLAIN_HEADERS = {"lib/data/fields.hpp", "lib/graph/graph.hpp"}  # values that every front end can make
 TORCH = re.compile(r"torch/|ATen/|c10/|caffe2/|cuda|nccl|mpi\.h$")
 # Headers that stay in few places: pattern, the files that may include it, in words.
