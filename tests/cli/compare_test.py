@@ -43,7 +43,8 @@ class Compare(Case):
         self.two_runs()
         runs = json.loads(self.vpp("compare", "one", "two", "--json").stdout)["runs"]
         self.assertEqual([run["settings"] for run in runs], [{"optimizer.lr": "0.1"}, {"optimizer.lr": "0.2"}])
-        self.assertEqual([(run["step"], run["last_loss"], run["best_loss_step"]) for run in runs], [(9, 1, 9), (5, 4, 3)])
+        figures = [(run["step"], run["last_loss"], run["best_loss_step"]) for run in runs]
+        self.assertEqual(figures, [(9, 1, 9), (5, 4, 3)])
 
     def test_the_picture_is_xml_with_a_curve_for_each_run(self):
         self.two_runs()

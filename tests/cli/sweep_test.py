@@ -84,7 +84,8 @@ class Mistakes(Sweep):
             self.assertIn(part, text)
 
     def test_every_plan_is_checked_before_the_first_run(self):
-        text = self.refused(78, "--grid", "optimizer.lr=0.1,fast", "--grid", "train.sede=1,2", "--set", "train.steps=-1")
+        text = self.refused(78, "--grid", "optimizer.lr=0.1,fast", "--grid", "train.sede=1,2",
+                            "--set", "train.steps=-1")
         self.assertIn("--grid:1:18: ", text)
         self.assertIn("    optimizer.lr=0.1,fast\n                     ^", text)
         self.assertIn("--grid:1:1: unknown key 'sede' in [train]", text)
