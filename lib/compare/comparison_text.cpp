@@ -80,10 +80,12 @@ std::string results_table(const Comparison& comparison, bool with_settings, cons
 }  // namespace
 
 std::string comparison_table(const Comparison& comparison, const TextStyle& style) {
-    const bool is_alone = comparison.runs.size() == 1;
+    const bool are_plans_known = std::any_of(comparison.runs.begin(), comparison.runs.end(),
+                                             [](const ComparedRun& run) { return !run.record.settings.empty(); });
+    const bool is_equal = are_plans_known && comparison.differences.empty() && comparison.runs.size() > 1;
     const bool with_settings = comparison.differences.size() <= kMostSettingColumns;
     std::string text = run_list(comparison) + "\n";
-    if (comparison.differences.empty() && !is_alone) text += "The plans of these runs say the same.\n\n";
+    if (is_equal) text += "The plans of these runs say the same.\n\n";
     if (!with_settings) text += settings_table(comparison, style) + "\n";
     return text + results_table(comparison, with_settings, style);
 }

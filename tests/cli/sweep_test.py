@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ENVIRONMENT, ROOT, VPP, Case, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, ROOT, VPP, Case, children, is_alive, main  # noqa: E402
 
 ONE_RANK = ("--set", "pipeline.num_stages=1")
 
@@ -87,11 +87,11 @@ class Mistakes(Sweep):
         text = self.refused(78, "--grid", "optimizer.lr=0.1,fast", "--grid", "train.sede=1,2",
                             "--set", "train.steps=-1")
         self.assertIn("--grid:1:18: ", text)
-        self.assertIn("    optimizer.lr=0.1,fast\n                     ^", text)
-        self.assertIn("--grid:1:1: unknown key 'sede' in [train]", text)
+        self.assertIn(f"    optimizer.lr=0.1,fast\n{' ' * 21}^", text)
+        self.assertIn("--grid:1:7: unknown key 'sede' in [train]", text)
         self.assertIn("did you mean 'seed'", text)
-        self.assertEqual(text.count("unknown key"), 2)  # for each of its values
-        self.assertEqual(text.count("--set:1:13: "), 1)  # a mistake that all share
+        self.assertIn("--set:1:13: ", text)
+        self.assertEqual(text.count("^"), 3)  # what several combinations share is said once
         self.assertIn("unknown key 'folder' in [run]", self.refused(78, "--grid", "run.folder=../../x"))
 
     def test_what_the_hosts_have_no_room_for(self):
@@ -107,9 +107,7 @@ class Mistakes(Sweep):
         self.assertEqual(self.sweep("--grid", "train.seed=1", "--go", environment={"PATH": "/nowhere"}).returncode, 66)
 
     def test_hostile_values_stay_in_their_words_and_out_of_the_names(self):
-        values = ["../../x", "$(touch owned)", "a b", "a'b", "`touch owned`", "x;touch owned", "*", '"a,b"', "\u00e4"]
-        done = self.sweep("--grid", "run.dir_is_none=1")
-        self.assertEqual(done.returncode, 78)
+        values = ["../../x", "$(touch owned)", "a b", "a'b", "`touch owned`", "x;touch owned", "*", '"a,b"', '"\u00e4"']
         done = self.sweep("--grid", "model.file=" + ",".join(values))
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
@@ -167,13 +165,13 @@ class Going(Sweep):
 
     def test_a_killed_sweep_goes_on_as_well(self):
         job = self.start_and_wait_for_the_second("two")
+        ranks = self.pids(next(iter(children(job.pid))))
         os.kill(job.pid, signal.SIGKILL)
         job.wait(60)
         deadline = time.monotonic() + 60  # its job saves and ends by itself
-        while not list((self.folder / "two/train.seed=2/checkpoints").glob("step-*[0-9]")):
+        while any(map(is_alive, ranks)):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
-        time.sleep(2)
         self.expect_the_rest_only("two")
 
     def test_a_failure_keeps_no_other_from_running(self):

@@ -52,6 +52,20 @@ lr = 0.003
 """
 
 
+def children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own, in which the program runs."""
 
