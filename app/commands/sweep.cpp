@@ -1,11 +1,11 @@
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/commands/commands.hpp"

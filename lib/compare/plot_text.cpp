@@ -87,7 +87,7 @@ class Drawing {
         if (axes_.is_empty()) return plot_.title + ": nothing to draw, no value is finite\n";
         Frame frame(columns_);
         for (size_t run = 0; run < plot_.curves.size(); ++run) add_curve(frame, static_cast<int>(run));
-        std::string text = title() + "\n";
+        std::string text = wrapped(title(), style_.width, 2);
         for (int row = 0; row < kRows; ++row) {
             text +=
                 right_aligned(label_of(row), label_width_) + " |" + frame.row_text(row, plot_, style_.colour) + "\n";
