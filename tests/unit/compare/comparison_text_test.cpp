@@ -15,6 +15,53 @@ bool has(const std::string& text, const std::string& part) {
     return text.find(part) != text.npos;
 }
 
+constexpr const char* kThreeRuns =
+    R"(A  runs/sweep/optimizer.lr=0.1
+B  runs/sweep/optimizer.lr=0.2
+C  runs/sweep/optimizer.lr=0.4
+
+run   lr  state     steps  last loss  best loss  validation             rate
+A    0.1  finished  40/40     0.0750     0.0750           -  1.0 K samples/s
+B    0.2  finished  25/25     0.0800     0.0800           -  1.0 K samples/s
+C    0.4  finished    6/6     4.0000     2.5000           -  1.0 K samples/s
+
+run         work  waiting  bubble  simulated     memory  time
+A    2.0 GFLOP/s     25 %    24 %       20 %  300.0 MiB   1 s
+B    2.0 GFLOP/s     25 %    24 %       20 %  300.0 MiB   1 s
+C    2.0 GFLOP/s     25 %    24 %       20 %  300.0 MiB   0 s
+
+train/loss
+   4 |         C
+     |        .
+     |       C
+     |
+   3 |A
+     |.. .C
+     | .C
+     | .
+     | .
+   2 |B.
+     | ..
+     | .A
+     |  ..
+   1 |  B A
+     |   .B.AA
+     |     .BB.A.A.A
+     |        .B.B.B.B.B.B.BA.A.A.A.A.A.A.AA.A.A.A.A
+   0 |                             .B.B.B.BB.B.B.B.B.A.A.AA.A.A.A.A.A.A.AA.A.A.A
+     +-----------------+------------------+-----------------+------------------+
+step                  10                 20                30                 40
+C: 1 value is not finite, at step 4
+)";
+
+TEST(ComparisonText, ThreeRunsToTheLetter) {
+    const Comparison comparison =
+        compare_runs({test::run_with("runs/sweep/optimizer.lr=0.1", test::falling(3, 40), "0.1"),
+                      test::run_with("runs/sweep/optimizer.lr=0.2", test::falling(2, 25), "0.2"),
+                      test::run_with("runs/sweep/optimizer.lr=0.4", {3, 2.5, 2.8, std::nan(""), 3.5, 4}, "0.4")});
+    EXPECT_EQ(comparison_text(comparison, "train/loss", {80, false}), kThreeRuns);
+}
+
 TEST(ComparisonText, OneRunIsShownWithoutSettings) {
     const std::string text = comparison_text(compare_runs({test::run_with("runs/a", {3, 2})}), "train/loss", {});
     EXPECT_TRUE(text.starts_with("A  runs/a\n\nrun  state"));

@@ -39,6 +39,58 @@ std::string without_escapes(const std::string& text) {
     return plain;
 }
 
+TEST(PlotText, TwoEqualCurvesToTheLetter) {
+    const RecordedRun run = test::run_with("a", test::falling(3, 40));
+    EXPECT_EQ(drawn({run, run}), R"(train/loss
+   3 |A
+     |.
+     |.
+     |.
+     |.
+     | .
+   2 | .
+     | .
+     | .
+     | B
+     |  .
+   1 |   B
+     |    .
+     |    A
+     |     B.B
+     |        A.ABA.A
+     |               BA.ABA.ABA.AB.BAB.BAB.BAB.BAB
+   0 |                                            .BA.ABA.AB
+     +------------+-------------+------------+-------------+
+step             10            20           30            40
+)");
+}
+
+TEST(PlotText, ManyDecadesToTheLetter) {
+    EXPECT_EQ(drawn({test::run_with("x", test::falling(1e4, 400)), test::run_with("b", test::falling(2, 25))}, 80),
+              R"(train/loss; logarithmic; long curves are means over a fiftieth of their steps
+1e+04 |A
+      | A
+      |  A
+      |  AA
+      |    AAAA
+      |        AAAAAAAAA
+  100 |                 AAAAAAAAAAAAAAAAAAAA
+      |                                    AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+      |
+      |
+      |B
+    1 |B
+      |BB
+      | BB
+      |  BBB
+      |
+      |
+ 0.01 |
+      +------------------+-----------------+-----------------+-----------------+
+ step                   100               200               300              400
+)");
+}
+
 TEST(PlotText, TheFrameFitsThePage) {
     for (const int width : {40, 80, 133}) {
         const std::string text = drawn({test::run_with("a", test::falling(3, 90))}, width);

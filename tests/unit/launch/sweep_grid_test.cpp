@@ -14,7 +14,8 @@ using Texts = std::vector<std::string>;
 
 Texts values_of(const std::string& argument) {
     Texts texts;
-    for (const GridValue& value : parse_grid({argument}).at(0).values) texts.push_back(value.text);
+    const GridAxis axis = parse_grid({argument}).at(0);
+    for (const GridValue& value : axis.values) texts.push_back(value.text);
     return texts;
 }
 
