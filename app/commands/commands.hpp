@@ -20,6 +20,8 @@ void add_completion(CLI::App& app, Chosen& chosen);
 void add_man(CLI::App& app, Chosen& chosen);
 void add_doctor(CLI::App& app, Chosen& chosen);
 void add_report(CLI::App& app, Chosen& chosen);
+void add_compare(CLI::App& app, Chosen& chosen);
+void add_sweep(CLI::App& app, Chosen& chosen);
 
 /// `vpp --version`.
 int run_version();

@@ -79,10 +79,7 @@ class Drawing {
         if (x_.is_empty() || y_.is_empty()) return "";
         if (chart_.from_zero) y_.low = std::min(0.0, y_.low);
         x_ticks_ = axis_ticks(x_.low, x_.high, kXTicks);
-        // Round numbers of bytes are those of the unit that they are written in.
-        const double unit = chart_.quantity == Quantity::Bytes ? byte_unit(y_.high) : 1;
-        y_ticks_ = axis_ticks(y_.low / unit, y_.high / unit, kYTicks);
-        for (double& tick : y_ticks_) tick *= unit;
+        y_ticks_ = quantity_ticks(y_.low, y_.high, kYTicks, chart_.quantity);
         y_.low = std::min(y_.low, y_ticks_.front());
         y_.high = std::max(y_.high, y_ticks_.back());
         std::string text = "<figure class=\"card chart\">\n<figcaption>" + escaped(chart_.title) + note() +
@@ -200,6 +197,13 @@ std::vector<double> axis_ticks(double low, double high, int most) {
     if (!(last - first <= 2 * most) || first + 1 == first || last + 1 == last) return {low, high};
     const int count = static_cast<int>(last - first);
     for (int i = 0; i <= count; ++i) ticks.push_back((first + i) * step);
+    return ticks;
+}
+
+std::vector<double> quantity_ticks(double low, double high, int most, Quantity quantity) {
+    const double unit = quantity == Quantity::Bytes ? byte_unit(high) : 1;
+    std::vector<double> ticks = axis_ticks(low / unit, high / unit, most);
+    for (double& tick : ticks) tick *= unit;
     return ticks;
 }
 

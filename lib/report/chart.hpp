@@ -32,6 +32,9 @@ struct Chart {
 /// Requires: finite, low <= high, most >= 2.
 std::vector<double> axis_ticks(double low, double high, int most);
 
+/// The same in the unit that the numbers are written in: round bytes are round KiB or MiB.
+std::vector<double> quantity_ticks(double low, double high, int most, Quantity quantity);
+
 /// The number as an axis has it: "2.5", "12 K", "1.5 GiB", "25 %".
 std::string quantity_text(double value, Quantity quantity);
 

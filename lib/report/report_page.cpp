@@ -19,9 +19,6 @@ namespace vpp {
 
 namespace {
 
-constexpr size_t kSmoothedFrom = 100;  // steps
-constexpr size_t kSmoothedShare = 50;  // a mean is over so many-th of the steps
-
 using StepNumber = std::function<std::optional<double>(const StepEvent&)>;
 
 std::string element(const std::string& name, const std::string& inside, const std::string& kind = "") {
@@ -41,16 +38,7 @@ std::string big_card(const std::string& number, const std::string& meaning) {
 class Page {
   public:
     explicit Page(const std::vector<RecordedRun>& runs) : runs_(runs) {
-        for (const RecordedRun& run : runs) {
-            summaries_.push_back(summary_of(run));
-            notes_.push_back(run.notes);
-            try {
-                settings_.push_back(settings_from_plan(run.plan_text));
-            } catch (const Error& error) {
-                settings_.emplace_back();
-                notes_.back().push_back(error.what());
-            }
-        }
+        for (const RecordedRun& run : runs) summaries_.push_back(summary_of(run));
     }
 
     std::string write() const {
@@ -76,7 +64,7 @@ class Page {
     std::string head() const {
         std::string text = element("h1", is_one() ? escaped(runs_[0].name) : escaped(several() + " side by side"));
         for (size_t i = 0; i < runs_.size(); ++i) {
-            for (const std::string& note : notes_[i]) {
+            for (const std::string& note : runs_[i].notes) {
                 text += element("p", escaped((is_one() ? "" : runs_[i].name + ": ") + note)) + "\n";
             }
         }
@@ -129,16 +117,17 @@ class Page {
         Chart chart{"Loss", "", Quantity::Plain, false, {}};
         for (size_t i = 0; i < runs_.size(); ++i) {
             add_curve(chart, i, "train", [](const StepEvent& step) { return std::optional(step.loss); });
-            if (!chart.curves.empty() && chart.curves.back().curve.size() >= kSmoothedFrom) smooth(chart);
+            if (!chart.curves.empty()) smooth(chart);
             add_evaluations(chart, i);
         }
         return draw_chart(chart);
     }
 
-    /// The last curve goes to the background of its own mean.
+    /// The last curve goes to the background of its own mean, where it is long.
     static void smooth(Chart& chart) {
         ChartCurve mean = chart.curves.back();
-        const size_t window = std::max<size_t>(2, mean.curve.size() / kSmoothedShare);
+        const size_t window = smoothing_window(mean.curve.size());
+        if (window == 1) return;
         chart.curves.back().faint = true;
         mean.curve = moving_mean(mean.curve, window);
         mean.name += ", mean of " + std::to_string(window);
@@ -164,21 +153,11 @@ class Page {
             if (!is_one()) continue;
             const auto worst = [](const StepEvent& step) { return step.bubble_worst; };
             add_curve(chart, i, "worst rank", worst, 1);
-            add_prediction(chart, i);
+            // What the schedule has with the measured times of its stages, if messages cost nothing.
+            const auto predicted = [](const StepEvent& step) { return step.bubble_predicted; };
+            add_curve(chart, i, "by the schedule alone", predicted, 2);
         }
         return draw_chart(chart);
-    }
-
-    /// The waiting that the schedule has with the measured times of its stages, if messages cost nothing.
-    void add_prediction(Chart& chart, size_t run) const {
-        ChartCurve curve;
-        for (size_t i = 0; i < runs_[run].predicted_bubbles.size(); ++i) {
-            const auto value = runs_[run].predicted_bubbles[i];
-            if (value) curve.curve.add(static_cast<double>(runs_[run].steps[i].step), *value);
-        }
-        curve.name = "by the schedule alone";
-        curve.colour = 2;
-        if (curve.curve.size() > 0) chart.curves.push_back(std::move(curve));
     }
 
     std::string memory_chart() const {
@@ -230,8 +209,8 @@ class Page {
         std::string text = "<h2>A step</h2>\n";
         for (size_t i = 0; i < runs_.size(); ++i) {
             std::string why;
-            const auto picture = picture_of(runs_[i], settings_[i], why);
-            const std::string name = setting(settings_[i], "pipeline.schedule_type").value_or("Time-line");
+            const auto picture = picture_of(runs_[i], runs_[i].settings, why);
+            const std::string name = setting(runs_[i].settings, "pipeline.schedule_type").value_or("Time-line");
             std::string inside = "<figcaption>" + (is_one() ? "" : key(i) + ": ") + escaped(name) + " <small>" +
                                  escaped(picture ? picture->caption : why) + "</small></figcaption>\n";
             if (picture) inside += element("div", draw_step(*picture), "scroll") + action_legend(*picture);
@@ -342,7 +321,9 @@ class Page {
 
     std::string compared() const {
         if (is_one()) return "";
-        const std::vector<Difference> found = differences(settings_);
+        std::vector<Settings> settings;
+        for (const RecordedRun& run : runs_) settings.push_back(run.settings);
+        const std::vector<Difference> found = differences(settings);
         if (found.empty()) return "<h2>Settings</h2>\n" + element("p", "The plans of these runs say the same.") + "\n";
         std::vector<std::string> header{"setting"};
         for (size_t i = 0; i < runs_.size(); ++i) header.push_back(key(i));
@@ -370,8 +351,6 @@ class Page {
 
     const std::vector<RecordedRun>& runs_;
     std::vector<RunSummary> summaries_;
-    std::vector<Settings> settings_;
-    std::vector<std::vector<std::string>> notes_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -76,6 +77,8 @@ StepEvent step_of(const Json& line) {
     event.bubble_mean = number_of(line, "bubble_mean");
     event.bubble_worst = number_of(line, "bubble_worst");
     event.worst_rank = index_of(line, "worst_rank");
+    event.bubble_idle = number_of(line, "bubble_idle");
+    event.bubble_predicted = number_of(line, "bubble_predicted");
     event.memory_bytes = whole_of(line, "memory_bytes");
     event.activation_bytes = whole_of(line, "activation_bytes");
     event.eta_seconds = number_or(line, "eta_seconds", -1);
@@ -133,7 +136,6 @@ bool take_line(RecordedRun& run, std::string_view text, int64_t& num_with_stages
     const std::string event = line.value("event", Json("step")).is_string() ? line.value("event", "step") : "";
     if (event == "step") {
         run.steps.push_back(step_of(line));
-        run.predicted_bubbles.push_back(number_of(line, "bubble_predicted"));
         num_with_stages += add_stages(run, line);
     }
     if (event == "eval") {
@@ -175,6 +177,15 @@ std::string text_if_there(RecordedRun& run, const fs::path& path, uint64_t limit
     }
 }
 
+void take_plan(RecordedRun& run, std::string text) {
+    run.plan_text = std::move(text);
+    try {
+        run.settings = settings_from_plan(run.plan_text);
+    } catch (const Error& error) {
+        run.notes.push_back(error.what());
+    }
+}
+
 }  // namespace
 
 std::vector<TimedAction> timeline_from_json(const std::string& text) {
@@ -210,7 +221,7 @@ RecordedRun read_run(const fs::path& folder) {
                                                  "; name a folder that vpp train wrote, as in runs/gpt");
     }
     take_metrics(run, metrics);
-    run.plan_text = text_if_there(run, folder / "plan.toml", kLongestPlan);
+    take_plan(run, text_if_there(run, folder / "plan.toml", kLongestPlan));
     const std::string timeline = text_if_there(run, folder / "profile" / "timeline.json", kLongestTimeline);
     if (timeline.empty()) return run;
     try {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/event.hpp"
+#include "report/settings.hpp"
 
 namespace vpp {
 
@@ -32,11 +33,10 @@ struct StageMean {
 };
 
 struct RecordedRun {
-    std::string name;              ///< the folder, as it was named
-    std::string plan_text;         ///< plan.toml; empty when there is none
-    std::vector<StepEvent> steps;  ///< without the losses of microbatches
-    std::vector<std::optional<double>>
-        predicted_bubbles;          ///< beside the steps: the waiting that their schedule must have
+    std::string name;               ///< the folder, as it was named
+    std::string plan_text;          ///< plan.toml; empty when there is none
+    Settings settings;              ///< what it says; empty when it is no TOML
+    std::vector<StepEvent> steps;   ///< without the losses of microbatches and the times of stages
     std::vector<StageMean> stages;  ///< by stage; empty when no step tells them
     std::vector<EvalEvent> evaluations;
     std::vector<SaveEvent> saves;

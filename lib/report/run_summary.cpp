@@ -44,6 +44,14 @@ std::vector<WorstRank> worst_ranks_of(const std::vector<StepEvent>& steps) {
     return ranks;
 }
 
+void take_losses(RunSummary& summary, const std::vector<StepEvent>& steps) {
+    for (const StepEvent& step : steps) {
+        if (!std::isfinite(step.loss) || step.loss >= summary.best_loss.value_or(HUGE_VAL)) continue;
+        summary.best_loss = step.loss;
+        summary.best_loss_step = step.step;
+    }
+}
+
 void take_evaluations(RunSummary& summary, const std::vector<EvalEvent>& evaluations) {
     for (const EvalEvent& event : evaluations) {
         if (!std::isfinite(event.loss) || event.loss >= summary.best_evaluation.value_or(HUGE_VAL)) continue;
@@ -56,12 +64,17 @@ void take_evaluations(RunSummary& summary, const std::vector<EvalEvent>& evaluat
 
 RunSummary summary_of(const RecordedRun& run) {
     RunSummary summary;
-    std::vector<double> tokens, samples, flops, bubbles;
+    std::vector<double> tokens, samples, flops, waits, bubbles, predictions;
+    const auto add = [](std::vector<double>& values, const std::optional<double>& value) {
+        if (value && std::isfinite(*value)) values.push_back(*value);
+    };
     for (const StepEvent& step : run.steps) {
         samples.push_back(step.samples_per_second);
         if (step.tokens_per_second > 0) tokens.push_back(step.tokens_per_second);
         if (step.flops > 0) flops.push_back(step.flops_per_second());
-        if (step.bubble_mean && std::isfinite(*step.bubble_mean)) bubbles.push_back(*step.bubble_mean);
+        add(waits, step.bubble_mean);
+        add(bubbles, step.bubble_idle);
+        add(predictions, step.bubble_predicted);
         summary.memory_bytes = std::max(summary.memory_bytes, step.memory_bytes);
         if (std::isfinite(step.step_ms)) summary.seconds += step.step_ms / 1e3;
         summary.num_skipped += step.skipped;
@@ -70,11 +83,16 @@ RunSummary summary_of(const RecordedRun& run) {
         summary.last_step = run.steps.back().step;
         summary.total_steps = run.steps.back().total_steps;
         summary.last_loss = run.steps.back().loss;
+        const bool is_saved = !run.saves.empty() && run.saves.back().step == summary.last_step;
+        summary.is_finished = is_saved && summary.last_step == summary.total_steps;
     }
+    take_losses(summary, run.steps);
     summary.has_tokens = !tokens.empty();
     summary.rate = median(summary.has_tokens ? tokens : samples);
     summary.flops_rate = median(flops);
+    summary.waiting = mean(waits);
     summary.bubble = mean(bubbles);
+    summary.predicted_bubble = mean(predictions);
     summary.worst_ranks = worst_ranks_of(run.steps);
     take_evaluations(summary, run.evaluations);
     return summary;
@@ -85,15 +103,18 @@ std::vector<SummaryFigure> summary_figures(const RunSummary& summary) {
     const std::string skipped = summary.num_skipped > 0 ? ", " + std::to_string(summary.num_skipped) + " skipped" : "";
     const std::string unit = summary.has_tokens ? " tokens/s" : " samples/s";
     return {
-        {"steps", std::to_string(summary.last_step) + "/" + std::to_string(summary.total_steps), skipped},
-        {"last loss", text(summary.last_loss, loss_text), ""},
+        {"steps", std::to_string(summary.last_step) + "/" + std::to_string(summary.total_steps), skipped, ""},
+        {"last loss", text(summary.last_loss, loss_text), "", ""},
+        {"best loss", text(summary.best_loss, loss_text), ", at step " + std::to_string(summary.best_loss_step), ""},
         {"best validation loss", text(summary.best_evaluation, loss_text),
-         ", after step " + std::to_string(summary.best_evaluation_step)},
-        {"median rate", text(summary.rate, [&](double rate) { return count_text(rate) + unit; }), ""},
-        {"useful work", text(summary.flops_rate, flops_rate_text), ""},
-        {"waiting, mean of ranks", text(summary.bubble, whole_percent_text), ""},
-        {"peak memory of a rank", summary.memory_bytes > 0 ? bytes_text(summary.memory_bytes) : "", ""},
-        {"time in steps", duration_text(summary.seconds), ""},
+         ", after step " + std::to_string(summary.best_evaluation_step), "validation"},
+        {"median rate", text(summary.rate, [&](double rate) { return count_text(rate) + unit; }), "", "rate"},
+        {"useful work", text(summary.flops_rate, flops_rate_text), "", "work"},
+        {"waiting, mean of ranks", text(summary.waiting, whole_percent_text), "", "waiting"},
+        {"bubble", text(summary.bubble, whole_percent_text), "", ""},
+        {"bubble, simulated", text(summary.predicted_bubble, whole_percent_text), "", "simulated"},
+        {"peak memory of a rank", summary.memory_bytes > 0 ? bytes_text(summary.memory_bytes) : "", "", "memory"},
+        {"time in steps", duration_text(summary.seconds), "", "time"},
     };
 }
 

@@ -18,15 +18,20 @@ struct WorstRank {
 
 struct RunSummary {
     int64_t last_step = 0, total_steps = 0;
+    bool is_finished = false;  ///< the last step is done and saved
     std::optional<double> last_loss;
+    std::optional<double> best_loss;  ///< of the finite ones
+    int64_t best_loss_step = 0;
     std::optional<double> best_evaluation;
     int64_t best_evaluation_step = 0;
     bool has_tokens = false;
-    std::optional<double> rate;        ///< median of tokens a second, or of samples
-    std::optional<double> flops_rate;  ///< median, a second
-    std::optional<double> bubble;      ///< mean over the steps
-    int64_t memory_bytes = 0;          ///< most of any step
-    double seconds = 0;                ///< in steps
+    std::optional<double> rate;              ///< median of tokens a second, or of samples
+    std::optional<double> flops_rate;        ///< median, a second
+    std::optional<double> waiting;           ///< share of a step, mean over ranks and steps
+    std::optional<double> bubble;            ///< measured (StepEvent::bubble_idle), mean over the steps
+    std::optional<double> predicted_bubble;  ///< the same, simulated
+    int64_t memory_bytes = 0;                ///< most of any step
+    double seconds = 0;                      ///< in steps
     int64_t num_skipped = 0;
     std::vector<WorstRank> worst_ranks;  ///< by share, largest first
 };
@@ -36,7 +41,8 @@ RunSummary summary_of(const RecordedRun& run);
 /// One figure as text; an empty value is not known.
 struct SummaryFigure {
     std::string name, value;
-    std::string remark;  ///< behind the name, where there is room
+    std::string remark;      ///< behind the name, where there is room
+    std::string short_name;  ///< above a column; empty: the name
 };
 
 /// Always the same figures in the same order.

@@ -8,6 +8,9 @@ namespace vpp {
 
 namespace {
 
+constexpr size_t kSmoothedFrom = 100;  // points
+constexpr size_t kSmoothedShare = 50;
+
 /// The points of a group that stay, ascending.
 std::set<size_t> kept_of(const Curve& curve, size_t begin, size_t end) {
     std::set<size_t> kept;
@@ -57,6 +60,10 @@ Curve moving_mean(const Curve& curve, size_t window) {
         means.add(curve.x[i], count > 0 ? sum / static_cast<double>(count) : curve.y[i]);
     }
     return means;
+}
+
+size_t smoothing_window(size_t num_points) {
+    return num_points < kSmoothedFrom ? 1 : num_points / kSmoothedShare;
 }
 
 }  // namespace vpp

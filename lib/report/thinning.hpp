@@ -27,4 +27,8 @@ Curve thinned(const Curve& curve, size_t buckets);
 /// stays. Requires: window >= 1.
 Curve moving_mean(const Curve& curve, size_t window);
 
+/// The points of a mean that shows where a noisy curve goes: a fiftieth of them; 1 for a short curve, which is shown as
+/// it is.
+size_t smoothing_window(size_t num_points);
+
 }  // namespace vpp

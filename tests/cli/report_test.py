@@ -18,11 +18,7 @@ LIVE = "\x1b[?7l"  # what every drawing of the live line begins with
 
 class Report(Case):
     def run_folder(self, name: str) -> pathlib.Path:
-        folder = self.folder / name
-        folder.mkdir()
-        line = '{"event":"step","step":%d,"total_steps":9,"loss":%d}\n'
-        (folder / "metrics.jsonl").write_text("".join(line % (step, 9 - step) for step in range(1, 6)))
-        return folder
+        return self.record_run(name, [8, 7, 6, 5, 4])
 
     def test_a_page_is_written_into_the_run_folder(self):
         self.run_folder("one")

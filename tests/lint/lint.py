@@ -14,10 +14,10 @@ import sys
 from collections.abc import Callable, Iterator
 
 LAYERS = (
-    "base plan mesh schedule data graph program comm stage optim checkpoint examples help report launch engine "
-    "app"
+    "base plan mesh schedule data graph program comm stage optim checkpoint examples help report compare launch "
+    "engine app"
 ).split()  # a file includes its own module and modules to its left
-TORCH_FREE = {"base", "plan", "mesh", "schedule", "data", "checkpoint", "help", "report", "launch"}
+TORCH_FREE = {"base", "plan", "mesh", "schedule", "data", "checkpoint", "help", "report", "compare", "launch"}
 PLAIN_HEADERS = {  # values that every front end can make
     "lib/data/fields.hpp", "lib/graph/graph.hpp", "lib/graph/input_trial.hpp", "lib/graph/scripted_module.hpp"
 }

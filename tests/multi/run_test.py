@@ -9,21 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ENVIRONMENT, VPP, Case, main  # noqa: E402
-
-
-def children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+from vpp_process import DIGITS, ENVIRONMENT, VPP, Case, children, is_alive, main  # noqa: E402
 
 
 class RunCase(Case):

@@ -52,6 +52,20 @@ lr = 0.003
 """
 
 
+def children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own, in which the program runs."""
 
@@ -96,6 +110,20 @@ class Case(unittest.TestCase):
         path = self.folder / run / "metrics.jsonl"
         lines = path.read_text().splitlines(keepends=True) if path.exists() else []
         return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def record_run(self, name: str, losses: list, total_steps: int = 9, **settings: str) -> pathlib.Path:
+        """A run folder as a training leaves it after so many steps, without one. Settings: train__seed="1"."""
+        folder = self.folder / name
+        folder.mkdir(parents=True)
+        lines = [{"event": "step", "step": step, "total_steps": total_steps, "loss": loss}
+                 for step, loss in enumerate(losses, 1)]
+        if len(losses) == total_steps:
+            lines.append({"event": "save", "step": total_steps, "size_bytes": 4096, "seconds": 0.5})
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        plan = "".join("[{}]\n{} = {}\n".format(*key.split("__"), value) for key, value in settings.items())
+        if plan:
+            (folder / "plan.toml").write_text(plan)
+        return folder
 
     def bits(self, run: str) -> list[tuple]:
         """What must not depend on layout, time or interruption."""

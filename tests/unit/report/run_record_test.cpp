@@ -23,7 +23,7 @@ TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     const MemoryEvent memory{10, {{30, 10, 9, 11}, {20, 5, 4, 6}}};
     put_metrics(to_json_line(step) + "\n" + to_json_line(evaluation) + "\n" + to_json_line(save) + "\n" +
                 to_json_line(memory) + "\n");
-    put(folder_ / "plan.toml", "[model]\n");
+    put(folder_ / "plan.toml", "[model]\nfile = \"a.pt\"\n");
     const RecordedRun run = read_run(folder_);
     ASSERT_EQ(run.steps.size(), 1u);
     EXPECT_EQ(run.steps[0].loss, step.loss);
@@ -38,7 +38,9 @@ TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     EXPECT_EQ(run.saves[0].pause_seconds, 0.25);
     ASSERT_TRUE(run.memory && run.memory->ranks.size() == 2);
     EXPECT_EQ(run.memory->ranks[1].most_simulated_bytes, 6);
-    EXPECT_EQ(run.plan_text, "[model]\n");
+    EXPECT_EQ(run.plan_text, "[model]\nfile = \"a.pt\"\n");
+    EXPECT_EQ(setting(run.settings, "model.file"), "a.pt");
+    EXPECT_EQ(run.steps[0].bubble_idle, step.bubble_idle);
     EXPECT_TRUE(run.notes.empty());
 }
 
@@ -51,6 +53,16 @@ TEST_F(RunRecords, NumbersThatJsonLacksAreReadFromTheirNames) {
     EXPECT_TRUE(std::isnan(run.steps.at(0).loss));
     EXPECT_EQ(run.steps.at(0).grad_norm, HUGE_VAL);
     EXPECT_TRUE(std::isnan(run.steps.at(1).loss));
+}
+
+TEST_F(RunRecords, APlanThatIsNoTomlIsANote) {
+    put_metrics("");
+    put(folder_ / "plan.toml", "[model\n");
+    const RecordedRun run = read_run(folder_);
+    EXPECT_EQ(run.plan_text, "[model\n");
+    EXPECT_TRUE(run.settings.empty());
+    ASSERT_EQ(run.notes.size(), 1u);
+    EXPECT_TRUE(run.notes[0].starts_with("plan.toml:1:")) << run.notes[0];
 }
 
 TEST_F(RunRecords, DamagedLinesAreCountedAndLeftOut) {
@@ -72,9 +84,9 @@ TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
     ASSERT_EQ(run.stages.size(), 1u);
     EXPECT_EQ(run.stages[0].forward_ms, 1.5);
     EXPECT_EQ(run.stages[0].total_ms(), 8.5);
-    ASSERT_EQ(run.predicted_bubbles.size(), 4u);
-    EXPECT_EQ(run.predicted_bubbles[0], 0.25);
-    EXPECT_EQ(run.predicted_bubbles[3], std::nullopt);
+    ASSERT_EQ(run.steps.size(), 4u);
+    EXPECT_EQ(run.steps[0].bubble_predicted, 0.25);
+    EXPECT_EQ(run.steps[3].bubble_predicted, std::nullopt);
 }
 
 TEST_F(RunRecords, HugeNumbersDoNoHarm) {

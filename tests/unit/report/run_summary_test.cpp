@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "unit/report/support.hpp"
@@ -33,6 +34,8 @@ TEST(RunSummary, MediansAreNotMovedByTheFirstStep) {
     EXPECT_EQ(value_of(summary, "median rate"), "1.0 K tokens/s");
     EXPECT_EQ(value_of(summary, "useful work"), "12.2 MFLOP/s");
     EXPECT_EQ(value_of(summary, "waiting, mean of ranks"), "21 %");
+    EXPECT_EQ(value_of(summary, "bubble"), "25 %");
+    EXPECT_EQ(value_of(summary, "bubble, simulated"), "20 %");
 }
 
 TEST(RunSummary, TheBestEvaluationIsTheSmallestFiniteOne) {
@@ -42,6 +45,31 @@ TEST(RunSummary, TheBestEvaluationIsTheSmallestFiniteOne) {
     const RunSummary summary = summary_of(run);
     EXPECT_EQ(summary.best_evaluation, 2);
     EXPECT_EQ(summary.best_evaluation_step, 20);
+}
+
+TEST(RunSummary, TheBestLossIsTheSmallestFiniteOne) {
+    RecordedRun run;
+    for (const double loss : {3.0, 1.5, -HUGE_VAL, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
+        run.steps.push_back(test::sample_step(static_cast<int64_t>(run.steps.size()) + 1));
+        run.steps.back().loss = loss;
+    }
+    const RunSummary summary = summary_of(run);
+    EXPECT_EQ(summary.best_loss, 1.5);
+    EXPECT_EQ(summary.best_loss_step, 2);
+    EXPECT_EQ(value_of(summary, "best loss"), "1.5000");
+    EXPECT_EQ(value_of(summary, "last loss"), "nan");
+}
+
+TEST(RunSummary, ARunIsFinishedWhenItsLastStepIsSaved) {
+    RecordedRun run;
+    run.steps.push_back(test::sample_step(300));
+    EXPECT_FALSE(summary_of(run).is_finished);
+    run.saves = {{200, "", 1, 1, 1}};
+    EXPECT_FALSE(summary_of(run).is_finished);
+    run.saves.push_back({300, "", 1, 1, 1});
+    EXPECT_TRUE(summary_of(run).is_finished);
+    run.steps.back().total_steps = 400;
+    EXPECT_FALSE(summary_of(run).is_finished);
 }
 
 TEST(RunSummary, RanksThatWaitLongestAreCounted) {

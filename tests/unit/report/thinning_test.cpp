@@ -67,5 +67,11 @@ TEST(Thinning, TheMeanIsOfTheLastFiniteOnes) {
     EXPECT_TRUE(std::isnan(moving_mean(curve, 1).y[2]));
 }
 
+TEST(Thinning, ShortCurvesNeedNoMean) {
+    EXPECT_EQ(smoothing_window(99), 1u);
+    EXPECT_EQ(smoothing_window(100), 2u);
+    EXPECT_EQ(smoothing_window(5000), 100u);
+}
+
 }  // namespace
 }  // namespace vpp

@@ -1,0 +1,85 @@
+#include "app/launched_job.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <iostream>
+
+#include "app/command_line.hpp"
+#include "app/environment.hpp"
+#include "app/registries.hpp"
+#include "base/error.hpp"
+#include "launch/shell.hpp"
+#include "launch/supervisor.hpp"
+#include "launch/trial.hpp"
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+
+namespace vpp {
+
+namespace {
+
+// A dying rank holds the lock of the run folder until it is gone.
+constexpr std::chrono::seconds kBeforeRestart{2};
+
+/// The plan, with everything that can be wrong about it for so many ranks; 0: as many as it names.
+Plan checked_plan(const PlanArguments& arguments, const std::string& command, int& ranks) {
+    const Plan plan = load_plan(arguments.config, arguments.overrides, registered_names());
+    if (ranks == 0) ranks = natural_world(plan);
+    // verify may make room of its own for the layouts that it compares.
+    return command == "verify" && ranks != natural_world(plan) ? plan : resolve_plan(plan, ranks);
+}
+
+}  // namespace
+
+void add_launch_options(CLI::App& command, LaunchArguments& arguments) {
+    command.add_option("-n", arguments.ranks, "number of ranks; default: what the plan names")
+        ->check(CLI::Range(1, 1 << 20));
+    command.add_option("--host", arguments.host, "hosts and how many ranks each takes: a:4,b:4");
+    command.add_option("--hostfile", arguments.hostfile, "the same as a file of Open MPI")->type_name("FILE");
+}
+
+void check_not_under_mpirun(const std::string& command) {
+    if (mpi_environment().empty()) return;
+    throw Error(ErrorKind::CommandLine, command + " starts mpirun itself; type it without mpirun");
+}
+
+LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std::string>& words) {
+    LaunchedJob job;
+    job.request.ranks = arguments.ranks;
+    job.request.host = arguments.host;
+    job.request.hostfile = arguments.hostfile;
+    job.plan = checked_plan(plan_arguments_of(words), words.front(), job.request.ranks);
+    job.request.threads = job.plan.mesh.threads;
+    job.request.command = words;
+    job.request.command.insert(job.request.command.begin(), program_name());
+    return job;
+}
+
+LaunchedEnd run_launched_job(const LaunchedJob& job, const HostFacts& host, StopSignals& signals,
+                             const std::string& command) {
+    LaunchedEnd end;
+    SupervisedJob supervised;
+    supervised.line = make_mpirun_line(job.request, host);
+    supervised.manner = job.request.command.at(1) == "train" ? StopManner::Save : StopManner::End;
+    supervised.max_restarts = job.plan.run.max_restarts;
+    supervised.resume = job.plan.checkpoint.resume;
+    SupervisorHooks hooks;
+    hooks.run = [&](const std::vector<std::string>& line) {
+        std::cerr << command << ": the plain line is\n  " << shell_line(line) << std::endl;
+        const ChildEnd child = signals.run(line, supervised.manner);
+        end.stop_asked = end.stop_asked || child.stop_asked;
+        return child;
+    };
+    hooks.look = [&] { return look_at_progress(job.plan.run.dir); };
+    hooks.trial = [&] { return find_launch_trouble(job.request, host); };
+    hooks.say = [&](const std::string& text) { std::cerr << command << ": " << text << std::endl; };
+    hooks.is_stop_asked = [&] {
+        end.stop_asked = signals.is_stop_asked_within(kBeforeRestart) || end.stop_asked;
+        return end.stop_asked;
+    };
+    end.code = supervise(supervised, hooks);
+    return end;
+}
+
+}  // namespace vpp
