@@ -8,6 +8,7 @@
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "base/suggest.hpp"
 #include "graph/autocast.hpp"
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
@@ -97,6 +98,13 @@ class TorchScriptSource : public Source {
     WeightStore weights_;
 };
 
+/// "tokens, targets".
+std::string field_names(const TorchScriptOptions& options) {
+    std::string names;
+    for (const Field& field : options.fields.fields) names += (names.empty() ? "" : ", ") + field.name;
+    return names;
+}
+
 /// Names forward's arguments: the plan's list, else the arguments' own names. Arguments behind the list get their
 /// defaults.
 void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScriptOptions& options) {
@@ -117,10 +125,9 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
             continue;
         }
         if (options.fields.find(field) < 0) {
-            std::string known;
-            for (const Field& f : options.fields.fields) known += (known.empty() ? "" : ", ") + f.name;
             throw Error(ErrorKind::BadData, "forward's argument '" + argument.name() + "' would be the data field '" +
-                                                field + "', which the data does not have (it has: " + known +
+                                                field +
+                                                "', which the data does not have (it has: " + field_names(options) +
                                                 "); set model.inputs to the fields in the order of the arguments");
         }
         jit.inputs.push_back({field, jit.graph->inputs()[i]});
@@ -131,15 +138,19 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
     }
 }
 
-std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const Fields& fields) {
+std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const TorchScriptOptions& options) {
     std::vector<ProbeInput> inputs;
     for (const JitInput& input : jit.inputs) {
-        const int field = fields.find(input.name);
-        if (field < 0) {
-            throw Error(ErrorKind::BadData,
-                        "the loss compares with the data field '" + input.name + "', which the data does not have");
+        const int field = options.fields.find(input.name);
+        if (field < 0) {  // forward's arguments are bound: it is the loss's
+            std::vector<std::string> known;
+            for (const Field& one : options.fields.fields) known.push_back(one.name);
+            throw Error(ErrorKind::Plan,
+                        {Problem{"loss.target = '" + printable(input.name) + "' is no field of the data (they have " +
+                                     field_names(options) + ")" + did_you_mean(input.name, known),
+                                 options.where("loss.target")}});
         }
-        inputs.push_back({input.value, fields.fields[static_cast<size_t>(field)]});
+        inputs.push_back({input.value, options.fields.fields[static_cast<size_t>(field)]});
     }
     return inputs;
 }
@@ -339,7 +350,7 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
         return tensor.set_requires_grad(parameter.tensor.requires_grad());
     };
     const ProbeResult result =
-        probe_or_advise(opened.jit, probe_inputs(opened.jit, options.fields), options.microbatch_size, weight);
+        probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options.microbatch_size, weight);
     JitValues values = list_values(opened.jit);
     LoadedModel loaded;
     loaded.graph = build_graph(opened.jit, aliases, result, values);

@@ -150,6 +150,26 @@ TEST(TorchScript, MissingFieldsAndTooManyNamesAreExplained) {
     EXPECT_THAT(text, HasSubstr("names 3 fields, but forward takes 2"));
 }
 
+TEST(TorchScript, ATargetThatIsNoFieldIsAMistakeOfThePlan) {
+    TorchScriptOptions options = kOptions;
+    options.loss = LossPlan{"mse", 0, "target"};
+    options.where = [](const std::string& key) {
+        EXPECT_EQ(key, "loss.target");
+        return SourcePosition{"plan.toml", 11, 10, ""};
+    };
+    try {
+        load({"Model", "def forward(self, x):\n    return x * 2\n"}, options);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::Plan);
+        EXPECT_EQ(error.problems().front().message,
+                  "loss.target = 'target' is no field of the data (they have x, targets); did you mean 'targets'?");
+        EXPECT_EQ(error.problems().front().position->line, 11);
+    }
+    options.loss->target = "targets";
+    EXPECT_NO_THROW(load({"Model", "def forward(self, x):\n    return x * 2\n"}, options));
+}
+
 TEST(TorchScript, AModelThatComputesNothingIsRefused) {
     const ModuleSpec model{"Model", "def forward(self, x):\n    return x\n"};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("computes nothing"));
