@@ -69,6 +69,10 @@ LINES = [
     (["vpp", "completion", ""], ["bash", "zsh", "fish"], ["plan.toml"]),
     (["vpp", "explain", "train.st"], ["train.steps"], ["train.seed"]),
     (["vpp", "explain", "train.steps", ""], [], ["train.steps"]),
+    (["vpp", "compare", ""], ["runs"], ["plan.toml"]),
+    (["vpp", "compare", "--metric", "train/l"], ["train/loss", "train/lr"], ["eval/loss"]),
+    (["vpp", "sweep", ""], ["plan.toml"], ["notes.txt"]),
+    (["vpp", "sweep", "plan.toml", "--grid", "optimizer.l"], ["optimizer.lr="], ["train.steps="]),
     (["vpp", "nonsense", ""], ["train"], ["plan.toml"]),
 ]
 
