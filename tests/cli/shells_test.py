@@ -70,6 +70,7 @@ LINES = [
     (["vpp", "explain", "train.st"], ["train.steps"], ["train.seed"]),
     (["vpp", "explain", "train.steps", ""], [], ["train.steps"]),
     (["vpp", "compare", ""], ["runs"], ["plan.toml"]),
+    (["vpp", "report", ""], ["runs"], ["plan.toml"]),
     (["vpp", "compare", "--metric", "train/l"], ["train/loss", "train/lr"], ["eval/loss"]),
     (["vpp", "sweep", ""], ["plan.toml"], ["notes.txt"]),
     (["vpp", "sweep", "plan.toml", "--grid", "optimizer.l"], ["optimizer.lr="], ["train.steps="]),
