@@ -48,7 +48,7 @@ void add_compare(CLI::App& app, Chosen& chosen) {
     const auto arguments = std::make_shared<CompareArguments>();
     CLI::App& command = add_command(app, "compare", "runs side by side: settings that differ, results, loss curves",
                                     "vpp compare runs/gpt runs/gpt2 --svg loss.svg");
-    command.add_option("runs", arguments->runs, "run folders")->required()->type_name("RUN");
+    command.add_option("RUN", arguments->runs, "run folders")->required();
     command.add_option("--metric", arguments->metric, "the curve, by its name in metrics.csv")
         ->check(CLI::IsMember(curve_names()))
         ->type_name("NAME")

@@ -40,9 +40,7 @@ void add_report(CLI::App& app, Chosen& chosen) {
     const auto arguments = std::make_shared<ReportArguments>();
     CLI::App& command = add_command(app, "report", "runs as a page: loss, rate, waiting, memory, a step, settings",
                                     "vpp report runs/gpt runs/gpt2 -o both.html");
-    command.add_option("runs", arguments->runs, "run folders; several are laid over each other")
-        ->required()
-        ->type_name("RUN");
+    command.add_option("RUN", arguments->runs, "run folders; several are laid over each other")->required();
     command
         .add_option("-o,--output", arguments->out,
                     "the page; default: report.html in the run's folder, of several here")

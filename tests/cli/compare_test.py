@@ -67,7 +67,8 @@ class Compare(Case):
     def test_runs_without_steps_or_finite_losses_and_damaged_ones(self):
         self.record_run("empty", [])
         self.record_run("gone", [2, math.nan, "nan"])
-        (self.record_run("torn", [3, 2, 1]) / "metrics.jsonl").open("a").write('{"event":"st')
+        torn = self.record_run("torn", [3, 2, 1]) / "metrics.jsonl"
+        torn.write_text(torn.read_text() + '{"event":"st')
         (self.folder / "torn/plan.toml").write_text("[no toml")
         done = self.vpp("compare", "empty", "gone", "torn")
         self.assertEqual(done.returncode, 0, done.stderr)

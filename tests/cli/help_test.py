@@ -60,7 +60,7 @@ class Help(Case):
 
     def test_screens_to_the_letter(self):
         """A changed screen: look at it, then write it there with  vpp ... --help > tests/cli/help/NAME.txt"""
-        for words in ((), ("train",), ("explain",), ("schedule", "check")):
+        for words in ((), ("train",), ("explain",), ("schedule", "check"), ("compare",), ("sweep",)):
             with self.subTest(words):
                 expected = EXPECTED / ("_".join(("vpp", *words)) + ".txt")
                 self.assertEqual(self.vpp(*words, "--help").stdout, expected.read_text())

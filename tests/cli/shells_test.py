@@ -71,6 +71,11 @@ LINES = [
     (["vpp", "explain", "train.steps", ""], [], ["train.steps"]),
     (["vpp", "init", ""], ["gpt-tiny", "own-model"], ["plan.toml"]),
     (["vpp", "init", "manual", ""], ["runs"], ["plan.toml", "gpt-tiny"]),
+    (["vpp", "compare", ""], ["runs"], ["plan.toml"]),
+    (["vpp", "report", ""], ["runs"], ["plan.toml"]),
+    (["vpp", "compare", "--metric", "train/l"], ["train/loss", "train/lr"], ["eval/loss"]),
+    (["vpp", "sweep", ""], ["plan.toml"], ["notes.txt"]),
+    (["vpp", "sweep", "plan.toml", "--grid", "optimizer.l"], ["optimizer.lr="], ["train.steps="]),
     (["vpp", "nonsense", ""], ["train"], ["plan.toml"]),
 ]
 
