@@ -135,6 +135,10 @@ void fold_none_checks(torch::jit::Block* block);
 /// Evaluates what depends on constants only and removes dead code.
 void fold_constants(JitGraph& jit);
 
+/// Gives every aten::_convolution of a traced model the name of the op that the model called (aten::conv2d, ...): the
+/// same arithmetic, and autocast knows it.  Requires: constants are folded. One with unknown strides stays.
+void name_convolutions(JitGraph& jit);
+
 /// Makes growing lists values that do not change: `l.append(x)` at the top level becomes `l + [x]`.
 void replace_appends(JitGraph& jit);
 

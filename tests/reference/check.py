@@ -187,6 +187,7 @@ def quick_cases() -> Iterator[Case]:
         yield Case(model, "scripted", "adamw", ONE, precision="bf16")
         yield Case(model, "scripted", "adamw", Layout(2, "1F1B"), precision="fp16")
         yield Case(model, "scripted", "adamw", ONE, precision="overflow")
+    yield Case("unet", "traced", "adamw", Layout(2, "1F1B"), precision="bf16")
 
 
 NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
