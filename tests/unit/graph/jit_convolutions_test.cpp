@@ -21,7 +21,7 @@ graph(%x : Tensor, %w : Tensor, %b : Tensor, %groups : int, %f : bool):
                              dimensions + R"IR()
   %more : int[] = prim::ListConstruct()IR" +
                              dimensions + R"IR()
-  %y : Tensor = aten::_convolution(%x, %w, %b, %stride, %padding, %dilation, %transposed, %more, %groups, %f, %f, %f, %f)
+  %y : Tensor = aten::_convolution(%x, %w, %b, %stride, %padding, %dilation, %transposed, %more, %groups, %f, %f, %f)
   return (%y))IR");
 }
 
