@@ -25,11 +25,15 @@ graph(%x : Tensor, %w : Tensor, %b : Tensor, %groups : int, %f : bool):
   return (%y))IR");
 }
 
-/// "aten::conv2d x w b stride ...": the op that the graph returns, by the names of the values.
+/// "aten::conv2d x w b stride ...": the op that the graph returns, by the names of the text.
 std::string op_text(const test::ParsedGraph& parsed) {
     const torch::jit::Node* node = parsed.jit.graph->outputs()[0]->node();
     std::string text = node->kind().toQualString();
-    for (const torch::jit::Value* input : node->inputs()) text += " " + input->debugName();
+    for (const torch::jit::Value* input : node->inputs()) {
+        for (const auto& [name, value] : parsed.values) {
+            if (value == input) text += " " + name;
+        }
+    }
     return text;
 }
 

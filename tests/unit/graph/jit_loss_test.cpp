@@ -220,8 +220,8 @@ TEST(Loss, AnInputOrTargetThatIsNotThereIsNamed) {
     loss.input = 1;
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(kIdentity, with_loss(loss, floats("y", {4}))); }),
                 HasSubstr("loss.input = 1, but forward returns 1 output(s)"));
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(kIdentity, with_loss(of_kind("mse"), floats("z", {4}))); }),
-                HasSubstr("data field 'y'"));
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { load(kIdentity, with_loss(of_kind("mse"), floats("z", {4}))); }),
+                HasSubstr("loss.target = 'y' is no field of the data"));
 }
 
 }  // namespace
