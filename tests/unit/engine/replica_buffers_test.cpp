@@ -1,6 +1,7 @@
 #include "engine/replica_buffers.hpp"
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full_like.h>
 
 #include "unit/engine/support.hpp"
 
