@@ -114,7 +114,9 @@ TEST_F(CsvLines, AFileWithOtherColumnsIsSetAside) {
 }
 
 TEST_F(CsvLines, LinesWithTooFewCellsAreDamaged) {
-    put(path_, csv_header() + "\n3,step,1\nx" + std::string(23, ',') + "\n3,step" + std::string(22, ',') + "\n");
+    const std::string header = csv_header();
+    const std::string commas(static_cast<size_t>(std::count(header.begin(), header.end(), ',')), ',');
+    put(path_, header + "\n3,step,1\nx" + commas + "\n3,step" + commas.substr(1) + "\n");
     const CutResult cut = cut_csv_after(path_, 4, logger_);
     EXPECT_EQ(cut.num_damaged, 2);
     EXPECT_EQ(cut.num_kept, 2);
