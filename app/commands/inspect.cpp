@@ -32,7 +32,7 @@ struct InspectArguments {
 
 Machine this_machine() {
     const HostFacts host = look_at_host(environment_of(host_variables()));
-    return {.cores = host.cpus, .memory_bytes = host.available_memory_bytes};
+    return {.cores = host.cpus, .memory_bytes = host.memory_bytes};
 }
 
 void write_said(const std::string& file, const std::string& text) {

@@ -53,18 +53,19 @@ void add_block(const Block* block, std::vector<const Value*>& values) {
     for (const Node* node : block->nodes()) add_node(node, values);
 }
 
-/// Puts something into a list, a dict or an object: from then on they share memory.
-bool changes_container(const Node* node, const AliasFacts& aliases, const std::vector<const Value*>& values) {
-    return aliases.writes_what_it_uses(node) &&
-           std::any_of(values.begin(), values.end(), [](const Value* value) { return !is_tensor(*value->type()); });
+bool has_container(const std::vector<const Value*>& values) {
+    return std::any_of(values.begin(), values.end(), [](const Value* value) { return !is_tensor(*value->type()); });
 }
 
-/// What an op makes shares memory with what it uses, or with nothing before it. Control flow is taken as a whole.
+/// What an op makes shares memory with what it uses, or with nothing before it. Control flow is taken as a whole. What
+/// is put into a list, a dict or an object shares memory with whatever else was put into one.
 void join_values_of(const Node* node, const AliasFacts& aliases, ValueSets& sets) {
     std::vector<const Value*> values;
     add_node(node, values);
-    if (!node->blocks().empty() || changes_container(node, aliases, values)) {
-        for (const Value* value : values) sets.join(value, values.front());
+    const bool is_control_flow = !node->blocks().empty();
+    if (is_control_flow || (has_container(values) && aliases.writes_what_it_uses(node))) {
+        const Value* family = has_container(values) || values.empty() ? kInContainers : values.front();
+        for (const Value* value : values) sets.join(value, family);
         return;
     }
     for (const Value* made : node->outputs()) {

@@ -68,6 +68,12 @@ std::optional<int64_t> cgroup_rest(const fs::path& root) {
     return std::max<int64_t>(0, *limit - *used + cache);
 }
 
+/// Of what is told; 0 when nothing is.
+int64_t smaller(std::optional<int64_t> of_host, std::optional<int64_t> of_group) {
+    if (!of_host || !of_group) return of_host ? *of_host : of_group.value_or(0);
+    return std::min(*of_host, *of_group);
+}
+
 /// Whether a process may read the memory of a sibling, as ranks of one host do: a child tries it on this process.
 bool can_read_other_process() {
     int source = 1, target = 0;
@@ -118,10 +124,12 @@ int count_cores(const std::vector<int>& cpus, const fs::path& root) {
     return std::max(1, static_cast<int>(cores.size()));
 }
 
+int64_t total_memory(const fs::path& root) {
+    return smaller(memory_line(root / "proc/meminfo", "MemTotal:"), number_in(root / "sys/fs/cgroup/memory.max"));
+}
+
 int64_t available_memory(const fs::path& root) {
-    const auto of_host = memory_line(root / "proc/meminfo", "MemAvailable:"), of_group = cgroup_rest(root);
-    if (!of_host || !of_group) return of_host ? *of_host : of_group.value_or(0);
-    return std::min(*of_host, *of_group);
+    return smaller(memory_line(root / "proc/meminfo", "MemAvailable:"), cgroup_rest(root));
 }
 
 std::vector<std::string> find_gpus(const fs::path& root) {
@@ -160,6 +168,7 @@ HostFacts look_at_host(const std::map<std::string, std::string>& environment, co
     for (const std::string& name : kAllocations) {
         if (facts.allocation.empty() && !value_of(environment, name).empty()) facts.allocation = name;
     }
+    facts.memory_bytes = detail::total_memory(root);
     facts.available_memory_bytes = detail::available_memory(root);
     facts.free_shared_bytes = free_bytes(root / "dev/shm");
     facts.temporary_folder = "/tmp";

@@ -16,6 +16,7 @@ struct HostFacts {
     bool is_root = false;
     bool can_copy_between_processes = true;    ///< process_vm_readv: how ranks of one host hand over large messages
     std::string allocation;                    ///< the variable that tells of a batch system: "SLURM_JOB_ID"; or empty
+    int64_t memory_bytes = 0;                  ///< of the host, or of the cgroup if that is less
     int64_t available_memory_bytes = 0;        ///< that can still be had, also by the cgroup's limit
     std::optional<int64_t> free_shared_bytes;  ///< of /dev/shm; empty: there is none
     std::filesystem::path temporary_folder;    ///< where Open MPI keeps its session, by default TMPDIR
@@ -37,6 +38,9 @@ namespace detail {
 
 /// Cores of these CPUs: those of sys/devices/system/cpu/cpuN/topology that differ; as many as CPUs where it is silent.
 int count_cores(const std::vector<int>& cpus, const std::filesystem::path& root);
+
+/// MemTotal, or the cgroup's limit if that is less; 0 when neither is told.
+int64_t total_memory(const std::filesystem::path& root);
 
 /// MemAvailable, or what the cgroup leaves if that is less; 0 when neither is told.
 int64_t available_memory(const std::filesystem::path& root);

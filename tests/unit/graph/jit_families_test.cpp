@@ -139,6 +139,27 @@ graph(%x : Tensor, %i : int):
               0);
 }
 
+TEST(MemoryFamilies, DictsOfNumbersAlsoInsideControlFlow) {
+    const Families families(R"IR(
+graph(%x : Tensor, %s : str, %i : int, %c : bool):
+  %one : int[] = prim::ListConstruct(%i)
+  %two : int[] = prim::ListConstruct(%i)
+  %d : Dict(str, int[]) = prim::DictConstruct()
+  aten::_set_item(%d, %s, %one)
+  %e : Dict(str, int[]) = prim::DictConstruct()
+  prim::If(%c)
+    block0():
+      aten::_set_item(%e, %s, %two)
+      -> ()
+    block1():
+      -> ()
+  %y : Tensor = aten::view(%x, %two)
+  return (%y))IR");
+    EXPECT_EQ(families.wrong(), 0);
+    EXPECT_TRUE(families.together("d", "one")) << "no output says that one went into d";
+    EXPECT_TRUE(families.together("e", "two"));
+}
+
 TEST(MemoryFamilies, ControlFlowAndConstants) {
     const Families families(R"IR(
 graph(%x : Tensor, %c : bool):

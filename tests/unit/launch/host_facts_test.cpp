@@ -45,13 +45,16 @@ TEST_F(HostFactsTest, WithoutTopologyEveryCpuIsACore) {
 
 TEST_F(HostFactsTest, MemoryIsWhatHostAndGroupLeave) {
     EXPECT_EQ(detail::available_memory(root_), 0);
+    EXPECT_EQ(detail::total_memory(root_), 0);
     write("proc/meminfo", "MemTotal:       2000 kB\nMemFree:  10 kB\nMemAvailable:   1000 kB\n");
     EXPECT_EQ(detail::available_memory(root_), 1000 * 1024);
+    EXPECT_EQ(detail::total_memory(root_), 2000 * 1024);
     write("sys/fs/cgroup/memory.current", "300000\n");
     write("sys/fs/cgroup/memory.max", "max\n");
     EXPECT_EQ(detail::available_memory(root_), 1000 * 1024);
     write("sys/fs/cgroup/memory.max", "500000\n");
     EXPECT_EQ(detail::available_memory(root_), 200000);
+    EXPECT_EQ(detail::total_memory(root_), 500000);
     write("sys/fs/cgroup/memory.stat", "anon 1\nfile 50000\n");
     EXPECT_EQ(detail::available_memory(root_), 250000);
 }
