@@ -1,10 +1,10 @@
 #include "launch/sweep_folder.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
+
+#include "unit/report/scratch.hpp"
 
 namespace vpp {
 namespace {
@@ -15,19 +15,9 @@ constexpr const char* kPlan = "[optimizer]\nlr = 0.1\n[train]\nsteps = 2\n[run]\
 constexpr const char* kStep = R"({"event":"step","step":2,"total_steps":2,"loss":1.5})";
 constexpr const char* kSave = R"({"event":"save","step":2,"size_bytes":1,"seconds":1})";
 
-class SweepFolders : public testing::Test {
+class SweepFolders : public test::Scratch {
   protected:
-    SweepFolders() {
-        std::string pattern = (fs::temp_directory_path() / "vpp-sweep-XXXXXX").string();
-        if (!::mkdtemp(pattern.data())) throw std::runtime_error("no scratch folder");
-        folder_ = pattern;
-    }
-    ~SweepFolders() override {
-        std::error_code ignored;
-        fs::remove_all(folder_, ignored);
-    }
-
-    void put(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+    void put(const std::string& name, const std::string& text) { Scratch::put(folder_ / name, text); }
     void put_run(const std::string& plan = kPlan) {
         put("metrics.jsonl", std::string(kStep) + "\n" + kSave + "\n");
         put("plan.toml", plan);
@@ -35,8 +25,6 @@ class SweepFolders : public testing::Test {
     SweepFolder look(const std::string& plan = kPlan) const {
         return look_at_sweep_folder(folder_, settings_from_plan(plan));
     }
-
-    fs::path folder_;
 };
 
 TEST_F(SweepFolders, WithoutARunItIsFresh) {
