@@ -39,7 +39,7 @@ void add_verification(CLI::App& group, Chosen& chosen) {
                  run_checkpoint_verify);
 }
 
-void add_show(CLI::App& group, Chosen& chosen) {
+void add_checkpoint_show(CLI::App& group, Chosen& chosen) {
     const auto given = std::make_shared<CheckpointArguments>();
     CLI::App& command =
         add_on_place(group, "show", "what one checkpoint says and holds; of a run, the newest",
@@ -71,7 +71,7 @@ void add_checkpoint(CLI::App& app, Chosen& chosen) {
     CLI::App& group = add_command_group(app, "checkpoint", "look at the checkpoints of a run, and delete old ones");
     add_list(group, chosen);
     add_verification(group, chosen);
-    add_show(group, chosen);
+    add_checkpoint_show(group, chosen);
     add_prune(group, chosen);
 }
 

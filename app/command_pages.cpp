@@ -60,6 +60,15 @@ OptionPage option_page(CLI::Option& option) {
     return page;
 }
 
+/// What a command that starts another one takes; the other one reads it.
+OptionPage job_page() {
+    OptionPage page;
+    page.argument = "PLAN";
+    page.sentence = "the plan (TOML); the command may stand before it (default: train), its options behind it";
+    page.required = true;
+    return page;
+}
+
 /// The lines of "Example:\n  vpp train plan.toml".
 std::vector<std::string> examples_in(const std::string& footer) {
     std::vector<std::string> examples;
@@ -79,6 +88,7 @@ CommandPage page_of(CLI::App& app, const std::string& above) {
     for (CLI::Option* option : app.get_options([&](CLI::Option* one) { return one != help; })) {
         if (!option->get_group().empty()) page.options.push_back(option_page(*option));
     }
+    if (app.get_allow_extras()) page.options.push_back(job_page());
     if (help) page.options.push_back(option_page(*app.get_help_ptr()));
     for (CLI::App* below : app.get_subcommands([](CLI::App* one) { return !one->get_group().empty(); })) {
         page.commands.push_back(page_of(*below, page.name + ' '));

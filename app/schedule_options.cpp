@@ -91,7 +91,7 @@ void add_json(const Added& added) {
     added.command.add_flag("--json", added.arguments.json, "the result as JSON");
 }
 
-void add_show(ScheduleGroup& group) {
+void add_schedule_show(ScheduleGroup& group) {
     const Added show = group.add("show", "draw one, from a name, a file or a plan",
                                  "vpp schedule show --schedule ZERO_BUBBLE_V --pp 4", run_schedule_show);
     add_json(show);
@@ -123,7 +123,7 @@ void add_file_commands(ScheduleGroup& group) {
 void add_schedule(CLI::App& app, Chosen& chosen) {
     ScheduleGroup group(app, chosen);
     add_json(group.add("list", "all schedules that vpp can make", "vpp schedule list", run_schedule_list));
-    add_show(group);
+    add_schedule_show(group);
     const Added simulate =
         group.add("simulate", "times, bubbles and memory of one",
                   "vpp schedule simulate --schedule 1F1B --pp 8 --costs F=1,I=1,W=1,comm=0.1", run_schedule_simulate);

@@ -64,7 +64,7 @@ nlohmann::ordered_json tensors_json(const CheckpointReader& reader) {
     return list;
 }
 
-void print_json(const CheckpointSummary& summary, const CheckpointReader& reader) {
+void print_checkpoint_json(const CheckpointSummary& summary, const CheckpointReader& reader) {
     const CheckpointState& state = summary.manifest->state;
     nlohmann::ordered_json value{{"checkpoint", summary.folder.string()},
                                  {"step", state.step},
@@ -93,7 +93,7 @@ void print_tensors(const CheckpointReader& reader) {
     }
 }
 
-void print_text(const CheckpointSummary& summary, const CheckpointReader& reader, bool tensors) {
+void print_checkpoint_text(const CheckpointSummary& summary, const CheckpointReader& reader, bool tensors) {
     const CheckpointState& state = summary.manifest->state;
     std::cout << printable(summary.folder.string()) << '\n'
               << "  step " << state.step << ", " << state.samples << " samples, seed " << state.seed << ", "
@@ -168,7 +168,7 @@ int run_checkpoint_show(const CheckpointArguments& given) {
     }
     if (!summary.damage.empty()) throw Error(ErrorKind::BadData, printable(summary.damage));
     const CheckpointReader reader(summary.folder);
-    given.json ? print_json(summary, reader) : print_text(summary, reader, given.tensors);
+    given.json ? print_checkpoint_json(summary, reader) : print_checkpoint_text(summary, reader, given.tensors);
     std::cout << std::flush;
     return 0;
 }

@@ -21,7 +21,7 @@ std::string loss_of(const CheckpointSummary& summary) {
     return found == summary.manifest->state.facts.end() ? "" : printable(found->second.substr(0, 40));
 }
 
-void print_json(const RunSurvey& survey, const fs::path& run, const std::string& resume, bool verified) {
+void print_list_json(const RunSurvey& survey, const fs::path& run, const std::string& resume, bool verified) {
     nlohmann::ordered_json value{{"run", run.string()},
                                  {"verified", verified},
                                  {"resumed", nullptr},
@@ -64,7 +64,7 @@ void print_row(const CheckpointSummary& summary) {
     std::cout << row;
 }
 
-void print_text(const RunSurvey& survey, const fs::path& run, const std::string& resume, bool verified) {
+void print_list_text(const RunSurvey& survey, const fs::path& run, const std::string& resume, bool verified) {
     std::cout << printable(run.string()) << ": " << survey.checkpoints.size() << " checkpoint(s)\n";
     if (!survey.checkpoints.empty()) {
         std::cout << "      step      samples       size shards  validation loss               age\n";
@@ -110,7 +110,7 @@ int run_checkpoint_list(const CheckpointArguments& given) {
     }
     RunSurvey survey = survey_run(place.run, given.verify);
     if (place.resume != "auto") survey.resumed.reset();
-    (given.json ? print_json : print_text)(survey, place.run, place.resume, given.verify);
+    (given.json ? print_list_json : print_list_text)(survey, place.run, place.resume, given.verify);
     return 0;
 }
 

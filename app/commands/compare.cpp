@@ -29,7 +29,7 @@ int run_compare(const CompareArguments& arguments) {
     std::vector<RecordedRun> runs;
     for (const std::string& folder : arguments.runs) runs.push_back(read_run(folder));
     const Comparison comparison = compare_runs(std::move(runs));
-    say_notes(comparison);
+    for (const ComparedRun& run : comparison.runs) say_notes(run.record);
     if (!arguments.svg.empty()) {
         write_file_durably(arguments.svg, plot_svg(plot_runs(comparison, arguments.metric)));
         std::cerr << "vpp: wrote " << printable(arguments.svg) << std::endl;

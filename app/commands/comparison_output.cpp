@@ -9,12 +9,8 @@
 
 namespace vpp {
 
-void say_notes(const Comparison& comparison) {
-    for (const ComparedRun& run : comparison.runs) {
-        for (const std::string& note : run.record.notes) {
-            std::cerr << "vpp: note: " << printable(run.record.name + ": " + note) << "\n";
-        }
-    }
+void say_notes(const RecordedRun& run) {
+    for (const std::string& note : run.notes) std::cerr << "vpp: note: " << printable(run.name + ": " + note) << "\n";
 }
 
 void print_comparison(const Comparison& comparison, const std::string& curve) {

@@ -19,7 +19,7 @@ struct EvalArguments {
     bool json = false;
 };
 
-void add_options(CLI::App& command, EvalArguments& arguments) {
+void add_eval_options(CLI::App& command, EvalArguments& arguments) {
     EvaluationRequest& request = arguments.request;
     CLI::Option* checkpoint =
         command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
@@ -36,7 +36,7 @@ void add_options(CLI::App& command, EvalArguments& arguments) {
     command.add_flag("--json", arguments.json, "the result as JSON");
 }
 
-void print_json(const EvaluationReport& report, const EvaluationWish& wish) {
+void print_eval_json(const EvaluationReport& report, const EvaluationWish& wish) {
     nlohmann::json value{{"loss", report.result.loss},
                          {"samples", report.result.samples},
                          {"dropped", wish.dropped},
@@ -48,7 +48,7 @@ void print_json(const EvaluationReport& report, const EvaluationWish& wish) {
     std::cout << value.dump() << std::endl;
 }
 
-void print_text(const EvaluationReport& report, const EvaluationWish& wish) {
+void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish) {
     char loss[64];
     std::snprintf(loss, sizeof loss, "%.9g", report.result.loss);
     std::cout << "loss " << loss << " over " << report.result.samples << " samples";
@@ -73,7 +73,7 @@ int eval_on(const Job& job, const EvaluationRequest& request, bool json) {
     }
     const EvaluationReport report =
         evaluate_checkpoint(job.plan, prepared, data, wish, request, job.transport, job.log);
-    if (job.is_first()) json ? print_json(report, wish) : print_text(report, wish);
+    if (job.is_first()) json ? print_eval_json(report, wish) : print_eval_text(report, wish);
     return 0;
 }
 
@@ -84,7 +84,7 @@ void add_eval(CLI::App& app, Chosen& chosen) {
     CLI::App& command = add_command(app, "eval", "the loss of a checkpoint over the validation data; with mpirun",
                                     "mpirun -np 4 vpp eval plan.toml --outputs predictions");
     add_plan_options(command, arguments->plan);
-    add_options(command, *arguments);
+    add_eval_options(command, *arguments);
     command.callback([arguments, &chosen] {
         chosen = [arguments] {
             return run_job(arguments->plan,

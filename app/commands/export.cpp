@@ -23,7 +23,7 @@ struct ExportArguments {
     bool json = false;
 };
 
-void add_options(CLI::App& command, ExportArguments& arguments) {
+void add_export_options(CLI::App& command, ExportArguments& arguments) {
     ExportRequest& request = arguments.request;
     CLI::Option* checkpoint =
         command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
@@ -43,7 +43,7 @@ void add_options(CLI::App& command, ExportArguments& arguments) {
     command.add_flag("--json", arguments.json, "what was written as JSON");
 }
 
-void print_json(const ExportReport& report) {
+void print_export_json(const ExportReport& report) {
     nlohmann::ordered_json value{{"source", report.source}, {"step", nullptr}, {"tensors", report.num_tensors}};
     if (!report.step.empty()) value["step"] = report.step;
     value["files"] = nlohmann::ordered_json::array();
@@ -53,7 +53,7 @@ void print_json(const ExportReport& report) {
     std::cout << value.dump() << std::endl;
 }
 
-void print_text(const ExportReport& report) {
+void print_export_text(const ExportReport& report) {
     std::cout << report.num_tensors << " parameters and buffers of " << report.source
               << (report.step.empty() ? "" : ", after step " + report.step) << '\n';
     for (const ExportedFile& file : report.files) {
@@ -72,7 +72,7 @@ int run_export(const ExportArguments& arguments) {
     print_models_plainly();
     trial_load(trial_files(plan), plan.model.trust_sha256);
     const ExportReport report = export_model(plan, arguments.request, make_logger(arguments.plan.log_level, -1));
-    arguments.json ? print_json(report) : print_text(report);
+    arguments.json ? print_export_json(report) : print_export_text(report);
     return 0;
 }
 
@@ -83,7 +83,7 @@ void add_export(CLI::App& app, Chosen& chosen) {
     CLI::App& command = add_command(app, "export", "write the weights of a checkpoint for other programs",
                                     "vpp export plan.toml --safetensors weights.safetensors");
     add_plan_options(command, arguments->plan);
-    add_options(command, *arguments);
+    add_export_options(command, *arguments);
     command.callback([arguments, &chosen] { chosen = [arguments] { return run_export(*arguments); }; });
 }
 

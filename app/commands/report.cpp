@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/comparison_output.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "report/report_page.hpp"
@@ -26,10 +27,7 @@ int run_report(const ReportArguments& arguments) {
     std::filesystem::path out = arguments.out;
     if (out.empty()) out = runs.size() == 1 ? std::filesystem::path(arguments.runs[0]) / "report.html" : "report.html";
     write_file_durably(out, report_page(runs));
-    for (const RecordedRun& run : runs) {
-        for (const std::string& note : run.notes)
-            std::cerr << "vpp: note: " << printable(run.name + ": " + note) << "\n";
-    }
+    for (const RecordedRun& run : runs) say_notes(run);
     std::cout << printable(out.string()) << std::endl;
     return 0;
 }

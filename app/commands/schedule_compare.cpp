@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ComparisonRequest request_of(const ScheduleArguments& given) {
+ComparisonRequest comparison_request(const ScheduleArguments& given) {
     const ScheduleSize size = ranks_and_microbatches(given, schedule_plan(given));
     ComparisonRequest request;
     request.num_ranks = size.num_ranks;
@@ -26,7 +26,7 @@ ComparisonRequest request_of(const ScheduleArguments& given) {
     return request;
 }
 
-ordered_json to_json(const Comparison& comparison) {
+ordered_json to_json(const ScheduleComparison& comparison) {
     ordered_json rows = ordered_json::array(), left_out = ordered_json::array();
     for (const ScheduleMetrics& row : comparison.rows) {
         rows.push_back({{"schedule", row.schedule},
@@ -40,13 +40,13 @@ ordered_json to_json(const Comparison& comparison) {
                         {"peak_activations", row.peak_activations()},
                         {"messages", row.num_messages}});
     }
-    for (const Comparison::LeftOut& out : comparison.left_out) {
+    for (const ScheduleComparison::LeftOut& out : comparison.left_out) {
         left_out.push_back({{"schedule", out.name}, {"reason", out.reason}});
     }
     return {{"rows", rows}, {"left_out", left_out}};
 }
 
-void print(const Comparison& comparison, const ComparisonRequest& request) {
+void print(const ScheduleComparison& comparison, const ComparisonRequest& request) {
     std::cout << request.num_ranks << " rank(s), " << request.num_microbatches << " microbatch(es)";
     if (request.memory_limit) std::cout << ", at most " << fixed_text(*request.memory_limit, 2) << " activations";
     std::cout << "\nschedule                   v    makespan  bubble %        span  bubble %   peak  messages\n";
@@ -59,7 +59,7 @@ void print(const Comparison& comparison, const ComparisonRequest& request) {
     }
     std::cout << "v stages a rank; peak in microbatch activations of a full rank; messages between ranks a step;\n"
                  "a step ends with the makespan, spans are to compare with papers\n";
-    for (const Comparison::LeftOut& out : comparison.left_out) {
+    for (const ScheduleComparison::LeftOut& out : comparison.left_out) {
         std::cout << "left out: " << out.name << ": " << out.reason << "\n";
     }
     std::cout.flush();
@@ -68,8 +68,8 @@ void print(const Comparison& comparison, const ComparisonRequest& request) {
 }  // namespace
 
 int run_schedule_compare(const ScheduleArguments& given) {
-    const ComparisonRequest request = request_of(given);
-    const Comparison comparison = compare_schedules(request);
+    const ComparisonRequest request = comparison_request(given);
+    const ScheduleComparison comparison = compare_schedules(request);
     if (given.json) {
         std::cout << to_json(comparison).dump() << std::endl;
     } else {

@@ -45,7 +45,7 @@ std::vector<int> candidates(const ScheduleArguments& given, const ScheduleSize& 
     return fitting;
 }
 
-SearchRequest request_of(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+SearchRequest search_request(const ScheduleArguments& given, const std::optional<Plan>& plan) {
     const ScheduleSize size = ranks_and_microbatches(given, plan);
     const SearchPlan usual = plan ? plan->pipeline.search : SearchPlan{};
     SearchRequest request;
@@ -63,7 +63,7 @@ SearchRequest request_of(const ScheduleArguments& given, const std::optional<Pla
 
 /// From numbers and costs, for a model without skips.
 Found search_numbers(const ScheduleArguments& given, const std::optional<Plan>& plan) {
-    const SearchResult result = search_schedule(request_of(given, plan));
+    const SearchResult result = search_schedule(search_request(given, plan));
     const std::vector<ScheduleEdge> edges = chain_edges(result.schedule.num_stages());
     Found found{result, result.schedule, lower(result.schedule, edges), result.costs};
     check_schedule(found.lowered, edges);

@@ -136,7 +136,7 @@ void check_folders(const std::vector<SweepRun>& runs) {
     if (!problems.empty()) throw Error(ErrorKind::Refused, std::move(problems));
 }
 
-void say(const std::string& text) {
+void say_of_sweep(const std::string& text) {
     std::cerr << "vpp sweep: " << text << std::endl;
 }
 
@@ -152,7 +152,7 @@ SweepEnd go(const std::vector<SweepRun>& runs, const HostFacts& host) {
         return SweepJobEnd{end.code, end.stop_asked};
     };
     hooks.is_stop_asked = [&] { return signals.is_stop_asked_within(std::chrono::milliseconds(1)); };
-    hooks.say = say;
+    hooks.say = say_of_sweep;
     return run_sweep(folders, hooks);
 }
 
@@ -173,7 +173,7 @@ void print_end(const std::vector<SweepRun>& runs, const SweepEnd& end) {
     for (size_t i = 0; i < runs.size(); ++i) {
         if (!end.states[i].empty()) comparison.runs[i].state = end.states[i];
     }
-    say_notes(comparison);
+    for (const ComparedRun& run : comparison.runs) say_notes(run.record);
     print_comparison(comparison, kComparedCurve);
 }
 

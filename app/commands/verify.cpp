@@ -46,7 +46,7 @@ std::string check_recompute(const std::string& text) {
     }
 }
 
-void add_options(CLI::App& command, VerifyArguments& arguments) {
+void add_verify_options(CLI::App& command, VerifyArguments& arguments) {
     VerifyRequest& request = arguments.request;
     const CLI::Range counts(1, 1 << 20);
     command.add_option("--steps", arguments.steps, "updates to compare")
@@ -114,7 +114,7 @@ void print_table(const MatrixResult& result) {
     }
 }
 
-void print_text(const Job& job, const MatrixResult& result, const std::optional<PairwiseLayouts>& pairwise) {
+void print_verify_text(const Job& job, const MatrixResult& result, const std::optional<PairwiseLayouts>& pairwise) {
     const int compared = result.all.equal + result.all.different;
     const bool many = compared + result.all.refused > 1;
     if (many) print_table(result);
@@ -142,7 +142,7 @@ void print_text(const Job& job, const MatrixResult& result, const std::optional<
     std::cout.flush();
 }
 
-void print_json(const MatrixResult& result, const std::optional<PairwiseLayouts>& pairwise) {
+void print_verify_json(const MatrixResult& result, const std::optional<PairwiseLayouts>& pairwise) {
     int64_t values = 0;
     for (const auto& [kind, count] : result.by_kind) values += count;
     nlohmann::json schedules = nlohmann::json::object();
@@ -209,7 +209,7 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
     const MatrixResult result =
         verify_matrix(job.plan, prepared.program, choices, verifier, job.transport, request.steps, request.seed, say);
     if (!job.is_first()) return 0;
-    json ? print_json(result, pairwise) : print_text(job, result, pairwise);
+    json ? print_verify_json(result, pairwise) : print_verify_text(job, result, pairwise);
     if (result.is_equal()) return 0;
     throw Error(ErrorKind::VerifyDifference, "the pipeline does not have the bits of one device");
 }
@@ -235,7 +235,7 @@ void add_verify(CLI::App& app, Chosen& chosen) {
     CLI::App& command = add_command(app, "verify", "prove that the pipeline has the bits of one device; with mpirun",
                                     "mpirun -np 4 vpp verify plan.toml --all-schedules --stages 1,2,4");
     add_plan_options(command, arguments->plan);
-    add_options(command, *arguments);
+    add_verify_options(command, *arguments);
     command.callback([arguments, &chosen] { chosen = [arguments] { return run_verify(*arguments); }; });
 }
 

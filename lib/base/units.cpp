@@ -93,6 +93,10 @@ std::string count_text(double count) {
     return scaled(count, 1000, kNames, 6);
 }
 
+std::string counted_text(int64_t count, const std::string& one, const std::string& several) {
+    return std::to_string(count) + ' ' + (count == 1 ? one : several.empty() ? one + 's' : several);
+}
+
 std::string duration_text(double seconds) {
     if (!(seconds >= 0 && seconds < kLongestDuration)) return "-";
     const auto total = static_cast<long long>(std::llround(seconds));

@@ -16,6 +16,8 @@ std::optional<int64_t> parse_bytes(std::string_view text);
 std::string exact_bytes_text(int64_t num_bytes);
 /// "950", "1.2 K", "3.4 M", "5.6 G"
 std::string count_text(double count);
+/// 1 -> "1 stage", 3 -> "3 stages"; `several` is for words that take more than an s: "3 microbatches".
+std::string counted_text(int64_t count, const std::string& one, const std::string& several = "");
 /// "12 s", "3 min 05 s", "2 h 07 min"; "-" when it is negative, endless or no number.
 std::string duration_text(double seconds);
 /// A fixed number of decimals: "0.125"

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-[[noreturn]] void refuse(const fs::path& path, const std::string& what) {
+[[noreturn]] void refuse_checkpoint(const fs::path& path, const std::string& what) {
     throw Error(ErrorKind::BadData, path.string() + ": " + what);
 }
 
@@ -26,17 +26,17 @@ namespace {
 void check_plain_file(const fs::path& path) {
     std::error_code problem;
     const fs::file_status status = fs::symlink_status(path, problem);
-    if (status.type() == fs::file_type::not_found) refuse(path, "is missing");
+    if (status.type() == fs::file_type::not_found) refuse_checkpoint(path, "is missing");
     if (fs::is_symlink(status)) {
         throw Error(ErrorKind::Refused, path.string() + " is a symbolic link; a checkpoint holds plain files only");
     }
-    if (!fs::is_regular_file(status)) refuse(path, "is not a plain file");
+    if (!fs::is_regular_file(status)) refuse_checkpoint(path, "is not a plain file");
 }
 
 void check_size(const fs::path& path, uint64_t size, const ShardRecord& shard) {
     if (size == shard.size_bytes) return;
-    refuse(path, (size < shard.size_bytes ? "cut off at byte " : "grown to ") + std::to_string(size) + " (expected " +
-                     std::to_string(shard.size_bytes) + " bytes)");
+    refuse_checkpoint(path, (size < shard.size_bytes ? "cut off at byte " : "grown to ") + std::to_string(size) +
+                                " (expected " + std::to_string(shard.size_bytes) + " bytes)");
 }
 
 Manifest read_manifest(const fs::path& folder) {
@@ -59,7 +59,7 @@ void check_file_list(const fs::path& folder, const Manifest& manifest) {
         const std::string name = entry->path().filename().string();
         const bool listed = name == kManifestFile || std::any_of(manifest.shards.begin(), manifest.shards.end(),
                                                                  [&](const ShardRecord& s) { return s.file == name; });
-        if (!listed) refuse(folder / printable(name), "is not in the manifest's list of files");
+        if (!listed) refuse_checkpoint(folder / printable(name), "is not in the manifest's list of files");
         entry.increment(problem);
     }
     if (problem) {
@@ -76,10 +76,10 @@ void check_all_there(const fs::path& folder, const Manifest& manifest) {
     }
     if (missing.empty()) return;
     const size_t num_shards = manifest.shards.size();
-    refuse(folder / missing.front(),
-           "is missing: this folder holds " + std::to_string(num_shards - missing.size()) + " of " +
-               std::to_string(num_shards) + " shards; the run folder of another " + "host may hold " +
-               (missing.size() == 1 ? "the missing one: copy it here" : "the missing ones: copy them here"));
+    refuse_checkpoint(folder / missing.front(),
+                      "is missing: this folder holds " + std::to_string(num_shards - missing.size()) + " of " +
+                          std::to_string(num_shards) + " shards; the run folder of another " + "host may hold " +
+                          (missing.size() == 1 ? "the missing one: copy it here" : "the missing ones: copy them here"));
 }
 
 std::string spec_text(DType dtype, const std::vector<int64_t>& shape) {
@@ -113,7 +113,8 @@ struct CheckpointReader::Impl {
         check_size(path, file.bytes().size(), record);
         const Digest digest = hash_bytes(file.bytes());
         if (digest != record.digest) {
-            refuse(path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
+            refuse_checkpoint(
+                path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
         }
     }
 
@@ -127,9 +128,10 @@ struct CheckpointReader::Impl {
         check_size(path, shard.bytes().size(), record);
         const auto save_id = shard.metadata().find("save_id");
         if (save_id == shard.metadata().end() || save_id->second != manifest.save_id) {
-            refuse(path, "belongs to save '" +
-                             (save_id == shard.metadata().end() ? "" : printable(save_id->second.substr(0, 64))) +
-                             "', the manifest to save '" + manifest.save_id + "'");
+            refuse_checkpoint(path,
+                              "belongs to save '" +
+                                  (save_id == shard.metadata().end() ? "" : printable(save_id->second.substr(0, 64))) +
+                                  "', the manifest to save '" + manifest.save_id + "'");
         }
         return shard;
     }
@@ -148,8 +150,8 @@ struct CheckpointReader::Impl {
             for (const SafetensorsEntry& entry : shards.back().entries()) {
                 const auto [place, added] = index.emplace(entry.name, shards.size() - 1);
                 if (!added) {
-                    refuse(folder / record.file,
-                           "holds the tensor '" + entry.name + "' that " + opened_files[place->second] + " holds too");
+                    refuse_checkpoint(folder / record.file, "holds the tensor '" + entry.name + "' that " +
+                                                                opened_files[place->second] + " holds too");
                 }
             }
         }
@@ -209,7 +211,7 @@ TensorBytes CheckpointReader::tensor(const std::string& name) const {
     impl_->open();
     const auto place = impl_->index.find(name);
     if (place == impl_->index.end()) {
-        refuse(impl_->folder, "has no tensor '" + printable(name) + "'" + did_you_mean(name, names()));
+        refuse_checkpoint(impl_->folder, "has no tensor '" + printable(name) + "'" + did_you_mean(name, names()));
     }
     return *impl_->shards[place->second].find(name);
 }
@@ -217,8 +219,8 @@ TensorBytes CheckpointReader::tensor(const std::string& name) const {
 TensorBytes CheckpointReader::tensor(const std::string& name, DType dtype, const std::vector<int64_t>& shape) const {
     TensorBytes found = tensor(name);
     if (found.dtype != dtype || found.shape != shape) {
-        refuse(impl_->folder, "the tensor '" + name + "' is " + spec_text(found.dtype, found.shape) +
-                                  ", the model expects " + spec_text(dtype, shape));
+        refuse_checkpoint(impl_->folder, "the tensor '" + name + "' is " + spec_text(found.dtype, found.shape) +
+                                             ", the model expects " + spec_text(dtype, shape));
     }
     return found;
 }

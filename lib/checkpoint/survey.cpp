@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kCheckpoints = "checkpoints";
 
-bool is_folder(const fs::path& path) {
+bool leads_to_folder(const fs::path& path) {
     std::error_code problem;
     return fs::is_directory(path, problem);
 }
@@ -65,7 +65,7 @@ double age_of(const fs::path& folder) {
 
 CheckpointPlace find_checkpoints(const fs::path& path) {
     const fs::path folder = plain(path);
-    if (!is_folder(folder)) {
+    if (!leads_to_folder(folder)) {
         throw Error(ErrorKind::MissingInput,
                     folder.string() + " is not there; name a plan, a run folder or a checkpoint's folder");
     }
@@ -76,7 +76,7 @@ CheckpointPlace find_checkpoints(const fs::path& path) {
         return {in_run ? folder.parent_path().parent_path() : fs::path(), folder};
     }
     if (folder.filename() == kCheckpoints) return {folder.parent_path(), {}};
-    if (is_folder(folder / kCheckpoints)) return {folder, {}};
+    if (leads_to_folder(folder / kCheckpoints)) return {folder, {}};
     throw Error(ErrorKind::MissingInput, folder.string() + " has no folder '" + std::string(kCheckpoints) +
                                              "' and no " + std::string(kManifestFile) +
                                              "; name a plan, a run folder or a checkpoint's folder");

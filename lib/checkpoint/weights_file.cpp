@@ -15,7 +15,7 @@ const std::string kPrefix = "model.";
 const std::string kChecksumKey = "weights_xxh3_128";
 
 /// Of names, forms and bytes in the order of names, whatever the order in the file.
-Digest checksum_of(std::vector<TensorBytes> tensors) {
+Digest tensors_checksum(std::vector<TensorBytes> tensors) {
     std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     Hasher hasher;
     for (const TensorBytes& tensor : tensors) {
@@ -43,7 +43,7 @@ void WeightsFile::verify() const {
     if (said == file_->metadata().end()) return;
     std::vector<TensorBytes> tensors;
     for (const SafetensorsEntry& entry : file_->entries()) tensors.push_back(*file_->find(entry.name));
-    const std::string computed = to_hex(checksum_of(std::move(tensors)));
+    const std::string computed = to_hex(tensors_checksum(std::move(tensors)));
     if (said->second == computed) return;
     throw Error(ErrorKind::BadData, path_.string() + ": damaged: the checksum of its tensors is " + computed +
                                         ", its metadata has " + printable(said->second.substr(0, 64)) +
@@ -77,7 +77,7 @@ std::optional<std::string> WeightsFile::step() const {
 }
 
 void write_weights(const fs::path& path, const std::vector<TensorBytes>& tensors, const WeightsNotes& notes) {
-    std::map<std::string, std::string> metadata{{"format", "pt"}, {kChecksumKey, to_hex(checksum_of(tensors))}};
+    std::map<std::string, std::string> metadata{{"format", "pt"}, {kChecksumKey, to_hex(tensors_checksum(tensors))}};
     metadata.insert(notes.facts.begin(), notes.facts.end());
     metadata.insert(notes.aliases.begin(), notes.aliases.end());
     write_safetensors(path, tensors, metadata);

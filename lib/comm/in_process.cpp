@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "comm/inquiry.hpp"
@@ -17,12 +18,6 @@
 namespace vpp {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// A message under way. Time is counted in handovers of the baton.
 struct Message {

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "comm/inquiry.hpp"
@@ -24,7 +25,6 @@ namespace vpp {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 using detail::MpiWire;
 using detail::Note;

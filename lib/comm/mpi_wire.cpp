@@ -3,11 +3,11 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <list>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "comm/lanes.hpp"
 
@@ -15,10 +15,8 @@ namespace vpp::detail {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// In front of every envelope. `kind` is 0 for a message, else a NoteKind.
-struct Head {
+struct WireHead {
     int kind = 0;
     int number = 0;  ///< the content's tag, or the note's number
     Channel channel;
@@ -29,7 +27,7 @@ constexpr int kEnvelopeTag = 0;
 /// Envelopes and notes stay below the size up to which every MPI transport sends without asking the receiver.
 constexpr size_t kMaxNoteBytes = 1024;
 
-Bytes envelope_of(const Head& head, std::span<const std::byte> content) {
+Bytes envelope_of(const WireHead& head, std::span<const std::byte> content) {
     ByteWriter writer;
     writer.put(head);
     writer.append(content);
@@ -108,7 +106,7 @@ struct MpiWire::State {
 
     void open_envelope(int peer, const Bytes& bytes) {
         ByteReader reader(bytes);
-        const Head head = reader.get<Head>();
+        const WireHead head = reader.get<WireHead>();
         if (head.kind != 0) {
             const auto content = reader.take(head.num_bytes);
             notes.push_back({static_cast<NoteKind>(head.kind), peer, head.number, {content.begin(), content.end()}});
@@ -307,7 +305,7 @@ std::vector<Note> MpiWire::take_notes() {
 std::vector<double> MpiWire::heard_seconds() const {
     std::vector<double> seconds;
     for (const auto time : state_->heard) {
-        seconds.push_back(std::chrono::duration<double>(Clock::now() - time).count());
+        seconds.push_back(seconds_since(time));
     }
     return seconds;
 }

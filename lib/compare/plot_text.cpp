@@ -10,7 +10,7 @@ namespace vpp {
 
 namespace {
 
-constexpr int kRows = 18, kNarrowest = 40, kXTicks = 6, kYTicks = 5;
+constexpr int kRows = 18, kNarrowest = 40, kTextXTicks = 6, kTextYTicks = 5;
 constexpr int kNobody = -1;
 // Of 256: light enough for dark grounds and dark enough for light ones.
 constexpr int kColours[] = {33, 208, 71, 170, 178, 37, 204, 245};
@@ -27,7 +27,7 @@ struct Cell {
 };
 
 /// A place in the frame, counted from its upper left corner.
-struct Spot {
+struct TextSpot {
     int column = 0, row = 0;
 };
 
@@ -35,13 +35,13 @@ class Frame {
   public:
     explicit Frame(int columns) : columns_(columns), cells_(static_cast<size_t>(columns * kRows)) {}
 
-    void add_point(Spot spot, int run) {
+    void add_point(TextSpot spot, int run) {
         std::vector<int>& runs = at(spot).runs;
         if (runs.empty() || runs.back() != run) runs.push_back(run);
     }
 
     /// Dots between two points.
-    void add_line(Spot from, Spot to, int run) {
+    void add_line(TextSpot from, TextSpot to, int run) {
         const int steps = std::max(std::abs(to.column - from.column), std::abs(to.row - from.row));
         for (int i = 1; i < steps; ++i) {
             Cell& cell = at({between(from.column, to.column, i, steps), between(from.row, to.row, i, steps)});
@@ -69,7 +69,7 @@ class Frame {
     static int between(int from, int to, int part, int parts) {
         return from + static_cast<int>(std::lround(static_cast<double>((to - from) * part) / parts));
     }
-    Cell& at(Spot spot) { return cells_[static_cast<size_t>(spot.row * columns_ + spot.column)]; }
+    Cell& at(TextSpot spot) { return cells_[static_cast<size_t>(spot.row * columns_ + spot.column)]; }
 
     int columns_;
     std::vector<Cell> cells_;
@@ -77,7 +77,8 @@ class Frame {
 
 class Drawing {
   public:
-    Drawing(const Plot& plot, const TextStyle& style) : plot_(plot), style_(style), axes_(plot, kXTicks, kYTicks) {
+    Drawing(const Plot& plot, const TextStyle& style)
+        : plot_(plot), style_(style), axes_(plot, kTextXTicks, kTextYTicks) {
         for (const double tick : axes_.y_ticks()) labels_.push_back(quantity_text(tick, plot.quantity));
         for (const std::string& label : labels_) label_width_ = std::max(label_width_, label.size());
         columns_ = std::max(kNarrowest, style.width) - static_cast<int>(label_width_) - 2;
@@ -117,13 +118,13 @@ class Drawing {
     void add_curve(Frame& frame, int run) const {
         const Curve curve = thinned(plot_.curves[static_cast<size_t>(run)].curve, static_cast<size_t>(columns_));
         bool is_down = false;
-        Spot last;
+        TextSpot last;
         for (size_t i = 0; i < curve.size(); ++i) {
             if (!is_drawn(curve.y[i])) {
                 is_down = false;
                 continue;
             }
-            const Spot spot{column_of(curve.x[i]), row_of(curve.y[i])};
+            const TextSpot spot{column_of(curve.x[i]), row_of(curve.y[i])};
             if (is_down) frame.add_line(last, spot, run);
             frame.add_point(spot, run);
             last = spot;

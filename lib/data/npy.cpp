@@ -161,7 +161,7 @@ class HeaderParser {
 };
 
 /// The header's text and, through `offset_bytes`, where the data begin. `file`: its beginning.
-std::string_view find_header(std::string_view file, const std::string& source, uint64_t& offset_bytes) {
+std::string_view find_npy_header(std::string_view file, const std::string& source, uint64_t& offset_bytes) {
     if (!file.starts_with(kMagic)) refuse(source, "not a .npy file: the first bytes are not NumPy's; try np.save");
     const size_t version_at = kMagic.size(), length_at = version_at + 2;
     if (file.size() < length_at + sizeof(uint32_t)) refuse(source, "the .npy header is cut short");
@@ -203,7 +203,7 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& source) {
 NpyLayout npy_layout(std::string_view begin, uint64_t size_bytes, const std::string& source) {
     if (size_bytes == 0) refuse(source, "the file is empty");
     NpyLayout layout;
-    layout.header = parse_npy_header(find_header(begin, source, layout.offset_bytes), source);
+    layout.header = parse_npy_header(find_npy_header(begin, source, layout.offset_bytes), source);
     const uint64_t held = size_bytes - layout.offset_bytes;
     if (!holds(layout.header, held)) {
         refuse(source, "the .npy header does not fit the file (got shape " + shape_text(layout.header.shape) + " of " +

@@ -14,7 +14,7 @@ namespace vpp {
 
 namespace {
 
-constexpr size_t kMaxDims = 32;
+constexpr size_t kMaxFieldDims = 32;
 constexpr int64_t kMaxSampleElements = int64_t{1} << 32;
 
 /// Takes "float32[3, 32, 32] < 10" apart; blanks are allowed between the parts.
@@ -48,7 +48,7 @@ class FieldParser {
         if (!accept('[')) refuse("the shape is missing");
         if (accept(']')) return shape;
         do {
-            if (shape.size() == kMaxDims) refuse("too many dims");
+            if (shape.size() == kMaxFieldDims) refuse("too many dims");
             shape.push_back(parse_number());
         } while (accept(','));
         if (!accept(']')) refuse("a ']' is missing");

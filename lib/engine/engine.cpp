@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
 #include "base/clock_alignment.hpp"
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "engine/drift.hpp"
@@ -18,12 +18,6 @@
 namespace vpp {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::string scale_text(double scale) {
     char text[64];

@@ -1,10 +1,10 @@
 #include "engine/evaluation.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <numeric>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 
@@ -102,7 +102,7 @@ void Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take)
 
 EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     check(num_samples >= 1 && num_samples <= validation_.fields().num_samples, "an evaluation has samples");
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     EvaluationResult result;
     double weighted = 0;
     const int64_t most_samples = num_replicas_ * samples_per_group();
@@ -121,7 +121,7 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
         result.samples += count;
     }
     result.loss = weighted / static_cast<double>(result.samples);
-    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.seconds = seconds_since(start);
     return result;
 }
 

@@ -4,9 +4,9 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "optim/memory_order.hpp"
 
@@ -72,7 +72,7 @@ void GradientReduction::advance() {
 }
 
 void GradientReduction::finish() {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     while (!active_.empty()) {
         const Bucket& first = *active_.front().bucket;
         transport_.set_position("reducing the gradients of " +
@@ -82,7 +82,7 @@ void GradientReduction::finish() {
         advance();
     }
     absent_.clear();
-    exposed_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    exposed_seconds_ += seconds_since(start);
 }
 
 double GradientReduction::take_exposed_seconds() {

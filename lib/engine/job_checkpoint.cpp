@@ -116,7 +116,7 @@ Answer answer_for(const Candidate& candidate, const std::vector<CheckpointPart>&
     return answer;
 }
 
-std::map<int, Answer> exchange(Transport& transport, const RunFolders& folders, const Answer& own) {
+std::map<int, Answer> exchange_answers(Transport& transport, const RunFolders& folders, const Answer& own) {
     ByteWriter writer;
     for (const std::string& text : {own.folder, own.manifest, own.problem}) writer.put_text(text);
     for (const ShardState& shard : own.shards) {
@@ -206,7 +206,7 @@ std::optional<JobCheckpoint> first_whole(Transport& transport, const RunFolders&
                                          const std::function<fs::path(int64_t)>& place, std::vector<Skipped>& skipped) {
     for (const Candidate& candidate : listing.candidates) {
         const Answer answer = folders.keeps(transport.rank()) ? answer_for(candidate, own) : Answer{};
-        const auto answers = exchange(transport, folders, answer);
+        const auto answers = exchange_answers(transport, folders, answer);
         Skipped reason;
         auto found = put_together(candidate, answers, folders, place(candidate.step), reason);
         if (found) return found;

@@ -15,7 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double kNanosecondsPerMillisecond = 1e6;
 // Many files on a slow disk.
 constexpr double kWritingSeconds = 600;
 

@@ -15,7 +15,7 @@ namespace vpp {
 namespace {
 
 /// "h.0.w" of "h.0.w.exp_avg"
-std::string parameter_of(const std::string& state_name) {
+std::string parameter_name_of(const std::string& state_name) {
     return state_name.substr(0, state_name.rfind('.'));
 }
 
@@ -126,7 +126,7 @@ std::vector<StateTensor> ReplicaOptimizer::state() const {
     const std::vector<StateTensor> slots = optimizer_->state();
     for (size_t i = 0, next = 0; i < pieces_[own_].size(); ++i) {
         const int parameter = pieces_[own_][i].parameter;
-        while (next < slots.size() && parameter_of(slots[next].name) == name_of(parameter)) {
+        while (next < slots.size() && parameter_name_of(slots[next].name) == name_of(parameter)) {
             own[parameter].push_back(slots[next++]);
         }
     }
@@ -148,7 +148,7 @@ std::vector<StateTensor> ReplicaOptimizer::saved_state() const {
     for (int parameter : trained_) {
         if (writer_of(parameter) == static_cast<int>(own_)) own.insert(name_of(parameter));
     }
-    std::erase_if(saved, [&](const StateTensor& entry) { return !own.contains(parameter_of(entry.name)); });
+    std::erase_if(saved, [&](const StateTensor& entry) { return !own.contains(parameter_name_of(entry.name)); });
     return saved;
 }
 
@@ -200,7 +200,7 @@ void ReplicaOptimizer::load_state(const StateReader& read) {
     optimizer_->load_state([&](const std::string& name, at::ScalarType dtype,
                                const std::vector<int64_t>& shape) -> std::optional<at::Tensor> {
         if (shape.empty()) return read(name, dtype, shape);
-        const Piece& piece = piece_of.at(parameter_of(name));
+        const Piece& piece = piece_of.at(parameter_name_of(name));
         const at::Tensor parameter = weights_.at(piece.parameter).detach();
         const std::optional<at::Tensor> saved = read(name, dtype, parameter.sizes().vec());
         if (!saved || parameter.is_contiguous()) return saved ? std::optional(elements_of(*saved, piece)) : saved;

@@ -45,7 +45,7 @@ struct Marker {
     bool is_written = false;
 };
 
-std::vector<Marker> exchange(Transport& transport, const Marker& own) {
+std::vector<Marker> exchange_markers(Transport& transport, const Marker& own) {
     ByteWriter writer;
     writer.put_text(own.host);
     writer.put_text(own.name);
@@ -100,7 +100,7 @@ RunFolders RunFolders::find(Transport& transport, const fs::path& folder) {
     transport.set_position("finding out which ranks share " + folder.string());
     Marker own{host_name(), new_marker_name()};
     own.is_written = write_marker(folder / own.name);
-    const std::vector<Marker> markers = exchange(transport, own);
+    const std::vector<Marker> markers = exchange_markers(transport, own);
     const auto seen = look(transport, folder, markers);
     std::error_code ignored;
     if (own.is_written) fs::remove(folder / own.name, ignored);

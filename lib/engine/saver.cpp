@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "checkpoint/manifest.hpp"
@@ -19,16 +20,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds kFirstLook{1}, kLongestLook{20};
 
 // Looks that are further apart mean that this process itself did not run.
 constexpr double kLongestGapSeconds = 1;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// A name for a save that no earlier save of this folder has.
 std::string new_save_id() {

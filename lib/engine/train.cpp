@@ -1,9 +1,9 @@
 #include "engine/train.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "comm/collective.hpp"
@@ -17,8 +17,6 @@
 namespace vpp {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Until a step has been measured: loading, allocating and the first step are slower than any later one.
 constexpr double kFirstStepSeconds = 300;
@@ -172,7 +170,7 @@ class Trainer {
 
     /// Rank 0's clock decides for all.
     bool is_save_due_by_time() const {
-        const double seconds = std::chrono::duration<double>(Clock::now() - saved_).count();
+        const double seconds = seconds_since(saved_);
         return engine_.transport().rank() == 0 && plan_.checkpoint.every_minutes > 0 &&
                seconds >= plan_.checkpoint.every_minutes * 60;
     }
@@ -251,7 +249,7 @@ class Trainer {
         event.reduce_ms = done.totals.reduce_seconds * 1e3;
         event.memory_bytes = done.totals.memory_bytes;
         event.activation_bytes = done.totals.activation_bytes;
-        const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
+        const double elapsed = seconds_since(started_);
         event.eta_seconds =
             elapsed / static_cast<double>(step - first_step_) * static_cast<double>(event.total_steps - step);
         pipeline_.fill(event, done.totals.stages, done.totals.actions_seconds);

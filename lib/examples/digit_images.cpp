@@ -9,7 +9,7 @@ namespace vpp {
 
 namespace {
 
-constexpr int64_t kWidth = 3;
+constexpr int64_t kImageWidth = 3;
 constexpr double kPaper = -0.5, kInk = 2, kNoise = 0.3;
 
 /// Rows of three dots, from the top.
@@ -26,8 +26,8 @@ void draw(int64_t digit, uint64_t key, float* picture) {
     for (int64_t i = 0; i < DigitImages::kSide * DigitImages::kSide; ++i) {
         const int64_t row = i / DigitImages::kSide - top, column = i % DigitImages::kSide - left;
         const bool inside =
-            row >= 0 && row < static_cast<int64_t>(glyph.size()) / kWidth && column >= 0 && column < kWidth;
-        const bool is_ink = inside && glyph[static_cast<size_t>(row * kWidth + column)] == '#';
+            row >= 0 && row < static_cast<int64_t>(glyph.size()) / kImageWidth && column >= 0 && column < kImageWidth;
+        const bool is_ink = inside && glyph[static_cast<size_t>(row * kImageWidth + column)] == '#';
         const double noise = kNoise * synthetic_normal(combine_key(key, static_cast<uint64_t>(3 + i)));
         picture[i] = static_cast<float>((is_ink ? kInk : kPaper) + noise);
     }

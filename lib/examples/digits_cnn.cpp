@@ -9,9 +9,9 @@ namespace vpp::detail {
 
 namespace {
 
-constexpr int64_t kTrainSamples = 1600, kValSamples = 320;
+constexpr int64_t kDigitsTrainSamples = 1600, kDigitsValSamples = 320;
 
-constexpr std::string_view kPlan =
+constexpr std::string_view kDigitsPlan =
     R"toml(# A convolutional network learns to read digits, on two ranks. Made by: vpp init digits-cnn
 #
 #   vpp inspect {{plan}}
@@ -83,9 +83,9 @@ void add_digits(std::vector<ExampleFile>& files, const std::string& part, const 
 }  // namespace
 
 MadeExample make_digits_cnn(const ExampleRequest& request) {
-    MadeExample made{{plan_file(kPlan, request), {"model.pt", model_file(cnn(), 1)}}};
-    add_digits(made.files, "train", draw_digits(kTrainSamples, 1));
-    add_digits(made.files, "val", draw_digits(kValSamples, 2));
+    MadeExample made{{plan_file(kDigitsPlan, request), {"model.pt", model_file(cnn(), 1)}}};
+    add_digits(made.files, "train", draw_digits(kDigitsTrainSamples, 1));
+    add_digits(made.files, "val", draw_digits(kDigitsValSamples, 2));
     return made;
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kWidth = 64, kPositions = 64, kBytes = 256;
 constexpr size_t kTrainBytes = 100'000, kValBytes = 20'000;
 
-constexpr std::string_view kPlan =
+constexpr std::string_view kGptPlan =
     R"toml(# A small GPT learns to write sentences, byte by byte, on two ranks. Made by: vpp init gpt-tiny
 #
 #   vpp inspect {{plan}}
@@ -113,7 +113,7 @@ def forward(self, tokens, targets):
 }  // namespace
 
 MadeExample make_gpt_tiny(const ExampleRequest& request) {
-    return {{plan_file(kPlan, request),
+    return {{plan_file(kGptPlan, request),
              {"model.pt", model_file(gpt(), 1)},
              {"train.txt", make_sentences(kTrainBytes, 1)},
              {"val.txt", make_sentences(kValBytes, 2)}}};

@@ -9,9 +9,9 @@ namespace vpp::detail {
 
 namespace {
 
-constexpr int64_t kTrainSamples = 1600, kValSamples = 320;
+constexpr int64_t kManualTrainSamples = 1600, kManualValSamples = 320;
 
-constexpr std::string_view kPlan =
+constexpr std::string_view kManualPlan =
     R"toml(# A model file per stage, joined by this plan, on three ranks. Made by: vpp init manual
 # The upper and the lower half of a picture of a digit go through stages of their own; a third one reads both.
 #
@@ -116,12 +116,12 @@ void add_halves(std::vector<ExampleFile>& files, const std::string& part, const 
 }  // namespace
 
 MadeExample make_manual(const ExampleRequest& request) {
-    MadeExample made{{plan_file(kPlan, request),
+    MadeExample made{{plan_file(kManualPlan, request),
                       {"upper.pt", model_file(upper(), 1)},
                       {"lower.pt", model_file(lower(), 2)},
                       {"head.pt", model_file(head(), 3)}}};
-    add_halves(made.files, "train", draw_digits(kTrainSamples, 1));
-    add_halves(made.files, "val", draw_digits(kValSamples, 2));
+    add_halves(made.files, "train", draw_digits(kManualTrainSamples, 1));
+    add_halves(made.files, "val", draw_digits(kManualValSamples, 2));
     return made;
 }
 

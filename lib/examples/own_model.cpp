@@ -12,7 +12,8 @@ namespace vpp::detail {
 
 namespace {
 
-constexpr std::string_view kPlan = R"toml(# A plan for a TorchScript model of your own. Made by: vpp init own-model
+constexpr std::string_view kOwnModelPlan =
+    R"toml(# A plan for a TorchScript model of your own. Made by: vpp init own-model
 # The data is random for now: it shows how the model is cut and what a step costs, but there is nothing to learn.
 #
 #   vpp inspect {{plan}}
@@ -91,7 +92,7 @@ class OwnModelPlan {
         const int stages = num_stages(samples);
         MadeExample made;
         made.files.push_back(
-            plan_file(kPlan, request_,
+            plan_file(kOwnModelPlan, request_,
                       {{"ranks", stages == 1 ? "one rank" : "two ranks"},
                        {"file", toml_quoted(request_.model_path)},
                        {"left_out", left_out()},

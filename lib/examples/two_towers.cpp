@@ -12,10 +12,10 @@ namespace vpp::detail {
 
 namespace {
 
-constexpr int64_t kTrainSamples = 1600, kValSamples = 320;
+constexpr int64_t kTowersTrainSamples = 1600, kTowersValSamples = 320;
 constexpr int64_t kTopics = 3, kKinds = 3, kWordsOfTopic = 8, kWords = 6, kNumbers = 9;
 
-constexpr std::string_view kPlan =
+constexpr std::string_view kTwoTowersPlan =
     R"toml(# Words and numbers, each with a tower of its own, joined late, on two ranks. Made by: vpp init two-towers
 # The words tell three topics apart, the numbers three kinds; the class is the pair, so both towers must learn.
 #
@@ -132,9 +132,9 @@ void add_samples(std::vector<ExampleFile>& files, const std::string& part, const
 }  // namespace
 
 MadeExample make_two_towers(const ExampleRequest& request) {
-    MadeExample made{{plan_file(kPlan, request), {"model.pt", model_file(model(), 1)}}};
-    add_samples(made.files, "train", make_samples(kTrainSamples, 1));
-    add_samples(made.files, "val", make_samples(kValSamples, 2));
+    MadeExample made{{plan_file(kTwoTowersPlan, request), {"model.pt", model_file(model(), 1)}}};
+    add_samples(made.files, "train", make_samples(kTowersTrainSamples, 1));
+    add_samples(made.files, "val", make_samples(kTowersValSamples, 2));
     return made;
 }
 

@@ -109,19 +109,19 @@ class Follower {
 };
 
 /// What forward returned, one entry a part; parts that are no tensors are left out.
-void collect(const c10::IValue& value, TriedForward& tried) {
+void collect_outputs(const c10::IValue& value, TriedForward& tried) {
     if (value.isTensor() && value.toTensor().defined()) {
         const at::Tensor& tensor = value.toTensor();
         tried.outputs.push_back({from_torch(tensor.scalar_type()), tensor.sizes().vec()});
     } else if (value.isTuple()) {
         for (const c10::IValue& part : value.toTupleRef().elements()) {
             tried.all_tensors = tried.all_tensors && part.isTensor();
-            collect(part, tried);
+            collect_outputs(part, tried);
         }
     } else if (value.isList()) {
-        for (const c10::IValue& part : value.toListRef()) collect(part, tried);
+        for (const c10::IValue& part : value.toListRef()) collect_outputs(part, tried);
     } else if (value.isGenericDict()) {
-        for (const auto& entry : value.toGenericDict()) collect(entry.value(), tried);
+        for (const auto& entry : value.toGenericDict()) collect_outputs(entry.value(), tried);
     } else {
         tried.all_tensors = false;
     }
@@ -212,7 +212,7 @@ TriedForward InputTrial::run(const std::vector<Field>& fields, int64_t samples) 
     const ProbeResult result = probe(jit, inputs, samples, weight);
     TriedForward tried;
     const auto returned = result.values.find(impl_->returned);
-    if (returned != result.values.end()) collect(returned->second, tried);
+    if (returned != result.values.end()) collect_outputs(returned->second, tried);
     tried.num_classes = num_classes_of(jit, result);
     return tried;
 }

@@ -21,7 +21,7 @@ namespace attr = torch::jit::attr;
 
 namespace {
 
-bool holds_tensors(const c10::IValue& value) {
+bool has_tensors(const c10::IValue& value) {
     bool found = false;
     value.visit([&](const c10::IValue& part) {
         found = found || (part.isTensor() && part.toTensor().defined());
@@ -97,7 +97,7 @@ class AttributeResolver {
 
     Value* constant(const c10::IValue& value, const Node* node) {
         const torch::jit::WithInsertPoint at_start(*jit_.graph->nodes().begin());
-        const auto inserted = holds_tensors(value) ? std::nullopt : torch::jit::tryInsertConstant(*jit_.graph, value);
+        const auto inserted = has_tensors(value) ? std::nullopt : torch::jit::tryInsertConstant(*jit_.graph, value);
         if (!inserted) {
             throw Error(ErrorKind::BadData, "the attribute '" + node->s(attr::name) + "' of type " + value.tagKind() +
                                                 " cannot be used in a pipeline; make each tensor in it a buffer");

@@ -20,7 +20,7 @@ namespace {
 using caffe2::serialize::PyTorchStreamReader;
 using caffe2::serialize::ReadAdapterInterface;
 
-[[noreturn]] void damaged(const Archive& archive, const std::string& what) {
+[[noreturn]] void damaged_code(const Archive& archive, const std::string& what) {
     throw Error(ErrorKind::BadData, archive.path().string() + ": " + what);
 }
 
@@ -65,7 +65,7 @@ std::vector<WeightRecord> find_weights(const std::shared_ptr<const Archive>& arc
     for (const auto& [name, record] : archive->records()) {
         if (!name.starts_with("data/") || record.size_bytes == 0) continue;
         if (!record.stored) {
-            damaged(*archive, "the weight record " + name + " is compressed; save the model with torch.jit.save");
+            damaged_code(*archive, "the weight record " + name + " is compressed; save the model with torch.jit.save");
         }
         found.push_back({name, reader.getRecordOffset(name), record.size_bytes});
     }
@@ -86,7 +86,8 @@ void check_same_view(const Archive& archive, const std::shared_ptr<ReadAdapterIn
         const auto [data, num_bytes] = reader.getRecord(name);
         same = num_bytes == text.size() && std::memcmp(data.get(), text.data(), num_bytes) == 0;
     }
-    if (!same) damaged(archive, "LibTorch reads other records than the archive's directory names; export it again");
+    if (!same)
+        damaged_code(archive, "LibTorch reads other records than the archive's directory names; export it again");
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, co
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         const std::string text = error.what();
-        damaged(*archive, "LibTorch cannot load this model: " + printable(text.substr(0, text.find('\n'))));
+        damaged_code(*archive, "LibTorch cannot load this model: " + printable(text.substr(0, text.find('\n'))));
     }
 }
 

@@ -35,7 +35,7 @@ std::optional<std::vector<std::string>> keys_of(const torch::jit::Node& dict) {
 
 /// The parts of a tuple, with a NamedTuple's own names, or of a list or dict that is made by one op and given to nobody
 /// else, who might change it; none of anything else. Others are named by position.
-std::optional<std::vector<Output>> parts_of(torch::jit::Graph& graph, Value* whole) {
+std::optional<std::vector<Output>> output_parts(torch::jit::Graph& graph, Value* whole) {
     torch::jit::Node* maker = whole->node();
     std::vector<Output> parts;
     if (const auto tuple = whole->type()->cast<c10::TupleType>()) {
@@ -68,7 +68,7 @@ std::string name_of_output(const std::string& part) {
 /// Forward's outputs: the parts of what it returns, or that itself.
 std::vector<Output> outputs_of(torch::jit::Graph& graph) {
     Value* whole = graph.outputs()[0];
-    auto parts = parts_of(graph, whole);
+    auto parts = output_parts(graph, whole);
     if (!parts) return {{"output0", whole}};
     for (Output& part : *parts) part.name = name_of_output(part.name);
     return *parts;
@@ -76,7 +76,7 @@ std::vector<Output> outputs_of(torch::jit::Graph& graph) {
 
 /// Containers inside taken apart too: "output1.0", "hidden.key".
 void flatten(torch::jit::Graph& graph, const Output& output, std::vector<Output>& flat) {
-    const auto parts = parts_of(graph, output.value);
+    const auto parts = output_parts(graph, output.value);
     if (!parts) return flat.push_back(output);
     for (const Output& part : *parts) flatten(graph, {output.name + '.' + part.name, part.value}, flat);
 }

@@ -24,7 +24,7 @@ bool is_defined_inside(const Value* value, const Node* outer) {
     return owner == outer;
 }
 
-void collect(Node* node, const Node* outer, std::vector<Value*>& used) {
+void collect_uses(Node* node, const Node* outer, std::vector<Value*>& used) {
     if (is_reseed(node)) return;
     auto add = [&](Value* value) {
         const bool constant = value->node()->kind() == torch::jit::prim::Constant;
@@ -33,7 +33,7 @@ void collect(Node* node, const Node* outer, std::vector<Value*>& used) {
     };
     for (Value* input : node->inputs()) add(input);
     for (Block* block : node->blocks()) {
-        for (Node* inner : block->nodes()) collect(inner, outer, used);
+        for (Node* inner : block->nodes()) collect_uses(inner, outer, used);
         for (Value* output : block->outputs()) add(output);
     }
 }
@@ -59,7 +59,7 @@ std::string line_text(const Node* node) {
 
 std::vector<Value*> values_used(Node* node) {
     std::vector<Value*> used;
-    collect(node, node, used);
+    collect_uses(node, node, used);
     return used;
 }
 

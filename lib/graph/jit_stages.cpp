@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/suggest.hpp"
+#include "graph/stage_borders.hpp"
 
 namespace vpp {
 
@@ -22,10 +23,6 @@ std::string key_of(size_t stage, const std::string& part) {
 
 std::string entry_of(size_t stage, const std::string& part, size_t index) {
     return key_of(stage, part) + '[' + std::to_string(index) + ']';
-}
-
-bool lies_in(const std::string& name, const std::string& outer) {
-    return name.starts_with(outer) && (name.size() == outer.size() || name[outer.size()] == '.');
 }
 
 /// Finds the submodules that stages name.

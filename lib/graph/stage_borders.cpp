@@ -8,10 +8,6 @@ namespace vpp {
 
 namespace {
 
-bool lies_in(const std::string& module, const std::string& outer) {
-    return module.starts_with(outer) && (module.size() == outer.size() || module[outer.size()] == '.');
-}
-
 /// The number of the first op at or behind each stage's beginning.
 std::vector<int> first_ops(const Graph& graph, const std::vector<StagePlan>& stages) {
     std::vector<int> first(stages.size(), graph.num_ops());
@@ -26,6 +22,10 @@ std::vector<int> first_ops(const Graph& graph, const std::vector<StagePlan>& sta
 }
 
 }  // namespace
+
+bool lies_in(const std::string& module, const std::string& outer) {
+    return module.starts_with(outer) && (module.size() == outer.size() || module[outer.size()] == '.');
+}
 
 int stage_of_module(const std::vector<StagePlan>& stages, const std::string& module) {
     for (size_t stage = 0; stage < stages.size(); ++stage) {

@@ -16,13 +16,12 @@
 #include <new>
 
 #include "base/bytes.hpp"
+#include "base/elapsed.hpp"
 #include "graph/jit_load.hpp"
 
 namespace vpp {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kAnswerFd = 3;
 constexpr rlim_t kMostFiles = 16;

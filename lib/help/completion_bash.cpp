@@ -46,7 +46,7 @@ constexpr const char* kWalk = R"sh(_vpp() {
 }
 )sh";
 
-constexpr const char* kHelpers = R"sh(_vpp_offer() {
+constexpr const char* kBashHelpers = R"sh(_vpp_offer() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
 }
 
@@ -99,7 +99,7 @@ std::string kind_word(const OptionPage& option, const std::string& placeholder) 
     return "any";
 }
 
-std::string quoted(const std::string& text) {
+std::string bash_quoted(const std::string& text) {
     return '\'' + text + '\'';
 }
 
@@ -121,7 +121,7 @@ class CaseFunction {
             for (size_t i = 0; i < patterns.size(); ++i) {
                 script += (i == 0 ? "        " : " | \\\n        ") + patterns[i];
             }
-            script += ") echo " + quoted(text) + " ;;\n";
+            script += ") echo " + bash_quoted(text) + " ;;\n";
         }
         return script + "    esac\n}\n\n";
     }
@@ -140,7 +140,7 @@ std::string words_of(const std::vector<std::string>& words) {
 
 std::string list_function(const std::string& name, const std::vector<std::string>& words) {
     std::string text = name + "() {\n    echo";
-    for (const std::string& word : words) text += " \\\n        " + quoted(word);
+    for (const std::string& word : words) text += " \\\n        " + bash_quoted(word);
     return text + "\n}\n\n";
 }
 
@@ -148,15 +148,15 @@ void add_command(const CommandPage& command, CaseFunction& commands, CaseFunctio
                  CaseFunction& positions) {
     std::vector<std::string> below, names;
     for (const CommandPage& one : command.commands) below.push_back(last_word(one.name));
-    if (!below.empty()) commands.add(quoted(command.name), words_of(below));
+    if (!below.empty()) commands.add(bash_quoted(command.name), words_of(below));
     for (const OptionPage* option : named_options(command)) {
         for (const std::string& name : option->names) {
             names.push_back(name);
             if (!option->value.empty())
-                values.add(quoted(command.name + ' ' + name), kind_word(*option, option->value));
+                values.add(bash_quoted(command.name + ' ' + name), kind_word(*option, option->value));
         }
     }
-    options.add(quoted(command.name), words_of(names));
+    options.add(bash_quoted(command.name), words_of(names));
     const auto all = arguments(command);
     for (size_t i = 0; i < all.size(); ++i) {
         const std::string place = all[i]->repeats ? " '*" : ' ' + std::to_string(i) + '\'';
@@ -174,12 +174,12 @@ std::string bash_completion(const CommandPage& root, const std::vector<SettingPa
     std::vector<std::string> setting_names;
     for (const SettingPage& setting : settings) {
         setting_names.push_back(setting.name);
-        if (!setting.words.empty()) setting_words.add(quoted(setting.name), words_of(setting.words));
+        if (!setting.words.empty()) setting_words.add(bash_quoted(setting.name), words_of(setting.words));
     }
     return "# bash completion of vpp; made by: vpp completion bash\n\n" + commands.script() + options.script() +
            values.script() + positions.script() + setting_words.script() +
-           list_function("_vpp_settings", setting_names) + list_function("_vpp_keys", keys) + kHelpers + '\n' + kWalk +
-           "\ncomplete -F _vpp vpp\n";
+           list_function("_vpp_settings", setting_names) + list_function("_vpp_keys", keys) + kBashHelpers + '\n' +
+           kWalk + "\ncomplete -F _vpp vpp\n";
 }
 
 }  // namespace vpp

@@ -5,7 +5,7 @@ namespace vpp {
 namespace {
 
 /// In single quotes, as fish reads them.
-std::string quoted(const std::string& text) {
+std::string fish_quoted(const std::string& text) {
     std::string result = "'";
     for (const char c : text) {
         if (c == '\'' || c == '\\') result += '\\';
@@ -14,7 +14,7 @@ std::string quoted(const std::string& text) {
     return result + '\'';
 }
 
-constexpr const char* kHelpers = R"sh(function __vpp_at
+constexpr const char* kFishHelpers = R"sh(function __vpp_at
     set -l command vpp
     set -l words (commandline -opc)
     for word in $words[2..-1]
@@ -48,7 +48,7 @@ std::string value_arguments(const OptionPage& option, const std::string& placeho
     switch (value_kind(option, placeholder)) {
         case ValueKind::Words:
             for (const std::string& choice : option.choices) words += (words.empty() ? "" : " ") + choice;
-            return " -a " + quoted(words);
+            return " -a " + fish_quoted(words);
         case ValueKind::Plan:
             return " -a '(__vpp_plans)'";
         case ValueKind::File:
@@ -74,14 +74,14 @@ std::string option_line(const std::string& begin, const OptionPage& option) {
         const bool is_file = value_kind(option) == ValueKind::File;
         line += (is_file ? " -r" : " -x") + value_arguments(option, option.value);  // -x: no files but those offered
     }
-    return line + " -d " + quoted(option.sentence) + '\n';
+    return line + " -d " + fish_quoted(option.sentence) + '\n';
 }
 
 std::string command_lines(const CommandPage& command) {
-    const std::string begin = "complete -c vpp -n " + quoted("__vpp_at \"" + command.name + '"');
+    const std::string begin = "complete -c vpp -n " + fish_quoted("__vpp_at \"" + command.name + '"');
     std::string lines;
     for (const CommandPage& below : command.commands) {
-        lines += begin + " -a " + last_word(below.name) + " -d " + quoted(below.sentence) + '\n';
+        lines += begin + " -a " + last_word(below.name) + " -d " + fish_quoted(below.sentence) + '\n';
     }
     for (const OptionPage* option : named_options(command)) lines += option_line(begin, *option);
     for (const OptionPage* option : arguments(command)) {
@@ -95,7 +95,7 @@ std::string words_function(const std::vector<SettingPage>& settings) {
     std::string text = "function __vpp_setting_words\n    switch $argv[1]\n";
     for (const SettingPage& setting : settings) {
         if (setting.words.empty()) continue;
-        text += "        case " + quoted(setting.name) + "\n            printf '%s\\n'";
+        text += "        case " + fish_quoted(setting.name) + "\n            printf '%s\\n'";
         for (const std::string& word : setting.words) text += ' ' + word;
         text += '\n';
     }
@@ -105,12 +105,12 @@ std::string words_function(const std::vector<SettingPage>& settings) {
 std::string names_function(const std::vector<SettingPage>& settings) {
     std::string text = "function __vpp_setting_names\n    printf '%s=\\t%s\\n'";
     for (const SettingPage& setting : settings) {
-        text += " \\\n        " + quoted(setting.name) + ' ' + quoted(setting.sentence);
+        text += " \\\n        " + fish_quoted(setting.name) + ' ' + fish_quoted(setting.sentence);
     }
     return text + "\nend\n\n";
 }
 
-std::string keys_function(const std::vector<std::string>& keys) {
+std::string fish_keys_function(const std::vector<std::string>& keys) {
     std::string text = "function __vpp_keys\n    printf '%s\\n'";
     for (const std::string& key : keys) text += " \\\n        " + key;
     return text + "\nend\n\n";
@@ -122,9 +122,9 @@ std::string fish_completion(const CommandPage& root, const std::vector<SettingPa
                             const std::vector<std::string>& keys) {
     std::string script = "# fish completion of vpp; made by: vpp completion fish\n\nset -g __vpp_commands";
     for (const CommandPage* command : all_commands(root)) {
-        if (command != &root) script += " \\\n    " + quoted(command->name);
+        if (command != &root) script += " \\\n    " + fish_quoted(command->name);
     }
-    script += "\n\n" + words_function(settings) + names_function(settings) + keys_function(keys) + kHelpers;
+    script += "\n\n" + words_function(settings) + names_function(settings) + fish_keys_function(keys) + kFishHelpers;
     script += "complete -c vpp -f\n";
     for (const CommandPage* command : all_commands(root)) script += command_lines(*command);
     return script;

@@ -5,7 +5,7 @@ namespace vpp {
 namespace {
 
 /// In single quotes, as zsh reads them.
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
     std::string result = "'";
     for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return result + '\'';
@@ -76,8 +76,8 @@ std::string option_lines(const OptionPage& option) {
     }
     for (const std::string& name : option.names) {
         const std::string value = option.value.empty() ? "" : value_part(option, option.value);
-        lines += " \\\n    " + quoted(exclusion + (option.repeats ? "*" : "") + with_sign(name, option) + '[' +
-                                      escaped(option.sentence, "[]") + ']' + value);
+        lines += " \\\n    " + zsh_quoted(exclusion + (option.repeats ? "*" : "") + with_sign(name, option) + '[' +
+                                          escaped(option.sentence, "[]") + ']' + value);
     }
     return lines;
 }
@@ -85,7 +85,7 @@ std::string option_lines(const OptionPage& option) {
 std::string argument_line(const OptionPage& option) {
     const std::string value = value_part(option, option.argument);
     const bool optional = !option.required || !option.names.empty();
-    return " \\\n    " + quoted(option.repeats ? '*' + value : (optional ? ":" : "") + value);
+    return " \\\n    " + zsh_quoted(option.repeats ? '*' + value : (optional ? ":" : "") + value);
 }
 
 std::string option_list(const CommandPage& command) {
@@ -108,7 +108,7 @@ std::string group_function(const CommandPage& command) {
                        option_list(command) + " \\\n    '1: :->command' \\\n    '*:: :->rest' && ret=0\n" +
                        "  case $state in\n    command)\n      commands=(\n";
     for (const CommandPage& below : command.commands) {
-        text += "        " + quoted(last_word(below.name) + ':' + escaped(below.sentence, "")) + '\n';
+        text += "        " + zsh_quoted(last_word(below.name) + ':' + escaped(below.sentence, "")) + '\n';
     }
     text +=
         "      )\n      _describe -t commands command commands && ret=0\n      ;;\n    rest)\n      case $words[1] "
@@ -130,12 +130,12 @@ std::string settings_function(const std::vector<SettingPage>& settings) {
     }
     text += "    esac\n    return\n  fi\n  names=(\n";
     for (const SettingPage& setting : settings) {
-        text += "    " + quoted(setting.name + ':' + escaped(setting.sentence, "")) + '\n';
+        text += "    " + zsh_quoted(setting.name + ':' + escaped(setting.sentence, "")) + '\n';
     }
     return text + "  )\n  _describe -t keys 'key of the plan' names -S =\n}\n\n";
 }
 
-std::string keys_function(const std::vector<std::string>& keys) {
+std::string zsh_keys_function(const std::vector<std::string>& keys) {
     std::string text = "_vpp_keys() {\n  compadd --";
     for (const std::string& key : keys) text += " \\\n    " + key;
     return text + "\n}\n\n";
@@ -149,7 +149,7 @@ std::string zsh_completion(const CommandPage& root, const std::vector<SettingPag
     for (const CommandPage* command : all_commands(root)) {
         script += command->commands.empty() ? leaf_function(*command) : group_function(*command);
     }
-    return script + settings_function(settings) + keys_function(keys) +
+    return script + settings_function(settings) + zsh_keys_function(keys) +
            "if [ \"$funcstack[1]\" = _vpp ]; then\n  _vpp \"$@\"\nelse\n  compdef _vpp vpp\nfi\n";
 }
 

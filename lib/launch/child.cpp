@@ -11,13 +11,12 @@
 #include <cstring>
 #include <optional>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 
 namespace vpp {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // A SIGUSR1 that reaches mpirun before its ranks live is lost, so it is sent again; the ranks only note it.
 constexpr std::chrono::seconds kAskAgain{2};

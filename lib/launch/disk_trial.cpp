@@ -9,16 +9,16 @@
 #include <cstring>
 #include <vector>
 
+#include "base/elapsed.hpp"
+
 namespace vpp {
 
 namespace fs = std::filesystem;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int64_t kPiece = 1 << 20;
-constexpr std::chrono::seconds kLimit{2};
+constexpr std::chrono::seconds kDiskTrialLimit{2};
 
 /// A file without a name that is gone when it is closed; with one where the file system knows no such files.
 int open_unseen(const fs::path& folder) {
@@ -34,7 +34,7 @@ int open_unseen(const fs::path& folder) {
 int64_t write_synced(int fd, int64_t bytes) {
     std::vector<char> piece(static_cast<size_t>(std::min(bytes, kPiece)));
     for (size_t i = 0; i < piece.size(); ++i) piece[i] = static_cast<char>(i * 2654435761U >> 13);  // does not compress
-    const Clock::time_point end = Clock::now() + kLimit;
+    const Clock::time_point end = Clock::now() + kDiskTrialLimit;
     int64_t written = 0;
     while (written < bytes && Clock::now() < end) {
         const ssize_t done = ::write(fd, piece.data(), piece.size());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/units.hpp"
+
 namespace vpp {
 
 namespace {
@@ -52,8 +54,8 @@ std::string body(const std::string& text) {
     return wrapped(text.substr(0, end), kIndent) + (end == std::string::npos ? "" : text.substr(end));
 }
 
-std::string counted(size_t number, const std::string& word) {
-    return (number == 0 ? "no" : std::to_string(number)) + " " + word + (number == 1 ? "" : "s");
+std::string counted_or_no(size_t number, const std::string& word) {
+    return number == 0 ? "no " + word + "s" : counted_text(static_cast<int64_t>(number), word);
 }
 
 size_t count(const std::vector<Finding>& findings, FindingLevel level) {
@@ -70,7 +72,7 @@ int exit_code_of(const std::vector<Finding>& findings) {
 std::string summary_of(const std::vector<Finding>& findings) {
     const size_t notes = count(findings, FindingLevel::Note);
     const int code = exit_code_of(findings);
-    return counted(count(findings, FindingLevel::Bad), "problem") + ", " + counted(notes, "note") +
+    return counted_or_no(count(findings, FindingLevel::Bad), "problem") + ", " + counted_or_no(notes, "note") +
            (code == 0 ? "" : "; train would end with code " + std::to_string(code));
 }
 

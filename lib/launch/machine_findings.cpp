@@ -12,10 +12,6 @@ using enum FindingLevel;
 // Open MPI's btl_vader_segment_size: each rank has a file of this size in /dev/shm.
 constexpr int64_t kSharedBytesOfRank = int64_t{4} << 20;
 
-std::string counted(int64_t number, const std::string& word) {
-    return std::to_string(number) + " " + word + (number == 1 ? "" : "s");
-}
-
 Finding mpi_problem(std::string text, std::string remedy) {
     return {Bad, "MPI", std::move(text), std::move(remedy), exit_code(ErrorKind::Mesh)};
 }
@@ -33,14 +29,14 @@ Finding judge_launch(const MpiFacts& mpi, const HostFacts& host, const LaunchReq
     }
     if (mpi.trouble) {
         const bool is_session = !host.temporary_folder_problem.empty();
-        return mpi_problem("mpirun does not start " + counted(request.ranks, "rank") + " here: " + *mpi.trouble,
+        return mpi_problem("mpirun does not start " + counted_text(request.ranks, "rank") + " here: " + *mpi.trouble,
                            is_session ? "export TMPDIR=/var/tmp: Open MPI keeps its session in TMPDIR, but " +
                                             host.temporary_folder.string() + " " + host.temporary_folder_problem
                                       : "do what it asks for; vpp run --print shows the whole line");
     }
     const std::string found = "Open MPI " + linked +
                               (mpi.thread_multiple.value_or(false) ? ", MPI_THREAD_MULTIPLE" : "") + ", starts " +
-                              counted(request.ranks, "rank") + " here";
+                              counted_text(request.ranks, "rank") + " here";
     if (launcher != linked) {
         return {Note, "MPI", found + ", but mpirun is of Open MPI " + launcher,
                 "put the bin folder of Open MPI " + linked + " first into PATH"};
@@ -57,7 +53,7 @@ void judge_shared_memory(const HostFacts& host, const LaunchRequest& request, st
     if (free >= needed) return;
     findings.push_back(
         {Note, "MPI",
-         "/dev/shm has " + bytes_text(free) + " free, and " + counted(request.ranks, "rank") + " want " +
+         "/dev/shm has " + bytes_text(free) + " free, and " + counted_text(request.ranks, "rank") + " want " +
              bytes_text(needed) + " of shared memory for messages",
          "docker run --shm-size=1g, or mpirun --mca btl_vader_backing_directory " + host.temporary_folder.string()});
 }
@@ -116,12 +112,12 @@ std::vector<Finding> judge_mpi(const MpiFacts& mpi, const HostFacts& host, const
 
 Finding judge_cores(const HostFacts& host, const LaunchRequest& request) {
     const int64_t wanted = int64_t{request.ranks} * request.threads;
-    const std::string job =
-        counted(request.ranks, "rank") + (request.threads > 1 ? " of " + counted(request.threads, "thread") : "");
+    const std::string job = counted_text(request.ranks, "rank") +
+                            (request.threads > 1 ? " of " + counted_text(request.threads, "thread") : "");
     if (is_placed_by_mpirun(request, host)) {
         return {Ok, "cores", job + "; where they run is for mpirun to say (" + host.allocation + ")", ""};
     }
-    const std::string cores = counted(host.cores, "core");
+    const std::string cores = counted_text(host.cores, "core");
     if (wanted > host.cpus) {
         return {Note, "cores", job + " share " + cores + ": right, but slower than with a core for each",
                 request.threads > 1 ? "mesh.threads = 1, which gives other bits" : "fewer ranks, or more cores"};
@@ -137,7 +133,8 @@ Finding judge_cores(const HostFacts& host, const LaunchRequest& request) {
 
 Finding judge_gpus(const HostFacts& host, const BuildFacts& build) {
     if (host.gpus.empty()) return {Ok, "GPU", "none seen; none is needed, training runs on the CPU", ""};
-    const std::string cards = counted(static_cast<int64_t>(host.gpus.size()), "GPU") + " (" + host.gpus.front() + ")";
+    const std::string cards =
+        counted_text(static_cast<int64_t>(host.gpus.size()), "GPU") + " (" + host.gpus.front() + ")";
     if (!build.has_cuda) {
         return {Note, "GPU", cards + " not used: vpp's CUDA and NCCL parts are not built yet",
                 "nothing to do; training runs on the CPU"};

@@ -13,10 +13,6 @@ using enum FindingLevel;
 // A save this slow is felt, also in the background.
 constexpr double kSlowBytesPerSecond = 20e6;
 
-std::string counted(int64_t number, const std::string& word) {
-    return std::to_string(number) + " " + word + (number == 1 ? "" : "s");
-}
-
 }  // namespace
 
 Finding judge_error(const std::string& topic, const Error& error) {
@@ -24,26 +20,27 @@ Finding judge_error(const std::string& topic, const Error& error) {
 }
 
 Finding judge_plan(const PlanFacts& facts) {
-    const std::string length = facts.steps ? counted(*facts.steps, "step") + " of "
-                                           : counted(facts.epochs.value_or(0), "epoch") + ", batches of ";
+    const std::string length = facts.steps ? counted_text(*facts.steps, "step") + " of "
+                                           : counted_text(facts.epochs.value_or(0), "epoch") + ", batches of ";
     return {Ok, "plan",
-            facts.file + ": " + counted(facts.ranks, "rank") + " (pp " + std::to_string(facts.pp) + " x dp " +
-                std::to_string(facts.dp) + "), " + length + counted(facts.batch, "sample"),
+            facts.file + ": " + counted_text(facts.ranks, "rank") + " (pp " + std::to_string(facts.pp) + " x dp " +
+                std::to_string(facts.dp) + "), " + length + counted_text(facts.batch, "sample"),
             ""};
 }
 
 std::vector<Finding> judge_prepared(const PreparedFacts& facts) {
-    const std::string validation =
-        facts.validation_samples ? counted(*facts.validation_samples, "sample") + " to validate" : "none to validate";
+    const std::string validation = facts.validation_samples
+                                       ? counted_text(*facts.validation_samples, "sample") + " to validate"
+                                       : "none to validate";
     std::vector<Finding> findings{{Ok, "model",
-                                   facts.model + ": " + counted(facts.ops, "op") + ", " +
+                                   facts.model + ": " + counted_text(facts.ops, "op") + ", " +
                                        count_text(static_cast<double>(facts.parameters)) + " parameters, " +
-                                       counted(facts.legal_cuts, "place") + " to cut",
+                                       counted_text(facts.legal_cuts, "place") + " to cut",
                                    ""}};
     for (const std::string& warning : facts.warnings) findings.push_back({Note, "model", warning, ""});
-    findings.push_back({Ok, "data", facts.data + ", " + counted(facts.samples, "sample") + ", " + validation, ""});
+    findings.push_back({Ok, "data", facts.data + ", " + counted_text(facts.samples, "sample") + ", " + validation, ""});
     findings.push_back({Ok, "schedule",
-                        facts.schedule + ", " + counted(facts.stages, "stage") + ", bubble " +
+                        facts.schedule + ", " + counted_text(facts.stages, "stage") + ", bubble " +
                             fixed_text(100 * facts.bubble, 1) + " %",
                         ""});
     return findings;
@@ -52,7 +49,7 @@ std::vector<Finding> judge_prepared(const PreparedFacts& facts) {
 Finding judge_memory(const MemoryNeed& need, int64_t available_bytes) {
     const int64_t programs = need.program_bytes * need.ranks, certain = need.state_bytes + programs;
     const int64_t most = certain + need.activation_bytes;
-    const std::string text = counted(need.ranks, "rank") + (need.ranks == 1 ? " takes" : " take") + " up to " +
+    const std::string text = counted_text(need.ranks, "rank") + (need.ranks == 1 ? " takes" : " take") + " up to " +
                              bytes_text(most) + " (state " + bytes_text(need.state_bytes) + ", activations " +
                              bytes_text(need.activation_bytes) + ", programs " + bytes_text(programs) + "), " +
                              bytes_text(available_bytes) + " available";

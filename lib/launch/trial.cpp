@@ -11,7 +11,7 @@ namespace vpp {
 namespace {
 
 // Every rank loads LibTorch, and there may be more of them than cores.
-constexpr std::chrono::milliseconds kLimit{100'000}, kLimitOfRank{500};
+constexpr std::chrono::milliseconds kTrialLimit{100'000}, kLimitOfRank{500};
 constexpr size_t kMostCharacters = 300;
 
 bool is_ruler(std::string_view line) {
@@ -42,7 +42,7 @@ std::optional<std::string> find_launch_trouble(LaunchRequest request, const Host
     request.command = {request.command.front(), "--version"};
     std::vector<std::string> line = make_mpirun_line(request, host);
     std::erase(line, "-q");
-    const auto limit = kLimit + request.ranks * kLimitOfRank;
+    const auto limit = kTrialLimit + request.ranks * kLimitOfRank;
     const ChildWords heard = listen_to(line, limit);
     if (heard.timed_out)
         return "it does not start them within " + duration_text(static_cast<double>(limit.count()) / 1e3);

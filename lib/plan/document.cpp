@@ -87,7 +87,7 @@ std::string syntax_message(const toml::parse_error& error) {
 
 }  // namespace
 
-int Sources::add(std::string name, std::string text) {
+int PlanSources::add(std::string name, std::string text) {
     Source source{std::move(name), std::move(text), {0}};
     for (size_t i = 0; i < source.text.size(); ++i) {
         if (source.text[i] == '\n') source.line_starts.push_back(i + 1);
@@ -96,7 +96,7 @@ int Sources::add(std::string name, std::string text) {
     return static_cast<int>(sources_.size()) - 1;
 }
 
-SourcePosition Sources::position(const Place& place) const {
+SourcePosition PlanSources::position(const Place& place) const {
     const Source& source = sources_.at(static_cast<size_t>(place.source));
     SourcePosition position{source.name, place.line, place.column, ""};
     const auto line = static_cast<size_t>(place.line);
@@ -113,7 +113,7 @@ Node* Node::find(std::string_view name) {
     return found == children.end() ? nullptr : &*found;
 }
 
-Node parse_document(Sources& sources, const std::string& name, std::string_view text) {
+Node parse_document(PlanSources& sources, const std::string& name, std::string_view text) {
     // An oversized text is not worth a copy: its problem has no line.
     const auto problem = check_bounds(text);
     const int source = sources.add(name, std::string(problem && problem->line == 0 ? "" : text));

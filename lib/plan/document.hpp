@@ -15,14 +15,14 @@ namespace vpp {
 
 /// A place in one of several texts: the plan file or a `--set` argument.
 struct Place {
-    int source = 0;  ///< index into Sources
+    int source = 0;  ///< index into PlanSources
     int line = 0;    ///< from 1; 0 = the text as a whole
     int column = 0;  ///< from 1, counts characters
     auto operator<=>(const Place&) const = default;
 };
 
 /// The texts that a plan is made of: the file first, then the arguments in their order.
-class Sources {
+class PlanSources {
   public:
     /// Keeps a copy of the text; returns its index.
     int add(std::string name, std::string text);
@@ -60,7 +60,7 @@ inline constexpr size_t kPlanLimitValues = 10'000;
 
 /// Parses a whole document; `name` is added to `sources` and stands in every place of the tree.
 /// Throws: Error{Plan} with the first place where the text breaks a bound or is not TOML.
-Node parse_document(Sources& sources, const std::string& name, std::string_view text);
+Node parse_document(PlanSources& sources, const std::string& name, std::string_view text);
 
 /// Parses one TOML value that stands in an argument, `column` characters into it; empty when it is not a TOML value.
 std::optional<Node> parse_value(std::string_view text, const Place& start);

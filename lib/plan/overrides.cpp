@@ -96,7 +96,7 @@ Node read_override_value(std::string_view text, const Place& start) {
 
 }  // namespace
 
-void apply_override(Node& root, const std::string& argument, Sources& sources, Problems& problems) {
+void apply_override(Node& root, const std::string& argument, PlanSources& sources, Problems& problems) {
     const bool too_long = argument.size() > kLongestArgument;
     const int source = sources.add("--set", too_long ? "" : argument);
     if (too_long) {

@@ -11,6 +11,6 @@ namespace vpp {
 /// Puts one argument into the tree. Tables on the way are made; entries of arrays must be there:
 /// `optimizer.group[0].lr=0.1`, `pipeline.split_points[1]=block3`. The value is read as TOML, else as a text.
 /// What is wrong with the argument itself goes to `problems`.
-void apply_override(Node& root, const std::string& argument, Sources& sources, Problems& problems);
+void apply_override(Node& root, const std::string& argument, PlanSources& sources, Problems& problems);
 
 }  // namespace vpp

@@ -15,7 +15,7 @@ class Problems {
     bool empty() const { return found_.empty(); }
 
     /// Throws Error{Plan} with all of them, sorted by place, when there are any; beyond 100 they are only counted.
-    void raise(const Sources& sources) {
+    void raise(const PlanSources& sources) {
         if (found_.empty()) return;
         std::ranges::stable_sort(found_, {}, &std::pair<Place, std::string>::first);
         std::vector<Problem> problems;

@@ -24,18 +24,18 @@ struct Setting {
 };
 
 /// Whether the tree has a value under that dotted name.
-bool is_written(const Node& table, const std::string& name) {
+bool is_in_text(const Node& table, const std::string& name) {
     const size_t dot = name.find('.');
     const std::string first = name.substr(0, dot);
     return std::ranges::any_of(table.children, [&](const Node& child) {
-        return child.key == first && (dot == std::string::npos || is_written(child, name.substr(dot + 1)));
+        return child.key == first && (dot == std::string::npos || is_in_text(child, name.substr(dot + 1)));
     });
 }
 
 /// Walks over the tree of a plan and collects settings, positions and problems.
 class PlanReader {
   public:
-    PlanReader(const Node& root, const Sources& sources, const Names& names, Problems& problems)
+    PlanReader(const Node& root, const PlanSources& sources, const Names& names, Problems& problems)
         : root_(root), sources_(sources), names_(names), problems_(problems) {}
 
     /// Reads the entries of a table. `section` is its name in the table of keys; `shown` has the indices of entries.
@@ -135,7 +135,7 @@ class PlanReader {
     void require_keys(const Node& table, const std::string& section, const std::string& shown) {
         for (const Key& key : all_keys()) {
             if (!key.required || section_of(key) != section) continue;
-            if (!key.required_unless.empty() && is_written(root_, key.required_unless)) continue;
+            if (!key.required_unless.empty() && is_in_text(root_, key.required_unless)) continue;
             const std::string part = last_part(key.name);
             const bool written =
                 std::ranges::any_of(table.children, [&](const Node& child) { return child.key == part; });
@@ -162,7 +162,7 @@ class PlanReader {
     }
 
     const Node& root_;
-    const Sources& sources_;
+    const PlanSources& sources_;
     const Names& names_;
     Problems& problems_;
     std::vector<Setting> settings_;
@@ -181,7 +181,7 @@ std::string name_of(const std::string& file_name) {
 
 Plan parse_plan(std::string_view text, const std::string& file_name, const std::vector<std::string>& overrides,
                 const Names& names) {
-    Sources sources;
+    PlanSources sources;
     Problems problems;
     Node root = parse_document(sources, printable(file_name), text);
     for (const std::string& argument : overrides) apply_override(root, argument, sources, problems);

@@ -14,16 +14,13 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-std::string number(int64_t value) {
-    return std::to_string(value);
-}
-
 /// "[a, b]" with an entry twice is a slip of the pen.
 void check_unique(const Texts& texts, const std::string& key, Findings& findings) {
     std::set<std::string> seen;
     for (size_t i = 0; i < texts.size(); ++i) {
         if (seen.insert(texts[i]).second) continue;
-        findings.add(key + '[' + number(static_cast<int64_t>(i)) + ']', key + " names '" + texts[i] + "' twice");
+        findings.add(key + '[' + std::to_string(static_cast<int64_t>(i)) + ']',
+                     key + " names '" + texts[i] + "' twice");
     }
 }
 
@@ -37,7 +34,7 @@ void check_model(const Plan& plan, Findings& findings) {
     const Texts& trusted = plan.model.trust_sha256;
     for (size_t i = 0; i < trusted.size(); ++i) {
         if (trusted[i].size() == 64 && trusted[i].find_first_not_of("0123456789abcdef") == std::string::npos) continue;
-        findings.add("model.trust_sha256[" + number(static_cast<int64_t>(i)) + ']',
+        findings.add("model.trust_sha256[" + std::to_string(static_cast<int64_t>(i)) + ']',
                      "model.trust_sha256 holds 64 lower-case hexadecimal digits a file (got '" + trusted[i] +
                          "'); sha256sum FILE prints them");
     }
@@ -111,7 +108,7 @@ void check_search(const Plan& plan, Findings& findings) {
             findings.add("pipeline.interleave_group_size",
                          "pipeline.interleave_group_size is for interleaved schedules, AUTO orders microbatches itself "
                          "(got " +
-                             number(*pipeline.interleave_group_size) + "); leave it out");
+                             std::to_string(*pipeline.interleave_group_size) + "); leave it out");
         }
         return;
     }
@@ -189,7 +186,7 @@ void check_optimizer(const Plan& plan, Findings& findings) {
     const OptimizerPlan& optimizer = plan.optimizer;
     check_values(optimizer.values, {}, optimizer.kind, "optimizer", findings);
     for (size_t i = 0; i < optimizer.groups.size(); ++i) {
-        const std::string section = "optimizer.group[" + number(static_cast<int64_t>(i)) + ']';
+        const std::string section = "optimizer.group[" + std::to_string(static_cast<int64_t>(i)) + ']';
         const OptimizerGroup& group = optimizer.groups[i];
         if (group.match.empty()) {
             findings.add(section + ".match", section + ".match is empty; name parameters, or \"*\" for all");
@@ -206,13 +203,14 @@ void check_optimizer(const Plan& plan, Findings& findings) {
 void check_train(const Plan& plan, Findings& findings) {
     const TrainPlan& train = plan.train;
     if (train.steps && train.epochs) {
-        findings.add("train.epochs", "train.steps and train.epochs exclude each other (got " + number(*train.steps) +
-                                         " and " + number(*train.epochs) + "); leave one out");
+        findings.add("train.epochs", "train.steps and train.epochs exclude each other (got " +
+                                         std::to_string(*train.steps) + " and " + std::to_string(*train.epochs) +
+                                         "); leave one out");
     }
     if (train.steps && plan.lr_schedule.warmup_steps > *train.steps) {
         findings.add("lr_schedule.warmup_steps", "the warm-up is longer than the training (got warmup_steps " +
-                                                     number(plan.lr_schedule.warmup_steps) + ", train.steps " +
-                                                     number(*train.steps) + ')');
+                                                     std::to_string(plan.lr_schedule.warmup_steps) + ", train.steps " +
+                                                     std::to_string(*train.steps) + ')');
     }
     const auto for_fp16 = [&](const char* key, bool is_set) {
         if (!is_set || train.precision == "fp16") return;
@@ -235,7 +233,8 @@ void check_stages(const Plan& plan, Findings& findings) {
     const auto num_stages = plan.pipeline.num_stages;
     if (pp && num_stages && *pp != *num_stages) {
         findings.add("pipeline.num_stages", "pipeline.num_stages and mesh.pp are the same number (got " +
-                                                number(*num_stages) + " and " + number(*pp) + "); leave one out");
+                                                std::to_string(*num_stages) + " and " + std::to_string(*pp) +
+                                                "); leave one out");
     }
 }
 
@@ -260,10 +259,11 @@ void check_split_points(const Plan& plan, Findings& findings) {
     const int64_t stages = parts * pipeline.virtual_chunks;
     if (count == parts || count == parts - 1) return;
     if (!pipeline.choose_virtual_chunks && (count == stages || count == stages - 1)) return;
-    const std::string all = parts == stages ? "" : " or " + number(stages) + " (pp x virtual_chunks)";
+    const std::string all = parts == stages ? "" : " or " + std::to_string(stages) + " (pp x virtual_chunks)";
     findings.add("pipeline.split_points",
-                 "split_method = \"MANUAL\" needs another number of pipeline.split_points (got " + number(count) +
-                     ", expected " + number(parts) + " (pp)" + all + "; the last one may be left out)");
+                 "split_method = \"MANUAL\" needs another number of pipeline.split_points (got " +
+                     std::to_string(count) + ", expected " + std::to_string(parts) + " (pp)" + all +
+                     "; the last one may be left out)");
 }
 
 void check_batch(const Plan& plan, Findings& findings) {
@@ -272,10 +272,10 @@ void check_batch(const Plan& plan, Findings& findings) {
     if (batch % part == 0) return;
     const int64_t below = batch / part * part;
     findings.add("train.global_batch_size",
-                 "train.global_batch_size must be a multiple of num_microbatches x dp (got " + number(batch) +
-                     ", num_microbatches " + number(*plan.pipeline.num_microbatches) + " x dp " +
-                     number(*plan.mesh.dp) + " = " + number(part) + "); try " +
-                     (below > 0 ? number(below) + " or " : "") + number(below + part));
+                 "train.global_batch_size must be a multiple of num_microbatches x dp (got " + std::to_string(batch) +
+                     ", num_microbatches " + std::to_string(*plan.pipeline.num_microbatches) + " x dp " +
+                     std::to_string(*plan.mesh.dp) + " = " + std::to_string(part) + "); try " +
+                     (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + part));
 }
 
 /// The ranks on the PP axis that the plan itself asks for.
@@ -309,10 +309,11 @@ void check_world_size(const Plan& plan, int world) {
     if (num_ranks == world) return;
     const std::string key = plan.where("mesh.pp") ? "mesh.pp" : "pipeline.num_stages";
     throw Error(ErrorKind::Mesh,
-                "the mesh does not fit the number of ranks (got " + number(world) + (world == 1 ? " rank" : " ranks") +
-                    ", expected pp " + number(*mesh.pp) + " x dp " + number(*mesh.dp) + " x tp " + number(*mesh.tp) +
-                    " = " + number(num_ranks) + "); start it with: mpirun -np " + number(num_ranks) +
-                    " vpp ..., or set " + key + " to " + number(world),
+                "the mesh does not fit the number of ranks (got " + std::to_string(world) +
+                    (world == 1 ? " rank" : " ranks") + ", expected pp " + std::to_string(*mesh.pp) + " x dp " +
+                    std::to_string(*mesh.dp) + " x tp " + std::to_string(*mesh.tp) + " = " + std::to_string(num_ranks) +
+                    "); start it with: mpirun -np " + std::to_string(num_ranks) + " vpp ..., or set " + key + " to " +
+                    std::to_string(world),
                 plan.where(key));
 }
 

@@ -13,15 +13,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// A range ends at a whole number as an integer, since editors show what stands there.
-Json number(double value) {
+Json json_number(double value) {
     const bool whole = std::floor(value) == value && std::abs(value) <= 1e15;
     return whole ? Json(static_cast<int64_t>(value)) : Json(value);
 }
 
 Json with_range(const char* type, const Range& range) {
     Json schema = {{"type", type}};
-    if (!std::isinf(range.low)) schema[range.without_low ? "exclusiveMinimum" : "minimum"] = number(range.low);
-    if (!std::isinf(range.high)) schema[range.without_high ? "exclusiveMaximum" : "maximum"] = number(range.high);
+    if (!std::isinf(range.low)) schema[range.without_low ? "exclusiveMinimum" : "minimum"] = json_number(range.low);
+    if (!std::isinf(range.high)) schema[range.without_high ? "exclusiveMaximum" : "maximum"] = json_number(range.high);
     return schema;
 }
 
@@ -161,11 +161,11 @@ void require(Json& object, const Key& key) {
 }
 
 /// Whether a plan writes a key, as a condition: {"required": ["pipeline"], "properties": {"pipeline": ...}}.
-Json is_written(const std::string& name) {
+Json written_condition(const std::string& name) {
     const size_t dot = name.find('.');
     const std::string first = name.substr(0, dot);
     Json condition = {{"required", Json::array({first})}};
-    if (dot != std::string::npos) condition["properties"][first] = is_written(name.substr(dot + 1));
+    if (dot != std::string::npos) condition["properties"][first] = written_condition(name.substr(dot + 1));
     return condition;
 }
 
@@ -181,7 +181,7 @@ std::string plan_schema(const Names& names) {
         section_object(root, section)["properties"][last_part(key.name)] = key_schema(key, names);
         if (!key.required) continue;
         if (!key.required_unless.empty()) {
-            root["if"] = is_written(key.required_unless);
+            root["if"] = written_condition(key.required_unless);
             require(root["else"], key);
         } else if (section == "model" || section == "data") {
             require(root, key);

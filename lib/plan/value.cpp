@@ -25,7 +25,7 @@ std::string number_text(double number) {
 }
 
 template <typename Items, typename Write>
-std::string joined(const Items& items, Write write) {
+std::string joined_items(const Items& items, Write write) {
     std::string text;
     for (const auto& item : items) text += (text.empty() ? "" : ", ") + write(item);
     return text;
@@ -37,14 +37,16 @@ struct Writer {
     std::string operator()(double value) const { return number_text(value); }
     std::string operator()(const std::string& value) const { return toml_quoted(value); }
     std::string operator()(const std::vector<std::string>& value) const {
-        return '[' + joined(value, toml_quoted) + ']';
+        return '[' + joined_items(value, toml_quoted) + ']';
     }
-    std::string operator()(const std::vector<double>& value) const { return '[' + joined(value, number_text) + ']'; }
+    std::string operator()(const std::vector<double>& value) const {
+        return '[' + joined_items(value, number_text) + ']';
+    }
     std::string operator()(const NamedTexts& value) const {
         if (value.empty()) return "{}";
         return "{ " +
-               joined(value,
-                      [](const auto& entry) { return key_text(entry.first) + " = " + toml_quoted(entry.second); }) +
+               joined_items(
+                   value, [](const auto& entry) { return key_text(entry.first) + " = " + toml_quoted(entry.second); }) +
                " }";
     }
 };

@@ -37,7 +37,7 @@ std::string describe(const Node& node) {
     return "";
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined_words(const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
     return text.empty() ? "nothing" : text;
@@ -156,8 +156,8 @@ class ValueReader {
         const auto found = std::ranges::find(key_.planned, word, &PlannedWord::word);
         if (found == key_.planned.end()) return false;
         const auto& usable = usable_words(key_, names_);
-        problem(node,
-                "'" + node.text + "' " + found->reason + (usable.empty() ? "" : " (built: " + joined(usable) + ')'));
+        problem(node, "'" + node.text + "' " + found->reason +
+                          (usable.empty() ? "" : " (built: " + joined_words(usable) + ')'));
         return true;
     }
 
@@ -172,7 +172,7 @@ class ValueReader {
         if (planned(node, word)) return std::nullopt;
         std::vector<std::string> known = usable;
         for (const PlannedWord& planned_word : key_.planned) known.push_back(planned_word.word);
-        return problem(node, "does not know '" + shown(node.text) + "' (expected one of " + joined(usable) + ')' +
+        return problem(node, "does not know '" + shown(node.text) + "' (expected one of " + joined_words(usable) + ')' +
                                  did_you_mean(node.text, known));
     }
 

@@ -67,7 +67,7 @@ Texts more_microbatches(const Inspection& page) {
     }
     if (!best) return {};
     return {"the bubble is " + percent_text(page.bubble) + " with " +
-            counted_text(page.schedule.num_microbatches, "microbatch") + "; with " +
+            counted_text(page.schedule.num_microbatches, "microbatch", "microbatches") + "; with " +
             std::to_string(best->num_microbatches) + " it would be " + percent_text(best->bubble) + ": set " +
             microbatch_setting(page, best->num_microbatches) + "; other bits, as sums are formed of other parts"};
 }
@@ -173,7 +173,8 @@ Texts zero1(const Inspection& page) {
 
 Texts all_held(const Inspection& page) {
     if (page.schedule.name != "GPIPE" || page.pp < 2 || page.schedule.num_microbatches <= page.pp) return {};
-    return {"GPIPE holds the activations of all " + counted_text(page.schedule.num_microbatches, "microbatch") +
+    return {"GPIPE holds the activations of all " +
+            counted_text(page.schedule.num_microbatches, "microbatch", "microbatches") +
             ", schedule_type = \"1F1B\" those of at most " + std::to_string(page.pp) +
             ", with the same bubble at even stages and the same bits"};
 }

@@ -58,9 +58,9 @@ std::string json_numbers(const std::vector<double>& values) {
     return "[" + text + "]";
 }
 
-class Drawing {
+class ChartDrawing {
   public:
-    explicit Drawing(const Chart& chart) : chart_(chart) {
+    explicit ChartDrawing(const Chart& chart) : chart_(chart) {
         for (ChartCurve curve : chart.curves) {
             num_points_ = std::max(num_points_, curve.curve.size());
             curve.curve = thinned(curve.curve, kBuckets);
@@ -225,7 +225,7 @@ std::string quantity_text(double value, Quantity quantity) {
 }
 
 std::string draw_chart(const Chart& chart) {
-    return Drawing(chart).draw();
+    return ChartDrawing(chart).draw();
 }
 
 }  // namespace vpp

@@ -33,7 +33,7 @@ const std::map<std::string_view, size_t>& columns() {
 }
 
 /// The step of a line that has all its cells; the header is of step 0, since every cut keeps it.
-std::optional<uint64_t> step_of(std::string_view line) {
+std::optional<uint64_t> step_of_csv(std::string_view line) {
     if (line == csv_header()) return 0;
     const auto num_cells = static_cast<size_t>(std::count(line.begin(), line.end(), ',')) + 1;
     if (num_cells != columns().size() + 2) return std::nullopt;
@@ -88,7 +88,7 @@ CutResult cut_csv_after(const fs::path& path, int64_t step, const Logger& logger
         set_aside(path, logger);
         return {};
     }
-    return cut_lines_after(path, step, step_of, logger);
+    return cut_lines_after(path, step, step_of_csv, logger);
 }
 
 }  // namespace vpp

@@ -17,9 +17,9 @@ constexpr size_t kMostModules = 120, kMostEdges = 40;
 constexpr size_t kBar = 20;
 constexpr size_t kLargestMatrix = 8;  // PP ranks; beyond it a list of those that talk
 
-class Page {
+class InspectionPage {
   public:
-    Page(const Inspection& page, const TextStyle& style) : page_(page), style_(style) {}
+    InspectionPage(const Inspection& page, const TextStyle& style) : page_(page), style_(style) {}
 
     std::string text() {
         add_model();
@@ -356,7 +356,7 @@ std::string stage_strip(const Inspection& inspection, const TextStyle& style) {
 }
 
 std::string inspection_text(const Inspection& inspection, const TextStyle& style) {
-    return Page(inspection, style).text();
+    return InspectionPage(inspection, style).text();
 }
 
 }  // namespace vpp

@@ -21,10 +21,6 @@ std::string percent_text(double share) {
     return fixed_text(100 * share, 1) + " %";
 }
 
-std::string counted_text(int64_t count, const std::string& word) {
-    return std::to_string(count) + ' ' + word + (count == 1 ? "" : word.ends_with("ch") ? "es" : "s");
-}
-
 std::string row_name(const InspectedModule& module) {
     const std::string path = module.path.empty() ? "model" : module.path;
     if (module.name == "(itself)") return path + " (itself)";

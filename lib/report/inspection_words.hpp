@@ -12,8 +12,6 @@ namespace vpp {
 std::string numbers_text(const std::vector<int>& numbers);
 /// 0.273 -> "27.3 %"
 std::string percent_text(double share);
-/// 1 -> "1 stage", 3 -> "3 stages", "3 microbatches"
-std::string counted_text(int64_t count, const std::string& word);
 /// The full name of a row of the tree: "blocks.0..3", "blocks.4 (itself)", "model".
 std::string row_name(const InspectedModule& module);
 

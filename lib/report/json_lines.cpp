@@ -11,44 +11,42 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-constexpr size_t kLongestLine = size_t{1} << 24;  // bytes; an event of 100,000 microbatches has 2 MB
-
-Json number(double value) {
+OrderedJson event_number(double value) {
     if (std::isfinite(value)) return value;
     if (std::isnan(value)) return "nan";
     return value > 0 ? "inf" : "-inf";
 }
 
 /// Null for what is not known.
-Json number_if(bool is_known, double value) {
-    return is_known ? number(value) : Json(nullptr);
+OrderedJson number_if(bool is_known, double value) {
+    return is_known ? event_number(value) : OrderedJson(nullptr);
 }
 
-Json number_if(const std::optional<double>& value) {
+OrderedJson number_if(const std::optional<double>& value) {
     return number_if(value.has_value(), value.value_or(0));
 }
 
-Json stages_json(const std::vector<StageTimesEvent>& stages) {
-    Json values = Json::array();
+OrderedJson stages_json(const std::vector<StageTimesEvent>& stages) {
+    OrderedJson values = OrderedJson::array();
     for (const StageTimesEvent& stage : stages) {
         values.push_back({{"rank", stage.rank},
-                          {"forward_ms", number(stage.forward_ms)},
-                          {"backward_ms", number(stage.backward_ms)},
-                          {"transfer_ms", number(stage.transfer_ms)},
-                          {"wait_ms", number(stage.wait_ms)}});
+                          {"forward_ms", event_number(stage.forward_ms)},
+                          {"backward_ms", event_number(stage.backward_ms)},
+                          {"transfer_ms", event_number(stage.transfer_ms)},
+                          {"wait_ms", event_number(stage.wait_ms)}});
     }
     return values;
 }
 
 /// A folder's name may be no UTF-8; such bytes are replaced rather than thrown at.
-std::string text_of(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string text_of(const OrderedJson& json) {
+    return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 /// The step of a line, or nothing for a line that no reporter wrote whole.
-std::optional<uint64_t> step_of(std::string_view line) {
+std::optional<uint64_t> step_of_json(std::string_view line) {
     if (line.size() > kLongestLine) return std::nullopt;
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) return std::nullopt;
@@ -60,26 +58,26 @@ std::optional<uint64_t> step_of(std::string_view line) {
 }  // namespace
 
 std::string to_json_line(const StepEvent& event) {
-    Json losses = Json::array();
-    for (const double loss : event.microbatch_losses) losses.push_back(number(loss));
+    OrderedJson losses = OrderedJson::array();
+    for (const double loss : event.microbatch_losses) losses.push_back(event_number(loss));
     return text_of({{"event", "step"},
                     {"step", event.step},
                     {"total_steps", event.total_steps},
-                    {"loss", number(event.loss)},
+                    {"loss", event_number(event.loss)},
                     {"microbatch_losses", std::move(losses)},
-                    {"grad_norm", number(event.grad_norm)},
+                    {"grad_norm", event_number(event.grad_norm)},
                     {"clipped", event.clipped},
                     {"skipped", event.skipped},
                     {"loss_scale", number_if(event.loss_scale.has_value(), event.loss_scale.value_or(0))},
-                    {"lr", number(event.lr)},
-                    {"samples_per_second", number(event.samples_per_second)},
+                    {"lr", event_number(event.lr)},
+                    {"samples_per_second", event_number(event.samples_per_second)},
                     {"tokens_per_second", number_if(event.tokens_per_second > 0, event.tokens_per_second)},
-                    {"step_ms", number(event.step_ms)},
-                    {"reduce_ms", number(event.reduce_ms)},
+                    {"step_ms", event_number(event.step_ms)},
+                    {"reduce_ms", event_number(event.reduce_ms)},
                     {"flops_per_second", number_if(event.flops > 0, event.flops_per_second())},
                     {"bubble_mean", number_if(event.bubble_mean.has_value(), event.bubble_mean.value_or(0))},
                     {"bubble_worst", number_if(event.bubble_worst.has_value(), event.bubble_worst.value_or(0))},
-                    {"worst_rank", event.bubble_worst ? Json(event.worst_rank) : Json(nullptr)},
+                    {"worst_rank", event.bubble_worst ? OrderedJson(event.worst_rank) : OrderedJson(nullptr)},
                     {"stages", stages_json(event.stages)},
                     {"bubble_idle", number_if(event.bubble_idle)},
                     {"bubble_predicted", number_if(event.bubble_predicted)},
@@ -91,9 +89,9 @@ std::string to_json_line(const StepEvent& event) {
 std::string to_json_line(const EvalEvent& event) {
     return text_of({{"event", "eval"},
                     {"step", event.step},
-                    {"loss", number(event.loss)},
+                    {"loss", event_number(event.loss)},
                     {"samples", event.samples},
-                    {"seconds", number(event.seconds)}});
+                    {"seconds", event_number(event.seconds)}});
 }
 
 std::string to_json_line(const SaveEvent& event) {
@@ -101,12 +99,12 @@ std::string to_json_line(const SaveEvent& event) {
                     {"step", event.step},
                     {"folder", event.folder},
                     {"size_bytes", event.size_bytes},
-                    {"seconds", number(event.seconds)},
-                    {"pause_seconds", number(event.pause_seconds)}});
+                    {"seconds", event_number(event.seconds)},
+                    {"pause_seconds", event_number(event.pause_seconds)}});
 }
 
 std::string to_json_line(const MemoryEvent& event) {
-    Json ranks = Json::array();
+    OrderedJson ranks = OrderedJson::array();
     for (const MemoryEvent::Rank& rank : event.ranks) {
         ranks.push_back({{"state_bytes", rank.state_bytes},
                          {"activation_bytes", rank.activation_bytes},
@@ -124,14 +122,14 @@ std::string to_json_line(const PipelineEvent& event) {
                     {"num_ranks", event.num_ranks},
                     {"num_microbatches", event.num_microbatches},
                     {"stages", stages_json(event.stages)},
-                    {"actions_ms", number(event.actions_ms)},
-                    {"predicted_ms", number(event.predicted_ms)},
+                    {"actions_ms", event_number(event.actions_ms)},
+                    {"predicted_ms", event_number(event.predicted_ms)},
                     {"bubble_idle", number_if(event.bubble_idle)},
                     {"bubble_predicted", number_if(event.bubble_predicted)}});
 }
 
 CutResult cut_after(const fs::path& path, int64_t step, const Logger& logger) {
-    return cut_lines_after(path, step, step_of, logger);
+    return cut_lines_after(path, step, step_of_json, logger);
 }
 
 }  // namespace vpp

@@ -7,6 +7,7 @@
 //
 // Numbers read back to the same bits; those that JSON does not have are the texts "nan", "inf" and "-inf"; what is not
 // known is null.
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -17,6 +18,9 @@
 #include "report/event.hpp"
 
 namespace vpp {
+
+/// Of a line, in bytes; an event of 100,000 microbatches has 2 MB.
+inline constexpr size_t kLongestLine = size_t{1} << 24;
 
 /// The line of an event, without a line end.
 std::string to_json_line(const StepEvent& event);

@@ -8,8 +8,8 @@ namespace vpp {
 
 namespace {
 
-std::string row(const std::string& stage, const std::string& rank, const std::string& forward,
-                const std::string& backward, const std::string& transfer, const std::string& wait) {
+std::string stage_row(const std::string& stage, const std::string& rank, const std::string& forward,
+                      const std::string& backward, const std::string& transfer, const std::string& wait) {
     char text[160];
     std::snprintf(text, sizeof text, "%5s %5s %10s %10s %10s %10s\n", stage.c_str(), rank.c_str(), forward.c_str(),
                   backward.c_str(), transfer.c_str(), wait.c_str());
@@ -25,11 +25,12 @@ std::string percent(double share) {
 std::string pipeline_table(const PipelineEvent& event) {
     std::string text = "pipeline of " + event.schedule + ", milliseconds of a step, the mean of the steps " +
                        std::to_string(event.first_step) + " to " + std::to_string(event.step) + "\n";
-    text += row("stage", "rank", "forward", "backward", "transfer", "wait");
+    text += stage_row("stage", "rank", "forward", "backward", "transfer", "wait");
     for (size_t i = 0; i < event.stages.size(); ++i) {
         const StageTimesEvent& stage = event.stages[i];
-        text += row(std::to_string(i), std::to_string(stage.rank), fixed_text(stage.forward_ms, 2),
-                    fixed_text(stage.backward_ms, 2), fixed_text(stage.transfer_ms, 2), fixed_text(stage.wait_ms, 2));
+        text +=
+            stage_row(std::to_string(i), std::to_string(stage.rank), fixed_text(stage.forward_ms, 2),
+                      fixed_text(stage.backward_ms, 2), fixed_text(stage.transfer_ms, 2), fixed_text(stage.wait_ms, 2));
     }
     text += "actions " + fixed_text(event.actions_ms, 2) + " ms a step, simulated with these times " +
             fixed_text(event.predicted_ms, 2) + " ms\n";

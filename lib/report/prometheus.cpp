@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kSecondsBetween = 1;
 
-std::string number_text(double value) {
+std::string sample_text(double value) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
     char text[32];
@@ -24,7 +24,7 @@ std::string number_text(double value) {
 }
 
 /// For a label's value, or without quotes for a meaning.
-std::string escaped(const std::string& text, bool quotes) {
+std::string label_text(const std::string& text, bool quotes) {
     std::string safe;
     for (const char c : text) {
         if (c == '\\' || (c == '"' && quotes)) safe += '\\';
@@ -42,8 +42,8 @@ std::string escaped(const std::string& text, bool quotes) {
 std::string prometheus_text(const std::string& run, const std::vector<Gauge>& gauges) {
     std::string text;
     for (const Gauge& gauge : gauges) {
-        text += "# HELP " + gauge.name + " " + escaped(gauge.meaning, false) + "\n# TYPE " + gauge.name + " gauge\n" +
-                gauge.name + "{run=\"" + escaped(run, true) + "\"} " + number_text(gauge.value) + "\n";
+        text += "# HELP " + gauge.name + " " + label_text(gauge.meaning, false) + "\n# TYPE " + gauge.name +
+                " gauge\n" + gauge.name + "{run=\"" + label_text(run, true) + "\"} " + sample_text(gauge.value) + "\n";
     }
     return text;
 }

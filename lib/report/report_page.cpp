@@ -25,7 +25,7 @@ std::string element(const std::string& name, const std::string& inside, const st
     return "<" + name + (kind.empty() ? "" : " class=\"" + kind + "\"") + ">" + inside + "</" + name + ">";
 }
 
-std::string row(const std::string& cell, const std::vector<std::string>& texts, const std::string& kind = "") {
+std::string table_row(const std::string& cell, const std::vector<std::string>& texts, const std::string& kind = "") {
     std::string cells;
     for (size_t i = 0; i < texts.size(); ++i) cells += element(cell, texts[i], i > 0 ? kind : "");
     return element("tr", cells) + "\n";
@@ -35,9 +35,9 @@ std::string big_card(const std::string& number, const std::string& meaning) {
     return "<div class=\"card\"><b>" + escaped(number) + "</b><span>" + escaped(meaning) + "</span></div>\n";
 }
 
-class Page {
+class ReportPage {
   public:
-    explicit Page(const std::vector<RecordedRun>& runs) : runs_(runs) {
+    explicit ReportPage(const std::vector<RecordedRun>& runs) : runs_(runs) {
         for (const RecordedRun& run : runs) summaries_.push_back(summary_of(run));
     }
 
@@ -84,13 +84,13 @@ class Page {
     std::string results_table() const {
         std::vector<std::string> header{"run"};
         for (const SummaryFigure& figure : summary_figures(summaries_[0])) header.push_back(escaped(figure.name));
-        std::string rows = row("th", header, "number");
+        std::string rows = table_row("th", header, "number");
         for (size_t i = 0; i < runs_.size(); ++i) {
             std::vector<std::string> cells{key(i)};
             for (const SummaryFigure& figure : summary_figures(summaries_[i])) {
                 cells.push_back(figure.value.empty() ? "-" : escaped(figure.value));
             }
-            rows += row("td", cells, "number");
+            rows += table_row("td", cells, "number");
         }
         return "<h2>Results</h2>\n" + element("div", element("table", "\n" + rows), "card scroll") + "\n";
     }
@@ -244,11 +244,11 @@ class Page {
     }
 
     static std::string busy_table(const RecordedRun& run) {
-        std::string rows = row("th", {"rank", "computes", ""});
+        std::string rows = table_row("th", {"rank", "computes", ""});
         const std::vector<double> shares = busy_shares(run.timeline);
         for (size_t rank = 0; rank < shares.size(); ++rank) {
-            rows += row("td", {std::to_string(rank), quantity_text(shares[rank], Quantity::Share),
-                               track({{"busy", std::min(1.0, shares[rank])}})});
+            rows += table_row("td", {std::to_string(rank), quantity_text(shares[rank], Quantity::Share),
+                                     track({{"busy", std::min(1.0, shares[rank])}})});
         }
         return element("table", "\n" + rows);
     }
@@ -266,14 +266,14 @@ class Page {
         const std::vector<StageMean>& stages = runs_[run].stages;
         double most = 1e-9;
         for (const StageMean& stage : stages) most = std::max(most, stage.total_ms());
-        std::string rows = row("th", {"stage", "rank", "forward", "backward", "messages", "waiting", ""});
+        std::string rows = table_row("th", {"stage", "rank", "forward", "backward", "messages", "waiting", ""});
         for (size_t i = 0; i < stages.size(); ++i) {
             const StageMean& stage = stages[i];
-            rows += row("td", {std::to_string(i), std::to_string(stage.rank), ms(stage.forward_ms),
-                               ms(stage.backward_ms), ms(stage.transfer_ms), ms(stage.wait_ms),
-                               track({{"forward", stage.forward_ms / most},
-                                      {"backward", stage.backward_ms / most},
-                                      {"transfer", stage.transfer_ms / most}})});
+            rows += table_row("td", {std::to_string(i), std::to_string(stage.rank), ms(stage.forward_ms),
+                                     ms(stage.backward_ms), ms(stage.transfer_ms), ms(stage.wait_ms),
+                                     track({{"forward", stage.forward_ms / most},
+                                            {"backward", stage.backward_ms / most},
+                                            {"transfer", stage.transfer_ms / most}})});
         }
         const std::string name = is_one() ? "" : element("p", key(run));
         return element("div", name + element("table", "\n" + rows), "card scroll") + "\n";
@@ -284,13 +284,13 @@ class Page {
         std::string rows;
         for (size_t i = 0; i < runs_.size(); ++i) {
             for (const WorstRank& worst : summaries_[i].worst_ranks) {
-                rows += row("td", {key(i), "rank " + std::to_string(worst.rank),
-                                   quantity_text(worst.share_of_steps, Quantity::Share),
-                                   quantity_text(worst.mean_wait, Quantity::Share)});
+                rows += table_row("td", {key(i), "rank " + std::to_string(worst.rank),
+                                         quantity_text(worst.share_of_steps, Quantity::Share),
+                                         quantity_text(worst.mean_wait, Quantity::Share)});
             }
         }
         if (rows.empty()) return "";
-        const std::string header = row("th", {"run", "waits longest", "in so many of the steps", "and then for"});
+        const std::string header = table_row("th", {"run", "waits longest", "in so many of the steps", "and then for"});
         return "<h2>Who waits</h2>\n" + element("div", element("table", "\n" + header + rows), "card scroll") + "\n";
     }
 
@@ -307,10 +307,11 @@ class Page {
         double most = 1;
         for (const auto& rank : ranks)
             most = std::max(most, static_cast<double>(rank.state_bytes + rank.activation_bytes));
-        std::string rows = row("th", {"rank", "weights and state", "activations and messages", "simulated", ""});
+        std::string rows = table_row("th", {"rank", "weights and state", "activations and messages", "simulated", ""});
         for (size_t i = 0; i < ranks.size(); ++i) {
             const auto& rank = ranks[i];
-            rows += row("td", {std::to_string(i), bytes_text(rank.state_bytes), bytes_text(rank.activation_bytes),
+            rows += table_row("td",
+                              {std::to_string(i), bytes_text(rank.state_bytes), bytes_text(rank.activation_bytes),
                                bytes_text(rank.least_simulated_bytes) + " to " + bytes_text(rank.most_simulated_bytes),
                                track({{"state", static_cast<double>(rank.state_bytes) / most},
                                       {"acts", static_cast<double>(rank.activation_bytes) / most}})});
@@ -327,11 +328,11 @@ class Page {
         if (found.empty()) return "<h2>Settings</h2>\n" + element("p", "The plans of these runs say the same.") + "\n";
         std::vector<std::string> header{"setting"};
         for (size_t i = 0; i < runs_.size(); ++i) header.push_back(key(i));
-        std::string rows = row("th", header);
+        std::string rows = table_row("th", header);
         for (const Difference& difference : found) {
             std::vector<std::string> cells{element("code", escaped(difference.key))};
             for (const auto& value : difference.values) cells.push_back(value ? element("code", escaped(*value)) : "-");
-            rows += row("td", cells);
+            rows += table_row("td", cells);
         }
         return "<h2>Settings that differ</h2>\n" + element("div", element("table", "\n" + rows), "card scroll") + "\n";
     }
@@ -357,7 +358,7 @@ class Page {
 
 std::string report_page(const std::vector<RecordedRun>& runs) {
     check(!runs.empty(), "a report has a run");
-    return Page(runs).write();
+    return ReportPage(runs).write();
 }
 
 }  // namespace vpp

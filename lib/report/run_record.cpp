@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "report/json_lines.hpp"
 
 namespace vpp {
 
@@ -21,7 +22,6 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kLongestPlan = uint64_t{1} << 21;
 constexpr uint64_t kLongestTimeline = uint64_t{1} << 27;
-constexpr size_t kLongestLine = size_t{1} << 24;
 constexpr int kMostRanks = 1 << 20;  // and stages, and microbatches
 
 /// Of a number, or of the texts that stand for those that JSON does not have.
@@ -58,7 +58,7 @@ bool flag_of(const Json& line, const char* key) {
     return found != line.end() && found->is_boolean() && found->get<bool>();
 }
 
-StepEvent step_of(const Json& line) {
+StepEvent step_event_of(const Json& line) {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     StepEvent event;
     event.step = whole_of(line, "step");
@@ -135,7 +135,7 @@ bool take_line(RecordedRun& run, std::string_view text, int64_t& num_with_stages
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned()) return false;
     const std::string event = line.value("event", Json("step")).is_string() ? line.value("event", "step") : "";
     if (event == "step") {
-        run.steps.push_back(step_of(line));
+        run.steps.push_back(step_event_of(line));
         num_with_stages += add_stages(run, line);
     }
     if (event == "eval") {

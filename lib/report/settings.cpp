@@ -59,7 +59,7 @@ void flatten(const Node& node, const std::string& name, Settings& settings) {
 }  // namespace
 
 Settings settings_from_plan(const std::string& plan_text) {
-    Sources sources;
+    PlanSources sources;
     Settings settings;
     flatten(parse_document(sources, "plan.toml", plan_text), "", settings);
     return settings;

@@ -18,7 +18,8 @@ namespace vpp {
 namespace {
 
 // In units of the drawing.
-constexpr double kWidth = 1200, kRow = 26, kGap = 4, kLeft = 62, kTop = 4, kBottom = 24, kNarrowestText = 11;
+constexpr double kPictureWidth = 1200, kRow = 26, kGap = 4, kPictureLeft = 62, kPictureTop = 4, kPictureBottom = 24,
+                 kNarrowestText = 11;
 constexpr size_t kMostBoxes = 20'000;
 constexpr int kShades = 4;
 
@@ -60,9 +61,9 @@ double end_of(const std::vector<TimedAction>& actions) {
     return end > 0 ? end : 1;
 }
 
-class Drawing {
+class StepDrawing {
   public:
-    explicit Drawing(const StepPicture& picture) : picture_(picture), end_(end_of(picture.actions)) {
+    explicit StepDrawing(const StepPicture& picture) : picture_(picture), end_(end_of(picture.actions)) {
         size_t num_boxes = 0;
         std::map<int, size_t> of_rank;
         for (const TimedAction& action : picture.actions) {
@@ -77,8 +78,8 @@ class Drawing {
     }
 
     std::string draw() const {
-        const double height = kTop + static_cast<double>(rows_.size()) * (kRow + kGap) + kBottom;
-        std::string text = "<svg class=\"step\" viewBox=\"0 0 " + coordinate(kWidth) + " " + coordinate(height) +
+        const double height = kPictureTop + static_cast<double>(rows_.size()) * (kRow + kGap) + kPictureBottom;
+        std::string text = "<svg class=\"step\" viewBox=\"0 0 " + coordinate(kPictureWidth) + " " + coordinate(height) +
                            "\" role=\"img\" aria-label=\"time-line of a step\">\n";
         for (const auto& [rank, row] : rows_) text += row_text(rank, row);
         for (const TimedAction& action : picture_.actions) {
@@ -88,14 +89,15 @@ class Drawing {
     }
 
   private:
-    double x(double time) const { return kLeft + time / end_ * (kWidth - kLeft - 2); }
-    static double y(size_t row) { return kTop + static_cast<double>(row) * (kRow + kGap); }
+    double x(double time) const { return kPictureLeft + time / end_ * (kPictureWidth - kPictureLeft - 2); }
+    static double y(size_t row) { return kPictureTop + static_cast<double>(row) * (kRow + kGap); }
 
     static std::string row_text(int rank, size_t row) {
-        return "<text class=\"tick\" text-anchor=\"end\" x=\"" + coordinate(kLeft - 8) + "\" y=\"" +
+        return "<text class=\"tick\" text-anchor=\"end\" x=\"" + coordinate(kPictureLeft - 8) + "\" y=\"" +
                coordinate(y(row) + kRow / 2 + 4) + "\">rank " + std::to_string(rank) +
-               "</text><rect class=\"idle\" x=\"" + coordinate(kLeft) + "\" y=\"" + coordinate(y(row)) + "\" width=\"" +
-               coordinate(kWidth - kLeft - 2) + "\" height=\"" + coordinate(kRow) + "\"></rect>\n";
+               "</text><rect class=\"idle\" x=\"" + coordinate(kPictureLeft) + "\" y=\"" + coordinate(y(row)) +
+               "\" width=\"" + coordinate(kPictureWidth - kPictureLeft - 2) + "\" height=\"" + coordinate(kRow) +
+               "\"></rect>\n";
     }
 
     /// The place of a stage among those of its rank tells its shade.
@@ -133,7 +135,7 @@ class Drawing {
         if (num_left_out_ > 0) {
             text += (text.empty() ? "" : "; ") + std::to_string(num_left_out_) + " more ranks are not drawn";
         }
-        return "<text class=\"tick\" text-anchor=\"end\" x=\"" + coordinate(kWidth - 2) + "\" y=\"" +
+        return "<text class=\"tick\" text-anchor=\"end\" x=\"" + coordinate(kPictureWidth - 2) + "\" y=\"" +
                coordinate(height - 6) + "\">" + escaped(text) + "</text>\n";
     }
 
@@ -175,7 +177,7 @@ std::optional<StepPicture> picture_of(const RecordedRun& run, const Settings& se
 }
 
 std::string draw_step(const StepPicture& picture) {
-    return Drawing(picture).draw();
+    return StepDrawing(picture).draw();
 }
 
 std::vector<double> busy_shares(const std::vector<TimedAction>& actions) {

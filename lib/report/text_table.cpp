@@ -10,7 +10,7 @@ namespace vpp {
 
 namespace {
 
-constexpr size_t kGap = 2;
+constexpr size_t kColumnGap = 2;
 
 std::string shortened(const std::string& text, size_t width) {
     return text.size() <= width ? text : text.substr(0, width - 2) + "..";
@@ -37,7 +37,7 @@ std::vector<size_t> TextTable::widths(size_t page) const {
         size_t width = columns_[column].name.size();
         for (const std::vector<TextCell>& row : rows_) width = std::max(width, row[column].text.size());
         const auto shortest = static_cast<size_t>(columns_[column].shortest);
-        total += width + (column == 0 ? 0 : kGap);
+        total += width + (column == 0 ? 0 : kColumnGap);
         if (shortest > 0 && width > shortest) spare += width - shortest;
         widths.push_back(width);
     }
@@ -65,13 +65,13 @@ std::string TextTable::text(const TextStyle& style) const {
         std::vector<size_t> shown;
         size_t used = 0;
         const auto take = [&](size_t column) {
-            used += width[column] + (shown.empty() ? 0 : kGap);
+            used += width[column] + (shown.empty() ? 0 : kColumnGap);
             shown.push_back(column);
         };
         for (size_t key = 0; key < num_keys_; ++key) take(key);
         const size_t first = next;
         for (; next < columns_.size(); ++next) {
-            const size_t room = used + kGap < page ? page - used - kGap : 0;
+            const size_t room = used + kColumnGap < page ? page - used - kColumnGap : 0;
             const auto shortest = static_cast<size_t>(columns_[next].shortest);
             const bool shrinks = shortest > 0 && room >= shortest && width[next] > room;
             if (shrinks) width[next] = room;
@@ -88,7 +88,7 @@ std::string TextTable::part(const std::vector<size_t>& shown, const std::vector<
     const auto add_line = [&](const auto& cell_of) {
         std::string line;
         for (size_t column : shown) {
-            line += (line.empty() ? "" : std::string(kGap, ' ')) +
+            line += (line.empty() ? "" : std::string(kColumnGap, ' ')) +
                     aligned(cell_of(column), widths[column], columns_[column].left, colour);
         }
         line.erase(line.find_last_not_of(' ') + 1);

@@ -14,7 +14,6 @@ namespace vpp {
 
 namespace {
 
-constexpr size_t kMostProblems = 8;
 constexpr int kNowhere = -1;
 
 std::string text(int number) {

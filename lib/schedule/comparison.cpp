@@ -36,8 +36,8 @@ std::vector<int> per_rank_choices(const ScheduleKind& kind, const ComparisonRequ
 
 }  // namespace
 
-Comparison compare_schedules(const ComparisonRequest& request) {
-    Comparison comparison;
+ScheduleComparison compare_schedules(const ComparisonRequest& request) {
+    ScheduleComparison comparison;
     for (const ScheduleKind& kind : schedule_kinds()) {
         if (!kind.trains || *kind.same_as) continue;
         std::string reason;

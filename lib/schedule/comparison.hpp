@@ -19,7 +19,7 @@ struct ComparisonRequest {
     std::optional<int> interleave_group = {};  ///< as ScheduleRequest
 };
 
-struct Comparison {
+struct ScheduleComparison {
     struct LeftOut {
         std::string name;
         std::string reason;
@@ -30,6 +30,6 @@ struct Comparison {
 
 /// Every schedule of the registry that trains, once (no other spellings), lowered over a model without skips, proved
 /// and simulated.
-Comparison compare_schedules(const ComparisonRequest& request);
+ScheduleComparison compare_schedules(const ComparisonRequest& request);
 
 }  // namespace vpp

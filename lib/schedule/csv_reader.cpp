@@ -10,21 +10,16 @@ namespace vpp {
 
 namespace {
 
-constexpr size_t kMostProblems = 8;
 constexpr int kMostRanks = 1 << 16;
 
-std::string number(int64_t value) {
-    return std::to_string(value);
-}
-
-struct Place {
+struct CellPlace {
     int line = 0;
     int cell = 0;
 };
 
 /// What is known of one stage while rows are read.
 struct StageRow {
-    Place first;
+    CellPlace first;
     int num_forwards = 0;
 };
 
@@ -49,9 +44,9 @@ class Reader {
     }
 
   private:
-    void add_problem(Place place, const std::string& message) {
+    void add_problem(CellPlace place, const std::string& message) {
         if (problems_.size() >= kMostProblems) return;
-        const std::string prefix = place.cell > 0 ? "cell " + number(place.cell) + " " : "";
+        const std::string prefix = place.cell > 0 ? "cell " + std::to_string(place.cell) + " " : "";
         problems_.push_back({prefix + message, SourcePosition{file_.source, place.line, place.cell, ""}});
     }
     void throw_problems() {
@@ -66,7 +61,7 @@ class Reader {
         if (!rows_.empty()) close_row();
         if (line == kMostRanks) {
             add_problem({line, 0}, "the file has too many lines (expected a line for each rank, at most " +
-                                       number(kMostRanks - 1) + ")");
+                                       std::to_string(kMostRanks - 1) + ")");
         }
         rows_.emplace_back();
         file_.cells.emplace_back();
@@ -77,23 +72,23 @@ class Reader {
         idle_ = 0;
     }
 
-    void read_cell(Place place, std::string_view inner) {
+    void read_cell(CellPlace place, std::string_view inner) {
         const CsvCell cell = parse_csv_cell(inner, dialect_);
         if (!cell.problem.empty()) {
-            constexpr size_t kShownLetters = 40;
-            return add_problem(place, "'" + printable(inner.substr(0, kShownLetters)) + "': " + cell.problem);
+            constexpr size_t kShownOfCell = 40;
+            return add_problem(place, "'" + printable(inner.substr(0, kShownOfCell)) + "': " + cell.problem);
         }
         if (cell.is_marker) ++file_.num_dropped_markers;
         if (cell.num_actions == 0 && !cell.is_marker) ++idle_;
         for (int i = 0; i < cell.num_actions; ++i) add(place, cell.actions[static_cast<size_t>(i)]);
     }
 
-    void add(Place place, const Action& action) {
+    void add(CellPlace place, const Action& action) {
         StageRow& stage = stages_.try_emplace(action.stage, StageRow{place, 0}).first->second;
         if (stage.first.line != place.line) {
-            add_problem(place, "'" + csv_cell_text(action, false) + "': stage " + number(action.stage) +
-                                   " is on rank " + number(stage.first.line - 1) + " already (line " +
-                                   number(stage.first.line) + ", cell " + number(stage.first.cell) +
+            add_problem(place, "'" + csv_cell_text(action, false) + "': stage " + std::to_string(action.stage) +
+                                   " is on rank " + std::to_string(stage.first.line - 1) + " already (line " +
+                                   std::to_string(stage.first.line) + ", cell " + std::to_string(stage.first.cell) +
                                    "); a stage stands in one row only");
         }
         if (action.kind == ActionKind::F) ++stage.num_forwards;
@@ -112,16 +107,17 @@ class Reader {
         int expected = 0;
         for (const auto& [stage, row] : stages_) {
             if (stage != expected) {
-                refuse("stage " + number(expected) + " has no actions (the file names stages up to " +
-                       number(stages_.rbegin()->first) + ")");
+                refuse("stage " + std::to_string(expected) + " has no actions (the file names stages up to " +
+                       std::to_string(stages_.rbegin()->first) + ")");
             }
             ++expected;
         }
         for (const auto& [stage, row] : stages_) {
             if (row.num_forwards == last_microbatch_ + 1) continue;
-            add_problem(row.first, "stage " + number(stage) + " has " + number(row.num_forwards) +
-                                       " forwards in its row (expected " + number(int64_t{last_microbatch_} + 1) +
-                                       ", one for each microbatch 0 to " + number(last_microbatch_) + ")");
+            add_problem(row.first, "stage " + std::to_string(stage) + " has " + std::to_string(row.num_forwards) +
+                                       " forwards in its row (expected " +
+                                       std::to_string(int64_t{last_microbatch_} + 1) +
+                                       ", one for each microbatch 0 to " + std::to_string(last_microbatch_) + ")");
         }
         throw_problems();
     }
@@ -201,11 +197,11 @@ ScheduleFile read_any_schedule_csv(std::string_view text, const std::string& sou
 std::vector<std::string> ScheduleFile::notes() const {
     std::vector<std::string> notes;
     if (num_dropped_markers > 0) {
-        notes.push_back(source + ": dropped " + number(num_dropped_markers) +
+        notes.push_back(source + ": dropped " + std::to_string(num_dropped_markers) +
                         " cells of UNSHARD and RESHARD; stages keep their weights");
     }
     if (num_dropped_idle > 0) {
-        notes.push_back(source + ": dropped " + number(num_dropped_idle) +
+        notes.push_back(source + ": dropped " + std::to_string(num_dropped_idle) +
                         " idle cells; a file with transfers has no time steps");
     }
     return notes;

@@ -5,12 +5,11 @@
 #include "base/error.hpp"
 #include "schedule/edges.hpp"
 #include "schedule/lowering.hpp"
+#include "schedule/size.hpp"
 
 namespace vpp {
 
 namespace {
-
-constexpr size_t kMostProblems = 8;
 
 /// Turns the cells SEND and RECV of a lowered file into transfers of edges.
 class Resolver {

@@ -8,7 +8,7 @@ namespace vpp {
 
 namespace {
 
-std::vector<Action> make_list(const InterleavedWalk& walk, int rank, int num_warmup) {
+std::vector<Action> interleaved_1f1b_list(const InterleavedWalk& walk, int rank, int num_warmup) {
     std::vector<Action> list;
     for (int step = 0; step < num_warmup; ++step) walk.append(ActionKind::F, rank, step, list);
     for (int step = 0; step < walk.num_steps(); ++step) {
@@ -32,7 +32,7 @@ Schedule make_interleaved_1f1b(const ScheduleRequest& request) {
         "INTERLEAVED_1F1B", size.num_ranks, size.num_microbatches, place_stages(Placement::Loop, size), {}};
     for (int rank = 0; rank < size.num_ranks; ++rank) {
         const int num_warmup = walk.num_warmup(2 * (size.num_ranks - 1 - rank));
-        schedule.actions.push_back(make_list(walk, rank, num_warmup));
+        schedule.actions.push_back(interleaved_1f1b_list(walk, rank, num_warmup));
     }
     return schedule;
 }

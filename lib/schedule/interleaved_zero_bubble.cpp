@@ -8,7 +8,7 @@ namespace vpp {
 namespace {
 
 /// W lags `lag` steps behind I.
-std::vector<Action> make_list(const InterleavedWalk& walk, int rank, int num_warmup, int lag) {
+std::vector<Action> interleaved_zero_bubble_list(const InterleavedWalk& walk, int rank, int num_warmup, int lag) {
     std::vector<Action> list;
     const int num_steps = walk.num_steps();
     for (int step = 0; step < num_warmup; ++step) walk.append(ActionKind::F, rank, step, list);
@@ -29,7 +29,7 @@ Schedule make_interleaved_zero_bubble(const ScheduleRequest& request) {
         "INTERLEAVED_ZERO_BUBBLE", size.num_ranks, size.num_microbatches, place_stages(Placement::Loop, size), {}};
     for (int rank = 0; rank < size.num_ranks; ++rank) {
         const int num_warmup = walk.num_warmup(size.num_ranks - 1 - rank);
-        schedule.actions.push_back(make_list(walk, rank, num_warmup, rank));
+        schedule.actions.push_back(interleaved_zero_bubble_list(walk, rank, num_warmup, rank));
     }
     return schedule;
 }

@@ -11,8 +11,7 @@ namespace vpp {
 
 namespace {
 
-constexpr double kNanosecondsPerMillisecond = 1e6;
-constexpr int kNarrowest = 40;
+constexpr int kNarrowestPicture = 40;
 
 double milliseconds(int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / kNanosecondsPerMillisecond;
@@ -25,7 +24,7 @@ const std::vector<Action>& actions_of(const Schedule& lowered, const MeasuredRan
 }
 
 /// The label of a computing action; the stage is left out where the row tells it.
-std::string label(const Action& action, bool with_stage) {
+std::string measured_label(const Action& action, bool with_stage) {
     return (with_stage ? std::to_string(action.stage) : "") + kind_word(action.kind) +
            std::to_string(action.microbatch);
 }
@@ -44,14 +43,14 @@ struct Scale {
 };
 
 /// Each action from its begin to its end, over dots. One that is too short for a column has none.
-std::string draw_row(const Schedule& lowered, const MeasuredRank& rank, const Scale& scale) {
+std::string draw_measured_row(const Schedule& lowered, const MeasuredRank& rank, const Scale& scale) {
     const bool with_stage = lowered.num_stages() > lowered.num_ranks;
     const std::vector<Action>& actions = actions_of(lowered, rank);
     std::string row(scale.columns, '.');
     for (size_t i = 0; i < actions.size(); ++i) {
         if (!is_computing(actions[i].kind)) continue;
         const size_t begin = scale.column_at(rank.actions[i].begin), end = scale.column_at(rank.actions[i].end);
-        std::string text = label(actions[i], with_stage);
+        std::string text = measured_label(actions[i], with_stage);
         text.resize(end - begin, '-');
         row.replace(begin, end - begin, text);
     }
@@ -141,12 +140,12 @@ std::string draw_measured(const Schedule& lowered, const MeasuredStep& step, int
     Scale scale;
     scale.begin = step.begin();
     scale.duration = std::max<int64_t>(1, step.actions_end() - scale.begin);
-    scale.columns = static_cast<size_t>(std::max(width, kNarrowest)) - number_width - 2;
+    scale.columns = static_cast<size_t>(std::max(width, kNarrowestPicture)) - number_width - 2;
     std::string text;
     for (size_t number = 0; number < step.ranks.size(); ++number) {
         const std::string name = std::to_string(number);
         text += std::string(number_width - name.size(), ' ') + name + " |" +
-                draw_row(lowered, step.ranks[number], scale) + '\n';
+                draw_measured_row(lowered, step.ranks[number], scale) + '\n';
     }
     const double column = milliseconds(scale.duration) / static_cast<double>(scale.columns);
     text += "F forward  B backward  I, W its halves  - goes on  . idle\n";

@@ -10,7 +10,6 @@ namespace vpp {
 namespace {
 
 constexpr double kNanosecond = 1e-9;
-constexpr double kNanosecondsPerMillisecond = 1e6;
 
 /// The sum of its kind; a receive's wait is apart.
 double& sum_of(StageTimes& times, ActionKind kind) {

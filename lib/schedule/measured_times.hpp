@@ -10,6 +10,8 @@
 
 namespace vpp {
 
+inline constexpr double kNanosecondsPerMillisecond = 1e6;
+
 /// One action, on a clock of its rank that never goes back; nanoseconds.
 struct ActionSpan {
     int64_t begin = 0;

@@ -13,12 +13,11 @@ namespace {
 using nlohmann::json;
 
 constexpr double kNanosecondsPerMicrosecond = 1e3;
-constexpr double kNanosecondsPerMillisecond = 1e6;
 constexpr int kPartsThread = 0;  ///< stages follow
 
-class TraceWriter {
+class MeasuredTraceWriter {
   public:
-    TraceWriter(const Schedule& lowered, const MeasuredStep& step)
+    MeasuredTraceWriter(const Schedule& lowered, const MeasuredStep& step)
         : lowered_(lowered), step_(step), begin_(step.begin()) {}
 
     std::string write() {
@@ -115,7 +114,7 @@ class TraceWriter {
 }  // namespace
 
 std::string write_measured_trace(const Schedule& lowered, const MeasuredStep& step) {
-    return TraceWriter(lowered, step).write();
+    return MeasuredTraceWriter(lowered, step).write();
 }
 
 }  // namespace vpp

@@ -1,5 +1,6 @@
 #pragma once
 // The three numbers that every generated schedule is made from, and their bounds.
+#include <cstddef>
 #include <cstdint>
 
 namespace vpp {
@@ -15,6 +16,9 @@ struct ScheduleSize {
 
 /// Largest number of (stage, microbatch) pairs of a schedule: P v M. Keeps the lists of a mistyped plan out of memory.
 inline constexpr int64_t kMostStageMicrobatches = int64_t{1} << 22;
+
+/// How many problems of one schedule are told at once.
+inline constexpr size_t kMostProblems = 8;
 
 /// Throws Error{Plan} when a number is below 1 or P v M is above kMostStageMicrobatches; names the nearest valid value.
 void check_size(const ScheduleSize& size);

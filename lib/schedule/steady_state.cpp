@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kForward = 0, kGradient = 1, kWeight = 2;
 
-size_t part_of(ActionKind kind) {
+size_t slot_of(ActionKind kind) {
     return kind == ActionKind::F ? kForward : gives_input_gradient(kind) ? kGradient : kWeight;
 }
 
@@ -40,7 +40,7 @@ std::vector<std::array<int, 3>> done_before(const Schedule& lowered, const Simul
             const Action& action = lowered.actions[rank][k];
             if (!is_computing(action.kind) || simulation.times[rank][k].start >= moment) continue;
             std::array<int, 3>& stage = done[static_cast<size_t>(action.stage)];
-            ++stage[part_of(action.kind)];
+            ++stage[slot_of(action.kind)];
             if (action.kind == ActionKind::B) ++stage[kWeight];
         }
     }
@@ -83,7 +83,7 @@ Schedule lengthen(const Schedule& shorter, const SteadyBlock& block, int times) 
     for (size_t rank = 0; rank < shorter.actions.size(); ++rank) {
         std::vector<Action> before, inside, behind;
         for (const Action& action : shorter.actions[rank]) {
-            const int done = block.done.at(static_cast<size_t>(action.stage))[part_of(action.kind)];
+            const int done = block.done.at(static_cast<size_t>(action.stage))[slot_of(action.kind)];
             const bool is_before = action.microbatch < done, is_behind = action.microbatch >= done + block.period;
             (is_before ? before : is_behind ? behind : inside).push_back(action);
         }

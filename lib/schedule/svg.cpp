@@ -31,7 +31,7 @@ Colour colour_of(ActionKind kind) {
     }
 }
 
-std::string number(double value) {
+std::string coordinate(double value) {
     std::string text = fixed_text(value, 2);
     while (text.back() == '0') text.pop_back();
     if (text.back() == '.') text.pop_back();
@@ -50,14 +50,15 @@ class SvgDrawing {
         const double rows = static_cast<double>(lowered_.actions.size());
         const double width = kLeft + kRight + x(simulation_.makespan) - kLeft;
         const double height = kTop + rows * (kRowHeight + kRowGap) + kBottom;
-        text_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" + number(height) +
-                "\" font-family=\"sans-serif\" font-size=\"11\">\n" + svg_style() +
+        text_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + coordinate(width) + "\" height=\"" +
+                coordinate(height) + "\" font-family=\"sans-serif\" font-size=\"11\">\n" + svg_style() +
                 "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
         add_text(8, 18, "start", xml_escaped(title()));
         for (size_t rank = 0; rank < lowered_.actions.size(); ++rank) draw_row(rank);
         add_text(8, height - 10, "start",
                  "F blue, B green, I teal, W amber; darker: the later stages of a rank. Makespan " +
-                     number(costs_.units(simulation_.makespan)) + ", span " + number(costs_.units(simulation_.span)));
+                     coordinate(costs_.units(simulation_.makespan)) + ", span " +
+                     coordinate(costs_.units(simulation_.span)));
         return text_ + "</svg>\n";
     }
 
@@ -90,8 +91,8 @@ class SvgDrawing {
     void draw_row(size_t rank) {
         const double top = kTop + static_cast<double>(rank) * (kRowHeight + kRowGap);
         add_text(kLeft - 8, top + kRowHeight / 2 + 4, "end", "rank " + std::to_string(rank));
-        text_ += "<rect x=\"" + number(kLeft) + "\" y=\"" + number(top) + "\" width=\"" +
-                 number(x(simulation_.makespan) - kLeft) + "\" height=\"" + number(kRowHeight) +
+        text_ += "<rect x=\"" + coordinate(kLeft) + "\" y=\"" + coordinate(top) + "\" width=\"" +
+                 coordinate(x(simulation_.makespan) - kLeft) + "\" height=\"" + coordinate(kRowHeight) +
                  "\" class=\"idle\"/>\n";
         const std::vector<Action>& list = lowered_.actions[rank];
         for (size_t i = 0; i < list.size(); ++i) {
@@ -107,19 +108,21 @@ class SvgDrawing {
         if (width <= 0) return;
         const Colour colour = colour_of(action.kind);
         const int darker = std::min(8 * local_stage_[static_cast<size_t>(action.stage)], 24);
-        text_ += "<rect x=\"" + number(left) + "\" y=\"" + number(top) + "\" width=\"" + number(width) +
-                 "\" height=\"" + number(height) + "\" fill=\"hsl(" + std::to_string(colour.hue) + ',' +
+        text_ += "<rect x=\"" + coordinate(left) + "\" y=\"" + coordinate(top) + "\" width=\"" + coordinate(width) +
+                 "\" height=\"" + coordinate(height) + "\" fill=\"hsl(" + std::to_string(colour.hue) + ',' +
                  std::to_string(colour.saturation) + "%," + std::to_string(colour.lightness - darker) +
-                 "%)\" class=\"box\"><title>" + csv_cell_text(action, false) + " " + number(costs_.units(time.start)) +
-                 " - " + number(costs_.units(time.end)) + "</title></rect>\n";
+                 "%)\" class=\"box\"><title>" + csv_cell_text(action, false) + " " +
+                 coordinate(costs_.units(time.start)) + " - " + coordinate(costs_.units(time.end)) +
+                 "</title></rect>\n";
         if (width < kNarrowestText) return;
         add_text(left + width / 2, top + height / 2 + 4, "middle", std::to_string(action.microbatch), "label");
     }
 
     void add_text(double left, double baseline, const char* anchor, const std::string& text,
                   const char* style = "ink") {
-        text_ += std::string("<text class=\"") + style + "\" x=\"" + number(left) + "\" y=\"" + number(baseline) +
-                 "\" text-anchor=\"" + anchor + "\" pointer-events=\"none\">" + text + "</text>\n";
+        text_ += std::string("<text class=\"") + style + "\" x=\"" + coordinate(left) + "\" y=\"" +
+                 coordinate(baseline) + "\" text-anchor=\"" + anchor + "\" pointer-events=\"none\">" + text +
+                 "</text>\n";
     }
 
     const Schedule& lowered_;

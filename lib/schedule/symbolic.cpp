@@ -4,17 +4,12 @@
 
 #include "base/error.hpp"
 #include "schedule/messages.hpp"
+#include "schedule/size.hpp"
 #include "schedule/symbolic_stage.hpp"
 
 namespace vpp {
 
 namespace {
-
-constexpr size_t kMostProblems = 8;
-
-std::string text(int number) {
-    return std::to_string(number);
-}
 
 /// Messages on their way: by number, or in the order in which they were sent.
 class Mailbox {
@@ -118,7 +113,7 @@ class ListRunner {
     /// False: it has to wait.
     bool act(int rank, const Action& action) {
         if (const std::string why = fault(rank, action); !why.empty()) {
-            add_problem("rank " + text(rank) + ": " + to_text(action) + why);
+            add_problem("rank " + std::to_string(rank) + ": " + to_text(action) + why);
         } else if (is_receive(action.kind)) {
             if (!mailbox_.has(rank, action)) return false;
             const SymbolicEdge& edge = model_.edges[static_cast<size_t>(action.edge)];
@@ -233,11 +228,12 @@ std::vector<std::string> symbolic_differences(const SymbolicModel& model, const 
     std::vector<std::string> differences = got.problems;
     const auto compare = [&](Tree one, Tree other, int stage, const std::string& what) {
         if (one == other || differences.size() >= kMostProblems) return;
-        differences.push_back("stage " + text(stage) + ", " + what + ": " + pool.difference_text(one, other));
+        differences.push_back("stage " + std::to_string(stage) + ", " + what + ": " + pool.difference_text(one, other));
     };
     for (int p = 0; p < model.num_parameters(); ++p) {
         const auto at = static_cast<size_t>(p);
-        compare(got.gradients[at], expected.gradients[at], model.owner[at], "gradient of parameter " + text(p));
+        compare(got.gradients[at], expected.gradients[at], model.owner[at],
+                "gradient of parameter " + std::to_string(p));
     }
     for (size_t k = 0; k < model.ops.size(); ++k) {
         const int stage = model.stage_of(static_cast<int>(k));
@@ -250,9 +246,9 @@ std::vector<std::string> symbolic_differences(const SymbolicModel& model, const 
         for (size_t i = 0; i < expected.num_runs[k].size(); ++i) {
             const int num_runs = expected.num_runs[k][i] + num_recomputes;
             if (got.num_runs[k][i] == num_runs || differences.size() >= kMostProblems) continue;
-            differences.push_back("stage " + text(stage) + ", op " + std::to_string(k) + " of microbatch " +
-                                  std::to_string(i) + ": its forward is done " + text(got.num_runs[k][i]) +
-                                  " times instead of " + text(num_runs));
+            differences.push_back("stage " + std::to_string(stage) + ", op " + std::to_string(k) + " of microbatch " +
+                                  std::to_string(i) + ": its forward is done " + std::to_string(got.num_runs[k][i]) +
+                                  " times instead of " + std::to_string(num_runs));
         }
     }
     return differences;

@@ -13,7 +13,7 @@ namespace vpp {
 
 namespace {
 
-constexpr Ticks kNever = std::numeric_limits<Ticks>::max();
+constexpr Ticks kNotStarted = std::numeric_limits<Ticks>::max();
 
 /// What other stages wait for: F, the gradients of the inputs, the gradients of the weights.
 enum class Result { Value, InputGradient, WeightGradient };
@@ -29,9 +29,9 @@ class TimedRun {
           clocks_(compute.actions.size(), 0),
           put_off_(compute.actions.size()),
           num_put_off_(compute.rank_of_stage.size(), 0),
-          starts_(compute.actions.size(), kNever) {
+          starts_(compute.actions.size(), kNotStarted) {
         for (std::vector<Ticks>& ends : ends_) {
-            ends.assign(compute.rank_of_stage.size() * static_cast<size_t>(compute.num_microbatches), kNever);
+            ends.assign(compute.rank_of_stage.size() * static_cast<size_t>(compute.num_microbatches), kNotStarted);
         }
         ordered_ = compute;
         for (std::vector<Action>& list : ordered_.actions) list.clear();
@@ -41,7 +41,7 @@ class TimedRun {
         for (size_t rank = 0; rank < starts_.size(); ++rank) starts_[rank] = find_start(rank);
         while (true) {
             const auto first = std::min_element(starts_.begin(), starts_.end());
-            if (first == starts_.end() || *first == kNever) break;
+            if (first == starts_.end() || *first == kNotStarted) break;
             const auto rank = static_cast<size_t>(first - starts_.begin());
             changed_ = {rank};
             act(rank);
@@ -66,7 +66,7 @@ class TimedRun {
         Ticks latest = 0;
         for (const Route& route : routes) {
             const Ticks made = end_of(result, route.from, microbatch);
-            if (made == kNever) return kNever;
+            if (made == kNotStarted) return kNotStarted;
             const bool on_one_rank = rank_of(route.from) == rank_of(route.to);
             latest = std::max(latest, made + (on_one_rank ? 0 : costs_.of_transfer(route.edge)));
         }
@@ -93,7 +93,7 @@ class TimedRun {
     bool has_next(size_t rank) const { return next_[rank] < compute_.actions[rank].size(); }
 
     Ticks list_start(size_t rank) {
-        if (!has_next(rank)) return kNever;
+        if (!has_next(rank)) return kNotStarted;
         Ticks start = clocks_[rank];
         for (size_t k = 0; k < num_together(rank); ++k) {
             start = std::max(start, ready(compute_.actions[rank][next_[rank] + k]));
@@ -109,7 +109,7 @@ class TimedRun {
             if (std::find(seen.begin(), seen.end(), action.stage) != seen.end()) continue;
             seen.push_back(action.stage);
             const Ticks arrived = tied_ready(action);
-            if (arrived == kNever) continue;
+            if (arrived == kNotStarted) continue;
             const Ticks possible = std::max(clocks_[rank], arrived);
             if (best && possible >= start) continue;
             best = k;
@@ -119,13 +119,13 @@ class TimedRun {
     }
 
     Ticks find_start(size_t rank) {
-        Ticks start = kNever;
+        Ticks start = kNotStarted;
         first_put_off(rank, start);
         return std::min(start, list_start(rank));
     }
 
     void act(size_t rank) {
-        Ticks start = kNever;
+        Ticks start = kNotStarted;
         const std::optional<size_t> waiting = first_put_off(rank, start);
         const Ticks of_list = list_start(rank);
         if (waiting && start <= of_list) {

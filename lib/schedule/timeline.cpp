@@ -9,7 +9,7 @@ namespace vpp {
 
 namespace {
 
-constexpr int kNarrowest = 40;
+constexpr int kNarrowestTimeline = 40;
 
 std::string padded(std::string text, size_t width) {
     text.resize(std::max(width, text.size()), ' ');
@@ -72,7 +72,7 @@ struct Cell {
 };
 
 /// ANSI: black on a background.
-const char* colour_of(ActionKind kind) {
+const char* terminal_colour_of(ActionKind kind) {
     switch (kind) {
         case ActionKind::F:
             return "\x1b[30;44m";
@@ -105,7 +105,7 @@ std::string draw_row(const Schedule& lowered, const Simulation& simulation, cons
         for (size_t cell = begin; cell < end; ++cell) {
             cells[cell] = {cell == begin ? padded(label(action, grid.with_stage), grid.cell_width)
                                          : std::string(grid.cell_width, '-'),
-                           colour_of(action.kind)};
+                           terminal_colour_of(action.kind)};
         }
     }
     const std::string number = std::to_string(rank);
@@ -114,10 +114,6 @@ std::string draw_row(const Schedule& lowered, const Simulation& simulation, cons
     if (grid.shown_cells < grid.num_cells) return row + '>';
     row.erase(row.find_last_not_of(' ') + 1);
     return row;
-}
-
-std::string counted(int number, const char* one, const char* several) {
-    return std::to_string(number) + ' ' + (number == 1 ? one : several);
 }
 
 std::string percent(double rate) {
@@ -154,12 +150,12 @@ std::string legend(const Schedule& lowered, const ScheduleCosts& costs, const Si
 }  // namespace
 
 std::string draw_timeline(const Schedule& lowered, const ScheduleCosts& costs, int width, bool coloured) {
-    const auto columns = static_cast<size_t>(std::max(width, kNarrowest));
+    const auto columns = static_cast<size_t>(std::max(width, kNarrowestTimeline));
     const Simulation simulation = simulate(lowered, costs);
     const Grid grid = make_grid(lowered, simulation, columns);
-    std::string text = lowered.name + ": " + counted(lowered.num_ranks, "rank", "ranks") + ", " +
-                       counted(lowered.num_stages(), "stage", "stages") + ", " +
-                       counted(lowered.num_microbatches, "microbatch", "microbatches") + '\n';
+    std::string text = lowered.name + ": " + counted_text(lowered.num_ranks, "rank") + ", " +
+                       counted_text(lowered.num_stages(), "stage") + ", " +
+                       counted_text(lowered.num_microbatches, "microbatch", "microbatches") + '\n';
     for (size_t rank = 0; rank < lowered.actions.size(); ++rank) {
         text += draw_row(lowered, simulation, grid, rank, coloured) + '\n';
     }

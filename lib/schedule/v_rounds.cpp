@@ -16,9 +16,9 @@ namespace {
 
 constexpr Ticks kUnknown = std::numeric_limits<Ticks>::max();
 
-enum Kind : size_t { kFa, kFb, kIb, kIa };
+enum RoundKind : size_t { kFa, kFb, kIb, kIa };
 
-struct RankState {
+struct RoundState {
     Ticks now = 0;
     Ticks waited = 0;  ///< since the first F
     Ticks began = -1;
@@ -65,14 +65,14 @@ class Rounds {
 
     std::vector<Ticks> waits() const {
         std::vector<Ticks> waits;
-        for (const RankState& state : ranks_) waits.push_back(state.waited);
+        for (const RoundState& state : ranks_) waits.push_back(state.waited);
         return waits;
     }
 
   private:
-    RankState& rank(int r) { return ranks_[static_cast<size_t>(r)]; }
+    RoundState& rank(int r) { return ranks_[static_cast<size_t>(r)]; }
 
-    int hop(Kind kind, int r) const {
+    int hop(RoundKind kind, int r) const {
         const std::array<int, 4> hops{r, 2 * P_ - 1 - r, 2 * P_ + r, 4 * P_ - 1 - r};
         return hops.at(kind);
     }
@@ -81,7 +81,7 @@ class Rounds {
     }
 
     /// When the next action of a kind has its input; kUnknown when what gives it is not placed yet or none is left.
-    Ticks input(Kind kind, int r) {
+    Ticks input(RoundKind kind, int r) {
         const int microbatch = rank(r).count.at(kind), at = hop(kind, r);
         if (microbatch >= M_) return kUnknown;
         if (at == 0) return 0;
@@ -90,14 +90,14 @@ class Rounds {
         return given == kUnknown || turns ? given : given + transfer_;
     }
 
-    bool can_forward(Kind kind, int r) {
-        const RankState& state = rank(r);
+    bool can_forward(RoundKind kind, int r) {
+        const RoundState& state = rank(r);
         const bool has_room = state.held - static_cast<int>(state.weights.size()) < most_;  // after all pending W
         return has_room && input(kind, r) != kUnknown;
     }
 
     void do_weight(int r) {
-        RankState& state = rank(r);
+        RoundState& state = rank(r);
         const auto [stage, microbatch] = state.weights.front();
         state.weights.pop_front();
         state.now += costs_[static_cast<size_t>(stage)].weight_gradient;
@@ -108,14 +108,14 @@ class Rounds {
     /// How long a rank may have waited without being the one that waits longest.
     Ticks allowed(int r) const {
         Ticks longest = 0;
-        for (const RankState& state : ranks_) longest = std::max(longest, state.waited);
+        for (const RoundState& state : ranks_) longest = std::max(longest, state.waited);
         if (may_wait_.empty()) return longest;
         const Ticks slack = *std::max_element(may_wait_.begin(), may_wait_.end()) - may_wait_[static_cast<size_t>(r)];
         return std::max(longest, slack);
     }
 
     void fill_wait(Ticks ready, bool also_short, int r) {
-        RankState& state = rank(r);
+        RoundState& state = rank(r);
         const auto fits = [&] {
             const auto stage = static_cast<size_t>(state.weights.front().first);
             return state.now + costs_[stage].weight_gradient <= ready;
@@ -125,8 +125,8 @@ class Rounds {
         if (also_short && state.waited + ready - state.now > allowed(r)) do_weight(r);
     }
 
-    void place(Kind kind, int r) {
-        RankState& state = rank(r);
+    void place(RoundKind kind, int r) {
+        RoundState& state = rank(r);
         const bool forward = kind == kFa || kind == kFb;
         const Ticks ready = input(kind, r);
         if (forward) {
@@ -164,10 +164,10 @@ class Rounds {
     /// Lets each rank catch up with the one before it: in F, and by one Fb more. All ranks below take part, one leg at
     /// a time, from the last rank on; what memory does not allow is left to the rounds.
     void fill_down_the_ranks() {
-        Kind kind = kFa;
+        RoundKind kind = kFa;
         int num_idle = 0;  // turns in a row without a change
         for (int r = 1; r < P_; ++r) {
-            const RankState &before = rank(r - 1), &state = rank(r);
+            const RoundState &before = rank(r - 1), &state = rank(r);
             while (num_idle < 2 && (state.num_forwards() < before.num_forwards() ||
                                     (state.count[kFb] <= before.count[kFb] && before.count[kFb] < M_))) {
                 ++num_idle;
@@ -186,7 +186,7 @@ class Rounds {
     void take_more_down(int r) {
         const Ticks comes = input(kFb, r);
         const auto fits = [&] {
-            const RankState& state = rank(r);
+            const RoundState& state = rank(r);
             const bool in_time = state.now + costs_[static_cast<size_t>(r)].forward <= comes;
             return in_time && state.held + 2 + 2 * r <= most_ && state.count[kFa] < M_;
         };
@@ -202,7 +202,7 @@ class Rounds {
     }
 
     bool place_forward(int r) {
-        const RankState& state = rank(r);
+        const RoundState& state = rank(r);
         const bool up_lags = state.count[kFb] < state.count[kFa];
         if (up_lags && can_forward(kFb, r)) return place(kFb, r), true;
         if (can_forward(kFa, r)) return place(kFa, r), true;
@@ -214,7 +214,7 @@ class Rounds {
         bool moved = false;
         std::vector<bool> takes_down(ranks_.size());
         for (int r = 0; r < P_; ++r) {  // by what is there before the round, so that Ia climbs a rank a round
-            const RankState& state = rank(r);
+            const RoundState& state = rank(r);
             const bool ahead = state.count[kIb] > state.count[kIa];
             takes_down[static_cast<size_t>(r)] = ahead && (input(kIa, r) != kUnknown || state.count[kIb] == M_);
         }
@@ -236,7 +236,7 @@ class Rounds {
 
     bool is_done() const {
         return std::all_of(ranks_.begin(), ranks_.end(),
-                           [&](const RankState& state) { return state.count[kFb] == M_ && state.count[kIa] == M_; });
+                           [&](const RoundState& state) { return state.count[kFb] == M_ && state.count[kIa] == M_; });
     }
 
     int P_, M_, most_;
@@ -244,7 +244,7 @@ class Rounds {
     std::vector<Ticks> may_wait_;
     Ticks transfer_;
     std::vector<StageCosts> costs_;
-    std::vector<RankState> ranks_;
+    std::vector<RoundState> ranks_;
     std::vector<Ticks> ends_;  ///< by hop and microbatch
     VRun run_;
 };

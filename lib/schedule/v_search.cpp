@@ -83,9 +83,9 @@ VBlock no_block(int num_ranks, bool down_first) {
     return block;
 }
 
-class Search {
+class VOrderSearch {
   public:
-    Search(const ScheduleRequest& request, const VSearch& search) : request_(request), search_(search) {
+    VOrderSearch(const ScheduleRequest& request, const VSearch& search) : request_(request), search_(search) {
         const int P = request.size.num_ranks, M = request.size.num_microbatches;
         Ticks arrival = 0;
         for (int rank = 0; rank < P; ++rank) {
@@ -186,7 +186,7 @@ std::vector<VBlock> hop_blocks(int num_ranks) {
 }
 
 VRun search_v(const ScheduleRequest& request, const VSearch& search) {
-    return Search(request, search).run();
+    return VOrderSearch(request, search).run();
 }
 
 int v_memory_limit(const ScheduleRequest& request, const char* name) {

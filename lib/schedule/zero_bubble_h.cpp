@@ -11,7 +11,7 @@ namespace vpp {
 namespace {
 
 /// One rank's list; the k-th W follows the I of microbatch k + `lag`, those that are then left come at the end.
-std::vector<Action> make_list(int stage, int num_microbatches, int num_warmup, int lag) {
+std::vector<Action> zero_bubble_h_list(int stage, int num_microbatches, int num_warmup, int lag) {
     std::vector<Action> list;
     for (int i = 0; i < num_warmup; ++i) list.push_back({ActionKind::F, stage, i});
     for (int i = 0; i < num_microbatches + lag; ++i) {
@@ -27,7 +27,7 @@ Schedule make_zero_bubble(const char* name, const ScheduleSize& size, int slack)
     const int P = size.num_ranks, M = size.num_microbatches;
     Schedule schedule{name, P, M, place_stages(Placement::Loop, size), {}};
     for (int rank = 0; rank < P; ++rank) {
-        schedule.actions.push_back(make_list(rank, M, std::min(slack * (P - 1 - rank), M), slack * rank));
+        schedule.actions.push_back(zero_bubble_h_list(rank, M, std::min(slack * (P - 1 - rank), M), slack * rank));
     }
     return schedule;
 }

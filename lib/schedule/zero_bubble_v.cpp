@@ -14,7 +14,7 @@ using Step = std::pair<ActionKind, Leg>;
 constexpr Step kFa{ActionKind::F, Leg::Down}, kIa{ActionKind::I, Leg::Down}, kWa{ActionKind::W, Leg::Down};
 constexpr Step kFb{ActionKind::F, Leg::Up}, kIb{ActionKind::I, Leg::Up}, kWb{ActionKind::W, Leg::Up};
 
-std::vector<Action> make_list(const ScheduleSize& size, int rank) {
+std::vector<Action> zero_bubble_v_list(const ScheduleSize& size, int rank) {
     const int P = size.num_ranks, planned = std::max(size.num_microbatches, 2 * P - 1);
     VListWriter writer(size, rank);
     const auto done = [&](const Step& step) { return writer.count(step.first, step.second); };
@@ -42,7 +42,7 @@ std::vector<Action> make_list(const ScheduleSize& size, int rank) {
 Schedule make_zero_bubble_v_fixed(const ScheduleSize& size) {
     check_two_stages_per_rank(size, "ZERO_BUBBLE_V");
     Schedule schedule = make_empty_v(size, "ZERO_BUBBLE_V");
-    for (int rank = 0; rank < size.num_ranks; ++rank) schedule.actions.push_back(make_list(size, rank));
+    for (int rank = 0; rank < size.num_ranks; ++rank) schedule.actions.push_back(zero_bubble_v_list(size, rank));
     return schedule;
 }
 

@@ -9,7 +9,6 @@
 
 namespace vpp {
 
-using torch::autograd::Edge;
 using torch::autograd::edge_list;
 using torch::autograd::Node;
 using torch::autograd::variable_list;
@@ -21,14 +20,14 @@ class InputPath {
   public:
     InputPath(const edge_list& roots, const Node* target) {
         leads_[target] = true;
-        for (const Edge& root : roots) visit(root.function.get());
+        for (const torch::autograd::Edge& root : roots) visit(root.function.get());
     }
 
     bool contains(const Node* node) const {
         const auto found = leads_.find(node);
         return found != leads_.end() && found->second;
     }
-    bool contains(const Edge& edge) const { return contains(edge.function.get()); }
+    bool contains(const torch::autograd::Edge& edge) const { return contains(edge.function.get()); }
 
     /// All of its nodes but the target, kept alive.
     const std::vector<std::shared_ptr<Node>>& nodes() const { return nodes_; }
@@ -51,7 +50,7 @@ class InputPath {
     }
 
     void close(Node* node) {
-        for (const Edge& edge : node->next_edges()) {
+        for (const torch::autograd::Edge& edge : node->next_edges()) {
             if (!contains(edge)) continue;
             leads_[node] = true;
             nodes_.push_back(node->getptr());
@@ -80,7 +79,7 @@ class Capture : public torch::autograd::FunctionPreHook {
 class Sink : public Node {
   public:
     /// Takes what the edge's node would have taken.
-    explicit Sink(const Edge& edge) {
+    explicit Sink(const torch::autograd::Edge& edge) {
         const auto& taken = edge.function->input_metadata(edge.input_nr);
         add_input_metadata(taken.options(), taken.shape_as_dim_vector(), taken.is_tensor_subclass(),
                            taken.is_nested_tensor(), taken.grad_dtype());
@@ -95,9 +94,10 @@ bool needs_its_input_gradient(const Node& node) {
 }
 
 void cut_edges_into(const InputPath& path, Node& node) {
-    for (Edge& edge : node.next_edges()) {
+    for (torch::autograd::Edge& edge : node.next_edges()) {
         if (!path.contains(edge)) continue;
-        edge = needs_its_input_gradient(node) ? Edge(std::make_shared<Sink>(edge), 0) : Edge();
+        edge = needs_its_input_gradient(node) ? torch::autograd::Edge(std::make_shared<Sink>(edge), 0)
+                                              : torch::autograd::Edge();
     }
 }
 
@@ -108,7 +108,7 @@ variable_list execute(const BackwardRoots& roots, bool keep_graph, bool accumula
 
 }  // namespace
 
-void BackwardRoots::add(Edge edge, at::Tensor gradient) {
+void BackwardRoots::add(torch::autograd::Edge edge, at::Tensor gradient) {
     if (!gradient.defined()) return;
     edges.push_back(std::move(edge));
     gradients.push_back(std::move(gradient));
@@ -130,7 +130,7 @@ variable_list SplitBackward::run_inputs(const BackwardRoots& roots, const std::s
         (path.contains(roots.edges[i]) ? on_path : roots_).add(roots.edges[i], roots.gradients[i]);
     }
     for (const std::shared_ptr<Node>& node : path.nodes()) {
-        for (const Edge& edge : node->next_edges()) {
+        for (const torch::autograd::Edge& edge : node->next_edges()) {
             if (!edge.is_valid() || path.contains(edge)) continue;
             branches_.push_back({node, {}});
             break;

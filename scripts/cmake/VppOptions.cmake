@@ -13,6 +13,13 @@ if(VPP_SANITIZE)
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g1 -ffp-contract=off")
 endif()
 
+# Most of a build is reading headers: a group of a module's sources reads them once. That is why names in the unnamed
+# namespaces of a module are unique (tests/lint checks it).
+if(VPP_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+endif()
+
 find_program(VPP_CCACHE ccache)
 if(VPP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${VPP_CCACHE})
@@ -24,6 +31,10 @@ target_include_directories(vpp_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib> $<INSTALL_INTERFACE:include/vpp>)
 target_compile_features(vpp_options INTERFACE cxx_std_20)
 target_compile_options(vpp_options INTERFACE $<BUILD_INTERFACE:-Wall -Wextra -Wshadow -Wnon-virtual-dtor>)
+if(VPP_UNITY)
+  # A group includes its sources, and g++ takes what is included for a header with unnamed types.
+  target_compile_options(vpp_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(VPP_WERROR)
   target_compile_options(vpp_options INTERFACE $<BUILD_INTERFACE:-Werror>)
 endif()

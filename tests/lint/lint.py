@@ -210,6 +210,53 @@ def environment(tree: Tree) -> Found:
                 yield path, number, "environment below app; take the value as an argument"
 
 
+SOURCES_TOGETHER = re.compile(r"(lib/\w+|tests/unit/\w+|app)/[\w/]*\.cpp$")
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
+TYPE = re.compile(r"(?:struct|class|enum class|enum) (\w+)(?=[ ;{:])")
+CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?=\[| =|\{)")
+FUNCTION = re.compile(r"(?:\[\[\w+\]\] )?(?=\w)(?!using\b|namespace\b|TEST|[A-Z_]+\()[\w:<>,*& ]+[ *&](\w+)\(")
+
+
+def unnamed_definitions(text: str) -> Iterator[tuple[int, str]]:
+    """(line, name) of types, constants and functions that unnamed namespaces define."""
+    inside = False
+    plain = RAW_STRING.sub(lambda raw: "\n" * raw[0].count("\n"), text)
+    for number, line in enumerate(plain.splitlines(), 1):
+        if line.startswith(("namespace {", "}  // namespace")):
+            inside = line.startswith("namespace {")
+        elif inside and (found := TYPE.match(line) or FUNCTION.match(line)):
+            yield number, found[1]
+        elif inside and re.match(r"(constexpr|const|inline|static)\b", line):
+            yield from ((number, name) for name in CONSTANT.findall(line))
+
+
+def unique_names(tree: Tree) -> Found:
+    """Sources that are compiled together do not share a name in their unnamed namespaces."""
+    first: dict[tuple[str, str], str] = {}
+    for path, text in sorted(tree.texts.items()):
+        together = SOURCES_TOGETHER.match(path)
+        for number, name in unnamed_definitions(text) if together else ():
+            other = first.setdefault((together[1], name), path)
+            if other != path:
+                yield path, number, f"{other} has a {name} too; the module's sources are compiled together"
+
+
+def unique_types(tree: Tree) -> Found:
+    """A type of a header has a name of its own: of two, the linker would take the functions of one for both."""
+    first: dict[tuple[str, str], str] = {}
+    for path, text in sorted(tree.code("lib/", "app/")):
+        namespaces = [""]
+        for number, line in enumerate(text.splitlines() if path.endswith(".hpp") else (), 1):
+            if opened := re.match(r"namespace ([\w:]+) \{", line):
+                namespaces.append(opened[1])
+            elif line.startswith("}  // namespace"):
+                namespaces.pop()
+            elif (found := TYPE.match(line)) and not line.endswith(";"):
+                other = first.setdefault((namespaces[-1], found[1]), path)
+                if other != path:
+                    yield path, number, f"{other} has a {found[1]} too"
+
+
 def disabled_tests(tree: Tree) -> Found:
     """A disabled test names its issue on its line or the one before."""
     mark = re.compile(r"\b" + "DIS" + r"ABLED(_\w|\s+(TRUE|ON|1)\b)")
@@ -248,6 +295,8 @@ RULES: dict[str, Callable[[Tree], Found]] = {
         file_lines,
         left_overs,
         environment,
+        unique_names,
+        unique_types,
         disabled_tests,
         file_sizes,
         machine_paths,

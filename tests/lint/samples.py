@@ -15,8 +15,9 @@ GOOD = {
     "lib/plan/CMakeLists.txt": "vpp_module(plan\n  SOURCES reader.cpp\n  DEPS base)\n",
     "lib/graph/graph.hpp": '#pragma once\n#include "base/error.hpp"\n',
     "lib/graph/jit_graph.hpp": "#pragma once\n#include <torch/csrc/jit/ir/ir.h>\n",
-    "lib/graph/reader.cpp": '#include "graph/jit_graph.hpp"\n',
-    "lib/graph/CMakeLists.txt": "vpp_module(graph SOURCES reader.cpp)\n",
+    "lib/graph/reader.cpp": '#include "graph/jit_graph.hpp"\nnamespace {\nint read(int place) {\n}  // namespace\n',
+    "lib/graph/writer.cpp": "int read(int place);\nnamespace {\nusing Text = R\"(\nint read(1)\n)\"\n}  // namespace\n",
+    "lib/graph/CMakeLists.txt": "vpp_module(graph SOURCES reader.cpp writer.cpp)\n",
     "lib/comm/wire.cpp": "#include <mpi.h>\n",
     "lib/comm/CMakeLists.txt": "vpp_module(comm SOURCES wire.cpp)\n",
     "lib/report/lines.hpp": '#pragma once\n#include "graph/graph.hpp"\n',
@@ -29,7 +30,8 @@ GOOD = {
     "tests/unit/plan/reader_test.cpp": "// " + "DIS" + "ABLED_later: issue #12.\n",
     "tests/unit/plan/CMakeLists.txt": "vpp_unit_tests(plan SOURCES reader_test.cpp)\n",
     "tests/unit/graph/reader_test.cpp": "\n",
-    "tests/unit/graph/CMakeLists.txt": "vpp_unit_tests(graph SOURCES reader_test.cpp)\n",
+    "tests/unit/graph/writer_test.cpp": "\n",
+    "tests/unit/graph/CMakeLists.txt": "vpp_unit_tests(graph SOURCES reader_test.cpp writer_test.cpp)\n",
     "tests/unit/comm/wire_test.cpp": "\n",
     "tests/unit/comm/CMakeLists.txt": "vpp_unit_tests(comm SOURCES wire_test.cpp)\n",
     "tests/fuzz/seeds/plan/damaged.toml": "\u00e4 " + "TO" + "DO\n",
@@ -83,6 +85,16 @@ BAD: dict[str, list[dict[str, str]]] = {
     "environment": [
         {"lib/base/error.cpp": 'auto home = std::getenv("HOME");\n'},
         {"lib/base/error.cpp": "::environ;\n"},
+    ],
+    "unique_names": [
+        {f"lib/base/{name}.cpp": f"namespace {{\n{line}\n}}  // namespace\n" for name in ("error", "glob")}
+        for line in ("struct Place {};", "constexpr int kMost = 8;", "std::string text(int number) {")
+    ],
+    "unique_types": [
+        {
+            f"lib/base/{name}.hpp": "#pragma once\nnamespace vpp {\nclass Place;\nstruct Place {\n};\n}  // namespace\n"
+            for name in ("error", "glob")
+        }
     ],
     "disabled_tests": [
         {"tests/unit/base/error_test.cpp": "TEST(Error, " + "DIS" + "ABLED_throws) {}\n"},

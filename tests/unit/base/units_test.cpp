@@ -79,6 +79,12 @@ TEST(DurationText, WhatIsNoDurationIsADash) {
     EXPECT_EQ(duration_text(1e300), "-");
 }
 
+TEST(CountedText, OfOneAndMore) {
+    EXPECT_EQ(counted_text(1, "stage"), "1 stage");
+    EXPECT_EQ(counted_text(0, "stage"), "0 stages");
+    EXPECT_EQ(counted_text(2, "microbatch", "microbatches"), "2 microbatches");
+}
+
 TEST(FixedText, Decimals) {
     EXPECT_EQ(fixed_text(0.125, 3), "0.125");
     EXPECT_EQ(fixed_text(2, 0), "2");

@@ -9,46 +9,46 @@ namespace {
 
 using test::expect_error;
 
-nlohmann::json parse(const std::string& text, JsonLimits limits = {}) {
+nlohmann::json parsed_json(const std::string& text, JsonLimits limits = {}) {
     return parse_json(text, limits, "a.json");
 }
 
 TEST(JsonText, ReadsWhatItIsGiven) {
-    const auto value = parse(" {\"a\": [1, 2], \"b\": {\"a\": \"x\"}} \n");
+    const auto value = parsed_json(" {\"a\": [1, 2], \"b\": {\"a\": \"x\"}} \n");
     EXPECT_EQ(value["a"].size(), 2u);
     EXPECT_EQ(value["b"]["a"], "x");
 }
 
 TEST(JsonText, SyntaxErrorsNameTheSource) {
     for (const char* text : {"", "{", "{\"a\"}", "[1,]", "{} x", "{\"a\": nul}", "\"\xff\""}) {
-        expect_error(ErrorKind::BadData, "a.json: not the JSON expected", [&] { parse(text); });
+        expect_error(ErrorKind::BadData, "a.json: not the JSON expected", [&] { parsed_json(text); });
     }
 }
 
 TEST(JsonText, DuplicateKeysAreRefusedAtEveryLevel) {
-    expect_error(ErrorKind::BadData, "the key 'a' is there twice", [] { parse("{\"a\": 1, \"a\": 1}"); });
-    expect_error(ErrorKind::BadData, "twice", [] { parse("{\"b\": {\"a\": 1, \"\\u0061\": 2}}"); });
-    EXPECT_NO_THROW(parse("{\"a\": {\"a\": 1}, \"b\": {\"a\": 1}}"));
+    expect_error(ErrorKind::BadData, "the key 'a' is there twice", [] { parsed_json("{\"a\": 1, \"a\": 1}"); });
+    expect_error(ErrorKind::BadData, "twice", [] { parsed_json("{\"b\": {\"a\": 1, \"\\u0061\": 2}}"); });
+    EXPECT_NO_THROW(parsed_json("{\"a\": {\"a\": 1}, \"b\": {\"a\": 1}}"));
 }
 
 TEST(JsonText, DepthIsBounded) {
-    EXPECT_NO_THROW(parse("[[[1]]]", {.max_depth = 3}));
-    expect_error(ErrorKind::BadData, "deeper than 3", [] { parse("[[[[1]]]]", {.max_depth = 3}); });
-    expect_error(ErrorKind::BadData, "deeper than 4", [] { parse(std::string(10'000'000, '[')); });
+    EXPECT_NO_THROW(parsed_json("[[[1]]]", {.max_depth = 3}));
+    expect_error(ErrorKind::BadData, "deeper than 3", [] { parsed_json("[[[[1]]]]", {.max_depth = 3}); });
+    expect_error(ErrorKind::BadData, "deeper than 4", [] { parsed_json(std::string(10'000'000, '[')); });
 }
 
 TEST(JsonText, NumberOfValuesIsBounded) {
-    EXPECT_NO_THROW(parse("[1,2,3]", {.max_values = 4}));
-    expect_error(ErrorKind::BadData, "more than 3 JSON values", [] { parse("[1,2,3]", {.max_values = 3}); });
-    expect_error(ErrorKind::BadData, "more than 3", [] { parse("{\"a\":1,\"b\":2}", {.max_values = 3}); });
+    EXPECT_NO_THROW(parsed_json("[1,2,3]", {.max_values = 4}));
+    expect_error(ErrorKind::BadData, "more than 3 JSON values", [] { parsed_json("[1,2,3]", {.max_values = 3}); });
+    expect_error(ErrorKind::BadData, "more than 3", [] { parsed_json("{\"a\":1,\"b\":2}", {.max_values = 3}); });
 }
 
 TEST(JsonText, ANulByteDoesNotHideWhatFollows) {
-    expect_error(ErrorKind::BadData, "NUL", [] { parse(std::string("{}\0{\"a\":1}", 10)); });
+    expect_error(ErrorKind::BadData, "NUL", [] { parsed_json(std::string("{}\0{\"a\":1}", 10)); });
 }
 
 TEST(JsonText, MessagesCannotSteerATerminal) {
-    const auto error = test::error_of([] { parse("{\"\x1b[2J\": 1}"); });
+    const auto error = test::error_of([] { parsed_json("{\"\x1b[2J\": 1}"); });
     ASSERT_TRUE(error);
     EXPECT_EQ(std::string(error->what()).find('\x1b'), std::string::npos);
 }

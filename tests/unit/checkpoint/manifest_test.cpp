@@ -26,7 +26,7 @@ std::string forged(const std::string& from, const std::string& to) {
     return text.replace(text.size() - 36, 32, to_hex(hash_text(text)));
 }
 
-Manifest parse(const std::string& text) {
+Manifest parse_manifest(const std::string& text) {
     return manifest_from_text(text, "m.json");
 }
 
@@ -34,7 +34,7 @@ TEST(Manifest, RoundTrip) {
     const Manifest manifest = sample();
     const std::string text = manifest_to_text(manifest);
     EXPECT_EQ(text, manifest_to_text(manifest));
-    const Manifest got = parse(text);
+    const Manifest got = parse_manifest(text);
     EXPECT_EQ(got.format_version, 1);
     EXPECT_EQ(got.save_id, manifest.save_id);
     EXPECT_EQ(got.state.step, manifest.state.step);
@@ -54,7 +54,7 @@ TEST(Manifest, TheChecksumIsTheOneOfTheFormatPage) {
     const std::string digits = text.substr(text.size() - 36, 32);
     text.replace(text.size() - 36, 32, std::string(32, '0'));
     EXPECT_EQ(digits, to_hex(hash_text(text)));
-    EXPECT_NO_THROW(parse(forged("save-1", "save-2")));
+    EXPECT_NO_THROW(parse_manifest(forged("save-1", "save-2")));
 }
 
 TEST(Manifest, EveryBitFlipIsFound) {
@@ -62,7 +62,7 @@ TEST(Manifest, EveryBitFlipIsFound) {
     for (size_t bit = 0; bit < good.size() * 8; ++bit) {
         std::string bad = good;
         bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
-        const auto error = test::error_of([&] { parse(bad); });
+        const auto error = test::error_of([&] { parse_manifest(bad); });
         ASSERT_TRUE(error) << "bit " << bit;
         ASSERT_EQ(exit_code(error->kind()), 65) << error->what();
     }
@@ -71,20 +71,21 @@ TEST(Manifest, EveryBitFlipIsFound) {
 TEST(Manifest, EveryTruncationIsFound) {
     const std::string good = manifest_to_text(sample());
     for (size_t size = 0; size < good.size(); ++size) {
-        ASSERT_TRUE(test::error_of([&] { parse(good.substr(0, size)); })) << size;
+        ASSERT_TRUE(test::error_of([&] { parse_manifest(good.substr(0, size)); })) << size;
     }
-    EXPECT_TRUE(test::error_of([&] { parse(good + "\n"); }));
+    EXPECT_TRUE(test::error_of([&] { parse_manifest(good + "\n"); }));
 }
 
 TEST(Manifest, OtherVersionsAreRefusedWithBothNumbers) {
     expect_error(ErrorKind::BadData, "format version 2, this vpp reads version 1",
-                 [] { parse(forged("\"format_version\": 1", "\"format_version\": 2")); });
+                 [] { parse_manifest(forged("\"format_version\": 1", "\"format_version\": 2")); });
     expect_error(ErrorKind::BadData, "format version 0, this vpp reads version 1",
-                 [] { parse(forged("\"format_version\": 1", "\"format_version\": 0")); });
+                 [] { parse_manifest(forged("\"format_version\": 1", "\"format_version\": 0")); });
     // A later version may have other members: the version is told, not the members.
-    expect_error(ErrorKind::BadData, "format version 2",
-                 [] { parse(forged("\"format_version\": 1", "\"format_version\": 2,\n  \"later\": {\"a\": 1}")); });
-    expect_error(ErrorKind::BadData, "not the manifest", [] { parse(forged("vpp checkpoint", "other")); });
+    expect_error(ErrorKind::BadData, "format version 2", [] {
+        parse_manifest(forged("\"format_version\": 1", "\"format_version\": 2,\n  \"later\": {\"a\": 1}"));
+    });
+    expect_error(ErrorKind::BadData, "not the manifest", [] { parse_manifest(forged("vpp checkpoint", "other")); });
 }
 
 TEST(Manifest, NamesThatLeaveTheFolderAreRefused) {
@@ -92,13 +93,13 @@ TEST(Manifest, NamesThatLeaveTheFolderAreRefused) {
          {"../shard", "/etc/passwd", "..", ".", "a/b", "a\\\\b", "", "a\\u0000b", "a\\u001b", "manifest.json"}) {
         SCOPED_TRACE(name);
         expect_error(ErrorKind::Refused, "is not a plain file name",
-                     [&] { parse(forged("shard-00000.safetensors", name)); });
+                     [&] { parse_manifest(forged("shard-00000.safetensors", name)); });
     }
 }
 
 TEST(Manifest, WrongFormsAreToldByKey) {
     const auto refused = [](const char* part, const char* from, const char* to) {
-        expect_error(ErrorKind::BadData, part, [&] { parse(forged(from, to)); });
+        expect_error(ErrorKind::BadData, part, [&] { parse_manifest(forged(from, to)); });
     };
     refused("m.json: 'step' is not a whole number", "\"step\": 50", "\"step\": -1");
     refused("'step' is not a whole number", "\"step\": 50", "\"step\": 5.5");

@@ -15,7 +15,7 @@ std::string file_of(const std::string& header, size_t data_bytes = 0) {
     return text + header + std::string(data_bytes, 'd');
 }
 
-SafetensorsHeader parse(const std::string& file) {
+SafetensorsHeader parse_header(const std::string& file) {
     return parse_safetensors(std::as_bytes(std::span(file)), "a.st");
 }
 
@@ -27,8 +27,8 @@ std::string tensor(const std::string& name, const std::string& dtype, const std:
 
 void expect_refused(const std::string& part, const std::string& file) {
     SCOPED_TRACE(file.substr(0, 200));
-    expect_error(ErrorKind::BadData, part, [&] { parse(file); });
-    expect_error(ErrorKind::BadData, "a.st: ", [&] { parse(file); });
+    expect_error(ErrorKind::BadData, part, [&] { parse_header(file); });
+    expect_error(ErrorKind::BadData, "a.st: ", [&] { parse_header(file); });
 }
 
 TEST(SafetensorsHeader, ReadsFilesOfOtherWriters) {
@@ -36,7 +36,7 @@ TEST(SafetensorsHeader, ReadsFilesOfOtherWriters) {
     const std::string header = "{\"__metadata__\":{\"format\":\"pt\"}," + tensor("b", "BF16", "[2,2]", "[4,12]") +
                                ",\"a\":{\"shape\":[],\"data_offsets\":[0,4],\"dtype\":\"I32\"}," +
                                tensor("none", "F64", "[0,3]", "[4,4]") + "}  ";
-    const SafetensorsHeader got = parse(file_of(header, 12));
+    const SafetensorsHeader got = parse_header(file_of(header, 12));
     ASSERT_EQ(got.entries.size(), 3u);
     EXPECT_EQ(got.metadata.at("format"), "pt");
     EXPECT_EQ(got.entries[0].name, "a");
@@ -48,7 +48,7 @@ TEST(SafetensorsHeader, ReadsFilesOfOtherWriters) {
 }
 
 TEST(SafetensorsHeader, AnEmptyFileOfTensorsIsFine) {
-    EXPECT_TRUE(parse(file_of("{}")).entries.empty());
+    EXPECT_TRUE(parse_header(file_of("{}")).entries.empty());
 }
 
 TEST(SafetensorsHeader, LengthsAreChecked) {
@@ -82,7 +82,7 @@ TEST(SafetensorsHeader, RangesTouchAndDoNotOverlap) {
     const auto two = [](const char* first, const char* second) {
         return "{" + tensor("a", "U8", "[4]", first) + "," + tensor("b", "U8", "[4]", second) + "}";
     };
-    EXPECT_EQ(parse(file_of(two("[4,8]", "[0,4]"), 8)).entries.size(), 2u);
+    EXPECT_EQ(parse_header(file_of(two("[4,8]", "[0,4]"), 8)).entries.size(), 2u);
     expect_refused("but data goes on to byte", file_of(two("[0,4]", "[3,7]"), 7));
     expect_refused("but data goes on to byte", file_of(two("[0,4]", "[0,4]"), 4));
     expect_refused("a hole after byte", file_of(two("[0,4]", "[5,9]"), 9));
@@ -96,7 +96,7 @@ TEST(SafetensorsHeader, DtypeShapeAndOffsetsAgree) {
     const auto one = [](const char* dtype, const char* shape, const char* offsets) {
         return file_of("{" + tensor("a", dtype, shape, offsets) + "}", 8);
     };
-    EXPECT_NO_THROW(parse(one("F32", "[2]", "[0,8]")));
+    EXPECT_NO_THROW(parse_header(one("F32", "[2]", "[0,8]")));
     expect_refused("float32[3] does not fill its 8 bytes", one("F32", "[3]", "[0,8]"));
     expect_refused("does not fill", one("F64", "[2]", "[0,8]"));
     expect_refused("the dtype 'float' is not one", one("float", "[2]", "[0,8]"));
@@ -130,8 +130,8 @@ TEST(SafetensorsHeader, ProductsDoNotOverflow) {
 
 TEST(SafetensorsHeader, NamesArePlainTextOfBoundedLength) {
     const auto named = [](const std::string& name) { return file_of("{" + tensor(name, "U8", "[0]", "[0,0]") + "}"); };
-    EXPECT_NO_THROW(parse(named("model.l\xc3\xa9.weight")));
-    EXPECT_NO_THROW(parse(named(std::string(1024, 'n'))));
+    EXPECT_NO_THROW(parse_header(named("model.l\xc3\xa9.weight")));
+    EXPECT_NO_THROW(parse_header(named(std::string(1024, 'n'))));
     expect_refused("has 1025 bytes", named(std::string(1025, 'n')));
     expect_refused("is empty", named(""));
     expect_refused("control bytes", named("a\\u001b[2J"));
@@ -163,7 +163,7 @@ TEST(SafetensorsHeader, RandomDamageEndsInAnErrorOrAWholeHeader) {
             bad[random % (bad.size() - 12)] = static_cast<char>(random >> 32);
         }
         const auto error = test::error_of([&] {
-            for (const SafetensorsEntry& entry : parse(bad).entries) {
+            for (const SafetensorsEntry& entry : parse_header(bad).entries) {
                 ASSERT_LE(entry.begin_bytes, entry.end_bytes);
                 ASSERT_LE(entry.end_bytes, bad.size());
             }

@@ -9,14 +9,14 @@
 namespace vpp {
 namespace {
 
-InProcessOptions ranks(int num_ranks) {
+InProcessOptions plain_ranks(int num_ranks) {
     InProcessOptions options;
     options.num_ranks = num_ranks;
     return options;
 }
 
 TEST(FirstRanks, AreAJobOfTheirOwn) {
-    InProcessWorld(ranks(4)).run([](Transport& job) {
+    InProcessWorld(plain_ranks(4)).run([](Transport& job) {
         for (int size = 1; size <= 4; ++size) {
             if (job.rank() < size) {
                 FirstRanks first(job, size);
@@ -32,7 +32,7 @@ TEST(FirstRanks, AreAJobOfTheirOwn) {
 }
 
 TEST(FirstRanks, KnowNobodyElse) {
-    InProcessWorld(ranks(3)).run([](Transport& job) {
+    InProcessWorld(plain_ranks(3)).run([](Transport& job) {
         if (job.rank() == 2) {
             EXPECT_THROW(FirstRanks(job, 2), Error);
         } else {

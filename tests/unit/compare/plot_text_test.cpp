@@ -23,7 +23,7 @@ size_t widest_line(const std::string& text) {
     return widest;
 }
 
-auto count(const std::string& text, char letter) {
+auto letters(const std::string& text, char letter) {
     return std::count(text.begin(), text.end(), letter);
 }
 
@@ -110,14 +110,15 @@ TEST(PlotText, ColourChangesNoCharacter) {
 TEST(PlotText, EqualCurvesTakeTurns) {
     const std::string text =
         drawn({test::run_with("a", test::falling(3, 60)), test::run_with("b", test::falling(3, 60))});
-    EXPECT_NEAR(static_cast<double>(count(text, 'A')), static_cast<double>(count(text, 'B')), 8);
-    EXPECT_GT(count(text, 'A'), 15);
+    EXPECT_NEAR(static_cast<double>(letters(text, 'A')), static_cast<double>(letters(text, 'B')), 8);
+    EXPECT_GT(letters(text, 'A'), 15);
 }
 
 TEST(PlotText, AValueThatIsNoneLeavesAHole) {
     const std::vector<double> whole{4, 4, 4, 4, 4}, holed{4, 4, std::nan(""), 4, 4};
-    EXPECT_GT(count(drawn({test::run_with("a", whole)}), '.'), count(drawn({test::run_with("a", holed)}), '.') + 20);
-    EXPECT_EQ(count(drawn({test::run_with("a", holed)}), 'A'), 4);
+    EXPECT_GT(letters(drawn({test::run_with("a", whole)}), '.'),
+              letters(drawn({test::run_with("a", holed)}), '.') + 20);
+    EXPECT_EQ(letters(drawn({test::run_with("a", holed)}), 'A'), 4);
 }
 
 TEST(PlotText, WithoutAFiniteValueItSaysSo) {
@@ -128,7 +129,7 @@ TEST(PlotText, WithoutAFiniteValueItSaysSo) {
 }
 
 TEST(PlotText, OneStepIsOneLetter) {
-    EXPECT_EQ(count(drawn({test::run_with("a", {2})}), 'A'), 1);
+    EXPECT_EQ(letters(drawn({test::run_with("a", {2})}), 'A'), 1);
 }
 
 TEST(PlotText, MoreRunsThanLettersAreLeftOut) {

@@ -10,7 +10,7 @@ using test::npy;
 using test::raw;
 using test::TemporaryFolder;
 
-std::string refusal(const std::string& bytes) {
+std::string npy_refusal(const std::string& bytes) {
     const TemporaryFolder folder;
     const std::string path = folder.write("a.npy", bytes);
     const std::string text = error_of(ErrorKind::BadData, [&] { NpyFile file(path); });
@@ -57,12 +57,12 @@ TEST(Npy, ShapesAndSpellings) {
 }
 
 TEST(Npy, RefusesWithARemedy) {
-    EXPECT_HAS(refusal(npy("<f4", "(1,)", raw<float>({1}), "True")), "np.ascontiguousarray");
-    EXPECT_HAS(refusal(npy("|O", "(1,)", "pickle")), "Python objects are not read; try np.save of array.astype");
-    EXPECT_HAS(refusal(npy(">f4", "(1,)", raw<float>({1}))), "astype('<f4')");
-    EXPECT_HAS(refusal(npy("<c8", "(1,)", raw<double>({1}))), "unknown dtype (got '<c8'");
-    EXPECT_HAS(refusal(npy("<U3", "(1,)", "abcabcabcabc")), "unknown dtype");
-    EXPECT_HAS(refusal(npy("|f4", "(1,)", raw<float>({1}))), "unknown dtype");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(1,)", raw<float>({1}), "True")), "np.ascontiguousarray");
+    EXPECT_HAS(npy_refusal(npy("|O", "(1,)", "pickle")), "Python objects are not read; try np.save of array.astype");
+    EXPECT_HAS(npy_refusal(npy(">f4", "(1,)", raw<float>({1}))), "astype('<f4')");
+    EXPECT_HAS(npy_refusal(npy("<c8", "(1,)", raw<double>({1}))), "unknown dtype (got '<c8'");
+    EXPECT_HAS(npy_refusal(npy("<U3", "(1,)", "abcabcabcabc")), "unknown dtype");
+    EXPECT_HAS(npy_refusal(npy("|f4", "(1,)", raw<float>({1}))), "unknown dtype");
     EXPECT_HAS(header_refusal("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,)}"), "structured arrays");
 }
 
@@ -86,15 +86,15 @@ TEST(Npy, RefusesDamagedHeaders) {
 
 TEST(Npy, TheShapeMustBeTheFileSize) {
     const std::string data = raw<float>({1, 2, 3, 4});
-    EXPECT_HAS(refusal(npy("<f4", "(5,)", data)), "got shape [5] of float32, and 16 bytes of data");
-    EXPECT_HAS(refusal(npy("<f4", "(3,)", data)), "does not fit the file");
-    EXPECT_HAS(refusal(npy("<f4", "(2, 3)", data)), "does not fit the file");
-    EXPECT_HAS(refusal(npy("<f8", "(4,)", data)), "does not fit the file");
-    EXPECT_HAS(refusal(npy("<f4", "(0,)", data)), "does not fit the file");
-    EXPECT_HAS(refusal(npy("<f4", "(4,)", "")), "does not fit the file");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(5,)", data)), "got shape [5] of float32, and 16 bytes of data");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(3,)", data)), "does not fit the file");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(2, 3)", data)), "does not fit the file");
+    EXPECT_HAS(npy_refusal(npy("<f8", "(4,)", data)), "does not fit the file");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(0,)", data)), "does not fit the file");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(4,)", "")), "does not fit the file");
     // Products that wrap around to the right number.
-    EXPECT_HAS(refusal(npy("<f4", "(4611686018427387905, 4)", data)), "does not fit the file");
-    EXPECT_HAS(refusal(npy("<f4", "(4294967296, 4294967296, 4)", data)), "does not fit the file");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(4611686018427387905, 4)", data)), "does not fit the file");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(4294967296, 4294967296, 4)", data)), "does not fit the file");
 }
 
 TEST(Npy, EveryTruncationIsRefused) {
@@ -124,11 +124,11 @@ TEST(Npy, EveryDamagedHeaderByteIsAnErrorOrStillFits) {
 }
 
 TEST(Npy, MagicVersionAndLengthAreChecked) {
-    EXPECT_HAS(refusal("PK\x03\x04 a zip, as .npz is"), "not a .npy file");
-    EXPECT_HAS(refusal(npy("<f4", "(1,)", raw<float>({1}), "False", 4)), "got 4, expected 1, 2 or 3");
+    EXPECT_HAS(npy_refusal("PK\x03\x04 a zip, as .npz is"), "not a .npy file");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(1,)", raw<float>({1}), "False", 4)), "got 4, expected 1, 2 or 3");
     std::string huge = npy("<f4", "(1,)", raw<float>({1}), "False", 2);
     huge[11] = '\x7f';
-    EXPECT_HAS(refusal(huge), "header is too long");
+    EXPECT_HAS(npy_refusal(huge), "header is too long");
     const TemporaryFolder folder;
     error_of(ErrorKind::MissingInput, [&] { NpyFile file(folder.path("missing.npy")); });
 }

@@ -19,7 +19,7 @@ Plan synthetic_plan(NamedTexts fields, int64_t samples = 100) {
     return plan;
 }
 
-std::string refusal(const std::string& text) {
+std::string synthetic_refusal(const std::string& text) {
     const std::string message = error_of(ErrorKind::BadData, [&] { parse_synthetic_field("x", text); });
     EXPECT_HAS(message, "synthetic field x: ");
     return message;
@@ -40,18 +40,18 @@ TEST(SyntheticField, Parses) {
 }
 
 TEST(SyntheticField, RefusesTheRest) {
-    EXPECT_HAS(refusal("flaot32[3]"), "did you mean 'float32'?");
-    EXPECT_HAS(refusal("float16[3]"), "unknown dtype");
-    EXPECT_HAS(refusal("int64[]"), "integers need a bound");
-    EXPECT_HAS(refusal("float32[] < 3"), "only integers have a bound");
-    EXPECT_HAS(refusal("uint8[] < 257"), "does not fit the dtype");
-    EXPECT_HAS(refusal("int32[] < 2147483649"), "does not fit the dtype");
-    EXPECT_HAS(refusal("bool[] < 3"), "does not fit the dtype");
-    EXPECT_HAS(refusal("float32[65536, 65536, 2]"), "larger than 2^32");
+    EXPECT_HAS(synthetic_refusal("flaot32[3]"), "did you mean 'float32'?");
+    EXPECT_HAS(synthetic_refusal("float16[3]"), "unknown dtype");
+    EXPECT_HAS(synthetic_refusal("int64[]"), "integers need a bound");
+    EXPECT_HAS(synthetic_refusal("float32[] < 3"), "only integers have a bound");
+    EXPECT_HAS(synthetic_refusal("uint8[] < 257"), "does not fit the dtype");
+    EXPECT_HAS(synthetic_refusal("int32[] < 2147483649"), "does not fit the dtype");
+    EXPECT_HAS(synthetic_refusal("bool[] < 3"), "does not fit the dtype");
+    EXPECT_HAS(synthetic_refusal("float32[65536, 65536, 2]"), "larger than 2^32");
     for (const std::string text :
          {"", "float32", "float32[", "float32[3", "float32[3,]", "float32[,]", "float32[0]", "float32[-1]",
           "int64[] < ", "int64[] < 0", "int64[] < 10 x", "float32[99999999999999999999]"}) {
-        refusal(text);
+        synthetic_refusal(text);
     }
 }
 

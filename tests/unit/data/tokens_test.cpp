@@ -30,7 +30,7 @@ std::unique_ptr<Dataset> open_bytes(const TemporaryFolder& folder, const std::st
     return open_dataset(plan, Subset::Train);
 }
 
-std::string refusal(const std::string& bytes, const std::string& dtype = "auto") {
+std::string tokens_refusal(const std::string& bytes, const std::string& dtype = "auto") {
     const TemporaryFolder folder;
     const std::string text = error_of(ErrorKind::BadData, [&] { open_bytes(folder, bytes, dtype); });
     EXPECT_HAS(text, folder.path("tokens.bin"));
@@ -59,17 +59,18 @@ TEST(Tokens, LlmcHeadersSayTheWidth) {
 
 TEST(Tokens, HeadersThatLieAreRefused) {
     const std::string tokens = raw<uint16_t>({1, 2, 3});
-    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 4) + tokens), "got a count of 4 tokens, expected 3");
-    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 2) + tokens), "got a count of 2 tokens");
-    EXPECT_HAS(refusal(header(kGpt2Magic, 1, -1) + tokens), "got a count of -1 tokens");
-    EXPECT_HAS(refusal(header(kGpt2Magic, 1, INT32_MAX) + tokens), "cut short or damaged");
-    EXPECT_HAS(refusal(header(kGpt2Magic, 2, 3) + tokens), "got 2, expected 1 with magic 20240520");
-    EXPECT_HAS(refusal(header(kLlama3Magic, 1, 3) + tokens), "expected 7 with magic 20240801");
-    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 3) + tokens, "uint32"), "header says uint16");
-    EXPECT_HAS(refusal(header(kGpt2Magic, 1, 0)), "too short for one sample");
-    EXPECT_HAS(refusal(header(kGpt2Magic ^ 64, 1, 3) + tokens), "header is damaged: its first number (got 20240");
-    EXPECT_HAS(refusal(header(kLlama3Magic ^ 1, 7, 3) + raw<uint32_t>({1, 2, 3})), "20240520 or 20240801");
-    EXPECT_HAS(refusal(header(kGpt2Magic ^ 70, 3, 9) + tokens), "header is damaged");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 1, 4) + tokens), "got a count of 4 tokens, expected 3");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 1, 2) + tokens), "got a count of 2 tokens");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 1, -1) + tokens), "got a count of -1 tokens");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 1, INT32_MAX) + tokens), "cut short or damaged");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 2, 3) + tokens), "got 2, expected 1 with magic 20240520");
+    EXPECT_HAS(tokens_refusal(header(kLlama3Magic, 1, 3) + tokens), "expected 7 with magic 20240801");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 1, 3) + tokens, "uint32"), "header says uint16");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 1, 0)), "too short for one sample");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic ^ 64, 1, 3) + tokens),
+               "header is damaged: its first number (got 20240");
+    EXPECT_HAS(tokens_refusal(header(kLlama3Magic ^ 1, 7, 3) + raw<uint32_t>({1, 2, 3})), "20240520 or 20240801");
+    EXPECT_HAS(tokens_refusal(header(kGpt2Magic ^ 70, 3, 9) + tokens), "header is damaged");
 }
 
 TEST(Tokens, EveryTruncationOfAHeaderedFileIsRefused) {
@@ -82,10 +83,10 @@ TEST(Tokens, EveryTruncationOfAHeaderedFileIsRefused) {
 }
 
 TEST(Tokens, RawFilesOfABrokenSizeAreRefused) {
-    EXPECT_HAS(refusal(""), "the file is empty");
-    EXPECT_HAS(refusal("abc"), "got 3 bytes, expected a multiple of 2");
-    EXPECT_HAS(refusal(raw<uint16_t>({1, 2, 3}), "uint32"), "expected a multiple of 4");
-    EXPECT_HAS(refusal(raw<uint16_t>({1, 2})), "too short for one sample");
+    EXPECT_HAS(tokens_refusal(""), "the file is empty");
+    EXPECT_HAS(tokens_refusal("abc"), "got 3 bytes, expected a multiple of 2");
+    EXPECT_HAS(tokens_refusal(raw<uint16_t>({1, 2, 3}), "uint32"), "expected a multiple of 4");
+    EXPECT_HAS(tokens_refusal(raw<uint16_t>({1, 2})), "too short for one sample");
 }
 
 TEST(Tokens, AnUnknownDtypeIsAPlanError) {

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kSteps = 5;
+constexpr int64_t kTrainedSteps = 5;
 
 /// A training in pieces: every piece is a job of its own that may be laid out in another way.
 class Checkpointing : public ::testing::Test {
@@ -45,7 +45,7 @@ class Checkpointing : public ::testing::Test {
         Rig setup = open();
         std::map<std::string, std::string> result;
         with_engines(setup, setup.prepared.program, [&](Engine& engine) {
-            for (int64_t step = 0; step < kSteps; ++step) engine.run_step(step);
+            for (int64_t step = 0; step < kTrainedSteps; ++step) engine.run_step(step);
             result = digests(engine.tensors());
         });
         return result;
@@ -81,7 +81,7 @@ TEST_F(Checkpointing, aResumedRunHasTheBitsOfTheUnbrokenOneInAnyLayout) {
             fs::remove_all(folder_.path("run"));
             Rig first = open(layouts[i]), second = open(layouts[(i + 1) % layouts.size()]);
             EXPECT_EQ(run(first, 2, {2}), 0);
-            EXPECT_EQ(run_and_take(second, kSteps, {}), expected) << model << ", layout " << i;
+            EXPECT_EQ(run_and_take(second, kTrainedSteps, {}), expected) << model << ", layout " << i;
             EXPECT_EQ(run(second, 2, {}), 2) << "it began behind the checkpoint";
         }
     }
@@ -92,7 +92,7 @@ TEST_F(Checkpointing, aParameterWithoutAGradientHasNoStateToResume) {
     const auto expected = unbroken();
     Rig setup = open({"mesh.pp=2"});
     run(setup, 2, {2});
-    EXPECT_EQ(run_and_take(setup, kSteps, {}), expected);
+    EXPECT_EQ(run_and_take(setup, kTrainedSteps, {}), expected);
 }
 
 TEST_F(Checkpointing, everythingThatMakesItAnotherRunIsRefusedWithBothValues) {
@@ -159,17 +159,17 @@ TEST_F(Checkpointing, aPlanThatDoesNotResumeStartsAnew) {
 
 TEST_F(Checkpointing, aNamedCheckpointIsTakenInsteadOfTheNewest) {
     Rig setup = open();
-    const auto expected = run_and_take(setup, kSteps, {2, 4});
+    const auto expected = run_and_take(setup, kTrainedSteps, {2, 4});
     Rig named = open({"checkpoint.resume=\"" + checkpoint(2) + "\""});
     EXPECT_EQ(run(named, 2, {}), 2);
-    EXPECT_EQ(run_and_take(named, kSteps, {}), expected);
+    EXPECT_EQ(run_and_take(named, kTrainedSteps, {}), expected);
     Rig missing = open({"checkpoint.resume=\"" + checkpoint(3) + "\""});
-    EXPECT_THROW(run(missing, kSteps, {}), Error);
+    EXPECT_THROW(run(missing, kTrainedSteps, {}), Error);
 }
 
 TEST_F(Checkpointing, aDamagedNewestCheckpointFallsBackAndIsSaid) {
     Rig setup = open({"mesh.pp=2"});
-    const auto expected = run_and_take(setup, kSteps, {2, 4});
+    const auto expected = run_and_take(setup, kTrainedSteps, {2, 4});
     const fs::path shard = fs::path(checkpoint(4)) / "shard-00001.safetensors";
     ASSERT_TRUE(fs::exists(shard));
     std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
@@ -178,7 +178,7 @@ TEST_F(Checkpointing, aDamagedNewestCheckpointFallsBackAndIsSaid) {
     file.seekp(-3, std::ios::end);
     file.put(byte);
     file.close();
-    EXPECT_EQ(run_and_take(setup, kSteps, {}), expected);
+    EXPECT_EQ(run_and_take(setup, kTrainedSteps, {}), expected);
     EXPECT_HAS(log_.text.str(), "checkpoint skipped");
     EXPECT_HAS(log_.text.str(), "resumed after step 2");
 }
@@ -238,9 +238,9 @@ TEST_F(CheckpointingApart, AnyLayoutOnAnyHostsResumesWithTheBits) {
             } else if (std::string_view(hosts) == "bbc") {
                 fs::rename(folder_.path("a"), folder_.path("c"));
             }
-            EXPECT_EQ(run_on(hosts, second, kSteps, {4}), 2) << hosts;
+            EXPECT_EQ(run_on(hosts, second, kTrainedSteps, {4}), 2) << hosts;
             EXPECT_EQ(final_, expected) << model << " on " << hosts;
-            EXPECT_EQ(run_on(hosts, second, kSteps, {}), 4) << hosts;
+            EXPECT_EQ(run_on(hosts, second, kTrainedSteps, {}), 4) << hosts;
             EXPECT_EQ(final_, expected) << model << " on " << hosts;
         }
     }
@@ -249,9 +249,9 @@ TEST_F(CheckpointingApart, AnyLayoutOnAnyHostsResumesWithTheBits) {
 TEST_F(CheckpointingApart, ADamagedPartFallsBackAndIsSaid) {
     const auto expected = unbroken();
     Rig setup = open({"mesh.pp=2"});
-    run_on("ab", setup, kSteps, {2, 4});
+    run_on("ab", setup, kTrainedSteps, {2, 4});
     fs::remove(part("b", 4) / "shard-00001.safetensors");
-    EXPECT_EQ(run_on("ab", setup, kSteps, {}), 2);
+    EXPECT_EQ(run_on("ab", setup, kTrainedSteps, {}), 2);
     EXPECT_EQ(final_, expected);
     EXPECT_HAS(log_.text.str(), "checkpoint skipped: ");
     EXPECT_HAS(log_.text.str(), "no run folder of the job holds a whole shard-00001.safetensors");
@@ -269,7 +269,7 @@ TEST_F(CheckpointingApart, AnotherSaveInTheWayIsSetAside) {
     run_on("ab", setup, 2, {2});  // another save of the same step
     fs::remove_all(part("a", 2));
     fs::rename(folder_.path("whole"), part("a", 2));
-    EXPECT_EQ(run_on("ab", setup, kSteps, {}), 2);
+    EXPECT_EQ(run_on("ab", setup, kTrainedSteps, {}), 2);
     EXPECT_EQ(final_, expected);
     EXPECT_HAS(log_.text.str(), "what was in the way of the checkpoint of step 2 is now ");
     EXPECT_TRUE(fs::exists(folder_.path("b/set-aside/step-00000002/shard-00001.safetensors")));
@@ -279,7 +279,7 @@ TEST_F(CheckpointingApart, AFolderThatIsNamedAndHoldsAPartIsRefused) {
     Rig setup = open({"mesh.pp=2"});
     run_on("ab", setup, 2, {2});
     Rig named = open({"mesh.pp=2", "checkpoint.resume=\"" + part("b", 2).string() + "\""});
-    const std::string error = error_of(ErrorKind::BadData, [&] { run_on("ab", named, kSteps, {}); });
+    const std::string error = error_of(ErrorKind::BadData, [&] { run_on("ab", named, kTrainedSteps, {}); });
     EXPECT_HAS(error,
                "shard-00000.safetensors: is missing: this folder holds 1 of 2 shards; the run folder of another");
 }

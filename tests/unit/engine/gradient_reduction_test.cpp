@@ -13,14 +13,14 @@
 namespace vpp::test {
 namespace {
 
-constexpr int64_t kSteps = 2;
+constexpr int64_t kReducedSteps = 2;
 
 class Replicas : public ::testing::Test {
   protected:
     void open(const std::string& model, int num_replicas, bool zero1 = false) {
         setup_.emplace(set_up_tiny(model, folder_.path("."), with_replicas(num_replicas, zero1)));
         with_reference(setup_->plan, setup_->prepared.program, setup_->data,
-                       [&](Engine& engine, Program&) { reference_ = record_run(engine, kSteps); });
+                       [&](Engine& engine, Program&) { reference_ = record_run(engine, kReducedSteps); });
     }
     Program program_on(const std::vector<int>& rank_of_stage, uint64_t seed) const {
         const std::vector<int> legal = setup_->legal_cuts();
@@ -43,10 +43,10 @@ TEST_F(Replicas, haveTheBitsOfOneDeviceThatAddsInTheirOrder) {
             open(model, num_replicas);
             for (const std::vector<int>& ranks : {std::vector<int>{0}, {0, 1}, {0, 1, 1, 0}}) {
                 const InProcessOptions delays{.seed = 7, .delay_probability = 0.3};
-                const VerifyResult result = compare(run_program(*setup_, program_on(ranks, 5), kSteps, delays));
+                const VerifyResult result = compare(run_program(*setup_, program_on(ranks, 5), kReducedSteps, delays));
                 EXPECT_TRUE(result.is_equal)
                     << model << ", DP " << num_replicas << ", " << ranks.size() << " stages: " << result.difference;
-                EXPECT_EQ(result.by_kind.at("loss"), 3 * num_replicas * kSteps);
+                EXPECT_EQ(result.by_kind.at("loss"), 3 * num_replicas * kReducedSteps);
             }
         }
     }
@@ -56,7 +56,7 @@ TEST_F(Replicas, haveTheSameBitsWithSharedOptimizerState) {
     for (const char* model : {"mlp", "bn_cnn", "tied"}) {
         open(model, 3, /*zero1=*/true);
         for (const std::vector<int>& ranks : {std::vector<int>{0}, {0, 1, 1, 0}}) {
-            const VerifyResult result = compare(run_program(*setup_, program_on(ranks, 3), kSteps));
+            const VerifyResult result = compare(run_program(*setup_, program_on(ranks, 3), kReducedSteps));
             EXPECT_TRUE(result.is_equal) << model << ": " << result.difference;
             EXPECT_GT(result.by_kind.at("optimizer"), result.by_kind.at("gradient"));
         }
@@ -66,7 +66,7 @@ TEST_F(Replicas, haveTheSameBitsWithSharedOptimizerState) {
 TEST_F(Replicas, waitForNothingWhereSendsWait) {
     open("mlp", 2);
     const InProcessOptions blocking{.overlap = false};
-    EXPECT_TRUE(compare(run_program(*setup_, program_on({0}, 1), kSteps, blocking)).is_equal);
+    EXPECT_TRUE(compare(run_program(*setup_, program_on({0}, 1), kReducedSteps, blocking)).is_equal);
 }
 
 /// Changes messages between replicas.

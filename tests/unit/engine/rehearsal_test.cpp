@@ -13,7 +13,7 @@ struct Rehearsed {
     std::map<std::string, std::string> before, after;  ///< digests of what would be saved
 };
 
-Rehearsed run(const std::string& model, const std::vector<std::string>& set) {
+Rehearsed run_rehearsal(const std::string& model, const std::vector<std::string>& set) {
     const TemporaryFolder folder;
     Rig setup = set_up_tiny(model, folder.path("."), set);
     const Program& whole = setup.prepared.program;
@@ -33,7 +33,7 @@ Rehearsed run(const std::string& model, const std::vector<std::string>& set) {
 }
 
 TEST(Rehearsal, TellsOfEveryStageRankAndEdge) {
-    const RehearsalReport report = run("mlp", {"mesh.pp=2"}).report;
+    const RehearsalReport report = run_rehearsal("mlp", {"mesh.pp=2"}).report;
     EXPECT_EQ(report.num_microbatches, 3);
     EXPECT_EQ(report.microbatch_size, 2);
     EXPECT_GT(report.loss, 0);
@@ -61,7 +61,7 @@ TEST(Rehearsal, TellsOfEveryStageRankAndEdge) {
 
 TEST(Rehearsal, ChangesNothingThatWouldBeSaved) {
     for (const char* model : {"bn_cnn", "dropout"}) {
-        const Rehearsed done = run(model, {"mesh.pp=2"});
+        const Rehearsed done = run_rehearsal(model, {"mesh.pp=2"});
         EXPECT_FALSE(done.before.empty());
         EXPECT_EQ(done.before, done.after) << model;
     }
@@ -69,11 +69,11 @@ TEST(Rehearsal, ChangesNothingThatWouldBeSaved) {
 
 TEST(Rehearsal, RunsHalvesAndReplicas) {
     std::vector<std::string> halves{"mesh.pp=2", "pipeline.schedule_type=ZERO_BUBBLE_H1"};
-    EXPECT_EQ(run("mlp", halves).report.schedule, "ZERO_BUBBLE_H1");
-    EXPECT_EQ(run("mlp", {"mesh.pp=2", "pipeline.overlap_p2p_comm=false"}).report.stages.size(), 2U);
+    EXPECT_EQ(run_rehearsal("mlp", halves).report.schedule, "ZERO_BUBBLE_H1");
+    EXPECT_EQ(run_rehearsal("mlp", {"mesh.pp=2", "pipeline.overlap_p2p_comm=false"}).report.stages.size(), 2U);
     std::vector<std::string> replicas = with_replicas(2);
     replicas.emplace_back("mesh.pp=2");
-    EXPECT_EQ(run("mlp", replicas).report.ranks.size(), 4U);
+    EXPECT_EQ(run_rehearsal("mlp", replicas).report.ranks.size(), 4U);
 }
 
 }  // namespace

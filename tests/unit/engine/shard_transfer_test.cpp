@@ -11,9 +11,9 @@ using test::expect_error;
 namespace fs = std::filesystem;
 
 /// Flips one bit of the n-th large message, or passes all on.
-class FlippingTransport : public test::PassingTransport {
+class FlippingShard : public test::PassingTransport {
   public:
-    FlippingTransport(Transport& inner, int wanted) : PassingTransport(inner), wanted_(wanted) {}
+    FlippingShard(Transport& inner, int wanted) : PassingTransport(inner), wanted_(wanted) {}
     void send(int peer, const Channel& channel, Buffer message) override {
         if (message.bytes().size() > 100'000 && ++number_ == wanted_) message.bytes()[5] ^= std::byte{1};
         PassingTransport::send(peer, channel, std::move(message));
@@ -37,7 +37,7 @@ class ShardTransferTest : public testing::Test {
 
     void transfer(int flipped = 0) {
         InProcessWorld({.num_ranks = 2}).run([&](Transport& inner) {
-            FlippingTransport transport(inner, flipped);
+            FlippingShard transport(inner, flipped);
             JobCheckpoint checkpoint;
             checkpoint.manifest = CheckpointReader(from_).manifest();
             checkpoint.parts[0] = {from_, true, {true}};

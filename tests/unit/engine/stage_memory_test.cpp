@@ -36,7 +36,7 @@ struct Took {
     int64_t during, left, during_first, left_first;
 };
 
-std::vector<ActionMemory> run(const std::vector<Action>& actions, const std::map<ActionKind, Took>& took) {
+std::vector<ActionMemory> memory_of(const std::vector<Action>& actions, const std::map<ActionKind, Took>& took) {
     std::vector<ActionMemory> memory;
     int64_t now = 1000;
     for (const Action& action : actions) {
@@ -61,11 +61,11 @@ TEST(StageMemory, TheFirstStageOfASplitBackward) {
         compute.actions[1].push_back({B, 1, i});
     }
     const Phase phase = two_stages(compute);
-    auto memory = run(phase.schedule.actions[0], {{F, {110, 108, 110, 108}},
-                                                  {SendF, {0, -8, 0, -8}},
-                                                  {RecvB, {8, 8, 8, 8}},
-                                                  {I, {20, -48, 20, -48}},
-                                                  {W, {5, -60, 5 + 16, -60 + 16}}});
+    auto memory = memory_of(phase.schedule.actions[0], {{F, {110, 108, 110, 108}},
+                                                        {SendF, {0, -8, 0, -8}},
+                                                        {RecvB, {8, 8, 8, 8}},
+                                                        {I, {20, -48, 20, -48}},
+                                                        {W, {5, -60, 5 + 16, -60 + 16}}});
     memory.front().peak += 500;
     memory.front().after += 500;
     const StageMemory stage = measure_stage(phase, 0, 0, memory);
@@ -80,9 +80,9 @@ TEST(StageMemory, TheFirstStageOfASplitBackward) {
 // What came is part of the activation from F on: F adds 92 to the message of 8. B makes the message that goes back.
 TEST(StageMemory, WhatIsReceivedIsPartOfTheActivation) {
     const Phase phase = two_stages(make_schedule("1F1B", 2, 1, 3));
-    const auto memory =
-        run(phase.schedule.actions[1],
-            {{RecvF, {8, 8, 8, 8}}, {F, {95, 92, 95, 92}}, {B, {30, -92, 30 + 16, -92 + 16}}, {SendB, {0, -8, 0, -8}}});
+    const auto memory = memory_of(
+        phase.schedule.actions[1],
+        {{RecvF, {8, 8, 8, 8}}, {F, {95, 92, 95, 92}}, {B, {30, -92, 30 + 16, -92 + 16}}, {SendB, {0, -8, 0, -8}}});
     const StageMemory stage = measure_stage(phase, 1, 1, memory);
     EXPECT_EQ(stage.activation, 100);
     EXPECT_EQ(stage.extra_in_forward, -5);

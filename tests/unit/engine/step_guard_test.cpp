@@ -11,7 +11,7 @@ namespace vpp::test {
 namespace {
 
 using Verdict = StepGuard::Verdict;
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 StepGuard guard(const std::string& on_nonfinite, const std::string& on_spike, double sigmas = 6) {
@@ -28,14 +28,14 @@ void feed(StepGuard& guard, int count) {
 }
 
 TEST(StepGuard, whatIsNotFiniteStopsOrIsSkipped) {
-    for (const double loss : {kInf, -kInf, kNan}) {
+    for (const double loss : {kInfinity, -kInfinity, kNan}) {
         EXPECT_EQ(guard("stop", "off").judge(loss, 1).verdict, Verdict::Stop);
         EXPECT_EQ(guard("skip", "off").judge(loss, 1).verdict, Verdict::Skip);
         const StepGuard::Judgement judgement = guard("skip", "off").judge(1, loss);
         EXPECT_EQ(judgement.verdict, Verdict::Skip);
         EXPECT_FALSE(judgement.is_finite);
     }
-    EXPECT_EQ(guard("stop", "off").judge(-kNan, kInf).reason, "the loss is nan and the gradient norm inf");
+    EXPECT_EQ(guard("stop", "off").judge(-kNan, kInfinity).reason, "the loss is nan and the gradient norm inf");
     EXPECT_EQ(guard("stop", "off").judge(1e300, 1e300).verdict, Verdict::Update);
 }
 

@@ -10,7 +10,7 @@
 namespace vpp::test {
 namespace {
 
-constexpr int64_t kSteps = 3;
+constexpr int64_t kComparedSteps = 3;
 
 class VerifyLayout : public ::testing::Test {
   protected:
@@ -32,7 +32,7 @@ class VerifyLayout : public ::testing::Test {
         InProcessOptions options;
         options.num_ranks = world;
         InProcessWorld(options).run([&](Transport& job) {
-            LayoutVerifier verifier(rig_->prepared.sources, rig_->data, job, kSteps, faults);
+            LayoutVerifier verifier(rig_->prepared.sources, rig_->data, job, kComparedSteps, faults);
             const VerifyResult own = verifier.compare(layout);
             if (job.rank() == 0) result = own;
         });
@@ -48,9 +48,9 @@ TEST_F(VerifyLayout, FindsNothingWhereNothingIsWrong) {
         open(model);
         const VerifyResult result = compare(layout({0, 1, 0}));
         EXPECT_TRUE(result.is_equal) << model << ": " << result.difference;
-        EXPECT_EQ(result.by_kind.at("loss"), 4 * kSteps);
-        EXPECT_EQ(result.by_kind.at("norm"), kSteps);
-        EXPECT_GT(result.by_kind.at("gradient"), kSteps);
+        EXPECT_EQ(result.by_kind.at("loss"), 4 * kComparedSteps);
+        EXPECT_EQ(result.by_kind.at("norm"), kComparedSteps);
+        EXPECT_GT(result.by_kind.at("gradient"), kComparedSteps);
         EXPECT_GE(result.by_kind.at("parameter"), result.by_kind.at("gradient"));
         EXPECT_EQ(result.by_kind.count("buffer"), std::string(model) == "bn_cnn" ? 1U : 0U);
         EXPECT_GT(result.by_kind.at("optimizer"), result.by_kind.at("gradient"));
@@ -126,7 +126,7 @@ TEST_F(VerifyLayout, OneReferenceServesAllLayoutsOfItsMicrobatches) {
     InProcessOptions options;
     options.num_ranks = 2;
     InProcessWorld(options).run([&](Transport& job) {
-        LayoutVerifier verifier(rig_->prepared.sources, rig_->data, job, kSteps);
+        LayoutVerifier verifier(rig_->prepared.sources, rig_->data, job, kComparedSteps);
         for (const auto& ranks : {std::vector<int>{0, 1}, {0, 1, 0}, {0, 1, 0, 1}}) verifier.compare(layout(ranks));
         EXPECT_EQ(verifier.num_references(), 1);
     });

@@ -78,7 +78,7 @@ TEST_F(Verify, findsForwardsInAnotherOrder) {
 }
 
 /// Forward messages of microbatches 0 and 1 change places.
-class SwappingTransport : public PassingTransport {
+class SwappingFirstTwo : public PassingTransport {
   public:
     using PassingTransport::PassingTransport;
     void send(int peer, const Channel& channel, Buffer message) override {
@@ -92,15 +92,15 @@ class SwappingTransport : public PassingTransport {
 TEST_F(Verify, findsSwappedMicrobatches) {
     open("mlp");
     const VerifyResult result = compare(run_wrapped(
-        *setup_, program_on({0, 1}), 2, [](Transport& inner) { return std::make_unique<SwappingTransport>(inner); }));
+        *setup_, program_on({0, 1}), 2, [](Transport& inner) { return std::make_unique<SwappingFirstTwo>(inner); }));
     EXPECT_EQ(result.different_step, 1);
     EXPECT_HAS(result.difference, "loss of microbatch 0: reference ");
 }
 
 /// One bit of the last element of one message changes.
-class FlippingTransport : public PassingTransport {
+class FlippingMicrobatch : public PassingTransport {
   public:
-    FlippingTransport(Transport& inner, Direction direction) : PassingTransport(inner), direction_(direction) {}
+    FlippingMicrobatch(Transport& inner, Direction direction) : PassingTransport(inner), direction_(direction) {}
     Buffer receive(int peer, const Channel& channel) override {
         Buffer message = PassingTransport::receive(peer, channel);
         if (channel.direction == direction_ && channel.microbatch == 1) {
@@ -118,7 +118,7 @@ TEST_F(Verify, findsADamagedMessage) {
     open("mlp");
     for (const Direction direction : {Direction::Forward, Direction::Backward}) {
         const VerifyResult result = compare(run_wrapped(*setup_, program_on({0, 1}), 1, [&](Transport& inner) {
-            return std::make_unique<FlippingTransport>(inner, direction);
+            return std::make_unique<FlippingMicrobatch>(inner, direction);
         }));
         EXPECT_EQ(result.different_step, 1);
         EXPECT_HAS(result.difference, direction == Direction::Forward ? "loss of microbatch 1" : "gradient b1");

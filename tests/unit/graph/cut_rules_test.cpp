@@ -11,7 +11,7 @@ namespace {
 using namespace test;
 using ::testing::HasSubstr;
 
-const TorchScriptOptions kOptions = options_for({floats("x", {4})});
+const TorchScriptOptions kRuleOptions = options_for({floats("x", {4})});
 
 struct Verdict {
     int legal = 0;
@@ -39,7 +39,7 @@ std::string bits_of_cut(LoadedModel& model, int cut, const Inputs& inputs) {
     }
 }
 
-Verdict judge(LoadedModel& model) {
+Verdict verdict_of(LoadedModel& model) {
     const Inputs inputs{{"x", values({2, 4})}};
     const std::string whole = bits_of(run_in_pieces(model, {}, inputs));
     Verdict verdict;
@@ -60,7 +60,7 @@ Verdict judge(LoadedModel& model) {
 }
 
 LoadedModel load_code(const std::string& code) {
-    return load({"Model", code}, kOptions);
+    return load({"Model", code}, kRuleOptions);
 }
 
 std::string reason_at(const Graph& graph, int cut) {
@@ -69,7 +69,7 @@ std::string reason_at(const Graph& graph, int cut) {
 
 TEST(CutRules, AChainMayBeCutEverywhere) {
     LoadedModel model = load_code("def forward(self, x):\n    return torch.mean(torch.tanh(torch.relu(x)).view(-1))\n");
-    const Verdict verdict = judge(model);
+    const Verdict verdict = verdict_of(model);
     EXPECT_EQ(verdict.refused, 0);
     EXPECT_EQ(verdict.legal, model.graph.num_ops() - 1);
 }
@@ -83,7 +83,7 @@ def forward(self, x):
     v.mul_(3.0)
     return torch.mean(h) + torch.mean(s)
 )JIT");
-    const Verdict verdict = judge(model);
+    const Verdict verdict = verdict_of(model);
     EXPECT_GT(verdict.refused_and_different, 0);
     EXPECT_GT(verdict.legal, 0);
     const int write = op_of(model.graph, "aten::mul_");
@@ -101,7 +101,7 @@ def forward(self, x):
     s = torch.sin(x)
     return torch.mean(h) + torch.mean(v) + torch.mean(s)
 )JIT");
-    judge(model);
+    verdict_of(model);
     EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sin"))].legal);
 }
 
@@ -112,7 +112,7 @@ def forward(self, x):
     v = h[:, :2]
     return torch.mean(h) + torch.mean(v)
 )JIT");
-    EXPECT_EQ(judge(model).refused, 0);
+    EXPECT_EQ(verdict_of(model).refused, 0);
 }
 
 TEST(CutRules, OneWrittenValueAloneMayBeCutBeforeItsWrite) {
@@ -122,7 +122,7 @@ def forward(self, x):
     h.relu_()
     return torch.mean(torch.sin(h))
 )JIT");
-    const Verdict verdict = judge(model);
+    const Verdict verdict = verdict_of(model);
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::relu_"))].legal);
     EXPECT_GT(verdict.legal, 0);
 }
@@ -148,7 +148,7 @@ ModuleSpec norm_model(const std::string& code) {
 TEST(CutRules, BatchNormUsedTwiceKeepsItsStatisticsInOneStage) {
     const std::string twice =
         "def forward(self, x):\n    return torch.mean(self.bn.forward(torch.tanh(self.bn.forward(x))))\n";
-    LoadedModel model = load(norm_model(twice), kOptions);
+    LoadedModel model = load(norm_model(twice), kRuleOptions);
     const int middle = op_of(model.graph, "aten::tanh");
     EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(middle)].legal);
     EXPECT_TRUE(parameter_of(model.graph, "bn.running_mean").written);
@@ -156,14 +156,14 @@ TEST(CutRules, BatchNormUsedTwiceKeepsItsStatisticsInOneStage) {
     // The counterpart: one use, cuts on both sides of it.
     const std::string once =
         "def forward(self, x):\n    return torch.mean(torch.tanh(self.bn.forward(self.l.forward(x))))\n";
-    LoadedModel legal = load(norm_model(once), kOptions);
-    EXPECT_GT(judge(legal).legal, 2);
+    LoadedModel legal = load(norm_model(once), kRuleOptions);
+    EXPECT_GT(verdict_of(legal).legal, 2);
     // In evaluation nothing writes them, and weights bind nobody.
-    TorchScriptOptions evaluation = kOptions;
+    TorchScriptOptions evaluation = kRuleOptions;
     evaluation.training = false;
     LoadedModel tied = load(norm_model(twice), evaluation);
     EXPECT_FALSE(parameter_of(tied.graph, "bn.running_mean").written);
-    EXPECT_EQ(judge(tied).refused, 0);
+    EXPECT_EQ(verdict_of(tied).refused, 0);
 }
 
 TEST(CutRules, ABufferWrittenHereAndReadThereIsRefused) {
@@ -177,8 +177,8 @@ def forward(self, x):
 )JIT";
     ModuleSpec spec{"Model", code};
     spec.buffers = {{"mean", values({})}};
-    LoadedModel model = load(spec, kOptions);
-    const Verdict verdict = judge(model);
+    LoadedModel model = load(spec, kRuleOptions);
+    const Verdict verdict = verdict_of(model);
     EXPECT_GT(verdict.refused_and_different, 0) << "a second stage would read a buffer that nobody wrote there";
     EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::cos"))].legal);
 }
@@ -186,16 +186,16 @@ def forward(self, x):
 TEST(CutRules, AConstantBufferMayBeReadOnBothSides) {
     ModuleSpec spec{"Model", "def forward(self, x):\n    return torch.mean(torch.sin(x * self.t) * self.t)\n"};
     spec.buffers = {{"t", values({4})}};
-    LoadedModel model = load(spec, kOptions);
-    EXPECT_EQ(judge(model).refused, 0);
+    LoadedModel model = load(spec, kRuleOptions);
+    EXPECT_EQ(verdict_of(model).refused, 0);
 }
 
 TEST(CutRules, TiedAndFrozenParametersBindNobody) {
     const std::string code = "def forward(self, x):\n    return torch.mean(torch.sin(x * self.w) * self.w)\n";
-    LoadedModel trained = load({"Model", code, {{"w", weight({4})}}}, kOptions);
-    EXPECT_EQ(judge(trained).refused, 0);
-    LoadedModel frozen = load({"Model", code, {{"w", values({4})}}}, kOptions);
-    EXPECT_EQ(judge(frozen).refused, 0);
+    LoadedModel trained = load({"Model", code, {{"w", weight({4})}}}, kRuleOptions);
+    EXPECT_EQ(verdict_of(trained).refused, 0);
+    LoadedModel frozen = load({"Model", code, {{"w", values({4})}}}, kRuleOptions);
+    EXPECT_EQ(verdict_of(frozen).refused, 0);
 }
 
 TEST(CutRules, AListThatGrowsAtTheTopLevelMayBeCut) {
@@ -209,7 +209,7 @@ def forward(self, x):
     outs.append(h)
     return torch.mean(outs[0] + outs[1])
 )JIT");
-    const Verdict verdict = judge(model);
+    const Verdict verdict = verdict_of(model);
     EXPECT_EQ(verdict.refused, 0) << "the appends became values";
 }
 
@@ -226,7 +226,7 @@ def forward(self, x):
     h = torch.cos(outs[0] + outs[1])
     return torch.mean(h) + torch.mean(y)
 )JIT");
-    const Verdict verdict = judge(model);
+    const Verdict verdict = verdict_of(model);
     const int loop = op_of(model.graph, "prim::Loop");
     EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(loop)].legal);
     EXPECT_THAT(reason_at(model.graph, loop), HasSubstr("is changed in place"));
@@ -243,7 +243,7 @@ def forward(self, x):
     made["b"] = torch.sin(x)
     return torch.mean(torch.exp(made["a"] + made["b"]))
 )JIT");
-    const Verdict verdict = judge(model);
+    const Verdict verdict = verdict_of(model);
     EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sin"))].legal);
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::exp"))].legal);
     EXPECT_GT(verdict.refused, 0);
@@ -258,7 +258,7 @@ def forward(self, x):
         s = torch.cos(s)
     return torch.mean(h * s)
 )JIT");
-    judge(model);
+    verdict_of(model);
     const int enter = op_of(model.graph, "prim::Enter"), exit = op_of(model.graph, "prim::Exit");
     ASSERT_LT(enter, exit);
     for (int cut = enter; cut <= exit; ++cut) {

@@ -13,7 +13,7 @@ using namespace test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const TorchScriptOptions kOptions = options_for({floats("x", {4}), integers("ids", {3})});
+const TorchScriptOptions kBuilderOptions = options_for({floats("x", {4}), integers("ids", {3})});
 
 const GraphValue& output_of(const Graph& graph, const std::string& kind, int from = 0) {
     const GraphOp& op = graph.ops[static_cast<size_t>(op_of(graph, kind, from))];
@@ -27,7 +27,7 @@ const GraphTensor& tensor_of(const Graph& graph, const GraphValue& value) {
 TEST(GraphBuilder, ShapesTypesAndGradientFlagsOfALinearLayer) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.l.forward(x))\n"};
     model.children = {{"l", linear(4, 3)}};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kBuilderOptions).graph;
     const GraphTensor& made = tensor_of(graph, output_of(graph, "aten::linear"));
     EXPECT_THAT(made.shape, ElementsAre(2, 3));
     EXPECT_TRUE(made.requires_grad);
@@ -54,7 +54,7 @@ def forward(self, x):
     flat = kept.view([8])
     return torch.mean(flat)
 )JIT"};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kBuilderOptions).graph;
     const int tensor = output_of(graph, "aten::tanh").tensors.at(0);
     EXPECT_THAT(output_of(graph, "aten::contiguous").tensors, ElementsAre(tensor));
     EXPECT_THAT(output_of(graph, "aten::dropout").tensors, ElementsAre(tensor));
@@ -69,7 +69,7 @@ def forward(self, x):
     g = torch.relu_(h)
     return torch.mean(torch.sin(g.mul_(2.0)))
 )JIT"};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kBuilderOptions).graph;
     const GraphTensor& h = tensor_of(graph, output_of(graph, "aten::tanh"));
     EXPECT_EQ(h.producer, op_of(graph, "aten::tanh"));
     EXPECT_THAT(h.writers, ElementsAre(op_of(graph, "aten::relu_"), op_of(graph, "aten::mul_")));
@@ -87,7 +87,7 @@ def forward(self, x):
         y = torch.mean(parts[0])
     return y
 )JIT"};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kBuilderOptions).graph;
     const GraphValue& size = output_of(graph, "aten::size");
     EXPECT_EQ(size.type, "int");
     EXPECT_FALSE(size.is_tensor);
@@ -108,7 +108,7 @@ def forward(self, x):
     outs.append(torch.sin(h))
     return torch.mean(outs[0] + outs[1])
 )JIT"};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kBuilderOptions).graph;
     EXPECT_TRUE(output_of(graph, "prim::ListConstruct").tensors.empty());
     const GraphValue& list = output_of(graph, "aten::add", op_of(graph, "aten::sin"));
     ASSERT_EQ(list.tensors.size(), 2U);
@@ -118,7 +118,7 @@ def forward(self, x):
 
 TEST(GraphBuilder, UnusedInputsAreKeptWithoutAValue) {
     const ModuleSpec model{"Model", "def forward(self, x, ids):\n    return torch.mean(x)\n"};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kBuilderOptions).graph;
     ASSERT_EQ(graph.inputs.size(), 2U);
     EXPECT_GE(graph.inputs[0].value, 0);
     EXPECT_EQ(graph.inputs[1].value, -1);
@@ -126,19 +126,19 @@ TEST(GraphBuilder, UnusedInputsAreKeptWithoutAValue) {
 
 TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
     const ModuleSpec integers{"Model", "def forward(self, ids):\n    return torch.sum(ids)\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(integers, kOptions); }), HasSubstr("got int64[]"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(integers, kBuilderOptions); }), HasSubstr("got int64[]"));
     const ModuleSpec row{"Model", "def forward(self, x):\n    return torch.mean(x, [1])\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(row, kOptions); }), HasSubstr("got float32[2]"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(row, kBuilderOptions); }), HasSubstr("got float32[2]"));
     const ModuleSpec wide{"Model", "def forward(self, x):\n    return torch.mean(x.double())\n"};
-    EXPECT_NO_THROW(load(wide, kOptions)) << "float64 is a number too";
+    EXPECT_NO_THROW(load(wide, kBuilderOptions)) << "float64 is a number too";
 }
 
 TEST(GraphBuilder, SparseAndComplexValuesAreRefused) {
     const ModuleSpec sparse{"Model",
                             "def forward(self, x):\n    return torch.mean(torch.tanh(x).to_sparse().to_dense())\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(sparse, kOptions); }), HasSubstr("not a dense tensor"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(sparse, kBuilderOptions); }), HasSubstr("not a dense tensor"));
     const ModuleSpec complex{"Model", "def forward(self, x):\n    return torch.mean(torch.abs(torch.fft_fft(x)))\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(complex, kOptions); }), HasSubstr("Complex"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(complex, kBuilderOptions); }), HasSubstr("Complex"));
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ InputTrial trial_of(const ModuleSpec& spec) {
 }
 
 /// A model of one forward with a weight "w" and a vector "v".
-ModuleSpec model_of(const std::string& signature, const std::string& body, const std::vector<int64_t>& weight_shape) {
+ModuleSpec model_with_forward(const std::string& signature, const std::string& body,
+                              const std::vector<int64_t>& weight_shape) {
     ModuleSpec spec{"Model", "def forward(self, " + signature + "):\n"};
     spec.code += body;
     spec.parameters = {{"w", weight(weight_shape)}, {"v", weight({weight_shape[0]}, 1)}};
@@ -25,7 +26,7 @@ ModuleSpec model_of(const std::string& signature, const std::string& body, const
 }
 
 ForwardArgument argument_of(const std::string& body, const std::vector<int64_t>& weight_shape) {
-    return trial_of(model_of("x", body, weight_shape)).arguments().at(0);
+    return trial_of(model_with_forward("x", body, weight_shape)).arguments().at(0);
 }
 
 TEST(InputTrial, TheFirstTellingOpSaysWhatAnArgumentIs) {
@@ -43,7 +44,7 @@ TEST(InputTrial, TheFirstTellingOpSaysWhatAnArgumentIs) {
 }
 
 TEST(InputTrial, TargetsOfLosses) {
-    const InputTrial classes = trial_of(model_of(
+    const InputTrial classes = trial_of(model_with_forward(
         "x, y", "    return torch.cross_entropy_loss(torch.linear(x, self.w), torch.flatten(y), None, 1, -100, 0.0)\n",
         {3, 5}));
     EXPECT_EQ(classes.arguments().at(1).use, InputUse::Classes);
@@ -52,17 +53,17 @@ TEST(InputTrial, TargetsOfLosses) {
     ASSERT_EQ(tried.outputs.size(), 1U);
     EXPECT_TRUE(tried.outputs[0].shape.empty());
     const InputTrial numbers =
-        trial_of(model_of("x, y", "    return torch.mse_loss(torch.linear(x, self.w), y)\n", {3, 5}));
+        trial_of(model_with_forward("x, y", "    return torch.mse_loss(torch.linear(x, self.w), y)\n", {3, 5}));
     EXPECT_EQ(numbers.arguments().at(1).use, InputUse::Target);
     EXPECT_THAT(numbers.arguments().at(1).weight, ElementsAre(3, 5)) << "of the last layer before";
 }
 
 TEST(InputTrial, DefaultsAreBound) {
-    const InputTrial trial = trial_of(model_of("x, factor: float=2.0, mask: Optional[Tensor]=None",
-                                               "    h = torch.linear(x, self.w)\n"
-                                               "    if mask is not None:\n        h = h * mask\n"
-                                               "    return h * factor\n",
-                                               {3, 5}));
+    const InputTrial trial = trial_of(model_with_forward("x, factor: float=2.0, mask: Optional[Tensor]=None",
+                                                         "    h = torch.linear(x, self.w)\n"
+                                                         "    if mask is not None:\n        h = h * mask\n"
+                                                         "    return h * factor\n",
+                                                         {3, 5}));
     ASSERT_EQ(trial.arguments().size(), 3U);
     EXPECT_EQ(trial.arguments()[1].type, "float");
     EXPECT_TRUE(trial.arguments()[1].has_default && trial.arguments()[2].has_default);
@@ -71,8 +72,8 @@ TEST(InputTrial, DefaultsAreBound) {
 }
 
 TEST(InputTrial, OutputsAreListedOneByOne) {
-    const InputTrial trial = trial_of(
-        model_of("x", "    h = torch.linear(x, self.w)\n    return h, torch.mean(h), torch.gt(h, 0.0)\n", {3, 5}));
+    const InputTrial trial = trial_of(model_with_forward(
+        "x", "    h = torch.linear(x, self.w)\n    return h, torch.mean(h), torch.gt(h, 0.0)\n", {3, 5}));
     const TriedForward tried = trial.run({floats("x", {5})}, 2);
     EXPECT_TRUE(tried.all_tensors);
     ASSERT_EQ(tried.outputs.size(), 3U);
@@ -94,7 +95,7 @@ TEST(InputTrial, RandomOpsRunToo) {
 }
 
 TEST(InputTrial, UntrustedFilesAreRefused) {
-    const ModuleSpec spec = model_of("x", "    torch.save([x], \"a\")\n    return x\n", {2});
+    const ModuleSpec spec = model_with_forward("x", "    torch.save([x], \"a\")\n    return x\n", {2});
     EXPECT_THAT(refusal(ErrorKind::Refused, [&] { trial_of(spec); }), HasSubstr("calls save"));
 }
 

@@ -88,13 +88,13 @@ graph(%x : Tensor, %w : Tensor, %b : Tensor, %mean : Tensor, %var : Tensor):
   %y : Tensor = aten::batch_norm(%x, %w, %b, %mean, %var, %training, %momentum, %eps, %cudnn)
   return (%y))IR";
 
-std::string batch_norm(bool training) {
+std::string batch_norm_code(bool training) {
     std::string text = kBatchNorm;
     return text.replace(text.find("TRAINING"), 8, training ? "1" : "0");
 }
 
 TEST(AliasFacts, BatchNormWritesItsStatisticsThoughItsSchemaIsSilent) {
-    const Facts training(batch_norm(true)), evaluation(batch_norm(false));
+    const Facts training(batch_norm_code(true)), evaluation(batch_norm_code(false));
     for (const char* name : {"mean", "var"}) {
         EXPECT_TRUE(training.written(name));
         EXPECT_TRUE(training.writes(0, name));

@@ -11,7 +11,7 @@ using namespace test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const TorchScriptOptions kOptions = options_for({floats("x", {4})});
+const TorchScriptOptions kAttributeOptions = options_for({floats("x", {4})});
 
 TEST(Attributes, ATiedParameterIsOneUnderTheFirstOfNamedParameters) {
     const at::Tensor shared = weight({4, 4});
@@ -20,7 +20,7 @@ TEST(Attributes, ATiedParameterIsOneUnderTheFirstOfNamedParameters) {
     // forward uses the second name first; the name must not depend on that.
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.a.forward(self.b.forward(x)))\n"};
     model.children = {{"a", first}, {"b", second}};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kAttributeOptions).graph;
     ASSERT_EQ(graph.parameters.size(), 1U);
     EXPECT_EQ(graph.parameters[0].name, "a.w");
     EXPECT_THAT(graph.parameters[0].aliases, ElementsAre("b.w"));
@@ -31,7 +31,7 @@ TEST(Attributes, ATiedParameterIsOneUnderTheFirstOfNamedParameters) {
 TEST(Attributes, EqualButSeparateParametersAreNotTied) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.a.forward(self.b.forward(x)))\n"};
     model.children = {{"a", linear(4, 4)}, {"b", linear(4, 4)}};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kAttributeOptions).graph;
     EXPECT_EQ(graph.parameters.size(), 4U);
     EXPECT_TRUE(graph.cuts[1].legal);
 }
@@ -46,7 +46,7 @@ def forward(self, x):
     return torch.mean(x.reshape(self.shape))
 )JIT"};
     model.attributes = {{"scale", 2.0}, {"shape", c10::List<int64_t>({8})}, {"absent", c10::IValue()}};
-    LoadedModel loaded = load(model, kOptions);
+    LoadedModel loaded = load(model, kAttributeOptions);
     EXPECT_THAT(labels_of(loaded.graph), ElementsAre("aten::mul ", "aten::reshape ", "aten::mean "));
     EXPECT_TRUE(loaded.graph.parameters.empty());
 }
@@ -61,7 +61,7 @@ def forward(self, x):
     return torch.mean(self.drop.forward(x))
 )JIT"};
     model.children = {{"drop", dropout()}};
-    TorchScriptOptions options = kOptions;
+    TorchScriptOptions options = kAttributeOptions;
     EXPECT_THAT(labels_of(load(model, options).graph), ElementsAre("aten::relu ", "aten::dropout drop", "aten::mean "));
     options.training = false;
     LoadedModel evaluation = load(model, options);
@@ -75,12 +75,12 @@ def forward(self, x):
 
 TEST(Attributes, AModeThatIsBakedInIsNoted) {
     const ModuleSpec traced{"Model", "def forward(self, x):\n    return torch.mean(torch.dropout(x, 0.5, True))\n"};
-    const Graph graph = load(traced, kOptions).graph;
+    const Graph graph = load(traced, kAttributeOptions).graph;
     EXPECT_TRUE(graph.mode_is_baked_in);
     ASSERT_EQ(graph.warnings.size(), 1U);
     EXPECT_THAT(graph.warnings[0], HasSubstr("baked into this model"));
     const ModuleSpec plain{"Model", "def forward(self, x):\n    return torch.mean(x)\n"};
-    EXPECT_TRUE(load(plain, kOptions).graph.warnings.empty());
+    EXPECT_TRUE(load(plain, kAttributeOptions).graph.warnings.empty());
 }
 
 TEST(Attributes, AssignmentInForwardIsRefusedWithTheRemedy) {
@@ -88,14 +88,14 @@ TEST(Attributes, AssignmentInForwardIsRefusedWithTheRemedy) {
     inner.attributes = {{"seen", 0}};
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.count.forward(x))\n"};
     model.children = {{"count", inner}};
-    const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kOptions); });
+    const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); });
     EXPECT_THAT(text, HasSubstr("forward assigns the attribute 'seen' of 'count'"));
     EXPECT_THAT(text, HasSubstr("self.seen.copy_("));
     // The remedy works.
     inner = {"Counter", "def forward(self, x):\n    self.seen.copy_(self.seen + 1)\n    return x * self.seen\n"};
     inner.buffers = {{"seen", values({})}};
     model.children = {{"count", inner}};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kAttributeOptions).graph;
     EXPECT_TRUE(parameter_of(graph, "count.seen").written);
 }
 
@@ -107,14 +107,14 @@ def forward(self, x):
     return torch.mean(x)
 )JIT"};
     model.attributes = {{"seen", 0}};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }),
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
                 HasSubstr("attribute 'seen' of the model"));
 }
 
 TEST(Attributes, AListOfTensorsAsAttributeIsRefused) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x * self.scales[0])\n"};
     model.attributes = {{"scales", c10::List<at::Tensor>({values({4})})}};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("'scales'"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }), HasSubstr("'scales'"));
 }
 
 TEST(Attributes, BuffersFrozenAndUnusedParametersKeepTheirNature) {
@@ -123,7 +123,7 @@ TEST(Attributes, BuffersFrozenAndUnusedParametersKeepTheirNature) {
     model.parameters = {{"frozen", values({4})}, {"unused", weight({3})}};
     model.buffers = {{"table", values({4}, 1)}};
     model.attributes = {{"plain", values({4}, 2)}};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kAttributeOptions).graph;
     EXPECT_FALSE(parameter_of(graph, "frozen").requires_grad);
     EXPECT_FALSE(parameter_of(graph, "frozen").is_buffer);
     EXPECT_TRUE(parameter_of(graph, "unused").requires_grad);

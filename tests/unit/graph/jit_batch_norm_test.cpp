@@ -26,7 +26,7 @@ TorchScriptOptions options(bool deferred = true, bool training = true) {
 const at::Tensor kX = values({3, 4}, 2);
 
 /// A model around the usual batch norm, `bn`; its method may be another one.
-ModuleSpec model_of(const std::string& code, const std::string& norm_code = "") {
+ModuleSpec model_with_norm(const std::string& code, const std::string& norm_code = "") {
     ModuleSpec model{"Model", code};
     model.children = {{"bn", batch_norm(4)}, {"l", linear(4, 4)}};
     if (!norm_code.empty()) model.children[0].second.code = norm_code;
@@ -43,7 +43,7 @@ std::string norm(const std::string& call, const std::string& before = "self.num_
     return "def forward(self, x):\n    " + before + "\n    return " + call + "\n";
 }
 
-int index_of(const Graph& graph, const std::string& name) {
+int index_of_value(const Graph& graph, const std::string& name) {
     return static_cast<int>(&parameter_of(graph, name) - graph.parameters.data());
 }
 
@@ -54,13 +54,13 @@ std::vector<std::string> kinds_of(const Graph& graph) {
 }
 
 TEST(BatchNorm, IsDeferredWithItsThreeBuffers) {
-    const Graph graph = load(model_of(kOnce), options()).graph;
+    const Graph graph = load(model_with_norm(kOnce), options()).graph;
     EXPECT_THAT(kinds_of(graph), ElementsAre("aten::linear", "vpp::deferred_batch_norm", "aten::sin", "aten::mean"))
         << "the counter's increment is gone";
     EXPECT_EQ(graph.ops[1].module, "bn");
     ASSERT_EQ(graph.deferred_batch_norms.size(), 1U);
-    const DeferredBatchNorm expected{index_of(graph, "bn.running_mean"), index_of(graph, "bn.running_var"),
-                                     index_of(graph, "bn.num_batches_tracked"), 0.1, false};
+    const DeferredBatchNorm expected{index_of_value(graph, "bn.running_mean"), index_of_value(graph, "bn.running_var"),
+                                     index_of_value(graph, "bn.num_batches_tracked"), 0.1, false};
     EXPECT_EQ(graph.deferred_batch_norms[0], expected);
     for (const char* name : {"bn.running_mean", "bn.running_var", "bn.num_batches_tracked"}) {
         EXPECT_TRUE(parameter_of(graph, name).written) << name;
@@ -71,14 +71,14 @@ TEST(BatchNorm, IsDeferredWithItsThreeBuffers) {
 }
 
 TEST(BatchNorm, IsLeftAloneWithoutTheSettingAndInEvaluation) {
-    const Graph plain = load(model_of(kOnce), options(false)).graph;
-    const Graph evaluation = load(model_of(kOnce), options(true, false)).graph;
+    const Graph plain = load(model_with_norm(kOnce), options(false)).graph;
+    const Graph evaluation = load(model_with_norm(kOnce), options(true, false)).graph;
     for (const Graph* graph : {&plain, &evaluation}) {
         EXPECT_THAT(kinds_of(*graph), Contains("aten::batch_norm"));
         EXPECT_TRUE(graph->deferred_batch_norms.empty());
         EXPECT_TRUE(graph->warnings.empty());
     }
-    EXPECT_EQ(load(model_of(kOnce), options()).graph.digest, plain.digest) << "it is the same model";
+    EXPECT_EQ(load(model_with_norm(kOnce), options()).graph.digest, plain.digest) << "it is the same model";
 }
 
 /// Runs the whole graph `times` times over one set of weights, `bound` in the place of some; gives the last loss.
@@ -111,7 +111,8 @@ struct Sums {
 };
 
 TEST(BatchNorm, AddsSumsAndNormalisesAsBefore) {
-    LoadedModel plain = load(model_of(kTwice), options(false)), deferred = load(model_of(kTwice), options());
+    LoadedModel plain = load(model_with_norm(kTwice), options(false)),
+                deferred = load(model_with_norm(kTwice), options());
     const Sums sums;
     const at::Tensor loss = run_over(deferred, sums.bound(), 2);
     EXPECT_EQ(bits_of(loss), bits_of(run_over(plain, {}, 2)));
@@ -133,7 +134,7 @@ TEST(BatchNorm, AddsSumsAndNormalisesAsBefore) {
 TEST(BatchNorm, SumsOverAllDimensionsButTheChannels) {
     TorchScriptOptions images = options_for({floats("x", {4, 5, 2})}, 3);
     images.deferred_batch_norm = true;
-    ModuleSpec spec = model_of("def forward(self, x):\n    return torch.mean(torch.sin(self.bn.forward(x)))\n");
+    ModuleSpec spec = model_with_norm("def forward(self, x):\n    return torch.mean(torch.sin(self.bn.forward(x)))\n");
     LoadedModel model = load(spec, images);
     const at::Tensor x = values({3, 4, 5, 2});
     const Sums sums;
@@ -144,7 +145,7 @@ TEST(BatchNorm, SumsOverAllDimensionsButTheChannels) {
 }
 
 TEST(BatchNorm, CallsOfOneModuleAreOneEntryInOneStage) {
-    const Graph graph = load(model_of(kTwice), options()).graph;
+    const Graph graph = load(model_with_norm(kTwice), options()).graph;
     EXPECT_EQ(graph.deferred_batch_norms.size(), 1U);
     const int middle = op_of(graph, "aten::tanh");
     EXPECT_FALSE(graph.cuts[static_cast<size_t>(middle)].legal);
@@ -152,12 +153,12 @@ TEST(BatchNorm, CallsOfOneModuleAreOneEntryInOneStage) {
 }
 
 TEST(BatchNorm, TheCounterMayGoFromCallToCallAsInATrace) {
-    ModuleSpec spec = model_of(R"JIT(
+    ModuleSpec spec = model_with_norm(R"JIT(
 def forward(self, x):
     y, count = self.bn.forward(x)
     return torch.mean(self.bn.second(count, torch.tanh(y)))
 )JIT",
-                               R"JIT(
+                                      R"JIT(
 def norm(self, x):
     return torch.batch_norm(x, self.weight, self.bias, self.running_mean, self.running_var, True, 0.1, 1e-5, False)
 def forward(self, x):
@@ -177,7 +178,7 @@ TEST(BatchNorm, OfMomentumNoneIsCumulative) {
     const std::string code = norm(
         "torch.batch_norm(x, self.weight, self.bias, self.running_mean, self.running_var, self.training, "
         "1.0 / float(self.num_batches_tracked), 1e-5, False)");
-    const Graph graph = load(model_of(kOnce, code), options()).graph;
+    const Graph graph = load(model_with_norm(kOnce, code), options()).graph;
     EXPECT_EQ(kinds_of(graph).size(), 4U) << "its computation is gone with the counter's increment";
     ASSERT_EQ(graph.deferred_batch_norms.size(), 1U);
     EXPECT_TRUE(graph.deferred_batch_norms[0].cumulative);
@@ -189,7 +190,7 @@ TEST(BatchNorm, ThatKeepsNoStatisticsInTrainingIsLeftAlone) {
         "0.1, 1e-5, False)";
     const std::string without = "torch.batch_norm(x, self.weight, self.bias, None, None, True, 0.1, 1e-5, False)";
     for (const std::string& call : {frozen, without}) {
-        const Graph graph = load(model_of(kOnce, norm(call)), options()).graph;
+        const Graph graph = load(model_with_norm(kOnce, norm(call)), options()).graph;
         EXPECT_THAT(kinds_of(graph), Contains("aten::batch_norm"));
         EXPECT_THAT(kinds_of(graph), Contains("aten::add_")) << "the counter is the model's own then";
         EXPECT_THAT(graph.warnings,
@@ -204,7 +205,8 @@ TEST(BatchNorm, InstanceNormKeepsItsOwnStatistics) {
         "torch.instance_norm(x, self.weight, self.bias, self.running_mean, self.running_var, True, 0.1, 1e-5, "
         "False)");
     const Graph graph =
-        load(model_of("def forward(self, x):\n    return torch.mean(torch.sin(self.bn.forward(x)))\n", code), images)
+        load(model_with_norm("def forward(self, x):\n    return torch.mean(torch.sin(self.bn.forward(x)))\n", code),
+             images)
             .graph;
     EXPECT_TRUE(graph.deferred_batch_norms.empty());
     EXPECT_TRUE(parameter_of(graph, "bn.running_mean").written);
@@ -221,7 +223,7 @@ TEST(BatchNorm, IsRefusedWithItsPlaceAndReason) {
         "self.training, 0.1, 1e-5, False)";
     const auto with = [&](const std::string& from, const std::string& to) {
         std::string call = usual;
-        return refused(model_of(kOnce, norm(call.replace(call.find(from), from.size(), to))));
+        return refused(model_with_norm(kOnce, norm(call.replace(call.find(from), from.size(), to))));
     };
     EXPECT_THAT(with("0.1", "0.1 * x.size(0)"),
                 AllOf(HasSubstr("the op aten::batch_norm in 'bn' at "), HasSubstr("its momentum is neither a number")));
@@ -229,17 +231,18 @@ TEST(BatchNorm, IsRefusedWithItsPlaceAndReason) {
     EXPECT_THAT(with("self.training", "bool(x.size(0) > 1)"), HasSubstr("is computed"));
     EXPECT_THAT(with("self.running_mean, self.running_var", "self.running_var, self.running_mean"),
                 HasSubstr("there is no counter for 'bn.running_var'"));
-    EXPECT_THAT(refused(model_of(kOnce, norm("torch.native_batch_norm(x, self.weight, self.bias, self.running_mean, "
-                                             "self.running_var, True, 0.1, 1e-5)[0]"))),
-                HasSubstr("the op aten::native_batch_norm in 'bn' at "));
+    EXPECT_THAT(
+        refused(model_with_norm(kOnce, norm("torch.native_batch_norm(x, self.weight, self.bias, self.running_mean, "
+                                            "self.running_var, True, 0.1, 1e-5)[0]"))),
+        HasSubstr("the op aten::native_batch_norm in 'bn' at "));
     for (const char* other : {"self.running_mean", "self.running_var", "self.num_batches_tracked"}) {
-        EXPECT_THAT(refused(model_of(kOnce, norm(usual + " + " + other))),
+        EXPECT_THAT(refused(model_with_norm(kOnce, norm(usual + " + " + other))),
                     AllOf(HasSubstr("the op aten::add in 'bn' at "), HasSubstr("has no value between")));
     }
-    EXPECT_THAT(refused(model_of(kOnce, norm(usual, "self.num_batches_tracked.add_(2)"))),
+    EXPECT_THAT(refused(model_with_norm(kOnce, norm(usual, "self.num_batches_tracked.add_(2)"))),
                 HasSubstr("the op aten::add_ in 'bn'"));
-    EXPECT_THAT(refused(model_of(kOnce, norm(usual + " + torch.batch_norm(x, None, None, self.running_mean, "
-                                                     "self.running_var, True, 0.2, 1e-5, False)"))),
+    EXPECT_THAT(refused(model_with_norm(kOnce, norm(usual + " + torch.batch_norm(x, None, None, self.running_mean, "
+                                                            "self.running_var, True, 0.2, 1e-5, False)"))),
                 HasSubstr("with another momentum"));
 }
 

@@ -16,14 +16,14 @@ namespace {
 
 using namespace test;
 
-struct Parsed {
+struct ParsedGraph {
     JitGraph jit;
     std::unordered_map<std::string, torch::jit::Value*> values;
     torch::jit::Value* at(const std::string& name) const { return values.at(name); }
 };
 
-Parsed parse(const std::string& text) {
-    Parsed parsed;
+ParsedGraph parse_graph(const std::string& text) {
+    ParsedGraph parsed;
     parsed.jit.graph = std::make_shared<torch::jit::Graph>();
     torch::jit::parseIR(text, parsed.jit.graph.get(), parsed.values);
     list_ops(parsed.jit);
@@ -41,7 +41,7 @@ graph(%x : Tensor, %w : Tensor):
   return (%c))IR";
 
 TEST(Executable, ASliceTakesAndGivesWhatIsAskedFor) {
-    const Parsed parsed = parse(kThree);
+    const ParsedGraph parsed = parse_graph(kThree);
     const at::Tensor x = values({2, 3}), w = values({3}, 1);
     const auto first =
         compile_ops(parsed.jit, {0, 2}, {parsed.at("x"), parsed.at("w")}, {parsed.at("n"), parsed.at("a")});
@@ -56,7 +56,7 @@ TEST(Executable, ASliceTakesAndGivesWhatIsAskedFor) {
 }
 
 TEST(Executable, AValueThatWasNotPassedIsABug) {
-    const Parsed parsed = parse(kThree);
+    const ParsedGraph parsed = parse_graph(kThree);
     EXPECT_THAT(refusal(ErrorKind::Bug,
                         [&] {
                             compile_ops(parsed.jit, {2, 4}, {parsed.at("a")}, {parsed.at("c")});
@@ -65,7 +65,7 @@ TEST(Executable, AValueThatWasNotPassedIsABug) {
 }
 
 TEST(Executable, AnInputMayLeaveAsItCame) {
-    const Parsed parsed = parse(kThree);
+    const ParsedGraph parsed = parse_graph(kThree);
     const at::Tensor x = values({2, 3}), w = values({3}, 1);
     const auto code =
         compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("x"), parsed.at("a")});
@@ -73,7 +73,7 @@ TEST(Executable, AnInputMayLeaveAsItCame) {
 }
 
 TEST(Executable, RandomOpsGetTheSeedOfTheirSiteInEverySlice) {
-    const Parsed parsed = parse(R"IR(
+    const ParsedGraph parsed = parse_graph(R"IR(
 graph(%x : Tensor):
   %p : float = prim::Constant[value=0.5]()
   %train : bool = prim::Constant[value=1]()
@@ -91,7 +91,7 @@ graph(%x : Tensor):
 }
 
 TEST(Executable, AFailingOpThrowsAndTheNextRunIsClean) {
-    const Parsed parsed = parse(kThree);
+    const ParsedGraph parsed = parse_graph(kThree);
     const auto code = compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("a")});
     EXPECT_THROW(code->run({values({2, 3}), values({4})}, 0), std::exception);
     EXPECT_NO_THROW(code->run({values({2, 3}), values({3})}, 0));

@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-const TorchScriptOptions kOptions = options_for({floats("x", {4})});
+const TorchScriptOptions kListOptions = options_for({floats("x", {4})});
 
 int count_of(const Graph& graph, const std::string& kind) {
     int count = 0;
@@ -18,7 +18,7 @@ int count_of(const Graph& graph, const std::string& kind) {
     return count;
 }
 
-std::string loss_bits(LoadedModel& model) {
+std::string list_loss_bits(LoadedModel& model) {
     return bits_of(run_in_pieces(model, {}, {{"x", values({2, 4})}}));
 }
 
@@ -32,7 +32,7 @@ def forward(self, x):
     outs.append(torch.sin(h))
     return torch.mean(first) + torch.mean(outs[2] * outs[0]) * len(outs)
 )JIT"},
-                             kOptions);
+                             kListOptions);
     EXPECT_EQ(count_of(model.graph, "aten::append"), 0);
     const at::Tensor x = values({2, 4});
     const at::Tensor a = x.exp(), b = x.tanh(), c = b.sin();
@@ -49,9 +49,9 @@ def forward(self, x):
     outs.append(torch.tanh(x))
     return torch.mean(twice[0][1]) + torch.mean(twice[1][1])
 )JIT"},
-                             kOptions);
+                             kListOptions);
     EXPECT_EQ(count_of(model.graph, "aten::append"), 1);
-    EXPECT_NO_THROW(loss_bits(model));
+    EXPECT_NO_THROW(list_loss_bits(model));
 }
 
 TEST(Lists, AppendsInsideControlFlowAreLeftAlone) {
@@ -64,7 +64,7 @@ def forward(self, x):
     outs.append(torch.sin(x))
     return torch.mean(outs[4]) + torch.mean(outs[3])
 )JIT"},
-                             kOptions);
+                             kListOptions);
     const at::Tensor x = values({2, 4});
     EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(),
                 x.sin().mean().item<double>() + x.tanh().mean().item<double>(), 1e-6);
@@ -79,7 +79,7 @@ def forward(self, x):
     outs[0] = y
     return torch.mean(outs[0]) + torch.mean(outs[1])
 )JIT"},
-                             kOptions);
+                             kListOptions);
     const at::Tensor x = values({2, 4});
     EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(),
                 x.tanh().mean().item<double>() + x.cos().mean().item<double>(), 1e-6);

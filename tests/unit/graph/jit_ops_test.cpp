@@ -12,13 +12,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-struct Parsed {
+struct ParsedOps {
     JitGraph jit;
     std::unordered_map<std::string, torch::jit::Value*> values;
 };
 
-Parsed parse(const std::string& text) {
-    Parsed parsed;
+ParsedOps parse_ops(const std::string& text) {
+    ParsedOps parsed;
     parsed.jit.graph = std::make_shared<torch::jit::Graph>();
     torch::jit::parseIR(text, parsed.jit.graph.get(), parsed.values);
     list_ops(parsed.jit);
@@ -26,7 +26,7 @@ Parsed parse(const std::string& text) {
 }
 
 /// The names that the text gives to what an op uses.
-std::vector<std::string> used_names(const Parsed& parsed, size_t op) {
+std::vector<std::string> used_names(const ParsedOps& parsed, size_t op) {
     std::vector<std::string> names;
     for (const torch::jit::Value* value : values_used(parsed.jit.ops.at(op).node)) {
         for (const auto& [name, known] : parsed.values) {
@@ -55,7 +55,7 @@ graph(%x : Tensor, %w : Tensor, %n : int):
   return (%z))IR";
 
 TEST(JitOps, ConstantsAreNoOpsAndControlFlowIsOne) {
-    const JitGraph jit = parse(kLoop).jit;
+    const JitGraph jit = parse_ops(kLoop).jit;
     ASSERT_EQ(jit.ops.size(), 2U);
     EXPECT_EQ(jit.ops[0].node->kind(), torch::jit::aten::relu);
     EXPECT_EQ(jit.ops[1].node->kind(), torch::jit::prim::Loop);
@@ -63,13 +63,13 @@ TEST(JitOps, ConstantsAreNoOpsAndControlFlowIsOne) {
 }
 
 TEST(JitOps, WhatAnOpUsesComesFromOutsideOfItsBlocksToo) {
-    const Parsed parsed = parse(kLoop);
+    const ParsedOps parsed = parse_ops(kLoop);
     EXPECT_THAT(used_names(parsed, 0), ElementsAre("x"));
     EXPECT_THAT(used_names(parsed, 1), ElementsAre("n", "y", "w", "x")) << "each once, in order of use";
 }
 
 TEST(JitOps, WhatOnlyReseedsUseIsLeftOut) {
-    Parsed parsed = parse(R"IR(
+    ParsedOps parsed = parse_ops(R"IR(
 graph(%x : Tensor, %c : bool):
   %p : float = prim::Constant[value=0.5]()
   %true : bool = prim::Constant[value=1]()
@@ -87,7 +87,7 @@ graph(%x : Tensor, %c : bool):
 }
 
 TEST(JitOps, AValueUsedTwiceIsListedOnce) {
-    const Parsed parsed = parse("graph(%x : Tensor):\n  %y : Tensor = aten::mul(%x, %x)\n  return (%y)");
+    const ParsedOps parsed = parse_ops("graph(%x : Tensor):\n  %y : Tensor = aten::mul(%x, %x)\n  return (%y)");
     EXPECT_THAT(used_names(parsed, 0), ElementsAre("x"));
 }
 

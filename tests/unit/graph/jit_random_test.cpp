@@ -12,8 +12,8 @@ namespace {
 
 using namespace test;
 
-const TorchScriptOptions kOptions = options_for({floats("x", {64})});
-const Inputs kInputs{{"x", at::ones({2, 64})}};
+const TorchScriptOptions kRandomOptions = options_for({floats("x", {64})});
+const Inputs kOnes{{"x", at::ones({2, 64})}};
 
 ModuleSpec two_dropouts() {
     ModuleSpec model{"Model",
@@ -35,17 +35,17 @@ std::vector<std::string> masks_of(LoadedModel& model, uint64_t key) {
         if (op.random) wanted.push_back(op.outputs.at(0));
     }
     std::vector<std::string> masks;
-    for (const c10::IValue& value : run_whole(model, wanted, kInputs, key)) masks.push_back(bits_of(value.toTensor()));
+    for (const c10::IValue& value : run_whole(model, wanted, kOnes, key)) masks.push_back(bits_of(value.toTensor()));
     return masks;
 }
 
 TEST(Randomness, ARandomOpIsMarkedAndOthersAreNot) {
-    const Graph graph = load(two_dropouts(), kOptions).graph;
+    const Graph graph = load(two_dropouts(), kRandomOptions).graph;
     for (const GraphOp& op : graph.ops) EXPECT_EQ(op.random, op.kind == "aten::dropout") << op.kind;
 }
 
 TEST(Randomness, MasksRepeatWithTheKeyAndChangeWithIt) {
-    LoadedModel model = load(two_dropouts(), kOptions);
+    LoadedModel model = load(two_dropouts(), kRandomOptions);
     const auto first = masks_of(model, 1);
     ASSERT_EQ(first.size(), 2U);
     EXPECT_NE(first[0], first[1]) << "two call sites, two masks";
@@ -55,12 +55,12 @@ TEST(Randomness, MasksRepeatWithTheKeyAndChangeWithIt) {
 }
 
 TEST(Randomness, SlicesGiveTheMasksOfTheWhole) {
-    LoadedModel model = load(two_dropouts(), kOptions);
-    const std::string whole = bits_of(run_in_pieces(model, {}, kInputs, 5));
+    LoadedModel model = load(two_dropouts(), kRandomOptions);
+    const std::string whole = bits_of(run_in_pieces(model, {}, kOnes, 5));
     for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
         ASSERT_TRUE(model.graph.cuts[static_cast<size_t>(cut)].legal);
-        EXPECT_EQ(bits_of(run_in_pieces(model, {cut}, kInputs, 5)), whole) << "cut " << cut;
-        EXPECT_NE(bits_of(run_in_pieces(model, {cut}, kInputs, 6)), whole) << "cut " << cut;
+        EXPECT_EQ(bits_of(run_in_pieces(model, {cut}, kOnes, 5)), whole) << "cut " << cut;
+        EXPECT_NE(bits_of(run_in_pieces(model, {cut}, kOnes, 6)), whole) << "cut " << cut;
     }
 }
 
@@ -79,11 +79,11 @@ def forward(self, x):
     return torch.mean(made[0] * 2.0 + made[1]), made
 )JIT"};
     model.children = {{"d", dropout()}};
-    LoadedModel loaded = load(model, kOptions);
+    LoadedModel loaded = load(model, kRandomOptions);
     const int list = loaded.graph.ops[static_cast<size_t>(op_of(loaded.graph, "prim::ListConstruct"))].outputs.at(0);
     const auto masks = [&](uint64_t key) {
         std::vector<std::string> found;
-        const c10::IValue made = run_whole(loaded, {list}, kInputs, key).at(0);
+        const c10::IValue made = run_whole(loaded, {list}, kOnes, key).at(0);
         for (const at::Tensor& tensor : made.toTensorVector()) found.push_back(bits_of(tensor));
         return found;
     };
@@ -102,17 +102,17 @@ def forward(self, x):
         x = torch.rand_like(x) + x
     return torch.mean(x)
 )JIT"};
-    LoadedModel loaded = load(model, kOptions);
-    const std::string once = bits_of(run_in_pieces(loaded, {}, kInputs, 9));
-    EXPECT_EQ(bits_of(run_in_pieces(loaded, {}, kInputs, 9)), once);
-    EXPECT_NE(bits_of(run_in_pieces(loaded, {}, kInputs, 10)), once);
+    LoadedModel loaded = load(model, kRandomOptions);
+    const std::string once = bits_of(run_in_pieces(loaded, {}, kOnes, 9));
+    EXPECT_EQ(bits_of(run_in_pieces(loaded, {}, kOnes, 9)), once);
+    EXPECT_NE(bits_of(run_in_pieces(loaded, {}, kOnes, 10)), once);
 }
 
 TEST(Randomness, SitesAreNumberedOverTheWholeGraph) {
     // The same second dropout with and without a first one: another site, another mask.
     ModuleSpec alone{"Model", "def forward(self, x):\n    return torch.mean(self.d2.forward(x))\n"};
     alone.children = {{"d2", dropout()}};
-    LoadedModel one = load(alone, kOptions), two = load(two_dropouts(), kOptions);
+    LoadedModel one = load(alone, kRandomOptions), two = load(two_dropouts(), kRandomOptions);
     EXPECT_EQ(masks_of(one, 1).at(0), masks_of(two, 1).at(0));
     EXPECT_NE(masks_of(one, 1).at(0), masks_of(two, 1).at(1));
 }

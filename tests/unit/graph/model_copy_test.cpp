@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const TorchScriptOptions kOptions = options_for({floats("x", {4})});
+const TorchScriptOptions kCopyOptions = options_for({floats("x", {4})});
 
 /// Two layers that share a weight, one of them in channels-last-like strides, and a batch norm.
 fs::path tied_model() {
@@ -32,11 +32,11 @@ fs::path tied_model() {
     return save(model);
 }
 
-LoadedModel load_file(const fs::path& path) {
-    return load_torchscript(std::make_shared<const Archive>(path), kOptions);
+LoadedModel load_copy(const fs::path& path) {
+    return load_torchscript(std::make_shared<const Archive>(path), kCopyOptions);
 }
 
-fs::path write(const ModelCopy& copy, const fs::path& beside) {
+fs::path write_copy(const ModelCopy& copy, const fs::path& beside) {
     const fs::path path = beside.string() + ".copy";
     std::ofstream out(path, std::ios::binary);
     copy.write([&](std::span<const std::byte> bytes) {
@@ -48,7 +48,7 @@ fs::path write(const ModelCopy& copy, const fs::path& beside) {
 TEST(ModelCopy, ListsWhatTheGraphHasUnderTheSameNames) {
     const fs::path path = tied_model();
     const ModelCopy copy(std::make_shared<const Archive>(path));
-    const Graph graph = load_file(path).graph;
+    const Graph graph = load_copy(path).graph;
     ASSERT_EQ(copy.weights().size(), graph.parameters.size());
     for (size_t i = 0; i < graph.parameters.size(); ++i) {
         EXPECT_EQ(copy.weights()[i].name, graph.parameters[i].name);
@@ -60,15 +60,15 @@ TEST(ModelCopy, ListsWhatTheGraphHasUnderTheSameNames) {
 
 TEST(ModelCopy, AnUnchangedCopyIsTheSameModel) {
     const fs::path path = tied_model();
-    const fs::path again = write(ModelCopy(std::make_shared<const Archive>(path)), path);
-    EXPECT_EQ(load_file(path).graph.digest, load_file(again).graph.digest);
+    const fs::path again = write_copy(ModelCopy(std::make_shared<const Archive>(path)), path);
+    EXPECT_EQ(load_copy(path).graph.digest, load_copy(again).graph.digest);
 }
 
 TEST(ModelCopy, NewValuesArriveWithTiesAndStrides) {
     const fs::path path = tied_model();
     const ModelCopy copy(std::make_shared<const Archive>(path));
     at::Tensor(copy.weights()[0].tensor).fill_(2.5);
-    LoadedModel before = load_file(path), after = load_file(write(copy, path));
+    LoadedModel before = load_copy(path), after = load_copy(write_copy(copy, path));
     EXPECT_NE(before.graph.digest, after.graph.digest);
     ASSERT_EQ(after.graph.parameters.size(), before.graph.parameters.size());
     EXPECT_THAT(after.graph.parameters[0].aliases, ElementsAre("b.w"));

@@ -40,9 +40,9 @@ class NoGrad:
 )JIT";
 
 /// Finds free functions, NoGrad and prim.<op> beside what every model sees.
-class Names : public torch::jit::Resolver {
+class ModuleNames : public torch::jit::Resolver {
   public:
-    explicit Names(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
+    explicit ModuleNames(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
 
     std::shared_ptr<torch::jit::SugaredValue> resolveValue(const std::string& name, torch::jit::GraphFunction& method,
                                                            const torch::jit::SourceRange& range) override {
@@ -75,7 +75,7 @@ torch::jit::Module make_module(const ModuleSpec& spec, const std::shared_ptr<Com
     for (const auto& [name, tensor] : spec.buffers) module.register_buffer(name, tensor);
     for (const auto& [name, value] : spec.attributes) module.register_attribute(name, value.type(), value);
     for (const auto& [name, child] : spec.children) module.register_module(name, make_module(child, unit));
-    if (!spec.code.empty()) module.define(spec.code, std::make_shared<Names>(unit));
+    if (!spec.code.empty()) module.define(spec.code, std::make_shared<ModuleNames>(unit));
     return module;
 }
 

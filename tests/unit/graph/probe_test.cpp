@@ -68,12 +68,12 @@ graph(%x : Tensor, %w : Tensor):
     EXPECT_TRUE(probed.at("n").isDouble());
 }
 
-const TorchScriptOptions kOptions = options_for({floats("x", {4})}, 5);
+const TorchScriptOptions kProbeOptions = options_for({floats("x", {4})}, 5);
 
 TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.head.forward(torch.relu(x)))\n"};
     model.children = {{"head", sequential({linear(4, 4), linear(6, 4)})}};
-    const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kOptions); });
+    const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kProbeOptions); });
     EXPECT_THAT(text, HasSubstr("the op aten::linear in 'head.1' at <string>:2 fails: "));
     EXPECT_THAT(text, HasSubstr("microbatch of 5 samples"));
     EXPECT_THAT(text, Not(HasSubstr("Traceback")));
@@ -82,17 +82,17 @@ TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
 
 TEST(Probe, AnOpOfTheRootIsNamedToo) {
     const ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x.view([7, -1]))\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }),
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kProbeOptions); }),
                 HasSubstr("aten::view in the model's forward at <string>:2 fails"));
 }
 
 TEST(Probe, AModelOfOneSizeNamesTheSizesThatFit) {
     const ModuleSpec traced{"Model", "def forward(self, x):\n    return torch.mean(x.view([4, 4]))\n"};
-    const std::string text = refusal(ErrorKind::BadData, [&] { load(traced, kOptions); });
+    const std::string text = refusal(ErrorKind::BadData, [&] { load(traced, kProbeOptions); });
     EXPECT_THAT(text, HasSubstr("cannot take a microbatch of 5 samples"));
     EXPECT_THAT(text, HasSubstr("but it takes 4;"));
     EXPECT_THAT(text, HasSubstr("train.global_batch_size"));
-    TorchScriptOptions fitting = kOptions;
+    TorchScriptOptions fitting = kProbeOptions;
     fitting.microbatch_size = 4;
     EXPECT_NO_THROW(load(traced, fitting));
 }
@@ -104,7 +104,7 @@ def forward(self, x):
         prim.RaiseException("needs 100 columns")
     return torch.mean(x)
 )JIT"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("needs 100 columns"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kProbeOptions); }), HasSubstr("needs 100 columns"));
 }
 
 TEST(Probe, AGuardedRangeIsRunAsOnePiece) {
@@ -120,7 +120,7 @@ def forward(self, x):
     return torch.mean(h * s)
 )JIT",
                            {{"w", weight({4})}}};
-    const Graph graph = load(model, kOptions).graph;
+    const Graph graph = load(model, kProbeOptions).graph;
     const auto gradient_behind = [&](const std::string& kind) {
         const int value = graph.ops[static_cast<size_t>(op_of(graph, kind))].outputs.at(0);
         return graph.tensors[static_cast<size_t>(graph.values[static_cast<size_t>(value)].tensors.at(0))].requires_grad;
@@ -139,7 +139,7 @@ def forward(self, x):
     return torch.mean(x) * n
 )JIT"};
     model.buffers = {{"seen", values({4})}};
-    LoadedModel loaded = load(model, kOptions);
+    LoadedModel loaded = load(model, kProbeOptions);
     EXPECT_EQ(bits_of(loaded.source->weight(0)), bits_of(values({4})));
 }
 

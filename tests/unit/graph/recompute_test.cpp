@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// stem, five blocks of two ops each, head: ops 0, 1..10, 11.
-Graph block_model(const std::vector<int>& forbidden = {}) {
+Graph blocks_to_recompute(const std::vector<int>& forbidden = {}) {
     GraphMaker maker;
     int x = maker.op("stem", {maker.input("x")});
     std::vector<std::string> modules{"stem:Linear"};
@@ -55,39 +55,40 @@ std::vector<std::pair<int, int>> ranges(const Graph& graph, const RecomputePlan&
 using Pairs = std::vector<std::pair<int, int>>;
 
 TEST(Recompute, NothingUnlessAskedFor) {
-    EXPECT_THAT(ranges(block_model(), {}, {5}), IsEmpty());
+    EXPECT_THAT(ranges(blocks_to_recompute(), {}, {5}), IsEmpty());
 }
 
 TEST(Recompute, WholeStages) {
-    EXPECT_EQ(ranges(block_model(), recompute("stage"), {5}), (Pairs{{0, 5}, {5, 12}}));
-    EXPECT_EQ(ranges(block_model(), recompute("stage"), {}), (Pairs{{0, 12}}));
+    EXPECT_EQ(ranges(blocks_to_recompute(), recompute("stage"), {5}), (Pairs{{0, 5}, {5, 12}}));
+    EXPECT_EQ(ranges(blocks_to_recompute(), recompute("stage"), {}), (Pairs{{0, 12}}));
 }
 
 TEST(Recompute, UnitsByTheNumber) {
-    EXPECT_EQ(ranges(block_model(), recompute("units"), {5}), (Pairs{{1, 3}, {3, 5}, {5, 7}, {7, 9}, {9, 11}}));
-    EXPECT_EQ(ranges(block_model(), recompute("units", 2), {5}), (Pairs{{1, 5}, {5, 9}, {9, 11}}));
-    EXPECT_EQ(ranges(block_model(), recompute("units", 2), {7}), (Pairs{{1, 5}, {5, 7}, {7, 11}}))
+    EXPECT_EQ(ranges(blocks_to_recompute(), recompute("units"), {5}), (Pairs{{1, 3}, {3, 5}, {5, 7}, {7, 9}, {9, 11}}));
+    EXPECT_EQ(ranges(blocks_to_recompute(), recompute("units", 2), {5}), (Pairs{{1, 5}, {5, 9}, {9, 11}}));
+    EXPECT_EQ(ranges(blocks_to_recompute(), recompute("units", 2), {7}), (Pairs{{1, 5}, {5, 7}, {7, 11}}))
         << "a stage begins a new segment";
-    EXPECT_EQ(ranges(block_model(), recompute("units", 9), {}), (Pairs{{1, 11}}));
+    EXPECT_EQ(ranges(blocks_to_recompute(), recompute("units", 9), {}), (Pairs{{1, 11}}));
 }
 
 TEST(Recompute, ListedModules) {
-    EXPECT_EQ(ranges(block_model(), listed({"blocks.1", "head"}), {5}), (Pairs{{3, 5}, {11, 12}}));
-    EXPECT_EQ(ranges(block_model(), listed({"Block"}), {4}), (Pairs{{1, 3}, {3, 4}, {4, 5}, {5, 7}, {7, 9}, {9, 11}}))
+    EXPECT_EQ(ranges(blocks_to_recompute(), listed({"blocks.1", "head"}), {5}), (Pairs{{3, 5}, {11, 12}}));
+    EXPECT_EQ(ranges(blocks_to_recompute(), listed({"Block"}), {4}),
+              (Pairs{{1, 3}, {3, 4}, {4, 5}, {5, 7}, {7, 9}, {9, 11}}))
         << "a unit over two stages is two segments";
 }
 
 // Borders move outwards until the model may be cut there; ranges that meet become one.
 TEST(Recompute, BordersAreLegalCuts) {
-    EXPECT_EQ(ranges(block_model({3}), listed({"blocks.1"}), {}), (Pairs{{2, 5}}));
-    EXPECT_EQ(ranges(block_model({3, 2, 1}), listed({"blocks.1"}), {}), (Pairs{{0, 5}}));
-    EXPECT_EQ(ranges(block_model({5}), recompute("units"), {}), (Pairs{{1, 3}, {3, 7}, {7, 9}, {9, 11}}));
-    EXPECT_EQ(ranges(block_model({11}), recompute("units", 5), {}), (Pairs{{1, 12}}));
+    EXPECT_EQ(ranges(blocks_to_recompute({3}), listed({"blocks.1"}), {}), (Pairs{{2, 5}}));
+    EXPECT_EQ(ranges(blocks_to_recompute({3, 2, 1}), listed({"blocks.1"}), {}), (Pairs{{0, 5}}));
+    EXPECT_EQ(ranges(blocks_to_recompute({5}), recompute("units"), {}), (Pairs{{1, 3}, {3, 7}, {7, 9}, {9, 11}}));
+    EXPECT_EQ(ranges(blocks_to_recompute({11}), recompute("units", 5), {}), (Pairs{{1, 12}}));
 }
 
 TEST(Recompute, NamesThatNameNothingAreAnswered) {
     try {
-        ranges(block_model(), listed({"blocks.3", "haed"}), {});
+        ranges(blocks_to_recompute(), listed({"blocks.3", "haed"}), {});
         ADD_FAILURE() << "nothing was thrown";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::Plan);

@@ -20,7 +20,7 @@ using Values = NewParameter::Values;
 
 constexpr const char* kLinear = "def forward(self, x):\n    return torch.linear(x, self.weight, self.bias)\n";
 
-ScriptedModule two_layers() {
+ScriptedModule two_layer_script() {
     const ScriptedModule layer{
         "Linear", kLinear, {{"weight", {4, 4}, Values::Uniform, 0.5}, {"bias", {4}, Values::Normal, 2}}};
     ScriptedModule model{"Model",
@@ -49,11 +49,11 @@ at::Tensor weight_of(const LoadedModel& model, const std::string& name) {
 }
 
 TEST(ScriptedModule, PassesTheChecksOfForeignFiles) {
-    EXPECT_NO_THROW(trial_load({{write(two_layers(), 1), std::nullopt}}, {}));
+    EXPECT_NO_THROW(trial_load({{write(two_layer_script(), 1), std::nullopt}}, {}));
 }
 
 TEST(ScriptedModule, HasTheNamesThatItWasGiven) {
-    const Graph graph = load_file(write(two_layers(), 1)).graph;
+    const Graph graph = load_file(write(two_layer_script(), 1)).graph;
     std::vector<std::string> names;
     for (const GraphParameter& parameter : graph.parameters) names.push_back(parameter.name);
     EXPECT_THAT(names, ElementsAre("scale", "shift", "a.weight", "a.bias", "b.weight", "b.bias"));
@@ -64,7 +64,7 @@ TEST(ScriptedModule, HasTheNamesThatItWasGiven) {
 }
 
 TEST(ScriptedModule, ValuesAreOfTheKindAskedFor) {
-    const LoadedModel model = load_file(write(two_layers(), 1));
+    const LoadedModel model = load_file(write(two_layer_script(), 1));
     const at::Tensor weight = weight_of(model, "a.weight").detach(), bias = weight_of(model, "a.bias").detach();
     EXPECT_LT(weight.abs().max().item<float>(), 0.5F);
     EXPECT_GT(weight.max().item<float>(), 0.1F);
@@ -75,11 +75,11 @@ TEST(ScriptedModule, ValuesAreOfTheKindAskedFor) {
 }
 
 TEST(ScriptedModule, ValuesDependOnSeedAndNameAlone) {
-    EXPECT_EQ(model_file(two_layers(), 1), model_file(two_layers(), 1));
-    const LoadedModel one = load_file(write(two_layers(), 1)), two = load_file(write(two_layers(), 2));
+    EXPECT_EQ(model_file(two_layer_script(), 1), model_file(two_layer_script(), 1));
+    const LoadedModel one = load_file(write(two_layer_script(), 1)), two = load_file(write(two_layer_script(), 2));
     EXPECT_FALSE(weight_of(one, "a.weight").equal(weight_of(two, "a.weight")));
     EXPECT_FALSE(weight_of(one, "a.weight").equal(weight_of(one, "b.weight")));
-    ScriptedModule fewer = two_layers();
+    ScriptedModule fewer = two_layer_script();
     fewer.code = "def forward(self, x):\n    return torch.mean(self.b.forward(x))\n";
     fewer.parameters.clear();
     fewer.children.erase(fewer.children.begin());

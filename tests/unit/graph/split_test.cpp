@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-Plan plan_of(const std::string& method, int chunks = 1) {
+Plan plan_with_method(const std::string& method, int chunks = 1) {
     Plan plan;
     plan.pipeline.split_method = method;
     plan.pipeline.virtual_chunks = chunks;
@@ -28,7 +28,7 @@ Plan plan_of(const std::string& method, int chunks = 1) {
 }
 
 Plan manual(std::vector<std::string> points, int chunks = 1) {
-    Plan plan = plan_of("MANUAL", chunks);
+    Plan plan = plan_with_method("MANUAL", chunks);
     plan.pipeline.split_points = std::move(points);
     for (size_t i = 0; i < plan.pipeline.split_points.size(); ++i) {
         plan.positions["pipeline.split_points[" + std::to_string(i) + "]"] = {"plan.toml", 10 + static_cast<int>(i), 5,
@@ -67,13 +67,13 @@ Graph blocks(int count) {
 
 TEST(Split, MethodsAreNamedAndOneStageNeedsNoCut) {
     EXPECT_THAT(split_methods(), ElementsAre("MANUAL", "UNIFORM", "PARAMETERS", "FLOPS"));
-    EXPECT_THAT(find_split(chain({1, 1}), plan_of("FLOPS"), 1), IsEmpty());
+    EXPECT_THAT(find_split(chain({1, 1}), plan_with_method("FLOPS"), 1), IsEmpty());
 }
 
 TEST(Split, FlopsAreBalanced) {
-    EXPECT_THAT(find_split(chain({5, 1, 1, 1, 1, 1}), plan_of("FLOPS"), 2), ElementsAre(1));
-    EXPECT_THAT(find_split(chain({1, 1, 1, 1, 1, 5}), plan_of("FLOPS"), 2), ElementsAre(5));
-    EXPECT_THAT(find_split(chain({3, 3, 3, 3}), plan_of("FLOPS"), 4), ElementsAre(1, 2, 3));
+    EXPECT_THAT(find_split(chain({5, 1, 1, 1, 1, 1}), plan_with_method("FLOPS"), 2), ElementsAre(1));
+    EXPECT_THAT(find_split(chain({1, 1, 1, 1, 1, 5}), plan_with_method("FLOPS"), 2), ElementsAre(5));
+    EXPECT_THAT(find_split(chain({3, 3, 3, 3}), plan_with_method("FLOPS"), 4), ElementsAre(1, 2, 3));
 }
 
 TEST(Split, ParametersCountWhereTheyAreFirstUsedAndBuffersDoNot) {
@@ -86,7 +86,8 @@ TEST(Split, ParametersCountWhereTheyAreFirstUsedAndBuffersDoNot) {
     x = maker.op("c", {x, big});
     x = maker.op("d", {x, buffer});
     maker.op("e", {x, small, big});
-    EXPECT_THAT(find_split(maker.finish(), plan_of("PARAMETERS"), 2), ElementsAre(1)) << "before c, as early as can be";
+    EXPECT_THAT(find_split(maker.finish(), plan_with_method("PARAMETERS"), 2), ElementsAre(1))
+        << "before c, as early as can be";
 }
 
 TEST(Split, IllegalCutsAreNeverTaken) {
@@ -97,7 +98,7 @@ TEST(Split, IllegalCutsAreNeverTaken) {
         for (int cut = 1; cut < 8; ++cut) {
             if (cut != 2 && cut != 7) maker.forbid(cut, "why");
         }
-        Plan plan = plan_of(method);
+        Plan plan = plan_with_method(method);
         plan.pipeline.uniform_split_ops = true;
         const Graph graph = maker.finish();
         EXPECT_THAT(find_split(graph, plan, 3), ElementsAre(2, 7)) << method;
@@ -110,16 +111,16 @@ TEST(Split, IllegalCutsAreNeverTaken) {
 
 TEST(Split, UniformCountsUnitsAndGivesTheFirstOnesOneMore) {
     // Block i ends at op 3 i + 2; the root op behind it begins the next stage.
-    EXPECT_THAT(find_split(blocks(4), plan_of("UNIFORM"), 2), ElementsAre(5));
-    EXPECT_THAT(find_split(blocks(5), plan_of("UNIFORM"), 2), ElementsAre(8));
-    EXPECT_THAT(find_split(blocks(8), plan_of("UNIFORM"), 3), ElementsAre(8, 17));
-    const std::string text = plan_error([] { find_split(blocks(2), plan_of("UNIFORM"), 3); });
+    EXPECT_THAT(find_split(blocks(4), plan_with_method("UNIFORM"), 2), ElementsAre(5));
+    EXPECT_THAT(find_split(blocks(5), plan_with_method("UNIFORM"), 2), ElementsAre(8));
+    EXPECT_THAT(find_split(blocks(8), plan_with_method("UNIFORM"), 3), ElementsAre(8, 17));
+    const std::string text = plan_error([] { find_split(blocks(2), plan_with_method("UNIFORM"), 3); });
     EXPECT_THAT(text, HasSubstr("3 stages of 2 units"));
     EXPECT_THAT(text, HasSubstr("uniform_split_ops"));
 }
 
 TEST(Split, UniformCountsOpsWhenAsked) {
-    Plan plan = plan_of("UNIFORM");
+    Plan plan = plan_with_method("UNIFORM");
     plan.pipeline.uniform_split_ops = true;
     EXPECT_THAT(find_split(chain({9, 1, 1, 1, 1, 1, 1, 1}), plan, 4), ElementsAre(2, 4, 6));
     EXPECT_THAT(find_split(chain({1, 1, 1}), plan, 3), ElementsAre(1, 2));
@@ -134,14 +135,14 @@ TEST(Split, UniformTakesAllLegalCutsWhenItNeedsThem) {
     for (int cut = 1; cut < 100; ++cut) {
         if (cut != 10 && cut != 20 && cut != 90) maker.forbid(cut, "why");
     }
-    Plan plan = plan_of("UNIFORM");
+    Plan plan = plan_with_method("UNIFORM");
     plan.pipeline.uniform_split_ops = true;
     EXPECT_THAT(find_split(maker.finish(), plan, 4), ElementsAre(10, 20, 90));
 }
 
 TEST(Split, UnitsAreNeverCut) {
     for (const std::string method : {"FLOPS", "UNIFORM"}) {
-        Plan plan = plan_of(method);
+        Plan plan = plan_with_method(method);
         plan.pipeline.smallest_unsplittable_units = {"Block"};
         const Graph graph = blocks(3);
         const Units units = find_units(graph, {"Block"});
@@ -156,8 +157,8 @@ TEST(Split, UnitsAreNeverCut) {
         }
     }
     // The negative control: without the list FLOPS would cut inside a block.
-    EXPECT_THAT(find_split(blocks(1), plan_of("FLOPS"), 2), ElementsAre(1));
-    Plan plan = plan_of("FLOPS");
+    EXPECT_THAT(find_split(blocks(1), plan_with_method("FLOPS"), 2), ElementsAre(1));
+    Plan plan = plan_with_method("FLOPS");
     plan.pipeline.smallest_unsplittable_units = {"b.*"};
     EXPECT_THAT(find_split(blocks(1), plan, 2), ElementsAre(2));
     EXPECT_THAT(plan_error([&] { find_split(blocks(1), plan, 4); }), HasSubstr("smallest_unsplittable_units"));

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 const std::vector<StagePlan> kStages = {
     {"one", "1.pt", {}, {}, {}}, {"two", "", {"a.b", "c"}, {}, {}}, {"three", "3.pt", {}, {}, {}}};
 
-Plan plan_of(std::vector<StagePlan> stages = kStages) {
+Plan plan_with_stages(std::vector<StagePlan> stages = kStages) {
     Plan plan;
     plan.pipeline.mode = "MANUAL_EAGER";
     plan.pipeline.stages = std::move(stages);
@@ -43,20 +43,20 @@ TEST(StageBorders, ALabelBelongsToTheStageThatItLiesIn) {
 
 TEST(StageBorders, CutsAreWhereTheStagesBegin) {
     const std::vector<std::string> modules = {"one.x", "one", "", "a.b.x", "c", "", "three", "loss"};
-    EXPECT_THAT(stage_borders(ops(modules).finish(), plan_of()), ElementsAre(3, 6));
-    EXPECT_THAT(find_split(ops(modules).finish(), plan_of(), 3), ElementsAre(3, 6));
+    EXPECT_THAT(stage_borders(ops(modules).finish(), plan_with_stages()), ElementsAre(3, 6));
+    EXPECT_THAT(find_split(ops(modules).finish(), plan_with_stages(), 3), ElementsAre(3, 6));
 }
 
 TEST(StageBorders, AnotherNumberOfStagesIsRefused) {
     EXPECT_THAT(refusal(ErrorKind::Plan,
                         [&] {
-                            find_split(ops({"one", "c", "three"}).finish(), plan_of(), 2);
+                            find_split(ops({"one", "c", "three"}).finish(), plan_with_stages(), 2);
                         }),
                 HasSubstr("the plan has 3 [[pipeline.stage]] tables, so it cannot be split into 2 stages"));
 }
 
 TEST(StageBorders, OneStageHasNoBorder) {
-    EXPECT_TRUE(find_split(ops({"one"}).finish(), plan_of({kStages[0]}), 1).empty());
+    EXPECT_TRUE(find_split(ops({"one"}).finish(), plan_with_stages({kStages[0]}), 1).empty());
 }
 
 TEST(StageBorders, AnIllegalBorderIsRefusedWithItsReason) {
@@ -65,13 +65,13 @@ TEST(StageBorders, AnIllegalBorderIsRefusedWithItsReason) {
     maker.forbid(2, "they share memory");
     const Graph graph = maker.finish();
     EXPECT_THAT(
-        refusal(ErrorKind::Plan, [&] { stage_borders(graph, plan_of()); }),
+        refusal(ErrorKind::Plan, [&] { stage_borders(graph, plan_with_stages()); }),
         HasSubstr("plan.toml:11:1: the model cannot be cut between the stages 'one' and 'two': they share memory"));
 }
 
 TEST(StageBorders, AStageWithoutOpsIsRefused) {
     const auto error = [](const std::vector<std::string>& modules) {
-        return refusal(ErrorKind::Plan, [&] { stage_borders(ops(modules).finish(), plan_of()); });
+        return refusal(ErrorKind::Plan, [&] { stage_borders(ops(modules).finish(), plan_with_stages()); });
     };
     EXPECT_THAT(error({"one", "three"}), HasSubstr("plan.toml:11:1: the stage 'two' computes nothing"));
     EXPECT_THAT(error({"c", "three"}), HasSubstr("plan.toml:10:1: the stage 'one' computes nothing"));

@@ -11,33 +11,35 @@ using namespace test;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<Field> kFields = {floats("x", {4}), floats("y", {4})};
+const std::vector<Field> kTypedFields = {floats("x", {4}), floats("y", {4})};
 
 ModuleSpec pair_of() {
     return {"Pair", "def forward(self, x, scale: float = 2.0):\n    return x * scale, x.size(0)\n"};
 }
 
-ModuleSpec head() {
+ModuleSpec typed_head() {
     return {
         "Head",
         "def forward(self, a, n: int, b: Optional[Tensor] = None):\n"
         "    if b is None:\n        r = torch.mean(a)\n    else:\n        r = torch.mean(a * b)\n    return r * n\n"};
 }
 
-const std::vector<StagePlan> kStages = {file_stage("pair", {"x"}, {"a", "n"}),
-                                        file_stage("head", {"a", "n", "y"}, {"loss"})};
+const std::vector<StagePlan> kTypedStages = {file_stage("pair", {"x"}, {"a", "n"}),
+                                             file_stage("head", {"a", "n", "y"}, {"loss"})};
 
 std::string error_of(const std::vector<StagePlan>& stages) {
-    return refusal(ErrorKind::Plan, [&] { load_stages({{}, {pair_of(), head()}}, stage_options(kFields, stages)); });
+    return refusal(ErrorKind::Plan, [&] {
+        load_stages({{}, {pair_of(), typed_head()}}, stage_options(kTypedFields, stages));
+    });
 }
 
 std::vector<StagePlan> with_head(std::vector<std::string> inputs, std::vector<std::string> outputs = {"loss"}) {
-    return {kStages[0], file_stage("head", std::move(inputs), std::move(outputs))};
+    return {kTypedStages[0], file_stage("head", std::move(inputs), std::move(outputs))};
 }
 
 TEST(StageSignatures, WhatFitsIsAccepted) {
-    EXPECT_NO_THROW(load_stages({{}, {pair_of(), head()}}, stage_options(kFields, kStages)));
-    EXPECT_NO_THROW(load_stages({{}, {pair_of(), head()}}, stage_options(kFields, with_head({"a", "n"}))))
+    EXPECT_NO_THROW(load_stages({{}, {pair_of(), typed_head()}}, stage_options(kTypedFields, kTypedStages)));
+    EXPECT_NO_THROW(load_stages({{}, {pair_of(), typed_head()}}, stage_options(kTypedFields, with_head({"a", "n"}))))
         << "an argument with a default may be left out";
 }
 
@@ -68,7 +70,7 @@ TEST(StageSignatures, TypesMustFit) {
 
 TEST(StageSignatures, TheNumberOfOutputsIsThatOfTheTuple) {
     EXPECT_THAT(
-        error_of({file_stage("pair", {"x"}, {"a"}), kStages[1]}),
+        error_of({file_stage("pair", {"x"}, {"a"}), kTypedStages[1]}),
         HasSubstr("pipeline.stage[0].outputs:1:1: the stage 'pair' has another number of outputs (got 1 name(s), "
                   "forward returns (Tensor, int): 2)"));
     EXPECT_THAT(error_of(with_head({"a", "n"}, {"loss", "more"})),
@@ -79,7 +81,7 @@ TEST(StageSignatures, AStageIsThereForOthers) {
     const std::vector<StagePlan> stages = {file_stage("one", {"x"}, {"o"}), file_stage("head", {"x"}, {"loss"})};
     EXPECT_THAT(refusal(ErrorKind::Plan,
                         [&] {
-                            load_stages({{}, {linear(4, 4), linear(4, 4)}}, stage_options(kFields, stages));
+                            load_stages({{}, {linear(4, 4), linear(4, 4)}}, stage_options(kTypedFields, stages));
                         }),
                 HasSubstr("pipeline.stage[0].outputs:1:1: no stage takes an output of 'one'; leave the stage out"));
 }
@@ -94,7 +96,7 @@ TEST(StageSignatures, ModulesInARowMustFitEachOther) {
     model.children = {{"a", linear(4, 4)}, {"pair", pair_of()}, {"list", {"ModuleList"}}};
     const auto error = [&](const std::vector<std::string>& modules) {
         const StagePlan stage = module_stage("s", modules, {"x"}, {"l"});
-        return refusal(ErrorKind::Plan, [&] { load_stages({{model}, {}}, stage_options(kFields, {stage})); });
+        return refusal(ErrorKind::Plan, [&] { load_stages({{model}, {}}, stage_options(kTypedFields, {stage})); });
     };
     EXPECT_THAT(error({"pair", "a"}),
                 HasSubstr("pipeline.stage[0].modules[1]:1:1: the stage 's' with 'a' cannot take what "

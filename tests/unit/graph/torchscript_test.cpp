@@ -18,7 +18,7 @@ using namespace test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const TorchScriptOptions kOptions = options_for({floats("x", {4}), floats("targets", {4})});
+const TorchScriptOptions kLoadOptions = options_for({floats("x", {4}), floats("targets", {4})});
 
 ModuleSpec two_layers(int seed = 0) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.b.forward(self.a.forward(x)))\n"};
@@ -49,12 +49,12 @@ int index_of(const Graph& graph, const std::string& name) {
     return -1;
 }
 
-LoadedModel open(const std::filesystem::path& path, const TorchScriptOptions& options = kOptions) {
+LoadedModel open(const std::filesystem::path& path, const TorchScriptOptions& options = kLoadOptions) {
     return load_torchscript(std::make_shared<const Archive>(path), options);
 }
 
 TEST(TorchScript, WeightsAreThoseOfTheFileAndFresh) {
-    LoadedModel model = load(two_layers(), kOptions);
+    LoadedModel model = load(two_layers(), kLoadOptions);
     const at::Tensor first = model.source->weight(index_of(model.graph, "b.weight"));
     EXPECT_EQ(bits_of(first), bits_of(weight({4, 4}, 2)));
     EXPECT_TRUE(first.requires_grad());
@@ -87,7 +87,7 @@ TEST(TorchScript, StridesViewsAndEmptyTensorsComeBack) {
                      "def forward(self, x):\n    return torch.mean(x * self.row) + torch.sum(self.t) + "
                      "torch.sum(self.empty)\n"};
     model.buffers = {{"t", base.t()}, {"row", base[3]}, {"empty", values({0, 3})}, {"half", base.to(at::kBFloat16)}};
-    LoadedModel loaded = load(model, kOptions);
+    LoadedModel loaded = load(model, kLoadOptions);
     const auto weight_of = [&](const char* name) { return loaded.source->weight(index_of(loaded.graph, name)); };
     EXPECT_EQ(weight_of("t").strides(), (std::vector<int64_t>{1, 4}));
     EXPECT_EQ(bits_of(weight_of("t")), bits_of(base.t()));
@@ -110,10 +110,10 @@ def forward(self, x, targets: Optional[Tensor] = None):
 }
 
 TEST(TorchScript, AnOptionalArgumentIsGivenOrNot) {
-    EXPECT_THAT(labels_of(load(optional_targets(), kOptions).graph),
+    EXPECT_THAT(labels_of(load(optional_targets(), kLoadOptions).graph),
                 ElementsAre("prim::unchecked_cast ", "aten::mul ", "aten::mse_loss "))
         << "the data has the field";
-    TorchScriptOptions options = kOptions;
+    TorchScriptOptions options = kLoadOptions;
     options.inputs = {"x"};
     const Graph graph = load(optional_targets(), options).graph;
     EXPECT_THAT(labels_of(graph), ElementsAre("aten::mul ", "aten::mean ")) << "the plan names one field";
@@ -132,7 +132,7 @@ def forward(self, x, scale: float = 2.0, flip: bool = False):
         x = -x
     return torch.mean(x * scale)
 )JIT"};
-    LoadedModel loaded = load(model, kOptions);
+    LoadedModel loaded = load(model, kLoadOptions);
     EXPECT_THAT(labels_of(loaded.graph), ElementsAre("aten::mul ", "aten::mean "));
     const at::Tensor x = values({2, 4});
     EXPECT_EQ(bits_of(run_in_pieces(loaded, {1}, {{"x", x}})), bits_of((x * 2.0).mean()));
@@ -140,18 +140,18 @@ def forward(self, x, scale: float = 2.0, flip: bool = False):
 
 TEST(TorchScript, MissingFieldsAndTooManyNamesAreExplained) {
     const ModuleSpec model{"Model", "def forward(self, image, x):\n    return torch.mean(x * image)\n"};
-    std::string text = refusal(ErrorKind::BadData, [&] { load(model, kOptions); });
+    std::string text = refusal(ErrorKind::BadData, [&] { load(model, kLoadOptions); });
     EXPECT_THAT(text, HasSubstr("argument 'image'"));
     EXPECT_THAT(text, HasSubstr("it has: x, targets"));
     EXPECT_THAT(text, HasSubstr("model.inputs"));
-    TorchScriptOptions options = kOptions;
+    TorchScriptOptions options = kLoadOptions;
     options.inputs = {"x", "targets", "x"};
     text = refusal(ErrorKind::BadData, [&] { load(model, options); });
     EXPECT_THAT(text, HasSubstr("names 3 fields, but forward takes 2"));
 }
 
 TEST(TorchScript, ATargetThatIsNoFieldIsAMistakeOfThePlan) {
-    TorchScriptOptions options = kOptions;
+    TorchScriptOptions options = kLoadOptions;
     options.loss = LossPlan{"mse", 0, "target"};
     options.where = [](const std::string& key) {
         EXPECT_EQ(key, "loss.target");
@@ -172,12 +172,12 @@ TEST(TorchScript, ATargetThatIsNoFieldIsAMistakeOfThePlan) {
 
 TEST(TorchScript, AModelThatComputesNothingIsRefused) {
     const ModuleSpec model{"Model", "def forward(self, x):\n    return x\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kOptions); }), HasSubstr("computes nothing"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kLoadOptions); }), HasSubstr("computes nothing"));
 }
 
 TEST(TorchScript, TheDigestFollowsWeightsGraphAndMode) {
     const auto digest = [](const ModuleSpec& spec, bool training = true) {
-        TorchScriptOptions options = kOptions;
+        TorchScriptOptions options = kLoadOptions;
         options.training = training;
         return load(spec, options).graph.digest;
     };
@@ -195,9 +195,9 @@ TEST(TorchScript, TheDigestFollowsWeightsGraphAndMode) {
 
 TEST(TorchScript, ASecondReadingGivesTheSameSource) {
     const auto archive = std::make_shared<const Archive>(save(two_layers()));
-    LoadedModel model = load_torchscript(archive, kOptions);
+    LoadedModel model = load_torchscript(archive, kLoadOptions);
     Digest digest;
-    LoadedModel again{model.graph, open_torchscript(archive, kOptions, digest)};
+    LoadedModel again{model.graph, open_torchscript(archive, kLoadOptions, digest)};
     EXPECT_EQ(digest, model.graph.digest);
     const Inputs inputs{{"x", values({2, 4})}};
     EXPECT_EQ(bits_of(run_in_pieces(again, {1}, inputs)), bits_of(run_in_pieces(model, {2}, inputs)));
@@ -209,7 +209,7 @@ TEST(TorchScript, OptionsComeFromThePlan) {
     plan.model.loss_output = 2;
     plan.model.loss_reduction = "sum";
     plan.loss = LossPlan{"mse", 1, "y"};
-    const TorchScriptOptions options = torchscript_options(plan, kOptions.fields, 8, false);
+    const TorchScriptOptions options = torchscript_options(plan, kLoadOptions.fields, 8, false);
     EXPECT_EQ(options.inputs, plan.model.inputs);
     EXPECT_EQ(options.loss_output, 2);
     EXPECT_EQ(options.loss_reduction, "sum");
@@ -234,7 +234,7 @@ ModuleSpec deep_model(int count, bool in_place) {
 }
 
 TEST(TorchScript, TwoThousandOpsAreLabelledAndCut) {
-    const Graph graph = load(deep_model(500, true), kOptions).graph;
+    const Graph graph = load(deep_model(500, true), kLoadOptions).graph;
     EXPECT_EQ(graph.num_ops(), 2001);
     EXPECT_EQ(graph.ops[1999].module, "blocks.499");
     EXPECT_EQ(graph.num_legal_cuts(), 2000) << "what is written in place is alone at every cut";

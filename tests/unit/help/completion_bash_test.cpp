@@ -6,27 +6,28 @@
 namespace vpp {
 namespace {
 
-std::string script() {
+std::string bash_script() {
     return bash_completion(test::small_program(), test::kSmallSettings, test::kSmallKeys);
 }
 
-bool holds(const std::string& part) {
-    return script().find(part) != std::string::npos;
+bool bash_holds(const std::string& part) {
+    return bash_script().find(part) != std::string::npos;
 }
 
 // What the functions do is tried in a real bash by tests/cli/shells_test.py.
 TEST(CompletionBash, SaysWhatFollowsEachCommandAndOption) {
-    EXPECT_TRUE(holds("        'vpp') echo 'train schedule explain' ;;\n"));
-    EXPECT_TRUE(holds("        'vpp train') echo '--config --set -l --log-level --steps -h --help' ;;\n"));
-    EXPECT_TRUE(holds("        'vpp train --config') echo 'plans' ;;\n"));
-    EXPECT_TRUE(holds("        'vpp train -l' | \\\n        'vpp train --log-level') echo 'words debug info' ;;\n"));
-    EXPECT_TRUE(holds("        'vpp train --steps') echo 'any' ;;\n"));
-    EXPECT_TRUE(holds("        'vpp train 0') echo 'plans' ;;\n"));
-    EXPECT_TRUE(holds("        'vpp schedule check '*) echo 'files' ;;\n"));
-    EXPECT_TRUE(holds("        'optimizer.group[0].nesterov') echo 'true false' ;;\n"));
-    EXPECT_TRUE(holds("_vpp_keys() {\n    echo \\\n        'train' \\\n        'train.steps'\n}\n"));
-    EXPECT_FALSE(holds("'vpp schedule check --json')")) << "a flag takes no value";
-    EXPECT_TRUE(script().ends_with("complete -F _vpp vpp\n"));
+    EXPECT_TRUE(bash_holds("        'vpp') echo 'train schedule explain' ;;\n"));
+    EXPECT_TRUE(bash_holds("        'vpp train') echo '--config --set -l --log-level --steps -h --help' ;;\n"));
+    EXPECT_TRUE(bash_holds("        'vpp train --config') echo 'plans' ;;\n"));
+    EXPECT_TRUE(
+        bash_holds("        'vpp train -l' | \\\n        'vpp train --log-level') echo 'words debug info' ;;\n"));
+    EXPECT_TRUE(bash_holds("        'vpp train --steps') echo 'any' ;;\n"));
+    EXPECT_TRUE(bash_holds("        'vpp train 0') echo 'plans' ;;\n"));
+    EXPECT_TRUE(bash_holds("        'vpp schedule check '*) echo 'files' ;;\n"));
+    EXPECT_TRUE(bash_holds("        'optimizer.group[0].nesterov') echo 'true false' ;;\n"));
+    EXPECT_TRUE(bash_holds("_vpp_keys() {\n    echo \\\n        'train' \\\n        'train.steps'\n}\n"));
+    EXPECT_FALSE(bash_holds("'vpp schedule check --json')")) << "a flag takes no value";
+    EXPECT_TRUE(bash_script().ends_with("complete -F _vpp vpp\n"));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ using enum FindingLevel;
 
 constexpr int64_t kMiB = int64_t{1} << 20, kGiB = int64_t{1} << 30;
 
-void expect(const Finding& finding, FindingLevel level, const std::string& text, const std::string& remedy = "",
-            int code = 0) {
+void expect_of_plan(const Finding& finding, FindingLevel level, const std::string& text, const std::string& remedy = "",
+                    int code = 0) {
     EXPECT_EQ(finding.level, level) << finding.text;
     EXPECT_EQ(finding.text, text);
     EXPECT_EQ(finding.remedy, remedy);
@@ -27,24 +27,24 @@ TEST(PlanFindings, ErrorsKeepTheirTextAndCode) {
 
 TEST(PlanFindings, AGoodPlan) {
     PlanFacts facts{.file = "p.toml", .ranks = 8, .pp = 4, .dp = 2, .steps = 300, .epochs = {}, .batch = 16};
-    expect(judge_plan(facts), Ok, "p.toml: 8 ranks (pp 4 x dp 2), 300 steps of 16 samples");
+    expect_of_plan(judge_plan(facts), Ok, "p.toml: 8 ranks (pp 4 x dp 2), 300 steps of 16 samples");
     facts.steps = std::nullopt;
     facts.epochs = 2;
-    expect(judge_plan(facts), Ok, "p.toml: 8 ranks (pp 4 x dp 2), 2 epochs, batches of 16 samples");
+    expect_of_plan(judge_plan(facts), Ok, "p.toml: 8 ranks (pp 4 x dp 2), 2 epochs, batches of 16 samples");
 }
 
 TEST(PlanFindings, WhatItGoesOnFrom) {
     ResumeFacts facts{.run = "runs/gpt", .resume = "auto", .step = {}, .steps = 300};
-    expect(judge_resume(facts), Ok, "runs/gpt: begins with the first step, since no checkpoint is there");
+    expect_of_plan(judge_resume(facts), Ok, "runs/gpt: begins with the first step, since no checkpoint is there");
     facts.step = 100;
-    expect(judge_resume(facts), Ok, "runs/gpt: goes on after step 100");
+    expect_of_plan(judge_resume(facts), Ok, "runs/gpt: goes on after step 100");
     facts.step = 300;
-    expect(judge_resume(facts), Note, "runs/gpt: goes on after step 300 of 300, so nothing is left to do",
-           "more train.steps, or another run.dir");
+    expect_of_plan(judge_resume(facts), Note, "runs/gpt: goes on after step 300 of 300, so nothing is left to do",
+                   "more train.steps, or another run.dir");
     facts.steps = std::nullopt;
-    expect(judge_resume(facts), Ok, "runs/gpt: goes on after step 300");
+    expect_of_plan(judge_resume(facts), Ok, "runs/gpt: goes on after step 300");
     facts.resume = "no";
-    expect(judge_resume(facts), Ok, "runs/gpt: begins anew, as checkpoint.resume = \"no\" says");
+    expect_of_plan(judge_resume(facts), Ok, "runs/gpt: begins anew, as checkpoint.resume = \"no\" says");
 }
 
 TEST(PlanFindings, WhatWasPrepared) {
@@ -61,10 +61,10 @@ TEST(PlanFindings, WhatWasPrepared) {
     facts.bubble = 0.2727;
     const auto findings = judge_prepared(facts);
     ASSERT_EQ(findings.size(), 4U);
-    expect(findings[0], Ok, "gpt.pt: 123 ops, 900.0 K parameters, 99 places to cut");
-    expect(findings[1], Note, "it was traced");
-    expect(findings[2], Ok, "text, 12000 samples, none to validate");
-    expect(findings[3], Ok, "1F1B, 4 stages, bubble 27.3 %");
+    expect_of_plan(findings[0], Ok, "gpt.pt: 123 ops, 900.0 K parameters, 99 places to cut");
+    expect_of_plan(findings[1], Note, "it was traced");
+    expect_of_plan(findings[2], Ok, "text, 12000 samples, none to validate");
+    expect_of_plan(findings[3], Ok, "1F1B, 4 stages, bubble 27.3 %");
 }
 
 TEST(PlanFindings, Memory) {
@@ -72,9 +72,9 @@ TEST(PlanFindings, Memory) {
     const std::string sums = "4 ranks take up to 4.0 GiB (state 1.0 GiB, activations 2.0 GiB, programs 1.0 GiB), ";
     const std::string remedy =
         "more pipeline.num_microbatches, pipeline.recompute.what = \"stage\", or fewer ranks on this host";
-    expect(judge_memory(need, 8 * kGiB), Ok, sums + "8.0 GiB available");
-    expect(judge_memory(need, 3 * kGiB), Note, sums + "3.0 GiB available", remedy);
-    expect(judge_memory(need, kGiB), Bad, sums + "1.0 GiB available", remedy, 71);
+    expect_of_plan(judge_memory(need, 8 * kGiB), Ok, sums + "8.0 GiB available");
+    expect_of_plan(judge_memory(need, 3 * kGiB), Note, sums + "3.0 GiB available", remedy);
+    expect_of_plan(judge_memory(need, kGiB), Bad, sums + "1.0 GiB available", remedy, 71);
 }
 
 DiskFacts disk_with(int64_t free_bytes) {
@@ -88,27 +88,28 @@ DiskFacts disk_with(int64_t free_bytes) {
 TEST(PlanFindings, Disk) {
     const SaveNeed need{.checkpoint_bytes = kGiB, .keep = 3, .kept = 1};
     const std::string room = "; a checkpoint takes 1.0 GiB, room is wanted for 3";
-    expect(judge_disk(disk_with(10 * kGiB), need), Ok, "runs/gpt: 500.0 MiB/s with fsync, 10.0 GiB free" + room);
-    expect(judge_disk(disk_with(2 * kGiB), need), Note, "runs/gpt: 500.0 MiB/s with fsync, 2.0 GiB free" + room,
-           "make room, or a smaller checkpoint.keep");
-    expect(judge_disk(disk_with(kMiB), need), Bad, "runs/gpt: 500.0 MiB/s with fsync, 1.0 MiB free" + room,
-           "make room, or name another folder: --set run.dir=FOLDER", 74);
-    expect(judge_disk(disk_with(kMiB), {}), Ok, "runs/gpt: 500.0 MiB/s with fsync, 1.0 MiB free");
+    expect_of_plan(judge_disk(disk_with(10 * kGiB), need), Ok,
+                   "runs/gpt: 500.0 MiB/s with fsync, 10.0 GiB free" + room);
+    expect_of_plan(judge_disk(disk_with(2 * kGiB), need), Note, "runs/gpt: 500.0 MiB/s with fsync, 2.0 GiB free" + room,
+                   "make room, or a smaller checkpoint.keep");
+    expect_of_plan(judge_disk(disk_with(kMiB), need), Bad, "runs/gpt: 500.0 MiB/s with fsync, 1.0 MiB free" + room,
+                   "make room, or name another folder: --set run.dir=FOLDER", 74);
+    expect_of_plan(judge_disk(disk_with(kMiB), {}), Ok, "runs/gpt: 500.0 MiB/s with fsync, 1.0 MiB free");
     DiskFacts slow = disk_with(10 * kGiB);
     slow.bytes_per_second = 10.0 * kMiB;
-    expect(judge_disk(slow, need), Note,
-           "runs/gpt: 10.0 MiB/s with fsync, 10.0 GiB free" + room + "; that is slow: 1 min 42 s a save",
-           "a run.dir on a local disk, or a larger checkpoint.every");
+    expect_of_plan(judge_disk(slow, need), Note,
+                   "runs/gpt: 10.0 MiB/s with fsync, 10.0 GiB free" + room + "; that is slow: 1 min 42 s a save",
+                   "a run.dir on a local disk, or a larger checkpoint.every");
 }
 
 TEST(PlanFindings, ADiskThatCannotBeWritten) {
     DiskFacts disk = disk_with(0);
     disk.problem = "/proc: Permission denied";
-    expect(judge_disk(disk, {}), Bad, "runs/gpt: nothing can be written there, /proc: Permission denied",
-           "name a folder that can be written: --set run.dir=FOLDER", 73);
+    expect_of_plan(judge_disk(disk, {}), Bad, "runs/gpt: nothing can be written there, /proc: Permission denied",
+                   "name a folder that can be written: --set run.dir=FOLDER", 73);
     disk.is_full = true;
-    expect(judge_disk(disk, {}), Bad, "runs/gpt: nothing can be written there, /proc: Permission denied",
-           "make room, or name another folder: --set run.dir=FOLDER", 74);
+    expect_of_plan(judge_disk(disk, {}), Bad, "runs/gpt: nothing can be written there, /proc: Permission denied",
+                   "make room, or name another folder: --set run.dir=FOLDER", 74);
 }
 
 }  // namespace

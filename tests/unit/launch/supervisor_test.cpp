@@ -24,9 +24,9 @@ RunProgress at(int64_t step, std::optional<int64_t> checkpoint = std::nullopt) {
 }
 
 /// Plays a list of starts and notes what the supervisor does.
-class Stage {
+class Scene {
   public:
-    explicit Stage(std::deque<Start> starts) : starts_(std::move(starts)) {}
+    explicit Scene(std::deque<Start> starts) : starts_(std::move(starts)) {}
 
     int supervise(const SupervisedJob& job) {
         SupervisorHooks hooks;
@@ -63,14 +63,14 @@ SupervisedJob job_with(int max_restarts, const std::string& resume = "auto") {
 }
 
 TEST(Supervisor, AGoodEndIsQuiet) {
-    Stage stage({{code(0), at(30, 30)}});
+    Scene stage({{code(0), at(30, 30)}});
     EXPECT_EQ(stage.supervise(job_with(3)), 0);
     EXPECT_TRUE(stage.said.empty());
     EXPECT_EQ(stage.trials, 0);
 }
 
 TEST(Supervisor, StartsAgainUntilItIsDone) {
-    Stage stage({{code(137), at(5)}, {code(75), at(9, 8)}, {code(0), at(30, 30)}});
+    Scene stage({{code(137), at(5)}, {code(75), at(9, 8)}, {code(0), at(30, 30)}});
     EXPECT_EQ(stage.supervise(job_with(3)), 0);
     ASSERT_EQ(stage.lines.size(), 3U);
     EXPECT_EQ(stage.lines[2], (Lines{"mpirun", "train"}));
@@ -78,46 +78,46 @@ TEST(Supervisor, StartsAgainUntilItIsDone) {
 }
 
 TEST(Supervisor, AJobThatDiesBeforeItsFirstStepIsStartedTwiceNotForEver) {
-    Stage stage({{code(137), {}}, {code(137), {}}, {code(137), {}}});
+    Scene stage({{code(137), {}}, {code(137), {}}, {code(137), {}}});
     EXPECT_EQ(stage.supervise(job_with(100)), 75);
     EXPECT_EQ(stage.lines.size(), 2U);
     EXPECT_EQ(stage.trials, 2);
 }
 
 TEST(Supervisor, AJobThatDiesAtTheSameStepEndsToo) {
-    Stage stage({{code(139), at(5)}, {code(139), at(5)}, {code(139), at(5)}});
+    Scene stage({{code(139), at(5)}, {code(139), at(5)}, {code(139), at(5)}});
     EXPECT_EQ(stage.supervise(job_with(100)), 75);
     EXPECT_EQ(stage.lines.size(), 2U);
 }
 
 TEST(Supervisor, WhatMpirunRefusesIsNotTriedAgain) {
-    Stage stage({{code(1), {}}});
+    Scene stage({{code(1), {}}});
     stage.trouble = "not enough slots";
     EXPECT_EQ(stage.supervise(job_with(3)), 69);
     EXPECT_EQ(stage.said, (Lines{"mpirun does not start these ranks: not enough slots"}));
 }
 
 TEST(Supervisor, AStopDuringARestartIsHeard) {
-    Stage stage({{code(137), at(5)}});
+    Scene stage({{code(137), at(5)}});
     stage.stop = true;
     EXPECT_EQ(stage.supervise(job_with(3)), 85);
     EXPECT_EQ(stage.lines.size(), 1U);
 }
 
 TEST(Supervisor, ARunThatBeganAnewGoesOnFromItsOwnCheckpoints) {
-    Stage stage({{code(137), at(5, 4)}, {code(0), at(30, 30)}});
+    Scene stage({{code(137), at(5, 4)}, {code(0), at(30, 30)}});
     EXPECT_EQ(stage.supervise(job_with(3, "no")), 0);
     EXPECT_EQ(stage.lines[1], (Lines{"mpirun", "train", "--set", "checkpoint.resume=auto"}));
 }
 
 TEST(Supervisor, WithoutACheckpointOfItsOwnItBeginsAsItWasTold) {
-    Stage stage({{code(137), at(5)}, {code(0), at(30, 30)}});
+    Scene stage({{code(137), at(5)}, {code(0), at(30, 30)}});
     EXPECT_EQ(stage.supervise(job_with(3, "runs/other/checkpoints/step-00000010")), 0);
     EXPECT_EQ(stage.lines[1], (Lines{"mpirun", "train"}));
 }
 
 TEST(Supervisor, CommandsThatSaveNothingAreNotStartedAgain) {
-    Stage stage({{code(137), {}}});
+    Scene stage({{code(137), {}}});
     SupervisedJob job = job_with(3);
     job.manner = StopManner::End;
     EXPECT_EQ(stage.supervise(job), 75);

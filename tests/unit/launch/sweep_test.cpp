@@ -11,7 +11,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// Plays a sweep of three runs and notes what it does.
-struct Stage {
+struct SweepScene {
     std::map<size_t, SweepJobEnd> ends;  ///< 0 where nothing stands
     std::set<size_t> finished;
     size_t stop_before = 99;
@@ -35,14 +35,14 @@ struct Stage {
 using Runs = std::vector<size_t>;
 
 TEST(Sweep, RunsAllInTheirOrder) {
-    Stage stage;
+    SweepScene stage;
     EXPECT_EQ(stage.sweep().code, 0);
     EXPECT_EQ(stage.started, (Runs{0, 1, 2}));
     EXPECT_EQ(stage.said, (Texts{"1 of 3, a", "2 of 3, b", "3 of 3, c"}));
 }
 
 TEST(Sweep, PassesOverWhatIsFinished) {
-    Stage stage;
+    SweepScene stage;
     stage.finished = {0, 2};
     EXPECT_EQ(stage.sweep().code, 0);
     EXPECT_EQ(stage.started, Runs{1});
@@ -50,7 +50,7 @@ TEST(Sweep, PassesOverWhatIsFinished) {
 }
 
 TEST(Sweep, AFailureKeepsNoOtherFromRunningAndIsTheCode) {
-    Stage stage;
+    SweepScene stage;
     stage.ends = {{0, {79, false}}, {1, {78, false}}};
     const SweepEnd end = stage.sweep();
     EXPECT_EQ(end.code, 79);
@@ -59,7 +59,7 @@ TEST(Sweep, AFailureKeepsNoOtherFromRunningAndIsTheCode) {
 }
 
 TEST(Sweep, AWrongCommandLineEndsAll) {
-    Stage stage;
+    SweepScene stage;
     stage.ends = {{0, {2, false}}};
     EXPECT_EQ(stage.sweep().code, 2);
     EXPECT_EQ(stage.started, Runs{0});
@@ -67,7 +67,7 @@ TEST(Sweep, AWrongCommandLineEndsAll) {
 
 TEST(Sweep, ASignalEndsAll) {
     for (const int code : {85, 130}) {
-        Stage stage;
+        SweepScene stage;
         stage.ends = {{0, {79, false}}, {1, {code, true}}};
         const SweepEnd end = stage.sweep();
         EXPECT_EQ(end.code, code);
@@ -78,21 +78,21 @@ TEST(Sweep, ASignalEndsAll) {
 }
 
 TEST(Sweep, ASignalThatComesAsAJobEndsStartsNoOther) {
-    Stage stage;
+    SweepScene stage;
     stage.ends = {{0, {0, true}}};
     EXPECT_EQ(stage.sweep().code, 85);
     EXPECT_EQ(stage.started, Runs{0});
-    Stage last;
+    SweepScene last;
     last.ends = {{2, {0, true}}};
     EXPECT_EQ(last.sweep().code, 0);  // nothing is left to do
 }
 
 TEST(Sweep, ASignalBetweenTwoJobsStartsNoOther) {
-    Stage stage;
+    SweepScene stage;
     stage.stop_before = 1;
     EXPECT_EQ(stage.sweep().code, 85);
     EXPECT_EQ(stage.started, Runs{0});
-    Stage done;
+    SweepScene done;
     done.stop_before = 0;
     done.finished = {0, 1, 2};
     EXPECT_EQ(done.sweep().code, 0);

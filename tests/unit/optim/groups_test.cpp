@@ -5,7 +5,7 @@
 namespace vpp {
 namespace {
 
-OptimizerPlan plan_of(const std::vector<std::vector<std::string>>& groups) {
+OptimizerPlan plan_with_groups(const std::vector<std::vector<std::string>>& groups) {
     OptimizerPlan plan;
     for (const auto& match : groups) plan.groups.push_back({match, {}});
     return plan;
@@ -15,14 +15,14 @@ const std::vector<std::string> kNames = {"wte.weight", "h.0.ln_1.weight", "h.0.l
                                          "h.0.fc.bias"};
 
 TEST(Groups, TheFirstThatMatchesTakesTheParameter) {
-    const OptimizerPlan plan = plan_of({{"*.bias", "wte.*"}, {"*ln*"}});
+    const OptimizerPlan plan = plan_with_groups({{"*.bias", "wte.*"}, {"*ln*"}});
     const int expected[] = {0, 1, 0, 2, 0};
     for (size_t i = 0; i < kNames.size(); ++i) EXPECT_EQ(group_of(plan, kNames[i]), expected[i]) << kNames[i];
     EXPECT_EQ(match_counts(plan, kNames), (std::vector<int>{3, 1}));
 }
 
 TEST(Groups, OrderDecides) {
-    EXPECT_EQ(match_counts(plan_of({{"*ln*"}, {"*.bias", "wte.*"}}), kNames), (std::vector<int>{2, 2}));
+    EXPECT_EQ(match_counts(plan_with_groups({{"*ln*"}, {"*.bias", "wte.*"}}), kNames), (std::vector<int>{2, 2}));
 }
 
 TEST(Groups, WithoutGroupsAllIsDefault) {
@@ -33,7 +33,7 @@ TEST(Groups, WithoutGroupsAllIsDefault) {
 
 TEST(Groups, AGroupThatTakesNothingIsAProblemAtItsPlace) {
     Plan plan;
-    plan.optimizer = plan_of({{"*.bias"}, {"*.gamma", "l?"}, {"h.0.*.bias"}, {"*"}});
+    plan.optimizer = plan_with_groups({{"*.bias"}, {"*.gamma", "l?"}, {"h.0.*.bias"}, {"*"}});
     plan.positions["optimizer.group[1].match"] = {"plan.toml", 12, 1, "match = [\"*.gamma\", \"l?\"]"};
     const std::vector<Problem> problems = check_groups(plan, kNames);
     ASSERT_EQ(problems.size(), 2u);
@@ -49,7 +49,7 @@ TEST(Groups, AGroupThatTakesNothingIsAProblemAtItsPlace) {
 
 TEST(Groups, AModelWithoutParametersIsSaid) {
     Plan plan;
-    plan.optimizer = plan_of({{"*"}});
+    plan.optimizer = plan_with_groups({{"*"}});
     ASSERT_EQ(check_groups(plan, {}).size(), 1u);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kBase = 0.8;
 
-LrSchedulePlan plan_of(const std::string& kind, int64_t warmup = 4, double min_lr = 0.08, int64_t decay = 0) {
+LrSchedulePlan lr_plan(const std::string& kind, int64_t warmup = 4, double min_lr = 0.08, int64_t decay = 0) {
     LrSchedulePlan plan;
     plan.kind = kind;
     plan.warmup_steps = warmup;
@@ -32,15 +32,15 @@ TEST(LearningRate, KindsAreThoseOfTheTable) {
 TEST(LearningRate, EveryKindWarmsUpTheSameWay) {
     for (const char* kind : kKinds) {
         SCOPED_TRACE(kind);
-        EXPECT_EQ(learning_rate(plan_of(kind), kBase, 0, 100), kBase * 1.0 / 4.0);
-        EXPECT_EQ(learning_rate(plan_of(kind), kBase, 2, 100), kBase * 3.0 / 4.0);
-        EXPECT_EQ(learning_rate(plan_of(kind), kBase, 3, 100), kBase);
+        EXPECT_EQ(learning_rate(lr_plan(kind), kBase, 0, 100), kBase * 1.0 / 4.0);
+        EXPECT_EQ(learning_rate(lr_plan(kind), kBase, 2, 100), kBase * 3.0 / 4.0);
+        EXPECT_EQ(learning_rate(lr_plan(kind), kBase, 3, 100), kBase);
     }
 }
 
 TEST(LearningRate, EveryKindStartsAtTheBaseWithoutWarmUp) {
     for (const char* kind : kKinds) {
-        EXPECT_EQ(learning_rate(plan_of(kind, 0), kBase, 0, 100), kBase) << kind;
+        EXPECT_EQ(learning_rate(lr_plan(kind, 0), kBase, 0, 100), kBase) << kind;
     }
 }
 
@@ -50,7 +50,7 @@ TEST(LearningRate, NoKindRisesAfterTheWarmUpOrLeavesItsBounds) {
             SCOPED_TRACE(std::string(kind) + " " + std::to_string(decay));
             double last = kBase;
             for (int64_t step = 4; step < 200; ++step) {  // past the end of 100 steps, as a longer resume would be
-                const double rate = learning_rate(plan_of(kind, 4, 0.08, decay), kBase, step, 100);
+                const double rate = learning_rate(lr_plan(kind, 4, 0.08, decay), kBase, step, 100);
                 ASSERT_LE(rate, last) << step;
                 ASSERT_GE(rate, 0.08) << step;
                 last = rate;
@@ -60,52 +60,52 @@ TEST(LearningRate, NoKindRisesAfterTheWarmUpOrLeavesItsBounds) {
 }
 
 TEST(LearningRate, Constant) {
-    EXPECT_EQ(learning_rate(plan_of("constant"), kBase, 99, 100), kBase);
+    EXPECT_EQ(learning_rate(lr_plan("constant"), kBase, 99, 100), kBase);
 }
 
 TEST(LearningRate, Linear) {
-    const LrSchedulePlan plan = plan_of("linear");  // 96 steps from 0.8 to 0.08
+    const LrSchedulePlan plan = lr_plan("linear");  // 96 steps from 0.8 to 0.08
     EXPECT_EQ(learning_rate(plan, kBase, 4, 100), kBase);
     EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 52, 100), 0.44);
     EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 99, 100), 0.08 + 0.72 / 96);
     EXPECT_EQ(learning_rate(plan, kBase, 100, 100), 0.08);
-    EXPECT_EQ(learning_rate(plan_of("linear", 4, 0.08, 10), kBase, 14, 100), 0.08);
-    EXPECT_DOUBLE_EQ(learning_rate(plan_of("linear", 4, 0.08, 10), kBase, 9, 100), 0.44);
+    EXPECT_EQ(learning_rate(lr_plan("linear", 4, 0.08, 10), kBase, 14, 100), 0.08);
+    EXPECT_DOUBLE_EQ(learning_rate(lr_plan("linear", 4, 0.08, 10), kBase, 9, 100), 0.44);
 }
 
 TEST(LearningRate, Cosine) {
-    const LrSchedulePlan plan = plan_of("cosine");
+    const LrSchedulePlan plan = lr_plan("cosine");
     EXPECT_EQ(learning_rate(plan, kBase, 4, 100), kBase);
     EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 52, 100), 0.44);
     EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 28, 100), 0.08 + 0.72 * 0.5 * (1 + std::sqrt(0.5)));
     EXPECT_EQ(learning_rate(plan, kBase, 100, 100), 0.08);
-    EXPECT_DOUBLE_EQ(learning_rate(plan_of("cosine", 4, 0.08, 10), kBase, 9, 100), 0.44);
+    EXPECT_DOUBLE_EQ(learning_rate(lr_plan("cosine", 4, 0.08, 10), kBase, 9, 100), 0.44);
 }
 
 TEST(LearningRate, InverseSqrt) {
-    EXPECT_EQ(learning_rate(plan_of("inverse_sqrt"), kBase, 15, 100), 0.4);  // sqrt(4 / 16)
-    EXPECT_EQ(learning_rate(plan_of("inverse_sqrt", 0, 0), kBase, 3, 100), 0.4);
-    EXPECT_EQ(learning_rate(plan_of("inverse_sqrt"), kBase, 1'000'000, 100), 0.08);
+    EXPECT_EQ(learning_rate(lr_plan("inverse_sqrt"), kBase, 15, 100), 0.4);  // sqrt(4 / 16)
+    EXPECT_EQ(learning_rate(lr_plan("inverse_sqrt", 0, 0), kBase, 3, 100), 0.4);
+    EXPECT_EQ(learning_rate(lr_plan("inverse_sqrt"), kBase, 1'000'000, 100), 0.08);
 }
 
 TEST(LearningRate, WarmupStableDecay) {
-    const LrSchedulePlan plan = plan_of("wsd", 4, 0.08, 20);
+    const LrSchedulePlan plan = lr_plan("wsd", 4, 0.08, 20);
     EXPECT_EQ(learning_rate(plan, kBase, 79, 100), kBase);
     EXPECT_EQ(learning_rate(plan, kBase, 80, 100), kBase);
     EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, 90, 100), 0.44);
     EXPECT_EQ(learning_rate(plan, kBase, 100, 100), 0.08);
     // A tenth of the steps by default, rounded up.
-    EXPECT_EQ(learning_rate(plan_of("wsd"), kBase, 90, 100), kBase);
-    EXPECT_LT(learning_rate(plan_of("wsd"), kBase, 91, 100), kBase);
-    EXPECT_LT(learning_rate(plan_of("wsd"), kBase, 91, 101), kBase);
-    EXPECT_EQ(learning_rate(plan_of("wsd"), kBase, 90, 101), kBase);
+    EXPECT_EQ(learning_rate(lr_plan("wsd"), kBase, 90, 100), kBase);
+    EXPECT_LT(learning_rate(lr_plan("wsd"), kBase, 91, 100), kBase);
+    EXPECT_LT(learning_rate(lr_plan("wsd"), kBase, 91, 101), kBase);
+    EXPECT_EQ(learning_rate(lr_plan("wsd"), kBase, 90, 101), kBase);
     // A decay longer than what the warm-up leaves begins right after it.
-    EXPECT_EQ(learning_rate(plan_of("wsd", 4, 0.08, 1000), kBase, 4, 100), kBase);
-    EXPECT_DOUBLE_EQ(learning_rate(plan_of("wsd", 4, 0.08, 1000), kBase, 52, 100), 0.44);
+    EXPECT_EQ(learning_rate(lr_plan("wsd", 4, 0.08, 1000), kBase, 4, 100), kBase);
+    EXPECT_DOUBLE_EQ(learning_rate(lr_plan("wsd", 4, 0.08, 1000), kBase, 52, 100), 0.44);
 }
 
 TEST(LearningRate, Step) {
-    LrSchedulePlan plan = plan_of("step", 4, 0, 10);
+    LrSchedulePlan plan = lr_plan("step", 4, 0, 10);
     plan.gamma = 0.5;
     EXPECT_EQ(learning_rate(plan, kBase, 13, 100), kBase);
     EXPECT_EQ(learning_rate(plan, kBase, 14, 100), kBase * 0.5);
@@ -119,16 +119,16 @@ TEST(LearningRate, Step) {
 
 TEST(LearningRate, AWarmUpLongerThanTheTrainingIsAllThereIs) {
     for (const char* kind : kKinds) {
-        EXPECT_EQ(learning_rate(plan_of(kind, 200), kBase, 49, 100), kBase * 50.0 / 200.0) << kind;
-        const double after = learning_rate(plan_of(kind, 200), kBase, 200, 100);
+        EXPECT_EQ(learning_rate(lr_plan(kind, 200), kBase, 49, 100), kBase * 50.0 / 200.0) << kind;
+        const double after = learning_rate(lr_plan(kind, 200), kBase, 200, 100);
         EXPECT_TRUE(after >= 0.08 && after <= kBase) << kind << after;
     }
 }
 
 TEST(LearningRate, WrongCallsAreTold) {
-    EXPECT_THROW(learning_rate(plan_of("constant"), kBase, -1, 100), Error);
+    EXPECT_THROW(learning_rate(lr_plan("constant"), kBase, -1, 100), Error);
     try {
-        learning_rate(plan_of("cosin"), kBase, 0, 100);
+        learning_rate(lr_plan("cosin"), kBase, 0, 100);
         FAIL() << "an unknown kind was taken";
     } catch (const Error& e) {
         EXPECT_EQ(exit_code(e.kind()), 78);

@@ -19,7 +19,7 @@ using test::floats;
 using test::leaf;
 using test::values_of;
 
-OptimizerPlan plan_of(const std::string& kind) {
+OptimizerPlan optimizer_plan(const std::string& kind) {
     OptimizerPlan plan;
     plan.kind = kind;
     plan.values.lr = 0.1;
@@ -85,7 +85,7 @@ std::vector<std::string> state_names(const Optimizer& optimizer) {
 
 TEST(OptimizerTest, EveryGroupHasItsRate) {
     const Model model;
-    const Optimizer optimizer(plan_of("adamw"), model.parameters);
+    const Optimizer optimizer(optimizer_plan("adamw"), model.parameters);
     LrSchedulePlan schedule;
     schedule.kind = "linear";
     EXPECT_EQ(optimizer.learning_rates(schedule, 5, 10),
@@ -93,7 +93,7 @@ TEST(OptimizerTest, EveryGroupHasItsRate) {
 }
 
 TEST(OptimizerTest, GroupsUseTheirOwnValues) {
-    OptimizerPlan plan = plan_of("sgd");
+    OptimizerPlan plan = optimizer_plan("sgd");
     plan.values = plan.groups[0].values = {};
     plan.values.lr = 0.5;
     plan.values.weight_decay = 1;
@@ -111,7 +111,7 @@ TEST(OptimizerTest, GroupsUseTheirOwnValues) {
 TEST(OptimizerTest, AParameterWithoutGradientIsLeftAlone) {
     for (const char* kind : {"adamw", "adam", "sgd"}) {
         Model model;
-        Optimizer optimizer(plan_of(kind), model.parameters);
+        Optimizer optimizer(optimizer_plan(kind), model.parameters);
         EXPECT_TRUE(optimizer.state().empty());
         train(model, optimizer, 0, 2);
         EXPECT_EQ(values_of(model.parameters[2].tensor)[0], 7) << kind;
@@ -128,7 +128,7 @@ TEST(OptimizerTest, StateIsNamedAsTorchNamesIt) {
         {"sgd", {"momentum_buffer"}}};
     for (const auto& [kind, names] : slots) {
         Model model;
-        Optimizer optimizer(plan_of(kind), model.parameters);
+        Optimizer optimizer(optimizer_plan(kind), model.parameters);
         train(model, optimizer, 0, 1);
         std::vector<std::string> expected;
         for (const char* parameter : {"a.weight.", "a.bias."}) {
@@ -141,7 +141,7 @@ TEST(OptimizerTest, StateIsNamedAsTorchNamesIt) {
 
 TEST(OptimizerTest, EachCountsItsOwnSteps) {
     Model model;
-    Optimizer optimizer(plan_of("adamw"), model.parameters);
+    Optimizer optimizer(optimizer_plan("adamw"), model.parameters);
     train(model, optimizer, 0, 5);
     const auto state = saved(optimizer);
     EXPECT_EQ(state.at("a.weight.step").item<float>(), 5);
@@ -154,11 +154,12 @@ TEST(OptimizerTest, AResumedRunHasTheBitsOfAnUnbrokenOne) {
         for (int64_t cut = 0; cut <= 4; ++cut) {
             SCOPED_TRACE(std::string(kind) + " cut after " + std::to_string(cut));
             Model unbroken, resumed;
-            Optimizer whole(plan_of(kind), unbroken.parameters), before(plan_of(kind), resumed.parameters);
+            Optimizer whole(optimizer_plan(kind), unbroken.parameters),
+                before(optimizer_plan(kind), resumed.parameters);
             train(unbroken, whole, 0, 6);
             train(resumed, before, 0, cut);
             const auto state = saved(before);
-            Optimizer after(plan_of(kind), resumed.parameters);
+            Optimizer after(optimizer_plan(kind), resumed.parameters);
             after.load_state(reader_of(state));
             EXPECT_EQ(after.state().size(), before.state().size());
             train(resumed, after, cut, 6);
@@ -169,15 +170,15 @@ TEST(OptimizerTest, AResumedRunHasTheBitsOfAnUnbrokenOne) {
 
 TEST(OptimizerTest, WrongStateHasOtherBits) {
     Model unbroken, without_state, one_step_off;
-    Optimizer whole(plan_of("adamw"), unbroken.parameters);
+    Optimizer whole(optimizer_plan("adamw"), unbroken.parameters);
     train(unbroken, whole, 0, 6);
-    Optimizer before(plan_of("adamw"), without_state.parameters);
+    Optimizer before(optimizer_plan("adamw"), without_state.parameters);
     train(without_state, before, 0, 3);
-    Optimizer fresh(plan_of("adamw"), without_state.parameters);
+    Optimizer fresh(optimizer_plan("adamw"), without_state.parameters);
     train(without_state, fresh, 3, 6);
     EXPECT_NE(without_state.bits(), unbroken.bits());
 
-    Optimizer first(plan_of("adamw"), one_step_off.parameters);
+    Optimizer first(optimizer_plan("adamw"), one_step_off.parameters);
     train(one_step_off, first, 0, 3);
     auto state = saved(first);
     state.at("a.bias.step").add_(1);
@@ -188,7 +189,7 @@ TEST(OptimizerTest, WrongStateHasOtherBits) {
 
 TEST(OptimizerTest, LoadedStateIsACopyAndReplacesAll) {
     Model model;
-    Optimizer optimizer(plan_of("sgd"), model.parameters);
+    Optimizer optimizer(optimizer_plan("sgd"), model.parameters);
     train(model, optimizer, 0, 1);
     const auto state = saved(optimizer);
     const std::string bits = bits_of(state.at("a.bias.momentum_buffer"));
@@ -202,7 +203,7 @@ TEST(OptimizerTest, LoadedStateIsACopyAndReplacesAll) {
 
 TEST(OptimizerTest, StateInPartsOrOfAnotherKindIsRefusedAndChangesNothing) {
     Model model;
-    Optimizer optimizer(plan_of("adamw"), model.parameters);
+    Optimizer optimizer(optimizer_plan("adamw"), model.parameters);
     train(model, optimizer, 0, 1);
     const auto state = saved(optimizer);
     auto part = state, wrong_shape = state, wrong_dtype = state;
@@ -219,10 +220,10 @@ TEST(OptimizerTest, StateInPartsOrOfAnotherKindIsRefusedAndChangesNothing) {
 
 TEST(OptimizerTest, AmsgradMayBeSwitchedOnBetweenRuns) {
     Model model;
-    Optimizer before(plan_of("adamw"), model.parameters);
+    Optimizer before(optimizer_plan("adamw"), model.parameters);
     train(model, before, 0, 3);
     const auto state = saved(before);
-    Optimizer after(plan_of("adam"), model.parameters);
+    Optimizer after(optimizer_plan("adam"), model.parameters);
     after.load_state(reader_of(state));
     EXPECT_EQ(after.state().size(), 12u);
     EXPECT_NO_THROW(train(model, after, 3, 4));
@@ -230,7 +231,7 @@ TEST(OptimizerTest, AmsgradMayBeSwitchedOnBetweenRuns) {
 
 TEST(OptimizerTest, DtypesDoNotMeetInOneCall) {
     const at::Tensor narrow = leaf(floats({1, 2})), wide = leaf(test::doubles({1, 2}));
-    Optimizer optimizer(plan_of("adamw"), {{"narrow", narrow}, {"wide", wide}});
+    Optimizer optimizer(optimizer_plan("adamw"), {{"narrow", narrow}, {"wide", wide}});
     narrow.mutable_grad() = floats({1, 2});
     wide.mutable_grad() = test::doubles({1, 2});
     optimizer.step({}, 0, 1);
@@ -241,7 +242,7 @@ TEST(OptimizerTest, DtypesDoNotMeetInOneCall) {
 TEST(OptimizerTest, LayoutsThatTheKernelsWouldMixUpAreRefused) {
     const at::Tensor spread = at::empty_strided({2, 2}, {4, 1}, at::kFloat).fill_(1);
     const at::Tensor parameter = leaf(spread), other = leaf(floats({3}));
-    Optimizer optimizer(plan_of("sgd"), {{"first", other}, {"h.spread", parameter}});
+    Optimizer optimizer(optimizer_plan("sgd"), {{"first", other}, {"h.spread", parameter}});
     other.mutable_grad() = floats({1});
     parameter.mutable_grad() = at::full({2, 2}, 1.0F);
     std::string text;
@@ -252,9 +253,9 @@ TEST(OptimizerTest, LayoutsThatTheKernelsWouldMixUpAreRefused) {
 
 TEST(OptimizerTest, WrongCallsAreTold) {
     const at::Tensor tensor = leaf(floats({1}));
-    EXPECT_EQ(code_of([&] { Optimizer(plan_of("sgd"), {{"a", tensor}, {"a", tensor}}); }), 70);
-    EXPECT_EQ(code_of([&] { Optimizer(plan_of("sgd"), {{"a", at::zeros({1}, at::kLong)}}); }), 70);
-    EXPECT_EQ(code_of([&] { Optimizer(plan_of("sgdw"), {}); }), 78);
+    EXPECT_EQ(code_of([&] { Optimizer(optimizer_plan("sgd"), {{"a", tensor}, {"a", tensor}}); }), 70);
+    EXPECT_EQ(code_of([&] { Optimizer(optimizer_plan("sgd"), {{"a", at::zeros({1}, at::kLong)}}); }), 70);
+    EXPECT_EQ(code_of([&] { Optimizer(optimizer_plan("sgdw"), {}); }), 78);
 }
 
 }  // namespace

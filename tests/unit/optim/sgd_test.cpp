@@ -13,7 +13,7 @@ using test::doubles;
 using test::values_of;
 
 /// Three updates of one number with gradients 1, -2, 4 at rate 0.5; all values are exact in binary.
-std::vector<double> train(const OptimizerValues& values, const std::vector<bool>& is_first) {
+std::vector<double> train_by_hand(const OptimizerValues& values, const std::vector<bool>& is_first) {
     detail::UpdateBatch batch;
     batch.parameters = {doubles({8})};
     // The first update must not look at what was in the buffer.
@@ -30,15 +30,15 @@ std::vector<double> train(const OptimizerValues& values, const std::vector<bool>
 }
 
 TEST(Sgd, Plain) {
-    EXPECT_EQ(train({}, {true, false, false}), (std::vector<double>{7.5, 8.5, 6.5}));
-    EXPECT_EQ(train({}, {true, true, true}), (std::vector<double>{7.5, 8.5, 6.5}));
+    EXPECT_EQ(train_by_hand({}, {true, false, false}), (std::vector<double>{7.5, 8.5, 6.5}));
+    EXPECT_EQ(train_by_hand({}, {true, true, true}), (std::vector<double>{7.5, 8.5, 6.5}));
 }
 
 TEST(Sgd, WeightDecayIsPartOfTheGradient) {
     OptimizerValues values;
     values.weight_decay = 0.5;
     // 8 - 0.5 (1 + 4) = 5.5; 5.5 - 0.5 (-2 + 2.75) = 5.125; 5.125 - 0.5 (4 + 2.5625) = 1.84375
-    EXPECT_EQ(train(values, {true, false, false}), (std::vector<double>{5.5, 5.125, 1.84375}));
+    EXPECT_EQ(train_by_hand(values, {true, false, false}), (std::vector<double>{5.5, 5.125, 1.84375}));
 }
 
 TEST(Sgd, MomentumStartsWithTheWholeGradient) {
@@ -46,7 +46,7 @@ TEST(Sgd, MomentumStartsWithTheWholeGradient) {
     values.momentum = 0.5;
     values.dampening = 0.25;
     // buffers: 1; 0.5 - 1.5 = -1; -0.5 + 3 = 2.5
-    EXPECT_EQ(train(values, {true, false, false}), (std::vector<double>{7.5, 8, 6.75}));
+    EXPECT_EQ(train_by_hand(values, {true, false, false}), (std::vector<double>{7.5, 8, 6.75}));
 }
 
 TEST(Sgd, Nesterov) {
@@ -54,14 +54,14 @@ TEST(Sgd, Nesterov) {
     values.momentum = 0.5;
     values.nesterov = true;
     // buffers: 1; -1.5; 3.25. steps: 1 + 0.5; -2 - 0.75; 4 + 1.625
-    EXPECT_EQ(train(values, {true, false, false}), (std::vector<double>{7.25, 8.625, 5.8125}));
+    EXPECT_EQ(train_by_hand(values, {true, false, false}), (std::vector<double>{7.25, 8.625, 5.8125}));
 }
 
 TEST(Sgd, AFirstUpdateThatIsNotMarkedIsSeen) {
     OptimizerValues values;
     values.momentum = 0.5;
-    EXPECT_TRUE(std::isnan(train(values, {false, false, false})[2]));
-    EXPECT_NE(train(values, {true, true, false}), train(values, {true, false, false}));
+    EXPECT_TRUE(std::isnan(train_by_hand(values, {false, false, false})[2]));
+    EXPECT_NE(train_by_hand(values, {true, true, false}), train_by_hand(values, {true, false, false}));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace vpp {
 namespace {
 
-std::string repeated(const std::string& text, int times) {
+std::string repeated_text(const std::string& text, int times) {
     std::string all;
     for (int i = 0; i < times; ++i) all += text;
     return all;
@@ -18,12 +18,12 @@ TEST(Bounds, AcceptsPlansAndAnyText) {
 }
 
 TEST(Bounds, DotsAreCountedPerLineOutsideStrings) {
-    EXPECT_FALSE(check_bounds(repeated("a.", kPlanLimitDots) + "b = 1"));
-    const auto problem = check_bounds("x = 1\n" + repeated("a.", kPlanLimitDots + 1) + "b = 1");
+    EXPECT_FALSE(check_bounds(repeated_text("a.", kPlanLimitDots) + "b = 1"));
+    const auto problem = check_bounds("x = 1\n" + repeated_text("a.", kPlanLimitDots + 1) + "b = 1");
     ASSERT_TRUE(problem);
     EXPECT_EQ(problem->line, 2);
     EXPECT_EQ(problem->column, 2 * (kPlanLimitDots + 1));
-    const std::string many = repeated("a.", 1000);
+    const std::string many = repeated_text("a.", 1000);
     EXPECT_FALSE(check_bounds("x = \"" + many + "\" # " + many));
     EXPECT_FALSE(check_bounds("x = '" + many + "'"));
     EXPECT_FALSE(check_bounds("x = \"\"\"\n" + many + "\"\" \\\"\"\" " + many + "\"\"\"\"\"\n"));
@@ -31,7 +31,7 @@ TEST(Bounds, DotsAreCountedPerLineOutsideStrings) {
 
 // A scanner that loses track of the end of a string would hide the dots behind it.
 TEST(Bounds, StringsEndWhereTomlEndsThem) {
-    const std::string many = repeated("a.", kPlanLimitDots + 1);
+    const std::string many = repeated_text("a.", kPlanLimitDots + 1);
     for (const std::string text : {R"("")", R"('')", R"("a\\")", R"("a\"")", R"('a\')", R"("""a""""")", R"("""a\"""")",
                                    R"("""""")", "'''a'''", "''''''", "'''a'''''", "# \"", "\"open"}) {
         const std::string tail = text.starts_with("#") || text.ends_with("open") ? "\n" : " ";
@@ -41,11 +41,11 @@ TEST(Bounds, StringsEndWhereTomlEndsThem) {
 }
 
 TEST(Bounds, NestingIsCounted) {
-    EXPECT_FALSE(check_bounds("x = " + repeated("[", kPlanLimitNesting) + repeated("]", kPlanLimitNesting)));
-    EXPECT_TRUE(check_bounds("x = " + repeated("[", kPlanLimitNesting + 1)));
-    EXPECT_TRUE(check_bounds("x = " + repeated("{a=\n", kPlanLimitNesting + 1)));
-    EXPECT_FALSE(check_bounds(repeated("[a]\n", 1000)));
-    EXPECT_FALSE(check_bounds(repeated("]", 1000)));
+    EXPECT_FALSE(check_bounds("x = " + repeated_text("[", kPlanLimitNesting) + repeated_text("]", kPlanLimitNesting)));
+    EXPECT_TRUE(check_bounds("x = " + repeated_text("[", kPlanLimitNesting + 1)));
+    EXPECT_TRUE(check_bounds("x = " + repeated_text("{a=\n", kPlanLimitNesting + 1)));
+    EXPECT_FALSE(check_bounds(repeated_text("[a]\n", 1000)));
+    EXPECT_FALSE(check_bounds(repeated_text("]", 1000)));
 }
 
 TEST(Bounds, SizeIsBounded) {

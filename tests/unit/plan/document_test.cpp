@@ -11,7 +11,7 @@ using test::error_of;
 using test::holds;
 
 TEST(Document, KeepsValuesPlacesAndTheOrderOfTheText) {
-    Sources sources;
+    PlanSources sources;
     Node root = parse_document(sources, "p.toml", "[s]\nz = 1\na = [true, 2.5]\nt = \"x\"\nd = 2020-01-01\n");
     Node* section = root.find("s");
     ASSERT_NE(section, nullptr);
@@ -31,7 +31,7 @@ TEST(Document, KeepsValuesPlacesAndTheOrderOfTheText) {
 }
 
 TEST(Document, SyntaxErrorsHaveTheirPlace) {
-    Sources sources;
+    PlanSources sources;
     const Error error = error_of([&] { parse_document(sources, "p.toml", "a = 1\nb = = 2\n"); });
     EXPECT_EQ(error.kind(), ErrorKind::Plan);
     ASSERT_EQ(error.problems().size(), 1U);
@@ -65,7 +65,7 @@ TEST(Document, BrokenHeadersAndKeysAreSyntaxErrors) {
                              "a = 2020-13-01",
                              "a = 1.",
                              "a = +"}) {
-        Sources sources;
+        PlanSources sources;
         const Error error = error_of([&] { parse_document(sources, "p.toml", text); });
         EXPECT_TRUE(holds(error.what(), "this is not TOML")) << text;
     }
@@ -74,12 +74,12 @@ TEST(Document, BrokenHeadersAndKeysAreSyntaxErrors) {
 TEST(Document, TooManyValuesAreRefused) {
     std::string text = "a = [";
     for (size_t i = 0; i < kPlanLimitValues; ++i) text += "1,\n";
-    Sources sources;
+    PlanSources sources;
     EXPECT_TRUE(holds(error_of([&] { parse_document(sources, "p", text + "]"); }).what(), "too many values"));
 }
 
 TEST(Document, LinesOfPositionsHaveNoLineEndAndAreShort) {
-    Sources sources;
+    PlanSources sources;
     sources.add("a", "one\r\ntwo\n" + std::string(5000, 'x') + "\nlast");
     EXPECT_EQ(sources.position({0, 1, 1}).text, "one");
     EXPECT_EQ(sources.position({0, 2, 1}).text, "two");

@@ -20,7 +20,7 @@ std::string fact(const char* name, const std::string& label) {
 }
 
 /// The value that the reader makes of a TOML text; nothing when it finds anything wrong.
-std::optional<Value> read(const Key& key, const std::string& toml) {
+std::optional<Value> value_in(const Key& key, const std::string& toml) {
     Problems problems;
     const auto node = parse_value(toml, {0, 1, 1});
     const auto value = node ? read_value(key, key.name, *node, built_names(), problems) : std::nullopt;
@@ -57,7 +57,7 @@ TEST(KeyFacts, EveryBuiltKeyHasAnExampleThatTheReaderTakes) {
         const auto example = example_value(key, built_names());
         EXPECT_EQ(example.has_value(), key.built && key.type != KeyType::TableList) << key.name;
         if (example) {
-            EXPECT_EQ(read(key, toml_text(*example)), example) << key.name << " = " << toml_text(*example);
+            EXPECT_EQ(value_in(key, toml_text(*example)), example) << key.name << " = " << toml_text(*example);
         }
     }
 }
@@ -67,7 +67,7 @@ TEST(KeyFacts, EveryDefaultIsReadBackAsItself) {
     for (const Key& key : all_keys()) {
         const auto value = default_value(key);
         if (!value || !key.built) continue;
-        EXPECT_EQ(read(key, toml_text(*value)), value) << key.name;
+        EXPECT_EQ(value_in(key, toml_text(*value)), value) << key.name;
         ++read_back;
     }
     EXPECT_GT(read_back, 50);

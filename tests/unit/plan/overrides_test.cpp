@@ -16,7 +16,7 @@ class OverridesTest : public testing::Test {
     std::string problem() {
         return error_of([&] { problems_.raise(sources_); }).what();
     }
-    Sources sources_;
+    PlanSources sources_;
     Problems problems_;
     Node root_ = parse_document(sources_, "p.toml", "[a]\nb = 1\nlist = [1, 2]\n[[g]]\nx = 1\n[[g]]\nx = 2\n");
 };

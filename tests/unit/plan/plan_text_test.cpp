@@ -12,7 +12,7 @@ namespace {
 using test::built_names;
 using test::holds;
 
-Plan parse(const std::string& text, const std::string& file = "configs/p.toml") {
+Plan parse_named(const std::string& text, const std::string& file = "configs/p.toml") {
     return parse_plan(text, file, {}, built_names());
 }
 
@@ -24,8 +24,8 @@ TEST(PlanText, ReadAgainIsTheSamePlan) {
         "model.file = 'm'\n[data]\nkind = 'synthetic'\nsamples = 7\n[data.fields]\ny = 'int64[] < 10'\nx = "
         "'float32[3]'\n"};
     for (const std::string& text : plans) {
-        const Plan plan = parse(text);
-        const Plan again = parse(plan.resolved_text);
+        const Plan plan = parse_named(text);
+        const Plan again = parse_named(plan.resolved_text);
         EXPECT_EQ(again.resolved_text, plan.resolved_text);
         EXPECT_EQ(again.model.file, plan.model.file);
         EXPECT_EQ(again.data.train, plan.data.train);
@@ -35,20 +35,20 @@ TEST(PlanText, ReadAgainIsTheSamePlan) {
         check_plan(again);
         const int world = natural_world(plan);
         const Plan resolved = resolve_plan(plan, world);
-        EXPECT_EQ(resolve_plan(parse(resolved.resolved_text), world).resolved_text, resolved.resolved_text);
+        EXPECT_EQ(resolve_plan(parse_named(resolved.resolved_text), world).resolved_text, resolved.resolved_text);
     }
 }
 
 TEST(PlanText, DoesNotDependOnWhereThePlanLies) {
-    const std::string text = parse(test::kLongPlan, "/one/place/p.toml").resolved_text;
-    EXPECT_EQ(parse(test::kLongPlan, "other/p.toml").resolved_text, text);
-    EXPECT_EQ(parse(test::kLongPlan, "p.toml").resolved_text, text);
+    const std::string text = parse_named(test::kLongPlan, "/one/place/p.toml").resolved_text;
+    EXPECT_EQ(parse_named(test::kLongPlan, "other/p.toml").resolved_text, text);
+    EXPECT_EQ(parse_named(test::kLongPlan, "p.toml").resolved_text, text);
     EXPECT_TRUE(holds(text, "file = \"../models/out/gpt.pt\"\n"));
     EXPECT_TRUE(holds(text, "train = [\"a.bin\", \"/data/b.bin\"]\n"));
 }
 
 TEST(PlanText, EveryValueChangesIt) {
-    const std::string text = parse(test::kLongPlan).resolved_text;
+    const std::string text = parse_named(test::kLongPlan).resolved_text;
     for (const char* change : {"optimizer.lr=4e-4", "optimizer.group[1].lr=2e-5", "train.seed=5", "data.shuffle=false",
                                "pipeline.split_points[1]=b9", "model.file=other.pt", "optimizer.betas=[0.9, 0.96]"}) {
         EXPECT_NE(parse_plan(test::kLongPlan, "p.toml", {change}, built_names()).resolved_text, text) << change;
@@ -58,13 +58,13 @@ TEST(PlanText, EveryValueChangesIt) {
 TEST(PlanText, FormAndOrderOfThePlanDoNotChangeIt) {
     const std::string turned =
         "data = { sequence_length = 128, train = ['train.bin'], kind = 'tokens' }\nmodel.file = \"model.pt\"\n";
-    EXPECT_EQ(parse(turned).resolved_text, parse(test::kShortPlan).resolved_text);
-    EXPECT_EQ(parse(test::kShortPlan + "[optimizer]\nlr = 1e-3\n").resolved_text,
-              parse(test::kShortPlan).resolved_text);
+    EXPECT_EQ(parse_named(turned).resolved_text, parse_named(test::kShortPlan).resolved_text);
+    EXPECT_EQ(parse_named(test::kShortPlan + "[optimizer]\nlr = 1e-3\n").resolved_text,
+              parse_named(test::kShortPlan).resolved_text);
 }
 
 TEST(PlanText, LeavesOutWhatHasNoValue) {
-    const std::string text = parse(test::kShortPlan).resolved_text;
+    const std::string text = parse_named(test::kShortPlan).resolved_text;
     EXPECT_FALSE(holds(text, "[loss]"));
     EXPECT_FALSE(holds(text, "num_microbatches"));
     EXPECT_FALSE(holds(text, "accumulate"));

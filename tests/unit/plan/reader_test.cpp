@@ -16,12 +16,12 @@ using test::error_of;
 using test::holds;
 using test::kShortPlan;
 
-Plan parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+Plan plan_of_text(const std::string& text, const std::vector<std::string>& overrides = {}) {
     return parse_plan(text, "configs/p.toml", overrides, built_names());
 }
 
 std::string problem_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
-    return error_of([&] { parse(text, overrides); }).what();
+    return error_of([&] { plan_of_text(text, overrides); }).what();
 }
 
 std::string repeated(const std::string& text, int times) {
@@ -31,7 +31,7 @@ std::string repeated(const std::string& text, int times) {
 }
 
 TEST(Reader, ReadsAWholePlan) {
-    const Plan plan = parse(test::kLongPlan);
+    const Plan plan = plan_of_text(test::kLongPlan);
     EXPECT_EQ(plan.name, "p");
     EXPECT_EQ(plan.model.file, "configs/../models/out/gpt.pt");
     EXPECT_EQ(plan.data.train, (std::vector<std::string>{"configs/a.bin", "/data/b.bin"}));
@@ -49,7 +49,7 @@ TEST(Reader, ReadsAWholePlan) {
 }
 
 TEST(Reader, GroupsInheritWhatTheyDoNotName) {
-    const Plan plan = parse(test::kLongPlan);
+    const Plan plan = plan_of_text(test::kLongPlan);
     ASSERT_EQ(plan.optimizer.groups.size(), 2U);
     EXPECT_EQ(plan.optimizer.groups[0].values.lr, 3e-4);
     EXPECT_EQ(plan.optimizer.groups[0].values.weight_decay, 0);
@@ -59,7 +59,7 @@ TEST(Reader, GroupsInheritWhatTheyDoNotName) {
 }
 
 TEST(Reader, DefaultsAreThoseOfTheDesign) {
-    const Plan plan = parse(kShortPlan);
+    const Plan plan = plan_of_text(kShortPlan);
     EXPECT_EQ(plan.pipeline.mode, "GRAPH_EAGER");
     EXPECT_EQ(plan.pipeline.schedule_type, "1F1B");
     EXPECT_EQ(plan.optimizer.kind, "adamw");
@@ -69,7 +69,7 @@ TEST(Reader, DefaultsAreThoseOfTheDesign) {
 }
 
 TEST(Reader, PositionsAreThoseOfTheValues) {
-    const Plan plan = parse(test::kLongPlan, {"pipeline.split_points[1]=x", "optimizer.group[0].lr=0.1"});
+    const Plan plan = plan_of_text(test::kLongPlan, {"pipeline.split_points[1]=x", "optimizer.group[0].lr=0.1"});
     EXPECT_EQ(plan.positions.at("mesh.threads").line, 11);
     EXPECT_EQ(plan.positions.at("mesh.threads").column, 11);
     EXPECT_EQ(plan.positions.at("pipeline.split_points[2]").column, 29);
@@ -82,7 +82,7 @@ TEST(Reader, PositionsAreThoseOfTheValues) {
 
 TEST(Reader, SixMistakesAreSixProblemsWithPositions) {
     const Error error = error_of([] {
-        parse(
+        plan_of_text(
             "[model]\nfile = 3\n[data]\nkind = \"token\"\ntrain = [\"a\"]\nsequence_length = 128\n[mesh]\nthreds = 2\n"
             "tp = 2\nzero1 = 3\n[pipeline]\nvirtual_chunks = 0\n");
     });
@@ -137,9 +137,9 @@ TEST(Reader, UnbuiltTablesAreRefusedByName) {
 }
 
 TEST(Reader, OverridesAreCheckedLikeLines) {
-    EXPECT_EQ(parse(kShortPlan, {"pipeline.schedule_type=GPIPE"}).pipeline.schedule_type, "GPIPE");
-    EXPECT_EQ(parse(kShortPlan, {"train.steps=7", "train.steps=8"}).train.steps, 8);
-    EXPECT_EQ(parse(kShortPlan, {"loss.kind=mse", "loss.target=y"}).loss->target, "y");
+    EXPECT_EQ(plan_of_text(kShortPlan, {"pipeline.schedule_type=GPIPE"}).pipeline.schedule_type, "GPIPE");
+    EXPECT_EQ(plan_of_text(kShortPlan, {"train.steps=7", "train.steps=8"}).train.steps, 8);
+    EXPECT_EQ(plan_of_text(kShortPlan, {"loss.kind=mse", "loss.target=y"}).loss->target, "y");
     EXPECT_EQ(problem_of(kShortPlan, {"train.stps=5"}),
               "--set:1:7: unknown key 'stps' in [train]; did you mean 'steps'?\n    train.stps=5\n          ^");
     EXPECT_TRUE(holds(problem_of(kShortPlan, {"train.steps=many"}), "--set:1:13: train.steps has the wrong type"));
@@ -147,8 +147,8 @@ TEST(Reader, OverridesAreCheckedLikeLines) {
 }
 
 TEST(Reader, OverridesCanMendAPlan) {
-    EXPECT_NO_THROW(parse(kShortPlan + "[mesh]\nthreads = 0\n", {"mesh.threads=1"}));
-    EXPECT_NO_THROW(parse("", {"model.file=m.pt", "data.kind=text"}));
+    EXPECT_NO_THROW(plan_of_text(kShortPlan + "[mesh]\nthreads = 0\n", {"mesh.threads=1"}));
+    EXPECT_NO_THROW(plan_of_text("", {"model.file=m.pt", "data.kind=text"}));
 }
 
 /// A value that the key accepts, as it would stand in an argument.
@@ -194,7 +194,7 @@ TEST(Reader, EveryKeyCanBeSetOrIsRefusedByName) {
             continue;
         }
         const std::string value = path == "run.deadline_factor" ? "2.5" : sample_argument(key);
-        const Plan plan = parse(kShortPlan + tables, {path + '=' + value});
+        const Plan plan = plan_of_text(kShortPlan + tables, {path + '=' + value});
         EXPECT_EQ(plan.positions.at(path).source, "--set") << path;
     }
 }
@@ -219,7 +219,7 @@ TEST(Reader, HostileTextsAreRefusedQuickly) {
     for (const auto& [text, message] : cases) EXPECT_TRUE(holds(problem_of(text), message)) << message;
     std::string many;
     for (int i = 0; i < 9'000; ++i) many += "k" + std::to_string(i) + " = 1\n";
-    const Error error = error_of([&] { parse(many); });
+    const Error error = error_of([&] { plan_of_text(many); });
     EXPECT_EQ(error.problems().size(), 101U);
     EXPECT_TRUE(holds(error.what(), "more problems"));
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
@@ -315,7 +315,7 @@ every = 10
 )";
 
 TEST(Reader, TheDesignsOwnPlanIsAccepted) {
-    const Plan plan = resolve_plan(parse(kDesignPlan), 4);
+    const Plan plan = resolve_plan(plan_of_text(kDesignPlan), 4);
     EXPECT_EQ(plan.train.global_batch_size, 32);
 }
 
@@ -343,7 +343,7 @@ TEST(Reader, TheDesignsOtherWordsAreAcceptedOrRefusedByName) {
         for (const std::string& value : values) {
             std::vector<std::string> arguments = {key + '=' + value};
             if (key.starts_with("loss.")) arguments.push_back("loss.target=y");
-            const Error error = error_of([&, &shown = arguments] { parse(kDesignPlan, shown); });
+            const Error error = error_of([&, &shown = arguments] { plan_of_text(kDesignPlan, shown); });
             const std::string text = error.what();
             const bool accepted = text == "no error";
             const bool refused = holds(text, " is not built yet") || holds(text, "is not compiled in");

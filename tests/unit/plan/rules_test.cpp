@@ -15,12 +15,12 @@ using test::kShortPlan;
 
 using Arguments = std::vector<std::string>;
 
-Plan parse(const Arguments& arguments, const std::string& text = kShortPlan) {
+Plan parse_with(const Arguments& arguments, const std::string& text = kShortPlan) {
     return parse_plan(text, "p.toml", arguments, built_names());
 }
 
 Plan resolve(const Arguments& arguments, int world, const std::string& text = kShortPlan) {
-    return resolve_plan(parse(arguments, text), world);
+    return resolve_plan(parse_with(arguments, text), world);
 }
 
 Error error_at(const Arguments& arguments, int world, const std::string& text = kShortPlan) {
@@ -65,9 +65,9 @@ TEST(Rules, AWorldOfAnotherSizeIsAMeshError) {
 }
 
 TEST(Rules, NaturalWorldIsWhatThePlanNames) {
-    EXPECT_EQ(natural_world(parse({})), 1);
-    EXPECT_EQ(natural_world(parse({"pipeline.num_stages=4"})), 4);
-    EXPECT_EQ(natural_world(parse({"mesh.pp=2"})), 2);
+    EXPECT_EQ(natural_world(parse_with({})), 1);
+    EXPECT_EQ(natural_world(parse_with({"pipeline.num_stages=4"})), 4);
+    EXPECT_EQ(natural_world(parse_with({"mesh.pp=2"})), 2);
 }
 
 TEST(Rules, BatchesDivide) {
@@ -252,7 +252,7 @@ TEST(Rules, AllProblemsAreShownWithPositions) {
         EXPECT_GT(one.position->line, 0) << one.message;
         EXPECT_FALSE(one.position->text.empty()) << one.message;
     }
-    EXPECT_EQ(error_of([&] { check_plan(parse({}, text)); }).problems().size(), 5U);
+    EXPECT_EQ(error_of([&] { check_plan(parse_with({}, text)); }).problems().size(), 5U);
 }
 
 }  // namespace

@@ -38,67 +38,69 @@ outputs = ["loss"]
 
 using Arguments = std::vector<std::string>;
 
-Plan resolve(const Arguments& arguments = {}, int world = 3, const std::string& text = kTowers) {
+Plan resolve_stages(const Arguments& arguments = {}, int world = 3, const std::string& text = kTowers) {
     return resolve_plan(parse_plan(text, "p/p.toml", arguments, built_names()), world);
 }
 
-std::string problem(const Arguments& arguments, const std::string& text = kTowers) {
-    return error_of([&] { resolve(arguments, 3, text); }).what();
+std::string stage_problem(const Arguments& arguments, const std::string& text = kTowers) {
+    return error_of([&] { resolve_stages(arguments, 3, text); }).what();
 }
 
 TEST(StageRules, TablesMakeStagesAndTheNumberOfRanks) {
-    const Plan plan = resolve();
+    const Plan plan = resolve_stages();
     EXPECT_EQ(plan.mesh.pp, 3);
     ASSERT_EQ(plan.pipeline.stages.size(), 3U);
     EXPECT_EQ(plan.pipeline.stages[1].name, "right");
     EXPECT_EQ(plan.pipeline.stages[1].file, "p/right.pt");
     EXPECT_EQ(plan.pipeline.stages[1].outputs, (std::vector<std::string>{"b", "c"}));
     EXPECT_EQ(natural_world(parse_plan(kTowers, "p.toml", {}, built_names())), 3);
-    EXPECT_EQ(resolve({"pipeline.virtual_chunks=3"}, 1).mesh.pp, 1);
+    EXPECT_EQ(resolve_stages({"pipeline.virtual_chunks=3"}, 1).mesh.pp, 1);
     EXPECT_EQ(plan.where("pipeline.stage[2].inputs[1]")->line, 21);
 }
 
 TEST(StageRules, TheResolvedTextIsThePlanAgain) {
-    const Plan plan = resolve();
-    const Plan again = resolve({}, 3, plan.resolved_text);
+    const Plan plan = resolve_stages();
+    const Plan again = resolve_stages({}, 3, plan.resolved_text);
     EXPECT_EQ(again.resolved_text, plan.resolved_text);
     EXPECT_EQ(again.pipeline.stages[2].inputs, plan.pipeline.stages[2].inputs);
     EXPECT_TRUE(holds(plan.resolved_text, "[[pipeline.stage]]\nname = \"left\"\nfile = \"left.pt\"\n"));
-    EXPECT_NE(resolve({"pipeline.stage[2].inputs=['a', 'b']"}).resolved_text, plan.resolved_text);
+    EXPECT_NE(resolve_stages({"pipeline.stage[2].inputs=['a', 'b']"}).resolved_text, plan.resolved_text);
 }
 
 TEST(StageRules, ModeAndTablesNeedEachOther) {
-    EXPECT_TRUE(holds(problem({"pipeline.mode=GRAPH_EAGER"}), "need mode = \"MANUAL_EAGER\" (got \"GRAPH_EAGER\")"));
-    EXPECT_TRUE(holds(problem({}, "model.file = 'm'\n" + kData + "[pipeline]\nmode = 'MANUAL_EAGER'\n"),
+    EXPECT_TRUE(
+        holds(stage_problem({"pipeline.mode=GRAPH_EAGER"}), "need mode = \"MANUAL_EAGER\" (got \"GRAPH_EAGER\")"));
+    EXPECT_TRUE(holds(stage_problem({}, "model.file = 'm'\n" + kData + "[pipeline]\nmode = 'MANUAL_EAGER'\n"),
                       "p/p.toml:7:8: mode = \"MANUAL_EAGER\" needs [[pipeline.stage]]"));
 }
 
 TEST(StageRules, TheNumberOfTablesIsThatOfStages) {
-    EXPECT_TRUE(holds(problem({"pipeline.num_stages=2"}), "(got 3, expected 2 = pp 2 x virtual_chunks 1)"));
-    EXPECT_TRUE(holds(problem({"pipeline.virtual_chunks=2"}), "(got 3, expected 6 = pp 3 x virtual_chunks 2)"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.num_stages=2"}), "(got 3, expected 2 = pp 2 x virtual_chunks 1)"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.virtual_chunks=2"}), "(got 3, expected 6 = pp 3 x virtual_chunks 2)"));
 }
 
 TEST(StageRules, KeysThatSayTheSameAreRefused) {
     for (const char* argument :
          {"pipeline.split_method=FLOPS", "pipeline.split_method=MANUAL", "pipeline.split_points=['a']",
           "pipeline.uniform_split_ops=true", "pipeline.smallest_unsplittable_units=['a']", "model.inputs=['x']"}) {
-        const std::string text = problem({argument});
+        const std::string text = stage_problem({argument});
         EXPECT_TRUE(holds(text, "has no meaning in mode = \"MANUAL_EAGER\"")) << text;
         EXPECT_EQ(text.find("--set", 1), std::string::npos) << "one problem only: " << text;
     }
-    EXPECT_NO_THROW(resolve({"pipeline.smallest_unsplittable_units=['a']", "pipeline.recompute.what=units"}))
+    EXPECT_NO_THROW(resolve_stages({"pipeline.smallest_unsplittable_units=['a']", "pipeline.recompute.what=units"}))
         << "units are segments then";
 }
 
 TEST(StageRules, AStageHasAFileOrModules) {
-    EXPECT_TRUE(holds(problem({"pipeline.stage[0].modules=['a']", "model.file=m.pt"}), "file or modules, not both"));
-    EXPECT_TRUE(holds(problem({"pipeline.stage[0].file=''"}), "the stage 'left' needs a file, or modules"));
+    EXPECT_TRUE(
+        holds(stage_problem({"pipeline.stage[0].modules=['a']", "model.file=m.pt"}), "file or modules, not both"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].file=''"}), "the stage 'left' needs a file, or modules"));
     const Arguments modules = {"pipeline.stage[0].file=''", "pipeline.stage[0].modules=['a.b']"};
-    EXPECT_TRUE(holds(problem(modules), "submodules of model.file, which is missing"));
+    EXPECT_TRUE(holds(stage_problem(modules), "submodules of model.file, which is missing"));
     Arguments with_model = modules;
     with_model.emplace_back("model.file=m.pt");
-    EXPECT_EQ(resolve(with_model).model.file, "p/m.pt");
-    EXPECT_TRUE(holds(problem({"model.file=m.pt"}), "every stage has a file of its own; leave it out"));
+    EXPECT_EQ(resolve_stages(with_model).model.file, "p/m.pt");
+    EXPECT_TRUE(holds(stage_problem({"model.file=m.pt"}), "every stage has a file of its own; leave it out"));
 }
 
 TEST(StageRules, ASubmoduleIsInOneStage) {
@@ -109,37 +111,39 @@ TEST(StageRules, ASubmoduleIsInOneStage) {
         arguments.push_back("pipeline.stage[1].modules=" + second);
         return arguments;
     };
-    EXPECT_TRUE(holds(problem(with("['c', 'a.b']")), "the submodule 'a.b' is in the stage 'left' already"));
-    EXPECT_TRUE(holds(problem(with("['a']")), "is in the stage 'left' already (as 'a.b')"));
-    EXPECT_TRUE(holds(problem(with("['a.b.c']")), "is in the stage 'left' already (as 'a.b')"));
-    EXPECT_NO_THROW(resolve(with("['a.bc']")));
+    EXPECT_TRUE(holds(stage_problem(with("['c', 'a.b']")), "the submodule 'a.b' is in the stage 'left' already"));
+    EXPECT_TRUE(holds(stage_problem(with("['a']")), "is in the stage 'left' already (as 'a.b')"));
+    EXPECT_TRUE(holds(stage_problem(with("['a.b.c']")), "is in the stage 'left' already (as 'a.b')"));
+    EXPECT_NO_THROW(resolve_stages(with("['a.bc']")));
 }
 
 TEST(StageRules, NamesArePlainAndUnique) {
     for (const char* name : {"a.b", "1a", "a b", "../a"}) {
-        EXPECT_TRUE(holds(problem({std::string("pipeline.stage[0].name='") + name + "'"}), "must be letters")) << name;
+        EXPECT_TRUE(holds(stage_problem({std::string("pipeline.stage[0].name='") + name + "'"}), "must be letters"))
+            << name;
     }
-    EXPECT_TRUE(holds(problem({"pipeline.stage[0].name=loss"}), "what [loss] appends"));
-    EXPECT_TRUE(holds(problem({"pipeline.stage[0].name=head"}), "two stages are named 'head'"));
-    EXPECT_TRUE(holds(problem({"pipeline.stage[0].outputs=['b']"}), "'b' is made by the stage 'left' already"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].name=loss"}), "what [loss] appends"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].name=head"}), "two stages are named 'head'"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].outputs=['b']"}), "'b' is made by the stage 'left' already"));
 }
 
 TEST(StageRules, InputsComeFromEarlierStages) {
-    EXPECT_TRUE(holds(problem({"pipeline.stage[0].inputs=['b']"}), "by the stage 'right', which comes later"));
-    EXPECT_TRUE(holds(problem({"pipeline.stage[1].inputs=['x', 'c']"}), "by the stage 'right' itself"));
-    EXPECT_TRUE(holds(problem({"pipeline.stage[2].inputs=[]"}), "pipeline.stage[2].inputs is empty"));
-    EXPECT_TRUE(holds(problem({"pipeline.stage[2].outputs=[]"}), "pipeline.stage[2].outputs is empty"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].inputs=['b']"}), "by the stage 'right', which comes later"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[1].inputs=['x', 'c']"}), "by the stage 'right' itself"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[2].inputs=[]"}), "pipeline.stage[2].inputs is empty"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[2].outputs=[]"}), "pipeline.stage[2].outputs is empty"));
 }
 
 TEST(StageRules, TheLossIsAnOutputOfTheLastStage) {
+    EXPECT_TRUE(holds(stage_problem({"model.loss_output=1"}),
+                      "counts the outputs of the last stage from 0 (got 1, 'head' has 1)"));
     EXPECT_TRUE(
-        holds(problem({"model.loss_output=1"}), "counts the outputs of the last stage from 0 (got 1, 'head' has 1)"));
-    EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "loss.input=2"}), "loss.input counts the outputs"));
+        holds(stage_problem({"loss.kind=mse", "loss.target=y", "loss.input=2"}), "loss.input counts the outputs"));
 }
 
 TEST(StageRules, AllProblemsAreSaidAtOnceAtTheirPlaces) {
-    const std::string text = problem({"pipeline.stage[0].name='a.b'", "pipeline.stage[1].inputs=['loss']",
-                                      "pipeline.split_points=['a']", "pipeline.stage[2].file=''"});
+    const std::string text = stage_problem({"pipeline.stage[0].name='a.b'", "pipeline.stage[1].inputs=['loss']",
+                                            "pipeline.split_points=['a']", "pipeline.stage[2].file=''"});
     for (const char* part : {"must be letters", "which comes later", "has no meaning", "needs a file"}) {
         EXPECT_TRUE(holds(text, part)) << text;
     }

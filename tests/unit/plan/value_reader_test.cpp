@@ -12,8 +12,8 @@ using test::error_of;
 using test::holds;
 
 /// The value that `text` (as TOML) gives for a key, as TOML; else the first problem's message.
-std::string read(const std::string& key, const std::string& text) {
-    Sources sources;
+std::string read_error(const std::string& key, const std::string& text) {
+    PlanSources sources;
     Problems problems;
     Node root = parse_document(sources, "p.toml", "x = " + text);
     const auto value = read_value(*find_key(key), key, *root.find("x"), built_names(), problems);
@@ -22,77 +22,79 @@ std::string read(const std::string& key, const std::string& text) {
 }
 
 TEST(ValueReader, ReadsEveryType) {
-    EXPECT_EQ(read("data.shuffle", "false"), "false");
-    EXPECT_EQ(read("train.steps", "1_000"), "1000");
-    EXPECT_EQ(read("optimizer.lr", "0.25"), "0.25");
-    EXPECT_EQ(read("optimizer.lr", "1"), "1.0");
-    EXPECT_EQ(read("model.file", "'a.pt'"), "\"a.pt\"");
-    EXPECT_EQ(read("pipeline.schedule_file", "''"), "\"\"");
-    EXPECT_EQ(read("model.file", "''"), "model.file is empty");
-    EXPECT_EQ(read("model.inputs", "['a', 'b']"), "[\"a\", \"b\"]");
-    EXPECT_EQ(read("optimizer.betas", "[0, 0.5]"), "[0.0, 0.5]");
-    EXPECT_EQ(read("data.train", "['a']"), "[\"a\"]");
-    EXPECT_EQ(read("data.train", "{ z = 'a', b = 'c' }"), "{ z = \"a\", b = \"c\" }");
-    EXPECT_EQ(read("pipeline.schedule_type", "'SIMPLE_1F1B'"), "\"1F1B\"");
+    EXPECT_EQ(read_error("data.shuffle", "false"), "false");
+    EXPECT_EQ(read_error("train.steps", "1_000"), "1000");
+    EXPECT_EQ(read_error("optimizer.lr", "0.25"), "0.25");
+    EXPECT_EQ(read_error("optimizer.lr", "1"), "1.0");
+    EXPECT_EQ(read_error("model.file", "'a.pt'"), "\"a.pt\"");
+    EXPECT_EQ(read_error("pipeline.schedule_file", "''"), "\"\"");
+    EXPECT_EQ(read_error("model.file", "''"), "model.file is empty");
+    EXPECT_EQ(read_error("model.inputs", "['a', 'b']"), "[\"a\", \"b\"]");
+    EXPECT_EQ(read_error("optimizer.betas", "[0, 0.5]"), "[0.0, 0.5]");
+    EXPECT_EQ(read_error("data.train", "['a']"), "[\"a\"]");
+    EXPECT_EQ(read_error("data.train", "{ z = 'a', b = 'c' }"), "{ z = \"a\", b = \"c\" }");
+    EXPECT_EQ(read_error("pipeline.schedule_type", "'SIMPLE_1F1B'"), "\"1F1B\"");
 }
 
 TEST(ValueReader, WrongTypesSayWhatToWrite) {
-    EXPECT_EQ(read("train.steps", "'4'"),
+    EXPECT_EQ(read_error("train.steps", "'4'"),
               "train.steps has the wrong type (got text '4', expected integer); write it without quotes");
-    EXPECT_EQ(read("train.steps", "4.0"), "train.steps has the wrong type (got number 4.0, expected integer); try 4");
-    EXPECT_EQ(read("run.dir", "7"), "run.dir has the wrong type (got integer 7, expected text); try \"7\"");
-    EXPECT_EQ(read("train.steps", "'many'"), "train.steps has the wrong type (got text 'many', expected integer)");
-    EXPECT_TRUE(holds(read("model.inputs", "'a'"), "expected list of texts); try [\"a\"]"));
-    EXPECT_TRUE(holds(read("model.inputs", "[1]"), "holds an entry of the wrong type (got integer 1"));
-    EXPECT_TRUE(holds(read("optimizer.betas", "['a', 1]"), "expected number"));
-    EXPECT_TRUE(holds(read("optimizer.betas", "[0.1]"), "got 1 numbers, expected 2"));
-    EXPECT_TRUE(holds(read("data.fields", "{ a = 1 }"), "for 'a' (got integer 1, expected text)"));
+    EXPECT_EQ(read_error("train.steps", "4.0"),
+              "train.steps has the wrong type (got number 4.0, expected integer); try 4");
+    EXPECT_EQ(read_error("run.dir", "7"), "run.dir has the wrong type (got integer 7, expected text); try \"7\"");
+    EXPECT_EQ(read_error("train.steps", "'many'"),
+              "train.steps has the wrong type (got text 'many', expected integer)");
+    EXPECT_TRUE(holds(read_error("model.inputs", "'a'"), "expected list of texts); try [\"a\"]"));
+    EXPECT_TRUE(holds(read_error("model.inputs", "[1]"), "holds an entry of the wrong type (got integer 1"));
+    EXPECT_TRUE(holds(read_error("optimizer.betas", "['a', 1]"), "expected number"));
+    EXPECT_TRUE(holds(read_error("optimizer.betas", "[0.1]"), "got 1 numbers, expected 2"));
+    EXPECT_TRUE(holds(read_error("data.fields", "{ a = 1 }"), "for 'a' (got integer 1, expected text)"));
     for (const char* value : {"true", "2020-01-01", "{}", "[1]", "1.5", "nan"}) {
-        EXPECT_TRUE(holds(read("mesh.threads", value), "wrong type")) << value;
+        EXPECT_TRUE(holds(read_error("mesh.threads", value), "wrong type")) << value;
     }
 }
 
 TEST(ValueReader, AWordMayStandForANumber) {
-    EXPECT_EQ(read("pipeline.virtual_chunks", "'auto'"), "\"auto\"");
-    EXPECT_EQ(read("pipeline.virtual_chunks", "3"), "3");
-    EXPECT_EQ(read("pipeline.virtual_chunks", "'many'"),
+    EXPECT_EQ(read_error("pipeline.virtual_chunks", "'auto'"), "\"auto\"");
+    EXPECT_EQ(read_error("pipeline.virtual_chunks", "3"), "3");
+    EXPECT_EQ(read_error("pipeline.virtual_chunks", "'many'"),
               "pipeline.virtual_chunks is no number (got 'many', expected an integer or \"auto\")");
-    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "'2'"), "; write it without quotes"));
-    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "0"), "expected 1 to 4096"));
-    EXPECT_TRUE(holds(read("pipeline.virtual_chunks", "1.5"), "wrong type"));
+    EXPECT_TRUE(holds(read_error("pipeline.virtual_chunks", "'2'"), "; write it without quotes"));
+    EXPECT_TRUE(holds(read_error("pipeline.virtual_chunks", "0"), "expected 1 to 4096"));
+    EXPECT_TRUE(holds(read_error("pipeline.virtual_chunks", "1.5"), "wrong type"));
 }
 
 TEST(ValueReader, ASizeIsANumberOrBytes) {
-    EXPECT_EQ(read("pipeline.memory_limit", "4"), "4.0");
-    EXPECT_EQ(read("pipeline.memory_limit", "2.5"), "2.5");
-    EXPECT_EQ(read("pipeline.memory_limit", "'8GiB'"), "\"8GiB\"");
-    EXPECT_TRUE(holds(read("pipeline.memory_limit", "0.5"), "expected 1 to 1000000"));
+    EXPECT_EQ(read_error("pipeline.memory_limit", "4"), "4.0");
+    EXPECT_EQ(read_error("pipeline.memory_limit", "2.5"), "2.5");
+    EXPECT_EQ(read_error("pipeline.memory_limit", "'8GiB'"), "\"8GiB\"");
+    EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "0.5"), "expected 1 to 1000000"));
     EXPECT_TRUE(
-        holds(read("pipeline.memory_limit", "'8 bananas'"), "is no number of bytes (got '8 bananas', expected"));
-    EXPECT_TRUE(holds(read("pipeline.memory_limit", "'4'"), "; write it without quotes"));
-    EXPECT_TRUE(holds(read("pipeline.memory_limit", "'0GiB'"), "is no number of bytes"));
-    EXPECT_TRUE(holds(read("pipeline.memory_limit", "true"), "expected number or text with a unit"));
+        holds(read_error("pipeline.memory_limit", "'8 bananas'"), "is no number of bytes (got '8 bananas', expected"));
+    EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "'4'"), "; write it without quotes"));
+    EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "'0GiB'"), "is no number of bytes"));
+    EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "true"), "expected number or text with a unit"));
 }
 
 TEST(ValueReader, RangesAreKept) {
-    EXPECT_TRUE(holds(read("mesh.threads", "0"), "got integer 0, expected 1 to 1024"));
-    EXPECT_TRUE(holds(read("mesh.dp", "0"), "got integer 0, expected 1 to 65536"));
-    EXPECT_TRUE(holds(read("mesh.tp", "2"), "tensor parallelism is not built yet"));
-    EXPECT_TRUE(holds(read("optimizer.lr", "nan"), "got no finite number"));
-    EXPECT_TRUE(holds(read("optimizer.lr", "inf"), "out of range"));
-    EXPECT_TRUE(holds(read("optimizer.betas", "[0.9, 1.0]"), "at least 0 and below 1"));
-    EXPECT_TRUE(holds(read("train.seed", "-1"), "at least 0"));
-    EXPECT_EQ(read("train.seed", "9223372036854775807"), "9223372036854775807");
+    EXPECT_TRUE(holds(read_error("mesh.threads", "0"), "got integer 0, expected 1 to 1024"));
+    EXPECT_TRUE(holds(read_error("mesh.dp", "0"), "got integer 0, expected 1 to 65536"));
+    EXPECT_TRUE(holds(read_error("mesh.tp", "2"), "tensor parallelism is not built yet"));
+    EXPECT_TRUE(holds(read_error("optimizer.lr", "nan"), "got no finite number"));
+    EXPECT_TRUE(holds(read_error("optimizer.lr", "inf"), "out of range"));
+    EXPECT_TRUE(holds(read_error("optimizer.betas", "[0.9, 1.0]"), "at least 0 and below 1"));
+    EXPECT_TRUE(holds(read_error("train.seed", "-1"), "at least 0"));
+    EXPECT_EQ(read_error("train.seed", "9223372036854775807"), "9223372036854775807");
 }
 
 TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
     EXPECT_EQ(
-        read("pipeline.split_method", "'FLOP'"),
+        read_error("pipeline.split_method", "'FLOP'"),
         "pipeline.split_method does not know 'FLOP' (expected one of MANUAL, UNIFORM, PARAMETERS, FLOPS); did you "
         "mean 'FLOPS'?");
-    EXPECT_TRUE(holds(read("pipeline.split_method", "'AUTO'"), "'AUTO' is not built yet (built: MANUAL"));
-    EXPECT_TRUE(holds(read("mesh.device", "'cuda'"), "is not compiled in: VPP_CUDA"));
-    EXPECT_EQ(read("train.precision", "'bf16'"), "\"bf16\"");
+    EXPECT_TRUE(holds(read_error("pipeline.split_method", "'AUTO'"), "'AUTO' is not built yet (built: MANUAL"));
+    EXPECT_TRUE(holds(read_error("mesh.device", "'cuda'"), "is not compiled in: VPP_CUDA"));
+    EXPECT_EQ(read_error("train.precision", "'bf16'"), "\"bf16\"");
 }
 
 // A word that a registry adds is usable without a change here.
@@ -107,22 +109,23 @@ TEST(ValueReader, RegisteredWordsGoBeforePlannedOnes) {
 }
 
 TEST(ValueReader, UnbuiltKeysAcceptOnlyTheirDefault) {
-    EXPECT_EQ(read("train.accumulate", "1"), "nothing");
-    EXPECT_EQ(read("eval.metrics", "[]"), "nothing");
-    EXPECT_EQ(read("model.init", "[]"), "nothing");
-    EXPECT_EQ(read("train.accumulate", "2"),
+    EXPECT_EQ(read_error("train.accumulate", "1"), "nothing");
+    EXPECT_EQ(read_error("eval.metrics", "[]"), "nothing");
+    EXPECT_EQ(read_error("model.init", "[]"), "nothing");
+    EXPECT_EQ(read_error("train.accumulate", "2"),
               "train.accumulate is not built yet (got integer 2, only its default 1 is accepted); leave it out");
-    EXPECT_TRUE(holds(read("model.init", "[{}]"), "is not built yet"));
-    EXPECT_TRUE(holds(read("eval.metrics", "['accuracy']"), "is not built yet"));
+    EXPECT_TRUE(holds(read_error("model.init", "[{}]"), "is not built yet"));
+    EXPECT_TRUE(holds(read_error("eval.metrics", "['accuracy']"), "is not built yet"));
 }
 
 TEST(ValueReader, TextsHaveNoControlCharactersAndAreNotEmpty) {
-    EXPECT_TRUE(holds(read("run.dir", "\"a\\u001bb\""), "control character (got 'a?b')"));
-    EXPECT_TRUE(holds(read("model.inputs", "[\"a\\u0000b\"]"), "control character"));
-    EXPECT_TRUE(holds(read("data.fields", "{ \"a\\nb\" = 'x' }"), "a name that is empty or has control characters"));
-    EXPECT_TRUE(holds(read("data.fields", "{ \"\" = 'x' }"), "a name that is empty"));
-    EXPECT_TRUE(holds(read("run.dir", "''"), "run.dir is empty"));
-    EXPECT_LT(read("run.dir", "[\"" + std::string(10'000, 'x') + "\"]").size(), 200U);
+    EXPECT_TRUE(holds(read_error("run.dir", "\"a\\u001bb\""), "control character (got 'a?b')"));
+    EXPECT_TRUE(holds(read_error("model.inputs", "[\"a\\u0000b\"]"), "control character"));
+    EXPECT_TRUE(
+        holds(read_error("data.fields", "{ \"a\\nb\" = 'x' }"), "a name that is empty or has control characters"));
+    EXPECT_TRUE(holds(read_error("data.fields", "{ \"\" = 'x' }"), "a name that is empty"));
+    EXPECT_TRUE(holds(read_error("run.dir", "''"), "run.dir is empty"));
+    EXPECT_LT(read_error("run.dir", "[\"" + std::string(10'000, 'x') + "\"]").size(), 200U);
 }
 
 }  // namespace

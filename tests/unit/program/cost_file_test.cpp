@@ -11,7 +11,7 @@ namespace {
 using test::error_of;
 using test::holds;
 
-std::string refusal(const std::string& text) {
+std::string cost_file_refusal(const std::string& text) {
     const Error error = error_of([&] { parse_cost_file(text, "c.json"); });
     EXPECT_EQ(error.kind(), ErrorKind::BadData) << error.what();
     return error.what();
@@ -54,19 +54,20 @@ TEST(CostFile, ReadsWhatItSays) {
 }
 
 TEST(CostFile, WhatIsWrongIsNamed) {
-    EXPECT_TRUE(holds(refusal("{"), "c.json: is no JSON"));
-    EXPECT_TRUE(holds(refusal("[]"), "is no object"));
-    EXPECT_TRUE(holds(refusal("{}"), "has no \"modules\""));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {}})"), "\"modules\" is empty"));
-    EXPECT_TRUE(holds(refusal(R"({"module": {}})"), "unknown key 'module'; did you mean 'modules'?"));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"B": 1}}})"), "\"a\" has no F"));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 1}}})"), "\"a\" needs B, or both I and W"));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 1, "B": 2, "I": 1}}})"), "needs B, or both I and W"));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": "1", "B": 2}}})"), "\"a.F\" is no number"));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": -1, "B": 2}}})"), "\"a.F\" is no time"));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 1e300, "B": 2}}})"), "is no time"));
-    EXPECT_TRUE(holds(refusal(R"({"modules": {"a": {"F": 0, "B": 2}}})"), "takes no time at all"));
-    EXPECT_TRUE(holds(refusal(R"({"unit": 1, "modules": {"a": {"F": 1, "B": 2}}})"), "\"unit\" is no text"));
+    EXPECT_TRUE(holds(cost_file_refusal("{"), "c.json: is no JSON"));
+    EXPECT_TRUE(holds(cost_file_refusal("[]"), "is no object"));
+    EXPECT_TRUE(holds(cost_file_refusal("{}"), "has no \"modules\""));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {}})"), "\"modules\" is empty"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"module": {}})"), "unknown key 'module'; did you mean 'modules'?"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"B": 1}}})"), "\"a\" has no F"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 1}}})"), "\"a\" needs B, or both I and W"));
+    EXPECT_TRUE(
+        holds(cost_file_refusal(R"({"modules": {"a": {"F": 1, "B": 2, "I": 1}}})"), "needs B, or both I and W"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": "1", "B": 2}}})"), "\"a.F\" is no number"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": -1, "B": 2}}})"), "\"a.F\" is no time"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 1e300, "B": 2}}})"), "is no time"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 0, "B": 2}}})"), "takes no time at all"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"unit": 1, "modules": {"a": {"F": 1, "B": 2}}})"), "\"unit\" is no text"));
 }
 
 TEST(CostFile, OpsShareTheTimesOfTheInnermostSubmodule) {

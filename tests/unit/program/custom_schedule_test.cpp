@@ -49,10 +49,6 @@ class CustomScheduleTest : public ::testing::Test {
         ("vpp-custom-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
 };
 
-bool holds(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 TEST_F(CustomScheduleTest, IsLoweredAndProved) {
     const CustomSchedule custom = read("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
     EXPECT_EQ(custom.lowered.name, "CUSTOM");
@@ -68,7 +64,7 @@ TEST_F(CustomScheduleTest, TransfersStayAndWhatTheEngineDoesItselfIsDropped) {
         "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1REDUCE_GRAD,1RESHARD\n");
     EXPECT_EQ(to_text(custom.lowered.actions[0]), "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0RECV_B1<1 0B0 0B1");
     ASSERT_EQ(custom.notes.size(), 1U);
-    EXPECT_TRUE(holds(custom.notes[0], "dropped 2 cells of UNSHARD and RESHARD"));
+    EXPECT_TRUE(test::holds(custom.notes[0], "dropped 2 cells of UNSHARD and RESHARD"));
 }
 
 TEST_F(CustomScheduleTest, ReplicasReduceWhereTheFileSaysOrBehindEachStage) {
@@ -91,16 +87,17 @@ TEST_F(CustomScheduleTest, WithoutOverlapTransfersNeedOneOrder) {
         "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n";
     EXPECT_NO_THROW(read(crossed));
     const std::string text = refusal(ErrorKind::Plan, crossed, 1, /*overlap=*/false);
-    EXPECT_TRUE(holds(text, "only work beside each other")) << text;
-    EXPECT_TRUE(holds(text, "try pipeline.overlap_p2p_comm = true")) << text;
+    EXPECT_TRUE(test::holds(text, "only work beside each other")) << text;
+    EXPECT_TRUE(test::holds(text, "try pipeline.overlap_p2p_comm = true")) << text;
 }
 
 TEST_F(CustomScheduleTest, NumbersMustFitThePlan) {
-    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n"), "has 1 ranks (expected 2, as mesh.pp says)"));
-    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0B0\n1F0,1B0\n"),
-                      "has 1 microbatches (expected 2, as pipeline.num_microbatches says)"));
-    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", 2),
-                      "has 1 stages on rank 0 (expected 2, as pipeline.virtual_chunks says)"));
+    EXPECT_TRUE(
+        test::holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n"), "has 1 ranks (expected 2, as mesh.pp says)"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0B0\n1F0,1B0\n"),
+                            "has 1 microbatches (expected 2, as pipeline.num_microbatches says)"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", 2),
+                            "has 1 stages on rank 0 (expected 2, as pipeline.virtual_chunks says)"));
 }
 
 TEST_F(CustomScheduleTest, HalvesAndPairsTrainForwardsAloneDoNot) {
@@ -108,13 +105,13 @@ TEST_F(CustomScheduleTest, HalvesAndPairsTrainForwardsAloneDoNot) {
               "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0I0 0W0 0RECV_B1<1 0B1");
     EXPECT_EQ(to_text(read("0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n").lowered.actions[1]),
               "1RECV_F0<0 1F0 1RECV_F1<0 1F1& 1B0 1SEND_B0>0 1B1 1SEND_B1>0");
-    EXPECT_TRUE(holds(refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n"), "has no backward"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n"), "has no backward"));
 }
 
 TEST_F(CustomScheduleTest, ABadFileIsBadData) {
-    EXPECT_TRUE(holds(refusal(ErrorKind::BadData, "0F0,0F1,0B0,0B1\n1F0,1X0\n"), "s.csv:2:2: cell 2 '1X0'"));
-    EXPECT_TRUE(holds(refusal(ErrorKind::BadData, "0F0,0BW0\n"), "vpp schedule convert"));
-    EXPECT_TRUE(holds(refusal(ErrorKind::BadData, "0B0,0F0,0F1,0B1\n1F0,1B0,1F1,1B1\n"), "0B0 comes before 0F0"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::BadData, "0F0,0F1,0B0,0B1\n1F0,1X0\n"), "s.csv:2:2: cell 2 '1X0'"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::BadData, "0F0,0BW0\n"), "vpp schedule convert"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::BadData, "0B0,0F0,0F1,0B1\n1F0,1B0,1F1,1B1\n"), "0B0 comes before 0F0"));
 }
 
 }  // namespace

@@ -38,10 +38,6 @@ std::string refusal(const std::vector<std::string>& overrides, int world) {
     return "";
 }
 
-bool holds(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 TEST(GenerateSchedule, TakesTheNumbersOfThePlan) {
     const Schedule schedule = generate({"pipeline.schedule_type=INTERLEAVED_1F1B", "pipeline.virtual_chunks=3",
                                         "pipeline.num_microbatches=8", "pipeline.interleave_group_size=4"},
@@ -55,15 +51,15 @@ TEST(GenerateSchedule, TakesTheNumbersOfThePlan) {
 
 TEST(GenerateSchedule, WhatDoesNotFitHasAPosition) {
     const std::string few = refusal({"pipeline.schedule_type=INTERLEAVED_1F1B"}, 2);
-    EXPECT_TRUE(holds(few, "try virtual_chunks = 2 or schedule_type = \"1F1B\"")) << few;
-    EXPECT_TRUE(holds(few, "--set:1:24: ")) << few;
+    EXPECT_TRUE(test::holds(few, "try virtual_chunks = 2 or schedule_type = \"1F1B\"")) << few;
+    EXPECT_TRUE(test::holds(few, "--set:1:24: ")) << few;
     const std::string many = refusal({"pipeline.virtual_chunks=2", "pipeline.schedule_type=GPIPE"}, 2);
-    EXPECT_TRUE(holds(many, "--set:1:25: ")) << many;
-    EXPECT_TRUE(holds(many, "INTERLEAVED_1F1B")) << many;
+    EXPECT_TRUE(test::holds(many, "--set:1:25: ")) << many;
+    EXPECT_TRUE(test::holds(many, "INTERLEAVED_1F1B")) << many;
     const std::string group = refusal({"pipeline.schedule_type=INTERLEAVED_1F1B", "pipeline.virtual_chunks=2",
                                        "pipeline.num_microbatches=8", "pipeline.interleave_group_size=9"},
                                       2);
-    EXPECT_TRUE(holds(group, "interleave_group_size")) << group;
+    EXPECT_TRUE(test::holds(group, "interleave_group_size")) << group;
 }
 
 TEST(GenerateSchedule, CostsAndLimitReachTheGenerator) {
@@ -87,7 +83,7 @@ TEST(GenerateSchedule, WhatCostsCannotMendIsFoundWithoutThem) {
         generate_schedule(plan_with_costs("V_ADAPTIVE", "3"));
         ADD_FAILURE() << "three stages a rank were taken";
     } catch (const Error& error) {
-        EXPECT_TRUE(holds(error.what(), "virtual_chunks")) << error.what();
+        EXPECT_TRUE(test::holds(error.what(), "virtual_chunks")) << error.what();
     }
 }
 

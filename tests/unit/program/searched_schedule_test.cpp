@@ -36,7 +36,7 @@ Graph heavy_head(int num_ops = 8) {
     return maker.finish();
 }
 
-Plan plan_with(std::vector<std::string> arguments, int ranks) {
+Plan searched_plan(std::vector<std::string> arguments, int ranks) {
     arguments.insert(arguments.end(), {"pipeline.schedule_type=AUTO", "pipeline.num_microbatches=8"});
     return resolve_plan(parse_plan(test::kShortPlan, "plan.toml", arguments, test::built_names()), ranks);
 }
@@ -62,7 +62,7 @@ Ticks best_generated(const SearchResult& result, double memory_limit) {
 
 TEST(SearchedSchedule, AHeavyHeadIsBetterThanEveryGeneratorAtTheSameMemory) {
     const Plan plan =
-        plan_with({"pipeline.virtual_chunks=2", "pipeline.memory_limit=6", "pipeline.search.moves=20000"}, 4);
+        searched_plan({"pipeline.virtual_chunks=2", "pipeline.memory_limit=6", "pipeline.search.moves=20000"}, 4);
     const SearchResult result = search(plan, heavy_head());
     EXPECT_EQ(result.stages_per_rank, 2);
     EXPECT_NO_THROW(check_schedule(lower(result.schedule, chain_edges(8)), chain_edges(8)));
@@ -92,7 +92,7 @@ Graph tied_ends() {
 TEST(SearchedSchedule, TiedWeightsAreWaitedForAndKeepToTheLimit) {
     const Graph graph = tied_ends();
     for (const char* limit : {"1", "2", "3", "8"}) {
-        const Plan plan = plan_with(
+        const Plan plan = searched_plan(
             {"pipeline.virtual_chunks=2", "pipeline.search.moves=2000", std::string("pipeline.memory_limit=") + limit},
             2);
         const CostModel model = find_costs(plan, graph);
@@ -108,7 +108,7 @@ TEST(SearchedSchedule, TiedWeightsAreWaitedForAndKeepToTheLimit) {
 }
 
 TEST(SearchedSchedule, TheSameSeedAndMovesGiveTheSameLists) {
-    const Plan plan = plan_with({"pipeline.virtual_chunks=auto", "pipeline.search.moves=3000"}, 2);
+    const Plan plan = searched_plan({"pipeline.virtual_chunks=auto", "pipeline.search.moves=3000"}, 2);
     const SearchResult one = search(plan, heavy_head()), other = search(plan, heavy_head());
     EXPECT_EQ(one.schedule.actions, other.schedule.actions);
     EXPECT_EQ(one.stages_per_rank, other.stages_per_rank);
@@ -117,7 +117,7 @@ TEST(SearchedSchedule, TheSameSeedAndMovesGiveTheSameLists) {
 
 TEST(SearchedSchedule, AutoChunksAreNoWorseThanAnyNumber) {
     const auto makespan = [](const std::string& chunks) {
-        return search(plan_with({"pipeline.virtual_chunks=" + chunks, "pipeline.search.moves=0"}, 2), heavy_head())
+        return search(searched_plan({"pipeline.virtual_chunks=" + chunks, "pipeline.search.moves=0"}, 2), heavy_head())
             .makespan;
     };
     const Ticks best = makespan("auto");
@@ -125,7 +125,7 @@ TEST(SearchedSchedule, AutoChunksAreNoWorseThanAnyNumber) {
 }
 
 TEST(SearchedSchedule, AutoChunksStopWhereTheModelCannotBeCut) {
-    const Plan plan = plan_with({"pipeline.virtual_chunks=auto", "pipeline.search.moves=0"}, 2);
+    const Plan plan = searched_plan({"pipeline.virtual_chunks=auto", "pipeline.search.moves=0"}, 2);
     EXPECT_LE(search(plan, heavy_head(4)).stages_per_rank, 2);
     const Error error = error_of([&] { search(plan, heavy_head(1)); });
     EXPECT_EQ(error.kind(), ErrorKind::Plan);
@@ -136,15 +136,15 @@ TEST(SearchedSchedule, BytesLimitEachNumberOfStages) {
     const Graph graph = heavy_head();
     // A rank of two keeps 4 KiB of a microbatch at least.
     const Plan plan =
-        plan_with({"pipeline.virtual_chunks=1", "pipeline.memory_limit=10KiB", "pipeline.search.moves=0"}, 2);
+        searched_plan({"pipeline.virtual_chunks=1", "pipeline.memory_limit=10KiB", "pipeline.search.moves=0"}, 2);
     const SearchResult result = search(plan, graph);
     for (int peak : peak_in_flight(result.schedule)) EXPECT_LE(peak, 2);
-    const Plan tight = plan_with({"pipeline.virtual_chunks=auto", "pipeline.memory_limit=1KiB"}, 2);
+    const Plan tight = searched_plan({"pipeline.virtual_chunks=auto", "pipeline.memory_limit=1KiB"}, 2);
     EXPECT_TRUE(holds(error_of([&] { search(tight, graph); }).what(), "less than the activations of one microbatch"));
 }
 
 TEST(SearchedSchedule, TheObjectiveIsThePlans) {
-    const Plan plan = plan_with({"pipeline.search.objective=span", "pipeline.search.moves=0"}, 2);
+    const Plan plan = searched_plan({"pipeline.search.objective=span", "pipeline.search.moves=0"}, 2);
     EXPECT_EQ(search(plan, heavy_head()).objective, SearchObjective::Span);
 }
 

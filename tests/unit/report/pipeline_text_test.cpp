@@ -7,7 +7,7 @@
 namespace vpp {
 namespace {
 
-PipelineEvent sample() {
+PipelineEvent sample_event() {
     PipelineEvent event;
     event.first_step = 3;
     event.step = 200;
@@ -23,7 +23,7 @@ PipelineEvent sample() {
 }
 
 TEST(PipelineTable, Golden) {
-    EXPECT_EQ(pipeline_table(sample()),
+    EXPECT_EQ(pipeline_table(sample_event()),
               "pipeline of 1F1B, milliseconds of a step, the mean of the steps 3 to 200\n"
               "stage  rank    forward   backward   transfer       wait\n"
               "    0     0       4.12       8.31       0.11       3.20\n"
@@ -33,14 +33,14 @@ TEST(PipelineTable, Golden) {
 }
 
 TEST(PipelineTable, MoreRanksThanCoresHaveNoBubble) {
-    PipelineEvent event = sample();
+    PipelineEvent event = sample_event();
     event.bubble_idle.reset();
     event.bubble_predicted.reset();
     EXPECT_NE(pipeline_table(event).find("bubble - (more ranks than cores)\n"), std::string::npos);
 }
 
 TEST(PipelineTable, FitsATerminal) {
-    PipelineEvent event = sample();
+    PipelineEvent event = sample_event();
     event.schedule = "INTERLEAVED_ZERO_BUBBLE";
     event.first_step = 100'000;
     event.step = 900'000;

@@ -5,7 +5,7 @@
 namespace vpp {
 namespace {
 
-RehearsalReport sample() {
+RehearsalReport sample_rehearsal() {
     RehearsalReport report;
     report.microbatch_size = 8;
     report.num_passes = 3;
@@ -22,7 +22,7 @@ RehearsalReport sample() {
 }
 
 TEST(RehearsalText, Golden) {
-    EXPECT_EQ(rehearsal_text(sample()),
+    EXPECT_EQ(rehearsal_text(sample_rehearsal()),
               "dry run: a microbatch of 8 samples through 2 stages on 2 ranks, loss 2.3125\n"
               "stage  rank    forward   backward   transfer\n"
               "    0     0       1.50       3.25       0.02\n"
@@ -40,7 +40,7 @@ TEST(RehearsalText, Golden) {
 }
 
 TEST(RehearsalText, OneOfEachReadsAsOneAndCrowdedCoresAreSaid) {
-    RehearsalReport report = sample();
+    RehearsalReport report = sample_rehearsal();
     report.stages.pop_back();
     report.ranks.pop_back();
     report.edges.clear();

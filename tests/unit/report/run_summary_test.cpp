@@ -10,7 +10,7 @@
 namespace vpp {
 namespace {
 
-std::string value_of(const RunSummary& summary, const std::string& name) {
+std::string figure_of(const RunSummary& summary, const std::string& name) {
     for (const SummaryFigure& figure : summary_figures(summary)) {
         if (figure.name == name) return figure.value;
     }
@@ -30,12 +30,12 @@ TEST(RunSummary, MediansAreNotMovedByTheFirstStep) {
     EXPECT_EQ(summary.last_step, 5);
     EXPECT_EQ(summary.num_skipped, 1);
     EXPECT_NEAR(summary.seconds, 5 * 0.0823, 1e-9);
-    EXPECT_EQ(value_of(summary, "steps"), "5/300");
-    EXPECT_EQ(value_of(summary, "median rate"), "1.0 K tokens/s");
-    EXPECT_EQ(value_of(summary, "useful work"), "12.2 MFLOP/s");
-    EXPECT_EQ(value_of(summary, "waiting, mean of ranks"), "21 %");
-    EXPECT_EQ(value_of(summary, "bubble"), "25 %");
-    EXPECT_EQ(value_of(summary, "bubble, simulated"), "20 %");
+    EXPECT_EQ(figure_of(summary, "steps"), "5/300");
+    EXPECT_EQ(figure_of(summary, "median rate"), "1.0 K tokens/s");
+    EXPECT_EQ(figure_of(summary, "useful work"), "12.2 MFLOP/s");
+    EXPECT_EQ(figure_of(summary, "waiting, mean of ranks"), "21 %");
+    EXPECT_EQ(figure_of(summary, "bubble"), "25 %");
+    EXPECT_EQ(figure_of(summary, "bubble, simulated"), "20 %");
 }
 
 TEST(RunSummary, TheBestEvaluationIsTheSmallestFiniteOne) {
@@ -56,8 +56,8 @@ TEST(RunSummary, TheBestLossIsTheSmallestFiniteOne) {
     const RunSummary summary = summary_of(run);
     EXPECT_EQ(summary.best_loss, 1.5);
     EXPECT_EQ(summary.best_loss_step, 2);
-    EXPECT_EQ(value_of(summary, "best loss"), "1.5000");
-    EXPECT_EQ(value_of(summary, "last loss"), "nan");
+    EXPECT_EQ(figure_of(summary, "best loss"), "1.5000");
+    EXPECT_EQ(figure_of(summary, "last loss"), "nan");
 }
 
 TEST(RunSummary, ARunIsFinishedWhenItsLastStepIsSaved) {
@@ -90,9 +90,9 @@ TEST(RunSummary, RanksThatWaitLongestAreCounted) {
 
 TEST(RunSummary, ARunWithoutStepsHasNoFigures) {
     const RunSummary summary = summary_of({});
-    EXPECT_EQ(value_of(summary, "last loss"), "");
-    EXPECT_EQ(value_of(summary, "median rate"), "");
-    EXPECT_EQ(value_of(summary, "steps"), "0/0");
+    EXPECT_EQ(figure_of(summary, "last loss"), "");
+    EXPECT_EQ(figure_of(summary, "median rate"), "");
+    EXPECT_EQ(figure_of(summary, "steps"), "0/0");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Settings settings_of(const std::string& schedule, const std::string& chunks = "1
             {"pipeline.num_microbatches", "4"}};
 }
 
-size_t count_of(const std::string& text, const std::string& part) {
+size_t occurrences(const std::string& text, const std::string& part) {
     size_t count = 0;
     for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
     return count;
@@ -25,8 +25,8 @@ TEST(StepDrawing, ThePlansScheduleIsSimulated) {
     EXPECT_EQ(picture->actions.size(), 16u);
     EXPECT_NE(picture->caption.find("equally dear"), std::string::npos);
     const std::string text = draw_step(*picture);
-    EXPECT_EQ(count_of(text, "<rect class=\"F k0\""), 8u);
-    EXPECT_EQ(count_of(text, "<rect class=\"B k0\""), 8u);
+    EXPECT_EQ(occurrences(text, "<rect class=\"F k0\""), 8u);
+    EXPECT_EQ(occurrences(text, "<rect class=\"B k0\""), 8u);
     EXPECT_NE(text.find("F of stage 1, microbatch 0: 1 to 2"), std::string::npos) << text;
     EXPECT_EQ(text.find(" ms"), std::string::npos) << "units without a clock";
 }
@@ -36,7 +36,7 @@ TEST(StepDrawing, LaterStagesOfARankAreDarker) {
     const auto picture = picture_of({}, settings_of("INTERLEAVED_1F1B", "2"), why);
     ASSERT_TRUE(picture) << why;
     const std::string text = draw_step(*picture);
-    EXPECT_EQ(count_of(text, "class=\"F k0\""), count_of(text, "class=\"F k1\""));
+    EXPECT_EQ(occurrences(text, "class=\"F k0\""), occurrences(text, "class=\"F k1\""));
 }
 
 TEST(StepDrawing, WhatCannotBeMadeIsSaid) {
@@ -60,7 +60,7 @@ TEST(StepDrawing, AMeasuredStepIsTakenFirst) {
     ASSERT_TRUE(picture);
     EXPECT_EQ(picture->caption, "measured");
     const std::string text = draw_step(*picture);
-    EXPECT_EQ(count_of(text, "class=\"message\""), 1u);
+    EXPECT_EQ(occurrences(text, "class=\"message\""), 1u);
     EXPECT_NE(text.find("F of stage 1, microbatch 0: 10.00 to 40.00 ms"), std::string::npos) << text;
     EXPECT_EQ(busy_shares(run.timeline), (std::vector<double>{0.25, 0.75}));
 }
@@ -71,7 +71,7 @@ TEST(StepDrawing, ManyRanksAreCutOffAndSaid) {
         for (int i = 0; i < 1000; ++i) picture.actions.push_back({rank, "F", rank, i, 1.0 * i, i + 1.0});
     }
     const std::string text = draw_step(picture);
-    EXPECT_EQ(count_of(text, "class=\"idle\""), 20u);
+    EXPECT_EQ(occurrences(text, "class=\"idle\""), 20u);
     EXPECT_NE(text.find("10 more ranks are not drawn"), std::string::npos);
 }
 

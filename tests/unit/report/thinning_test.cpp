@@ -9,7 +9,7 @@
 namespace vpp {
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Curve noisy(size_t count) {
     Curve curve;
@@ -52,16 +52,16 @@ TEST(Thinning, EveryNthPointWouldLoseThePeak) {  // the control
 
 TEST(Thinning, GapsStay) {
     Curve curve = noisy(1000);
-    curve.y[500] = kNone;
+    curve.y[500] = kNaN;
     const Curve thin = thinned(curve, 10);
     EXPECT_EQ(std::count_if(thin.y.begin(), thin.y.end(), [](double y) { return std::isnan(y); }), 1);
     Curve nothing;
-    for (int i = 0; i < 100; ++i) nothing.add(i, kNone);
+    for (int i = 0; i < 100; ++i) nothing.add(i, kNaN);
     EXPECT_GT(thinned(nothing, 10).size(), 2u);
 }
 
 TEST(Thinning, TheMeanIsOfTheLastFiniteOnes) {
-    const Curve curve{{1, 2, 3, 4, 5}, {2, 4, kNone, 6, 8}};
+    const Curve curve{{1, 2, 3, 4, 5}, {2, 4, kNaN, 6, 8}};
     EXPECT_EQ(moving_mean(curve, 2).y, (std::vector<double>{2, 3, 4, 6, 7}));
     EXPECT_EQ(moving_mean(curve, 1).y[1], 4);
     EXPECT_TRUE(std::isnan(moving_mean(curve, 1).y[2]));

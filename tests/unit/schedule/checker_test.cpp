@@ -19,7 +19,7 @@ Schedule good() {
 }
 
 /// The place of the action with that text; the test fails when it is not there.
-size_t find(const std::vector<Action>& list, const std::string& text) {
+size_t index_of_action(const std::vector<Action>& list, const std::string& text) {
     for (size_t k = 0; k < list.size(); ++k) {
         if (to_text(list[k]) == text) return k;
     }
@@ -28,12 +28,12 @@ size_t find(const std::vector<Action>& list, const std::string& text) {
 }
 
 Action& at(Schedule& schedule, size_t rank, const std::string& text) {
-    return schedule.actions[rank][find(schedule.actions[rank], text)];
+    return schedule.actions[rank][index_of_action(schedule.actions[rank], text)];
 }
 
 void remove(Schedule& schedule, size_t rank, const std::string& text) {
     std::vector<Action>& list = schedule.actions[rank];
-    list.erase(list.begin() + static_cast<std::ptrdiff_t>(find(list, text)));
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(index_of_action(list, text)));
 }
 
 void swap(Schedule& schedule, size_t rank, const std::string& one, const std::string& other) {

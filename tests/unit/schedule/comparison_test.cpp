@@ -8,25 +8,25 @@
 namespace vpp {
 namespace {
 
-const ScheduleMetrics* find(const Comparison& comparison, const std::string& name) {
+const ScheduleMetrics* find(const ScheduleComparison& comparison, const std::string& name) {
     const auto found = std::find_if(comparison.rows.begin(), comparison.rows.end(),
                                     [&](const ScheduleMetrics& row) { return row.schedule == name; });
     return found == comparison.rows.end() ? nullptr : &*found;
 }
 
-std::string reason(const Comparison& comparison, const std::string& name) {
-    for (const Comparison::LeftOut& out : comparison.left_out) {
+std::string reason(const ScheduleComparison& comparison, const std::string& name) {
+    for (const ScheduleComparison::LeftOut& out : comparison.left_out) {
         if (out.name == name) return out.reason;
     }
     return "";
 }
 
 TEST(CompareSchedules, EveryTrainingScheduleIsARowOrLeftOutWithAReason) {
-    const Comparison comparison = compare_schedules({.num_ranks = 4, .num_microbatches = 8});
+    const ScheduleComparison comparison = compare_schedules({.num_ranks = 4, .num_microbatches = 8});
     size_t expected = 0;
     for (const ScheduleKind& kind : schedule_kinds()) expected += kind.trains && !*kind.same_as;
     EXPECT_EQ(comparison.rows.size() + comparison.left_out.size(), expected);
-    for (const Comparison::LeftOut& out : comparison.left_out) EXPECT_FALSE(out.reason.empty()) << out.name;
+    for (const ScheduleComparison::LeftOut& out : comparison.left_out) EXPECT_FALSE(out.reason.empty()) << out.name;
     ASSERT_TRUE(find(comparison, "1F1B"));
     EXPECT_EQ(find(comparison, "1F1B")->makespan, 33);
     ASSERT_TRUE(find(comparison, "INTERLEAVED_1F1B"));
@@ -36,7 +36,7 @@ TEST(CompareSchedules, EveryTrainingScheduleIsARowOrLeftOutWithAReason) {
 }
 
 TEST(CompareSchedules, TheMemoryLimitLeavesOut) {
-    const Comparison comparison = compare_schedules({.num_ranks = 4, .num_microbatches = 8, .memory_limit = 4});
+    const ScheduleComparison comparison = compare_schedules({.num_ranks = 4, .num_microbatches = 8, .memory_limit = 4});
     EXPECT_TRUE(find(comparison, "1F1B"));
     EXPECT_FALSE(find(comparison, "GPIPE"));
     EXPECT_CONTAINS(reason(comparison, "GPIPE"), "it keeps 8.00 microbatches");
@@ -44,13 +44,14 @@ TEST(CompareSchedules, TheMemoryLimitLeavesOut) {
 }
 
 TEST(CompareSchedules, StagesPerRankAreTheNearestThatAScheduleTakes) {
-    const Comparison comparison = compare_schedules({.num_ranks = 2, .num_microbatches = 8, .stages_per_rank = 3});
+    const ScheduleComparison comparison =
+        compare_schedules({.num_ranks = 2, .num_microbatches = 8, .stages_per_rank = 3});
     EXPECT_EQ(find(comparison, "INTERLEAVED_1F1B")->stages_per_rank, 3);
     EXPECT_EQ(find(comparison, "1F1B")->stages_per_rank, 1);
 }
 
 TEST(CompareSchedules, CostsByStageFitTheirNumberOfStages) {
-    const Comparison comparison =
+    const ScheduleComparison comparison =
         compare_schedules({.num_ranks = 4, .num_microbatches = 12, .costs = "F=1/1/1/3,I=1/1/1/3,W=1/1/1/3"});
     EXPECT_TRUE(find(comparison, "1F1B"));
     EXPECT_CONTAINS(reason(comparison, "INTERLEAVED_1F1B"), "has 4 values (expected one, or one for each of the 8");

@@ -5,7 +5,7 @@
 namespace vpp {
 namespace {
 
-std::string refusal(const std::string& text, const ScheduleSize& size = {2, 1, 4}) {
+std::string costs_refusal(const std::string& text, const ScheduleSize& size = {2, 1, 4}) {
     return testing::error_text(ErrorKind::CommandLine, [&] { parse_costs(text, size); });
 }
 
@@ -56,17 +56,17 @@ TEST(ParseCosts, NothingGivenIsUnitCosts) {
 }
 
 TEST(ParseCosts, WhatIsWrongIsNamed) {
-    EXPECT_CONTAINS(refusal("F"), "'F' has no '='");
-    EXPECT_CONTAINS(refusal("G=1"), "'G=1' names no cost");
-    EXPECT_CONTAINS(refusal("F=1,F=2"), "'F=2' is named twice");
-    EXPECT_CONTAINS(refusal("F=1/2/3"), "has 3 values (expected one, or one for each of the 2 stages)");
-    EXPECT_CONTAINS(refusal("comm=1/2"), "has 2 values (expected one)");
-    EXPECT_CONTAINS(refusal("transfer=1/2", {2, 2, 4}),
+    EXPECT_CONTAINS(costs_refusal("F"), "'F' has no '='");
+    EXPECT_CONTAINS(costs_refusal("G=1"), "'G=1' names no cost");
+    EXPECT_CONTAINS(costs_refusal("F=1,F=2"), "'F=2' is named twice");
+    EXPECT_CONTAINS(costs_refusal("F=1/2/3"), "has 3 values (expected one, or one for each of the 2 stages)");
+    EXPECT_CONTAINS(costs_refusal("comm=1/2"), "has 2 values (expected one)");
+    EXPECT_CONTAINS(costs_refusal("transfer=1/2", {2, 2, 4}),
                     "has 2 values (expected one, or one for each of the 3 places between two stages)");
-    EXPECT_CONTAINS(refusal("overlap=1/2"), "has 2 values (expected one)");
-    EXPECT_CONTAINS(refusal("overlap=101"), "no percentage");
+    EXPECT_CONTAINS(costs_refusal("overlap=1/2"), "has 2 values (expected one)");
+    EXPECT_CONTAINS(costs_refusal("overlap=101"), "no percentage");
     for (const char* text : {"F=", "F=-1", "F=1e3", "F=nan", "F=.", "F=1.1234567", "F=1234567", "F=1/", "F= 1"}) {
-        EXPECT_CONTAINS(refusal(text), "is no cost");
+        EXPECT_CONTAINS(costs_refusal(text), "is no cost");
     }
 }
 

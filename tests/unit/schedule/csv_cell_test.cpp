@@ -6,7 +6,7 @@ namespace vpp {
 namespace {
 
 /// What a cell of today's dialect is read as; problems in brackets.
-std::string read(const std::string& text, CsvDialect dialect = CsvDialect::Now) {
+std::string read_cell(const std::string& text, CsvDialect dialect = CsvDialect::Now) {
     const CsvCell cell = parse_csv_cell(text, dialect);
     if (!cell.problem.empty()) return "[" + cell.problem + "]";
     if (cell.is_marker) return "marker";
@@ -17,18 +17,18 @@ std::string read(const std::string& text, CsvDialect dialect = CsvDialect::Now) 
 }
 
 TEST(ParseCsvCell, EveryKind) {
-    EXPECT_EQ(read("0F1"), "0F1");
-    EXPECT_EQ(read("2I0"), "2I0");
-    EXPECT_EQ(read("2W0"), "2W0");
-    EXPECT_EQ(read("3B17"), "3B17");
-    EXPECT_EQ(read("3REDUCE_GRAD"), "3REDUCE_GRAD");
-    EXPECT_EQ(read("0UNSHARD"), "marker");
-    EXPECT_EQ(read("12RESHARD"), "marker");
-    EXPECT_EQ(read(""), "idle");
-    EXPECT_EQ(read("  \t"), "idle");
-    EXPECT_EQ(read(" 0F1 "), "0F1");
-    EXPECT_EQ(read("(0F7;7B3)OVERLAP_F_B"), "0F7& 7B3");
-    EXPECT_EQ(read("( 7B3 ; 0F7 )OVERLAP_F_B"), "7B3& 0F7");
+    EXPECT_EQ(read_cell("0F1"), "0F1");
+    EXPECT_EQ(read_cell("2I0"), "2I0");
+    EXPECT_EQ(read_cell("2W0"), "2W0");
+    EXPECT_EQ(read_cell("3B17"), "3B17");
+    EXPECT_EQ(read_cell("3REDUCE_GRAD"), "3REDUCE_GRAD");
+    EXPECT_EQ(read_cell("0UNSHARD"), "marker");
+    EXPECT_EQ(read_cell("12RESHARD"), "marker");
+    EXPECT_EQ(read_cell(""), "idle");
+    EXPECT_EQ(read_cell("  \t"), "idle");
+    EXPECT_EQ(read_cell(" 0F1 "), "0F1");
+    EXPECT_EQ(read_cell("(0F7;7B3)OVERLAP_F_B"), "0F7& 7B3");
+    EXPECT_EQ(read_cell("( 7B3 ; 0F7 )OVERLAP_F_B"), "7B3& 0F7");
 }
 
 TEST(ParseCsvCell, TransfersMayNameTheRank) {
@@ -41,50 +41,50 @@ TEST(ParseCsvCell, TransfersMayNameTheRank) {
 }
 
 TEST(ParseCsvCell, TheOldDialectHasOtherWords) {
-    EXPECT_EQ(read("2B0", CsvDialect::Old), "2I0");
-    EXPECT_EQ(read("2BW0", CsvDialect::Old), "2B0");
-    EXPECT_EQ(read("2W0", CsvDialect::Old), "2W0");
-    EXPECT_EQ(read("2F0", CsvDialect::Old), "2F0");
-    EXPECT_CONTAINS(read("2I0", CsvDialect::Old), "'I' is a word of today's dialect");
-    EXPECT_CONTAINS(read("2BW0"), "no action is called 'BW'");
+    EXPECT_EQ(read_cell("2B0", CsvDialect::Old), "2I0");
+    EXPECT_EQ(read_cell("2BW0", CsvDialect::Old), "2B0");
+    EXPECT_EQ(read_cell("2W0", CsvDialect::Old), "2W0");
+    EXPECT_EQ(read_cell("2F0", CsvDialect::Old), "2F0");
+    EXPECT_CONTAINS(read_cell("2I0", CsvDialect::Old), "'I' is a word of today's dialect");
+    EXPECT_CONTAINS(read_cell("2BW0"), "no action is called 'BW'");
 }
 
 TEST(ParseCsvCell, TheWholeCellMustMatch) {
-    EXPECT_CONTAINS(read("F1"), "[it has no stage number before 'F1'");
-    EXPECT_CONTAINS(read("0"), "it has no kind of action");
-    EXPECT_CONTAINS(read("0F"), "[it has no microbatch number]");
-    EXPECT_CONTAINS(read("0f1"), "it has no kind of action");
-    EXPECT_CONTAINS(read("0FF1"), "no action is called 'FF'");
-    EXPECT_CONTAINS(read("0OVERLAP_F_B1"), "no action is called 'OVERLAP_F_B'");
-    EXPECT_CONTAINS(read("0F1x"), "it should end before 'x'");
-    EXPECT_CONTAINS(read("0F1 0F2"), "it should end before ' 0F2'");
-    EXPECT_CONTAINS(read("0F1>2"), "it should end before '>2'");
-    EXPECT_CONTAINS(read("0SEND_F1<2"), "it should end before '<2'");
-    EXPECT_CONTAINS(read("0SEND_F1>"), "it has no rank number");
-    EXPECT_CONTAINS(read("0UNSHARD1"), "it should end before '1'");
-    EXPECT_CONTAINS(read("0REDUCE_GRAD1"), "it should end before '1'");
-    EXPECT_CONTAINS(read("-1F0"), "it has no stage number");
-    EXPECT_CONTAINS(read("\"0F1\""), "it has no stage number");
-    EXPECT_CONTAINS(read("01F1"), "leading zeros");
-    EXPECT_CONTAINS(read("0F00"), "leading zeros");
-    EXPECT_EQ(read("0F4194303"), "0F4194303");
-    EXPECT_CONTAINS(read("0F4194304"), "too large (expected at most 4194303)");
-    EXPECT_CONTAINS(read("0F99999999999999999999999999"), "too large");
-    EXPECT_CONTAINS(read(std::string("0F1\0", 4)), "it should end before '?'");
+    EXPECT_CONTAINS(read_cell("F1"), "[it has no stage number before 'F1'");
+    EXPECT_CONTAINS(read_cell("0"), "it has no kind of action");
+    EXPECT_CONTAINS(read_cell("0F"), "[it has no microbatch number]");
+    EXPECT_CONTAINS(read_cell("0f1"), "it has no kind of action");
+    EXPECT_CONTAINS(read_cell("0FF1"), "no action is called 'FF'");
+    EXPECT_CONTAINS(read_cell("0OVERLAP_F_B1"), "no action is called 'OVERLAP_F_B'");
+    EXPECT_CONTAINS(read_cell("0F1x"), "it should end before 'x'");
+    EXPECT_CONTAINS(read_cell("0F1 0F2"), "it should end before ' 0F2'");
+    EXPECT_CONTAINS(read_cell("0F1>2"), "it should end before '>2'");
+    EXPECT_CONTAINS(read_cell("0SEND_F1<2"), "it should end before '<2'");
+    EXPECT_CONTAINS(read_cell("0SEND_F1>"), "it has no rank number");
+    EXPECT_CONTAINS(read_cell("0UNSHARD1"), "it should end before '1'");
+    EXPECT_CONTAINS(read_cell("0REDUCE_GRAD1"), "it should end before '1'");
+    EXPECT_CONTAINS(read_cell("-1F0"), "it has no stage number");
+    EXPECT_CONTAINS(read_cell("\"0F1\""), "it has no stage number");
+    EXPECT_CONTAINS(read_cell("01F1"), "leading zeros");
+    EXPECT_CONTAINS(read_cell("0F00"), "leading zeros");
+    EXPECT_EQ(read_cell("0F4194303"), "0F4194303");
+    EXPECT_CONTAINS(read_cell("0F4194304"), "too large (expected at most 4194303)");
+    EXPECT_CONTAINS(read_cell("0F99999999999999999999999999"), "too large");
+    EXPECT_CONTAINS(read_cell(std::string("0F1\0", 4)), "it should end before '?'");
 }
 
 TEST(ParseCsvCell, PairsAreAForwardAndABackward) {
     for (const char* text : {"(0F7)OVERLAP_F_B", "(0F7;0F8)OVERLAP_F_B", "(0B7;0I8)OVERLAP_F_B",
                              "(0F7;0UNSHARD)OVERLAP_F_B", "(0F7;0SEND_F7)OVERLAP_F_B"}) {
-        EXPECT_CONTAINS(read(text), "expected two actions, a forward and a backward");
+        EXPECT_CONTAINS(read_cell(text), "expected two actions, a forward and a backward");
     }
-    EXPECT_CONTAINS(read("(0F7;7B3;1F0)OVERLAP_F_B"), "in its second half it should end before ';1F0'");
-    EXPECT_CONTAINS(read("((0F7;7B3)OVERLAP_F_B;1F0)OVERLAP_F_B"), "behind ')' stands");
-    EXPECT_CONTAINS(read("(0F7;)OVERLAP_F_B"), "in its second half it has no stage number");
-    EXPECT_CONTAINS(read("(0F7;7B3"), "never closed");
-    EXPECT_CONTAINS(read("(0F7;7B3)"), "behind ')' stands ''");
-    EXPECT_CONTAINS(read("(0F7;7B3)OVERLAP_F_B1"), "behind ')' stands 'OVERLAP_F_B1'");
-    EXPECT_CONTAINS(read("()OVERLAP_F_B"), "it pairs one action with none");
+    EXPECT_CONTAINS(read_cell("(0F7;7B3;1F0)OVERLAP_F_B"), "in its second half it should end before ';1F0'");
+    EXPECT_CONTAINS(read_cell("((0F7;7B3)OVERLAP_F_B;1F0)OVERLAP_F_B"), "behind ')' stands");
+    EXPECT_CONTAINS(read_cell("(0F7;)OVERLAP_F_B"), "in its second half it has no stage number");
+    EXPECT_CONTAINS(read_cell("(0F7;7B3"), "never closed");
+    EXPECT_CONTAINS(read_cell("(0F7;7B3)"), "behind ')' stands ''");
+    EXPECT_CONTAINS(read_cell("(0F7;7B3)OVERLAP_F_B1"), "behind ')' stands 'OVERLAP_F_B1'");
+    EXPECT_CONTAINS(read_cell("()OVERLAP_F_B"), "it pairs one action with none");
 }
 
 TEST(CsvCellText, IsReadAsTheSameAction) {

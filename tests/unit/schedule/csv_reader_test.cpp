@@ -7,16 +7,16 @@ namespace {
 
 using testing::texts;
 
-ScheduleFile read(const std::string& text) {
+ScheduleFile read_file(const std::string& text) {
     return read_schedule_csv(text, "s.csv");
 }
 
-std::string refusal(const std::string& text) {
-    return testing::error_text(ErrorKind::BadData, [&] { read(text); });
+std::string csv_refusal(const std::string& text) {
+    return testing::error_text(ErrorKind::BadData, [&] { read_file(text); });
 }
 
 TEST(ReadScheduleCsv, ComputingActions) {
-    const ScheduleFile file = read("0F0,0F1,,0B0,0B1\n,1F0,1B0,1F1,1B1,\n");
+    const ScheduleFile file = read_file("0F0,0F1,,0B0,0B1\n,1F0,1B0,1F1,1B1,\n");
     const Schedule& schedule = file.schedule;
     EXPECT_EQ(schedule.name, "CUSTOM");
     EXPECT_EQ(schedule.num_ranks, 2);
@@ -32,14 +32,14 @@ TEST(ReadScheduleCsv, ComputingActions) {
 }
 
 TEST(ReadScheduleCsv, ThePlacementIsThatOfTheRows) {
-    const ScheduleFile file = read("0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n");
+    const ScheduleFile file = read_file("0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n");
     EXPECT_EQ(file.schedule.rank_of_stage, (std::vector<int>{0, 1, 1, 0}));
-    EXPECT_EQ(read("1F0,1B0\n0F0,0B0\n").schedule.rank_of_stage, (std::vector<int>{1, 0}));
-    EXPECT_EQ(read("\n0F0,0B0").schedule.rank_of_stage, (std::vector<int>{1}));
+    EXPECT_EQ(read_file("1F0,1B0\n0F0,0B0\n").schedule.rank_of_stage, (std::vector<int>{1, 0}));
+    EXPECT_EQ(read_file("\n0F0,0B0").schedule.rank_of_stage, (std::vector<int>{1}));
 }
 
 TEST(ReadScheduleCsv, LoweredFilesHaveTransfers) {
-    const ScheduleFile file = read(
+    const ScheduleFile file = read_file(
         "0UNSHARD,0F0,0SEND_F0,,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\r\n"
         "1UNSHARD,1RECV_F0,1F0,1B0,1SEND_B0>0,1REDUCE_GRAD,1RESHARD\r\n");
     EXPECT_TRUE(file.is_lowered);
@@ -53,41 +53,41 @@ TEST(ReadScheduleCsv, LoweredFilesHaveTransfers) {
 }
 
 TEST(ReadScheduleCsv, PairsAreMarkedAtTheirFirstHalf) {
-    const ScheduleFile file = read("0F0,0F1,0B0,(0F2;0B1)OVERLAP_F_B,0B2");
+    const ScheduleFile file = read_file("0F0,0F1,0B0,(0F2;0B1)OVERLAP_F_B,0B2");
     EXPECT_EQ(texts(file.schedule)[0], "0F0 0F1 0B0 0F2& 0B1 0B2");
     EXPECT_EQ(file.cells[0], (std::vector<int>{1, 2, 3, 4, 4, 5}));
 }
 
 TEST(ReadScheduleCsv, WithoutBackwardItIsForwardOnly) {
-    EXPECT_TRUE(read("0F0,0F1\n1F0,1F1\n").schedule.forward_only);
-    EXPECT_FALSE(read("0F0,0I0,0W0\n").schedule.forward_only);
+    EXPECT_TRUE(read_file("0F0,0F1\n1F0,1F1\n").schedule.forward_only);
+    EXPECT_FALSE(read_file("0F0,0I0,0W0\n").schedule.forward_only);
 }
 
 TEST(ReadScheduleCsv, EveryErrorHasLineAndCell) {
-    EXPECT_CONTAINS(refusal("0F0,0B0\n1F0,1X0\n"), "s.csv:2:2: cell 2 '1X0': no action is called 'X'");
-    EXPECT_CONTAINS(refusal("0F0,0B0\n1F0,,1B0,0F1\n"),
+    EXPECT_CONTAINS(csv_refusal("0F0,0B0\n1F0,1X0\n"), "s.csv:2:2: cell 2 '1X0': no action is called 'X'");
+    EXPECT_CONTAINS(csv_refusal("0F0,0B0\n1F0,,1B0,0F1\n"),
                     "s.csv:2:4: cell 4 '0F1': stage 0 is on rank 0 already (line 1, cell 1)");
-    EXPECT_CONTAINS(refusal("0F0,0F1,0B0\n1F0,1B0\n"), "s.csv:2:1: cell 1 stage 1 has 1 forwards");
-    const std::string two = refusal("0F0;,0B0\n1F0,1B\n");
+    EXPECT_CONTAINS(csv_refusal("0F0,0F1,0B0\n1F0,1B0\n"), "s.csv:2:1: cell 1 stage 1 has 1 forwards");
+    const std::string two = csv_refusal("0F0;,0B0\n1F0,1B\n");
     EXPECT_CONTAINS(two, "s.csv:1:1: cell 1 '0F0;'");
     EXPECT_CONTAINS(two, "s.csv:2:2: cell 2 '1B'");
-    EXPECT_CONTAINS(refusal("stage,action\n"), "s.csv:1:1: cell 1 'stage': it has no stage number");
+    EXPECT_CONTAINS(csv_refusal("stage,action\n"), "s.csv:1:1: cell 1 'stage': it has no stage number");
 }
 
 TEST(ReadScheduleCsv, NumbersInTheFileMakeNothingLargerThanTheFile) {
-    EXPECT_CONTAINS(refusal("0F4194303\n"), "has 1 forwards in its row (expected 4194304");
-    EXPECT_CONTAINS(refusal("4194303F0\n"), "stage 0 has no actions (the file names stages up to 4194303)");
-    EXPECT_CONTAINS(refusal("0F0,2F0\n"), "stage 1 has no actions");
-    EXPECT_CONTAINS(refusal(std::string(1 << 17, '\n') + "0F0"), "too many lines");
-    EXPECT_CONTAINS(refusal(""), "the file has no actions");
-    EXPECT_CONTAINS(refusal(",,\n\n"), "the file has no actions");
-    EXPECT_CONTAINS(refusal("0UNSHARD\n"), "the file has no actions");
+    EXPECT_CONTAINS(csv_refusal("0F4194303\n"), "has 1 forwards in its row (expected 4194304");
+    EXPECT_CONTAINS(csv_refusal("4194303F0\n"), "stage 0 has no actions (the file names stages up to 4194303)");
+    EXPECT_CONTAINS(csv_refusal("0F0,2F0\n"), "stage 1 has no actions");
+    EXPECT_CONTAINS(csv_refusal(std::string(1 << 17, '\n') + "0F0"), "too many lines");
+    EXPECT_CONTAINS(csv_refusal(""), "the file has no actions");
+    EXPECT_CONTAINS(csv_refusal(",,\n\n"), "the file has no actions");
+    EXPECT_CONTAINS(csv_refusal("0UNSHARD\n"), "the file has no actions");
 }
 
 TEST(ReadScheduleCsv, AnErrorNamesAFewCellsNotAll) {
     std::string text;
     for (int i = 0; i < 1000; ++i) text += "x,";
-    const std::string error = refusal(text);
+    const std::string error = csv_refusal(text);
     EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 7);
 }
 
@@ -103,7 +103,7 @@ TEST(FindCsvDialect, OldFilesSayBwOrHaveWWithoutI) {
 }
 
 TEST(ReadScheduleCsv, TheOldDialectIsRefusedWithTheLineThatMendsIt) {
-    const std::string error = refusal("0F0,0F1,0B0,0W0,0BW1\n");
+    const std::string error = csv_refusal("0F0,0F1,0B0,0W0,0BW1\n");
     EXPECT_CONTAINS(error, "old dialect");
     EXPECT_CONTAINS(error, "vpp schedule convert s.csv");
     EXPECT_CONTAINS(testing::error_text(ErrorKind::BadData, [] { read_schedule_csv("0F0,0BW0", "it's a.csv"); }),

@@ -9,7 +9,7 @@ ProvedSchedule prove_text(const std::string& text, const std::vector<ScheduleEdg
     return prove_schedule_file(read_schedule_csv(text, "s.csv"), edges);
 }
 
-std::string refusal(const std::string& text, const std::vector<ScheduleEdge>& edges) {
+std::string custom_refusal(const std::string& text, const std::vector<ScheduleEdge>& edges) {
     return testing::error_text(ErrorKind::BadData, [&] { prove_text(text, edges); });
 }
 
@@ -40,26 +40,27 @@ TEST(ProveScheduleFile, TheRankIsNamedWhereThereAreSeveral) {
     const std::vector<ScheduleEdge> skip{{0, 0, 1, false, 0}, {1, 0, 2, false, 0}, {2, 1, 2, false, 1}};
     const std::string rest = "1RECV_F0,1F0,1SEND_F0,1B0\n2RECV_F0<0,2RECV_F0<1,2F0,2B0\n";
     EXPECT_EQ(prove_text("0F0,0SEND_F0>2,0SEND_F0>1,0B0\n" + rest, skip).facts.num_messages, 3);
-    const std::string error = refusal("0F0,0SEND_F0,0B0\n" + rest, skip);
+    const std::string error = custom_refusal("0F0,0SEND_F0,0B0\n" + rest, skip);
     EXPECT_CONTAINS(error, "s.csv:1:2: cell 2 '0SEND_F0': the stage has transfers of this kind with ranks 1, 2");
     EXPECT_CONTAINS(error, "name the rank: 0SEND_F0>1,0SEND_F0>2");
 }
 
 TEST(ProveScheduleFile, TransfersThatCarryNothingAreNamed) {
-    EXPECT_CONTAINS(refusal("0F0,0SEND_F0,0SEND_B0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", chain_edges(2)),
+    EXPECT_CONTAINS(custom_refusal("0F0,0SEND_F0,0SEND_B0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", chain_edges(2)),
                     "s.csv:1:3: cell 3 '0SEND_B0': no gradient goes from stage 0 to another rank");
-    EXPECT_CONTAINS(refusal("0F0,0SEND_F0>0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", chain_edges(2)),
+    EXPECT_CONTAINS(custom_refusal("0F0,0SEND_F0>0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", chain_edges(2)),
                     "s.csv:1:2: cell 2 '0SEND_F0>0': no value goes from stage 0 to rank 0 (expected rank 1)");
-    EXPECT_CONTAINS(refusal("0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n", chain_edges(2)),
+    EXPECT_CONTAINS(custom_refusal("0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n", chain_edges(2)),
                     "'0SEND_F0': no value goes from stage 0 to another rank; what stays on a rank is handed over");
 }
 
 TEST(ProveScheduleFile, WhatTheCheckerFindsIsBadData) {
-    EXPECT_CONTAINS(refusal("0B0,0F0\n1F0,1B0\n", chain_edges(2)), "s.csv: schedule CUSTOM: 0B0 comes before 0F0");
-    EXPECT_CONTAINS(refusal("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0\n", chain_edges(2)),
+    EXPECT_CONTAINS(custom_refusal("0B0,0F0\n1F0,1B0\n", chain_edges(2)),
+                    "s.csv: schedule CUSTOM: 0B0 comes before 0F0");
+    EXPECT_CONTAINS(custom_refusal("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1RECV_F0,1B0,1SEND_B0\n", chain_edges(2)),
                     "is received after it is used");
-    EXPECT_CONTAINS(refusal("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", chain_edges(2)), "has no SEND_F");
-    EXPECT_CONTAINS(refusal("0F0,0I0,0W0,0B0\n", chain_edges(1)), "B beside I or W");
+    EXPECT_CONTAINS(custom_refusal("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", chain_edges(2)), "has no SEND_F");
+    EXPECT_CONTAINS(custom_refusal("0F0,0I0,0W0,0B0\n", chain_edges(1)), "B beside I or W");
 }
 
 // As the old dialect's own examples: one rank writes B with W, the other BW, and idle cells stand in a computing file.

@@ -8,7 +8,7 @@ namespace {
 
 using testing::texts;
 
-Schedule make(const ScheduleRequest& request) {
+Schedule eager_of(const ScheduleRequest& request) {
     return make_eager_1f1b(request.size);
 }
 
@@ -33,7 +33,7 @@ TEST(Eager1f1b, BubbleAndPeakAreTheClosedForms) {
                                          return std::min(2 * (size.num_ranks - 1 - rank) + 1, size.num_microbatches);
                                      }};
     for (const ScheduleSize& size : testing::closed_form_sizes(1, 1, [](int) { return 1; })) {
-        testing::expect_closed_forms(make, {.size = size}, forms);
+        testing::expect_closed_forms(eager_of, {.size = size}, forms);
     }
 }
 

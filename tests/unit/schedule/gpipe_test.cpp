@@ -7,7 +7,7 @@ namespace {
 
 using testing::texts;
 
-Schedule make(const ScheduleRequest& request) {
+Schedule gpipe_of(const ScheduleRequest& request) {
     return make_gpipe(request.size);
 }
 
@@ -23,7 +23,7 @@ TEST(Gpipe, BubbleAndPeakAreTheClosedForms) {
     const testing::ClosedForms forms{testing::fused_bubble, testing::fused_bubble,
                                      [](const ScheduleSize& size, int) { return size.num_microbatches; }};
     for (const ScheduleSize& size : testing::closed_form_sizes(1, 1, [](int) { return 1; })) {
-        testing::expect_closed_forms(make, {.size = size}, forms);
+        testing::expect_closed_forms(gpipe_of, {.size = size}, forms);
     }
 }
 

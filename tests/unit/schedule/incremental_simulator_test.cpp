@@ -35,7 +35,7 @@ void make_channels_slow(ScheduleCosts& costs) {
     costs.occupied_of[0] = 2;
 }
 
-Ticks cost_of(const Simulation& simulation, SearchObjective objective) {
+Ticks objective_of(const Simulation& simulation, SearchObjective objective) {
     return objective == SearchObjective::Makespan ? simulation.makespan : simulation.span;
 }
 
@@ -48,7 +48,7 @@ TEST(IncrementalSimulator, StartsWithTheTimesOfTheSimulator) {
         const Simulation simulation = testing::prove(schedule, costs).simulation;
         for (SearchObjective objective : {SearchObjective::Makespan, SearchObjective::Span}) {
             const IncrementalSimulator simulator(graph, nodes_of(graph, schedule), objective, 100);
-            EXPECT_EQ(simulator.cost(), cost_of(simulation, objective)) << start.name;
+            EXPECT_EQ(simulator.cost(), objective_of(simulation, objective)) << start.name;
         }
     }
 }
@@ -81,7 +81,7 @@ void expect_agreement(bool slow_channels) {
                     const std::vector<int> peaks = peak_in_flight(changed);
                     EXPECT_GT(*std::max_element(peaks.begin(), peaks.end()), most_held);
                 } else if (verdict != MoveVerdict::BreaksOrder) {
-                    const Ticks cost = cost_of(testing::prove(changed, costs).simulation, objective);
+                    const Ticks cost = objective_of(testing::prove(changed, costs).simulation, objective);
                     if (verdict == MoveVerdict::Kept) schedule = changed;
                     EXPECT_EQ(verdict == MoveVerdict::Kept, cost <= most_cost);
                     if (verdict == MoveVerdict::Kept) {
@@ -92,7 +92,7 @@ void expect_agreement(bool slow_channels) {
                 if (::testing::Test::HasFailure()) return;
             }
             const auto proved = testing::prove(schedule, costs);
-            EXPECT_EQ(simulator.cost(), cost_of(proved.simulation, objective));
+            EXPECT_EQ(simulator.cost(), objective_of(proved.simulation, objective));
         }
     }
     EXPECT_EQ(seen.size(), 5U);  // every verdict was met

@@ -8,13 +8,13 @@ namespace {
 using testing::prove;
 using testing::texts;
 
-Schedule make(int P, int v, int M) {
+Schedule interleaved_of(int P, int v, int M) {
     return make_interleaved_1f1b({.size = {P, v, M}});
 }
 
 // The table of Megatron-LM's forward_backward_pipelining_with_interleaving, laid by hand: warm-up 4 and 2 forwards.
 TEST(Interleaved1f1b, TwoRanksTwoStagesFourMicrobatches) {
-    const Schedule schedule = make(2, 2, 4);
+    const Schedule schedule = interleaved_of(2, 2, 4);
     EXPECT_EQ(schedule.name, "INTERLEAVED_1F1B");
     EXPECT_EQ(schedule.rank_of_stage, (std::vector<int>{0, 1, 0, 1}));
     EXPECT_EQ(texts(schedule), (std::vector<std::string>{
@@ -100,7 +100,7 @@ TEST(Interleaved1f1b, AnyNumberOfMicrobatchesEnds) {
         for (int v = 2; v <= 4; ++v) {
             const std::vector<ScheduleEdge> edges = chain_edges(P * v);
             for (int M = 1; M <= 40; ++M) {
-                const Schedule lowered = lower(make(P, v, M), edges);
+                const Schedule lowered = lower(interleaved_of(P, v, M), edges);
                 const ScheduleFacts facts = check_schedule(lowered, edges);
                 EXPECT_EQ(facts.num_computing, int64_t{2} * P * v * M);
                 EXPECT_EQ(facts.num_messages, P == 1 ? 0 : int64_t{2} * (P * v - 1) * M);
@@ -115,12 +115,12 @@ TEST(Interleaved1f1b, AnyNumberOfMicrobatchesEnds) {
 
 TEST(Interleaved1f1b, FewerMicrobatchesThanRanksCostTheChainAtMost) {
     // With one microbatch nothing overlaps: all F, then all B.
-    EXPECT_EQ(prove(make(4, 2, 1)).simulation.makespan, 24);
-    EXPECT_EQ(prove(make(4, 2, 3)).simulation.makespan, 30);
+    EXPECT_EQ(prove(interleaved_of(4, 2, 1)).simulation.makespan, 24);
+    EXPECT_EQ(prove(interleaved_of(4, 2, 3)).simulation.makespan, 30);
 }
 
 TEST(Interleaved1f1b, OneStageOnEachRankIsRefused) {
-    EXPECT_EQ(testing::error_text(ErrorKind::Plan, [] { make(2, 1, 4); }),
+    EXPECT_EQ(testing::error_text(ErrorKind::Plan, [] { interleaved_of(2, 1, 4); }),
               "INTERLEAVED_1F1B needs several stages on each rank (got virtual_chunks = 1, expected at least 2); try "
               "virtual_chunks = 2 or schedule_type = \"1F1B\"");
 }

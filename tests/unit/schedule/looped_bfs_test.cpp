@@ -8,7 +8,7 @@ namespace {
 
 using testing::texts;
 
-Schedule make(const ScheduleRequest& request) {
+Schedule looped_bfs_of(const ScheduleRequest& request) {
     return make_looped_bfs(request.size);
 }
 
@@ -32,10 +32,10 @@ TEST(LoopedBfs, OneStageOnEachRankIsGpipe) {
 
 TEST(LoopedBfs, BubbleAndPeakAreTheClosedForms) {
     for (const ScheduleSize& size : testing::closed_form_sizes(1, 4, [](int P) { return P; })) {
-        testing::expect_closed_forms(make, {.size = size}, kForms);
+        testing::expect_closed_forms(looped_bfs_of, {.size = size}, kForms);
     }
     for (const ScheduleSize& size : testing::closed_form_sizes(1, 1, [](int) { return 1; })) {
-        testing::expect_closed_forms(make, {.size = size}, kForms);
+        testing::expect_closed_forms(looped_bfs_of, {.size = size}, kForms);
     }
 }
 

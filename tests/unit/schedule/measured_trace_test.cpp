@@ -27,7 +27,7 @@ std::map<std::string, Arrow> arrows_of(const json& events) {
     return arrows;
 }
 
-json events_of(const Schedule& lowered, const MeasuredStep& step) {
+json measured_events_of(const Schedule& lowered, const MeasuredStep& step) {
     return json::parse(write_measured_trace(lowered, step)).at("traceEvents");
 }
 
@@ -45,7 +45,7 @@ TEST(WriteMeasuredTrace, ALaneForEachStageOfEachRank) {
     const Schedule lowered = lowered_schedule("INTERLEAVED_1F1B", 2, 2, 4);
     std::map<int, std::string> processes;
     std::map<std::pair<int, int>, std::string> threads;
-    for (const json& event : events_of(lowered, measured(lowered))) {
+    for (const json& event : measured_events_of(lowered, measured(lowered))) {
         if (event.at("name") == "process_name") processes[event.at("pid")] = event.at("args").at("name");
         if (event.at("name") == "thread_name")
             threads[{event.at("pid"), event.at("tid")}] = event.at("args").at("name");
@@ -64,7 +64,7 @@ TEST(WriteMeasuredTrace, EveryActionIsAnEventAtItsTime) {
     const MeasuredStep step = measured(lowered);
     std::set<std::string> names;
     size_t num_actions = 0;
-    for (const json& event : events_of(lowered, step)) {
+    for (const json& event : measured_events_of(lowered, step)) {
         if (event.at("ph") != "X") continue;
         EXPECT_GE(event.at("ts"), 0);
         EXPECT_GE(event.at("dur"), 0);
@@ -85,7 +85,7 @@ TEST(WriteMeasuredTrace, EveryActionIsAnEventAtItsTime) {
 
 TEST(WriteMeasuredTrace, EverySendHasOneArrowToItsReceive) {
     const Schedule lowered = lowered_schedule("1F1B", 3, 1, 4);
-    const json events = events_of(lowered, measured(lowered, 1'000'000, 0, 500));
+    const json events = measured_events_of(lowered, measured(lowered, 1'000'000, 0, 500));
     const auto arrows = arrows_of(events);
     EXPECT_EQ(arrows.size(), 16U);
     for (const auto& [id, arrow] : arrows) {
@@ -102,7 +102,7 @@ TEST(WriteMeasuredTrace, ReplicasHaveArrowsOfTheirOwn) {
     const Schedule lowered = lowered_schedule("1F1B", 2, 1, 4);
     MeasuredStep step = measured(lowered);
     for (int pp = 0; pp < 2; ++pp) step.ranks.push_back(step.ranks[static_cast<size_t>(pp)]), step.ranks.back().dp = 1;
-    const json events = events_of(lowered, step);
+    const json events = measured_events_of(lowered, step);
     EXPECT_EQ(arrows_of(events).size(), 16U);
     EXPECT_NE(events.dump().find("rank 3, replica 1"), std::string::npos);
 }
@@ -112,7 +112,8 @@ TEST(WriteMeasuredTrace, ClocksThatWereNotAlignedWouldShow) {  // the negative c
     MeasuredStep step = measured(lowered);
     for (ActionSpan& span : step.ranks[1].actions) span.begin -= 2'500'000, span.end -= 2'500'000;
     int backwards = 0;
-    for (const auto& [id, arrow] : arrows_of(events_of(lowered, step))) backwards += arrow.microseconds() < 0 ? 1 : 0;
+    for (const auto& [id, arrow] : arrows_of(measured_events_of(lowered, step)))
+        backwards += arrow.microseconds() < 0 ? 1 : 0;
     EXPECT_GT(backwards, 0);
 }
 

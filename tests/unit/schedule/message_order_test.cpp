@@ -10,7 +10,7 @@ namespace {
 
 using enum ActionKind;
 
-bool passes(const Schedule& lowered, const std::vector<ScheduleEdge>& edges, const CheckOptions& options) {
+bool passes_in_order(const Schedule& lowered, const std::vector<ScheduleEdge>& edges, const CheckOptions& options) {
     try {
         check_schedule(lowered, edges, options);
         return true;
@@ -25,11 +25,11 @@ TEST(OrderChannels, AReceiveMovesInFrontOfALaterOne) {
     const Schedule compute{"X", 2, 1, {0, 1, 0, 1}, {{{F, 0, 0}, {F, 2, 0}}, {{F, 1, 0}, {F, 3, 0}}}, true};
     const Schedule lowered = lower(compute, edges);
     EXPECT_EQ(to_text(lowered.actions[1]), "1RECV_F0<0 1F0 3RECV_F0<0 3F0");
-    EXPECT_FALSE(passes(lowered, edges, {.ordered_channels = true}));
+    EXPECT_FALSE(passes_in_order(lowered, edges, {.ordered_channels = true}));
     const Schedule ordered = order_channels(lowered);
     EXPECT_EQ(to_text(ordered.actions[1]), "3RECV_F0<0 1RECV_F0<0 1F0 3F0");
     EXPECT_EQ(ordered.actions[0], lowered.actions[0]);
-    EXPECT_TRUE(passes(ordered, edges, {.ordered_channels = true}));
+    EXPECT_TRUE(passes_in_order(ordered, edges, {.ordered_channels = true}));
 }
 
 TEST(OrderChannels, WhatIsInOrderStaysAsItIs) {
@@ -40,11 +40,11 @@ TEST(OrderChannels, WhatIsInOrderStaysAsItIs) {
 // 1F1B: rank 1 takes F1 before it goes on to B0, whose send rank 0 is then ready for.
 TEST(OrderGlobally, ReceivesStandWhereTheSendIsDone) {
     const Schedule lowered = lower(make_schedule("1F1B", 2, 1, 2), chain_edges(2));
-    EXPECT_FALSE(passes(lowered, chain_edges(2), {.rendezvous = true}));
+    EXPECT_FALSE(passes_in_order(lowered, chain_edges(2), {.rendezvous = true}));
     const Schedule ordered = order_globally(lowered);
     EXPECT_EQ(to_text(ordered.actions[0]), "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0B0 0RECV_B1<1 0B1");
     EXPECT_EQ(to_text(ordered.actions[1]), "1RECV_F0<0 1F0 1RECV_F1<0 1B0 1SEND_B0>0 1F1 1B1 1SEND_B1>0");
-    EXPECT_TRUE(passes(ordered, chain_edges(2), {.ordered_channels = true, .rendezvous = true}));
+    EXPECT_TRUE(passes_in_order(ordered, chain_edges(2), {.ordered_channels = true, .rendezvous = true}));
 }
 
 TEST(OrderGlobally, PairsStayTogether) {
@@ -54,7 +54,7 @@ TEST(OrderGlobally, PairsStayTogether) {
         "X", 2, 2, {0, 1}, {{{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {B, 0, 1}}, {{F, 1, 0}, first, {B, 1, 0}, {B, 1, 1}}}};
     const Schedule ordered = order_globally(lower(compute, chain_edges(2)));
     EXPECT_EQ(to_text(ordered.actions[1]), "1RECV_F0<0 1F0 1RECV_F1<0 1F1& 1B0 1SEND_B0>0 1B1 1SEND_B1>0");
-    EXPECT_TRUE(passes(ordered, chain_edges(2), {.ordered_channels = true, .rendezvous = true}));
+    EXPECT_TRUE(passes_in_order(ordered, chain_edges(2), {.ordered_channels = true, .rendezvous = true}));
 }
 
 struct Tally {
@@ -78,8 +78,8 @@ void try_orders(const Schedule& compute, const SymbolicModel& model, const Sched
     EXPECT_EQ(simulate(channels, costs).makespan, makespan);
     EXPECT_GE(simulate(global, costs).makespan, makespan);
     ++tally.num_run;
-    tally.num_crossing += !passes(lowered, edges, {.ordered_channels = true});
-    tally.num_blocking += !passes(lowered, edges, {.rendezvous = true});
+    tally.num_crossing += !passes_in_order(lowered, edges, {.ordered_channels = true});
+    tally.num_blocking += !passes_in_order(lowered, edges, {.rendezvous = true});
 }
 
 TEST(MessageOrder, HoldsForEverySchedule) {

@@ -7,7 +7,7 @@ namespace {
 
 using testing::texts;
 
-Schedule make(const ScheduleRequest& request) {
+Schedule make_1f1b(const ScheduleRequest& request) {
     return make_one_f_one_b(request.size);
 }
 
@@ -37,7 +37,7 @@ TEST(OneFOneB, BubbleAndPeakAreTheClosedForms) {
         testing::fused_bubble, testing::fused_bubble,
         [](const ScheduleSize& size, int rank) { return std::min(size.num_ranks - rank, size.num_microbatches); }};
     for (const ScheduleSize& size : testing::closed_form_sizes(1, 1, [](int) { return 1; })) {
-        testing::expect_closed_forms(make, {.size = size}, forms);
+        testing::expect_closed_forms(make_1f1b, {.size = size}, forms);
     }
 }
 

@@ -12,13 +12,13 @@ size_t count(const std::string& text, const std::string& part) {
     return found;
 }
 
-Schedule lowered(const std::string& name, int ranks, int per_rank, int microbatches) {
+Schedule lowered_for_svg(const std::string& name, int ranks, int per_rank, int microbatches) {
     const Schedule compute = make_schedule(name, ranks, per_rank, microbatches);
     return lower(compute, chain_edges(compute.num_stages()));
 }
 
 TEST(DrawSvg, EveryActionIsABoxAtItsTime) {
-    const std::string text = draw_svg(lowered("1F1B", 2, 1, 2));
+    const std::string text = draw_svg(lowered_for_svg("1F1B", 2, 1, 2));
     EXPECT_EQ(count(text, "<title>"), 8U);
     // Rank 1 starts its first forward after 1, that is 22 pixels right of the labels, in the second row.
     EXPECT_CONTAINS(text, "<rect x=\"92\" y=\"58\" width=\"22\" height=\"24\"");
@@ -29,7 +29,7 @@ TEST(DrawSvg, EveryActionIsABoxAtItsTime) {
 }
 
 TEST(DrawSvg, TagsAreClosedAndNamesEscaped) {
-    Schedule schedule = lowered("1F1B", 3, 1, 5);
+    Schedule schedule = lowered_for_svg("1F1B", 3, 1, 5);
     schedule.name = "<a & \"b\">\x01";
     const std::string text = draw_svg(schedule);
     EXPECT_CONTAINS(text, "&lt;a &amp; &quot;b&quot;&gt;?");
@@ -40,7 +40,7 @@ TEST(DrawSvg, TagsAreClosedAndNamesEscaped) {
 }
 
 TEST(DrawSvg, LaterStagesOfARankAreDarker) {
-    const std::string text = draw_svg(lowered("INTERLEAVED_1F1B", 2, 2, 2));
+    const std::string text = draw_svg(lowered_for_svg("INTERLEAVED_1F1B", 2, 2, 2));
     EXPECT_EQ(count(text, "hsl(212,70%,62%)"), 4U);
     EXPECT_EQ(count(text, "hsl(212,70%,54%)"), 4U);
 }
@@ -55,7 +55,7 @@ TEST(DrawSvg, HalvesOfAPairShareTheRow) {
 }
 
 TEST(DrawSvg, LongSchedulesStayDrawable) {
-    const std::string text = draw_svg(lowered("GPIPE", 2, 1, 2000));
+    const std::string text = draw_svg(lowered_for_svg("GPIPE", 2, 1, 2000));
     EXPECT_CONTAINS(text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"20080\"");
 }
 

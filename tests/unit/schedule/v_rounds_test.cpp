@@ -11,7 +11,7 @@ namespace {
 using testing::prove;
 using testing::texts;
 
-Schedule as_schedule(const ScheduleRequest& request, const VRun& run) {
+Schedule schedule_of_run(const ScheduleRequest& request, const VRun& run) {
     Schedule schedule = make_empty_v(request.size, "X");
     schedule.actions = run.actions;
     return schedule;
@@ -22,7 +22,7 @@ TEST(VRounds, TwoRanksThreeMicrobatches) {
     const ScheduleRequest request{.size = {2, 2, 3}};
     const VRun run = schedule_v_rounds(request, 4);
     ASSERT_TRUE(run.ended);
-    EXPECT_EQ(texts(as_schedule(request, run)),
+    EXPECT_EQ(texts(schedule_of_run(request, run)),
               (std::vector<std::string>{
                   "0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 3F2 3I2 0I1 3W2 0I2 0W1 0W2",
                   "1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 1I1 2I2 1I2 2W1 1W1 2W2 1W2",
@@ -40,7 +40,7 @@ TEST(VRounds, EqualTimesLeaveTheRampOnly) {
             ASSERT_TRUE(run.ended) << P << ' ' << M;
             EXPECT_EQ(run.span, 6 * M) << P << ' ' << M;
             EXPECT_EQ(run.makespan, 6 * M + P - 1) << P << ' ' << M;
-            for (int peak : prove(as_schedule(request, run)).facts.peak_in_flight) EXPECT_EQ(peak, 2 * P);
+            for (int peak : prove(schedule_of_run(request, run)).facts.peak_in_flight) EXPECT_EQ(peak, 2 * P);
         }
     }
 }
@@ -54,8 +54,8 @@ TEST(VRounds, TimesAreThoseOfTheSimulatorAndTheLimitHolds) {
         const int most = 2 + draws.below(3 * P);
         const VRun run = schedule_v_rounds(request, most);
         ASSERT_TRUE(run.ended) << shape;
-        const auto proved = prove(as_schedule(request, run), request.costs);
-        testing::expect_ascending(as_schedule(request, run));
+        const auto proved = prove(schedule_of_run(request, run), request.costs);
+        testing::expect_ascending(schedule_of_run(request, run));
         EXPECT_LE(proved.simulation.makespan, run.makespan);
         EXPECT_EQ(proved.simulation.span, run.span);
         for (int peak : proved.facts.peak_in_flight) EXPECT_LE(peak, most);

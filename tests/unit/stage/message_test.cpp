@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kRoom = 1 << 20;
 
-at::Tensor numbers(const std::vector<int64_t>& shape) {
+at::Tensor message_numbers(const std::vector<int64_t>& shape) {
     int64_t count = 1;
     for (int64_t size : shape) count *= size;
     return at::arange(count, at::kFloat).view(shape);
@@ -40,15 +40,15 @@ struct Sample {
 };
 
 std::vector<Sample> samples() {
-    const at::Tensor base = numbers({4, 6});
+    const at::Tensor base = message_numbers({4, 6});
     return {{"contiguous", base},
             {"transposed", base.t()},
-            {"channels last", numbers({2, 3, 4, 5}).contiguous(at::MemoryFormat::ChannelsLast)},
+            {"channels last", message_numbers({2, 3, 4, 5}).contiguous(at::MemoryFormat::ChannelsLast)},
             {"offset", base.narrow(0, 1, 2)},
             {"gaps", base.narrow(1, 1, 3)},
             {"every second", base.slice(1, 0, 6, 2)},
             {"transposed with gaps", base.narrow(1, 1, 3).t()},
-            {"expanded", numbers({4, 1}).expand({4, 5})},
+            {"expanded", message_numbers({4, 1}).expand({4, 5})},
             {"expanded scalar", at::ones({}).expand({3, 2})},
             {"expanded with gaps", base.narrow(1, 2, 2).unsqueeze(1).expand({4, 3, 2})},
             {"overlapping windows", base.flatten().unfold(0, 4, 2)},
@@ -93,7 +93,7 @@ TEST(Message, keepsTheGradientFlagAndUndefined) {
 }
 
 TEST(Message, keepsItsMemoryAliveAndApart) {
-    const at::Tensor original = numbers({8});
+    const at::Tensor original = message_numbers({8});
     at::Tensor got;
     {
         const Buffer message = encode_tensor(original, kRoom, "x");
@@ -106,7 +106,8 @@ TEST(Message, keepsItsMemoryAliveAndApart) {
 }
 
 TEST(Message, refusesWhatIsLongerThanPlanned) {
-    const std::string text = error_of(ErrorKind::BadData, [] { encode_tensor(numbers({100}), 300, "blocks.3.out"); });
+    const std::string text =
+        error_of(ErrorKind::BadData, [] { encode_tensor(message_numbers({100}), 300, "blocks.3.out"); });
     EXPECT_HAS(text, "'blocks.3.out' needs");
     EXPECT_HAS(text, "only 300 were planned: its shape differs from that of the first microbatch");
     const std::vector<c10::IValue> values{c10::IValue(std::string(500, 'x'))};
@@ -118,7 +119,7 @@ TEST(Message, refusesTypesThatItDoesNotCarry) {
 }
 
 TEST(Message, refusesCutOffMessages) {
-    const Buffer message = encode_tensor(numbers({4, 6}).narrow(1, 1, 3), kRoom, "x");
+    const Buffer message = encode_tensor(message_numbers({4, 6}).narrow(1, 1, 3), kRoom, "x");
     for (size_t size = 0; size < message.bytes().size(); ++size) {
         Buffer cut = copy_of(message);
         cut.resize(size);
@@ -151,7 +152,7 @@ TEST(Message, survivesDamagedHeaders) {
 }
 
 TEST(Message, refusesSizesThatReachBehindItsMemory) {
-    Buffer message = copy_of(encode_tensor(numbers({4, 1}).expand({4, 5}), kRoom, "x"));
+    Buffer message = copy_of(encode_tensor(message_numbers({4, 1}).expand({4, 5}), kRoom, "x"));
     const int64_t many = 50;  // the first size; its base size stays 4
     std::memcpy(message.bytes().data() + 24, &many, sizeof many);
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { decode_tensor(message, "x"); }), "the message for 'x' does not hold");
