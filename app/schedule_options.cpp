@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <string>
 
 #include "app/commands/commands.hpp"
+#include "schedule/generators.hpp"
 #include "schedule/size.hpp"
 
 namespace vpp {
@@ -41,9 +43,18 @@ void add_drawings(CLI::App& command, ScheduleArguments& schedule) {
     command.add_option("--trace", schedule.trace, "write a trace for ui.perfetto.dev to this file")->type_name("FILE");
 }
 
+/// The names, for help and shells; a wrong one is left to the generators, which name the nearest.
+CLI::Validator schedule_words() {
+    std::string words;
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        if (*kind.same_as == '\0') words += (words.empty() ? "" : ",") + std::string(kind.name);
+    }
+    return {[](const std::string&) { return std::string(); }, '{' + words + '}'};
+}
+
 /// One schedule: generated or from a file.
 void add_choice(CLI::App& command, ScheduleArguments& schedule) {
-    CLI::Option* name = command.add_option("--schedule", schedule.name, "its name; vpp schedule list names them");
+    CLI::Option* name = command.add_option("--schedule", schedule.name, "its name")->check(schedule_words());
     command.add_option("--file", schedule.file, "a CSV file instead of a name")->type_name("CSV")->excludes(name);
     add_numbers(command, schedule);
     add_drawings(command, schedule);

@@ -13,13 +13,15 @@
 
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
+#include "launch/dead_children.hpp"
 
 namespace vpp {
 
 namespace {
 
-// A SIGUSR1 that reaches mpirun before its ranks live is lost, so it is sent again; the ranks only note it.
-constexpr std::chrono::seconds kAskAgain{2};
+// How often a job is looked at. A SIGUSR1 that reaches mpirun before its ranks live is lost, so it is sent again every
+// time; the ranks only note it.
+constexpr std::chrono::milliseconds kLookAgain{500};
 constexpr std::chrono::seconds kKillAfter{5};
 constexpr int kNoSuchProgram = 127;
 constexpr size_t kMostWords = 64 << 10;
@@ -61,7 +63,8 @@ bool asks_for_end(int signal) {
 /// A running job and what was asked of it so far.
 class RunningJob {
   public:
-    RunningJob(pid_t pid, StopManner manner) : pid_(pid), manner_(manner) {}
+    RunningJob(pid_t pid, StopManner manner, std::chrono::seconds hang_limit)
+        : pid_(pid), manner_(manner), hang_limit_(hang_limit) {}
 
     void ask(int signal) {
         const bool again = signal == SIGINT && interrupted_;
@@ -78,6 +81,7 @@ class RunningJob {
     void remind() {
         if (end_.ended_at_once && Clock::now() >= kill_at_) kill(pid_, SIGKILL);
         if (end_.stop_asked && !end_.ended_at_once) kill(pid_, SIGUSR1);
+        look_for_hang();
     }
 
     ChildEnd ended(int code) {
@@ -92,8 +96,17 @@ class RunningJob {
         end_.ended_at_once = true;
     }
 
+    void look_for_hang() {
+        num_looks_at_dead_ = has_dead_child(pid_) ? num_looks_at_dead_ + 1 : 0;
+        if (num_looks_at_dead_ * kLookAgain < hang_limit_) return;
+        end_.hung = true;
+        kill(pid_, SIGKILL);
+    }
+
     pid_t pid_;
     StopManner manner_;
+    std::chrono::seconds hang_limit_;
+    int num_looks_at_dead_ = 0;  ///< in a row
     ChildEnd end_;
     bool interrupted_ = false;
     Clock::time_point kill_at_;
@@ -119,7 +132,7 @@ StopSignals::~StopSignals() {
     sigprocmask(SIG_SETMASK, &masks_->before, nullptr);
 }
 
-ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manner) {
+ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manner, std::chrono::seconds hang_limit) {
     int error_pipe[2];
     check(pipe2(error_pipe, O_CLOEXEC) == 0, "a pipe can be made");
     const pid_t parent = getpid(), child = fork();
@@ -138,10 +151,10 @@ ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manne
         waitpid(child, nullptr, 0);
         throw Error(ErrorKind::MissingInput, "cannot start " + line.front() + ": " + std::strerror(error));
     }
-    RunningJob job(child, manner);
+    RunningJob job(child, manner, hang_limit);
     for (;;) {
         if (const std::optional<int> code = code_if_ended(child)) return job.ended(*code);
-        const timespec wait = to_timespec(kAskAgain);
+        const timespec wait = to_timespec(kLookAgain);
         const int signal = sigtimedwait(&masks_->waited, nullptr, &wait);
         if (asks_for_end(signal)) job.ask(signal);
         if (signal < 0 && errno == EAGAIN) job.remind();

@@ -56,7 +56,7 @@ Verdict stopped(const JobEnd& end) {
 }  // namespace
 
 bool needs_trial(const JobEnd& end) {
-    return !end.child.stop_asked && !is_own_code(end.child.code) && !end.has_begun;
+    return !end.child.stop_asked && !end.child.hung && !is_own_code(end.child.code) && !end.has_begun;
 }
 
 Verdict judge(const JobEnd& end, const std::optional<std::string>& trouble) {
@@ -64,6 +64,10 @@ Verdict judge(const JobEnd& end, const std::optional<std::string>& trouble) {
     if (end.child.ended_at_once) return {exit_code(ErrorKind::Interrupted), "ended at once, as asked"};
     if (is_own_code(code)) return {code, ""};
     if (end.child.stop_asked) return stopped(end);
+    if (end.child.hung) {
+        return {exit_code(ErrorKind::RankLost), "mpirun hung: it did not notice the end of a rank for " +
+                                                    std::to_string(kHangLimit.count()) + " s, and was killed"};
+    }
     if (trouble) return {exit_code(ErrorKind::Mesh), "mpirun does not start these ranks: " + *trouble};
     return {exit_code(ErrorKind::RankLost),
             is_signal(code) ? killed_text(code - kBySignal)

@@ -65,6 +65,8 @@ LINES = [
     (["vpp", "train", "--set", "data.shuffle", "=", "true", ""], ["plan.toml"], ["true"]),
     (["vpp", "inspect", "--world", ""], [], ["plan.toml"]),
     (["vpp", "eval", "plan.toml", "--checkpoint", ""], ["runs"], ["plan.toml"]),
+    (["vpp", "schedule", "show", "--schedule", "ZERO_BUBBLE_H"], ["ZERO_BUBBLE_H1", "ZERO_BUBBLE_H2"], ["GPIPE"]),
+    (["vpp", "run", ""], ["plan.toml", "other plan.toml"], ["notes.txt"]),
     (["vpp", "schedule", "check", ""], ["notes.txt", "plan.toml"], ["--json"]),
     (["vpp", "completion", ""], ["bash", "zsh", "fish"], ["plan.toml"]),
     (["vpp", "explain", "train.st"], ["train.steps"], ["train.seed"]),

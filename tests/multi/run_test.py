@@ -113,14 +113,15 @@ class Signals(RunCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.expect_whole_run(steps)
 
-    def test_a_stop_before_the_first_step(self):
-        job = self.start(*self.arguments(), ranks=0)
+    def test_a_stop_before_the_ranks_live(self):
+        job = self.start(*self.arguments("train.steps=100000"), ranks=0)
         while "the plain line is" not in self.error():
             self.assertIsNone(job.poll(), self.error())
             time.sleep(0.002)
         os.kill(job.pid, signal.SIGTERM)
         self.assertEqual(job.wait(60), 85, self.error())
-        self.assertLessEqual(len(self.bits("run")), 1)
+        # mpirun forwards nothing before its ranks live; what was sent is sent again until it is heard.
+        self.assertLess(len(self.bits("run")), 1000)
 
     def test_a_second_interrupt_ends_at_once(self):
         job = self.start(*self.arguments("train.steps=100000", "train.global_batch_size=1024"), ranks=0)

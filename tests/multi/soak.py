@@ -24,7 +24,20 @@ LAYOUTS = [(1, "1F1B", 1), (2, "1F1B", 1), (2, "INTERLEAVED_1F1B", 2), (4, "GPIP
 EXPECTED = {0, 74, 75, 85, 130, 137, 143, 138, 1}
 # Starts have long deadlines (120 s for MPI, 300 s for the program), so ranks are stopped only when steps run.
 LONGEST_START_S = 400
+HANG_LIMIT_S = 30  # kHangLimit of lib/launch/child.hpp, where `vpp run` does the same
 FAULTS_LIBRARY = os.environ.get("VPP_FAULTS", "")
+
+
+def has_dead_child(parent: int) -> bool:
+    """That was not waited for."""
+    for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, owner = status.read_text().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state == "Z" and int(owner) == parent:
+            return True
+    return False
 
 
 class Soak(Case):
@@ -110,17 +123,33 @@ class Soak(Case):
             return ""
         return kind
 
+    def wait(self, job) -> tuple[int, str]:
+        """Its code, and whether mpirun itself hung: Open MPI 4.1 may, when a rank dies while it connects."""
+        end, dead_since = time.monotonic() + LONGEST_START_S, None
+        while (code := job.poll()) is None:
+            now = time.monotonic()
+            dead_since = (dead_since or now) if has_dead_child(job.pid) else None
+            if dead_since and now - dead_since > HANG_LIMIT_S:
+                job.kill()
+                return job.wait(), "mpirun hung"
+            if now > end:
+                raise SystemExit(f"soak: a start does not end; it is left running as process {job.pid}")
+            time.sleep(0.1)
+        return code, ""
+
     def one_start(self, run: str) -> bool:
         """Whether the run is done."""
         layout = self.draw.choice(LAYOUTS)
         before, environment = self.fault_before(run, layout[0])
         job = self.begin(run, layout, environment)
         during = self.fault_during(job, run, layout[0])
-        code = job.wait(LONGEST_START_S)
-        for kind in (before, during):
+        code, hung = self.wait(job)
+        for kind in (before, during, hung):
             if kind:
                 self.faults[kind] += 1
         error = (self.folder / "err").read_text()
+        if hung:
+            return False
         if code not in EXPECTED or (code == 1 and during not in ("terminate", "interrupt")):
             raise SystemExit(f"soak: {run}, {layout}, {before or '-'}, {during or '-'}: exit {code}\n{error}")
         return code == 0

@@ -58,6 +58,16 @@ TEST(Child, ASecondInterruptEndsIt) {
               15);
 }
 
+TEST(Child, OneThatIsBlindToItsDeadChildrenIsKilled) {
+    // exec: sleep has a child that it never waits for.
+    const auto run = [](const std::string& script) {
+        const ChildEnd end = StopSignals().run(shell(script), StopManner::Save, std::chrono::seconds(1));
+        return end.hung ? end.code : 1;
+    };
+    EXPECT_EQ(in_a_process([&] { return run("sleep 0.1 & exec sleep 30"); }), 137);
+    EXPECT_EQ(in_a_process([&] { return run("sleep 3 & exec sleep 2.5"); }), 1);
+}
+
 TEST(Child, WhatSavesNothingIsEndedByTheFirst) {
     const std::string script = std::string(kSaves) + "kill -INT $PPID; while :; do sleep 0.05; done";
     EXPECT_EQ(in_a_process([&] {

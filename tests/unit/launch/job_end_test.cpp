@@ -55,6 +55,15 @@ TEST(JobEnd, AStopIsAStopWhateverMpirunMakesOfIt) {
     EXPECT_FALSE(needs_trial(asked(1, false, true)));
 }
 
+TEST(JobEnd, AnMpirunThatHangsIsALostRankUnlessAStopWasAskedFor) {
+    JobEnd end{.child = {.code = 137, .hung = true}};
+    EXPECT_FALSE(needs_trial(end));
+    EXPECT_EQ(judge(end).code, 75);
+    EXPECT_EQ(judge(end).text, "mpirun hung: it did not notice the end of a rank for 30 s, and was killed");
+    end.child.stop_asked = end.has_begun = end.is_saved = true;
+    EXPECT_EQ(judge(end).code, 85);
+}
+
 TEST(JobEnd, ASecondInterruptIs130) {
     for (int code : {0, 1, 85, 137}) {
         const JobEnd end{.child = {.code = code, .stop_asked = true, .ended_at_once = true}, .has_begun = true};
