@@ -99,6 +99,13 @@ class CheckpointStore {
     /// Calls:  one rank, after commit; stop points discard.*.
     void prune(int keep, int64_t keep_every = 0, int keep_best = 0);
 
+    /// What a save does besides saving, where one was cut short behind its commit and no other comes: left-overs are
+    /// removed, and prune.
+    /// Throws: Error{Io}.
+    /// Calls:  one rank, when no save is under way and the newest checkpoint is verified; stop points begin.*,
+    /// discard.*.
+    void tidy(int keep, int64_t keep_every = 0, int keep_best = 0);
+
     /// Deletes one checkpoint, through a trash name.
     /// Throws: Error{Io}.
     /// Calls:  one rank; stop points discard.*. Requires: it is one of list().

@@ -327,6 +327,11 @@ void CheckpointStore::prune(int keep, int64_t keep_every, int keep_best) {
     }
 }
 
+void CheckpointStore::tidy(int keep, int64_t keep_every, int keep_best) {
+    remove_left_overs();
+    prune(keep, keep_every, keep_best);
+}
+
 std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) {
     return set_aside([&](int64_t other) { return other > step; });
 }

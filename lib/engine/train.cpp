@@ -96,8 +96,21 @@ class Trainer {
         if (state && engine_.loss_scaler() && state->facts.contains(kScalerMemory)) {
             engine_.loss_scaler()->restore(state->facts.at(kScalerMemory));
         }
-        if (options_.folders.keeps(rank())) set_aside_later_checkpoints(store, step);
+        if (options_.folders.keeps(rank())) {
+            set_aside_later_checkpoints(store, step);
+            if (state && step == engine_.total_steps()) tidy(store);
+        }
         return step;
+    }
+
+    /// A run that is done saves no more, so what its last save may have left is cleared away here.
+    void tidy(CheckpointStore& store) {
+        const CheckpointPlan& keep = plan_.checkpoint;
+        try {
+            store.tidy(keep.keep, keep.keep_every, keep.keep_best);
+        } catch (const Error& error) {
+            options_.log->warn(std::string("old checkpoints stay: ") + error.what());
+        }
     }
 
     void open_profile() {

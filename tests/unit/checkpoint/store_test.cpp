@@ -200,6 +200,13 @@ TEST_F(StoreTest, PruneKeepsEverySoManySteps) {
     EXPECT_EQ(listed(store_), (Names{"step-00000035", "step-00000020"}));
 }
 
+TEST_F(StoreTest, TidyDoesWhatASaveThatWasCutShortWouldHaveDone) {
+    for (int64_t step : {10, 20, 30}) test::save(store_, step, "s" + std::to_string(step), 1);
+    store_.begin(40, "gone");
+    store_.tidy(2);
+    EXPECT_EQ(names_in(folder_), (Names{"step-00000020", "step-00000030"}));
+}
+
 TEST_F(StoreTest, AnAbandonedSaveLeavesNothing) {
     test::save(store_, 10, "s1", 1);
     store_.begin(20, "gone");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "checkpoint/folder_names.hpp"
 #include "unit/engine/support.hpp"
 
 namespace vpp::test {
@@ -260,6 +261,18 @@ TEST_F(Training, theLossScaleGoesOnFromTheCheckpoint) {
     EXPECT_EQ(final_, expected);
     EXPECT_EQ(reporter_.steps.at(0).loss_scale, 4096);
     EXPECT_EQ(reporter_.steps.at(1).loss_scale, 8192) << "two of the three steps were before";
+}
+
+TEST_F(Training, clearsAwayWhatTheLastSaveLeftWhenAllStepsAreDone) {
+    Rig setup = open({"checkpoint.every=1", "checkpoint.keep=3"});
+    run(setup);
+    const fs::path folder = CheckpointStore(setup.plan.run.dir).list().front().parent_path();
+    fs::create_directory(folder / trash_folder_name("step-00000003"));
+    setup.plan.checkpoint.keep = 1;
+    run(setup);
+    const std::vector<fs::path> left(fs::directory_iterator(folder), {});
+    ASSERT_EQ(left.size(), 1u);
+    EXPECT_EQ(left[0].filename(), "step-00000004");
 }
 
 TEST_F(Training, hasNothingToDoWhenAllStepsAreDone) {
