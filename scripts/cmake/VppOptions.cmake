@@ -42,6 +42,9 @@ if(VPP_SANITIZE)
   target_compile_options(vpp_options INTERFACE
     -fsanitize=${VPP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(vpp_options INTERFACE -fsanitize=${VPP_SANITIZE})
+  if(VPP_TORCH)
+    target_compile_options(vpp_options INTERFACE -fno-sanitize=vptr)  # LibTorch hides the types that it would look at
+  endif()
   # g++ warns of its own std::regex then: what it instruments hides from it what is initialized.
   target_compile_options(vpp_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
