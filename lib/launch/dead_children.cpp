@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 namespace vpp {
@@ -11,23 +12,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// "PID (NAME) STATE PARENT ..." of proc(5); a name may hold anything, so what counts is its last bracket.
-bool is_dead_child(const std::string& status, pid_t parent) {
+/// By "PID (NAME) STATE ..." of proc(5); a name may hold anything, so what counts is its last bracket.
+bool is_dead(pid_t process) {
+    std::string status;
+    std::getline(std::ifstream("/proc/" + std::to_string(process) + "/stat"), status);
     const size_t name_end = status.rfind(')');
-    return name_end != std::string::npos &&
-           status.substr(name_end + 1).starts_with(" Z " + std::to_string(parent) + ' ');
+    return name_end != std::string::npos && status.substr(name_end + 1).starts_with(" Z ");
+}
+
+bool has_started_one_that_is_dead(const fs::path& thread) {
+    std::ifstream children(thread / "children");
+    return std::any_of(std::istream_iterator<pid_t>(children), {}, is_dead);
 }
 
 }  // namespace
 
 bool has_dead_child(pid_t parent) {
     std::error_code problem;
-    fs::directory_iterator processes("/proc", problem);
-    return std::any_of(begin(processes), end(processes), [&](const fs::directory_entry& process) {
-        std::string status;
-        std::getline(std::ifstream(process.path() / "stat"), status);
-        return is_dead_child(status, parent);
-    });
+    const fs::directory_iterator threads("/proc/" + std::to_string(parent) + "/task", problem);
+    return std::any_of(begin(threads), end(threads), has_started_one_that_is_dead);
 }
 
 }  // namespace vpp
