@@ -6,9 +6,7 @@
 
 namespace vpp {
 
-namespace {
 constexpr int64_t kLargestWorld = INT32_MAX;  // MPI counts ranks in an int
-}
 
 MeshCoordinate Mesh::coordinate(int rank) const {
     check(rank >= 0 && rank < num_ranks(), "the rank lies inside the mesh");

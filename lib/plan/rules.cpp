@@ -19,8 +19,7 @@ void check_unique(const Texts& texts, const std::string& key, Findings& findings
     std::set<std::string> seen;
     for (size_t i = 0; i < texts.size(); ++i) {
         if (seen.insert(texts[i]).second) continue;
-        findings.add(key + '[' + std::to_string(static_cast<int64_t>(i)) + ']',
-                     key + " names '" + texts[i] + "' twice");
+        findings.add(key + '[' + std::to_string(i) + ']', key + " names '" + texts[i] + "' twice");
     }
 }
 
@@ -34,7 +33,7 @@ void check_model(const Plan& plan, Findings& findings) {
     const Texts& trusted = plan.model.trust_sha256;
     for (size_t i = 0; i < trusted.size(); ++i) {
         if (trusted[i].size() == 64 && trusted[i].find_first_not_of("0123456789abcdef") == std::string::npos) continue;
-        findings.add("model.trust_sha256[" + std::to_string(static_cast<int64_t>(i)) + ']',
+        findings.add("model.trust_sha256[" + std::to_string(i) + ']',
                      "model.trust_sha256 holds 64 lower-case hexadecimal digits a file (got '" + trusted[i] +
                          "'); sha256sum FILE prints them");
     }
@@ -186,7 +185,7 @@ void check_optimizer(const Plan& plan, Findings& findings) {
     const OptimizerPlan& optimizer = plan.optimizer;
     check_values(optimizer.values, {}, optimizer.kind, "optimizer", findings);
     for (size_t i = 0; i < optimizer.groups.size(); ++i) {
-        const std::string section = "optimizer.group[" + std::to_string(static_cast<int64_t>(i)) + ']';
+        const std::string section = "optimizer.group[" + std::to_string(i) + ']';
         const OptimizerGroup& group = optimizer.groups[i];
         if (group.match.empty()) {
             findings.add(section + ".match", section + ".match is empty; name parameters, or \"*\" for all");

@@ -5,6 +5,7 @@
 
 #include "base/suggest.hpp"
 #include "base/units.hpp"
+#include "plan/key_facts.hpp"
 
 namespace vpp {
 
@@ -35,12 +36,6 @@ std::string describe(const Node& node) {
             return "a table";
     }
     return "";
-}
-
-std::string joined_words(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-    return text.empty() ? "nothing" : text;
 }
 
 /// Reads the value of one key; every read_ function gives nothing after it has added a problem.
@@ -172,7 +167,8 @@ class ValueReader {
         if (planned(node, word)) return std::nullopt;
         std::vector<std::string> known = usable;
         for (const PlannedWord& planned_word : key_.planned) known.push_back(planned_word.word);
-        return problem(node, "does not know '" + shown(node.text) + "' (expected one of " + joined_words(usable) + ')' +
+        return problem(node, "does not know '" + shown(node.text) + "' (expected one of " +
+                                 (usable.empty() ? "nothing" : joined_words(usable)) + ')' +
                                  did_you_mean(node.text, known));
     }
 

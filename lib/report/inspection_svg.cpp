@@ -17,7 +17,7 @@ constexpr double kMargin = 16, kCardGap = 64, kNarrowestBox = 132, kNarrowestPag
 constexpr double kHeader = 24, kLine = 15, kCharacter = 6.3, kArc = 26;
 constexpr size_t kMostNames = 8;
 
-std::string coordinate(double value) {
+std::string one_decimal(double value) {
     return fixed_text(value, 1);
 }
 
@@ -48,10 +48,10 @@ class Picture {
         const double timeline_top = top + box_height() + 28;
         const double timeline_height = 60.0 + 28 * page_.pp;
         std::string timeline = draw_svg(page_.schedule, page_.costs, width_ - 2 * kMargin);
-        timeline.insert(4, " x=\"" + coordinate(kMargin) + "\" y=\"" + coordinate(timeline_top) + "\"");
+        timeline.insert(4, " x=\"" + one_decimal(kMargin) + "\" y=\"" + one_decimal(timeline_top) + "\"");
         const double height = timeline_top + timeline_height + kMargin;
-        return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + coordinate(width_) + " " +
-               coordinate(height) + "\" width=\"" + coordinate(width_) + "\" height=\"" + coordinate(height) +
+        return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + one_decimal(width_) + " " +
+               one_decimal(height) + "\" width=\"" + one_decimal(width_) + "\" height=\"" + one_decimal(height) +
                "\" font-family=\"sans-serif\" font-size=\"11\">\n" + svg_style() +
                "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
                "markerHeight=\"7\" orient=\"auto\"><path class=\"line\" d=\"M0 0 L8 4 L0 8\"/></marker></defs>\n"
@@ -70,7 +70,7 @@ class Picture {
 
     static std::string text(double left, double baseline, const char* anchor, const std::string& what,
                             const std::string& style = "ink") {
-        return "<text class=\"" + style + "\" x=\"" + coordinate(left) + "\" y=\"" + coordinate(baseline) +
+        return "<text class=\"" + style + "\" x=\"" + one_decimal(left) + "\" y=\"" + one_decimal(baseline) +
                "\" text-anchor=\"" + anchor + "\">" + xml_escaped(what) + "</text>\n";
     }
 
@@ -122,11 +122,11 @@ class Picture {
         const InspectedStage& stage = page_.stages[static_cast<size_t>(index)];
         const auto [left, width] = boxes_[static_cast<size_t>(index)];
         const std::string colour = stage_colour(index);
-        body_ += "<rect x=\"" + coordinate(left) + "\" y=\"" + coordinate(top) + "\" width=\"" + coordinate(width) +
-                 "\" height=\"" + coordinate(box_height()) + "\" rx=\"6\" fill=\"" + colour +
+        body_ += "<rect x=\"" + one_decimal(left) + "\" y=\"" + one_decimal(top) + "\" width=\"" + one_decimal(width) +
+                 "\" height=\"" + one_decimal(box_height()) + "\" rx=\"6\" fill=\"" + colour +
                  "\" fill-opacity=\"0.22\" stroke=\"" + colour + "\"><title>" + xml_escaped(stage.modules) +
-                 "</title></rect>\n<rect x=\"" + coordinate(left) + "\" y=\"" + coordinate(top) + "\" width=\"" +
-                 coordinate(width) + "\" height=\"" + coordinate(kHeader) + "\" rx=\"6\" fill=\"" + colour + "\"/>\n";
+                 "</title></rect>\n<rect x=\"" + one_decimal(left) + "\" y=\"" + one_decimal(top) + "\" width=\"" +
+                 one_decimal(width) + "\" height=\"" + one_decimal(kHeader) + "\" rx=\"6\" fill=\"" + colour + "\"/>\n";
         body_ += text(left + 8, top + 16, "start",
                       "stage " + std::to_string(index) + ", rank " + numbers_text(stage.ranks), "label");
         double line = top + kHeader + kLine;
@@ -139,8 +139,8 @@ class Picture {
         add(count_text(static_cast<double>(stage.num_parameters)) + " parameters");
         add(bytes_text(stage.activation_bytes) + " activations");
         line += 5;
-        body_ += "<path class=\"line\" stroke-opacity=\"0.4\" d=\"M" + coordinate(left + 8) + " " +
-                 coordinate(line - kLine + 2) + " h" + coordinate(width - 16) + "\"/>\n";
+        body_ += "<path class=\"line\" stroke-opacity=\"0.4\" d=\"M" + one_decimal(left + 8) + " " +
+                 one_decimal(line - kLine + 2) + " h" + one_decimal(width - 16) + "\"/>\n";
         for (const std::string& name : names_of(index)) add(name);
     }
 
@@ -154,8 +154,8 @@ class Picture {
         if (to == from + 1) {
             const double start = from_left + from_width, middle = top + box_height() / 2;
             body_ += "<path class=\"line\" stroke-width=\"1.5\" marker-end=\"url(#tip)\"" + dash + " d=\"M" +
-                     coordinate(start + 2) + " " + coordinate(middle) + " H" + coordinate(to_left - 2) + "\">" + title +
-                     "</path>\n" + text((start + to_left) / 2, middle - 6, "middle", label);
+                     one_decimal(start + 2) + " " + one_decimal(middle) + " H" + one_decimal(to_left - 2) + "\">" +
+                     title + "</path>\n" + text((start + to_left) / 2, middle - 6, "middle", label);
             if (arrow.values > 1) {
                 body_ += text((start + to_left) / 2, middle + 14, "middle", counted_text(arrow.values, "value"));
             }
@@ -164,9 +164,9 @@ class Picture {
         // Over the boxes between, the further the higher.
         const double start = from_left + from_width - 14, end = to_left + 14, peak = top - kArc * (to - from);
         body_ += "<path class=\"line\" stroke-width=\"1.5\" marker-end=\"url(#tip)\"" + dash + " d=\"M" +
-                 coordinate(start) + " " + coordinate(top - 1) + " C" + coordinate(start + 20) + " " +
-                 coordinate(peak) + " " + coordinate(end - 20) + " " + coordinate(peak) + " " + coordinate(end) + " " +
-                 coordinate(top - 2) + "\">" + title + "</path>\n" +
+                 one_decimal(start) + " " + one_decimal(top - 1) + " C" + one_decimal(start + 20) + " " +
+                 one_decimal(peak) + " " + one_decimal(end - 20) + " " + one_decimal(peak) + " " + one_decimal(end) +
+                 " " + one_decimal(top - 2) + "\">" + title + "</path>\n" +
                  text((start + end) / 2, top - 0.75 * (top - peak) - 5, "middle", label);
     }
 

@@ -231,8 +231,12 @@ def unnamed_definitions(text: str) -> Iterator[tuple[int, str]]:
 
 
 def unique_names(tree: Tree) -> Found:
-    """Sources that are compiled together do not share a name in their unnamed namespaces."""
+    """Names in unnamed namespaces are unique among the sources that are compiled together, and among their headers."""
     first: dict[tuple[str, str], str] = {}
+    for path, text in sorted(tree.code("lib/")):
+        for line in text.splitlines() if path.endswith(".hpp") else ():
+            if found := FUNCTION.match(line):
+                first.setdefault((path.rpartition("/")[0], found[1]), path)
     for path, text in sorted(tree.texts.items()):
         together = SOURCES_TOGETHER.match(path)
         for number, name in unnamed_definitions(text) if together else ():

@@ -89,6 +89,12 @@ BAD: dict[str, list[dict[str, str]]] = {
     "unique_names": [
         {f"lib/base/{name}.cpp": f"namespace {{\n{line}\n}}  // namespace\n" for name in ("error", "glob")}
         for line in ("struct Place {};", "constexpr int kMost = 8;", "std::string text(int number) {")
+    ]
+    + [
+        {
+            "lib/base/error.hpp": "#pragma once\nstd::string text(int number);\n",
+            "lib/base/error.cpp": "namespace {\nstd::string text(int number) {\n}  // namespace\n",
+        }
     ],
     "unique_types": [
         {
