@@ -52,28 +52,31 @@ Failure current_failure() {
     }
 }
 
-void say(int rank, int size, const std::string& text) {
+void say(const std::string& text) {
     take_live_line_off();
-    std::cerr << "vpp: error: " << (size > 1 ? "rank " + std::to_string(rank) + ": " : "") << text << std::endl;
+    std::cerr << "vpp: error: " << text << std::endl;
 }
 
 /// Ends the job from the watchdog's thread, when the ranks themselves cannot.
 class HardEnd {
   public:
+    explicit HardEnd(EndRecord& end) : end_(end) {}
     void attach(MpiSession* session) { session_ = session; }
     void operator()(const std::string& text, int code) const {
-        take_live_line_off();
-        std::cerr << "vpp: error: " << text << std::endl;
+        say(text);
+        end_.write(code, text);
         if (session_) session_->abort(code);
         _exit(code);
     }
 
   private:
+    EndRecord& end_;
     MpiSession* session_ = nullptr;
 };
 
 int run_with_mpi(const std::string& log_level, const Plan& plan, const std::function<int(const Job&)>& body) {
-    HardEnd hard_end;
+    EndRecord end;
+    HardEnd hard_end(end);
     Watchdog watchdog({[&hard_end](const std::string& text, int code) { hard_end(text, code); }});
     MpiSessionOptions session_options;
     session_options.watchdog = &watchdog;
@@ -87,7 +90,7 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::func
         const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
-        const int code = body({plan, transport, log, load.is_crowded()});
+        const int code = body({plan, transport, log, end, load.is_crowded()});
         transport.set_position("the end of the job");
         barrier(transport);
         return code;
@@ -98,7 +101,9 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::func
             if (failure.code != exit_code(ErrorKind::RankLost)) std::this_thread::sleep_for(kFirstRankSpeaks);
             if (stop_signals::is_being_ended()) _exit(failure.code);
         }
-        say(session.rank(), session.size(), failure.text);
+        const std::string by = session.size() > 1 ? "rank " + std::to_string(session.rank()) + ": " : "";
+        say(by + failure.text);
+        end.write(failure.code, by + failure.text);
         session.keep_open();
         if (session.size() > 1) session.abort(failure.code);
         _exit(failure.code);
@@ -134,7 +139,7 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
         print_models_plainly();
     } catch (...) {
         const Failure failure = current_failure();
-        if (!launch || launch->rank == 0) say(0, 1, failure.text);
+        if (!launch || launch->rank == 0) say(failure.text);
         return failure.code;
     }
     try {
@@ -144,7 +149,7 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
     } catch (...) {
         const Failure failure = current_failure();
         if (launch && launch->rank > 0) std::this_thread::sleep_for(kFirstRankSpeaks);
-        say(0, 1, failure.text);
+        say(failure.text);
         return failure.code;
     }
     return run_with_mpi(arguments.log_level, plan, body);

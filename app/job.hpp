@@ -2,6 +2,7 @@
 // A command on a plan across ranks: from the launch to a transport, and from an error to one line and one exit code.
 #include <functional>
 
+#include "app/end_record.hpp"
 #include "app/plan_arguments.hpp"
 #include "base/log.hpp"
 #include "comm/transport.hpp"
@@ -21,6 +22,7 @@ struct Job {
     const Plan& plan;
     Transport& transport;
     Logger log;
+    EndRecord& end;
     bool ranks_exceed_cores = false;
 
     bool is_first() const { return transport.rank() == 0; }

@@ -74,6 +74,7 @@ LaunchedEnd run_launched_job(const LaunchedJob& job, const HostFacts& host, Stop
     hooks.look = [&] { return look_at_progress(job.plan.run.dir); };
     hooks.trial = [&] { return find_launch_trouble(job.request, host); };
     hooks.say = [&](const std::string& text) { std::cerr << command << ": " << text << std::endl; };
+    hooks.keep = [&](const RunEnd& lost) { keep_run_end(job.plan.run.dir, lost); };
     hooks.is_stop_asked = [&] {
         end.stop_asked = signals.is_stop_asked_within(kBeforeRestart) || end.stop_asked;
         return end.stop_asked;

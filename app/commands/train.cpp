@@ -24,6 +24,7 @@
 #include "engine/train.hpp"
 #include "program/one_microbatch.hpp"
 #include "report/reporters.hpp"
+#include "report/run_end.hpp"
 #include "report/sinks.hpp"
 
 namespace vpp {
@@ -55,6 +56,7 @@ void make_run_folder(const Job& job) {
 std::unique_ptr<FileLock> open_run_folder(const Job& job) {
     const fs::path folder = job.plan.run.dir;
     auto lock = lock_run_folder(folder);
+    forget_run_end(folder);
     job.log->add_file((folder / "log.txt").string());
     write_file_durably(folder / "plan.toml", job.plan.resolved_text);
     return lock;
@@ -90,6 +92,7 @@ int say_stopped(const Job& job, const TrainResult& result) {
         const std::string kept =
             result.checkpoint.empty() ? "no step was done since the start" : "saved in " + result.checkpoint.string();
         job.log->info(done + kept + "; the same command goes on from there");
+        job.end.write(exit_code(ErrorKind::Stopped), done + kept);
     }
     return exit_code(ErrorKind::Stopped);
 }
@@ -131,6 +134,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
         }
     }
     barrier(job.transport);
+    job.end.open(job.plan.run.dir);
     Engine engine(job.plan, prepared.program, prepared.sources, data, job.transport);
     std::optional<Display> display;
     if (job.is_first()) display.emplace(job);
@@ -149,10 +153,11 @@ int train_on(const Job& job, const TrainArguments& arguments) {
     if (profile && display) options.profile->show = [&](const std::string& drawing) { display->print(drawing); };
     const TrainResult result = train(engine, job.plan, prepared.program, options);
     if (result.stopped) return say_stopped(job, result);
+    const std::string done = std::to_string(engine.total_steps()) + " steps are done";
     if (job.is_first() && result.checkpoint.empty()) {
-        job.log->info("nothing to do: " + std::to_string(result.first_step) + " of " +
-                      std::to_string(engine.total_steps()) + " steps are done");
+        job.log->info("nothing to do: " + std::to_string(result.first_step) + " of " + done);
     }
+    if (job.is_first()) job.end.write(0, done);
     return 0;
 }
 

@@ -8,9 +8,11 @@ namespace vpp {
 namespace {
 
 std::string state_of(const RecordedRun& run, const RunSummary& summary) {
+    if (run.end && run.end->is_failure()) return run.end->state();
     if (run.steps.empty()) return "no step";
     if (!std::isfinite(summary.last_loss.value_or(0))) return "not finite";
-    return summary.is_finished ? "finished" : "unfinished";
+    if (summary.is_finished) return "finished";
+    return run.end && run.end->exit_code != 0 ? run.end->state() : "unfinished";
 }
 
 }  // namespace

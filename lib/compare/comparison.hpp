@@ -14,7 +14,7 @@ struct ComparedRun {
     std::string mark;  ///< stands for the run in tables and plots: "A"
     RecordedRun record;
     RunSummary summary;
-    std::string state;  ///< how far it came, in two words: "finished"
+    std::string state;  ///< how far it came, in few words: "finished", "failed with 79"
 };
 
 struct Comparison {

@@ -33,6 +33,8 @@ Json run_json(const Comparison& comparison, size_t place) {
     return {{"mark", run.mark},
             {"run", run.record.name},
             {"state", run.state},
+            {"exit_code", run.record.end ? Json(run.record.end->exit_code) : Json(nullptr)},
+            {"end", run.record.end ? Json(run.record.end->text) : Json(nullptr)},
             {"settings", settings_of(comparison, place)},
             {"step", summary.last_step},
             {"total_steps", summary.total_steps},

@@ -77,6 +77,18 @@ std::string results_table(const Comparison& comparison, bool with_settings, cons
     return table.text(style);
 }
 
+/// Why runs failed, in a paragraph each.
+std::string failures(const Comparison& comparison, const TextStyle& style) {
+    std::string text;
+    for (const ComparedRun& run : comparison.runs) {
+        if (!run.record.end || !run.record.end->is_failure()) continue;
+        std::string why = run.record.end->text;
+        std::ranges::replace(why, '\n', ' ');
+        text += "\n" + wrapped(run.mark + " " + run.state + ": " + printable(why), style.width, 2);
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string comparison_table(const Comparison& comparison, const TextStyle& style) {
@@ -87,7 +99,7 @@ std::string comparison_table(const Comparison& comparison, const TextStyle& styl
     std::string text = run_list(comparison) + "\n";
     if (is_equal) text += "The plans of these runs say the same.\n\n";
     if (!with_settings) text += settings_table(comparison, style) + "\n";
-    return text + results_table(comparison, with_settings, style);
+    return text + results_table(comparison, with_settings, style) + failures(comparison, style);
 }
 
 std::string comparison_text(const Comparison& comparison, const std::string& curve, const TextStyle& style) {

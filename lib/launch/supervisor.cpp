@@ -34,6 +34,7 @@ int supervise(const SupervisedJob& job, const SupervisorHooks& hooks) {
         const Verdict verdict = judge(end, needs_trial(end) ? hooks.trial() : std::nullopt);
         if (!verdict.text.empty()) hooks.say(verdict.text);
         if (job.manner == StopManner::End) return verdict.code;  // a command that has nothing to go on from
+        if (end.has_begun && !verdict.text.empty()) hooks.keep({verdict.code, verdict.text});
         const RestartChoice choice = choose_restart(verdict.code, now.newest(), history, job.max_restarts);
         if (!choice.text.empty()) hooks.say(choice.text);
         if (!choice.restart) return verdict.code;

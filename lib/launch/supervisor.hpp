@@ -7,6 +7,7 @@
 
 #include "launch/child.hpp"
 #include "launch/progress.hpp"
+#include "report/run_end.hpp"
 
 namespace vpp {
 
@@ -23,6 +24,7 @@ struct SupervisorHooks {
     std::function<RunProgress()> look;                  ///< at the run folder
     std::function<std::optional<std::string>()> trial;  ///< why mpirun starts no such ranks; empty: it does
     std::function<void(const std::string& text)> say;   ///< a line for the person
+    std::function<void(const RunEnd& end)> keep;        ///< in the run folder, what no rank has lived to write there
     std::function<bool()> is_stop_asked;                ///< before a restart: waits a moment for the ranks to be gone
 };
 

@@ -26,6 +26,7 @@ main { max-width: 1360px; margin: 0 auto; padding: 28px 24px 56px; }
 h1 { font-size: 24px; line-height: 1.25; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 34px 0 12px; }
 p, .note { margin: 0 0 10px; color: var(--soft); max-width: 90ch; overflow-wrap: anywhere; }
+p.failure { color: var(--c1); font-weight: 600; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(230px, 1fr)); gap: 12px; margin: 18px 0; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px; }
 .cards .card b { display: block; font-size: 22px; line-height: 1.3; font-weight: 600; white-space: nowrap; }

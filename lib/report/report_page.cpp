@@ -63,10 +63,12 @@ class ReportPage {
 
     std::string head() const {
         std::string text = element("h1", is_one() ? escaped(runs_[0].name) : escaped(several() + " side by side"));
-        for (size_t i = 0; i < runs_.size(); ++i) {
-            for (const std::string& note : runs_[i].notes) {
-                text += element("p", escaped((is_one() ? "" : runs_[i].name + ": ") + note)) + "\n";
+        for (const RecordedRun& run : runs_) {
+            const std::string name = is_one() ? "" : run.name + ": ";
+            if (run.end && run.end->is_failure()) {
+                text += element("p", escaped(name + run.end->state() + ": " + run.end->text), "failure") + "\n";
             }
+            for (const std::string& note : run.notes) text += element("p", escaped(name + note)) + "\n";
         }
         return text;
     }

@@ -177,6 +177,14 @@ std::string text_if_there(RecordedRun& run, const fs::path& path, uint64_t limit
     }
 }
 
+void take_end(RecordedRun& run, const fs::path& folder) {
+    try {
+        run.end = read_run_end(folder);
+    } catch (const Error& error) {
+        run.notes.push_back(error.what());
+    }
+}
+
 void take_plan(RecordedRun& run, std::string text) {
     run.plan_text = std::move(text);
     try {
@@ -221,6 +229,7 @@ RecordedRun read_run(const fs::path& folder) {
                                                  "; name a folder that vpp train wrote, as in runs/gpt");
     }
     take_metrics(run, metrics);
+    take_end(run, folder);
     take_plan(run, text_if_there(run, folder / "plan.toml", kLongestPlan));
     const std::string timeline = text_if_there(run, folder / "profile" / "timeline.json", kLongestTimeline);
     if (timeline.empty()) return run;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/event.hpp"
+#include "report/run_end.hpp"
 #include "report/settings.hpp"
 
 namespace vpp {
@@ -42,6 +43,7 @@ struct RecordedRun {
     std::vector<SaveEvent> saves;
     std::optional<MemoryEvent> memory;
     std::vector<TimedAction> timeline;  ///< of one step, from profile/timeline.json; empty when there is none
+    std::optional<RunEnd> end;          ///< empty while it is under way, and when it was killed
     std::vector<std::string> notes;     ///< what could not be read, a sentence each
 };
 

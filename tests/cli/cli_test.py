@@ -256,6 +256,11 @@ class OneRank(Case):
                         "--set", "optimizer.lr=1e30")
         self.assertEqual(done.returncode, 79, done.stderr)
         self.assertIn("Nothing was updated", done.stderr)
+        end = self.run_end("run")
+        self.assertEqual((end["exit_code"], "vpp: error: " + end["text"]), (79, done.stderr.splitlines()[-1]))
+        compared = self.vpp("compare", "run").stdout
+        self.assertIn("failed with 79", compared)
+        self.assertIn("Nothing was updated", " ".join(compared.split()))
 
     def test_verify_at_one_rank_says_that_it_compares_two_runs(self):
         done = self.vpp("verify", self.plan(DIGITS), "--set", "pipeline.num_stages=1", "--steps", "3", "--json")

@@ -23,6 +23,15 @@ class RunningCase(Case):
             time.sleep(0.02)
 
 
+    def expect_end(self, code: int, error: str) -> None:
+        """The run folder tells what was said."""
+        end = self.run_end("run")
+        self.assertEqual(end["exit_code"], code)
+        self.assertIn("vpp: error: " + end["text"], error)
+        log = (self.folder / "run/log.txt").read_text().splitlines()
+        self.assertTrue(any(line.endswith(f"error: {end['text']} (exit code {code})") for line in log), log[-3:])
+
+
 class LostRanks(RunningCase):
     def test_a_killed_rank_costs_nothing_but_time(self):
         settings = ["--set", "train.steps=80", "--set", "checkpoint.every=10"]
@@ -33,12 +42,14 @@ class LostRanks(RunningCase):
         for _ in range(2):
             job = self.start("train", plan, *settings, "--set", "run.dir=run", ranks=2)
             self.wait_for_step(job, "run", draw.randrange(12, 30) + len(self.bits("run")) // 10 * 10)
+            self.assertIsNone(self.run_end("run"), "it is under way")
             os.kill(self.pids(job)[draw.randrange(2)], signal.SIGKILL)
             self.assertEqual(job.wait(60), 137)
         done = self.vpp("train", plan, *settings, "--set", "run.dir=run", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("resumed after step", done.stderr)
         self.assertEqual(self.bits("whole"), self.bits("run"))
+        self.assertEqual(self.run_end("run"), {"exit_code": 0, "text": "80 steps are done"})
 
     def test_a_stopped_rank_is_named(self):
         job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",
@@ -51,6 +62,7 @@ class LostRanks(RunningCase):
         self.assertLess(time.monotonic() - start, 15)
         error = (self.folder / "err").read_text()
         self.assertIn("rank 2", error)
+        self.expect_end(75, error)
 
     def test_an_error_on_one_rank_ends_all_with_its_code(self):
         labels = bytearray((ROOT / "models/data/digits_train_label.npy").read_bytes())
@@ -72,7 +84,9 @@ class LostRanks(RunningCase):
         self.wait_for_step(job, "run", 5)
         os.truncate(images, 1000)
         self.assertEqual(job.wait(60), 65)
-        self.assertIn(f"{images} ends at byte 1000, but", (self.folder / "err").read_text())
+        error = (self.folder / "err").read_text()
+        self.assertIn(f"{images} ends at byte 1000, but", error)
+        self.expect_end(65, error)
 
     def test_two_jobs_in_one_run_folder(self):
         arguments = ("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=100000")
@@ -83,6 +97,7 @@ class LostRanks(RunningCase):
         self.assertEqual(second.returncode, 73, second.stderr)
         self.assertIn(f"is held by process {self.pids(job)[0]} on ", second.stderr)
         self.assertEqual((self.folder / "run/plan.toml").read_bytes(), before)
+        self.assertIsNone(self.run_end("run"), "it is the first job's")
         self.assertIsNone(job.poll())
         os.kill(self.pids(job)[0], signal.SIGKILL)
         job.wait(60)

@@ -171,6 +171,7 @@ class Restarts(RunCase):
         job = self.kill_a_rank()
         self.assertEqual(job.wait(120), 75, self.error())
         self.assertIn("run.max_restarts = 3 would do that by itself", self.error())
+        self.assertEqual(self.run_end("run")["exit_code"], 75)
         self.assertLess(len(self.bits("run")), 60)
         done = self.vpp(*self.arguments(*self.settings))
         self.assertEqual(done.returncode, 0, done.stderr)

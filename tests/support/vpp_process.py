@@ -125,6 +125,11 @@ class Case(unittest.TestCase):
             (folder / "plan.toml").write_text(plan)
         return folder
 
+    def run_end(self, run: str) -> dict | None:
+        """What the run folder tells about how it ended."""
+        path = self.folder / run / "end.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
     def bits(self, run: str) -> list[tuple]:
         """What must not depend on layout, time or interruption."""
         keys = ("step", "loss", "microbatch_losses", "grad_norm", "lr")

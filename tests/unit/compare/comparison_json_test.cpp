@@ -18,12 +18,16 @@ TEST(ComparisonJson, HasSettingsAndResults) {
     RecordedRun two = test::run_with("b", {3, 1, 2}, "0.2");
     two.evaluations = {{2, 1.5, 64, 1}};
     two.notes = {"a note"};
+    two.end = RunEnd{0, "3 steps are done"};
     const nlohmann::json json = json_of({test::run_with("a", {3, 2}), two});
     ASSERT_EQ(json.at("runs").size(), 2u);
     const nlohmann::json& run = json["runs"][1];
     EXPECT_EQ(run.at("mark"), "B");
     EXPECT_EQ(run.at("run"), "b");
     EXPECT_EQ(run.at("state"), "finished");
+    EXPECT_EQ(run.at("exit_code"), 0);
+    EXPECT_EQ(run.at("end"), "3 steps are done");
+    EXPECT_TRUE(json["runs"][0].at("exit_code").is_null());
     EXPECT_EQ(run.at("settings"), (nlohmann::json{{"optimizer.lr", "0.2"}}));
     EXPECT_EQ(run.at("step"), 3);
     EXPECT_EQ(run.at("total_steps"), 3);

@@ -33,6 +33,20 @@ TEST(Comparison, StatesSayHowFarARunCame) {
     for (size_t i = 0; i < std::size(states); ++i) EXPECT_EQ(comparison.runs[i].state, states[i]) << i;
 }
 
+TEST(Comparison, AnEndThatIsKnownIsTheState) {
+    const auto state = [](RecordedRun run, int exit_code) {
+        run.end = RunEnd{exit_code, "text"};
+        return compare_runs({std::move(run)}).runs[0].state;
+    };
+    RecordedRun unfinished = test::run_with("b", {3, 2});
+    unfinished.steps.back().total_steps = 10;
+    EXPECT_EQ(state(test::run_with("a", {3, 2}), 0), "finished");
+    EXPECT_EQ(state(test::run_with("a", {3, 2}), 74), "failed with 74");
+    EXPECT_EQ(state(test::run_with("a", {}), 65), "failed with 65");
+    EXPECT_EQ(state(unfinished, 85), "stopped");
+    EXPECT_EQ(state(unfinished, 0), "unfinished") << "trained on since";
+}
+
 TEST(Comparison, MarksAreThoseOfASpreadsheet) {
     EXPECT_EQ(run_mark(0), "A");
     EXPECT_EQ(run_mark(25), "Z");

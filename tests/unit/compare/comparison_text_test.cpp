@@ -100,6 +100,18 @@ TEST(ComparisonText, HolesAndMissingRunsAreSaid) {
     EXPECT_TRUE(text.ends_with("the first 26 of 30 runs are drawn\n"));
 }
 
+TEST(ComparisonText, FailuresAreTold) {
+    RecordedRun failed = test::run_with("a", {3, 2}), stopped = test::run_with("b", {3, 2});
+    failed.end = RunEnd{79, "rank 0: step 2: the loss is nan and the gradient norm nan;\nlower optimizer.lr"};
+    stopped.end = RunEnd{85, "as asked"};
+    const std::string text = comparison_table(compare_runs({failed, stopped}), {60, false});
+    EXPECT_TRUE(has(text, "A    failed with 79")) << text;
+    EXPECT_TRUE(
+        text.ends_with("\n\nA failed with 79: rank 0: step 2: the loss is nan and the\n"
+                       "  gradient norm nan; lower optimizer.lr\n"))
+        << text;
+}
+
 TEST(ComparisonText, HostileTextCannotSteerATerminal) {
     RecordedRun run = test::run_with("a", {3, 2});
     run.name = "a\x1b[2J";

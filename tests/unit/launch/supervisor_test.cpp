@@ -43,12 +43,13 @@ class Scene {
             return trouble;
         };
         hooks.say = [this](const std::string& text) { said.push_back(text); };
+        hooks.keep = [this](const RunEnd& end) { kept.push_back(std::to_string(end.exit_code) + ": " + end.text); };
         hooks.is_stop_asked = [this] { return stop; };
         return vpp::supervise(job, hooks);
     }
 
     std::vector<Lines> lines;
-    Lines said;
+    Lines said, kept;
     int trials = 0;
     std::optional<std::string> trouble;
     bool stop = false;
@@ -75,6 +76,16 @@ TEST(Supervisor, StartsAgainUntilItIsDone) {
     ASSERT_EQ(stage.lines.size(), 3U);
     EXPECT_EQ(stage.lines[2], (Lines{"mpirun", "train"}));
     EXPECT_EQ(stage.said.back(), "lost at step 9; restart 2 of 3");
+}
+
+TEST(Supervisor, OnlyWhatTheRanksCannotHaveToldIsKept) {
+    Scene killed({{code(137), at(5)}, {code(75), at(9)}, {code(79), at(12)}});
+    EXPECT_EQ(killed.supervise(job_with(3)), 79);
+    EXPECT_EQ(killed.kept, (Lines{"75: a rank was killed by signal 9 (SIGKILL): by somebody, or by the kernel when "
+                                  "memory ran out (dmesg says so)"}));
+    Scene never_begun({{code(137), {}}});
+    EXPECT_EQ(never_begun.supervise(job_with(0)), 75);
+    EXPECT_TRUE(never_begun.kept.empty()) << "the folder may be another job's";
 }
 
 TEST(Supervisor, AJobThatDiesBeforeItsFirstStepIsStartedTwiceNotForEver) {

@@ -64,6 +64,15 @@ TEST(ReportPage, NotesAndUnreadablePlansAreShown) {
     EXPECT_TRUE(has(page, "<pre>[no toml</pre>"));
 }
 
+TEST(ReportPage, AFailureStandsAtTheTop) {
+    RecordedRun run = run_of("one");
+    run.end = RunEnd{79, "the loss <is> nan"};
+    const std::string failure = "<p class=\"failure\">failed with 79: the loss &lt;is&gt; nan</p>";
+    EXPECT_TRUE(has(report_page({run}), failure));
+    run.end->exit_code = 85;
+    EXPECT_FALSE(has(report_page({run}), "class=\"failure\""));
+}
+
 TEST(ReportPage, NamesOfRunsAreText) {
     const std::string page = report_page({run_of("<script>"), run_of("\"><img src=x>")});
     EXPECT_FALSE(has(page, "<img"));

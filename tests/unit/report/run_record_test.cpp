@@ -24,6 +24,7 @@ TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     put_metrics(to_json_line(step) + "\n" + to_json_line(evaluation) + "\n" + to_json_line(save) + "\n" +
                 to_json_line(memory) + "\n");
     put(folder_ / "plan.toml", "[model]\nfile = \"a.pt\"\n");
+    put(folder_ / "end.json", "{\"exit_code\":79,\"text\":\"nan\"}\n");
     const RecordedRun run = read_run(folder_);
     ASSERT_EQ(run.steps.size(), 1u);
     EXPECT_EQ(run.steps[0].loss, step.loss);
@@ -41,6 +42,7 @@ TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     EXPECT_EQ(run.plan_text, "[model]\nfile = \"a.pt\"\n");
     EXPECT_EQ(setting(run.settings, "model.file"), "a.pt");
     EXPECT_EQ(run.steps[0].bubble_idle, step.bubble_idle);
+    EXPECT_EQ(run.end->exit_code, 79);
     EXPECT_TRUE(run.notes.empty());
 }
 
@@ -53,6 +55,14 @@ TEST_F(RunRecords, NumbersThatJsonLacksAreReadFromTheirNames) {
     EXPECT_TRUE(std::isnan(run.steps.at(0).loss));
     EXPECT_EQ(run.steps.at(0).grad_norm, HUGE_VAL);
     EXPECT_TRUE(std::isnan(run.steps.at(1).loss));
+}
+
+TEST_F(RunRecords, AnEndThatIsDamagedIsANote) {
+    put_metrics("");
+    put(folder_ / "end.json", "{");
+    const RecordedRun run = read_run(folder_);
+    EXPECT_FALSE(run.end);
+    EXPECT_EQ(run.notes, (std::vector<std::string>{"end.json does not tell an exit_code and a text"}));
 }
 
 TEST_F(RunRecords, APlanThatIsNoTomlIsANote) {

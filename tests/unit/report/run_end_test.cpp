@@ -1,0 +1,66 @@
+#include "report/run_end.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "unit/report/scratch.hpp"
+
+namespace vpp {
+namespace {
+
+class RunEnds : public test::Scratch {};
+
+TEST_F(RunEnds, WhatWasKeptIsReadBackUntilATrainingBegins) {
+    EXPECT_EQ(read_run_end(folder_), std::nullopt);
+    EXPECT_TRUE(keep_run_end(folder_, {79, "rank 0: \"nan\"\nand no more"}));
+    const auto end = read_run_end(folder_);
+    ASSERT_TRUE(end.has_value());
+    EXPECT_EQ(end->exit_code, 79);
+    EXPECT_EQ(end->text, "rank 0: \"nan\"\nand no more");
+    forget_run_end(folder_);
+    EXPECT_EQ(read_run_end(folder_), std::nullopt);
+    forget_run_end(folder_);
+    EXPECT_TRUE(keep_run_end(folder_, {0, "done"}));
+}
+
+TEST_F(RunEnds, TheFirstOneCountsAndNothingElseIsLeft) {
+    EXPECT_TRUE(keep_run_end(folder_, {75, "rank 2 is gone"}));
+    EXPECT_FALSE(keep_run_end(folder_, {70, "rank 0: what"}));
+    EXPECT_EQ(read_run_end(folder_)->text, "rank 2 is gone");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(RunEnds, AFolderThatIsGoneIsNoError) {
+    EXPECT_FALSE(keep_run_end(folder_ / "gone", {79, ""}));
+    forget_run_end(folder_ / "gone");
+    EXPECT_EQ(read_run_end(folder_ / "gone"), std::nullopt);
+}
+
+TEST_F(RunEnds, ATextOfNoUtf8IsKeptAsWellAsItCan) {
+    EXPECT_TRUE(keep_run_end(folder_, {65, "a\xff"}));
+    EXPECT_EQ(read_run_end(folder_)->text, "a\xef\xbf\xbd");
+}
+
+TEST_F(RunEnds, DoneAndStoppedAreNoFailures) {
+    EXPECT_FALSE((RunEnd{0, ""}).is_failure());
+    EXPECT_FALSE((RunEnd{85, ""}).is_failure());
+    EXPECT_TRUE((RunEnd{130, ""}).is_failure());
+    EXPECT_TRUE((RunEnd{75, ""}).is_failure());
+}
+
+TEST_F(RunEnds, WhatIsNoEndIsRefused) {
+    for (const std::string text : {"", "[]", "{\"exit_code\":79}", "{\"exit_code\":-1,\"text\":\"\"}",
+                                   "{\"exit_code\":256,\"text\":\"\"}", "{\"exit_code\":7,\"text\":7}"}) {
+        put(folder_ / "end.json", text);
+        try {
+            read_run_end(folder_);
+            ADD_FAILURE() << text;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::BadData);
+            EXPECT_STREQ(error.what(), "end.json does not tell an exit_code and a text");
+        }
+    }
+}
+
+}  // namespace
+}  // namespace vpp
