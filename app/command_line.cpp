@@ -71,7 +71,8 @@ Chosen parse_command_line(int argc, char** argv) {
         return [] { return 0; };
     } catch (const CLI::ParseError& error) {
         const std::string better = advice(app, argc, argv);
-        throw Error(ErrorKind::CommandLine, (better.empty() ? std::string(error.what()) : better) + "; see vpp --help");
+        const std::string text = better.empty() ? error.what() : better;
+        throw Error(ErrorKind::CommandLine, text + (text.ends_with('?') ? " See" : "; see") + " vpp --help");
     }
     return chosen;
 }

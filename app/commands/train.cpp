@@ -18,6 +18,7 @@
 #include "app/stop_signals.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
 #include "engine/rehearsal.hpp"
@@ -72,9 +73,10 @@ void listen(Reporters& reporters, Display& display, const Job& job, int64_t firs
 void greet(const Job& job, const Program& program) {
     int64_t parameters = 0;
     for (const StageSpec& stage : program.training.split.stages) parameters += stage.num_parameters;
-    job.log->info(std::to_string(parameters) + " parameters in " + std::to_string(program.training.split.num_stages()) +
-                  " stages on " + std::to_string(program.mesh.num_ranks()) + " ranks, " +
-                  program.training.schedule.name + ", " + numeric_environment(job.plan).text());
+    job.log->info(counted_text(parameters, "parameter") + " in " +
+                  counted_text(program.training.split.num_stages(), "stage") + " on " +
+                  counted_text(program.mesh.num_ranks(), "rank") + ", " + program.training.schedule.name + ", " +
+                  numeric_environment(job.plan).text());
     for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
 }
 

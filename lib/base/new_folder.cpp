@@ -18,7 +18,7 @@ namespace {
 
 /// Absolute, without "." and a slash at the end.
 fs::path plain(const fs::path& path) {
-    if (path.empty()) throw Error(ErrorKind::Output, "a folder's name is empty");
+    if (path.empty()) throw Error(ErrorKind::Output, "a folder's name is empty; name one");
     const fs::path whole = fs::absolute(path).lexically_normal();
     return whole.has_filename() ? whole : whole.parent_path();
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "base/bad_data.hpp"
 #include "base/error.hpp"
 
 namespace vpp {
@@ -44,7 +45,7 @@ class Watch {
     }
 
   private:
-    [[noreturn]] void refuse(const std::string& what) const { throw Error(ErrorKind::BadData, source_ + ": " + what); }
+    [[noreturn]] void refuse(const std::string& what) const { refuse_data(source_, what); }
 
     void enter(int depth) {
         count();
@@ -73,13 +74,12 @@ class Watch {
 
 json parse_json(std::string_view text, const JsonLimits& limits, const std::string& source) {
     // The parser takes a NUL byte for the end of the text and would not see what follows it.
-    if (text.find('\0') != std::string_view::npos)
-        throw Error(ErrorKind::BadData, source + ": a NUL byte in JSON text");
+    if (text.find('\0') != std::string_view::npos) refuse_data(source, "a NUL byte in JSON text");
     Watch watch(limits, source);
     try {
         return json::parse(text.begin(), text.end(), std::ref(watch));
     } catch (const json::exception& e) {
-        throw Error(ErrorKind::BadData, source + ": not the JSON expected: " + printable(e.what()));
+        refuse_data(source, "not the JSON expected: " + printable(e.what()));
     }
 }
 

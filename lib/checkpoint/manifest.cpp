@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/bad_data.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "checkpoint/folder_names.hpp"
@@ -21,10 +22,6 @@ constexpr size_t kDigestDigits = 32;
 // Three levels: the manifest, its list of shards, one shard.
 constexpr JsonLimits kManifestLimits{.max_depth = 3, .max_values = 1'000'000};
 
-[[noreturn]] void refuse_manifest(const std::string& source, const std::string& what) {
-    throw Error(ErrorKind::BadData, source + ": " + what);
-}
-
 /// The last line up to the digits and after them: the same in every version, so that any vpp can tell damage from age.
 std::string with_checksum(std::string body, const std::string& digits) {
     return std::move(body) + std::string(kChecksumBegin) + digits + std::string(kChecksumEnd);
@@ -40,11 +37,11 @@ void check_checksum(std::string_view text, const std::string& source) {
     const size_t tail_size = kChecksumBegin.size() + kDigestDigits + kChecksumEnd.size();
     const bool whole = text.size() >= tail_size && text.ends_with(kChecksumEnd) &&
                        text.substr(text.size() - tail_size).starts_with(kChecksumBegin);
-    if (!whole) refuse_manifest(source, "cut off or damaged: it does not end with its checksum");
+    if (!whole) refuse_data(source, "cut off or damaged: it does not end with its checksum");
     const std::string_view digits = text.substr(text.size() - kChecksumEnd.size() - kDigestDigits, kDigestDigits);
     const Digest computed = text_checksum(std::string(text.substr(0, text.size() - tail_size)));
     if (digest_from_hex(digits) != computed) {
-        refuse_manifest(source, "damaged: its checksum is " + to_hex(computed) + ", it says " + printable(digits));
+        refuse_data(source, "damaged: its checksum is " + to_hex(computed) + ", it says " + printable(digits));
     }
 }
 
@@ -52,37 +49,37 @@ void check_checksum(std::string_view text, const std::string& source) {
 class Members {
   public:
     Members(const json& object, std::string where) : object_(object), where_(std::move(where)) {
-        if (!object.is_object()) refuse_manifest(where_, "not an object");
+        if (!object.is_object()) refuse_data(where_, "not an object");
     }
 
     const json& at(const char* key) const {
         const auto found = object_.find(key);
-        if (found == object_.end()) refuse_manifest(where_, std::string("'") + key + "' is missing");
+        if (found == object_.end()) refuse_data(where_, std::string("'") + key + "' is missing");
         return *found;
     }
 
     std::string text(const char* key) const {
         const json& value = at(key);
-        if (!value.is_string()) refuse_manifest(where_, std::string("'") + key + "' is not a text");
+        if (!value.is_string()) refuse_data(where_, std::string("'") + key + "' is not a text");
         return value.get<std::string>();
     }
 
     uint64_t number(const char* key) const {
         const json& value = at(key);
         if (!value.is_number_unsigned())
-            refuse_manifest(where_, std::string("'") + key + "' is not a whole number from 0 on");
+            refuse_data(where_, std::string("'") + key + "' is not a whole number from 0 on");
         return value.get<uint64_t>();
     }
 
     int64_t count(const char* key) const {
         const uint64_t value = number(key);
-        if (value > uint64_t{INT64_MAX}) refuse_manifest(where_, std::string("'") + key + "' does not fit in 63 bits");
+        if (value > uint64_t{INT64_MAX}) refuse_data(where_, std::string("'") + key + "' does not fit in 63 bits");
         return static_cast<int64_t>(value);
     }
 
     void expect_size(size_t size) const {
         if (object_.size() != size) {
-            refuse_manifest(where_, std::to_string(object_.size()) + " members, expected " + std::to_string(size));
+            refuse_data(where_, std::to_string(object_.size()) + " members, expected " + std::to_string(size));
         }
     }
 
@@ -92,20 +89,20 @@ class Members {
 };
 
 void check_version(const Members& members, const std::string& source) {
-    if (members.text("format") != kFormatName) refuse_manifest(source, "not the manifest of a vpp checkpoint");
+    if (members.text("format") != kFormatName) refuse_data(source, "not the manifest of a vpp checkpoint");
     const uint64_t version = members.number("format_version");
     if (version != static_cast<uint64_t>(kManifestVersion)) {
-        refuse_manifest(source, "format version " + std::to_string(version) + ", this vpp reads version " +
-                                    std::to_string(kManifestVersion) +
-                                    "; use the vpp that wrote it, or start a new run folder");
+        refuse_data(source, "format version " + std::to_string(version) + ", this vpp reads version " +
+                                std::to_string(kManifestVersion) +
+                                "; use the vpp that wrote it, or start a new run folder");
     }
 }
 
 std::map<std::string, std::string> read_facts(const json& value, const std::string& source) {
-    if (!value.is_object()) refuse_manifest(source, "'facts' is not an object");
+    if (!value.is_object()) refuse_data(source, "'facts' is not an object");
     std::map<std::string, std::string> facts;
     for (const auto& [key, text] : value.items()) {
-        if (!text.is_string()) refuse_manifest(source, "fact '" + printable(key.substr(0, 100)) + "' is not a text");
+        if (!text.is_string()) refuse_data(source, "fact '" + printable(key.substr(0, 100)) + "' is not a text");
         facts.emplace(key, text.get<std::string>());
     }
     return facts;
@@ -122,19 +119,18 @@ ShardRecord read_shard(const json& value, const std::string& source) {
     }
     shard.size_bytes = static_cast<uint64_t>(members.count("size_bytes"));
     const auto digest = digest_from_hex(members.text("xxh3_128"));
-    if (!digest) refuse_manifest(source, "the checksum of '" + shard.file + "' is not 32 hexadecimal digits");
+    if (!digest) refuse_data(source, "the checksum of '" + shard.file + "' is not 32 hexadecimal digits");
     shard.digest = *digest;
     return shard;
 }
 
 std::vector<ShardRecord> read_shards(const json& value, const std::string& source) {
-    if (!value.is_array()) refuse_manifest(source, "'shards' is not a list");
+    if (!value.is_array()) refuse_data(source, "'shards' is not a list");
     std::vector<ShardRecord> shards;
     std::set<std::string> files;
     for (const json& item : value) {
         shards.push_back(read_shard(item, source));
-        if (!files.insert(shards.back().file).second)
-            refuse_manifest(source, "lists '" + shards.back().file + "' twice");
+        if (!files.insert(shards.back().file).second) refuse_data(source, "lists '" + shards.back().file + "' twice");
     }
     return shards;
 }
@@ -192,7 +188,7 @@ Manifest manifest_from_text(std::string_view text, const std::string& source) {
     members.expect_size(10);
     Manifest manifest;
     manifest.save_id = members.text("save_id");
-    if (!is_save_id(manifest.save_id)) refuse_manifest(source, "'save_id' is not 1 to 64 letters, digits, '-' and '_'");
+    if (!is_save_id(manifest.save_id)) refuse_data(source, "'save_id' is not 1 to 64 letters, digits, '-' and '_'");
     manifest.state.step = members.count("step");
     manifest.state.samples = members.count("samples");
     manifest.state.seed = members.number("seed");

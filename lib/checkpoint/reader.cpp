@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/bad_data.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/suggest.hpp"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void refuse_checkpoint(const fs::path& path, const std::string& what) {
-    throw Error(ErrorKind::BadData, path.string() + ": " + what);
+    refuse_data(path.string(), what);
 }
 
 /// A file of a checkpoint is a plain file: a link could lead anywhere, and opening a pipe would wait for ever.

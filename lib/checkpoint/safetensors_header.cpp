@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/bad_data.hpp"
 #include "base/error.hpp"
 #include "checkpoint/json_text.hpp"
 
@@ -31,10 +32,6 @@ std::optional<DType> dtype_from_format(std::string_view name) {
     return static_cast<DType>(found - kFormatNames.begin());
 }
 
-[[noreturn]] void refuse_header(const std::string& source, const std::string& what) {
-    throw Error(ErrorKind::BadData, source + ": " + what);
-}
-
 uint64_t read_length(std::span<const std::byte> file) {
     uint64_t length = 0;
     for (size_t i = kLengthBytes; i-- > 0;) length = length << 8 | static_cast<uint64_t>(file[i]);
@@ -50,47 +47,47 @@ std::string length_text(uint64_t length) {
 /// The JSON between the length and the data.
 std::string_view header_text(std::span<const std::byte> file, const std::string& source) {
     if (file.size() < kLengthBytes) {
-        refuse_header(source, "only " + std::to_string(file.size()) + " bytes, too short for a safetensors file");
+        refuse_data(source, "only " + std::to_string(file.size()) + " bytes, too short for a safetensors file");
     }
     const uint64_t length = read_length(file);
     if (length > kMaxSafetensorsHeaderBytes) {
-        refuse_header(source, "a header of " + std::to_string(length) + " bytes, at most " +
-                                  std::to_string(kMaxSafetensorsHeaderBytes) + " are read");
+        refuse_data(source, "a header of " + std::to_string(length) + " bytes, at most " +
+                                std::to_string(kMaxSafetensorsHeaderBytes) + " are read");
     }
     if (length > file.size() - kLengthBytes) {
-        refuse_header(source,
-                      "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(file.size()));
+        refuse_data(source,
+                    "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(file.size()));
     }
     const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
-    if (text.empty() || text.front() != '{') refuse_header(source, "the header does not begin with '{'");
+    if (text.empty() || text.front() != '{') refuse_data(source, "the header does not begin with '{'");
     return text;
 }
 
 /// The member of a tensor's object, or a refusal.
 const json& member(const json& object, const char* key, const std::string& where) {
     const auto found = object.find(key);
-    if (found == object.end()) refuse_header(where, std::string("'") + key + "' is missing");
+    if (found == object.end()) refuse_data(where, std::string("'") + key + "' is missing");
     return *found;
 }
 
 DType read_dtype(const json& value, const std::string& where) {
     const auto* name = value.get_ptr<const std::string*>();
-    if (!name) refuse_header(where, "dtype is not a text");
+    if (!name) refuse_data(where, "dtype is not a text");
     const std::optional<DType> dtype = dtype_from_format(*name);
-    if (!dtype) refuse_header(where, "the dtype '" + printable(name->substr(0, 20)) + "' is not one that vpp knows");
+    if (!dtype) refuse_data(where, "the dtype '" + printable(name->substr(0, 20)) + "' is not one that vpp knows");
     return *dtype;
 }
 
 /// A list of whole numbers >= 0 that fit in 63 bits.
 std::vector<int64_t> read_numbers(const json& value, const char* what, const std::string& where) {
     if (!value.is_array() || value.size() > kMaxDims) {
-        refuse_header(where, std::string(what) + " is not a list of at most " + std::to_string(kMaxDims) + " numbers");
+        refuse_data(where, std::string(what) + " is not a list of at most " + std::to_string(kMaxDims) + " numbers");
     }
     std::vector<int64_t> numbers;
     for (const json& item : value) {
         if (!item.is_number_unsigned() || item.get<uint64_t>() > uint64_t{INT64_MAX}) {
-            refuse_header(where, std::string(what) + " holds " + printable(item.dump().substr(0, 40)) +
-                                     ", expected whole numbers from 0 on");
+            refuse_data(where, std::string(what) + " holds " + printable(item.dump().substr(0, 40)) +
+                                   ", expected whole numbers from 0 on");
         }
         numbers.push_back(static_cast<int64_t>(item.get<uint64_t>()));
     }
@@ -101,33 +98,33 @@ int64_t elements_of(const std::vector<int64_t>& shape, const std::string& where)
     try {
         return num_elements(shape);
     } catch (const Error& e) {
-        refuse_header(where, e.what());
+        refuse_data(where, e.what());
     }
 }
 
 /// One tensor; its range is checked against the data's size and its own dtype and shape.
 SafetensorsEntry read_entry(const std::string& name, const json& value, uint64_t data_begin, uint64_t data_size,
                             const std::string& source) {
-    if (const std::string problem = name_problem(name); !problem.empty()) refuse_header(source, problem);
+    if (const std::string problem = name_problem(name); !problem.empty()) refuse_data(source, problem);
     const std::string where = source + ": tensor '" + name + "'";
-    if (!value.is_object() || value.size() != 3) refuse_header(where, "not an object of dtype, shape and data_offsets");
+    if (!value.is_object() || value.size() != 3) refuse_data(where, "not an object of dtype, shape and data_offsets");
     SafetensorsEntry entry;
     entry.name = name;
     entry.dtype = read_dtype(member(value, "dtype", where), where);
     entry.shape = read_numbers(member(value, "shape", where), "shape", where);
     const std::vector<int64_t> offsets = read_numbers(member(value, "data_offsets", where), "data_offsets", where);
-    if (offsets.size() != 2 || offsets[0] > offsets[1]) refuse_header(where, "data_offsets is not a [begin, end]");
+    if (offsets.size() != 2 || offsets[0] > offsets[1]) refuse_data(where, "data_offsets is not a [begin, end]");
     const auto begin = static_cast<uint64_t>(offsets[0]), end = static_cast<uint64_t>(offsets[1]);
     if (end > data_size) {
-        refuse_header(where,
-                      "ends at byte " + std::to_string(end) + " of the data, which has " + std::to_string(data_size));
+        refuse_data(where,
+                    "ends at byte " + std::to_string(end) + " of the data, which has " + std::to_string(data_size));
     }
     // Divided, not multiplied: elements x size may not fit in 64 bits.
     const auto elements = static_cast<uint64_t>(elements_of(entry.shape, where));
     const uint64_t size = size_of(entry.dtype), length = end - begin;
     if (length % size != 0 || length / size != elements) {
-        refuse_header(where, std::string(name_of(entry.dtype)) + shape_text(entry.shape) + " does not fill its " +
-                                 std::to_string(length) + " bytes");
+        refuse_data(where, std::string(name_of(entry.dtype)) + shape_text(entry.shape) + " does not fill its " +
+                               std::to_string(length) + " bytes");
     }
     entry.begin_bytes = data_begin + begin;
     entry.end_bytes = data_begin + end;
@@ -135,11 +132,11 @@ SafetensorsEntry read_entry(const std::string& name, const json& value, uint64_t
 }
 
 std::map<std::string, std::string> read_metadata(const json& value, const std::string& source) {
-    if (!value.is_object()) refuse_header(source, "__metadata__ is not an object");
+    if (!value.is_object()) refuse_data(source, "__metadata__ is not an object");
     std::map<std::string, std::string> metadata;
     for (const auto& [key, text] : value.items()) {
         if (!text.is_string())
-            refuse_header(source, "__metadata__ '" + printable(key.substr(0, 100)) + "' is not a text");
+            refuse_data(source, "__metadata__ '" + printable(key.substr(0, 100)) + "' is not a text");
         metadata.emplace(key, text.get<std::string>());
     }
     return metadata;
@@ -156,16 +153,15 @@ void check_cover(const std::vector<SafetensorsEntry>& entries, uint64_t data_beg
     uint64_t covered = data_begin;
     for (const SafetensorsEntry* entry : order) {
         if (entry->begin_bytes != covered) {
-            refuse_header(source,
-                          "tensor '" + entry->name + "' begins at byte " + std::to_string(entry->begin_bytes) +
-                              (entry->begin_bytes > covered ? ", a hole after byte " : ", but data goes on to byte ") +
-                              std::to_string(covered));
+            refuse_data(source,
+                        "tensor '" + entry->name + "' begins at byte " + std::to_string(entry->begin_bytes) +
+                            (entry->begin_bytes > covered ? ", a hole after byte " : ", but data goes on to byte ") +
+                            std::to_string(covered));
         }
         covered = entry->end_bytes;
     }
     if (covered != file_size) {
-        refuse_header(source,
-                      "the tensors end at byte " + std::to_string(covered) + " of " + std::to_string(file_size));
+        refuse_data(source, "the tensors end at byte " + std::to_string(covered) + " of " + std::to_string(file_size));
     }
 }
 

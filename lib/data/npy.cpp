@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/bad_data.hpp"
 #include "base/error.hpp"
 
 namespace vpp {
@@ -38,23 +39,20 @@ constexpr std::array<DTypeCode, 11> kCodes{{{"f4", DType::F32},
                                             {"u4", DType::U32},
                                             {"b1", DType::Bool}}};
 
-[[noreturn]] void refuse(const std::string& source, const std::string& what) {
-    throw Error(ErrorKind::BadData, source + ": " + what);
-}
-
 DType parse_dtype(std::string_view descr, const std::string& source) {
     const std::string shown = "'" + printable(descr) + "'";
     if (!descr.empty() && descr.back() == 'O') {
-        refuse(source, "arrays of Python objects are not read; try np.save of array.astype('float32')");
+        refuse_data(source, "arrays of Python objects are not read; try np.save of array.astype('float32')");
     }
     const char order = descr.empty() ? '\0' : descr.front();
-    if (order == '>') refuse(source, "big-endian values are not read (got " + shown + "); try array.astype('<f4')");
+    if (order == '>')
+        refuse_data(source, "big-endian values are not read (got " + shown + "); try array.astype('<f4')");
     for (const DTypeCode& row : kCodes) {
         const bool order_fits = order == '<' || (order == '|' && size_of(row.dtype) == 1);
         if (order_fits && descr.substr(1) == row.code) return row.dtype;
     }
-    refuse(source, "unknown dtype (got " + shown + ", expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); " +
-                       "try array.astype('float32')");
+    refuse_data(source, "unknown dtype (got " + shown + ", expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); " +
+                            "try array.astype('float32')");
 }
 
 /// Reads the one form of Python literal that a header has.
@@ -76,14 +74,15 @@ class HeaderParser {
         skip_blanks();
         if (!rest_.empty()) damaged("something follows it");
         if (!dtype_ || !fortran_order_ || !shape_) damaged("descr, fortran_order or shape is not there");
-        if (*fortran_order_) refuse(source_, "Fortran order is not read; try np.save of np.ascontiguousarray(array)");
+        if (*fortran_order_)
+            refuse_data(source_, "Fortran order is not read; try np.save of np.ascontiguousarray(array)");
         return {*dtype_, std::move(*shape_)};
     }
 
   private:
     void parse_entry(std::string_view key) {
         if (key == "descr" && !dtype_) {
-            if (peek() == '[') refuse(source_, "structured arrays are not read; try one .npy file for each field");
+            if (peek() == '[') refuse_data(source_, "structured arrays are not read; try one .npy file for each field");
             dtype_ = parse_dtype(parse_text(), source_);
         } else if (key == "fortran_order" && !fortran_order_) {
             fortran_order_ = parse_bool();
@@ -150,7 +149,7 @@ class HeaderParser {
     }
 
     [[noreturn]] void damaged(const std::string& what) const {
-        refuse(source_, "the .npy header is damaged: " + what + "; try np.save again");
+        refuse_data(source_, "the .npy header is damaged: " + what + "; try np.save again");
     }
 
     std::string_view rest_;
@@ -162,22 +161,23 @@ class HeaderParser {
 
 /// The header's text and, through `offset_bytes`, where the data begin. `file`: its beginning.
 std::string_view find_npy_header(std::string_view file, const std::string& source, uint64_t& offset_bytes) {
-    if (!file.starts_with(kMagic)) refuse(source, "not a .npy file: the first bytes are not NumPy's; try np.save");
+    if (!file.starts_with(kMagic)) refuse_data(source, "not a .npy file: the first bytes are not NumPy's; try np.save");
     const size_t version_at = kMagic.size(), length_at = version_at + 2;
-    if (file.size() < length_at + sizeof(uint32_t)) refuse(source, "the .npy header is cut short");
+    if (file.size() < length_at + sizeof(uint32_t))
+        refuse_data(source, "the .npy header is cut short; copy the file anew");
     const int version = static_cast<unsigned char>(file[version_at]);
     if (version < 1 || version > 3) {
-        refuse(source, "unknown .npy version (got " + std::to_string(version) + ", expected 1, 2 or 3)");
+        refuse_data(source, "unknown .npy version (got " + std::to_string(version) + ", expected 1, 2 or 3)");
     }
     const size_t length_bytes = version == 1 ? sizeof(uint16_t) : sizeof(uint32_t);
     uint32_t length = 0;
     std::memcpy(&length, file.data() + length_at, length_bytes);
     if (length > kMaxHeaderBytes) {
-        refuse(source, "the .npy header is too long (got " + std::to_string(length) + " bytes, expected at most " +
-                           std::to_string(kMaxHeaderBytes) + ")");
+        refuse_data(source, "the .npy header is too long (got " + std::to_string(length) + " bytes, expected at most " +
+                                std::to_string(kMaxHeaderBytes) + ")");
     }
     offset_bytes = length_at + length_bytes + length;
-    if (offset_bytes > file.size()) refuse(source, "the .npy header is cut short");
+    if (offset_bytes > file.size()) refuse_data(source, "the .npy header is cut short; copy the file anew");
     return file.substr(length_at + length_bytes, length);
 }
 
@@ -201,14 +201,14 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& source) {
 }
 
 NpyLayout npy_layout(std::string_view begin, uint64_t size_bytes, const std::string& source) {
-    if (size_bytes == 0) refuse(source, "the file is empty");
+    if (size_bytes == 0) refuse_data(source, "the file is empty");
     NpyLayout layout;
     layout.header = parse_npy_header(find_npy_header(begin, source, layout.offset_bytes), source);
     const uint64_t held = size_bytes - layout.offset_bytes;
     if (!holds(layout.header, held)) {
-        refuse(source, "the .npy header does not fit the file (got shape " + shape_text(layout.header.shape) + " of " +
-                           std::string(name_of(layout.header.dtype)) + ", and " + std::to_string(held) +
-                           " bytes of data); the file is cut short or damaged");
+        refuse_data(source, "the .npy header does not fit the file (got shape " + shape_text(layout.header.shape) +
+                                " of " + std::string(name_of(layout.header.dtype)) + ", and " + std::to_string(held) +
+                                " bytes of data); the file is cut short or damaged");
     }
     return layout;
 }

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/error.hpp"
+#include "base/bad_data.hpp"
 
 namespace vpp::detail {
 
@@ -23,10 +23,6 @@ int32_t number_at(std::span<const std::byte> begin, size_t index) {
     int32_t value = 0;
     std::memcpy(&value, begin.data() + index * sizeof value, sizeof value);
     return value;
-}
-
-[[noreturn]] void refuse_tokens(const std::string& source, const std::string& what) {
-    throw Error(ErrorKind::BadData, source + ": " + what);
 }
 
 /// Whether a file without one of the first numbers has a damaged header all the same: the numbers behind it fit the
@@ -52,8 +48,8 @@ const HeaderKind* find_header(std::span<const std::byte> begin, const uint64_t s
     }
     for (const HeaderKind& kind : kHeaderKinds) {
         if (!is_damaged_header(begin, size, kind)) continue;
-        refuse_tokens(source, "the llm.c header is damaged: its first number (got " + std::to_string(first) +
-                                  ", expected 20240520 or 20240801); copy the file anew");
+        refuse_data(source, "the llm.c header is damaged: its first number (got " + std::to_string(first) +
+                                ", expected 20240520 or 20240801); copy the file anew");
     }
     return nullptr;
 }
@@ -61,23 +57,23 @@ const HeaderKind* find_header(std::span<const std::byte> begin, const uint64_t s
 TokenLayout check_header(std::span<const std::byte> begin, uint64_t size, const HeaderKind& kind,
                          const std::string& dtype, const std::string& source) {
     if (size < kTokenHeaderBytes) {
-        refuse_tokens(source, "the llm.c header is cut short (got " + std::to_string(size) + " bytes, expected " +
-                                  std::to_string(kTokenHeaderBytes) + ")");
+        refuse_data(source, "the llm.c header is cut short (got " + std::to_string(size) + " bytes, expected " +
+                                std::to_string(kTokenHeaderBytes) + ")");
     }
     const int32_t version = number_at(begin, 1), count = number_at(begin, 2);
     if (version != kind.version) {
-        refuse_tokens(source, "unknown version of the llm.c header (got " + std::to_string(version) + ", expected " +
-                                  std::to_string(kind.version) + " with magic " + std::to_string(kind.magic) + ")");
+        refuse_data(source, "unknown version of the llm.c header (got " + std::to_string(version) + ", expected " +
+                                std::to_string(kind.version) + " with magic " + std::to_string(kind.magic) + ")");
     }
     const uint64_t held = (size - kTokenHeaderBytes) / kind.token_bytes;
     if (count < 0 || size != kTokenHeaderBytes + static_cast<uint64_t>(count) * kind.token_bytes) {
-        refuse_tokens(source, "the llm.c header does not fit the file (got a count of " + std::to_string(count) +
-                                  " tokens, expected " + std::to_string(held) + " by the file's " +
-                                  std::to_string(size) + " bytes); the file is cut short or damaged");
+        refuse_data(source, "the llm.c header does not fit the file (got a count of " + std::to_string(count) +
+                                " tokens, expected " + std::to_string(held) + " by the file's " + std::to_string(size) +
+                                " bytes); the file is cut short or damaged");
     }
     if (dtype != "auto" && dtype != kind.dtype) {
-        refuse_tokens(source, "the llm.c header says " + std::string(kind.dtype) + " and data.token_dtype says " +
-                                  dtype + "; try data.token_dtype = \"auto\"");
+        refuse_data(source, "the llm.c header says " + std::string(kind.dtype) + " and data.token_dtype says " + dtype +
+                                "; try data.token_dtype = \"auto\"");
     }
     return {kTokenHeaderBytes, kind.token_bytes, count};
 }
@@ -88,12 +84,12 @@ TokenLayout token_layout(std::span<const std::byte> begin, uint64_t size, const 
                          const std::string& source) {
     if (const HeaderKind* kind = find_header(begin, size, source))
         return check_header(begin, size, *kind, dtype, source);
-    if (size == 0) refuse_tokens(source, "the file is empty");
+    if (size == 0) refuse_data(source, "the file is empty");
     const size_t token_bytes = dtype == "uint32" ? 4 : 2;
     if (size % token_bytes != 0) {
-        refuse_tokens(source, "the size is no whole number of tokens (got " + std::to_string(size) +
-                                  " bytes, expected a multiple of " + std::to_string(token_bytes) +
-                                  "); the file is cut short, or data.token_dtype is another");
+        refuse_data(source, "the size is no whole number of tokens (got " + std::to_string(size) +
+                                " bytes, expected a multiple of " + std::to_string(token_bytes) +
+                                "); the file is cut short, or data.token_dtype is another");
     }
     return {0, token_bytes, static_cast<int64_t>(size / token_bytes)};
 }

@@ -72,7 +72,7 @@ void LossScaler::restore(const std::string& memory) {
     const double value = std::strtod(scale.c_str(), &end);
     const bool is_number = !scale.empty() && *end == '\0' && value > 0 && std::isfinite(static_cast<float>(value));
     if (!words || !is_number || good_steps < 0 || words >> rest) {
-        throw Error(ErrorKind::BadData, "the checkpoint's loss scale cannot be read");
+        throw Error(ErrorKind::BadData, "the checkpoint's loss scale cannot be read; go on from another checkpoint");
     }
     scale_ = static_cast<float>(value);
     good_steps_ = good_steps;

@@ -91,7 +91,9 @@ void StepGuard::restore(const std::string& memory) {
         losses.push_back(std::strtod(word.c_str(), &end));
         is_good = *end == '\0' && std::isfinite(losses.back()) && losses.size() <= kMostLosses;
     }
-    if (!is_good) throw Error(ErrorKind::BadData, "the checkpoint's losses of earlier steps cannot be read");
+    if (!is_good)
+        throw Error(ErrorKind::BadData,
+                    "the checkpoint's losses of earlier steps cannot be read; go on from another checkpoint");
     skips_ = skips;
     losses_ = std::move(losses);
 }

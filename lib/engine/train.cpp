@@ -109,7 +109,7 @@ class Trainer {
         try {
             store.tidy(keep.keep, keep.keep_every, keep.keep_best);
         } catch (const Error& error) {
-            options_.log->warn(std::string("old checkpoints stay: ") + error.what());
+            options_.log->warn(std::string("older checkpoints stay: ") + error.what());
         }
     }
 

@@ -299,10 +299,12 @@ MatrixResult verify_matrix(const Plan& plan, const Program& base, const std::vec
     result.num_references = verifier.num_references();
     if (result.all.equal + result.all.different > 0) return result;
     throw Error(ErrorKind::Plan,
-                "nothing was compared: " + (choices.empty() ? std::string("there is no combination")
+                "nothing was compared: " +
+                    (choices.empty() ? "there is no combination"
+                                     : (choices.size() == 1 ? "the only combination was refused, since "
                                                             : "all " + std::to_string(choices.size()) +
-                                                                  " combinations were refused, the first since " +
-                                                                  result.refused.begin()->first));
+                                                                  " combinations were refused, the first since ") +
+                                           result.refused.begin()->first));
 }
 
 }  // namespace vpp

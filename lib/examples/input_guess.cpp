@@ -157,7 +157,9 @@ InputGuess guess_inputs(const InputTrial& trial) {
         uses.push_back(argument.use);
         guess.inputs.push_back({choices.back().front(), reason_of(argument)});
     }
-    if (choices.empty()) throw Error(ErrorKind::BadData, "forward has no argument that a data field could be");
+    if (choices.empty())
+        throw Error(ErrorKind::BadData,
+                    "forward has no argument that a data field could be; give it one without a default");
     Trials(trial, choices, guess).run();
     for (size_t i = 0; i < uses.size(); ++i) {
         const bool is_class = uses[i] == InputUse::Classes && guess.forward && guess.forward->num_classes;

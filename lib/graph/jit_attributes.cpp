@@ -47,6 +47,7 @@ class AttributeResolver {
         }
         if (jit_.graph->inputs()[0]->hasUses()) {
             const Node* user = jit_.graph->inputs()[0]->uses()[0].user;
+            while (user->kind() == prim::GetAttr) user = user->output()->uses()[0].user;  // what is left has uses
             throw Error(ErrorKind::BadData, std::string("the model uses a submodule as a value (in ") +
                                                 user->kind().toQualString() + "), which is not supported");
         }

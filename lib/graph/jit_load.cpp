@@ -9,6 +9,7 @@
 #include <new>
 #include <set>
 
+#include "base/bad_data.hpp"
 #include "base/error.hpp"
 #include "graph/operator_check.hpp"
 #include "graph/torch_memory.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 using caffe2::serialize::PyTorchStreamReader;
 using caffe2::serialize::ReadAdapterInterface;
-
-[[noreturn]] void damaged_code(const Archive& archive, const std::string& what) {
-    throw Error(ErrorKind::BadData, archive.path().string() + ": " + what);
-}
 
 /// Reads the mapped archive, but leaves out the bytes of weights and notes which storage each was meant for. The
 /// storages are never touched and take no memory.
@@ -65,7 +62,8 @@ std::vector<WeightRecord> find_weights(const std::shared_ptr<const Archive>& arc
     for (const auto& [name, record] : archive->records()) {
         if (!name.starts_with("data/") || record.size_bytes == 0) continue;
         if (!record.stored) {
-            damaged_code(*archive, "the weight record " + name + " is compressed; save the model with torch.jit.save");
+            refuse_data(archive->path().string(),
+                        "the weight record " + name + " is compressed; save the model with torch.jit.save");
         }
         found.push_back({name, reader.getRecordOffset(name), record.size_bytes});
     }
@@ -87,7 +85,8 @@ void check_same_view(const Archive& archive, const std::shared_ptr<ReadAdapterIn
         same = num_bytes == text.size() && std::memcmp(data.get(), text.data(), num_bytes) == 0;
     }
     if (!same)
-        damaged_code(archive, "LibTorch reads other records than the archive's directory names; export it again");
+        refuse_data(archive.path().string(),
+                    "LibTorch reads other records than the archive's directory names; export it again");
 }
 
 }  // namespace
@@ -107,7 +106,8 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, co
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         const std::string text = error.what();
-        damaged_code(*archive, "LibTorch cannot load this model: " + printable(text.substr(0, text.find('\n'))));
+        refuse_data(archive->path().string(),
+                    "LibTorch cannot load this model: " + printable(text.substr(0, text.find('\n'))));
     }
 }
 

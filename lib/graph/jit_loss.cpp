@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/loss_kinds.hpp"
 
@@ -84,12 +85,13 @@ void flatten(torch::jit::Graph& graph, const Output& output, std::vector<Output>
 Value* pick_output(const std::vector<Output>& outputs, int index, const char* key) {
     if (index < 0 || static_cast<size_t>(index) >= outputs.size()) {
         throw Error(ErrorKind::BadData, std::string(key) + " = " + std::to_string(index) + ", but forward returns " +
-                                            std::to_string(outputs.size()) + " output(s), counted from 0");
+                                            counted_text(static_cast<int64_t>(outputs.size()), "output") +
+                                            ", counted from 0");
     }
     Value* output = outputs[static_cast<size_t>(index)].value;
     if (!output->type()->isSubtypeOf(*c10::TensorType::get())) {
-        throw Error(ErrorKind::BadData, std::string("output ") + std::to_string(index) + " of forward is a " +
-                                            output->type()->str() + ", not a tensor; set " + key +
+        throw Error(ErrorKind::BadData, std::string("output ") + std::to_string(index) + " of forward is of type " +
+                                            output->type()->str() + ", no tensor; set " + key +
                                             " to the output that is wanted");
     }
     return output;
@@ -197,7 +199,8 @@ std::vector<std::string> loss_kinds() {
 
 void select_loss(JitGraph& jit, const LossChoice& choice) {
     torch::jit::Graph& graph = *jit.graph;
-    if (graph.outputs().size() != 1)
+    check(graph.outputs().size() == 1, "a method has one result");
+    if (graph.outputs()[0]->type()->kind() == c10::TypeKind::NoneType)
         throw Error(ErrorKind::BadData, "forward returns nothing; it must return the loss");
     torch::jit::Node* former = graph.outputs()[0]->node();
     const std::vector<Output> outputs = outputs_of(graph);

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "base/units.hpp"
 #include "graph/stage_borders.hpp"
 
 namespace vpp {
@@ -220,7 +221,8 @@ std::vector<int> split_manually(const SplitTask& task) {
     }
     if (static_cast<int>(ends.size()) != num_parts - 1 || num_points > static_cast<size_t>(num_parts)) {
         throw Error(ErrorKind::Plan,
-                    "split_points names " + std::to_string(num_points) + " parts; " + std::to_string(parts) + " or " +
+                    "split_points names " + counted_text(static_cast<int64_t>(num_points), "part") + "; " +
+                        (parts == task.num_stages ? "" : std::to_string(parts) + " or ") +
                         std::to_string(task.num_stages) + " are needed (the last may be left out)",
                     task.plan.where("pipeline.split_points"));
     }

@@ -204,8 +204,9 @@ class ValueReader {
     std::optional<Value> read_numbers(const Node& node) {
         if (node.kind != Node::Kind::Array) return wrong_type(node);
         if (node.children.size() != key_.list_size) {
-            return problem(node, "has the wrong length (got " + std::to_string(node.children.size()) +
-                                     " numbers, expected " + std::to_string(key_.list_size) + ')');
+            return problem(node, "has the wrong length (got " +
+                                     counted_text(static_cast<int64_t>(node.children.size()), "number") +
+                                     ", expected " + std::to_string(key_.list_size) + ')');
         }
         std::vector<double> numbers;
         for (const Node& item : node.children) {

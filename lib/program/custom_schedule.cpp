@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "schedule/csv.hpp"
 #include "schedule/custom.hpp"
 #include "schedule/lowering.hpp"
@@ -18,21 +19,21 @@ namespace {
 }
 
 /// One of the numbers that a plan and a file must agree about.
-void check_number(const Plan& plan, const std::string& what, const char* key, int in_file, int in_plan) {
+void check_number(const Plan& plan, const std::string& found, const char* key, int in_file, int in_plan) {
     if (in_file == in_plan) return;
-    refuse(plan, "has " + std::to_string(in_file) + ' ' + what + " (expected " + std::to_string(in_plan) + ", as " +
-                     key + " says); try " + key + " = " + std::to_string(in_file));
+    refuse(plan, "has " + found + " (expected " + std::to_string(in_plan) + ", as " + key + " says); try " + key +
+                     " = " + std::to_string(in_file));
 }
 
 void check_fits(const ScheduleFile& file, const Plan& plan) {
     const Schedule& schedule = file.schedule;
-    check_number(plan, "ranks", "mesh.pp", schedule.num_ranks, *plan.mesh.pp);
-    check_number(plan, "microbatches", "pipeline.num_microbatches", schedule.num_microbatches,
-                 *plan.pipeline.num_microbatches);
+    check_number(plan, counted_text(schedule.num_ranks, "rank"), "mesh.pp", schedule.num_ranks, *plan.mesh.pp);
+    check_number(plan, counted_text(schedule.num_microbatches, "microbatch", "microbatches"),
+                 "pipeline.num_microbatches", schedule.num_microbatches, *plan.pipeline.num_microbatches);
     for (int rank = 0; rank < schedule.num_ranks; ++rank) {
         const int stages = static_cast<int>(schedule.stages_of(rank).size());
-        check_number(plan, "stages on rank " + std::to_string(rank), "pipeline.virtual_chunks", stages,
-                     plan.pipeline.virtual_chunks);
+        check_number(plan, counted_text(stages, "stage") + " on rank " + std::to_string(rank),
+                     "pipeline.virtual_chunks", stages, plan.pipeline.virtual_chunks);
     }
 }
 

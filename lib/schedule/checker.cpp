@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "schedule/deadlock.hpp"
 #include "schedule/edges.hpp"
 #include "schedule/messages.hpp"
@@ -78,8 +79,8 @@ class Checker {
         const int num_ranks = schedule_.num_ranks, num_microbatches = schedule_.num_microbatches;
         require(num_ranks >= 1 && num_microbatches >= 1, "it needs at least one rank and one microbatch");
         require(schedule_.actions.size() == static_cast<size_t>(num_ranks),
-                "it has lists for " + std::to_string(schedule_.actions.size()) + " ranks (expected " + text(num_ranks) +
-                    ", the number of ranks)");
+                "it has lists for " + counted_text(static_cast<int64_t>(schedule_.actions.size()), "rank") +
+                    " (expected " + text(num_ranks) + ", the number of ranks)");
         require(schedule_.num_stages() >= 1 && schedule_.num_stages() <= kMostStageMicrobatches / num_microbatches,
                 "stages x microbatches is " + text(schedule_.num_stages()) + " x " + text(num_microbatches) +
                     " (expected 1 to " + std::to_string(kMostStageMicrobatches) + ")");

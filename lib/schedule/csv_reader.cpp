@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "schedule/csv.hpp"
 #include "schedule/size.hpp"
 
@@ -114,8 +115,8 @@ class Reader {
         }
         for (const auto& [stage, row] : stages_) {
             if (row.num_forwards == last_microbatch_ + 1) continue;
-            add_problem(row.first, "stage " + std::to_string(stage) + " has " + std::to_string(row.num_forwards) +
-                                       " forwards in its row (expected " +
+            add_problem(row.first, "stage " + std::to_string(stage) + " has " +
+                                       counted_text(row.num_forwards, "forward") + " in its row (expected " +
                                        std::to_string(int64_t{last_microbatch_} + 1) +
                                        ", one for each microbatch 0 to " + std::to_string(last_microbatch_) + ")");
         }
@@ -197,12 +198,12 @@ ScheduleFile read_any_schedule_csv(std::string_view text, const std::string& sou
 std::vector<std::string> ScheduleFile::notes() const {
     std::vector<std::string> notes;
     if (num_dropped_markers > 0) {
-        notes.push_back(source + ": dropped " + std::to_string(num_dropped_markers) +
-                        " cells of UNSHARD and RESHARD; stages keep their weights");
+        notes.push_back(source + ": dropped " + counted_text(num_dropped_markers, "cell") +
+                        " of UNSHARD and RESHARD; stages keep their weights");
     }
     if (num_dropped_idle > 0) {
-        notes.push_back(source + ": dropped " + std::to_string(num_dropped_idle) +
-                        " idle cells; a file with transfers has no time steps");
+        notes.push_back(source + ": dropped " + counted_text(num_dropped_idle, "idle cell") +
+                        "; a file with transfers has no time steps");
     }
     return notes;
 }

@@ -153,8 +153,8 @@ std::vector<c10::IValue> PassRunner::bind_arguments(Pass& pass, const PassInputs
 /// Sorts the live-outs into tensors and values, and checks that values that were one tensor still are, and others not.
 void PassRunner::keep_results(Pass& pass, std::vector<c10::IValue> results) const {
     std::map<const void*, int> known;
+    std::map<int, at::Tensor> made(pass.tensors.begin(), pass.tensors.end());  // what came in
     for (int tensor : io_.received) known.emplace(pass.tensors.at(tensor).unsafeGetTensorImpl(), tensor);
-    std::map<int, at::Tensor> made;
     for (size_t i = 0; i < results.size(); ++i) {
         const GraphValue& value = graph_.values[static_cast<size_t>(io_.live_outs[i])];
         const std::vector<at::Tensor> tensors = tensors_in(results[i]);

@@ -17,6 +17,7 @@ class IoFinder {
     SegmentIo find() {
         find_inputs();
         find_edges();
+        find_values_used_later();
         io_.makes_loss = made_here(graph_.values[static_cast<size_t>(graph_.loss)].producer);
         if (io_.makes_loss) live_outs_.insert(graph_.loss);
         io_.live_outs.assign(live_outs_.begin(), live_outs_.end());
@@ -86,6 +87,17 @@ class IoFinder {
             return;
         }
         check(false, "a tensor made by a segment is held by one of its values");
+    }
+
+    /// Later segments take what a value held when the model was prepared, so every value is looked at that they use.
+    void find_values_used_later() {
+        for (size_t value = 0; value < graph_.values.size(); ++value) {
+            const GraphValue& entry = graph_.values[value];
+            const bool is_used_later = !entry.uses.empty() && entry.uses.back() >= ops_.end;
+            if (made_here(entry.producer) && is_used_later && !entry.tensors.empty()) {
+                live_outs_.insert(static_cast<int>(value));
+            }
+        }
     }
 
     const Graph& graph_;

@@ -261,6 +261,70 @@ def unique_types(tree: Tree) -> Found:
                     yield path, number, f"{other} has a {found[1]} too"
 
 
+# Calls whose texts users read: errors and what they are made of, warnings, notes. A broken invariant (check) is none.
+MESSAGE_CALL = re.compile(
+    r"(^|[.>:])(Error|refuse\w*|damaged\w*|bad_message|not_as_probed|throw_errno|wrong_type|\w*problem|\w*fail(ed)?"
+    r"|require|warn|info|(problems|findings|warnings|notes)_?\.(push_back|emplace_back|add))$|^add$"
+)
+LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+CODE_TOKEN = re.compile(
+    rf"""R"(\w*)\(.*?\)\1"|//[^\n]*|(?P<text>{LITERAL}(\s*{LITERAL})*)|(?<!\w)'(?:[^'\\]|\\.)+'"""
+    r"|(?P<call>[\w.>:-]*)\(|\)",
+    re.DOTALL,
+)
+SHORTEST, WINDOW = 6, 20  # what a message must have to be looked for; characters in a row that a test must have of it
+# Messages that no test brings about, a piece of each.
+UNTESTED = {
+    "the operating system or a disk fails": ("cannot map", "cannot close", "make a pipe", "start a process"),
+    "it takes another MPI library, or an MPI that stalls at its start": (
+        "this MPI library cannot be called from two threads", "for all ranks to open their transport"
+    ),
+    "it takes another zip library, or a class of one that is not LibTorch's": (
+        "the archive's directory is damaged", "has no graph"
+    ),
+    "it takes seconds, and 100 MB of names": ("a shard header of",),
+}
+
+
+def plain_text(literals: str) -> str:
+    """The text of literals that stand one behind the other, and all else as it is."""
+    return re.sub(r"\\(.)", r"\1", re.sub(r'(?<!\\)"\s*[frR]*"', "", literals))
+
+
+def message_texts(code: str) -> Iterator[tuple[int, str]]:
+    """(line, longest literal) of every call that says something to users, without punctuation at the ends."""
+    calls: list[tuple[int, list[str]]] = []  # those that are open: line, 0 for a call that says nothing; its literals
+    for token in CODE_TOKEN.finditer(code):
+        if token["call"] is not None:
+            line = code.count("\n", 0, token.start("call")) + 1
+            calls.append((line if MESSAGE_CALL.search(token["call"]) else 0, []))
+        elif token[0] == ")" and calls:
+            line, texts = calls.pop()
+            if line and texts:
+                yield line, max(texts, key=len)
+        elif token["text"]:
+            text = plain_text(token["text"]).strip(" :;,.()'\"\n")
+            if len(text) >= SHORTEST and (says := [texts for line, texts in calls if line]):
+                says[-1].append(text)
+
+
+def windows(text: str) -> Iterator[str]:
+    return (text[i : i + WINDOW] for i in range(max(1, len(text) - WINDOW + 1)))
+
+
+def tested_messages(tree: Tree) -> Found:
+    """What an error or a warning says stands in a test: of its longest literal so many characters in a row."""
+    messages = [(path, *found) for path, code in tree.code("lib/", "app/") for found in message_texts(code)]
+    untested = [piece for pieces in UNTESTED.values() for piece in pieces]
+    wanted = {window for _, _, text in messages for window in windows(text)}
+    tests = plain_text("\n".join(t for p, t in tree.texts.items() if re.match("tests/(?!lint/)", p)))
+    found = {window for window in windows(tests) if window in wanted}
+    found |= {window for window in wanted if len(window) < WINDOW and window in tests}
+    for path, line, text in messages:
+        if found.isdisjoint(windows(text)) and not any(piece in text for piece in untested):
+            yield path, line, f'no test has the text "{text}"'
+
+
 def disabled_tests(tree: Tree) -> Found:
     """A disabled test names its issue on its line or the one before."""
     mark = re.compile(r"\b" + "DIS" + r"ABLED(_\w|\s+(TRUE|ON|1)\b)")
@@ -301,6 +365,7 @@ RULES: dict[str, Callable[[Tree], Found]] = {
         environment,
         unique_names,
         unique_types,
+        tested_messages,
         disabled_tests,
         file_sizes,
         machine_paths,

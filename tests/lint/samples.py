@@ -17,9 +17,11 @@ GOOD = {
     "lib/graph/jit_graph.hpp": "#pragma once\n#include <torch/csrc/jit/ir/ir.h>\n",
     "lib/graph/reader.cpp": '#include "graph/jit_graph.hpp"\nnamespace {\nint read(int place) {\n}  // namespace\n',
     "lib/graph/writer.cpp": "int read(int place);\nnamespace {\nusing Text = R\"(\nint read(1)\n)\"\n}  // namespace\n",
-    "lib/graph/CMakeLists.txt": "vpp_module(graph SOURCES reader.cpp writer.cpp)\n",
+    "lib/graph/CMakeLists.txt": "vpp_module(graph SOURCES lines.cpp reader.cpp writer.cpp)\n",
     "lib/comm/wire.cpp": "#include <mpi.h>\n",
     "lib/comm/CMakeLists.txt": "vpp_module(comm SOURCES wire.cpp)\n",
+    "lib/graph/lines.cpp": 'int main() {\n    throw Error(kind, path + ": is a \\"folder\\", "  // which?\n'
+    '                "and no file (got " + what + ")");\n    check(is_there, "a broken invariant has no test");\n}\n',
     "lib/report/lines.hpp": '#pragma once\n#include "graph/graph.hpp"\n',
     "app/main.cpp": '#include "commands/train.hpp"\n#include <CLI/CLI.hpp>\n#include "base/error.hpp"\n',
     "app/commands/train.hpp": "#pragma once\n",
@@ -31,7 +33,9 @@ GOOD = {
     "tests/unit/plan/CMakeLists.txt": "vpp_unit_tests(plan SOURCES reader_test.cpp)\n",
     "tests/unit/graph/reader_test.cpp": "\n",
     "tests/unit/graph/writer_test.cpp": "\n",
-    "tests/unit/graph/CMakeLists.txt": "vpp_unit_tests(graph SOURCES reader_test.cpp writer_test.cpp)\n",
+    "tests/unit/graph/lines_test.cpp": 'EXPECT_EQ(text, "a.txt: is a \\"folder\\", and "\n  "no file (got 1)");\n',
+    "tests/unit/graph/CMakeLists.txt": "vpp_unit_tests(graph\n  SOURCES"
+    " lines_test.cpp reader_test.cpp writer_test.cpp)\n",
     "tests/unit/comm/wire_test.cpp": "\n",
     "tests/unit/comm/CMakeLists.txt": "vpp_unit_tests(comm SOURCES wire_test.cpp)\n",
     "tests/fuzz/seeds/plan/damaged.toml": "\u00e4 " + "TO" + "DO\n",
@@ -101,6 +105,11 @@ BAD: dict[str, list[dict[str, str]]] = {
             f"lib/base/{name}.hpp": "#pragma once\nnamespace vpp {\nclass Place;\nstruct Place {\n};\n}  // namespace\n"
             for name in ("error", "glob")
         }
+    ],
+    "tested_messages": [
+        {"tests/unit/graph/lines_test.cpp": 'EXPECT_EQ(text, "a.txt: is a \\"folder\\"");\n'},
+        {"app/main.cpp": 'problems_.push_back({"the mesh has no such axis", place});\n'},
+        {"lib/base/error.cpp": 'void f() {\n    refuse("too " + (is_long ? "long a name" : "short"));\n}\n'},
     ],
     "disabled_tests": [
         {"tests/unit/base/error_test.cpp": "TEST(Error, " + "DIS" + "ABLED_throws) {}\n"},

@@ -55,6 +55,12 @@ TEST(Bytes, ReadingPastTheEndIsBadData) {
     EXPECT_EQ(reader.get<int32_t>(), 1);  // the failed read took nothing
     EXPECT_EQ(kind_of([&] { reader.take(1); }), ErrorKind::BadData);
     EXPECT_TRUE(reader.take(0).empty());
+    try {
+        ByteReader(bytes).get<int64_t>();
+        ADD_FAILURE() << "eight bytes out of four";
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(), "a message ends early (4 bytes left, 8 wanted)");
+    }
 }
 
 TEST(Bytes, EveryTruncationIsCaught) {

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
@@ -108,6 +110,41 @@ TEST_F(FileTest, TheSizeLimitIsExact) {
     write_file_durably(path, "12345");
     EXPECT_EQ(read_text_file(path, 5), "12345");
     expect_error(ErrorKind::BadData, path, [&] { read_text_file(path, 4); });
+}
+
+TEST_F(FileTest, EveryErrorSaysWhatCouldNotBeDoneWithWhichPath) {
+    write_file_durably(folder_ / "a", "12345");
+    OutputFile finished(folder_ / "out");
+    finished.finish();
+    const fs::path missing = folder_ / "none" / "a";
+    const std::string here = folder_.string(), none = missing.string() + ": No such file or directory";
+    Bytes piece(4);
+    const std::vector<std::pair<std::string, std::function<void()>>> cases{
+        {"cannot open " + none, [&] { MappedFile map(missing); }},
+        {here + " is not a regular file", [&] { InputFile file(folder_); }},
+        {here + "/a ends at byte 5, but 2 bytes at 5 are wanted; it had 5 bytes when it was opened",
+         [&] { InputFile(folder_ / "a").read(3, piece); }},
+        {"cannot read /proc/self/mem: Input/output error", [&] { InputFile("/proc/self/mem").read(0, piece); }},
+        {"cannot read /proc/self/mem: Input/output error", [] { read_text_file("/proc/self/mem", 10); }},
+        {here + "/a is larger than 4 bytes", [&] { read_text_file(folder_ / "a", 4); }},
+        {"cannot create " + none, [&] { OutputFile file(missing); }},
+        {"cannot create " + missing.string() + ".tmp: No such file or directory",
+         [&] { write_file_durably(missing, ""); }},
+        {"cannot write " + here + "/out: Bad file descriptor", [&] { finished.write_text("x"); }},
+        {"cannot fsync " + here + "/out: Bad file descriptor", [&] { finished.finish(); }},
+        {"cannot rename to " + here + ": Is a directory", [&] { write_file_durably(folder_, "x"); }},
+        {"cannot open the folder " + none, [&] { sync_folder(missing); }},
+        {"cannot fsync the folder /proc: Invalid argument", [] { sync_folder("/proc"); }},
+    };
+    for (const auto& [message, call] : cases) {
+        try {
+            call();
+            ADD_FAILURE() << "no error: " << message;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.what(), message);
+        }
+    }
+    fs::remove(folder_.string() + ".tmp");
 }
 
 TEST_F(FileTest, OutputIsWrittenInPieces) {

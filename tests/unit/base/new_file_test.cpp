@@ -25,13 +25,17 @@ class NewFileTest : public ::testing::Test {
     size_t num_entries() const {
         return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
     }
-    ErrorKind refusal(const fs::path& path, bool overwrite = false) const {
+    std::string refusal(const fs::path& path, bool overwrite = false) const {
         try {
             const NewFile file(path, overwrite);
         } catch (const Error& error) {
-            return error.kind();
+            EXPECT_EQ(error.kind(), ErrorKind::Output);
+            return error.what();
         }
-        return ErrorKind::Bug;
+        return "";
+    }
+    std::string is_taken() const {
+        return path_.string() + " is there already; name another file, or replace it with --overwrite";
     }
     const fs::path folder_ = fs::temp_directory_path() / ("vpp-new-file-" + std::to_string(::getpid()));
     const fs::path path_ = folder_ / "out.bin";
@@ -59,7 +63,7 @@ TEST_F(NewFileTest, NothingStaysOfOneThatWasNotPublished) {
 
 TEST_F(NewFileTest, WhatIsThereStaysUnlessItMayBeReplaced) {
     std::ofstream(path_) << "old";
-    EXPECT_EQ(refusal(path_), ErrorKind::Output);
+    EXPECT_EQ(refusal(path_), is_taken());
     NewFile file(path_, true);
     write(file, "new");
     EXPECT_EQ(read_text_file(path_, 100), "old");
@@ -69,7 +73,7 @@ TEST_F(NewFileTest, WhatIsThereStaysUnlessItMayBeReplaced) {
 
 TEST_F(NewFileTest, ALinkIsThereAlsoWhenItLeadsNowhereAndIsNotFollowed) {
     fs::create_symlink(folder_ / "nowhere", path_);
-    EXPECT_EQ(refusal(path_), ErrorKind::Output);
+    EXPECT_EQ(refusal(path_), is_taken());
     NewFile file(path_, true);
     write(file, "new");
     file.publish();
@@ -78,9 +82,26 @@ TEST_F(NewFileTest, ALinkIsThereAlsoWhenItLeadsNowhereAndIsNotFollowed) {
 }
 
 TEST_F(NewFileTest, FoldersAreRefused) {
-    EXPECT_EQ(refusal(folder_, true), ErrorKind::Output);
-    EXPECT_EQ(refusal(folder_ / "missing" / "out.bin"), ErrorKind::Output);
-    EXPECT_EQ(refusal(folder_ / "missing/"), ErrorKind::Output);
+    EXPECT_EQ(refusal(folder_, true), folder_.string() + " is a folder; name a file");
+    EXPECT_EQ(refusal(folder_ / "missing/"), folder_.string() + "/missing/ is a folder; name a file");
+    EXPECT_EQ(refusal(folder_ / "missing" / "out.bin"),
+              "the folder " + folder_.string() + "/missing is not there; make it first");
+}
+
+TEST_F(NewFileTest, WhatCannotTakeItsNameIsGone) {
+    {
+        NewFile file(path_, false);
+        write(file, "late");
+        fs::create_directory(path_);
+        try {
+            file.publish();
+            ADD_FAILURE() << "a folder was replaced";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::Io);
+            EXPECT_EQ(error.what(), "cannot rename to " + path_.string() + ": Is a directory");
+        }
+    }
+    EXPECT_EQ(num_entries(), 1u);
 }
 
 }  // namespace

@@ -67,20 +67,39 @@ TEST_F(NewFolderTest, OnlyAnEmptyFolderIsReplaced) {
 TEST_F(NewFolderTest, WhatElseIsThereIsRefused) {
     std::ofstream(around_ / "file") << "mine";
     fs::create_symlink(around_ / "nowhere", around_ / "link");
-    EXPECT_NE(refusal(around_ / "file").find("is there already"), std::string::npos);
-    EXPECT_NE(refusal(around_ / "link").find("is there already"), std::string::npos);
-    EXPECT_NE(refusal(around_ / "missing" / "made").find("make it first"), std::string::npos);
-    EXPECT_NE(refusal(around_ / "file" / "made").find("make it first"), std::string::npos);
-    EXPECT_NE(refusal("").find("empty"), std::string::npos);
+    const std::string here = around_.string();
+    EXPECT_EQ(refusal(around_ / "file"), here + "/file is there already; name another folder");
+    EXPECT_EQ(refusal(around_ / "link"), here + "/link is there already; name another folder");
+    EXPECT_EQ(refusal(around_ / "missing" / "made"), "the folder " + here + "/missing is not there; make it first");
+    EXPECT_EQ(refusal(around_ / "file" / "made"), "the folder " + here + "/file is not there; make it first");
+    EXPECT_EQ(refusal(around_ / std::string(250, 'a')), "cannot make a folder in " + here + ": File name too long");
+    EXPECT_EQ(refusal(""), "a folder's name is empty; name one");
     EXPECT_EQ(num_entries(), 2u);
+}
+
+TEST_F(NewFolderTest, WhatCannotTakeItsNameIsGone) {
+    {
+        NewFolder folder(path_);
+        fs::remove(folder.temporary());
+        std::ofstream(folder.temporary()) << "a file now";
+        try {
+            folder.publish();
+            ADD_FAILURE() << "a file was published as a folder";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::Io);
+            EXPECT_EQ(error.what(), "cannot open the folder " + folder.temporary().string() + ": Not a directory");
+        }
+    }
+    EXPECT_EQ(num_entries(), 0u);
 }
 
 TEST_F(NewFolderTest, TheCurrentFolderStays) {
     const fs::path before = fs::current_path();
     fs::create_directory(path_);
     fs::current_path(path_);
-    EXPECT_NE(refusal(".").find("is the current folder"), std::string::npos);
+    const std::string refused = refusal(".");
     fs::current_path(before);
+    EXPECT_EQ(refused, path_.string() + " is the current folder; name one that is made in it");
 }
 
 }  // namespace

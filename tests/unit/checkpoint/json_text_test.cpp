@@ -33,18 +33,21 @@ TEST(JsonText, DuplicateKeysAreRefusedAtEveryLevel) {
 
 TEST(JsonText, DepthIsBounded) {
     EXPECT_NO_THROW(parsed_json("[[[1]]]", {.max_depth = 3}));
-    expect_error(ErrorKind::BadData, "deeper than 3", [] { parsed_json("[[[[1]]]]", {.max_depth = 3}); });
+    expect_error(ErrorKind::BadData, "a.json: JSON nested deeper than 3 levels",
+                 [] { parsed_json("[[[[1]]]]", {.max_depth = 3}); });
     expect_error(ErrorKind::BadData, "deeper than 4", [] { parsed_json(std::string(10'000'000, '[')); });
 }
 
 TEST(JsonText, NumberOfValuesIsBounded) {
     EXPECT_NO_THROW(parsed_json("[1,2,3]", {.max_values = 4}));
     expect_error(ErrorKind::BadData, "more than 3 JSON values", [] { parsed_json("[1,2,3]", {.max_values = 3}); });
-    expect_error(ErrorKind::BadData, "more than 3", [] { parsed_json("{\"a\":1,\"b\":2}", {.max_values = 3}); });
+    expect_error(ErrorKind::BadData, "a.json: more than 3 JSON values",
+                 [] { parsed_json("{\"a\":1,\"b\":2}", {.max_values = 3}); });
 }
 
 TEST(JsonText, ANulByteDoesNotHideWhatFollows) {
-    expect_error(ErrorKind::BadData, "NUL", [] { parsed_json(std::string("{}\0{\"a\":1}", 10)); });
+    expect_error(ErrorKind::BadData, "a.json: a NUL byte in JSON text",
+                 [] { parsed_json(std::string("{}\0{\"a\":1}", 10)); });
 }
 
 TEST(JsonText, MessagesCannotSteerATerminal) {

@@ -77,15 +77,18 @@ TEST(Manifest, EveryTruncationIsFound) {
 }
 
 TEST(Manifest, OtherVersionsAreRefusedWithBothNumbers) {
-    expect_error(ErrorKind::BadData, "format version 2, this vpp reads version 1",
-                 [] { parse_manifest(forged("\"format_version\": 1", "\"format_version\": 2")); });
+    expect_error(
+        ErrorKind::BadData,
+        "m.json: format version 2, this vpp reads version 1; use the vpp that wrote it, or start a new run folder",
+        [] { parse_manifest(forged("\"format_version\": 1", "\"format_version\": 2")); });
     expect_error(ErrorKind::BadData, "format version 0, this vpp reads version 1",
                  [] { parse_manifest(forged("\"format_version\": 1", "\"format_version\": 0")); });
     // A later version may have other members: the version is told, not the members.
     expect_error(ErrorKind::BadData, "format version 2", [] {
         parse_manifest(forged("\"format_version\": 1", "\"format_version\": 2,\n  \"later\": {\"a\": 1}"));
     });
-    expect_error(ErrorKind::BadData, "not the manifest", [] { parse_manifest(forged("vpp checkpoint", "other")); });
+    expect_error(ErrorKind::BadData, "m.json: not the manifest of a vpp checkpoint",
+                 [] { parse_manifest(forged("vpp checkpoint", "other")); });
 }
 
 TEST(Manifest, NamesThatLeaveTheFolderAreRefused) {
@@ -103,7 +106,7 @@ TEST(Manifest, WrongFormsAreToldByKey) {
     };
     refused("m.json: 'step' is not a whole number", "\"step\": 50", "\"step\": -1");
     refused("'step' is not a whole number", "\"step\": 50", "\"step\": 5.5");
-    refused("'step' does not fit", "\"step\": 50", "\"step\": 18446744073709551615");
+    refused("m.json: 'step' does not fit in 63 bits", "\"step\": 50", "\"step\": 18446744073709551615");
     refused("'samples' is missing", "\"samples\"", "\"sample\"");
     refused("11 members, expected 10", "\"step\": 50", "\"more\": 1, \"step\": 50");
     refused("'step' is there twice", "\"step\": 50", "\"step\": 50, \"step\": 51");
@@ -112,13 +115,19 @@ TEST(Manifest, WrongFormsAreToldByKey) {
     refused("lists 'shard-00001.safetensors' twice", "shard-00000", "shard-00001");
     refused("'size_bytes' does not fit", "\"size_bytes\": 72", "\"size_bytes\": 9223372036854775808");
     refused("32 hexadecimal digits", "00000000000000010000000000000002", "0000000000000001000000000000000G");
-    refused("deeper than 3", "\"step\": 50", "\"step\": [[[1]]]");
+    refused("JSON nested deeper than 3 levels", "\"step\": 50", "\"step\": [[[1]]]");
+    refused("m.json: 'facts' is not an object", "\"facts\": {\n    \"model\": \"00ff\",\n    \"threads\": \"1\"\n  }",
+            "\"facts\": 1");
+    const std::string text = manifest_to_text(sample());
+    const size_t shards = text.find("\"shards\": ["), end = text.find(']', shards) + 1;
+    refused("m.json: 'shards' is not a list", text.substr(shards, end - shards).c_str(), "\"shards\": 1");
 }
 
 TEST(Manifest, WriterRefusesWhatCannotBeRead) {
     Manifest manifest = sample();
     manifest.state.facts["model"] = "\xff";
-    expect_error(ErrorKind::BadData, "not UTF-8", [&] { manifest_to_text(manifest); });
+    expect_error(ErrorKind::BadData, "plan or facts of the checkpoint are not UTF-8; use plain names for files",
+                 [&] { manifest_to_text(manifest); });
     manifest = sample();
     manifest.state.plan = std::string(kMaxManifestBytes, '#');
     expect_error(ErrorKind::BadData, "at most 16777216", [&] { manifest_to_text(manifest); });

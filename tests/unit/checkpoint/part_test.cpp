@@ -67,19 +67,42 @@ TEST_F(PartTest, WhatArrivesDamagedShortOrLongIsNotTaken) {
     const std::string good = bytes_of_shard(0);
     std::string flipped = good;
     flipped[flipped.size() / 3] ^= 1;
-    expect_error(ErrorKind::BadData, "arrived damaged", [&] { bring(0, flipped); });
+    const std::string shard = (other_ / manifest_.shards[0].file).string(), size = std::to_string(good.size());
+    expect_error(ErrorKind::BadData,
+                 shard + ": arrived damaged: " + size + " bytes with the checksum " + to_hex(hash_text(flipped)) +
+                     ", the manifest has " + size + " with " + to_hex(manifest_.shards[0].digest),
+                 [&] { bring(0, flipped); });
     expect_error(ErrorKind::BadData, "arrived damaged", [&] { bring(0, good.substr(1)); });
-    expect_error(ErrorKind::BadData, "more bytes arrived", [&] { bring(0, good + "x"); });
+    expect_error(ErrorKind::BadData, shard + ": more bytes arrived than the manifest has (" + size + ")",
+                 [&] { bring(0, good + "x"); });
     EXPECT_FALSE(fs::exists(other_ / manifest_.shards[0].file));
     EXPECT_TRUE(is_clean());
     bring(0, good);
     EXPECT_TRUE(fs::exists(other_ / manifest_.shards[0].file));
 }
 
+TEST_F(PartTest, WhatHasNoRoomOrNoNameIsSaid) {
+    write_part(other_, manifest_);
+    ShardRecord huge = manifest_.shards[0];
+    huge.size_bytes = uint64_t{1} << 62;
+    const std::string shard = (other_ / huge.file).string();
+    expect_error(ErrorKind::Io, "there is no room for " + shard + ": it takes 4096.0 PiB, and ",
+                 [&] { ArrivingShard(other_, huge); });
+    fs::create_directory(shard);
+    expect_error(ErrorKind::Io, " to " + shard + ": Is a directory", [&] { bring(0, bytes_of_shard(0)); });
+    expect_error(ErrorKind::Io, "cannot rename " + other_.parent_path().string() + "/.tmp-step-00000050-",
+                 [&] { bring(0, bytes_of_shard(0)); });
+    EXPECT_TRUE(is_clean());
+}
+
 TEST_F(PartTest, ANameThatIsTakenStaysAsItIs) {
     fs::create_directories(other_);
     test::write_file(other_ / "mine", "x");
-    expect_error(ErrorKind::BadData, "is in the way", [&] { write_part(other_, manifest_); });
+    expect_error(ErrorKind::BadData,
+                 other_.string() +
+                     " is in the way of the checkpoint of step 50 that other hosts of the job hold; "
+                     "move it away",
+                 [&] { write_part(other_, manifest_); });
     EXPECT_EQ(test::read_file(other_ / "mine"), "x");
 }
 

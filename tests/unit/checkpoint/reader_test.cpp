@@ -118,7 +118,8 @@ TEST_F(ReaderTest, OneTensorInTwoShardsIsRefused) {
 TEST_F(ReaderTest, LinksAndPipesAreNotOpened) {
     fs::rename(shard(0), scratch_.path() / "away");
     fs::create_symlink(scratch_.path() / "away", shard(0));
-    expect_error(ErrorKind::Refused, "is a symbolic link", [&] { verify(); });
+    expect_error(ErrorKind::Refused, shard(0).string() + " is a symbolic link; a checkpoint holds plain files only",
+                 [&] { verify(); });
     expect_error(ErrorKind::Refused, "is a symbolic link", [&] { CheckpointReader(checkpoint_).names(); });
     fs::remove(shard(0));
     ASSERT_EQ(::mkfifo(shard(0).c_str(), 0600), 0);
@@ -131,8 +132,19 @@ TEST_F(ReaderTest, LinksAndPipesAreNotOpened) {
     expect_error(ErrorKind::Refused, "is a symbolic link", [&] { verify(); });
 }
 
+TEST_F(ReaderTest, AFolderThatWentAwayIsSaid) {
+    const CheckpointReader reader(checkpoint_);
+    fs::remove_all(checkpoint_);
+    expect_error(ErrorKind::Io, "cannot list the folder " + checkpoint_.string() + ": No such file or directory",
+                 [&] { reader.verify(); });
+}
+
 TEST_F(ReaderTest, AFolderWithoutManifestIsNoCheckpoint) {
-    expect_error(ErrorKind::MissingInput, "is not a checkpoint", [&] { CheckpointReader{scratch_.path()}; });
+    expect_error(ErrorKind::MissingInput,
+                 scratch_.path().string() +
+                     " is not a checkpoint: it has no manifest.json; name a folder like "
+                     "checkpoints/step-00000050",
+                 [&] { CheckpointReader{scratch_.path()}; });
     expect_error(ErrorKind::MissingInput, "is not a checkpoint", [&] { CheckpointReader{scratch_.path() / "none"}; });
 }
 

@@ -52,9 +52,9 @@ TEST(SafetensorsHeader, AnEmptyFileOfTensorsIsFine) {
 }
 
 TEST(SafetensorsHeader, LengthsAreChecked) {
-    expect_refused("too short", "");
-    expect_refused("too short", "1234567");
-    expect_refused("does not begin", std::string(8, '\0'));
+    expect_refused("a.st: only 0 bytes, too short for a safetensors file", "");
+    expect_refused("a.st: only 7 bytes, too short for a safetensors file", "1234567");
+    expect_refused("a.st: the header does not begin with '{'", std::string(8, '\0'));
     expect_refused("a header of 18446744073709551615 bytes, at most 100000000", std::string(8, '\xff'));
     std::string over = file_of("{}");
     over[0] = 3;
@@ -70,7 +70,7 @@ TEST(SafetensorsHeader, TheHeaderIsStrictJson) {
     expect_refused("deeper than 3", file_of("{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}"));
     expect_refused("'a' is there twice",
                    file_of("{" + tensor("a", "U8", "[1]", "[0,1]") + "," + tensor("a", "U8", "[1]", "[0,1]") + "}", 1));
-    expect_refused("not an object of", file_of("{\"a\":1}"));
+    expect_refused("a.st: tensor 'a': not an object of dtype, shape and data_offsets", file_of("{\"a\":1}"));
     expect_refused("not an object of", file_of("{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}"));
     expect_refused("'data_offsets' is missing",
                    file_of("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"offsets\":[0,1]}}", 1));
@@ -99,7 +99,9 @@ TEST(SafetensorsHeader, DtypeShapeAndOffsetsAgree) {
     EXPECT_NO_THROW(parse_header(one("F32", "[2]", "[0,8]")));
     expect_refused("float32[3] does not fill its 8 bytes", one("F32", "[3]", "[0,8]"));
     expect_refused("does not fill", one("F64", "[2]", "[0,8]"));
-    expect_refused("the dtype 'float' is not one", one("float", "[2]", "[0,8]"));
+    expect_refused("a.st: tensor 'a': dtype is not a text",
+                   file_of("{\"a\":{\"dtype\":1,\"shape\":[2],\"data_offsets\":[0,8]}}", 8));
+    expect_refused("a.st: tensor 'a': the dtype 'float' is not one that vpp knows", one("float", "[2]", "[0,8]"));
     expect_refused("the dtype 'F8_E4M3' is not one", one("F8_E4M3", "[8]", "[0,8]"));
     expect_refused("shape holds -2", one("F32", "[-2]", "[0,8]"));
     expect_refused("expected whole numbers", one("F32", "[-0]", "[0,8]"));
@@ -108,7 +110,7 @@ TEST(SafetensorsHeader, DtypeShapeAndOffsetsAgree) {
     expect_refused("shape is not a list", one("F32", "2", "[0,8]"));
     expect_refused("shape holds 18446744073709551615", one("F32", "[18446744073709551615]", "[0,8]"));
     expect_refused("shape holds", one("F32", "[99999999999999999999999]", "[0,8]"));
-    expect_refused("data_offsets is not", one("F32", "[2]", "[8,0]"));
+    expect_refused("a.st: tensor 'a': data_offsets is not a [begin, end]", one("F32", "[2]", "[8,0]"));
     expect_refused("data_offsets is not", one("F32", "[2]", "[0]"));
     expect_refused("data_offsets is not", one("F32", "[2]", "[0,4,8]"));
     expect_refused("data_offsets holds -8", one("F32", "[2]", "[-8,8]"));
@@ -148,8 +150,8 @@ TEST(SafetensorsHeader, WriterRefusesWhatTheFormatCannotHold) {
     EXPECT_EQ(header_of("a", "v").size() % 64, 0u);
     expect_error(ErrorKind::BadData, "is reserved", [&] { header_of("__metadata__", "v"); });
     expect_error(ErrorKind::BadData, "is empty", [&] { header_of("", "v"); });
-    expect_error(ErrorKind::BadData, "not UTF-8", [&] { header_of("a\xff", "v"); });
-    expect_error(ErrorKind::BadData, "not UTF-8", [&] { header_of("a", "\xff"); });
+    expect_error(ErrorKind::BadData, "the text 'a\xff' is not UTF-8", [&] { header_of("a\xff", "v"); });
+    expect_error(ErrorKind::BadData, "the text '\xff' is not UTF-8", [&] { header_of("a", "\xff"); });
 }
 
 TEST(SafetensorsHeader, RandomDamageEndsInAnErrorOrAWholeHeader) {

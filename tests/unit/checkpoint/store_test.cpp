@@ -260,7 +260,10 @@ TEST_F(StoreTest, CommitWantsExactlyTheShardsThatWereReported) {
     ++longer.size_bytes;
     expect_error(ErrorKind::Output, "bytes instead of", [&] { commit({longer}); });
     test::write_file(temporary / "more", "");
-    expect_error(ErrorKind::Output, "belongs to no shard", [&] { commit({shard}); });
+    expect_error(
+        ErrorKind::Output,
+        (temporary / "more").string() + " belongs to no shard of this save; does another job use the same run.dir?",
+        [&] { commit({shard}); });
     fs::remove(temporary / "more");
     EXPECT_TRUE(store_.list().empty());
     EXPECT_NO_THROW(commit({shard}));
@@ -297,7 +300,34 @@ TEST_F(StoreTest, AReadOnlyRunFolderIsAnOutputError) {
 
 TEST_F(StoreTest, ARunFolderThatIsAFileIsAnOutputError) {
     test::write_file(scratch_.path() / "runs", "a file");
-    expect_error(ErrorKind::Output, "cannot create the folder", [&] { store_.begin(50, "s1"); });
+    expect_error(ErrorKind::Output,
+                 "cannot create the folder " + run_.parent_path().string() +
+                     ": File exists; run.dir must name a folder that can be written",
+                 [&] { store_.begin(50, "s1"); });
+    expect_error(ErrorKind::Io, "cannot list the folder " + folder_.string() + ": Not a directory",
+                 [&] { store_.list(); });
+}
+
+TEST_F(StoreTest, AFileWhereTheOldCheckpointWouldGoIsSaid) {
+    const fs::path first = test::save(store_, 50, "s1", 1);
+    test::write_file(first.string() + ".old", "mine");
+    expect_error(ErrorKind::Io, "cannot rename " + first.string() + " to " + first.string() + ".old: Not a directory",
+                 [&] { test::save(store_, 50, "s2", 2); });
+    EXPECT_TRUE(test::holds(first, 1));
+}
+
+TEST_F(StoreTest, WhatCannotBeDeletedIsNamed) {
+    const fs::path left = store_.begin(50, "s1");
+    test::write_file(left / "file", "");
+    for (const fs::path& path : {scratch_.path(), run_, folder_}) fs::permissions(path, fs::perms(0777));
+    fs::permissions(left, fs::perms(0555));
+    const std::string expected = "cannot delete " + left.string() + ": Permission denied";
+    EXPECT_EQ(code_in_child([&] {
+                  const auto error = test::error_of([&] { store_.begin(60, "s2"); });
+                  throw Error(error && error->what() == expected ? ErrorKind::Io : ErrorKind::Bug, "");
+              }),
+              exit_code(ErrorKind::Io));
+    fs::permissions(left, fs::perms(0755));
 }
 
 TEST_F(StoreTest, LaterCheckpointsAreSetAsideAndKept) {

@@ -106,8 +106,18 @@ TEST_F(SurveyTest, FindsWhatAPathMeans) {
     EXPECT_EQ(find_checkpoints(scratch_.path() / "copy").checkpoint, scratch_.path() / "copy");
     EXPECT_TRUE(find_checkpoints(scratch_.path() / "copy").run.empty());
     EXPECT_TRUE(look_at_checkpoint(scratch_.path() / "copy", true).damage.empty());
-    expect_error(ErrorKind::MissingInput, "is not there", [&] { find_checkpoints(run_ / "none"); });
-    expect_error(ErrorKind::MissingInput, "no folder 'checkpoints'", [&] { find_checkpoints(scratch_.path()); });
+    const std::string remedy = "; name a plan, a run folder or a checkpoint's folder";
+    expect_error(ErrorKind::MissingInput, (run_ / "none").string() + " is not there" + remedy,
+                 [&] { find_checkpoints(run_ / "none"); });
+    expect_error(ErrorKind::MissingInput,
+                 scratch_.path().string() + " has no folder 'checkpoints' and no manifest.json" + remedy,
+                 [&] { find_checkpoints(scratch_.path()); });
+}
+
+TEST_F(SurveyTest, AFileInPlaceOfAFolderIsSaid) {
+    test::write_file(run_ / "set-aside", "");
+    expect_error(ErrorKind::Io, "cannot list the folder " + (run_ / "set-aside").string() + ": Not a directory",
+                 [&] { survey_run(run_, false); });
 }
 
 TEST_F(SurveyTest, PruneKeepsTheNewestWholeOnesAndTheRegularOnes) {

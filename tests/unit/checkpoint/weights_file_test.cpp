@@ -56,6 +56,17 @@ TEST_F(WeightsFileTest, EveryFlippedBitOfTensorsIsFound) {
     }
 }
 
+TEST_F(WeightsFileTest, DamageNamesBothChecksumsAndTheWayAroundThem) {
+    const test::SampleState state(3);
+    write_safetensors(path_, state.tensors(), {{"weights_xxh3_128", "another"}});
+    expect_error(ErrorKind::BadData, path_.string() + ": damaged: the checksum of its tensors is ",
+                 [&] { WeightsFile(path_).verify(); });
+    expect_error(ErrorKind::BadData,
+                 ", its metadata has another; when a program changed it on purpose, let it leave out the metadata "
+                 "'weights_xxh3_128'",
+                 [&] { WeightsFile(path_).verify(); });
+}
+
 TEST_F(WeightsFileTest, AFileOfAnotherWriterHasNoChecksum) {
     const test::SampleState state(3);
     write_safetensors(path_, state.tensors(), {{"format", "pt"}});

@@ -3,12 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "base/error.hpp"
 
 namespace vpp {
 namespace {
-
-using Environment = std::map<std::string, std::string>;
 
 TEST(LaunchInfo, IsEmptyWithoutMpirun) {
     EXPECT_FALSE(launch_info({}));
@@ -28,17 +29,28 @@ TEST(LaunchInfo, ReadsWhatMpirunSays) {
 }
 
 TEST(LaunchInfo, RefusesNonsense) {
-    const std::vector<Environment> wrong = {{{"OMPI_COMM_WORLD_RANK", "x"}, {"OMPI_COMM_WORLD_SIZE", "2"}},
-                                            {{"OMPI_COMM_WORLD_RANK", ""}, {"OMPI_COMM_WORLD_SIZE", "2"}},
-                                            {{"OMPI_COMM_WORLD_RANK", "-1"}, {"OMPI_COMM_WORLD_SIZE", "2"}},
-                                            {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}},
-                                            {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "9999999999"}}};
-    for (const Environment& environment : wrong) {
+    const auto no_count = [](const std::string& name, const std::string& got) {
+        return "the environment variable OMPI_COMM_WORLD_" + name + " is no rank or count (got \"" + got +
+               "\"); try to start with mpirun";
+    };
+    struct Case {
+        const char *rank, *size;
+        std::string message;
+    };
+    const std::vector<Case> cases = {
+        {"x", "2", no_count("RANK", "x")},
+        {"", "2", no_count("RANK", "")},
+        {"-1", "2", no_count("RANK", "-1")},
+        {"0", "9999999999", no_count("SIZE", "9999999999")},
+        {"2", "2", "mpirun's environment contradicts itself: rank 2 of 2; try to start with mpirun"},
+    };
+    for (const Case& wrong : cases) {
         try {
-            launch_info(environment);
-            FAIL();
+            launch_info({{"OMPI_COMM_WORLD_RANK", wrong.rank}, {"OMPI_COMM_WORLD_SIZE", wrong.size}});
+            ADD_FAILURE() << wrong.message;
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::Mesh);
+            EXPECT_EQ(error.what(), wrong.message);
         }
     }
 }

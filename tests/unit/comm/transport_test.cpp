@@ -35,6 +35,12 @@ TEST(Buffer, RefusesWhatNoMachineHas) {
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
     }
+    try {
+        Buffer buffer(size_t{1} << 50);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(), "no memory for a message of 1.0 PiB between ranks; try a smaller microbatch");
+    }
 }
 
 TEST(Channel, HasAText) {

@@ -66,7 +66,8 @@ TEST(Arrays, ScalarsEmptyArraysAndMissingFilesAreRefused) {
         return error_of(kind, [&] { open_dataset(arrays_plan({{"x", path}}), Subset::Train); });
     };
     EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("a.npy", npy("<f4", "()", raw<float>({1})))), "counts samples");
-    EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("b.npy", npy("<f4", "(0, 3)", ""))), "holds no values");
+    EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("b.npy", npy("<f4", "(0, 3)", ""))),
+               "b.npy: holds no values (got shape [0, 3])");
     EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("c.npy", npy("<f4", "(3, 0)", ""))), "holds no values");
     EXPECT_HAS(refusal(ErrorKind::MissingInput, folder.path("missing.npy")), "missing.npy");
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { open_dataset(arrays_plan({}), Subset::Train); }), "[data.train]");
@@ -77,7 +78,8 @@ TEST(Arrays, ABoolThatIsNoneIsFoundWhenRead) {
     const std::string path = folder.write("m.npy", npy("|b1", "(2, 2)", std::string("\0\1\2\0", 4)));
     const auto data = open_dataset(arrays_plan({{"mask", path}}), Subset::Train);
     EXPECT_EQ(read_values<uint8_t>(*data, 0, 0), (std::vector<uint8_t>{0, 1}));
-    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<uint8_t>(*data, 1, 0); }), path + ", sample 1");
+    EXPECT_EQ(error_of(ErrorKind::BadData, [&] { read_values<uint8_t>(*data, 1, 0); }),
+              path + ", sample 1: a bool is neither 0 nor 1; the file is damaged");
 }
 
 TEST(Arrays, TheDigestFollowsNamesAndBytes) {

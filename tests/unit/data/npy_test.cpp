@@ -57,31 +57,48 @@ TEST(Npy, ShapesAndSpellings) {
 }
 
 TEST(Npy, RefusesWithARemedy) {
-    EXPECT_HAS(npy_refusal(npy("<f4", "(1,)", raw<float>({1}), "True")), "np.ascontiguousarray");
-    EXPECT_HAS(npy_refusal(npy("|O", "(1,)", "pickle")), "Python objects are not read; try np.save of array.astype");
-    EXPECT_HAS(npy_refusal(npy(">f4", "(1,)", raw<float>({1}))), "astype('<f4')");
-    EXPECT_HAS(npy_refusal(npy("<c8", "(1,)", raw<double>({1}))), "unknown dtype (got '<c8'");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(1,)", raw<float>({1}), "True")),
+               ": Fortran order is not read; try np.save of np.ascontiguousarray(array)");
+    EXPECT_HAS(npy_refusal(npy("|O", "(1,)", "pickle")),
+               ": arrays of Python objects are not read; try np.save of array.astype('float32')");
+    EXPECT_HAS(npy_refusal(npy(">f4", "(1,)", raw<float>({1}))),
+               ": big-endian values are not read (got '>f4'); try array.astype('<f4')");
+    EXPECT_HAS(npy_refusal(npy("<c8", "(1,)", raw<double>({1}))),
+               ": unknown dtype (got '<c8', expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); "
+               "try array.astype('float32')");
     EXPECT_HAS(npy_refusal(npy("<U3", "(1,)", "abcabcabcabc")), "unknown dtype");
     EXPECT_HAS(npy_refusal(npy("|f4", "(1,)", raw<float>({1}))), "unknown dtype");
-    EXPECT_HAS(header_refusal("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,)}"), "structured arrays");
+    EXPECT_EQ(header_refusal("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,)}"),
+              "a.npy: structured arrays are not read; try one .npy file for each field");
 }
 
 TEST(Npy, RefusesDamagedHeaders) {
-    for (const std::string header : {"", "{", "{}", "[]", "{'descr': '<f4'}", "{'descr: '<f4'}", "{'descr' '<f4'}",
-                                     "{'descr': '<f4', 'fortran_order': Perhaps, 'shape': (1,)}",
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (1.5,)}",
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)",
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (1 2)}",
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}",
-                                     "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}",
-                                     "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x"}) {
-        header_refusal(header);
-    }
-    std::string many = "(";
+    std::string many;
     for (int i = 0; i < 33; ++i) many += "1,";
-    header_refusal("{'descr': '<f4', 'fortran_order': False, 'shape': " + many + ")}");
+    const std::string begin = "{'descr': '<f4', 'fortran_order': False, 'shape': (";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"", "a '{' is missing"},
+        {"{", "a text is missing"},
+        {"{}", "descr, fortran_order or shape is not there"},
+        {"[]", "a '{' is missing"},
+        {"{'descr': '<f4'}", "descr, fortran_order or shape is not there"},
+        {"{'descr: '<f4'}", "a ':' is missing"},
+        {"{'descr", "a text does not end"},
+        {"{'descr' '<f4'}", "a ':' is missing"},
+        {"{'descr': '<f4', 'fortran_order': Perhaps, 'shape': (1,)}", "fortran_order is neither True nor False"},
+        {begin + "-1,)}", "the shape is not a possible one"},
+        {begin + "1.5,)}", "a ')' is missing"},
+        {begin + "99999999999999999999,)}", "the shape is not a possible one"},
+        {begin + many + ")}", "the shape is not a possible one"},
+        {begin + "1,)", "a '}' is missing"},
+        {begin + "1 2)}", "a ')' is missing"},
+        {begin + "1,), 'more': 1}", "an entry is unknown or doubled (got 'more')"},
+        {"{'descr': '<f4', 'descr': '<f4'}", "an entry is unknown or doubled (got 'descr')"},
+        {begin + "1,)} x", "something follows it"},
+    };
+    for (const auto& [header, what] : cases) {
+        EXPECT_EQ(header_refusal(header), "a.npy: the .npy header is damaged: " + what + "; try np.save again");
+    }
 }
 
 TEST(Npy, TheShapeMustBeTheFileSize) {
@@ -124,11 +141,15 @@ TEST(Npy, EveryDamagedHeaderByteIsAnErrorOrStillFits) {
 }
 
 TEST(Npy, MagicVersionAndLengthAreChecked) {
-    EXPECT_HAS(npy_refusal("PK\x03\x04 a zip, as .npz is"), "not a .npy file");
-    EXPECT_HAS(npy_refusal(npy("<f4", "(1,)", raw<float>({1}), "False", 4)), "got 4, expected 1, 2 or 3");
+    EXPECT_HAS(npy_refusal("PK\x03\x04 a zip, as .npz is"),
+               ": not a .npy file: the first bytes are not NumPy's; try np.save");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(1,)", raw<float>({1}), "False", 4)),
+               ": unknown .npy version (got 4, expected 1, 2 or 3)");
+    EXPECT_HAS(npy_refusal("\x93NUMPY\x01"), ": the .npy header is cut short; copy the file anew");
+    EXPECT_HAS(npy_refusal(npy("<f4", "(1,)", "").substr(0, 30)), ": the .npy header is cut short; copy the file anew");
     std::string huge = npy("<f4", "(1,)", raw<float>({1}), "False", 2);
     huge[11] = '\x7f';
-    EXPECT_HAS(npy_refusal(huge), "header is too long");
+    EXPECT_HAS(npy_refusal(huge), ": the .npy header is too long (got 2130706550 bytes, expected at most 10000)");
     const TemporaryFolder folder;
     error_of(ErrorKind::MissingInput, [&] { NpyFile file(folder.path("missing.npy")); });
 }

@@ -39,7 +39,8 @@ TEST(NpyWriter, EveryDtypeAndShapeComesBack) {
             EXPECT_EQ(read.shape, shape);
         }
     }
-    EXPECT_HAS(error_of(ErrorKind::BadData, [] { npy_header(DType::BF16, {1}); }), "bfloat16");
+    EXPECT_EQ(error_of(ErrorKind::BadData, [] { npy_header(DType::BF16, {1}); }),
+              "a .npy file cannot hold bfloat16; let the model return it as float32");
 }
 
 TEST(NpyWriter, LeavesNothingWhenItIsNotPublished) {
@@ -58,6 +59,11 @@ TEST(NpyWriter, CountsWhatIsWritten) {
     EXPECT_HAS(error_of(ErrorKind::Bug, [&] { writer.publish(); }), "as many values");
     EXPECT_HAS(error_of(ErrorKind::Bug, [&] { writer.write(bytes({1, 2})); }), "no more values");
     error_of(ErrorKind::Output, [&] { NpyWriter(folder.path("none/a.npy"), DType::F32, {2}); });
+    NpyWriter late(folder.path("b.npy"), DType::F32, {1});
+    late.write(bytes({1}));
+    std::filesystem::create_directory(folder.path("b.npy"));
+    EXPECT_EQ(error_of(ErrorKind::Io, [&] { late.publish(); }),
+              "cannot rename to " + folder.path("b.npy") + ": Is a directory");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(Ranges, AValueOutsideIsNamedWithFileAndSample) {
     EXPECT_EQ(read_values<int64_t>(*data, 1, 1), std::vector<int64_t>{9});
     const std::string text = error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*data, 2, 1); });
     EXPECT_HAS(text, folder.path("l.npy") + ", sample 2: field label must be in [0, 10)");
-    EXPECT_HAS(text, "number of classes (got 10)");
+    EXPECT_HAS(text, "number of classes (got 10); try a model with a larger one, or mend the data");
     error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*data, 3, 1); });
 }
 

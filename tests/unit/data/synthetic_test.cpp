@@ -40,19 +40,35 @@ TEST(SyntheticField, Parses) {
 }
 
 TEST(SyntheticField, RefusesTheRest) {
-    EXPECT_HAS(synthetic_refusal("flaot32[3]"), "did you mean 'float32'?");
-    EXPECT_HAS(synthetic_refusal("float16[3]"), "unknown dtype");
-    EXPECT_HAS(synthetic_refusal("int64[]"), "integers need a bound");
-    EXPECT_HAS(synthetic_refusal("float32[] < 3"), "only integers have a bound");
-    EXPECT_HAS(synthetic_refusal("uint8[] < 257"), "does not fit the dtype");
-    EXPECT_HAS(synthetic_refusal("int32[] < 2147483649"), "does not fit the dtype");
-    EXPECT_HAS(synthetic_refusal("bool[] < 3"), "does not fit the dtype");
-    EXPECT_HAS(synthetic_refusal("float32[65536, 65536, 2]"), "larger than 2^32");
-    for (const std::string text :
-         {"", "float32", "float32[", "float32[3", "float32[3,]", "float32[,]", "float32[0]", "float32[-1]",
-          "int64[] < ", "int64[] < 0", "int64[] < 10 x", "float32[99999999999999999999]"}) {
-        synthetic_refusal(text);
+    std::string many = "float32[1";
+    for (int i = 0; i < 32; ++i) many += ", 1";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"flaot32[3]", "unknown dtype 'flaot32'; did you mean 'float32'?"},
+        {"int64[]", "integers need a bound"},
+        {"float32[] < 3", "only integers have a bound"},
+        {"uint8[] < 257", "the bound does not fit the dtype"},
+        {"int32[] < 2147483649", "the bound does not fit the dtype"},
+        {"bool[] < 3", "the bound does not fit the dtype"},
+        {"float32[65536, 65536, 2]", "a sample is larger than 2^32 values"},
+        {"", "unknown dtype ''"},
+        {"float32", "the shape is missing"},
+        {"float32[3", "a ']' is missing"},
+        {"float32[", "a whole number from 1 on is missing"},
+        {"float32[3,]", "a whole number from 1 on is missing"},
+        {"float32[,]", "a whole number from 1 on is missing"},
+        {"float32[0]", "a whole number from 1 on is missing"},
+        {"float32[-1]", "a whole number from 1 on is missing"},
+        {"float32[99999999999999999999]", "a whole number from 1 on is missing"},
+        {"int64[] < ", "a whole number from 1 on is missing"},
+        {"int64[] < 0", "a whole number from 1 on is missing"},
+        {"int64[] < 10 x", "something follows"},
+        {many + "]", "too many dims"},
+    };
+    for (const auto& [text, what] : cases) {
+        EXPECT_EQ(synthetic_refusal(text), "synthetic field x: " + what + " (got '" + text +
+                                               "', expected a form like 'float32[3, 32, 32]' or 'int64[] < 10')");
     }
+    EXPECT_HAS(synthetic_refusal("float16[3]"), "unknown dtype 'float16'");
 }
 
 // Fixed for ever: a result measured on synthetic data can be repeated anywhere. Computed once by another program.
@@ -112,9 +128,11 @@ TEST(Synthetic, ThePlanIsCheckedAllAtOnce) {
         EXPECT_EQ(error.kind(), ErrorKind::Plan);
         ASSERT_EQ(error.problems().size(), 3U);
         EXPECT_HAS(to_text(error.problems()[1]), "plan.toml:7:5");
-        EXPECT_HAS(error.problems()[2].message, "data.samples (got 0");
+        EXPECT_EQ(error.problems()[2].message,
+                  "data.kind synthetic needs data.samples (got 0, expected at least 1); try 1024");
     }
-    EXPECT_HAS(error_of(ErrorKind::Plan, [] { open_dataset(synthetic_plan({}), Subset::Train); }), "[data.fields]");
+    EXPECT_EQ(error_of(ErrorKind::Plan, [] { open_dataset(synthetic_plan({}), Subset::Train); }),
+              "data.kind synthetic needs the table data.fields; try [data.fields] x = \"float32[8]\"");
 }
 
 TEST(Synthetic, HasNoValidationPartAndADigest) {

@@ -30,17 +30,26 @@ TEST(TokenHeader, AFileWithoutOneIsAllTokens) {
 }
 
 TEST(TokenHeader, WhatDoesNotFitTheFileIsRefused) {
-    const auto refusal = [](const std::string& begin, uint64_t size) {
-        return error_of(ErrorKind::BadData, [&] { layout_of(begin, size); });
+    const auto refusal = [](const std::string& begin, uint64_t size, const std::string& dtype = "auto") {
+        return error_of(ErrorKind::BadData, [&] { layout_of(begin, size, dtype); });
     };
-    EXPECT_HAS(refusal(raw<int32_t>({20240520, 1, 3}), 1024 + 4), "got a count of 3 tokens, expected 2");
+    EXPECT_EQ(refusal(raw<int32_t>({20240520, 1, 3}), 1024 + 4),
+              "t.bin: the llm.c header does not fit the file (got a count of 3 tokens, expected 2 by the file's 1028 "
+              "bytes); the file is cut short or damaged");
     EXPECT_HAS(refusal(raw<int32_t>({20240520, 1, -1}), 1024 + 4), "count of -1");
-    EXPECT_HAS(refusal(raw<int32_t>({20240520, 2, 3}), 1024 + 6), "unknown version");
-    EXPECT_HAS(refusal(raw<int32_t>({20240520}), 4), "cut short (got 4 bytes");
-    EXPECT_HAS(refusal(raw<int32_t>({20240521, 1, 3}) + std::string(1012, '\0'), 1024 + 6),
-               "header is damaged: its first number (got 20240521");
-    EXPECT_HAS(refusal("", 0), "is empty");
-    EXPECT_HAS(refusal("abc", 3), "no whole number of tokens");
+    EXPECT_EQ(refusal(raw<int32_t>({20240520, 2, 3}), 1024 + 6),
+              "t.bin: unknown version of the llm.c header (got 2, expected 1 with magic 20240520)");
+    EXPECT_EQ(refusal(raw<int32_t>({20240520}), 4),
+              "t.bin: the llm.c header is cut short (got 4 bytes, expected 1024)");
+    EXPECT_EQ(refusal(raw<int32_t>({20240521, 1, 3}) + std::string(1012, '\0'), 1024 + 6),
+              "t.bin: the llm.c header is damaged: its first number (got 20240521, expected 20240520 or 20240801); "
+              "copy the file anew");
+    EXPECT_EQ(refusal(raw<int32_t>({20240520, 1, 2}), 1024 + 4, "uint32"),
+              "t.bin: the llm.c header says uint16 and data.token_dtype says uint32; try data.token_dtype = \"auto\"");
+    EXPECT_EQ(refusal("", 0), "t.bin: the file is empty");
+    EXPECT_EQ(refusal("abc", 3),
+              "t.bin: the size is no whole number of tokens (got 3 bytes, expected a multiple of 2); the file is cut "
+              "short, or data.token_dtype is another");
 }
 
 }  // namespace

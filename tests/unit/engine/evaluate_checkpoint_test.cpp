@@ -143,7 +143,7 @@ TEST_F(EvaluateCheckpoint, TakesSoManyBatchesAndDropsTheRestWhenTold) {
                         [&] {
                             evaluate({"pipeline.num_microbatches=1", "train.global_batch_size=64"}, request);
                         }),
-               "leave --drop-last out");
+               "the validation data have 11 samples, which fill no microbatch of 64; leave --drop-last out");
 }
 
 TEST_F(EvaluateCheckpoint, WeightsComeFromWhereItIsSaid) {
@@ -207,7 +207,8 @@ TEST_F(EvaluateCheckpoint, RefusesWhatCannotBeGiven) {
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { evaluate({}, request); }), "forward returns the loss alone");
     save_tiny_model("mlp", folder_.path("mlp.pt"));
     text_ = plan_text(folder_.path("mlp.pt"), tiny_model("mlp").fields);
-    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { evaluate({}, {}); }), "data.val");
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { evaluate({}, {}); }),
+               "evaluation needs validation data, and the plan names none; add data.val");
 }
 
 }  // namespace

@@ -104,7 +104,29 @@ TEST_F(ExportModel, NothingIsReplacedUnasked) {
 TEST_F(ExportModel, WithoutACheckpointItSaysWhatToDo) {
     const Rig rig = open("mlp");
     EXPECT_HAS(error_of(ErrorKind::MissingInput, [&] { export_model(rig.plan, both(), log_.log); }),
-               "--initial-weights");
+               "there is no checkpoint in " + rig.plan.run.dir +
+                   "; train first, name one with --checkpoint, or export what a training begins with: "
+                   "--initial-weights");
+}
+
+TEST_F(ExportModel, WhatTheFileHasTooMuchOrTooLittleIsSaid) {
+    Rig rig = open("bn_cnn");
+    weights(rig, true);
+    export_model(rig.plan, both(), log_.log);
+    const SafetensorsFile whole(folder_.path("out.safetensors"));
+    std::vector<TensorBytes> tensors;
+    for (const SafetensorsEntry& entry : whole.entries()) {
+        if (entry.name.find("running_mean") == std::string::npos) tensors.push_back(*whole.find(entry.name));
+    }
+    tensors.push_back(tensors.front());
+    tensors.back().name = "more";
+    ExportRequest request = both();
+    request.checkpoint = folder_.path("other.safetensors");
+    request.overwrite = true;
+    write_weights(request.checkpoint, tensors, {});
+    export_model(rig.plan, request, log_.log);
+    EXPECT_HAS(log_.text.str(), "not in the model, so not exported: 'more'");
+    EXPECT_HAS(log_.text.str(), "as the model file has them: '");
 }
 
 TEST_F(ExportModel, DamageAndOtherModelsAreRefused) {

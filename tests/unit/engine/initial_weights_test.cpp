@@ -97,6 +97,19 @@ TEST_F(InitialWeights, ThePipelineStillHasTheBitsOfOneDevice) {
     });
 }
 
+TEST_F(InitialWeights, WhatTheFileHasTooMuchIsSaid) {
+    train("mlp");
+    const SafetensorsFile whole(folder_.path("w.safetensors"));
+    std::vector<TensorBytes> tensors;
+    for (const SafetensorsEntry& entry : whole.entries()) tensors.push_back(*whole.find(entry.name));
+    tensors.push_back(tensors.front());
+    tensors.back().name = "more";
+    write_weights(folder_.path("more.safetensors"), tensors, {});
+    Rig rig = open("mlp", {from("more.safetensors")});
+    begin(rig);
+    EXPECT_HAS(log_.text.str(), "model.init_from: not in the model, so not taken: 'more'");
+}
+
 TEST_F(InitialWeights, TheCheckpointIsResumedAndTheKeyIsNotLookedAt) {
     train("mlp");
     Rig rig = open("mlp", {from("not_there.safetensors")});

@@ -70,7 +70,9 @@ TEST(LossScaler, theFactorPromotesALossOfLess) {
 
 TEST(LossScaler, gradientsInHalfPrecisionAreRefused) {
     const at::Tensor half = at::full({2}, 1.0, at::kHalf);
-    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { scaler(2, 1).unscale({half}); }), "parameters in float32");
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { scaler(2, 1).unscale({half}); }),
+               "a gradient is in fp16, which the loss scale cannot be taken out of; export the model with parameters "
+               "in float32");
 }
 
 TEST(LossScaler, aCheckpointKeepsScaleAndSteps) {
@@ -85,7 +87,9 @@ TEST(LossScaler, aCheckpointKeepsScaleAndSteps) {
     after.update(false);
     EXPECT_EQ(after.scale(), 3.25) << "two good steps were there already";
     for (const char* damaged : {"", "1", "x 1", "0 1", "-1 1", "inf 1", "nan 1", "1 -1", "1 x", "1 1 1", "1e99 1"}) {
-        EXPECT_HAS(error_of(ErrorKind::BadData, [&] { after.restore(damaged); }), "loss scale") << damaged;
+        EXPECT_HAS(error_of(ErrorKind::BadData, [&] { after.restore(damaged); }),
+                   "the checkpoint's loss scale cannot be read; go on from another checkpoint")
+            << damaged;
     }
 }
 

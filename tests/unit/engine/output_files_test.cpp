@@ -71,15 +71,23 @@ TEST(OutputFiles, ReplaceNothingUnlessTheyMay) {
     EXPECT_NO_THROW(open(true));
     EXPECT_EQ(std::filesystem::file_size(folder.path("output2.npy")), 8U) << "not before the new one is whole";
     folder.write("file", "");
-    error_of(ErrorKind::Output, [&] { OutputFiles(graph_with_outputs(), {0}, folder.path("file"), 1, false); });
+    EXPECT_HAS(error_of(ErrorKind::Output,
+                        [&] { OutputFiles(graph_with_outputs(), {0}, folder.path("file") + "/in", 1, false); }),
+               "cannot make the folder " + folder.path("file") + "/in: Not a directory");
 }
 
 TEST(OutputFiles, RefuseRowsThatAreNotTheSamples) {
     const TemporaryFolder folder;
     OutputFiles files(graph_with_outputs(), {0}, folder.path("."), 4, false);
     files.take(outputs_from(0, 2), 2);
-    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { files.take(outputs_from(2, 2), 1); }), "--drop-last");
-    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { files.take({at::zeros({2, 4})}, 2); }), "[2, 4]");
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { files.take(outputs_from(2, 2), 1); }),
+               "which is no row for each sample like before; was the model traced with its batch size? Try "
+               "--drop-last, or script it");
+    EXPECT_HAS(error_of(ErrorKind::BadData,
+                        [&] {
+                            files.take({at::zeros({2, 4})}, 2);
+                        }),
+               "the output 'output0' has the shape [2, 4] for a microbatch of 2 samples, which is no row");
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { files.take({at::zeros({2, 3}, at::kDouble)}, 2); }), "output0");
 }
 

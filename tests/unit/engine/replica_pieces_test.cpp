@@ -43,7 +43,10 @@ TEST(ReplicaPieces, ofAnotherSizeAreRefused) {
     const PieceMessage form(graph, {{0, 0, 64}});
     Buffer longer(form.size_bytes() + 1), shorter = form.make({at::arange(64, at::kFloat)});
     shorter.resize(form.size_bytes() - 1);
-    error_of(ErrorKind::RanksDisagree, [&] { form.read(longer); });
+    const std::string size = std::to_string(form.size_bytes());
+    EXPECT_EQ(error_of(ErrorKind::RanksDisagree, [&] { form.read(longer); }),
+              "a message between replicas has another size than it must have (got " +
+                  std::to_string(form.size_bytes() + 1) + " bytes, expected " + size + ")");
     error_of(ErrorKind::RanksDisagree, [&] { form.read(shorter); });
     EXPECT_THROW(form.make({at::arange(65, at::kFloat)}), Error);
 }

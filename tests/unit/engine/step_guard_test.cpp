@@ -101,7 +101,13 @@ TEST(StepGuard, aMemoryThatIsNoneIsRefused) {
     for (const std::string& text : {std::string("x"), std::string(""), std::string("-1"), std::string("0 1x"),
                                     std::string("0 nan"), std::string("0 inf"), many}) {
         StepGuard fresh = guard("stop", "warn");
-        EXPECT_THROW(fresh.restore(text), Error) << text;
+        try {
+            fresh.restore(text);
+            ADD_FAILURE() << text;
+        } catch (const Error& error) {
+            EXPECT_STREQ(error.what(),
+                         "the checkpoint's losses of earlier steps cannot be read; go on from another checkpoint");
+        }
     }
 }
 

@@ -145,6 +145,33 @@ TEST_F(Training, aFullDiskThatStaysEndsTheJobAndLeavesTheLastSave) {
     EXPECT_NO_THROW(CheckpointReader(left[0]).verify());
 }
 
+TEST_F(Training, anOldCheckpointThatCannotBeDeletedStaysAndIsSaid) {
+    Rig setup = open({"checkpoint.every=1", "checkpoint.keep=1"});
+    disk_ = [&](std::string_view point) {
+        if (point == "discard.renamed") throw Error(ErrorKind::Io, "no space left");
+    };
+    run(setup);
+    EXPECT_HAS(log_.text.str(), "older checkpoints stay: no space left");
+}
+
+TEST_F(Training, whatIsLaterThanTheCheckpointThatItGoesOnFromIsSetAside) {
+    Rig setup = open({"checkpoint.every=2", "checkpoint.keep=9"});
+    run(setup);
+    const fs::path checkpoints = fs::path(setup.plan.run.dir) / "checkpoints";
+    fs::resize_file(checkpoints / "step-00000004" / "shard-00000.safetensors", 100);
+    run(setup);
+    EXPECT_HAS(log_.text.str(), "a checkpoint of a later step than the one this run goes on from is now " +
+                                    (fs::path(setup.plan.run.dir) / "set-aside" / "step-00000004").string());
+}
+
+TEST_F(Training, roomForAllThatIsKeptIsLookedAt) {
+    Rig setup = open({"checkpoint.every=4"});
+    fs::create_directories(setup.plan.run.dir);
+    setup.plan.checkpoint.keep = 1'000'000'000;  // more than a plan may say, so that any disk is too small
+    run(setup);
+    EXPECT_HAS(log_.text.str(), " free; checkpoint.keep asks for room for 1000000001 more");
+}
+
 TEST_F(Training, aSaveInTheBackgroundHasTheStateOfItsStep) {
     Rig waits = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.keep=9"});
     run(waits);

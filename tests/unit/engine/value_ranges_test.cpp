@@ -25,6 +25,7 @@ TEST(ValueRanges, findsTheClassesOfALoss) {
     EXPECT_EQ(ranges[0].field, "y");
     EXPECT_EQ(ranges[0].bound, 4);
     EXPECT_EQ(ranges[0].ignore_index, -7);
+    EXPECT_EQ(ranges[0].meaning, "classes of the loss");
 }
 
 TEST(ValueRanges, findsNothingInModelsWithoutIndices) {

@@ -173,8 +173,13 @@ TEST_F(VerifyMatrix, NothingComparedIsAnError) {
     VerifyRequest request = small_request();
     request.random_cuts = 1;
     request.chunks = {1000};
-    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(request, 1); }), "nothing was compared: all 1 combinations");
-    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(std::vector<LayoutChoice>{}, request, 1); }), "no combination");
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(request, 1); }),
+               "nothing was compared: the only combination was refused, since ");
+    request.chunks = {1000, 1001};
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(request, 1); }),
+               "nothing was compared: all 2 combinations were refused, the first since ");
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(std::vector<LayoutChoice>{}, request, 1); }),
+               "nothing was compared: there is no combination");
 }
 
 TEST_F(VerifyMatrix, RandomCutsAreLegalAscendingAndAFunctionOfTheKey) {

@@ -78,7 +78,14 @@ TEST(InputGuess, ArgumentsThatNoFieldCanBeAreRefused) {
                         [] {
                             guess_of("x, n: int", "return self.a.forward(x) * n", {{"a", linear(2, 2)}});
                         }),
-               "forward's argument 'n' is of type int and has no default");
+               "forward's argument 'n' is of type int and has no default, but data fields are tensors; give it a "
+               "default");
+    EXPECT_HAS(error_of(ErrorKind::BadData,
+                        [] {
+                            guess_of("scale: float=2.0", "return self.a.forward(torch.ones([2, 2])) * scale",
+                                     {{"a", linear(2, 2)}});
+                        }),
+               "forward has no argument that a data field could be; give it one without a default");
     EXPECT_EQ(guess_of("x, n: int=2", "return self.a.forward(x) * n", {{"a", linear(2, 2)}}).inputs.size(), 1U);
 }
 

@@ -42,6 +42,8 @@ TEST(OwnModel, ScoresGetALossOverClasses) {
     EXPECT_THAT(model.plan(), HasSubstr("image = \"float32[12]\"  # guessed: a linear layer takes it\n"));
     EXPECT_THAT(model.plan(), HasSubstr("label = \"int64[] < 5\""));
     EXPECT_THAT(model.plan(), HasSubstr("kind   = \"cross_entropy\""));
+    EXPECT_THAT(model.notes(), HasSubstr("guessed the loss cross_entropy with label = int64[]: by the shape of what "
+                                         "forward returns\n"));
     EXPECT_THAT(model.notes(), Not(HasSubstr("fill in")));
     EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
 }
@@ -74,10 +76,16 @@ TEST(OwnModel, WhatCannotBeFoundOutIsLeftToFillInByLine) {
     const OwnModel model("x", "return self.a.forward(x.reshape([-1, 7, 11]).mean([1]))", {{"a", linear(11, 3)}});
     EXPECT_THAT(model.plan(), HasSubstr("x = \"float32[11]\"  # FILL IN: a linear layer takes it\n"));
     EXPECT_THAT(model.plan(), HasSubstr("# FILL IN: when forward does not return the loss"));
-    EXPECT_THAT(model.notes(), HasSubstr("none of the shapes that were tried fit"));
+    EXPECT_THAT(model.notes(), HasSubstr("none of the shapes that were tried fit this model (the first: "));
+    EXPECT_THAT(model.notes(), HasSubstr("fill in plan.toml at line "));
     const std::string plan = model.plan();
     const auto line = 1 + std::count(plan.begin(), plan.begin() + static_cast<long>(plan.find("x = \"float32")), '\n');
     EXPECT_THAT(model.notes(), HasSubstr(", " + std::to_string(line) + " before it can run"));
+}
+
+TEST(OwnModel, AForwardWithoutALossIsSaid) {
+    const OwnModel model("x", "return torch.argmax(self.a.forward(x), 1)", {{"a", linear(12, 3)}});
+    EXPECT_THAT(model.notes(), HasSubstr("forward returns nothing that a loss could be made of\n"));
 }
 
 TEST(OwnModel, AModelWithoutAPlaceToCutHasOneStage) {

@@ -126,7 +126,8 @@ TEST(GraphBuilder, UnusedInputsAreKeptWithoutAValue) {
 
 TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
     const ModuleSpec integers{"Model", "def forward(self, ids):\n    return torch.sum(ids)\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(integers, kBuilderOptions); }), HasSubstr("got int64[]"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(integers, kBuilderOptions); }),
+                HasSubstr("the loss must be one floating-point number (got int64[])"));
     const ModuleSpec row{"Model", "def forward(self, x):\n    return torch.mean(x, [1])\n"};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(row, kBuilderOptions); }), HasSubstr("got float32[2]"));
     const ModuleSpec wide{"Model", "def forward(self, x):\n    return torch.mean(x.double())\n"};
@@ -136,7 +137,8 @@ TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
 TEST(GraphBuilder, SparseAndComplexValuesAreRefused) {
     const ModuleSpec sparse{"Model",
                             "def forward(self, x):\n    return torch.mean(torch.tanh(x).to_sparse().to_dense())\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(sparse, kBuilderOptions); }), HasSubstr("not a dense tensor"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(sparse, kBuilderOptions); }),
+                HasSubstr("is not a dense tensor, which is not supported"));
     const ModuleSpec complex{"Model", "def forward(self, x):\n    return torch.mean(torch.abs(torch.fft_fft(x)))\n"};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(complex, kBuilderOptions); }), HasSubstr("Complex"));
 }

@@ -114,7 +114,15 @@ def forward(self, x):
 TEST(Attributes, AListOfTensorsAsAttributeIsRefused) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x * self.scales[0])\n"};
     model.attributes = {{"scales", c10::List<at::Tensor>({values({4})})}};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }), HasSubstr("'scales'"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
+                HasSubstr(" cannot be used in a pipeline; make each tensor in it a buffer"));
+}
+
+TEST(Attributes, ASubmoduleAsAValueIsRefused) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x), self.l\n"};
+    model.children = {{"l", linear(4, 4)}};
+    EXPECT_EQ(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
+              "the model uses a submodule as a value (in prim::TupleConstruct), which is not supported");
 }
 
 TEST(Attributes, BuffersFrozenAndUnusedParametersKeepTheirNature) {

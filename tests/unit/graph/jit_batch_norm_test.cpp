@@ -228,13 +228,18 @@ TEST(BatchNorm, IsRefusedWithItsPlaceAndReason) {
     EXPECT_THAT(with("0.1", "0.1 * x.size(0)"),
                 AllOf(HasSubstr("the op aten::batch_norm in 'bn' at "), HasSubstr("its momentum is neither a number")));
     EXPECT_THAT(with("self.running_mean", "self.running_mean * 1"), HasSubstr("are no buffers of the model"));
-    EXPECT_THAT(with("self.training", "bool(x.size(0) > 1)"), HasSubstr("is computed"));
+    EXPECT_THAT(
+        with("self.training", "bool(x.size(0) > 1)"),
+        HasSubstr("cannot have its statistics deferred: whether it normalises by the microbatch is computed; leave "
+                  "pipeline.deferred_batch_norm out"));
     EXPECT_THAT(with("self.running_mean, self.running_var", "self.running_var, self.running_mean"),
-                HasSubstr("there is no counter for 'bn.running_var'"));
+                HasSubstr("there is no counter for 'bn.running_var' (named as in torch.nn.BatchNorm: running_mean, "
+                          "running_var and num_batches_tracked)"));
     EXPECT_THAT(
         refused(model_with_norm(kOnce, norm("torch.native_batch_norm(x, self.weight, self.bias, self.running_mean, "
                                             "self.running_var, True, 0.1, 1e-5)[0]"))),
-        HasSubstr("the op aten::native_batch_norm in 'bn' at "));
+        AllOf(HasSubstr("the op aten::native_batch_norm in 'bn' at "),
+              HasSubstr("cannot have its statistics deferred: only aten::batch_norm can; leave ")));
     for (const char* other : {"self.running_mean", "self.running_var", "self.num_batches_tracked"}) {
         EXPECT_THAT(refused(model_with_norm(kOnce, norm(usual + " + " + other))),
                     AllOf(HasSubstr("the op aten::add in 'bn' at "), HasSubstr("has no value between")));

@@ -90,7 +90,8 @@ def forward(self, x):
 
 TEST(Inline, AModelWithoutForwardIsRefused) {
     const ModuleSpec model{"Model", "def other(self, x):\n    return x\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_simple(model); }), HasSubstr("no method 'forward'"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_simple(model); }),
+                HasSubstr("the model file has no method 'forward'"));
 }
 
 }  // namespace

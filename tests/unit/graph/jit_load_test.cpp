@@ -41,6 +41,20 @@ void replace_record(const std::filesystem::path& path, const std::string& ending
     ASSERT_EQ(zip_close(zip), 0);
 }
 
+TEST(JitLoad, ACompressedWeightIsRefused) {
+    const std::filesystem::path path = save(linear(3, 2));
+    zip_t* zip = zip_open(path.c_str(), 0, nullptr);
+    for (zip_int64_t i = 0; i < zip_get_num_entries(zip, 0); ++i) {
+        const auto index = static_cast<zip_uint64_t>(i);
+        if (!std::string(zip_get_name(zip, index, 0)).ends_with("/data/0")) continue;
+        ASSERT_EQ(zip_set_file_compression(zip, index, ZIP_CM_DEFLATE, 9), 0);
+    }
+    ASSERT_EQ(zip_close(zip), 0);
+    std::vector<LoadedFile> files;
+    EXPECT_EQ(refusal(ErrorKind::BadData, [&] { load_module(std::make_shared<const Archive>(path), {}, files); }),
+              path.string() + ": the weight record data/0 is compressed; save the model with torch.jit.save");
+}
+
 TEST(JitLoad, WhatLibTorchCannotLoadIsBadData) {
     const std::filesystem::path path = save(linear(3, 2));
     replace_record(path, "/data.pkl", "no pickle");

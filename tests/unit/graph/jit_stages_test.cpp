@@ -160,7 +160,20 @@ TEST(JitStages, FilesAndSubmodulesMix) {
                         [&] {
                             load_stages({{whole()}, {tower(3)}}, stage_options(kFields, taken));
                         }),
-                HasSubstr("pipeline.stage[1].name:1:1: the model has an attribute 'left' already"));
+                HasSubstr("pipeline.stage[1].name:1:1: the model has an attribute 'left' already; give the stage "
+                          "another name"));
+}
+
+TEST(JitStages, ASubmoduleWithoutForwardIsNoStage) {
+    ModuleSpec model = whole();
+    model.children.emplace_back("bag", ModuleSpec{"Bag", "def other(self, x):\n    return x\n"});
+    const std::vector<StagePlan> stages = {module_stage("l", {"bag"}, {"x"}, {"a"}),
+                                           module_stage("h", {"head"}, {"a", "a", "a"}, {"loss"})};
+    EXPECT_THAT(refusal(ErrorKind::Plan,
+                        [&] {
+                            load_stages({{model}, {}}, stage_options(kFields, stages));
+                        }),
+                HasSubstr("the submodule 'bag' has no forward; name what is in it"));
 }
 
 TEST(JitStages, ArgumentsLeftOutGetTheirDefaultsAndBranchesFold) {

@@ -75,7 +75,7 @@ TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
     model.children = {{"head", sequential({linear(4, 4), linear(6, 4)})}};
     const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kProbeOptions); });
     EXPECT_THAT(text, HasSubstr("the op aten::linear in 'head.1' at <string>:2 fails: "));
-    EXPECT_THAT(text, HasSubstr("microbatch of 5 samples"));
+    EXPECT_THAT(text, HasSubstr(" (with a microbatch of 5 samples)"));
     EXPECT_THAT(text, Not(HasSubstr("Traceback")));
     EXPECT_THAT(text, Not(HasSubstr("\n"))) << "LibTorch's own message, one line of it";
 }

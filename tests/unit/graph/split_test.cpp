@@ -195,7 +195,8 @@ TEST(Split, ManualErrorsSayWhereAndWhatInstead) {
     EXPECT_THAT(text, HasSubstr("plan.toml:11:5"));
     EXPECT_THAT(plan_error([&] { find_split(graph, manual({"b.1", "b.1"}), 3); }), HasSubstr("without ops"));
     EXPECT_THAT(plan_error([&] { find_split(graph, manual({"head"}), 2); }), HasSubstr("without ops"));
-    EXPECT_THAT(plan_error([&] { find_split(graph, manual({"b.0"}), 4); }), HasSubstr("names 1 parts; 4 or 4"));
+    EXPECT_THAT(plan_error([&] { find_split(graph, manual({"b.0"}), 4); }),
+                HasSubstr("split_points names 1 part; 4 are needed (the last may be left out)"));
     EXPECT_THAT(plan_error([&] { find_split(graph, manual({"b.0", "b.1", "b.2", "head"}), 2); }), HasSubstr("names 4"));
 }
 
@@ -204,7 +205,8 @@ TEST(Split, ASubmoduleThatComputesNothingIsNoPoint) {
     const int x = maker.input("x");
     maker.op("b", {maker.op("a", {x})});
     maker.modules({"a:Linear", "idle:Linear", "b:Linear"});
-    EXPECT_THAT(plan_error([&] { find_split(maker.finish(), manual({"idle"}), 2); }), HasSubstr("computes nothing"));
+    EXPECT_THAT(plan_error([&] { find_split(maker.finish(), manual({"idle"}), 2); }),
+                HasSubstr("the split point 'idle' is a submodule that computes nothing in forward"));
 }
 
 TEST(Split, AnIllegalPointNamesTheNearestLegalCuts) {

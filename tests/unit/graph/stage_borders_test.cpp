@@ -73,7 +73,8 @@ TEST(StageBorders, AStageWithoutOpsIsRefused) {
     const auto error = [](const std::vector<std::string>& modules) {
         return refusal(ErrorKind::Plan, [&] { stage_borders(ops(modules).finish(), plan_with_stages()); });
     };
-    EXPECT_THAT(error({"one", "three"}), HasSubstr("plan.toml:11:1: the stage 'two' computes nothing"));
+    EXPECT_THAT(error({"one", "three"}),
+                HasSubstr("plan.toml:11:1: the stage 'two' computes nothing that is needed; leave it out"));
     EXPECT_THAT(error({"c", "three"}), HasSubstr("plan.toml:10:1: the stage 'one' computes nothing"));
     EXPECT_THAT(error({"one", "c"}), HasSubstr("plan.toml:12:1: the stage 'three' computes nothing"));
     const std::string both = error({"one"});

@@ -172,7 +172,8 @@ TEST(TorchScript, ATargetThatIsNoFieldIsAMistakeOfThePlan) {
 
 TEST(TorchScript, AModelThatComputesNothingIsRefused) {
     const ModuleSpec model{"Model", "def forward(self, x):\n    return x\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kLoadOptions); }), HasSubstr("computes nothing"));
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kLoadOptions); }),
+                HasSubstr(": the model computes nothing"));
 }
 
 TEST(TorchScript, TheDigestFollowsWeightsGraphAndMode) {

@@ -132,7 +132,9 @@ TEST(LearningRate, WrongCallsAreTold) {
         FAIL() << "an unknown kind was taken";
     } catch (const Error& e) {
         EXPECT_EQ(exit_code(e.kind()), 78);
-        EXPECT_NE(std::string(e.what()).find("did you mean 'cosine'?"), std::string::npos) << e.what();
+        const std::string text = e.what();
+        EXPECT_TRUE(text.starts_with("lr_schedule.kind is unknown (got 'cosin', expected one of constant, ")) << text;
+        EXPECT_TRUE(text.ends_with("); did you mean 'cosine'?")) << text;
     }
 }
 

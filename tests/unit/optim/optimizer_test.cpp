@@ -212,8 +212,10 @@ TEST(OptimizerTest, StateInPartsOrOfAnotherKindIsRefusedAndChangesNothing) {
     wrong_dtype["a.bias.step"] = at::zeros({}, at::kLong);
     std::string text;
     EXPECT_EQ(code_of([&] { optimizer.load_state(reader_of(part)); }, &text), 65);
-    EXPECT_NE(text.find("a.bias.exp_avg_sq is not"), std::string::npos) << text;
-    EXPECT_EQ(code_of([&] { optimizer.load_state(reader_of(wrong_shape)); }), 65);
+    EXPECT_TRUE(text.starts_with("the saved optimizer state is not whole: a.bias.")) << text;
+    EXPECT_TRUE(text.ends_with(" is there, a.bias.exp_avg_sq is not")) << text;
+    EXPECT_EQ(code_of([&] { optimizer.load_state(reader_of(wrong_shape)); }, &text), 65);
+    EXPECT_EQ(text, "the saved optimizer state a.bias.exp_avg has another dtype or shape than its parameter");
     EXPECT_EQ(code_of([&] { optimizer.load_state(reader_of(wrong_dtype)); }), 65);
     for (const auto& [name, tensor] : saved(optimizer)) EXPECT_EQ(bits_of(tensor), bits_of(state.at(name))) << name;
 }

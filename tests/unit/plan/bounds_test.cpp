@@ -23,6 +23,7 @@ TEST(Bounds, DotsAreCountedPerLineOutsideStrings) {
     ASSERT_TRUE(problem);
     EXPECT_EQ(problem->line, 2);
     EXPECT_EQ(problem->column, 2 * (kPlanLimitDots + 1));
+    EXPECT_EQ(problem->message, "too many dots in one line (at most 50)");
     const std::string many = repeated_text("a.", 1000);
     EXPECT_FALSE(check_bounds("x = \"" + many + "\" # " + many));
     EXPECT_FALSE(check_bounds("x = '" + many + "'"));
@@ -42,7 +43,8 @@ TEST(Bounds, StringsEndWhereTomlEndsThem) {
 
 TEST(Bounds, NestingIsCounted) {
     EXPECT_FALSE(check_bounds("x = " + repeated_text("[", kPlanLimitNesting) + repeated_text("]", kPlanLimitNesting)));
-    EXPECT_TRUE(check_bounds("x = " + repeated_text("[", kPlanLimitNesting + 1)));
+    EXPECT_EQ(check_bounds("x = " + repeated_text("[", kPlanLimitNesting + 1))->message,
+              "brackets are nested too deeply (at most 16)");
     EXPECT_TRUE(check_bounds("x = " + repeated_text("{a=\n", kPlanLimitNesting + 1)));
     EXPECT_FALSE(check_bounds(repeated_text("[a]\n", 1000)));
     EXPECT_FALSE(check_bounds(repeated_text("]", 1000)));
@@ -52,6 +54,9 @@ TEST(Bounds, SizeIsBounded) {
     const auto problem = check_bounds(std::string(kPlanLimitBytes + 1, ' '));
     ASSERT_TRUE(problem);
     EXPECT_EQ(problem->line, 0);
+    EXPECT_EQ(problem->message,
+              "the plan is too large (got 1048577 bytes, expected at most 1048576); data and weights belong into files "
+              "of their own");
     EXPECT_FALSE(check_bounds(std::string(kPlanLimitBytes, ' ')));
 }
 
@@ -63,6 +68,9 @@ TEST(Bounds, OnlyUtf8WithoutControlCharacters) {
         ASSERT_TRUE(problem);
         EXPECT_EQ(problem->line, 2);
         EXPECT_EQ(problem->column, 4);
+        const bool is_control = bad[0] >= 0 && bad.size() == 1;
+        EXPECT_EQ(problem->message, is_control ? "control characters are not allowed in a plan; remove it"
+                                               : "this byte is not UTF-8; save the file as UTF-8");
     }
 }
 
@@ -71,7 +79,9 @@ TEST(Bounds, CharactersOutsideAsciiAreQuoted) {
         check_bounds("\xef\xbb\xbf"
                      "a = 'gr\xc3\xbc\xc3\x9f' # \xc3\xbc\n\"\xc3\xbc\" = 1"));
     for (const char* text : {"[\xd1\x9e ", "\xc3\xbc = 1", "a = \xc3\xbc", "a = 1\xe2\x80\xa8", " \xef\xbb\xbf"}) {
-        EXPECT_TRUE(check_bounds(text)) << text;
+        const auto problem = check_bounds(text);
+        ASSERT_TRUE(problem) << text;
+        EXPECT_EQ(problem->message, "characters outside ASCII need quotes around them");
     }
 }
 

@@ -54,7 +54,7 @@ TEST_F(OverridesTest, AnEmptyValueIsAnEmptyText) {
 
 TEST_F(OverridesTest, MissingEntriesAreNamed) {
     set("g[2].x=1");
-    EXPECT_TRUE(holds(problem(), "--set:1:2: g has no entry 2 (got 2 entries"));
+    EXPECT_TRUE(holds(problem(), "--set:1:2: g has no entry 2 (got 2 entries, counted from 0)"));
 }
 
 TEST_F(OverridesTest, ListsAndValuesAreNoSections) {
@@ -62,8 +62,8 @@ TEST_F(OverridesTest, ListsAndValuesAreNoSections) {
     set("a.list.c=1");
     set("a[0]=1");
     EXPECT_TRUE(holds(problem(), "a.b is a value, not a section"));
-    EXPECT_TRUE(holds(problem(), "a.list is a list; name the entry"));
-    EXPECT_TRUE(holds(problem(), "a is not a list"));
+    EXPECT_TRUE(holds(problem(), "a.list is a list; name the entry, as in [0]"));
+    EXPECT_TRUE(holds(problem(), "--set:1:2: a is not a list, so it has no entry 0; set the whole key instead"));
 }
 
 TEST_F(OverridesTest, OtherFormsAreRefused) {
@@ -86,7 +86,9 @@ TEST_F(OverridesTest, OtherFormsAreRefused) {
     for (const std::string& argument : bad) {
         Problems problems;
         apply_override(root_, argument, sources_, problems);
-        EXPECT_TRUE(holds(error_of([&] { problems.raise(sources_); }).what(), "does not set a key")) << argument;
+        EXPECT_EQ(error_of([&] { problems.raise(sources_); }).problems()[0].message,
+                  "this does not set a key (expected section.key=value); try --set train.steps=100")
+            << argument;
     }
 }
 
@@ -96,7 +98,7 @@ TEST_F(OverridesTest, HostileArgumentsAreBounded) {
     set(dots + "b=1");
     set("a.b=" + std::string(10'000, '['));
     set(std::string("a.b=\x1b", 5));
-    EXPECT_TRUE(holds(problem(), "too long"));
+    EXPECT_TRUE(holds(problem(), "--set: the argument is too long (at most 65536 bytes); write it into the plan"));
     EXPECT_TRUE(holds(problem(), "nested too deeply"));
     EXPECT_TRUE(holds(problem(), "control characters"));
 }

@@ -127,8 +127,10 @@ TEST(Reader, MissingKeysAndSectionsAreNamed) {
 TEST(Reader, SectionsMustBeSections) {
     EXPECT_TRUE(holds(problem_of("mesh = 3\n" + kShortPlan), "mesh is a section, not a key; write [mesh]"));
     EXPECT_TRUE(holds(problem_of("[[mesh]]\n" + kShortPlan), "mesh is a section"));
-    EXPECT_TRUE(holds(problem_of(kShortPlan + "[optimizer.group]\n"), "write [[optimizer.group]]"));
-    EXPECT_TRUE(holds(problem_of(kShortPlan + "[optimizer]\ngroup = [1]"), "optimizer.group[0] is not a table"));
+    EXPECT_TRUE(holds(problem_of(kShortPlan + "[optimizer.group]\n"),
+                      "optimizer.group is a list of tables; write [[optimizer.group]]"));
+    EXPECT_TRUE(holds(problem_of(kShortPlan + "[optimizer]\ngroup = [1]"),
+                      "optimizer.group[0] is not a table; write [[optimizer.group]]"));
     EXPECT_TRUE(holds(problem_of(kShortPlan + "[train.steps]\n"), "train.steps has the wrong type (got a table"));
 }
 

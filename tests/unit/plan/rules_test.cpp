@@ -158,7 +158,8 @@ TEST(Rules, RecomputeKeysFitEachOther) {
     const std::string list = at + "modules=[\"a\"]";
     EXPECT_NO_THROW(resolve({at + "what=units", at + "every=2", at + "except_last=true"}, 1));
     EXPECT_NO_THROW(resolve({at + "what=modules", list}, 1));
-    EXPECT_TRUE(holds(problem({at + "what=modules"}), "needs pipeline.recompute.modules"));
+    EXPECT_TRUE(holds(problem({at + "what=modules"}),
+                      "pipeline.recompute.what = \"modules\" needs pipeline.recompute.modules"));
     EXPECT_TRUE(holds(problem({list}), "modules needs what = \"modules\" (got \"none\")"));
     EXPECT_TRUE(holds(problem({at + "what=stage", at + "every=2"}), "every needs what = \"units\" (got \"stage\")"));
     EXPECT_TRUE(holds(problem({at + "except_last=true"}), "needs something to be recomputed"));
@@ -169,9 +170,11 @@ TEST(Rules, StepsAndEpochs) {
     EXPECT_NO_THROW(resolve({}, 1));
     EXPECT_NO_THROW(resolve({"train.epochs=2"}, 1));
     EXPECT_TRUE(holds(problem({"train.epochs=2", "train.steps=5"}), "exclude each other (got 5 and 2)"));
-    EXPECT_TRUE(holds(problem({"train.steps=5", "lr_schedule.warmup_steps=6"}), "warm-up is longer"));
+    EXPECT_TRUE(holds(problem({"train.steps=5", "lr_schedule.warmup_steps=6"}),
+                      "the warm-up is longer than the training (got warmup_steps 6, train.steps 5)"));
     EXPECT_NO_THROW(resolve({"train.steps=5", "lr_schedule.warmup_steps=5"}, 1));
-    EXPECT_TRUE(holds(problem({"train.eval_every=5"}), "needs data.val"));
+    EXPECT_TRUE(holds(problem({"train.eval_every=5"}),
+                      "train.eval_every needs data.val; name validation data, or leave it out"));
     EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val=[\"v\"]"}, 1));
 }
 
@@ -211,7 +214,7 @@ TEST(Rules, EachKindOfDataHasItsKeys) {
     EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.fields"));
     EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.samples"));
     EXPECT_TRUE(holds(problem({"data.kind=arrays"}), "data.train does not fit arrays data"));
-    EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data"));
+    EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data in this form"));
     EXPECT_TRUE(holds(problem({"data.kind=text", "data.token_dtype=uint32"}), "data.token_dtype does not fit text"));
     EXPECT_TRUE(holds(problem({"data.train={ a = \"b\" }"}), "data.train"));
     EXPECT_NO_THROW(resolve({"data.kind=arrays", "data.train.x=x.npy"}, 1, model));
@@ -232,7 +235,8 @@ TEST(Rules, OptimizerValuesFitTheKind) {
 TEST(Rules, GroupsAreChecked) {
     const std::string group = kShortPlan + "[[optimizer.group]]\nmatch = ['a']\n";
     EXPECT_NO_THROW(resolve({}, 1, group));
-    EXPECT_TRUE(holds(problem({"optimizer.group[0].match=[]"}, 1, group), "optimizer.group[0].match is empty"));
+    EXPECT_TRUE(holds(problem({"optimizer.group[0].match=[]"}, 1, group),
+                      "optimizer.group[0].match is empty; name parameters, or \"*\" for all"));
     EXPECT_TRUE(holds(problem({"optimizer.group[0].momentum=0.5"}, 1, group), "optimizer.group[0].momentum has no"));
     // What a group inherits is said once.
     EXPECT_EQ(error_at({"optimizer.momentum=0.5", "optimizer.group[0].lr=1"}, 1, group).problems().size(), 1U);

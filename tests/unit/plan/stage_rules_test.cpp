@@ -80,13 +80,24 @@ TEST(StageRules, TheNumberOfTablesIsThatOfStages) {
 }
 
 TEST(StageRules, KeysThatSayTheSameAreRefused) {
-    for (const char* argument :
-         {"pipeline.split_method=FLOPS", "pipeline.split_method=MANUAL", "pipeline.split_points=['a']",
-          "pipeline.uniform_split_ops=true", "pipeline.smallest_unsplittable_units=['a']", "model.inputs=['x']"}) {
-        const std::string text = stage_problem({argument});
-        EXPECT_TRUE(holds(text, "has no meaning in mode = \"MANUAL_EAGER\"")) << text;
+    const std::string borders = "the stages are those of [[pipeline.stage]]; leave it out";
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"pipeline.split_method=FLOPS", borders},
+        {"pipeline.split_method=MANUAL", borders},
+        {"pipeline.split_points=['a']", borders},
+        {"pipeline.uniform_split_ops=true", borders},
+        {"pipeline.smallest_unsplittable_units=['a']", borders},
+        {"model.inputs=['x']", "each stage has its inputs; leave it out"},
+        {"model.file=m.pt", "every stage has a file of its own; leave it out"},
+    };
+    for (const auto& [argument, instead] : cases) {
+        const std::string text = stage_problem({argument}), key = argument.substr(0, argument.find('='));
+        EXPECT_TRUE(holds(text, key + " has no meaning in mode = \"MANUAL_EAGER\": " + instead)) << text;
         EXPECT_EQ(text.find("--set", 1), std::string::npos) << "one problem only: " << text;
     }
+    EXPECT_TRUE(holds(stage_problem({"pipeline.virtual_chunks=auto"}),
+                      "pipeline.virtual_chunks has no meaning in mode = \"MANUAL_EAGER\": the number of "
+                      "[[pipeline.stage]] tables says how many, so write it instead of \"auto\""));
     EXPECT_NO_THROW(resolve_stages({"pipeline.smallest_unsplittable_units=['a']", "pipeline.recompute.what=units"}))
         << "units are segments then";
 }
@@ -119,19 +130,27 @@ TEST(StageRules, ASubmoduleIsInOneStage) {
 
 TEST(StageRules, NamesArePlainAndUnique) {
     for (const char* name : {"a.b", "1a", "a b", "../a"}) {
-        EXPECT_TRUE(holds(stage_problem({std::string("pipeline.stage[0].name='") + name + "'"}), "must be letters"))
+        EXPECT_TRUE(holds(stage_problem({std::string("pipeline.stage[0].name='") + name + "'"}),
+                          "pipeline.stage[0].name must be letters, digits and '_', not begun by a digit (got \"" +
+                              std::string(name) + "\")"))
             << name;
     }
-    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].name=loss"}), "what [loss] appends"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].name=loss"}),
+                      "pipeline.stage[0].name is the name of what [loss] appends; choose another"));
     EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].name=head"}), "two stages are named 'head'"));
-    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].outputs=['b']"}), "'b' is made by the stage 'left' already"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].outputs=['b']"}),
+                      "the output 'b' is made by the stage 'left' already; give it another name"));
 }
 
 TEST(StageRules, InputsComeFromEarlierStages) {
-    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].inputs=['b']"}), "by the stage 'right', which comes later"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[0].inputs=['b']"}),
+                      "the input 'b' is made by the stage 'right', which comes later; a stage takes data fields and "
+                      "outputs of earlier stages"));
     EXPECT_TRUE(holds(stage_problem({"pipeline.stage[1].inputs=['x', 'c']"}), "by the stage 'right' itself"));
-    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[2].inputs=[]"}), "pipeline.stage[2].inputs is empty"));
-    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[2].outputs=[]"}), "pipeline.stage[2].outputs is empty"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[2].inputs=[]"}),
+                      "pipeline.stage[2].inputs is empty; name data fields or outputs of earlier stages"));
+    EXPECT_TRUE(holds(stage_problem({"pipeline.stage[2].outputs=[]"}),
+                      "pipeline.stage[2].outputs is empty; name what the stage returns"));
 }
 
 TEST(StageRules, TheLossIsAnOutputOfTheLastStage) {

@@ -47,7 +47,8 @@ TEST(ValueReader, WrongTypesSayWhatToWrite) {
     EXPECT_TRUE(holds(read_error("model.inputs", "'a'"), "expected list of texts); try [\"a\"]"));
     EXPECT_TRUE(holds(read_error("model.inputs", "[1]"), "holds an entry of the wrong type (got integer 1"));
     EXPECT_TRUE(holds(read_error("optimizer.betas", "['a', 1]"), "expected number"));
-    EXPECT_TRUE(holds(read_error("optimizer.betas", "[0.1]"), "got 1 numbers, expected 2"));
+    EXPECT_TRUE(holds(read_error("optimizer.betas", "[0.1]"),
+                      "optimizer.betas has the wrong length (got 1 number, expected 2)"));
     EXPECT_TRUE(holds(read_error("data.fields", "{ a = 1 }"), "for 'a' (got integer 1, expected text)"));
     for (const char* value : {"true", "2020-01-01", "{}", "[1]", "1.5", "nan"}) {
         EXPECT_TRUE(holds(read_error("mesh.threads", value), "wrong type")) << value;
@@ -69,15 +70,17 @@ TEST(ValueReader, ASizeIsANumberOrBytes) {
     EXPECT_EQ(read_error("pipeline.memory_limit", "2.5"), "2.5");
     EXPECT_EQ(read_error("pipeline.memory_limit", "'8GiB'"), "\"8GiB\"");
     EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "0.5"), "expected 1 to 1000000"));
-    EXPECT_TRUE(
-        holds(read_error("pipeline.memory_limit", "'8 bananas'"), "is no number of bytes (got '8 bananas', expected"));
+    EXPECT_TRUE(holds(
+        read_error("pipeline.memory_limit", "'8 bananas'"),
+        "pipeline.memory_limit is no number of bytes (got '8 bananas', expected such as \"8GiB\" or \"512 MiB\")"));
     EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "'4'"), "; write it without quotes"));
     EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "'0GiB'"), "is no number of bytes"));
     EXPECT_TRUE(holds(read_error("pipeline.memory_limit", "true"), "expected number or text with a unit"));
 }
 
 TEST(ValueReader, RangesAreKept) {
-    EXPECT_TRUE(holds(read_error("mesh.threads", "0"), "got integer 0, expected 1 to 1024"));
+    EXPECT_TRUE(
+        holds(read_error("mesh.threads", "0"), "mesh.threads is out of range (got integer 0, expected 1 to 1024)"));
     EXPECT_TRUE(holds(read_error("mesh.dp", "0"), "got integer 0, expected 1 to 65536"));
     EXPECT_TRUE(holds(read_error("mesh.tp", "2"), "tensor parallelism is not built yet"));
     EXPECT_TRUE(holds(read_error("optimizer.lr", "nan"), "got no finite number"));

@@ -54,17 +54,20 @@ TEST(CostFile, ReadsWhatItSays) {
 }
 
 TEST(CostFile, WhatIsWrongIsNamed) {
-    EXPECT_TRUE(holds(cost_file_refusal("{"), "c.json: is no JSON"));
-    EXPECT_TRUE(holds(cost_file_refusal("[]"), "is no object"));
-    EXPECT_TRUE(holds(cost_file_refusal("{}"), "has no \"modules\""));
-    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {}})"), "\"modules\" is empty"));
-    EXPECT_TRUE(holds(cost_file_refusal(R"({"module": {}})"), "unknown key 'module'; did you mean 'modules'?"));
+    EXPECT_EQ(cost_file_refusal("{"), "c.json: is no JSON");
+    EXPECT_EQ(cost_file_refusal("[]"), "c.json: is no object (expected {...})");
+    EXPECT_EQ(cost_file_refusal(R"({"modules": 1})"), "c.json: \"modules\" is no object (expected {...})");
+    EXPECT_EQ(cost_file_refusal("{}"), "c.json: has no \"modules\"");
+    EXPECT_EQ(cost_file_refusal(R"({"modules": {}})"),
+              "c.json: \"modules\" is empty (expected at least one submodule with its times)");
+    EXPECT_EQ(cost_file_refusal(R"({"module": {}})"), "c.json: has an unknown key 'module'; did you mean 'modules'?");
     EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"B": 1}}})"), "\"a\" has no F"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 1}}})"), "\"a\" needs B, or both I and W"));
     EXPECT_TRUE(
         holds(cost_file_refusal(R"({"modules": {"a": {"F": 1, "B": 2, "I": 1}}})"), "needs B, or both I and W"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": "1", "B": 2}}})"), "\"a.F\" is no number"));
-    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": -1, "B": 2}}})"), "\"a.F\" is no time"));
+    EXPECT_TRUE(
+        holds(cost_file_refusal(R"({"modules": {"a": {"F": -1, "B": 2}}})"), "\"a.F\" is no time (expected 0 to 1e9)"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 1e300, "B": 2}}})"), "is no time"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 0, "B": 2}}})"), "takes no time at all"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"unit": 1, "modules": {"a": {"F": 1, "B": 2}}})"), "\"unit\" is no text"));

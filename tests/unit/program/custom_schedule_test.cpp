@@ -92,12 +92,14 @@ TEST_F(CustomScheduleTest, WithoutOverlapTransfersNeedOneOrder) {
 }
 
 TEST_F(CustomScheduleTest, NumbersMustFitThePlan) {
-    EXPECT_TRUE(
-        test::holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n"), "has 1 ranks (expected 2, as mesh.pp says)"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n"),
+                            "s.csv has 1 rank (expected 2, as mesh.pp says); try mesh.pp = 1"));
     EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0B0\n1F0,1B0\n"),
-                            "has 1 microbatches (expected 2, as pipeline.num_microbatches says)"));
+                            "s.csv has 1 microbatch (expected 2, as pipeline.num_microbatches says); try "
+                            "pipeline.num_microbatches = 1"));
     EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", 2),
-                            "has 1 stages on rank 0 (expected 2, as pipeline.virtual_chunks says)"));
+                            "s.csv has 1 stage on rank 0 (expected 2, as pipeline.virtual_chunks says); try "
+                            "pipeline.virtual_chunks = 1"));
 }
 
 TEST_F(CustomScheduleTest, HalvesAndPairsTrainForwardsAloneDoNot) {
@@ -105,7 +107,8 @@ TEST_F(CustomScheduleTest, HalvesAndPairsTrainForwardsAloneDoNot) {
               "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0I0 0W0 0RECV_B1<1 0B1");
     EXPECT_EQ(to_text(read("0F0,0F1,0B0,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n").lowered.actions[1]),
               "1RECV_F0<0 1F0 1RECV_F1<0 1F1& 1B0 1SEND_B0>0 1B1 1SEND_B1>0");
-    EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n"), "has no backward"));
+    EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n"),
+                            "s.csv has no backward (expected a schedule that trains)"));
 }
 
 TEST_F(CustomScheduleTest, ABadFileIsBadData) {

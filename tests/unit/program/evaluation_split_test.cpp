@@ -69,7 +69,9 @@ TEST(EvaluationSplit, IllegalCutsAreAvoided) {
         FAIL() << "nothing was thrown";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::Plan);
-        EXPECT_THAT(error.what(), HasSubstr("stage 1 cannot be matched"));
+        EXPECT_THAT(error.what(),
+                    HasSubstr("stage 1 cannot be matched in evaluation mode: no legal cut leaves its parameters in one "
+                              "stage; choose other cuts, or set train.eval_every = 0"));
         EXPECT_THAT(error.what(), HasSubstr("train.eval_every = 0"));
     }
 }

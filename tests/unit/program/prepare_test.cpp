@@ -222,6 +222,15 @@ TEST(WithLayout, IsWhatAPlanForThatLayoutPrepares) {
     const std::vector<int> cuts{base.training.split.stages[0].ops.end / 2};
     ASSERT_TRUE(base.training.graph.cuts[static_cast<size_t>(cuts[0])].legal);
     EXPECT_EQ(with_layout(base, two, cuts).training.split.cuts, cuts);
+    Plan automatic = two;
+    automatic.pipeline.schedule_type = "AUTO";
+    try {
+        with_layout(base, automatic, cuts);
+        ADD_FAILURE() << "cuts of AUTO came from elsewhere";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::Plan);
+        EXPECT_STREQ(error.what(), "AUTO chooses the number of stages itself, so it takes no cuts from elsewhere");
+    }
 }
 
 TEST(Prepare, ValidationDataMustHaveTheFieldsOfTheTrainingData) {

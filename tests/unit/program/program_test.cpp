@@ -231,7 +231,7 @@ TEST(Program, BytesThatAreNoneAreRefused) {
             ADD_FAILURE() << "nothing was thrown for " << wrong.size() << " bytes";
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::BadData);
-            EXPECT_THAT(error.what(), ::testing::HasSubstr("not a program"));
+            EXPECT_THAT(error.what(), ::testing::HasSubstr("these bytes are not a program: "));
         }
     };
     for (size_t length = 0; length < bytes.size(); length += 37) refuse(std::span(bytes).first(length));

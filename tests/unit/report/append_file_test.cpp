@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "base/error.hpp"
 #include "unit/report/scratch.hpp"
 
 namespace vpp {
@@ -67,6 +68,41 @@ TEST_F(AppendFileTest, WhatHasNoRoomIsTakenOffAndSaidOnce) {
     EXPECT_EQ(content(path_), "12345678");
     const std::string log = log_.str();
     EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+    EXPECT_NE(log.find("cannot write to " + path_.string() +
+                       ": no room for the whole of it; training goes on, and what happens is missing there until "
+                       "there is room"),
+              std::string::npos)
+        << log;
+}
+
+TEST_F(AppendFileTest, WhatIsNoFileIsRefused) {
+    const auto refusal = [&](const std::filesystem::path& path) {
+        try {
+            const AppendFile file(path, logger_);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::Output);
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    const std::string here = folder_.string();
+    EXPECT_EQ(refusal(folder_), "cannot open " + here + ": Is a directory");
+    EXPECT_EQ(refusal(folder_ / "none" / "file"), "cannot open " + here + "/none/file: No such file or directory");
+    EXPECT_EQ(refusal("/dev/null"), "/dev/null is not a regular file; move it away");
+}
+
+TEST_F(AppendFileTest, WhatCannotBeCutStaysAsItIs) {
+    const std::filesystem::path target = folder_ / "run" / "lines";
+    std::filesystem::create_directories(target.parent_path());
+    put(target, "1 a\n9 b\n");
+    std::filesystem::create_directory(target.string() + ".tmp");
+    try {
+        cut_lines_after(target, 2, leading_number, logger_);
+        ADD_FAILURE() << "it went on";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.what(), "cannot create " + target.string() + ".tmp: Is a directory");
+    }
+    EXPECT_EQ(content(target), "1 a\n9 b\n");
 }
 
 TEST_F(AppendFileTest, LinesBeginAtTheStartOfALine) {

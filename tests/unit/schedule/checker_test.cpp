@@ -66,7 +66,7 @@ TEST(CheckSchedule, AcceptsAMixOfWholeAndSplitBackwards) {
 TEST(CheckShape, ListsForEveryRank) {
     Schedule schedule = good();
     schedule.actions.pop_back();
-    EXPECT_CONTAINS(problem(schedule), "lists for 1 ranks (expected 2");
+    EXPECT_CONTAINS(problem(schedule), "it has lists for 1 rank (expected 2, the number of ranks)");
 }
 
 TEST(CheckShape, StagesOnExistingRanks) {
@@ -192,6 +192,13 @@ TEST(CheckMessages, AMissingReceiveIsNamed) {
     EXPECT_EQ(problem(schedule),
               "schedule 1F1B: the gradient of edge 0, microbatch 2, from stage 1 (rank 1) to stage 0 "
               "(rank 0) has no RECV_B");
+}
+
+TEST(CheckMessages, AMissingGradientIsNamed) {
+    Schedule schedule = good();
+    remove(schedule, 1, "1SEND_B2>0");
+    EXPECT_CONTAINS(problem(schedule),
+                    "the gradient of edge 0, microbatch 2, from stage 1 (rank 1) to stage 0 (rank 0) has no SEND_B");
 }
 
 TEST(CheckMessages, TheWrongPeerIsNamed) {

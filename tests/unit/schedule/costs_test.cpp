@@ -56,17 +56,20 @@ TEST(ParseCosts, NothingGivenIsUnitCosts) {
 }
 
 TEST(ParseCosts, WhatIsWrongIsNamed) {
-    EXPECT_CONTAINS(costs_refusal("F"), "'F' has no '='");
-    EXPECT_CONTAINS(costs_refusal("G=1"), "'G=1' names no cost");
-    EXPECT_CONTAINS(costs_refusal("F=1,F=2"), "'F=2' is named twice");
+    EXPECT_EQ(costs_refusal("F"), "costs: 'F' has no '=' (expected parts such as F=1)");
+    EXPECT_EQ(costs_refusal("G=1"), "costs: 'G=1' names no cost (expected F, B, I, W, comm, transfer or overlap)");
+    EXPECT_EQ(costs_refusal("F=1,F=2"), "costs: 'F=2' is named twice");
     EXPECT_CONTAINS(costs_refusal("F=1/2/3"), "has 3 values (expected one, or one for each of the 2 stages)");
     EXPECT_CONTAINS(costs_refusal("comm=1/2"), "has 2 values (expected one)");
     EXPECT_CONTAINS(costs_refusal("transfer=1/2", {2, 2, 4}),
                     "has 2 values (expected one, or one for each of the 3 places between two stages)");
     EXPECT_CONTAINS(costs_refusal("overlap=1/2"), "has 2 values (expected one)");
-    EXPECT_CONTAINS(costs_refusal("overlap=101"), "no percentage");
+    EXPECT_EQ(costs_refusal("overlap=101"),
+              "costs: 'overlap=101' is no percentage (expected a whole number from 0 to 100)");
     for (const char* text : {"F=", "F=-1", "F=1e3", "F=nan", "F=.", "F=1.1234567", "F=1234567", "F=1/", "F= 1"}) {
-        EXPECT_CONTAINS(costs_refusal(text), "is no cost");
+        EXPECT_EQ(costs_refusal(text), "costs: '" + std::string(text) +
+                                           "' is no cost (expected numbers from 0 with at most six digits on each "
+                                           "side of the point)");
     }
 }
 

@@ -65,8 +65,8 @@ TEST(ParseCsvCell, TheWholeCellMustMatch) {
     EXPECT_CONTAINS(read_cell("0REDUCE_GRAD1"), "it should end before '1'");
     EXPECT_CONTAINS(read_cell("-1F0"), "it has no stage number");
     EXPECT_CONTAINS(read_cell("\"0F1\""), "it has no stage number");
-    EXPECT_CONTAINS(read_cell("01F1"), "leading zeros");
-    EXPECT_CONTAINS(read_cell("0F00"), "leading zeros");
+    EXPECT_EQ(read_cell("01F1"), "[a stage number has leading zeros]");
+    EXPECT_EQ(read_cell("0F00"), "[a microbatch number has leading zeros]");
     EXPECT_EQ(read_cell("0F4194303"), "0F4194303");
     EXPECT_CONTAINS(read_cell("0F4194304"), "too large (expected at most 4194303)");
     EXPECT_CONTAINS(read_cell("0F99999999999999999999999999"), "too large");

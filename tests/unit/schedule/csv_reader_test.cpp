@@ -49,7 +49,7 @@ TEST(ReadScheduleCsv, LoweredFilesHaveTransfers) {
     EXPECT_EQ(file.num_dropped_idle, 1);
     ASSERT_EQ(file.notes().size(), 2U);
     EXPECT_CONTAINS(file.notes()[0], "s.csv: dropped 4 cells of UNSHARD and RESHARD");
-    EXPECT_CONTAINS(file.notes()[1], "s.csv: dropped 1 idle cells");
+    EXPECT_CONTAINS(file.notes()[1], "s.csv: dropped 1 idle cell; a file with transfers has no time steps");
 }
 
 TEST(ReadScheduleCsv, PairsAreMarkedAtTheirFirstHalf) {
@@ -65,9 +65,10 @@ TEST(ReadScheduleCsv, WithoutBackwardItIsForwardOnly) {
 
 TEST(ReadScheduleCsv, EveryErrorHasLineAndCell) {
     EXPECT_CONTAINS(csv_refusal("0F0,0B0\n1F0,1X0\n"), "s.csv:2:2: cell 2 '1X0': no action is called 'X'");
-    EXPECT_CONTAINS(csv_refusal("0F0,0B0\n1F0,,1B0,0F1\n"),
-                    "s.csv:2:4: cell 4 '0F1': stage 0 is on rank 0 already (line 1, cell 1)");
-    EXPECT_CONTAINS(csv_refusal("0F0,0F1,0B0\n1F0,1B0\n"), "s.csv:2:1: cell 1 stage 1 has 1 forwards");
+    EXPECT_CONTAINS(
+        csv_refusal("0F0,0B0\n1F0,,1B0,0F1\n"),
+        "s.csv:2:4: cell 4 '0F1': stage 0 is on rank 0 already (line 1, cell 1); a stage stands in one row only");
+    EXPECT_CONTAINS(csv_refusal("0F0,0F1,0B0\n1F0,1B0\n"), "s.csv:2:1: cell 1 stage 1 has 1 forward");
     const std::string two = csv_refusal("0F0;,0B0\n1F0,1B\n");
     EXPECT_CONTAINS(two, "s.csv:1:1: cell 1 '0F0;'");
     EXPECT_CONTAINS(two, "s.csv:2:2: cell 2 '1B'");
@@ -75,10 +76,12 @@ TEST(ReadScheduleCsv, EveryErrorHasLineAndCell) {
 }
 
 TEST(ReadScheduleCsv, NumbersInTheFileMakeNothingLargerThanTheFile) {
-    EXPECT_CONTAINS(csv_refusal("0F4194303\n"), "has 1 forwards in its row (expected 4194304");
+    EXPECT_CONTAINS(csv_refusal("0F4194303\n"),
+                    "has 1 forward in its row (expected 4194304, one for each microbatch 0 to 4194303)");
     EXPECT_CONTAINS(csv_refusal("4194303F0\n"), "stage 0 has no actions (the file names stages up to 4194303)");
     EXPECT_CONTAINS(csv_refusal("0F0,2F0\n"), "stage 1 has no actions");
-    EXPECT_CONTAINS(csv_refusal(std::string(1 << 17, '\n') + "0F0"), "too many lines");
+    EXPECT_CONTAINS(csv_refusal(std::string(1 << 17, '\n') + "0F0"),
+                    "s.csv:65536:0: the file has too many lines (expected a line for each rank, at most 65535)");
     EXPECT_CONTAINS(csv_refusal(""), "the file has no actions");
     EXPECT_CONTAINS(csv_refusal(",,\n\n"), "the file has no actions");
     EXPECT_CONTAINS(csv_refusal("0UNSHARD\n"), "the file has no actions");
@@ -104,8 +107,9 @@ TEST(FindCsvDialect, OldFilesSayBwOrHaveWWithoutI) {
 
 TEST(ReadScheduleCsv, TheOldDialectIsRefusedWithTheLineThatMendsIt) {
     const std::string error = csv_refusal("0F0,0F1,0B0,0W0,0BW1\n");
-    EXPECT_CONTAINS(error, "old dialect");
-    EXPECT_CONTAINS(error, "vpp schedule convert s.csv");
+    EXPECT_CONTAINS(error,
+                    "s.csv: the file is in the old dialect (B is the input gradient, BW the full backward; today they "
+                    "are I and B); try vpp schedule convert s.csv > new.csv");
     EXPECT_CONTAINS(testing::error_text(ErrorKind::BadData, [] { read_schedule_csv("0F0,0BW0", "it's a.csv"); }),
                     "vpp schedule convert 'it'\\''s a.csv'");
 }

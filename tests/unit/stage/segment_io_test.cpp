@@ -40,6 +40,13 @@ void check_stage(const Graph& graph, const Split& split, int index) {
         const bool arrives = edge.has_gradient && edge.gradient_to == index;
         EXPECT_TRUE(!arrives || holds(io.gradient_arrives, edge.tensor)) << edge.name;
     }
+    for (size_t value = 0; value < graph.values.size(); ++value) {
+        const GraphValue& entry = graph.values[value];
+        const bool is_made_here = entry.producer >= ops.begin && entry.producer < ops.end;
+        const bool is_used_later = !entry.uses.empty() && entry.uses.back() >= ops.end;
+        if (!is_made_here || !is_used_later || entry.tensors.empty()) continue;
+        EXPECT_TRUE(holds(io.live_outs, static_cast<int>(value))) << entry.name << " may be another tensor one day";
+    }
     EXPECT_EQ(io.makes_loss, index == split.loss_stage);
     EXPECT_EQ(holds(io.live_outs, graph.loss), io.makes_loss);
     for (const std::vector<int>* list : {&io.live_ins, &io.parameters, &io.live_outs, &io.received}) {

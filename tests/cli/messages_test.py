@@ -1,0 +1,95 @@
+"""What commands of the real binary say when they refuse, to the letter, and a training beside its steps."""
+
+import fcntl
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import Case, main  # noqa: E402
+
+
+class Messages(Case):
+    def example(self) -> str:
+        """A plan for one rank and three steps that takes a second."""
+        done = self.vpp("init", "digits-cnn", "example")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        plan = self.folder / "example" / "plan.toml"
+        text = plan.read_text().replace("steps             = 100", "steps             = 3")
+        plan.write_text(text.replace("num_stages       = 2", "num_stages       = 1"))
+        return "example/plan.toml"
+
+    def refused(self, code: int, message: str, *arguments: str, ranks: int = 0) -> None:
+        done = self.vpp(*arguments, ranks=ranks)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn("vpp: error: " + message, done.stderr.splitlines())
+
+    def test_words_that_do_not_fit_together(self):
+        (self.folder / "uneven.csv").write_text("0F0,1F0,1B0,0B0\n2F0,2B0\n")
+        for message, *arguments in (
+            ("no plan is named; try vpp run plan.toml", "run"),
+            ("vpp inspect needs no ranks; type it without run", "run", "inspect", "plan.toml"),
+            ("The following argument was not expected: --nope; see vpp train --help", "run", "train", "a", "--nope"),
+            ("unknown command 'trian'; did you mean 'train'? See vpp --help", "trian", "plan.toml"),
+            ("--pp is missing: the ranks of the pipeline", "schedule", "show", "--schedule", "1F1B"),
+            ("the example own-model is made for a model file; add --model FILE", "init", "own-model"),
+            ("--model is for the example own-model; manual makes a model of its own", "init", "manual", "--model", "a"),
+            ("vpp export writes --safetensors FILE, --torchscript FILE, or both; see vpp export --help", "export", "a"),
+            ("costs of a full rank cannot be shared evenly: uneven.csv puts 3 stages on 2 ranks; leave --costs out",
+             "schedule", "simulate", "--file", "uneven.csv", "--costs", "F=1"),
+        ):  # fmt: skip
+            with self.subTest(message):
+                self.refused(2, message, *arguments)
+
+    def test_a_training_says_how_to_stop_it_and_that_it_is_done(self):
+        plan = self.example()
+        done = self.vpp("train", plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("info: to stop: SIGUSR1, SIGTERM and Ctrl-C save and exit 85\n", done.stderr)
+        self.assertRegex(done.stderr, r"info: \d+ parameters in 1 stage on 1 rank, 1F1B, ")
+        two = self.vpp("train", plan, "--set", "pipeline.num_stages=2", "--set", "run.dir=two", ranks=2)
+        self.assertEqual(two.returncode, 0, two.stderr)
+        self.assertIn("info: to stop: SIGUSR1 to mpirun saves and exits 85; Ctrl-C and SIGTERM leave about a second "
+                      "for that\n", two.stderr)
+        again = self.vpp("train", plan)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("info: nothing to do: 3 of 3 steps are done\n", again.stderr)
+        (self.folder / "runs/example/checkpoints/step-00000003").rename(self.folder / "copy")
+        self.refused(2, "vpp checkpoint list takes a plan or a run folder; for one checkpoint there is vpp checkpoint "
+                     "show", "checkpoint", "list", "copy")
+
+    def test_a_run_folder_is_one_jobs(self):
+        plan = self.example()
+        run = self.folder / "runs" / "example"
+        run.mkdir(parents=True)
+        with (run / ".lock").open("w") as lock:
+            lock.write("the test")
+            lock.flush()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.refused(73, "runs/example/.lock is held by the test; a run folder is one job's: wait for it, or name "
+                         "another run.dir", "train", plan)
+
+    def test_what_a_plan_must_say_for_a_command(self):
+        plan = self.example()
+        path = self.folder / plan
+        path.write_text("\n".join(line for line in path.read_text().splitlines() if not line.startswith("steps")))
+        done = self.vpp("train", plan)
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertIn("[train] names neither steps nor epochs; write how long to train, as in steps = 200", done.stderr)
+
+    def test_stages_with_files_of_their_own_are_exported_into_a_folder(self):
+        self.assertEqual(self.vpp("init", "manual", "example").returncode, 0)
+        export = ["export", "example/plan.toml", "--initial-weights", "--torchscript"]
+        (self.folder / "file").touch()
+        self.refused(73, "the stages of this plan have files of their own, so --torchscript names a folder, and file "
+                     "cannot be one: Not a directory", *export, "file")
+        name = "s" * 253
+        self.refused(78, f"the stage name '{name}.pt' cannot name a file of out; choose another", *export, "out",
+                     "--set", f"pipeline.stage[0].name={name}")
+
+    def test_verify_says_how_many_ranks_it_needs(self):
+        self.refused(69, "a layout needs 2 ranks (got 1); start it with: mpirun -np 2 vpp verify ...", "verify",
+                     self.example(), "--stages", "2")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Models that cannot be used, made by PyTorch itself: the exit code and the whole message of each."""
+
+import hashlib
+import pathlib
+import struct
+import sys
+import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import numpy  # noqa: E402
+import torch  # noqa: E402
+from vpp_process import Case, main  # noqa: E402
+
+PLAN = """
+[model]
+file = "model.pt"
+[loss]
+kind = "mse"
+target = "y"
+[data]
+kind = "synthetic"
+samples = 16
+[data.fields]
+x = "float32[4]"
+y = "float32[4]"
+[pipeline]
+num_stages = 1
+num_microbatches = 2
+[train]
+steps = 1
+global_batch_size = 4
+"""
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+@torch.jit.interface
+class Step(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        pass
+
+
+class Interface(torch.nn.Module):
+    step: Step
+
+    def __init__(self):
+        super().__init__()
+        self.step = Net()
+
+    def forward(self, x):
+        return self.step.forward(x)
+
+
+class Made(torch.nn.Module):
+    """Its weight is made by code while the file is loaded."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("made", torch.ones(4))
+
+    @torch.jit.export
+    def __getstate__(self):
+        return 4
+
+    @torch.jit.export
+    def __setstate__(self, size: int):
+        self.training = True
+        self.made = torch.ones([size])
+
+    def forward(self, x):
+        return x * self.made
+
+
+class Joined(torch.nn.Module):
+    """Its result is its argument where x is not zero."""
+
+    def forward(self, h, x):
+        if bool(x.abs().sum() > 0):
+            g = h
+        else:
+            g = h + 1
+        return g
+
+
+class Parted(torch.nn.Module):
+    """Its result is its argument where x is zero."""
+
+    def forward(self, h, x):
+        if bool(x.abs().sum() > 0):
+            g = h + 1
+        else:
+            g = h
+        return g
+
+
+class Around(torch.nn.Module):
+    """What is in the middle gives a tensor that stages send beside its own argument."""
+
+    def __init__(self, middle: torch.nn.Module):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.middle = middle
+        self.last = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        h = self.first(x)
+        g = self.middle(h, x)
+        return self.last(h) + g
+
+
+class Sums(torch.nn.Module):
+    """A loss, and an output that is not by sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+
+    def forward(self, x, y):
+        out = self.fc(x)
+        return torch.nn.functional.mse_loss(out, y), out.sum(0)
+
+
+def with_a_second_directory(archive: bytes, left_out: str) -> bytes:
+    """Behind the end of the archive, as its comment, stands a directory that lacks a file. Some readers take that."""
+    end = archive[-22:]
+    size, offset = struct.unpack("<II", end[12:20])
+    directory, rest, count = b"", archive[offset : offset + size], 0
+    while rest:
+        lengths = struct.unpack("<HHH", rest[28:34])
+        length = 46 + sum(lengths)
+        if not rest[46 : 46 + lengths[0]].decode().endswith(left_out):
+            directory, count = directory + rest[:length], count + 1
+        rest = rest[length:]
+    place = len(archive)
+    second = end[:8] + struct.pack("<HHIIH", count, count, len(directory), place, 0)
+    return archive[:-2] + struct.pack("<H", len(directory) + len(second)) + directory + second
+
+
+class Models(Case):
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "model.pt"
+        torch.manual_seed(1)
+
+    def save(self, model: torch.nn.Module) -> None:
+        torch.jit.script(model).save(str(self.path))
+
+    def refused(self, message: str, *arguments: str, plan: str = PLAN, ranks: int = 0) -> None:
+        done = self.vpp(*(arguments or ("inspect",)), self.plan(plan), ranks=ranks)
+        self.assertEqual(done.returncode, 65, done.stdout + done.stderr)
+        self.assertIn(message, done.stderr)
+
+    def rewritten(self, changes: dict[str, bytes]) -> bytes:
+        """The model's records, stored anew, some with other contents."""
+        with zipfile.ZipFile(self.path) as archive:
+            entries = [(name, archive.read(name)) for name in archive.namelist()]
+        with zipfile.ZipFile(self.path, "w") as archive:
+            for name, data in entries:
+                archive.writestr(name, changes.get(name.partition("/")[2], data))
+        return self.path.read_bytes()
+
+    def test_an_interface(self):
+        self.save(Interface())
+        self.refused("the model calls 'forward' through the interface type ")
+        self.refused(", which is not supported")
+
+    def test_weights_that_are_not_in_the_file(self):
+        self.save(Made())
+        trust = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        self.refused("model.pt: the weight 'made' cannot be read: it has no record of its own in the file", "train",
+                     "--set", f"model.trust_sha256=['{trust}']")
+
+    def test_a_record_that_is_shorter_than_its_weight(self):
+        self.save(Net())
+        self.rewritten({"data/0": bytes(8)})
+        self.refused("cannot be read: its record is too short", "train")
+
+    def test_an_archive_of_two_directories(self):
+        self.save(Net())
+        self.path.write_bytes(with_a_second_directory(self.rewritten({}), "/constants.pkl"))
+        self.refused("model.pt: LibTorch reads other records than the archive's directory names; export it again")
+
+    def test_outputs_that_are_not_by_sample(self):
+        self.save(Sums())
+        lines = ['[model]\nfile = "model.pt"\n[data]\nkind = "arrays"']
+        for table in ("train", "val"):
+            lines += [f"[data.{table}]", 'x = "x.npy"', 'y = "x.npy"']
+        numpy.save(self.folder / "x.npy", numpy.zeros((8, 4), "float32"))
+        self.refused("no output of the model has samples along dim 0 (output1 [4] for a microbatch of 2)", "eval",
+                     "--outputs", "out", "--initial-weights",
+                     plan="\n".join(lines) + "\n" + PLAN[PLAN.index("[pipeline]") :])
+
+    def test_tensors_that_are_one_in_some_microbatches_only(self):
+        plan = PLAN.replace("num_stages = 1", 'split_method = "MANUAL"')
+        # Made in the stage that makes the argument too, and in one that receives it.
+        for points in (["middle"], ["first", "middle"]):
+            for middle, what in ((Joined(), "it is the same tensor as another value"),
+                                 (Parted(), "it is no longer the same tensor as another value")):
+                with self.subTest(what, points=points):
+                    self.save(Around(middle))
+                    self.refused(f" is not as it was when the model was prepared: {what}; a model whose values change "
+                                 "their form between microbatches cannot be cut there", "train",
+                                 plan=plan.replace("MANUAL\"", f"MANUAL\"\nsplit_points = {points}"),
+                                 ranks=len(points) + 1)
+
+
+if __name__ == "__main__":
+    main()
