@@ -14,6 +14,10 @@ std::unique_ptr<Dataset> open_tokens(const Plan& plan, Subset subset);
 std::unique_ptr<Dataset> open_text(const Plan& plan, Subset subset);
 /// One .npy file a field; the first dim counts samples.
 std::unique_ptr<Dataset> open_arrays(const Plan& plan, Subset subset);
+/// MNIST's files, one a field: pictures as float32 from 0 to 1, [1, height, width]; labels as int64.
+std::unique_ptr<Dataset> open_idx(const Plan& plan, Subset subset);
+/// CIFAR-10's binary version: fields image, float32 from 0 to 1, [3, 32, 32], and label, int64.
+std::unique_ptr<Dataset> open_cifar10(const Plan& plan, Subset subset);
 /// Keyed values from no file. It has no validation part.
 std::unique_ptr<Dataset> open_synthetic(const Plan& plan, Subset subset);
 

@@ -84,9 +84,9 @@ Rows data_rows() {
     return {
         {.name = "data.kind", .type = Name, .sentence = "What the data files hold.",
          .field = field<&Plan::data, &DataPlan::kind>(), .required = true, .names = &Names::datasets,
-         .planned = {{"idx"}, {"cifar10"}}, .example = "tokens"},
+         .example = "tokens"},
         {.name = "data.train", .type = Files,
-         .sentence = "Training data: a list of files; for arrays a table field = file.npy.",
+         .sentence = "Training data: a list of files; for arrays and idx a table field = file.",
          .field = files_field<&DataPlan::train, &DataPlan::train_fields>(), .default_note = "none",
          .example = Texts{"train.bin"}},
         {.name = "data.val", .type = Files, .sentence = "Validation data, in the form of data.train.",

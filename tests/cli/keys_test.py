@@ -39,7 +39,7 @@ CHANGES = [
     ("train.steps=5", True), ("train.steps=0", False), ("train.steps=1.5", False), ("train.steps='5'", False),
     ("train.stepps=5", False), ("nothing.at_all=1", False), ("model.file=5", False), ("model.file=''", False),
     ("pipeline.schedule_type=1F1B", True), ("pipeline.schedule_type=SIMPLE_1F1B", True),
-    ("pipeline.schedule_type=1FB1", False), ("data.kind=cifar10", False), ("data.kind=synthetic", True),
+    ("pipeline.schedule_type=1FB1", False), ("data.kind=cifar10", True), ("data.kind=cifar", False), ("data.kind=synthetic", True),
     ("optimizer.betas=[0.9, 1.0]", False), ("optimizer.betas=[0.9]", False), ("optimizer.betas=[0, 0.5]", True),
     ("optimizer.momentum=1", False), ("lr_schedule.gamma=0", False), ("lr_schedule.gamma=0.1", True),
     ("optimizer.group[0].lr=0.1", True), ("optimizer.group[0].rate=0.1", False), ("optimizer.group=[{lr=1}]", False),
