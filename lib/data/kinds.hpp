@@ -8,7 +8,8 @@
 
 namespace vpp::detail {
 
-/// nanoGPT's raw tokens and llm.c's files with a header: fields tokens and targets, int64, [sequence_length].
+/// nanoGPT's raw tokens, llm.c's files with a header, Megatron-LM's files with an index beside them: fields tokens and
+/// targets, int64, [sequence_length].
 std::unique_ptr<Dataset> open_tokens(const Plan& plan, Subset subset);
 /// The bytes of any files as tokens 0..255: the same fields.
 std::unique_ptr<Dataset> open_text(const Plan& plan, Subset subset);

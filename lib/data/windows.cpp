@@ -54,7 +54,8 @@ class Windows : public Dataset {
         file.file.read(file.offset_bytes + first * file.token_bytes, tokens);
         if (file.token_bytes == 1) return widen<uint8_t>(tokens.data(), out);
         if (file.token_bytes == 2) return widen<uint16_t>(tokens.data(), out);
-        return widen<uint32_t>(tokens.data(), out);
+        if (file.token_bytes == 4) return widen<uint32_t>(tokens.data(), out);
+        return widen<int64_t>(tokens.data(), out);
     }
 
     std::string where(int64_t sample, int) const override {

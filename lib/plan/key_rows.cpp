@@ -101,7 +101,7 @@ Rows data_rows() {
         {.name = "data.sequence_length", .type = Integer, .sentence = "Tokens and text: tokens of one sample.",
          .field = field<&Plan::data, &DataPlan::sequence_length>(), .range = {0, 1e9}, .example = int64_t{128}},
         {.name = "data.token_dtype", .type = Choice,
-         .sentence = "Tokens: element type of the files; auto reads llm.c headers and takes uint16 without one.",
+         .sentence = "Tokens: element type of the files; auto reads llm.c headers and Megatron indexes, else takes uint16.",
          .field = field<&Plan::data, &DataPlan::token_dtype>(), .choices = {"auto", "uint16", "uint32"}},
         {.name = "data.shuffle", .type = Boolean, .sentence = "Whether each epoch has its own order of samples.",
          .field = field<&Plan::data, &DataPlan::shuffle>()},

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "data/idx_header.hpp"
+#include "data/megatron_index.hpp"
 #include "data/npy.hpp"
 #include "data/token_header.hpp"
 
@@ -52,6 +53,14 @@ void read_idx(std::span<const std::byte> bytes, uint64_t claimed) {
     vpp::check(elements * vpp::size_of(layout.dtype) == size - layout.offset_bytes, "values fill the file");
 }
 
+void read_megatron(std::span<const std::byte> bytes, uint64_t claimed) {
+    using namespace vpp::detail;
+    const uint64_t size = size_of_file(claimed, bytes.size(), kMegatronHeaderBytes);
+    const auto begin = bytes.first(std::min(bytes.size(), kMegatronHeaderBytes));
+    const MegatronIndex index = megatron_index(begin, size, "fuzz.idx");
+    vpp::check(index.last_length_at() + 4 <= size && index.last_begin_at() + 8 <= size, "the last sequence is there");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -61,13 +70,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto bytes = std::as_bytes(std::span(data, size)).subspan(kHeadBytes);
     try {
         static const std::array<std::string, 3> kDTypes{"auto", "uint16", "uint32"};
-        const size_t reader = data[0] % 5;
-        if (reader == 0) {
-            read_npy(bytes, claimed);
-        } else if (reader == 4) {
-            read_idx(bytes, claimed);
-        } else {
-            read_tokens(bytes, claimed, kDTypes[reader - 1]);
+        switch (const size_t reader = data[0] % 6) {
+            case 0:
+                read_npy(bytes, claimed);
+                break;
+            case 4:
+                read_idx(bytes, claimed);
+                break;
+            case 5:
+                read_megatron(bytes, claimed);
+                break;
+            default:
+                read_tokens(bytes, claimed, kDTypes[reader - 1]);
         }
     } catch (const vpp::Error& error) {
         if (error.kind() != vpp::ErrorKind::BadData) throw;
