@@ -1,5 +1,6 @@
 #include "base/dtype.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.hpp"
@@ -60,6 +61,17 @@ int64_t num_elements(const std::vector<int64_t>& shape) {
         product *= dim;
     }
     return product;
+}
+
+bool fills(const std::vector<int64_t>& shape, DType dtype, uint64_t num_bytes) {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return num_bytes == 0;
+    uint64_t rest = num_bytes / size_of(dtype);
+    if (num_bytes % size_of(dtype) != 0) return false;
+    for (const int64_t dim : shape) {
+        if (rest % static_cast<uint64_t>(dim) != 0) return false;
+        rest /= static_cast<uint64_t>(dim);
+    }
+    return rest == 1;
 }
 
 std::string shape_text(const std::vector<int64_t>& shape) {

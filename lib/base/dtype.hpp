@@ -23,6 +23,9 @@ bool is_floating(DType dtype);
 
 /// Product of the dims; 1 for a scalar. Throws Error{BadData} when it does not fit in 62 bits or a dim is negative.
 int64_t num_elements(const std::vector<int64_t>& shape);
+/// Whether values of that shape are exactly so many bytes; no dim, however large, makes it wrap around.
+/// Requires: no dim is negative.
+bool fills(const std::vector<int64_t>& shape, DType dtype, uint64_t num_bytes);
 /// "[4, 128]"
 std::string shape_text(const std::vector<int64_t>& shape);
 

@@ -181,19 +181,6 @@ std::string_view find_npy_header(std::string_view file, const std::string& sourc
     return file.substr(length_at + length_bytes, length);
 }
 
-/// Whether the header's shape is exactly that many bytes. Divides where it could: a lying shape must not wrap around.
-bool holds(const NpyHeader& header, uint64_t num_bytes) {
-    const size_t element_bytes = size_of(header.dtype);
-    if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) return num_bytes == 0;
-    uint64_t rest = num_bytes / element_bytes;
-    if (num_bytes % element_bytes != 0) return false;
-    for (const int64_t dim : header.shape) {
-        if (rest % static_cast<uint64_t>(dim) != 0) return false;
-        rest /= static_cast<uint64_t>(dim);
-    }
-    return rest == 1;
-}
-
 }  // namespace
 
 NpyHeader parse_npy_header(std::string_view text, const std::string& source) {
@@ -205,7 +192,7 @@ NpyLayout npy_layout(std::string_view begin, uint64_t size_bytes, const std::str
     NpyLayout layout;
     layout.header = parse_npy_header(find_npy_header(begin, source, layout.offset_bytes), source);
     const uint64_t held = size_bytes - layout.offset_bytes;
-    if (!holds(layout.header, held)) {
+    if (!fills(layout.header.shape, layout.header.dtype, held)) {
         refuse_data(source, "the .npy header does not fit the file (got shape " + shape_text(layout.header.shape) +
                                 " of " + std::string(name_of(layout.header.dtype)) + ", and " + std::to_string(held) +
                                 " bytes of data); the file is cut short or damaged");

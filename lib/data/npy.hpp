@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -48,6 +49,7 @@ class NpyFile {
     /// Bytes of the data, from `offset` on. Throws: as InputFile::read.
     void read(uint64_t offset, std::span<std::byte> out) const { file_.read(offset_bytes_ + offset, out); }
     const InputFile& file() const { return file_; }
+    InputFile take_file() && { return std::move(file_); }
 
   private:
     InputFile file_;

@@ -14,9 +14,11 @@ struct Kind {
     std::unique_ptr<Dataset> (*open)(const Plan& plan, Subset subset);
 };
 
-constexpr std::array<Kind, 4> kKinds{{{"tokens", detail::open_tokens},
+constexpr std::array<Kind, 6> kKinds{{{"tokens", detail::open_tokens},
                                       {"text", detail::open_text},
                                       {"arrays", detail::open_arrays},
+                                      {"idx", detail::open_idx},
+                                      {"cifar10", detail::open_cifar10},
                                       {"synthetic", detail::open_synthetic}}};
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include <algorithm>
-#include <array>
+#include <filesystem>
 #include <span>
+#include <utility>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "data/kinds.hpp"
+#include "data/megatron_index.hpp"
 #include "data/token_header.hpp"
 #include "data/windows.hpp"
 
@@ -11,12 +14,47 @@ namespace vpp::detail {
 
 namespace {
 
-TokenFile open_file(const std::string& path, const std::string& dtype) {
+namespace fs = std::filesystem;
+
+/// The first bytes of a file, at most so many.
+Bytes begin_of(const InputFile& file, size_t most) {
+    Bytes begin(static_cast<size_t>(std::min<uint64_t>(file.size_bytes(), most)));
+    file.read(0, begin);
+    return begin;
+}
+
+template <typename T>
+T value_at(const InputFile& file, uint64_t offset) {
+    T value;
+    file.read(offset, std::as_writable_bytes(std::span(&value, 1)));
+    return value;
+}
+
+TokenFile open_indexed(InputFile file, const fs::path& index_path, const std::string& dtype) {
+    const std::string path = file.path().string();
+    const InputFile index(index_path);
+    const MegatronIndex held =
+        megatron_index(begin_of(index, kMegatronHeaderBytes), index.size_bytes(), index_path.string());
+    check_megatron_end(value_at<int64_t>(index, held.last_begin_at()), value_at<int32_t>(index, held.last_length_at()),
+                       held.token_bytes, file.size_bytes(), path);
+    if (dtype != "auto" && held.token_bytes != (dtype == "uint32" ? 4 : 2)) {
+        throw Error(ErrorKind::BadData, path + ": its index says " + std::to_string(held.token_bytes) +
+                                            " bytes a token and data.token_dtype says " + dtype +
+                                            "; try data.token_dtype = \"auto\"");
+    }
+    const auto num_tokens = static_cast<int64_t>(file.size_bytes() / held.token_bytes);
+    return {std::move(file), 0, held.token_bytes, num_tokens};
+}
+
+TokenFile open_token_file(const std::string& path, const std::string& dtype) {
     InputFile file(path);
-    std::array<std::byte, kTokenHeaderBytes> begin{};
-    const size_t held = static_cast<size_t>(std::min<uint64_t>(file.size_bytes(), begin.size()));
-    file.read(0, std::span(begin).first(held));
-    const TokenLayout layout = token_layout(std::span(begin).first(held), file.size_bytes(), dtype, path);
+    const fs::path index_path = fs::path(path).replace_extension(".idx");
+    std::error_code ignored;
+    const bool has_index = index_path != fs::path(path) && fs::is_regular_file(index_path, ignored);
+    if (has_index && (dtype == "auto" || is_megatron_index(begin_of(InputFile(index_path), kMegatronHeaderBytes)))) {
+        return open_indexed(std::move(file), index_path, dtype);
+    }
+    const TokenLayout layout = token_layout(begin_of(file, kTokenHeaderBytes), file.size_bytes(), dtype, path);
     return {std::move(file), layout.offset_bytes, layout.token_bytes, layout.num_tokens};
 }
 
@@ -31,7 +69,7 @@ std::unique_ptr<Dataset> open_tokens(const Plan& plan, Subset subset) {
                     plan.where("data.token_dtype"));
     }
     std::vector<TokenFile> files;
-    for (const std::string& path : files_of(plan, subset)) files.push_back(open_file(path, dtype));
+    for (const std::string& path : files_of(plan, subset)) files.push_back(open_token_file(path, dtype));
     if (files.empty()) return nullptr;
     return make_windows("tokens", std::move(files), plan.data.sequence_length, 0);
 }

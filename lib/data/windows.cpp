@@ -1,6 +1,5 @@
 #include "data/windows.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "data/concatenation.hpp"
 #include "data/digest.hpp"
 
 namespace vpp::detail {
@@ -34,9 +34,9 @@ class Windows : public Dataset {
         for (const TokenFile& file : files_) {
             const int64_t num_windows = (file.num_tokens - 1) / sequence_length_;
             check(num_windows > 0, "every file has a window");
-            fields_.num_samples += num_windows;
-            ends_.push_back(fields_.num_samples);
+            windows_.add(num_windows);
         }
+        fields_.num_samples = windows_.num_samples();
         for (const char* name : {"tokens", "targets"}) {
             fields_.fields.push_back({name, DType::I64, {sequence_length_}, bound});
         }
@@ -46,7 +46,7 @@ class Windows : public Dataset {
 
     void read(int64_t sample, int field, std::span<std::byte> out) const override {
         check_read(fields_, sample, field, out.size());
-        const auto [index, window] = locate(sample);
+        const auto [index, window] = windows_.locate(sample);
         const TokenFile& file = files_[index];
         // Field 1, the targets, is one token further on.
         const auto first = static_cast<size_t>(window * sequence_length_ + field);
@@ -54,11 +54,12 @@ class Windows : public Dataset {
         file.file.read(file.offset_bytes + first * file.token_bytes, tokens);
         if (file.token_bytes == 1) return widen<uint8_t>(tokens.data(), out);
         if (file.token_bytes == 2) return widen<uint16_t>(tokens.data(), out);
-        return widen<uint32_t>(tokens.data(), out);
+        if (file.token_bytes == 4) return widen<uint32_t>(tokens.data(), out);
+        return widen<int64_t>(tokens.data(), out);
     }
 
     std::string where(int64_t sample, int) const override {
-        const auto [index, window] = locate(sample);
+        const auto [index, window] = windows_.locate(sample);
         return files_[index].file.path().string() + ", sample " + std::to_string(sample) + " (tokens from " +
                std::to_string(window * sequence_length_) + " on)";
     }
@@ -71,17 +72,9 @@ class Windows : public Dataset {
     }
 
   private:
-    /// Which file holds a sample, and which of that file's windows it is.
-    std::pair<size_t, int64_t> locate(int64_t sample) const {
-        const auto end = std::upper_bound(ends_.begin(), ends_.end(), sample);
-        check(sample >= 0 && end != ends_.end(), "the sample exists");
-        const auto index = static_cast<size_t>(end - ends_.begin());
-        return {index, sample - (index ? ends_[index - 1] : 0)};
-    }
-
     std::string kind_;
     std::vector<TokenFile> files_;
-    std::vector<int64_t> ends_;  // number of windows up to and with each file
+    Concatenation windows_;
     int64_t sequence_length_;
     Fields fields_;
 };

@@ -17,7 +17,7 @@ namespace vpp::detail {
 struct TokenFile {
     InputFile file;
     size_t offset_bytes = 0;  ///< where the tokens begin
-    size_t token_bytes = 1;   ///< 1, 2 or 4
+    size_t token_bytes = 1;   ///< 1, 2, 4 or 8
     int64_t num_tokens = 0;
 };
 

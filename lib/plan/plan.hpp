@@ -34,9 +34,9 @@ struct LossPlan {
 };
 
 struct DataPlan {
-    std::string kind;                     ///< tokens | text | arrays | synthetic
-    std::vector<std::string> train, val;  ///< files, resolved; tokens and text
-    NamedTexts train_fields, val_fields;  ///< arrays: field -> file.npy, resolved
+    std::string kind;                     ///< tokens | text | arrays | idx | cifar10 | synthetic
+    std::vector<std::string> train, val;  ///< files, resolved; tokens, text and cifar10
+    NamedTexts train_fields, val_fields;  ///< arrays and idx: field -> file, resolved
     NamedTexts fields;                    ///< synthetic: field -> "float32[3, 32, 32]" or "int64[] < 10"
     int64_t samples = 0;                  ///< synthetic: number of samples
     int64_t sequence_length = 0;          ///< tokens and text

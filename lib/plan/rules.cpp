@@ -59,12 +59,16 @@ struct DataKey {
 void check_data(const Plan& plan, Findings& findings) {
     const DataPlan& data = plan.data;
     const DataKey keys[] = {
-        {"data.train", !data.train.empty(), true, {"tokens", "text"}, "train = [\"data.bin\"]"},
-        {"data.val", !data.val.empty(), false, {"tokens", "text"}, ""},
+        {"data.train", !data.train.empty(), true, {"tokens", "text", "cifar10"}, "train = [\"data.bin\"]"},
+        {"data.val", !data.val.empty(), false, {"tokens", "text", "cifar10"}, ""},
         {"data.sequence_length", data.sequence_length > 0, true, {"tokens", "text"}, "sequence_length = 128"},
         {"data.token_dtype", data.token_dtype != DataPlan{}.token_dtype, false, {"tokens"}, ""},
-        {"data.train", !data.train_fields.empty(), true, {"arrays"}, "[data.train] with a line field = \"file.npy\""},
-        {"data.val", !data.val_fields.empty(), false, {"arrays"}, ""},
+        {"data.train",
+         !data.train_fields.empty(),
+         true,
+         {"arrays", "idx"},
+         "[data.train] with a line field = \"file.npy\""},
+        {"data.val", !data.val_fields.empty(), false, {"arrays", "idx"}, ""},
         {"data.fields", !data.fields.empty(), true, {"synthetic"}, "fields = { x = \"float32[8]\" }"},
         {"data.samples", data.samples > 0, true, {"synthetic"}, "samples = 1024"},
     };

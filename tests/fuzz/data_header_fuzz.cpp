@@ -10,6 +10,8 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "data/idx_header.hpp"
+#include "data/megatron_index.hpp"
 #include "data/npy.hpp"
 #include "data/token_header.hpp"
 
@@ -42,6 +44,23 @@ void read_tokens(std::span<const std::byte> bytes, uint64_t claimed, const std::
     vpp::check(dtype != "uint32" || layout.token_bytes == 4, "tokens have the width that was asked for");
 }
 
+void read_idx(std::span<const std::byte> bytes, uint64_t claimed) {
+    using namespace vpp::detail;
+    const uint64_t size = size_of_file(claimed, bytes.size(), kMaxIdxBeginBytes);
+    const IdxLayout layout = idx_layout(bytes.first(std::min(bytes.size(), kMaxIdxBeginBytes)), size, "fuzz.idx");
+    vpp::check(!layout.shape.empty() && layout.offset_bytes <= size, "values begin inside the file");
+    const auto elements = static_cast<uint64_t>(vpp::num_elements(layout.shape));
+    vpp::check(elements * vpp::size_of(layout.dtype) == size - layout.offset_bytes, "values fill the file");
+}
+
+void read_megatron(std::span<const std::byte> bytes, uint64_t claimed) {
+    using namespace vpp::detail;
+    const uint64_t size = size_of_file(claimed, bytes.size(), kMegatronHeaderBytes);
+    const auto begin = bytes.first(std::min(bytes.size(), kMegatronHeaderBytes));
+    const MegatronIndex index = megatron_index(begin, size, "fuzz.idx");
+    vpp::check(index.last_length_at() + 4 <= size && index.last_begin_at() + 8 <= size, "the last sequence is there");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -51,8 +70,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto bytes = std::as_bytes(std::span(data, size)).subspan(kHeadBytes);
     try {
         static const std::array<std::string, 3> kDTypes{"auto", "uint16", "uint32"};
-        const size_t reader = data[0] % 4;
-        reader == 0 ? read_npy(bytes, claimed) : read_tokens(bytes, claimed, kDTypes[reader - 1]);
+        switch (const size_t reader = data[0] % 6) {
+            case 0:
+                read_npy(bytes, claimed);
+                break;
+            case 4:
+                read_idx(bytes, claimed);
+                break;
+            case 5:
+                read_megatron(bytes, claimed);
+                break;
+            default:
+                read_tokens(bytes, claimed, kDTypes[reader - 1]);
+        }
     } catch (const vpp::Error& error) {
         if (error.kind() != vpp::ErrorKind::BadData) throw;
     }

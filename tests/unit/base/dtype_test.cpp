@@ -53,6 +53,18 @@ TEST(NumElements, ImpossibleShapesAreBadData) {
     }
 }
 
+TEST(Fills, ExactlyTheBytesOfItsElements) {
+    EXPECT_TRUE(fills({2, 3}, DType::F32, 24));
+    EXPECT_FALSE(fills({2, 3}, DType::F32, 23));
+    EXPECT_FALSE(fills({2, 3}, DType::F32, 28));
+    EXPECT_FALSE(fills({2, 3}, DType::F32, 0));
+    EXPECT_TRUE(fills({}, DType::I64, 8));
+    EXPECT_TRUE(fills({5, 0}, DType::I64, 0));
+    EXPECT_FALSE(fills({5, 0}, DType::I64, 8));
+    constexpr int64_t kLarge = int64_t{1} << 32;
+    EXPECT_FALSE(fills({kLarge, kLarge}, DType::U8, 0)) << "the product is 0 in 64 bits";
+}
+
 TEST(ShapeText, DimsInBrackets) {
     EXPECT_EQ(shape_text({}), "[]");
     EXPECT_EQ(shape_text({4, 128}), "[4, 128]");

@@ -6,7 +6,7 @@ namespace {
 using test::error_of;
 
 TEST(Registry, ListsTheKinds) {
-    EXPECT_EQ(dataset_kinds(), (std::vector<std::string>{"tokens", "text", "arrays", "synthetic"}));
+    EXPECT_EQ(dataset_kinds(), (std::vector<std::string>{"tokens", "text", "arrays", "idx", "cifar10", "synthetic"}));
 }
 
 TEST(Registry, EveryListedKindHasAnOpener) {

@@ -57,6 +57,45 @@ TEST(Tokens, LlmcHeadersSayTheWidth) {
     EXPECT_EQ(read_values<int64_t>(*llama3, 0, 0), (Values{1, 128000}));
 }
 
+/// A Megatron index of one sequence.
+std::string index_of(char code, int32_t length) {
+    std::string text("MMIDIDX\0\0", 9);
+    text += raw<uint64_t>({1}) + code + raw<uint64_t>({1, 2}) + raw<int32_t>({length}) + raw<int64_t>({0, 0, 1});
+    return text;
+}
+
+TEST(Tokens, AnIndexOfMegatronSaysTheWidth) {
+    const TemporaryFolder folder;
+    const auto values_of = [&](char code, const std::string& bytes) {
+        folder.write("tokens.idx", index_of(code, 3));
+        return read_values<int64_t>(*open_bytes(folder, bytes), 0, 1);
+    };
+    EXPECT_EQ(values_of(1, raw<uint8_t>({7, 200, 9})), (Values{200, 9}));
+    EXPECT_EQ(values_of(8, raw<uint16_t>({7, 50000, 9})), (Values{50000, 9}));
+    EXPECT_EQ(values_of(4, raw<int32_t>({7, 128000, 9})), (Values{128000, 9}));
+    EXPECT_EQ(values_of(5, raw<int64_t>({7, 128000, 9})), (Values{128000, 9}));
+}
+
+TEST(Tokens, AnIndexThatDoesNotFitIsRefused) {
+    const TemporaryFolder folder;
+    const std::string three = raw<uint16_t>({1, 2, 3}), path = folder.path("tokens.bin");
+    const auto refusal = [&](const std::string& index, const std::string& dtype = "auto") {
+        folder.write("tokens.idx", index);
+        return error_of(ErrorKind::BadData, [&] { open_bytes(folder, three, dtype); });
+    };
+    EXPECT_EQ(refusal(index_of(8, 4)), path +
+                                           ": its index does not fit it (got a last sequence of 4 tokens at byte 0, "
+                                           "and the file has 6 bytes); copy both again");
+    EXPECT_EQ(refusal(index_of(8, 3), "uint32"), path +
+                                                     ": its index says 2 bytes a token and data.token_dtype says "
+                                                     "uint32; try data.token_dtype = \"auto\"");
+    EXPECT_EQ(refusal("something else"),
+              folder.path("tokens.idx") +
+                  ": no index of Megatron-LM, but it lies beside a token file of that name; "
+                  "rename it, or name the type of the tokens: data.token_dtype = \"uint16\"");
+    EXPECT_EQ(read_values<int64_t>(*open_bytes(folder, three, "uint16"), 0, 1), (Values{2, 3})) << "as it says";
+}
+
 TEST(Tokens, HeadersThatLieAreRefused) {
     const std::string tokens = raw<uint16_t>({1, 2, 3});
     EXPECT_HAS(tokens_refusal(header(kGpt2Magic, 1, 4) + tokens), "got a count of 4 tokens, expected 3");

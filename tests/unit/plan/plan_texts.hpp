@@ -10,7 +10,7 @@
 namespace vpp::test {
 
 inline Names built_names() {
-    return {{"tokens", "text", "arrays", "synthetic"},
+    return {{"tokens", "text", "arrays", "idx", "cifar10", "synthetic"},
             {"cross_entropy", "mse", "nll", "bce_with_logits", "l1"},
             {"MANUAL", "UNIFORM", "PARAMETERS", "FLOPS"},
             {"GPIPE", "1F1B", "EAGER_1F1B", "INTERLEAVED_1F1B", "LOOPED_BFS", "ZERO_BUBBLE_H1", "ZERO_BUBBLE_H2",

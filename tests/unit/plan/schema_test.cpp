@@ -75,7 +75,7 @@ TEST(Schema, WordsComeFromTheRegistriesWithAliasesAndWithoutPlannedOnes) {
     }
     EXPECT_NE(std::find(words.begin(), words.end(), "V_MIN"), words.end());
     const Json kinds = key_schema(schema(), "data.kind").at("enum");
-    EXPECT_EQ(kinds, Json({"tokens", "text", "arrays", "synthetic"}));
+    EXPECT_EQ(kinds, Json({"tokens", "text", "arrays", "idx", "cifar10", "synthetic"}));
 }
 
 TEST(Schema, DefaultsAndExamplesAreValues) {

@@ -1,0 +1,94 @@
+#include "data/megatron_index.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/bad_data.hpp"
+
+namespace vpp::detail {
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view kTag = "MMIDIDX\0\0"sv;
+
+uint64_t whole_at(std::span<const std::byte> begin, size_t offset) {
+    uint64_t value = 0;
+    std::memcpy(&value, begin.data() + offset, sizeof value);
+    return value;
+}
+
+/// Signed types hold tokens as well: none is negative.
+std::optional<size_t> token_bytes_of(std::byte code) {
+    switch (std::to_integer<int>(code)) {
+        case 1:
+            return 1;  // uint8
+        case 3:
+            return 2;  // int16
+        case 8:
+            return 2;  // uint16
+        case 4:
+            return 4;  // int32
+        case 5:
+            return 8;  // int64
+        default:
+            return std::nullopt;
+    }
+}
+
+/// Whether the lists of an index with so many sequences and borders fill a file. Divides where it could wrap around.
+bool fills_index(uint64_t num_sequences, uint64_t num_borders, uint64_t size_bytes) {
+    constexpr uint64_t kSequenceBytes = 4 + 8, kModeBytes = 1, kBorderBytes = 8;
+    const uint64_t held = size_bytes - kMegatronHeaderBytes;
+    if (num_sequences > held / kSequenceBytes || num_borders > held / kBorderBytes) return false;
+    const uint64_t plain = num_sequences * kSequenceBytes + num_borders * kBorderBytes;
+    return held == plain || held == plain + num_sequences * kModeBytes;
+}
+
+}  // namespace
+
+bool is_megatron_index(std::span<const std::byte> begin) {
+    return std::string_view(reinterpret_cast<const char*>(begin.data()), begin.size()).starts_with(kTag);
+}
+
+MegatronIndex megatron_index(std::span<const std::byte> begin, uint64_t size_bytes, const std::string& source) {
+    if (!is_megatron_index(begin)) {
+        refuse_data(source,
+                    "no index of Megatron-LM, but it lies beside a token file of that name; rename it, or name the "
+                    "type of the tokens: data.token_dtype = \"uint16\"");
+    }
+    if (begin.size() < kMegatronHeaderBytes) refuse_data(source, "the index is cut short");
+    const uint64_t version = whole_at(begin, 9), num_sequences = whole_at(begin, 18), num_borders = whole_at(begin, 26);
+    if (version != 1) {
+        refuse_data(source, "unknown version of the index (got " + std::to_string(version) + ", expected 1)");
+    }
+    const std::optional<size_t> token_bytes = token_bytes_of(begin[17]);
+    if (!token_bytes) {
+        refuse_data(source, "the index says that the tokens are of type " +
+                                std::to_string(std::to_integer<int>(begin[17])) +
+                                " (expected 1, 3, 4, 5 or 8: whole numbers)");
+    }
+    if (num_sequences == 0) refuse_data(source, "the index has no sequence");
+    if (!fills_index(num_sequences, num_borders, size_bytes)) {
+        refuse_data(source, "the index does not fit its file (got " + std::to_string(num_sequences) + " sequences, " +
+                                std::to_string(num_borders) + " document borders and " + std::to_string(size_bytes) +
+                                " bytes); copy the file again");
+    }
+    return {*token_bytes, num_sequences};
+}
+
+void check_megatron_end(int64_t last_begin, int32_t last_length, size_t token_bytes, uint64_t size_bytes,
+                        const std::string& source) {
+    const auto length_bytes = static_cast<uint64_t>(std::max(last_length, 0)) * token_bytes;
+    const bool fits = last_begin >= 0 && last_length >= 0 && length_bytes <= size_bytes &&
+                      static_cast<uint64_t>(last_begin) == size_bytes - length_bytes && size_bytes % token_bytes == 0;
+    if (fits) return;
+    refuse_data(source, "its index does not fit it (got a last sequence of " + std::to_string(last_length) +
+                            " tokens at byte " + std::to_string(last_begin) + ", and the file has " +
+                            std::to_string(size_bytes) + " bytes); copy both again");
+}
+
+}  // namespace vpp::detail

@@ -1,0 +1,52 @@
+#include "data/rows.hpp"
+
+#include "unit/data/support.hpp"
+
+namespace vpp::detail {
+namespace {
+
+/// Rows of two bytes behind a first byte, which the field has the other way round.
+RowFile open_pairs(const std::string& path) {
+    InputFile file(path);
+    const auto num_rows = static_cast<int64_t>((file.size_bytes() - 1) / 2);
+    RowFile rows{std::move(file), {"", DType::U8, {2}, 0}, 1, num_rows, 2};
+    rows.decode = [](std::span<const std::byte> stored, std::span<std::byte> out) {
+        out[0] = stored[1];
+        out[1] = stored[0];
+    };
+    return rows;
+}
+
+Plan pairs_plan(NamedTexts train) {
+    Plan plan;
+    plan.data.kind = "pairs";
+    plan.data.train_fields = std::move(train);
+    return plan;
+}
+
+TEST(Rows, AreDecoded) {
+    const test::TemporaryFolder folder;
+    const auto data = open_rows(pairs_plan({{"x", folder.write("x", "-abcd")}}), Subset::Train, open_pairs);
+    EXPECT_EQ(data->fields().num_samples, 2);
+    EXPECT_EQ(data->fields().fields[0].name, "x");
+    EXPECT_EQ(test::read_values<char>(*data, 1, 0), (std::vector<char>{'d', 'c'}));
+}
+
+TEST(Rows, OfDifferentNumberAreRefused) {
+    const test::TemporaryFolder folder;
+    const Plan plan = pairs_plan({{"x", folder.write("x", "-abcd")}, {"y", folder.write("y", "-ab")}});
+    EXPECT_EQ(test::error_of(ErrorKind::BadData, [&] { open_rows(plan, Subset::Train, open_pairs); }),
+              folder.path("y") + ": all fields need the same number of samples (got 1, expected 2 as in " +
+                  folder.path("x") + ")");
+}
+
+TEST(Rows, ThePlanNamesATable) {
+    const Plan plan = pairs_plan({});
+    EXPECT_EQ(test::error_of(ErrorKind::Plan, [&] { open_rows(plan, Subset::Train, open_pairs); }),
+              "data.kind pairs needs the table data.train; try [data.train] image = \"image.npy\"");
+    const test::TemporaryFolder folder;
+    EXPECT_EQ(open_rows(pairs_plan({{"x", folder.write("x", "-ab")}}), Subset::Validation, open_pairs), nullptr);
+}
+
+}  // namespace
+}  // namespace vpp::detail
