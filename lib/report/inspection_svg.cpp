@@ -61,6 +61,10 @@ class Picture {
     }
 
   private:
+    struct StageBox {
+        double left = 0, width = 0;
+    };
+
     std::string subtitle() const {
         return counted_text(page_.num_ops, "op") + ", " + count_text(static_cast<double>(page_.num_parameters)) +
                " parameters (" + bytes_text(page_.parameter_bytes) + "); " + page_.mesh_text + ", " +
@@ -120,7 +124,7 @@ class Picture {
 
     void draw_stage(int index, double top) {
         const InspectedStage& stage = page_.stages[static_cast<size_t>(index)];
-        const auto [left, width] = boxes_[static_cast<size_t>(index)];
+        const double left = boxes_[static_cast<size_t>(index)].left, width = boxes_[static_cast<size_t>(index)].width;
         const std::string colour = stage_colour(index);
         body_ += "<rect x=\"" + one_decimal(left) + "\" y=\"" + one_decimal(top) + "\" width=\"" + one_decimal(width) +
                  "\" height=\"" + one_decimal(box_height()) + "\" rx=\"6\" fill=\"" + colour +
@@ -146,7 +150,7 @@ class Picture {
 
     void draw_arrow(int from, int to, const Arrow& arrow, double top) {
         const auto [from_left, from_width] = boxes_[static_cast<size_t>(from)];
-        const double to_left = boxes_[static_cast<size_t>(to)].first;
+        const double to_left = boxes_[static_cast<size_t>(to)].left;
         const std::string label = bytes_text(arrow.bytes);
         const std::string title = "<title>" + counted_text(arrow.values, "value") + " a microbatch" +
                                   (arrow.tied ? ", tied" : "") + "</title>";
@@ -172,7 +176,7 @@ class Picture {
 
     const Inspection& page_;
     std::map<std::pair<int, int>, Arrow> arrows_;
-    std::vector<std::pair<double, double>> boxes_;  ///< left, width
+    std::vector<StageBox> boxes_;
     double width_ = 0;
     int arcs_ = 0;  ///< the longest way of an arrow, in stages
     std::string body_;
