@@ -10,10 +10,7 @@ using test::read_values;
 using test::TemporaryFolder;
 
 Plan arrays_plan(NamedTexts train) {
-    Plan plan;
-    plan.data.kind = "arrays";
-    plan.data.train_fields = std::move(train);
-    return plan;
+    return test::table_plan("arrays", std::move(train));
 }
 
 TEST(Arrays, SampleIIsRowI) {

@@ -8,10 +8,7 @@ using test::idx;
 using test::read_values;
 
 Plan idx_plan(NamedTexts train) {
-    Plan plan;
-    plan.data.kind = "idx";
-    plan.data.train_fields = std::move(train);
-    return plan;
+    return test::table_plan("idx", std::move(train));
 }
 
 TEST(Idx, PicturesAndLabels) {

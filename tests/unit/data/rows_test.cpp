@@ -18,10 +18,7 @@ RowFile open_pairs(const std::string& path) {
 }
 
 Plan pairs_plan(NamedTexts train) {
-    Plan plan;
-    plan.data.kind = "pairs";
-    plan.data.train_fields = std::move(train);
-    return plan;
+    return test::table_plan("pairs", std::move(train));
 }
 
 TEST(Rows, AreDecoded) {

@@ -39,6 +39,14 @@ class TemporaryFolder {
     std::filesystem::path path_;
 };
 
+/// A plan whose training data are one file a field.
+inline Plan table_plan(const std::string& kind, NamedTexts train) {
+    Plan plan;
+    plan.data.kind = kind;
+    plan.data.train_fields = std::move(train);
+    return plan;
+}
+
 /// The values' bytes, one after another.
 template <typename T>
 std::string raw(const std::vector<T>& values) {
