@@ -73,6 +73,7 @@ th, td { text-align: left; padding: 7px 14px 7px 0; border-bottom: 1px solid var
 th { color: var(--soft); font-weight: 500; white-space: nowrap; }
 tr:last-child td { border-bottom: 0; }
 td.number, th.number { text-align: right; white-space: nowrap; }
+td:has(> .key) { min-width: 16ch; }
 code, pre { font: 13px/1.45 ui-monospace, "SF Mono", Menlo, "DejaVu Sans Mono", monospace; }
 pre { margin: 10px 0 0; overflow: auto; max-height: 560px; white-space: pre; }
 .bar { display: inline-block; height: 12px; border-radius: 3px; vertical-align: middle; min-width: 2px; }
