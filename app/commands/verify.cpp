@@ -13,6 +13,7 @@
 #include "engine/recompute_choice.hpp"
 #include "engine/verify_matrix.hpp"
 #include "engine/verify_request.hpp"
+#include "plan/batch_size.hpp"
 
 namespace vpp {
 
@@ -169,14 +170,14 @@ void print_verify_json(const MatrixResult& result, const std::optional<PairwiseL
 
 /// The model alone: its graph and sources serve every layout.
 Plan one_stage(Plan plan) {
-    const int64_t size = *plan.train.global_batch_size / (int64_t{*plan.pipeline.num_microbatches} * *plan.mesh.dp);
+    const int64_t size = samples_of_microbatch(plan);
     plan.mesh.pp = plan.mesh.dp = plan.pipeline.num_stages = 1;
     plan.pipeline.virtual_chunks = 1;
     plan.pipeline.choose_virtual_chunks = false;
     plan.pipeline.memory_limit = {};
     plan.pipeline.split_method = "FLOPS";
     plan.pipeline.schedule_type = "1F1B";
-    plan.train.global_batch_size = size * *plan.pipeline.num_microbatches;
+    plan.train.global_batch_size = size * parts_of_batch(plan);
     return plan;
 }
 

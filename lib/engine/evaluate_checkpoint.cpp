@@ -8,6 +8,7 @@
 #include "engine/checkpointing.hpp"
 #include "engine/initial_weights.hpp"
 #include "engine/output_files.hpp"
+#include "plan/batch_size.hpp"
 
 namespace vpp {
 
@@ -15,10 +16,6 @@ namespace {
 
 // Of one group of microbatches, which has not been measured before.
 constexpr double kGroupSeconds = 600;
-
-int64_t microbatch_size(const Plan& plan) {
-    return *plan.train.global_batch_size / (int64_t{*plan.pipeline.num_microbatches} * *plan.mesh.dp);
-}
 
 /// The rank whose last stage gathers the outputs.
 bool makes_outputs(const Program& program, const Transport& transport) {
@@ -52,7 +49,7 @@ Datasets open_validation(const Plan& plan) {
 EvaluationWish evaluation_wish(const Plan& plan, const Datasets& data, const EvaluationRequest& request) {
     const int64_t all = data.validation->fields().num_samples;
     const int64_t batches = request.batches > 0 ? request.batches : plan.train.eval_batches;
-    const int64_t size = microbatch_size(plan);
+    const int64_t size = samples_of_microbatch(plan);
     EvaluationWish wish;
     wish.outputs = !request.outputs.empty();
     wish.num_samples = samples_of_batches(all, *plan.train.global_batch_size, batches);

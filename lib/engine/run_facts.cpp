@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "engine/agreement.hpp"
+#include "plan/batch_size.hpp"
 
 namespace vpp {
 
@@ -31,8 +32,9 @@ std::string optimizer_text(const OptimizerPlan& optimizer) {
 }
 
 std::string lr_schedule_text(const LrSchedulePlan& schedule) {
-    return nlohmann::json{schedule.kind, schedule.warmup_steps, schedule.min_lr, schedule.decay_steps, schedule.gamma}
-        .dump();
+    nlohmann::json text{schedule.kind, schedule.warmup_steps, schedule.min_lr, schedule.decay_steps, schedule.gamma};
+    if (schedule.restart_every > 0) text.push_back(schedule.restart_every);
+    return text.dump();
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
     return {{"model", to_hex(program.training.graph.digest)},
             {"data", program.data_digest},
             {"global_batch_size", std::to_string(*plan.train.global_batch_size)},
-            {"num_microbatches", std::to_string(*plan.pipeline.num_microbatches)},
+            {"num_microbatches", std::to_string(microbatches_of_step(plan))},
             {"seed", std::to_string(plan.train.seed)},
             {"precision", plan.train.precision},
             {"optimizer", plan.optimizer.kind},

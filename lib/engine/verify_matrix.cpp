@@ -10,6 +10,7 @@
 #include "engine/pairwise.hpp"
 #include "engine/recompute_choice.hpp"
 #include "graph/split.hpp"
+#include "plan/batch_size.hpp"
 #include "schedule/generators.hpp"
 
 namespace vpp {
@@ -261,7 +262,7 @@ Layout make_layout(const Plan& plan, const Program& base, const LayoutChoice& ch
     pipeline.num_microbatches = choice.num_microbatches;
     pipeline.schedule_type = choice.schedule;
     if (!choice.recompute.empty()) pipeline.recompute = recompute_from_text(choice.recompute, pipeline.recompute);
-    layout.plan.train.global_batch_size = base.microbatch_size * choice.num_microbatches * choice.num_replicas;
+    layout.plan.train.global_batch_size = base.microbatch_size * parts_of_batch(layout.plan);
     std::optional<std::vector<int>> cuts;
     if (choice.split == kRandom) {
         const int num_stages = choice.num_stages * choice.chunks;

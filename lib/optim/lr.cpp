@@ -18,8 +18,8 @@ namespace {
 struct Place {
     double base, min, gamma;
     int64_t step, total, warmup;
-    int64_t after_warmup;  // u
-    int64_t decay;         // D, at least 1
+    int64_t since_start;  // u
+    int64_t decay;        // D, at least 1
 };
 
 double constant(const LrSchedulePlan&, const Place& p) {
@@ -27,13 +27,13 @@ double constant(const LrSchedulePlan&, const Place& p) {
 }
 
 double linear(const LrSchedulePlan&, const Place& p) {
-    if (p.after_warmup >= p.decay) return p.min;
-    return p.min + (p.base - p.min) * (1 - static_cast<double>(p.after_warmup) / static_cast<double>(p.decay));
+    if (p.since_start >= p.decay) return p.min;
+    return p.min + (p.base - p.min) * (1 - static_cast<double>(p.since_start) / static_cast<double>(p.decay));
 }
 
 double cosine(const LrSchedulePlan&, const Place& p) {
-    if (p.after_warmup >= p.decay) return p.min;
-    const double angle = std::numbers::pi * static_cast<double>(p.after_warmup) / static_cast<double>(p.decay);
+    if (p.since_start >= p.decay) return p.min;
+    const double angle = std::numbers::pi * static_cast<double>(p.since_start) / static_cast<double>(p.decay);
     return p.min + (p.base - p.min) * (0.5 * (1 + std::cos(angle)));
 }
 
@@ -52,7 +52,7 @@ double warmup_stable_decay(const LrSchedulePlan& plan, const Place& p) {
 }
 
 double by_steps(const LrSchedulePlan&, const Place& p) {
-    const auto num_drops = static_cast<double>(p.after_warmup / p.decay);
+    const auto num_drops = static_cast<double>(p.since_start / p.decay);
     return std::max(p.min, p.base * std::pow(p.gamma, num_drops));
 }
 
@@ -92,8 +92,11 @@ double learning_rate(const LrSchedulePlan& plan, double base_lr, int64_t step, i
     const int64_t warmup = std::max<int64_t>(plan.warmup_steps, 0);
     if (step < warmup) return base_lr * static_cast<double>(step + 1) / static_cast<double>(warmup);
     const int64_t rest = total_steps - std::min(warmup, total_steps);
-    const int64_t decay = std::max<int64_t>(plan.decay_steps > 0 ? plan.decay_steps : rest, 1);
-    return form.rate(plan, {base_lr, plan.min_lr, plan.gamma, step, total_steps, warmup, step - warmup, decay});
+    const bool restarts = plan.restart_every > 0;
+    const int64_t since_start = restarts ? (step - warmup) % plan.restart_every : step - warmup;
+    const int64_t longest = restarts ? plan.restart_every : rest;
+    const int64_t decay = std::max<int64_t>(plan.decay_steps > 0 ? plan.decay_steps : longest, 1);
+    return form.rate(plan, {base_lr, plan.min_lr, plan.gamma, step, total_steps, warmup, since_start, decay});
 }
 
 }  // namespace vpp

@@ -3,7 +3,8 @@
 // same bits. Each form is written as it is computed, in double, in this order.
 //
 // Letters: t = step (finished updates before this one, from 0), T = all steps of the training, W = warmup_steps,
-//          u = t - W, base = the group's lr, min = min_lr, g = gamma, D = decay_steps, or T - W when that is 0.
+//          R = restart_every, u = t - W, or (t - W) mod R with restarts, base = the group's lr, min = min_lr, g =
+//          gamma, D = decay_steps, or when that is 0 the steps until the next restart or the end: R or T - W.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,10 +26,14 @@ std::vector<std::string> lr_schedule_kinds();
 ///                 C = decay_steps, or a tenth of T (rounded up) when that is 0; at most T - W
 ///   step          max(min, base * pow(g, floor(u / D)))
 ///
+/// Warm restarts (R > 0) begin linear, cosine and step anew every R steps behind the warm-up; the other kinds have
+/// none.
+///
 /// Units:    steps are optimizer updates; rates have the unit of base_lr.
 /// Requires: step >= 0. `total_steps` may be less than warmup_steps: then the warm-up is all there is.
 /// Throws:   Error{Plan} at lr_schedule.kind for a kind that is none of these.
-/// Source:   warm-up and cosine: arXiv 1608.03983; inverse_sqrt: arXiv 1706.03762, 5.3, scaled so that it meets base at
+/// Source:   cosine and warm restarts: arXiv 1608.03983; inverse_sqrt: arXiv 1706.03762, 5.3, scaled so that it meets
+/// base at
 ///           the end of the warm-up; wsd (warm-up, stable, decay): arXiv 2404.06395, 4, with a linear decay.
 double learning_rate(const LrSchedulePlan& plan, double base_lr, int64_t step, int64_t total_steps);
 

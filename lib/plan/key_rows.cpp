@@ -312,6 +312,10 @@ Rows lr_schedule_rows() {
          .example = int64_t{1000}},
         {.name = "lr_schedule.gamma", .type = Number, .sentence = "step: factor of each decay.",
          .field = field<&Plan::lr_schedule, &LrSchedulePlan::gamma>(), .range = kPositive},
+        {.name = "lr_schedule.restart_every", .type = Integer,
+         .sentence = "linear, cosine, step: steps after which the decay begins anew; 0 = never.",
+         .field = field<&Plan::lr_schedule, &LrSchedulePlan::restart_every>(), .range = kCount,
+         .example = int64_t{1000}},
     };
 }
 
@@ -325,7 +329,7 @@ Rows train_rows() {
          .example = int64_t{10}},
         {.name = "train.global_batch_size", .type = Integer, .sentence = "Samples of a step over all replicas.",
          .field = field<&Plan::train, &TrainPlan::global_batch_size>(), .range = {1, 1e12},
-         .default_note = "num_microbatches x dp", .example = int64_t{32}},
+         .default_note = "num_microbatches x accumulate x dp", .example = int64_t{32}},
         {.name = "train.seed", .type = Integer, .sentence = "Seed of data order and random ops.",
          .field = field<&Plan::train, &TrainPlan::seed>(), .range = kFromZero},
         {.name = "train.precision", .type = Choice,
@@ -341,8 +345,9 @@ Rows train_rows() {
          .field = field<&Plan::train, &TrainPlan::eval_every>(), .range = kCount, .example = int64_t{100}},
         {.name = "train.eval_batches", .type = Integer, .sentence = "Batches of an evaluation; 0 = all.",
          .field = field<&Plan::train, &TrainPlan::eval_batches>(), .range = kCount, .example = int64_t{16}},
-        {.name = "train.accumulate", .type = Integer, .sentence = "Pipeline runs per update.", .built = false,
-         .fallback = int64_t{1}},
+        {.name = "train.accumulate", .type = Integer,
+         .sentence = "Pipeline runs per update, each of num_microbatches; gradients are summed over all of them.",
+         .field = field<&Plan::train, &TrainPlan::accumulate>(), .range = {1, 1000}, .example = int64_t{4}},
         {.name = "train.drift_every", .type = Integer,
          .sentence = "Steps between comparisons of the replicas' weights; 0 = never.",
          .field = field<&Plan::train, &TrainPlan::drift_every>(), .range = kCount, .example = int64_t{100}},

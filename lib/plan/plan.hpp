@@ -128,11 +128,13 @@ struct LrSchedulePlan {
     double min_lr = 0;
     int64_t decay_steps = 0;  ///< 0 = to the end of the training
     double gamma = 0.1;
+    int64_t restart_every = 0;  ///< 0 = never
 };
 
 struct TrainPlan {
     std::optional<int64_t> steps, epochs;  ///< exactly one of them, or neither for commands that do not train
     std::optional<int64_t> global_batch_size;
+    int accumulate = 1;  ///< pipeline runs of a step
     uint64_t seed = 1234;
     std::string precision = "fp32";
     int64_t drift_every = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/batch_size.hpp"
 #include "plan/findings.hpp"
 #include "plan/plan_text.hpp"
 #include "plan/stage_rules.hpp"
@@ -215,6 +216,12 @@ void check_train(const Plan& plan, Findings& findings) {
                                                      std::to_string(plan.lr_schedule.warmup_steps) + ", train.steps " +
                                                      std::to_string(*train.steps) + ')');
     }
+    const std::string& lr_kind = plan.lr_schedule.kind;
+    if (plan.lr_schedule.restart_every > 0 && lr_kind != "linear" && lr_kind != "cosine" && lr_kind != "step") {
+        findings.add("lr_schedule.restart_every",
+                     "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind " +
+                         toml_quoted(lr_kind) + ", expected linear, cosine or step); leave it out");
+    }
     const auto for_fp16 = [&](const char* key, bool is_set) {
         if (!is_set || train.precision == "fp16") return;
         findings.add(key, std::string(key) + " needs train.precision = \"fp16\" (got " + toml_quoted(train.precision) +
@@ -271,12 +278,15 @@ void check_split_points(const Plan& plan, Findings& findings) {
 
 void check_batch(const Plan& plan, Findings& findings) {
     const int64_t batch = *plan.train.global_batch_size;
-    const int64_t part = int64_t{*plan.pipeline.num_microbatches} * *plan.mesh.dp;
+    const int64_t part = parts_of_batch(plan);
     if (batch % part == 0) return;
     const int64_t below = batch / part * part;
+    const bool accumulates = plan.train.accumulate > 1;
     findings.add("train.global_batch_size",
-                 "train.global_batch_size must be a multiple of num_microbatches x dp (got " + std::to_string(batch) +
-                     ", num_microbatches " + std::to_string(*plan.pipeline.num_microbatches) + " x dp " +
+                 std::string("train.global_batch_size must be a multiple of num_microbatches x ") +
+                     (accumulates ? "accumulate x " : "") + "dp (got " + std::to_string(batch) + ", num_microbatches " +
+                     std::to_string(*plan.pipeline.num_microbatches) +
+                     (accumulates ? " x accumulate " + std::to_string(plan.train.accumulate) : "") + " x dp " +
                      std::to_string(*plan.mesh.dp) + " = " + std::to_string(part) + "); try " +
                      (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + part));
 }
@@ -301,7 +311,7 @@ void fill_in(Plan& plan, int world) {
     if (!plan.pipeline.num_stages) plan.pipeline.num_stages = mesh.pp;
     if (!plan.pipeline.num_microbatches) plan.pipeline.num_microbatches = 2 * *mesh.pp;
     if (!plan.train.global_batch_size) {
-        plan.train.global_batch_size = int64_t{*plan.pipeline.num_microbatches} * *mesh.dp;
+        plan.train.global_batch_size = parts_of_batch(plan);
     }
     if (plan.run.dir.empty()) plan.run.dir = "runs/" + plan.name;
 }

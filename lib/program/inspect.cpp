@@ -80,6 +80,7 @@ class Inspector {
         page_.pp = program_.mesh.pp;
         page_.dp = program_.mesh.dp;
         page_.threads = plan_.mesh.threads;
+        page_.accumulate = plan_.train.accumulate;
         page_.machine = options_.machine;
         page_.samples = *plan_.train.global_batch_size;
         page_.microbatch_size = program_.microbatch_size;
@@ -313,12 +314,14 @@ class Inspector {
         }
     }
 
-    /// Twice, four and eight times as many microbatches, where the plan's words alone make the schedule.
+    /// Twice, four and eight times as many microbatches, where the plan's words alone make the schedule. A step of
+    /// several pipeline runs: one run of them all.
     void add_forecasts() {
         const ScheduleKind* kind = find_schedule_kind(plan_.pipeline.schedule_type);
         if (page_.pp == 1 || !kind || kind->splits_backward || kind->uses_costs) return;
         const std::vector<ScheduleEdge> edges = schedule_edges(split());
-        for (int factor : {2, 4, 8}) {
+        const std::vector<int> factors = plan_.train.accumulate > 1 ? std::vector{1} : std::vector{2, 4, 8};
+        for (int factor : factors) {
             Plan more = plan_;
             more.pipeline.num_microbatches = schedule().num_microbatches * factor;
             if (*more.pipeline.num_microbatches * split().num_stages() > kMostForecastActions) return;

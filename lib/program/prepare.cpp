@@ -9,6 +9,7 @@
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "graph/torchscript.hpp"
+#include "plan/batch_size.hpp"
 #include "program/activation_limit.hpp"
 #include "program/cost_model.hpp"
 #include "program/custom_schedule.hpp"
@@ -20,6 +21,7 @@
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/merge_backward.hpp"
+#include "schedule/pipeline_runs.hpp"
 #include "schedule/tied_order.hpp"
 
 namespace vpp {
@@ -51,11 +53,6 @@ void check_fields(const Dataset& training, const Dataset& validation) {
     }
 }
 
-int64_t microbatch_size_of(const Plan& plan) {
-    const int64_t parts = int64_t{*plan.pipeline.num_microbatches} * *plan.mesh.dp;
-    return *plan.train.global_batch_size / parts;
-}
-
 /// The plan with the number of stages per rank, and the schedule as far as it is there before the split.
 struct Layout {
     Plan plan;
@@ -78,6 +75,19 @@ Schedule generate_for(const Plan& plan, const Graph& graph, const Split& split, 
     const ScheduleSize size{*plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches};
     return generate_schedule(plan, costs_of_stages(costs, graph, split.cuts, size.num_ranks),
                              activation_limit(plan, split, size));
+}
+
+/// All pipeline runs of a step.
+Schedule whole_step(const Plan& plan, const Schedule& run) {
+    const int64_t pairs_of_run = int64_t{run.num_stages()} * run.num_microbatches;
+    const int64_t most = kMostStageMicrobatches / pairs_of_run;
+    if (plan.train.accumulate <= most) return repeat_runs(run, plan.train.accumulate);
+    throw Error(ErrorKind::Plan,
+                "a step has too many pipeline runs (got train.accumulate = " + std::to_string(plan.train.accumulate) +
+                    ", expected at most " + std::to_string(most) + " with " + std::to_string(run.num_stages()) +
+                    " stages x " + std::to_string(run.num_microbatches) +
+                    " microbatches); try train.accumulate = " + std::to_string(most),
+                plan.where("train.accumulate"));
 }
 
 template <class Predicate>
@@ -106,7 +116,7 @@ Program begin_program(const Plan& plan, const Dataset& dataset, const Datasets& 
     program.plan_text = plan.resolved_text;
     program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
     program.fields = dataset.fields();
-    program.microbatch_size = microbatch_size_of(plan);
+    program.microbatch_size = samples_of_microbatch(plan);
     program.data_digest = data.digest();
     return program;
 }
@@ -123,7 +133,8 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
     phase.graph = std::move(graph);
     const ScheduleCosts of_split = costs_of_split(costs, phase.split, *plan.mesh.pp);
     if (plan.pipeline.schedule_type != "CUSTOM") {
-        Schedule compute = layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs);
+        Schedule compute =
+            whole_step(plan, layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs));
         if (!layout.search) compute = fit_to_model(std::move(compute), phase, costs, of_split);
         check_activations(plan, compute, phase.split, of_split);
         phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm, *plan.mesh.dp > 1);
@@ -131,7 +142,9 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
     check_activations(plan, custom.lowered, phase.split, of_split);
-    phase.schedule = std::move(custom.lowered);
+    phase.schedule = whole_step(plan, custom.lowered);
+    check_schedule(phase.schedule, schedule_edges(phase.split),
+                   {.rendezvous = !plan.pipeline.overlap_p2p_comm, .reduces = *plan.mesh.dp > 1});
     std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;
 }
@@ -154,7 +167,7 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     phase.split = make_stages(graph, match_split(graph, training.graph, training.split));
     phase.graph = std::move(graph);
     Schedule compute =
-        make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches);
+        make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, microbatches_of_step(plan));
     if (compute.rank_of_stage != training.schedule.rank_of_stage) compute = forwards_of(training.schedule);
     phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm, /*reduces=*/false);
     return phase;
@@ -186,7 +199,7 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
     }
     phase.graph = std::move(graph);
     phase.schedule = lower_and_prove(
-        make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches),
+        make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, microbatches_of_step(plan)),
         phase.split, plan.pipeline.overlap_p2p_comm, /*reduces=*/false);
     return phase;
 }
@@ -272,7 +285,7 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
 Digest training_digest(const Plan& plan, const Fields& fields) {
     Digest digest;
     open_torchscript(open_model_files(plan),
-                     torchscript_options(plan, fields, microbatch_size_of(plan), /*training=*/true), digest);
+                     torchscript_options(plan, fields, samples_of_microbatch(plan), /*training=*/true), digest);
     return digest;
 }
 
@@ -294,7 +307,7 @@ Program with_layout(const Program& program, const Plan& plan, const std::optiona
     Program changed = program;
     changed.plan_text = plan.resolved_text;
     changed.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
-    check(changed.microbatch_size == microbatch_size_of(plan), "another layout has the same microbatches");
+    check(changed.microbatch_size == samples_of_microbatch(plan), "another layout has the same microbatches");
     lay_out(changed, plan, generate_schedule(plan), program.training.graph, cuts);
     changed.evaluation.reset();
     return changed;

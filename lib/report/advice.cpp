@@ -59,7 +59,7 @@ Texts uneven_ranks(const Inspection& page) {
 }
 
 Texts more_microbatches(const Inspection& page) {
-    if (page.bubble < kLargeBubble) return {};
+    if (page.bubble < kLargeBubble || page.accumulate > 1) return {};
     const MicrobatchForecast* best = nullptr;
     for (const MicrobatchForecast& forecast : page.more_microbatches) {
         if (page.bubble - forecast.bubble < kWorthwhileGain) continue;
@@ -70,6 +70,16 @@ Texts more_microbatches(const Inspection& page) {
             counted_text(page.schedule.num_microbatches, "microbatch", "microbatches") + "; with " +
             std::to_string(best->num_microbatches) + " it would be " + percent_text(best->bubble) + ": set " +
             microbatch_setting(page, best->num_microbatches) + "; other bits, as sums are formed of other parts"};
+}
+
+Texts one_pipeline_run(const Inspection& page) {
+    if (page.accumulate == 1 || page.more_microbatches.empty()) return {};
+    const MicrobatchForecast& one = page.more_microbatches.front();
+    if (page.bubble - one.bubble < kWorthwhileGain) return {};
+    return {"the bubble is " + percent_text(page.bubble) + " in " + std::to_string(page.accumulate) +
+            " pipeline runs a step; in one run it would be " + percent_text(one.bubble) +
+            ": set pipeline.num_microbatches = " + std::to_string(one.num_microbatches) +
+            " and train.accumulate = 1; the same bits"};
 }
 
 Texts heavy_cuts(const Inspection& page) {
@@ -190,6 +200,7 @@ constexpr Rule kRules[] = {
     {"idle_cores", idle_cores},
     {"uneven_ranks", uneven_ranks},
     {"more_microbatches", more_microbatches},
+    {"one_pipeline_run", one_pipeline_run},
     {"heavy_cut", heavy_cuts},
     {"long_transfer", long_transfers},
     {"far_tie", far_ties},

@@ -62,6 +62,7 @@ std::string inspection_json(const Inspection& inspection) {
                {"notes", inspection.notes},
                {"samples", inspection.samples},
                {"microbatch_size", inspection.microbatch_size},
+               {"accumulate", inspection.accumulate},
                {"num_microbatches", inspection.schedule.num_microbatches},
                {"schedule", inspection.schedule.name},
                {"cost_source", inspection.cost_source},

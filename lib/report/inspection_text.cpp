@@ -70,7 +70,8 @@ class InspectionPage {
         text_ += "start     mpirun -np " + std::to_string(page_.num_ranks) + " vpp train --config " + page_.plan_file +
                  "\n";  // one line, to be copied
         line("step", std::to_string(page_.samples) + " samples = " + std::to_string(schedule.num_microbatches) +
-                         " microbatches of " + std::to_string(page_.microbatch_size));
+                         " microbatches of " + std::to_string(page_.microbatch_size) +
+                         (page_.accumulate > 1 ? ", in " + std::to_string(page_.accumulate) + " pipeline runs" : ""));
         line("schedule", schedule.name + ", " + counted_text(schedule.num_stages(), "stage") + ", bubble " +
                              percent_text(page_.unit_bubble) + " (F = 1, B = 2, free transfers)");
     }

@@ -51,6 +51,13 @@ class Equality(Case):
         again = self.vpp("verify", self.plan(DIGITS), "--stages", "4", ranks=2)
         self.assertEqual(again.returncode, 69, again.stderr)
 
+    def test_several_pipeline_runs_in_a_matrix(self):
+        done = self.vpp("verify", self.plan(DIGITS), "--set", "train.accumulate=3", "--all-schedules", "--cuts",
+                        "random:1", "--stages", "1,3", "--microbatches", "1,4", "--steps", "2", "--json", "--set",
+                        "train.global_batch_size=24", ranks=3)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(json.loads(done.stdout)["equal"])
+
     def test_deferred_batch_norm_in_a_matrix(self):
         key = ("--set", "pipeline.deferred_batch_norm=true")
         done = self.vpp("verify", self.plan(DIGITS), *key, "--set", "pipeline.recompute.what=stage", "--all-schedules",
@@ -160,6 +167,8 @@ class Runs(Case):
         self.assertEqual(len(self.bits("one")), 30)
         self.assertEqual(self.bits("one"), self.bits("two"))
         self.assertEqual(self.bits("one"), self.bits("four"))
+        self.train("runs", "train.accumulate=2", "pipeline.num_microbatches=2", "pipeline.schedule_type=GPIPE")
+        self.assertEqual(self.bits("one"), self.bits("runs"))
         self.train("other", "train.seed=5")
         self.assertNotEqual(self.bits("one"), self.bits("other"))
 
@@ -172,7 +181,8 @@ class Runs(Case):
     def test_resume_at_another_layout_is_bitwise(self):
         self.train("whole")
         self.train("part", "train.steps=12")
-        self.train("part", "pipeline.num_stages=1", "train.steps=20", ranks=1)
+        self.train("part", "pipeline.num_stages=1", "train.steps=20", "train.accumulate=4",
+                   "pipeline.num_microbatches=1", ranks=1)
         self.train("part", "pipeline.schedule_type=AUTO", "pipeline.search.moves=1000", "train.steps=24")
         self.train("part", "pipeline.num_stages=4", "pipeline.schedule_type=GPIPE", ranks=4)
         self.assertEqual(self.bits("whole"), self.bits("part"))

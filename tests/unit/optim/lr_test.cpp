@@ -117,6 +117,44 @@ TEST(LearningRate, Step) {
     EXPECT_EQ(learning_rate(plan, kBase, 100, 100), kBase * 0.5);
 }
 
+TEST(LearningRate, WarmRestartsBeginTheDecayAnew) {
+    for (const char* kind : {"linear", "cosine", "step"}) {
+        SCOPED_TRACE(kind);
+        const LrSchedulePlan once = lr_plan(kind, 4, 0.08, 0);
+        LrSchedulePlan plan = once;
+        plan.restart_every = 10;
+        EXPECT_EQ(learning_rate(plan, kBase, 2, 100), kBase * 3.0 / 4.0) << "the warm-up comes once";
+        for (int64_t step = 0; step < 10; ++step) {
+            const double first = learning_rate(once, kBase, 4 + step, 14);
+            for (const int64_t start : {4, 14, 94, 104}) {
+                EXPECT_EQ(learning_rate(plan, kBase, start + step, 100), first) << start << ' ' << step;
+            }
+        }
+        plan.decay_steps = 5;
+        EXPECT_EQ(learning_rate(plan, kBase, 14 + 7, 100), learning_rate(lr_plan(kind, 4, 0.08, 5), kBase, 4 + 7, 100));
+    }
+}
+
+// What torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(T_0=8, eta_min=0.08) gives from a rate of 0.8.
+TEST(LearningRate, CosineWithRestartsIsThatOfTorch) {
+    LrSchedulePlan plan = lr_plan("cosine", 0);
+    plan.restart_every = 8;
+    const double rates[] = {0.8,
+                            0.7725966317040632,
+                            0.6945584412271572,
+                            0.5777660356514324,
+                            0.44000000000000006,
+                            0.30223396434856775,
+                            0.1854415587728429,
+                            0.10740336829593677,
+                            0.8,
+                            0.7725966317040632,
+                            0.6945584412271572};
+    for (size_t step = 0; step < std::size(rates); ++step) {
+        EXPECT_DOUBLE_EQ(learning_rate(plan, kBase, static_cast<int64_t>(step), 100), rates[step]) << step;
+    }
+}
+
 TEST(LearningRate, AWarmUpLongerThanTheTrainingIsAllThereIs) {
     for (const char* kind : kKinds) {
         EXPECT_EQ(learning_rate(lr_plan(kind, 200), kBase, 49, 100), kBase * 50.0 / 200.0) << kind;

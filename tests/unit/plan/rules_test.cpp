@@ -77,6 +77,29 @@ TEST(Rules, BatchesDivide) {
     EXPECT_TRUE(holds(problem({"train.global_batch_size=3"}, 4), "= 8); try 8"));
 }
 
+TEST(Rules, EveryPipelineRunOfAStepTakesItsPartOfTheBatch) {
+    const Arguments runs{"train.accumulate=3", "pipeline.num_microbatches=8", "mesh.pp=1", "mesh.dp=2"};
+    EXPECT_EQ(resolve(runs, 2).train.global_batch_size, 48);
+    Arguments uneven = runs;
+    uneven.push_back("train.global_batch_size=32");
+    EXPECT_TRUE(holds(problem(uneven, 2),
+                      "train.global_batch_size must be a multiple of num_microbatches x accumulate x dp (got 32, "
+                      "num_microbatches 8 x accumulate 3 x dp 2 = 48); try 48"));
+}
+
+TEST(Rules, RestartsNeedADecay) {
+    for (const std::string kind : {"linear", "cosine", "step"}) {
+        EXPECT_NO_THROW(resolve({"lr_schedule.kind=" + kind, "lr_schedule.restart_every=10"}, 1)) << kind;
+    }
+    for (const std::string kind : {"constant", "inverse_sqrt", "wsd"}) {
+        EXPECT_TRUE(holds(problem({"lr_schedule.kind=" + kind, "lr_schedule.restart_every=10"}),
+                          "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind "
+                          "\"" +
+                              kind + "\", expected linear, cosine or step); leave it out"))
+            << kind;
+    }
+}
+
 TEST(Rules, FewerMicrobatchesThanStagesAreFine) {
     for (const char* kind : {"GPIPE", "1F1B"}) {
         EXPECT_NO_THROW(resolve({"pipeline.num_microbatches=1", std::string("pipeline.schedule_type=") + kind}, 4));

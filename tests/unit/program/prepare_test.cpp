@@ -54,6 +54,31 @@ Datasets data_of(const Plan& plan, bool validation = true) {
     return data;
 }
 
+TEST(Prepare, PipelineRunsAreMicrobatchesOfOneStep) {
+    const auto file = save(model_spec());
+    for (const std::string schedule : {"GPIPE", "ZERO_BUBBLE_H1", "AUTO"}) {
+        SCOPED_TRACE(schedule);
+        const Plan plan =
+            plan_for(file, 2, {"pipeline.schedule_type=" + schedule, "pipeline.search.moves=50", "train.accumulate=2"});
+        const Program program = prepare(plan, data_of(plan)).program;
+        EXPECT_EQ(program.training.schedule.num_microbatches, 4);
+        EXPECT_EQ(program.evaluation->schedule.num_microbatches, 4);
+        EXPECT_EQ(program.microbatch_size, 2);
+        EXPECT_NO_THROW(check_schedule(program.training.schedule, schedule_edges(program.training.split)));
+        EXPECT_EQ(reference_program(program).training.schedule.num_microbatches, 4);
+    }
+}
+
+TEST(Prepare, AStepWithTooManyPipelineRunsIsRefused) {
+    const Plan plan =
+        plan_for(save(model_spec()), 2,
+                 {"pipeline.num_microbatches=4096", "train.accumulate=1000", "train.global_batch_size=4096000"});
+    const Error error = error_of([&] { prepare(plan, data_of(plan, false)); });
+    EXPECT_EQ(error.kind(), ErrorKind::Plan);
+    EXPECT_THAT(error.what(), HasSubstr("a step has too many pipeline runs (got train.accumulate = 1000, expected at "
+                                        "most 512 with 2 stages x 4096 microbatches); try train.accumulate = 512"));
+}
+
 TEST(Prepare, GivesAProvenProgramForEveryNumberOfRanks) {
     const auto file = save(model_spec());
     for (int world : {1, 2, 4}) {

@@ -64,6 +64,19 @@ TEST(Advice, MoreMicrobatchesComeWithTheirNumber) {
     EXPECT_EQ(said(page, "more_microbatches"), "");
 }
 
+TEST(Advice, SeveralPipelineRunsMayBeOne) {
+    Inspection page = test::two_stages();
+    page.more_microbatches = {{8, 0.2}};
+    EXPECT_EQ(said(page, "one_pipeline_run"), "");
+    page.accumulate = 2;
+    EXPECT_EQ(said(page, "one_pipeline_run"),
+              "the bubble is 32.5 % in 2 pipeline runs a step; in one run it would be 20.0 %: set "
+              "pipeline.num_microbatches = 8 and train.accumulate = 1; the same bits\n");
+    EXPECT_EQ(said(page, "more_microbatches"), "");
+    page.more_microbatches = {{8, 0.32}};  // hardly better
+    EXPECT_EQ(said(page, "one_pipeline_run"), "");
+}
+
 TEST(Advice, AHeavyCutNamesTheLighterOne) {
     Inspection page = good_page();
     page.cuts[0] = {28, 640 * 1024, 31, 128 * 1024, 1.02, "blocks.2", 0.01};

@@ -1,0 +1,17 @@
+#include "plan/batch_size.hpp"
+
+namespace vpp {
+
+int microbatches_of_step(const Plan& plan) {
+    return *plan.pipeline.num_microbatches * plan.train.accumulate;
+}
+
+int64_t parts_of_batch(const Plan& plan) {
+    return int64_t{microbatches_of_step(plan)} * *plan.mesh.dp;
+}
+
+int64_t samples_of_microbatch(const Plan& plan) {
+    return *plan.train.global_batch_size / parts_of_batch(plan);
+}
+
+}  // namespace vpp

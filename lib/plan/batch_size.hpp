@@ -1,0 +1,18 @@
+#pragma once
+// How the batch of a step is divided. Every function requires a plan that is resolved for its world.
+#include <cstdint>
+
+#include "plan/plan.hpp"
+
+namespace vpp {
+
+/// Microbatches of a step on one replica: those of all its pipeline runs (train.accumulate).
+int microbatches_of_step(const Plan& plan);
+
+/// Microbatches of a step on all replicas: into so many parts the global batch is divided.
+int64_t parts_of_batch(const Plan& plan);
+
+/// Samples of a microbatch.
+int64_t samples_of_microbatch(const Plan& plan);
+
+}  // namespace vpp

@@ -1,0 +1,22 @@
+#include "plan/batch_size.hpp"
+
+#include <gtest/gtest.h>
+
+#include "plan/reader.hpp"
+#include "plan/rules.hpp"
+#include "unit/plan/plan_texts.hpp"
+
+namespace vpp {
+namespace {
+
+TEST(BatchSize, IsDividedByMicrobatchesRunsAndReplicas) {
+    const std::vector<std::string> arguments{"train.accumulate=3", "pipeline.num_microbatches=4", "mesh.dp=2",
+                                             "mesh.pp=2", "train.global_batch_size=120"};
+    const Plan plan = resolve_plan(parse_plan(test::kShortPlan, "p.toml", arguments, test::built_names()), 4);
+    EXPECT_EQ(microbatches_of_step(plan), 12);
+    EXPECT_EQ(parts_of_batch(plan), 24);
+    EXPECT_EQ(samples_of_microbatch(plan), 5);
+}
+
+}  // namespace
+}  // namespace vpp
