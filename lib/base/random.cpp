@@ -18,6 +18,12 @@ uint64_t site_seed(uint64_t key, int64_t site, int64_t execution) {
     return combine_key(combine_key(key, static_cast<uint64_t>(site)), static_cast<uint64_t>(execution));
 }
 
+uint64_t name_key(uint64_t seed, std::string_view name) {
+    uint64_t key = mix64(seed);
+    for (const char byte : name) key = combine_key(key, static_cast<unsigned char>(byte));
+    return key;
+}
+
 Permutation::Permutation(int64_t size, uint64_t key) : size_(size), key_(key) {
     check(size > 0, "a permutation has at least one element");
     const int bits = std::bit_width(static_cast<uint64_t>(size - 1));

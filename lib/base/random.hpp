@@ -2,6 +2,7 @@
 // Keyed randomness: pure functions of a key, never a stream with a state. The mixing is part of the numerical contract:
 // a changed constant changes every mask and every data order.
 #include <cstdint>
+#include <string_view>
 
 namespace vpp {
 
@@ -25,6 +26,9 @@ uint64_t microbatch_key(uint64_t seed, int64_t step, int64_t replica, int64_t mi
 /// The seed that a random op gets before it runs: microbatch key, call site in the whole graph, executions of that
 /// site.
 uint64_t site_seed(uint64_t key, int64_t site, int64_t execution);
+
+/// The key of something that has a name, such as a parameter: mix64(seed), combined with each byte of the name.
+uint64_t name_key(uint64_t seed, std::string_view name);
 
 /// A permutation of 0..size-1 as a function: a keyed Feistel network of 8 rounds, walked until it lands inside.
 class Permutation {

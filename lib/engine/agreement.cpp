@@ -4,10 +4,13 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "graph/initial_values.hpp"
 #include "optim/groups.hpp"
 
 namespace vpp {
@@ -70,6 +73,7 @@ void check_model_rules(const Plan& plan, const Program& program) {
         if (parameter.requires_grad) names.push_back(parameter.name);
     }
     std::vector<Problem> problems = check_groups(plan, names);
+    std::ranges::move(check_initial_values(plan, program.training.graph), std::back_inserter(problems));
     if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
 }
 

@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Facts whose change makes a resumed run another run; the rest is said.
-constexpr std::array<std::string_view, 7> kRefused{"model", "data",      "global_batch_size", "num_microbatches",
-                                                   "seed",  "precision", "optimizer"};
+constexpr std::array<std::string_view, 8> kRefused{"model", "data",      "global_batch_size", "num_microbatches",
+                                                   "seed",  "precision", "optimizer",         "freeze"};
 
 std::string values_text(const OptimizerValues& values) {
     const nlohmann::json list{values.lr,       values.weight_decay, values.beta1,    values.beta2,  values.eps,
@@ -48,6 +48,7 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"seed", std::to_string(plan.train.seed)},
             {"precision", plan.train.precision},
             {"optimizer", plan.optimizer.kind},
+            {"freeze", nlohmann::json(plan.model.freeze).dump()},
             {"optimizer values", optimizer_text(plan.optimizer)},
             {"learning rate schedule", lr_schedule_text(plan.lr_schedule)},
             {"threads", std::to_string(environment.threads)},

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "graph/cut_rules.hpp"
 #include "graph/flops.hpp"
+#include "graph/initial_values.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/jit_families.hpp"
 #include "graph/torch_dtype.hpp"
@@ -83,6 +84,7 @@ class GraphBuilder {
             parameter.shape = from.tensor.sizes().vec();
             parameter.is_buffer = from.is_buffer;
             parameter.requires_grad = from.tensor.requires_grad();
+            parameter.has_data = has_data(from.tensor);
             graph_.parameters.push_back(std::move(parameter));
             if (!from.value) continue;
             const int value = add_value(from.value, -1);

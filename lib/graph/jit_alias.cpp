@@ -10,7 +10,6 @@
 namespace vpp {
 
 using torch::jit::Block;
-using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 namespace aten = torch::jit::aten;
@@ -57,7 +56,7 @@ bool holds_tensors(const c10::Type& type) {
            std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_tensors(*part); });
 }
 
-Value* insert_memory(Graph& graph, const char* op) {
+Value* insert_memory(torch::jit::Graph& graph, const char* op) {
     const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
     Node* node = graph.insertNode(graph.create(c10::Symbol::fromQualString(op), 1));
     node->output()->setType(c10::TensorType::get());

@@ -10,7 +10,6 @@
 
 namespace vpp {
 
-using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 
@@ -18,7 +17,8 @@ namespace {
 
 class JitExecutable : public Executable {
   public:
-    JitExecutable(const std::shared_ptr<Graph>& graph, int64_t num_sites, std::optional<at::ScalarType> autocast)
+    JitExecutable(const std::shared_ptr<torch::jit::Graph>& graph, int64_t num_sites,
+                  std::optional<at::ScalarType> autocast)
         : code_(graph, "vpp_stage"), num_sites_(num_sites), autocast_(autocast) {}
 
     std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, uint64_t key) override {
@@ -40,7 +40,7 @@ class JitExecutable : public Executable {
 /// Copies ops into a graph of their own.
 class Slicer {
   public:
-    Slicer() : graph_(std::make_shared<Graph>()) {}
+    Slicer() : graph_(std::make_shared<torch::jit::Graph>()) {}
 
     void add_input(Value* original) { values_[original] = graph_->addInput()->copyMetadata(original); }
 
@@ -55,7 +55,7 @@ class Slicer {
 
     void add_output(Value* original) { graph_->registerOutput(value(original)); }
 
-    std::shared_ptr<Graph> take() { return std::move(graph_); }
+    std::shared_ptr<torch::jit::Graph> take() { return std::move(graph_); }
 
   private:
     Value* value(Value* original) {
@@ -67,7 +67,7 @@ class Slicer {
         return values_[original] = clone->output();
     }
 
-    std::shared_ptr<Graph> graph_;
+    std::shared_ptr<torch::jit::Graph> graph_;
     std::unordered_map<Value*, Value*> values_;
 };
 

@@ -10,7 +10,6 @@
 namespace vpp {
 
 using torch::jit::Block;
-using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 namespace prim = torch::jit::prim;
@@ -27,7 +26,7 @@ bool is_module_value(const Value* value) {
     return type && type->is_module();
 }
 
-std::shared_ptr<Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth);
+std::shared_ptr<torch::jit::Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth);
 
 /// Whether an op was written in PyTorch's own Python files.
 bool is_of_library(const Node* node) {
@@ -44,7 +43,7 @@ void take_line(Node* node, const Node* call) {
 }
 
 /// Replaces a call by the callee's inlined graph.
-void replace_call(Node* call, Graph& callee, at::ArrayRef<Value*> arguments) {
+void replace_call(Node* call, torch::jit::Graph& callee, at::ArrayRef<Value*> arguments) {
     const torch::jit::WithInsertPoint at_call(call);
     const Node* before = call->prev();
     const std::vector<Value*> results = torch::jit::insertGraph(*call->owningGraph(), callee, arguments);
@@ -109,11 +108,11 @@ class Inliner {
     ModuleNames names_;
 };
 
-std::shared_ptr<Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth) {
+std::shared_ptr<torch::jit::Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth) {
     if (depth > kMaxCallDepth) throw Error(ErrorKind::BadData, "the model's calls are nested deeper than 200");
     auto* graph_function = torch::jit::tryToGraphFunction(function);
     if (!graph_function) throw Error(ErrorKind::BadData, "the method '" + function.name() + "' has no graph");
-    std::shared_ptr<Graph> graph = graph_function->graph()->copy();
+    std::shared_ptr<torch::jit::Graph> graph = graph_function->graph()->copy();
     Inliner(self_fqn, depth).run(graph->block());
     return graph;
 }
@@ -137,13 +136,13 @@ void set_module(Node* node, const std::string& fqn) {
     node->setScope(fqn.empty() ? root : root->push(c10::Symbol::scope(fqn)));
 }
 
-std::shared_ptr<Graph> inline_with_labels(const torch::jit::Module& model) {
+std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& model) {
     const auto forward = model.find_method("forward");
     if (!forward) throw Error(ErrorKind::BadData, "the model file has no method 'forward'");
     return inlined(forward->function(), "", 0);
 }
 
-void inline_calls(Graph& graph) {
+void inline_calls(torch::jit::Graph& graph) {
     Inliner("", 0).run(graph.block());
 }
 

@@ -1,8 +1,10 @@
 #include "graph/torchscript.hpp"
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <limits>
 #include <regex>
 #include <set>
 
@@ -12,6 +14,7 @@
 #include "graph/autocast.hpp"
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
+#include "graph/jit_freeze.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/jit_load.hpp"
 #include "graph/jit_stages.hpp"
@@ -45,7 +48,7 @@ class WeightStore {
             const Place place = place_of(parameter);
             place.archive.check_stored(place.record.name, place.record.offset);
         }
-        return mapped(parameter).clone().set_requires_grad(parameter.tensor.requires_grad());
+        return mapped(parameter).clone();
     }
 
   private:
@@ -74,8 +77,12 @@ class WeightStore {
 
 class TorchScriptSource : public Source {
   public:
-    TorchScriptSource(torch::jit::Module model, JitGraph jit, JitValues values, WeightStore weights)
-        : model_(std::move(model)), jit_(std::move(jit)), values_(std::move(values)), weights_(std::move(weights)) {}
+    TorchScriptSource(torch::jit::Module model, JitGraph jit, JitValues values, WeightStore weights, InitialValues init)
+        : model_(std::move(model)),
+          jit_(std::move(jit)),
+          values_(std::move(values)),
+          weights_(std::move(weights)),
+          init_(std::move(init)) {}
 
     std::unique_ptr<Executable> executable(OpRange range, const std::vector<int>& live_ins,
                                            const std::vector<int>& parameters,
@@ -88,14 +95,24 @@ class TorchScriptSource : public Source {
     }
 
     at::Tensor weight(int parameter) override {
-        return weights_.copy(jit_.parameters.at(static_cast<size_t>(parameter)));
+        const JitParameter& entry = jit_.parameters.at(static_cast<size_t>(parameter));
+        return first_value(entry).set_requires_grad(entry.tensor.requires_grad());
     }
 
   private:
+    at::Tensor first_value(const JitParameter& entry) {
+        const InitRule* rule = entry.is_buffer ? nullptr : rule_for(init_.rules, entry.name, entry.aliases);
+        if (rule) return filled(entry.tensor, *rule, init_.seed, entry.name);
+        if (has_data(entry.tensor)) return weights_.copy(entry);
+        // To be read from a checkpoint. Where nobody does, every loss is to say so.
+        return at::full(entry.tensor.sizes(), std::numeric_limits<double>::quiet_NaN(), entry.tensor.options());
+    }
+
     torch::jit::Module model_;  ///< owns the types that the graph refers to
     JitGraph jit_;
     JitValues values_;
     WeightStore weights_;
+    InitialValues init_;
 };
 
 /// "tokens, targets".
@@ -241,6 +258,7 @@ struct OpenedModel {
     torch::jit::Module module;
     JitGraph jit;
     WeightStore weights;
+    InitialValues init;
     Digest digest;
 };
 
@@ -300,6 +318,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     std::vector<LoadedFile> loaded;
     JitGraph jit;
     torch::jit::Module model = (options.stages.empty() ? open_one : open_stages)(jit, files, options, loaded);
+    freeze_parameters(jit, options.freeze, options.where);
     fold_none_checks(jit.graph->block());
     fold_constants(jit);
     replace_appends(jit);
@@ -312,12 +331,12 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     list_ops(jit);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
-    return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), digest};
+    return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), options.init, digest};
 }
 
 std::unique_ptr<Source> make_source(OpenedModel opened, JitValues values) {
     return std::make_unique<TorchScriptSource>(std::move(opened.module), std::move(opened.jit), std::move(values),
-                                               std::move(opened.weights));
+                                               std::move(opened.weights), std::move(opened.init));
 }
 
 }  // namespace
@@ -334,6 +353,8 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.deferred_batch_norm = plan.pipeline.deferred_batch_norm;
     options.precision = plan.train.precision;
     options.stages = plan.pipeline.stages;
+    options.init = {plan.model.init, plan.train.seed};
+    options.freeze = plan.model.freeze;
     options.trust_sha256 = plan.model.trust_sha256;
     options.where = [plan](const std::string& key) { return plan.where(key); };
     return options;

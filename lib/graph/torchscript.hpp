@@ -1,7 +1,8 @@
 #pragma once
 // The TorchScript front end: model file -> Graph and Source. The file is mapped; weights are read only when asked for.
 // Steps, one file each: judge the code (operator_check), load without weights (jit_load), join a module per stage
-// (jit_stages), inline with labels (jit_inline), attributes to inputs (jit_attributes), the loss (jit_loss), deferred
+// (jit_stages), inline with labels (jit_inline), attributes to inputs (jit_attributes), frozen parameters
+// (jit_freeze), the loss (jit_loss), deferred
 // batch norm (jit_batch_norm), aliases (jit_alias), keyed randomness (jit_random), probe with one microbatch (probe),
 // values and cuts (graph_builder).
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "data/fields.hpp"
 #include "graph/graph.hpp"
+#include "graph/initial_values.hpp"
 #include "graph/model_files.hpp"
 #include "graph/source.hpp"
 #include "plan/plan.hpp"
@@ -28,6 +30,8 @@ struct TorchScriptOptions {
     int64_t microbatch_size = 1;                 ///< samples
     std::string precision = "fp32";              ///< of the ops: train.precision
     std::vector<StagePlan> stages = {};          ///< join these; empty: one model
+    InitialValues init = {};                     ///< parameters that are not read
+    std::vector<std::string> freeze = {};        ///< globs over parameters that are not trained
     std::vector<std::string> trust_sha256 = {};  ///< digests of files that may use any operator
     KeyPosition where = [](const std::string&) { return std::nullopt; };
 };

@@ -26,6 +26,7 @@ constexpr Range kFlag01 = {0, 1};
 constexpr Range kBelowOne = {.low = 0, .high = 1, .without_high = true};
 constexpr Range kPositive = {.low = 0, .without_low = true};
 constexpr Range kFromZero = {0, kUnbounded};
+constexpr Range kMeasure = {-1e9, 1e9};
 constexpr Range kCount = {0, 1e15};
 
 Rows model_rows() {
@@ -53,13 +54,31 @@ Rows model_rows() {
          .field = field<&Plan::model, &ModelPlan::init_from>(), .default_note = "those of the model file",
          .example = "runs/gpt/checkpoints/step-00000200"},
         {.name = "model.freeze", .type = TextList, .sentence = "Globs over parameters that are not trained.",
-         .built = false, .fallback = std::vector<std::string>{}},
+         .field = field<&Plan::model, &ModelPlan::freeze>(), .example = Texts{"*embedding*", "blocks.0.*"}},
         {.name = "model.trust_sha256", .type = TextList,
          .sentence = "SHA-256 of the model files that may use operators outside the allow-list.",
          .field = field<&Plan::model, &ModelPlan::trust_sha256>(),
          .example = Texts{"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}},
-        {.name = "model.init", .type = TableList, .sentence = "Rules that fill parameters from the seed.",
-         .built = false},
+        {.name = "model.init", .type = TableList,
+         .sentence = "Parameters that are filled from the seed; the first table that matches counts."},
+        {.name = "model.init.match", .type = TextList, .sentence = "Globs over parameter names.",
+         .field = field<&Plan::model, &ModelPlan::init, &InitRule::match>(), .required = true,
+         .example = Texts{"*.weight"}},
+        {.name = "model.init.kind", .type = Choice, .sentence = "What the parameters are filled with.",
+         .field = field<&Plan::model, &ModelPlan::init, &InitRule::kind>(), .required = true,
+         .choices = {"normal", "uniform", "zeros", "ones"}, .example = "normal"},
+        {.name = "model.init.mean", .type = Number, .sentence = "normal: the mean.",
+         .field = field<&Plan::model, &ModelPlan::init, &InitRule::mean>(), .range = kMeasure,
+         .default_note = "0", .example = 0.0},
+        {.name = "model.init.std", .type = Number, .sentence = "normal: the standard deviation.",
+         .field = field<&Plan::model, &ModelPlan::init, &InitRule::std>(), .range = kFromZero, .default_note = "1",
+         .example = 0.02},
+        {.name = "model.init.low", .type = Number, .sentence = "uniform: the smallest value.",
+         .field = field<&Plan::model, &ModelPlan::init, &InitRule::low>(), .range = kMeasure,
+         .default_note = "0", .example = -0.1},
+        {.name = "model.init.high", .type = Number, .sentence = "uniform: no value reaches it.",
+         .field = field<&Plan::model, &ModelPlan::init, &InitRule::high>(), .range = kMeasure,
+         .default_note = "1", .example = 0.1},
     };
 }
 

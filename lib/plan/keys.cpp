@@ -56,6 +56,7 @@ bool is_section(std::string_view name) {
 const std::vector<std::pair<std::string, std::string>>& all_sections() {
     static const std::vector<std::pair<std::string, std::string>> kSections = {
         {"model", "The model file, and what is taken from it."},
+        {"model.init", "Parameters filled from the seed instead of being read; the first table that matches counts."},
         {"loss", "A loss for a model whose forward does not return one; leave it out else."},
         {"data", "What is trained on and evaluated on."},
         {"mesh", "How the ranks of the job are used: pipeline, replicas, threads."},

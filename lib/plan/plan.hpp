@@ -16,12 +16,21 @@ namespace vpp {
 /// A name -> text table of the plan ([data.train] of arrays, [data.fields] of synthetic), in the order of the file.
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
+struct InitRule {                    ///< one [[model.init]] table
+    std::vector<std::string> match;  ///< globs over parameter names; the first rule that matches takes the parameter
+    std::string kind;                ///< normal | uniform | zeros | ones
+    double mean = 0, std = 1;        ///< normal
+    double low = 0, high = 1;        ///< uniform
+};
+
 struct ModelPlan {
     std::string file;                     ///< TorchScript file, already resolved against the plan's folder
     std::vector<std::string> inputs;      ///< data fields in the order of forward's arguments; empty = their own names
     int loss_output = 0;                  ///< which output of forward is the loss; unused with [loss]
     std::string loss_reduction = "mean";  ///< mean | sum over the samples of a microbatch
     std::string init_from;  ///< a checkpoint's folder or a safetensors file, resolved; empty = the model's
+    std::vector<InitRule> init;
+    std::vector<std::string> freeze;        ///< globs over parameters that are not trained
     std::vector<std::string> trust_sha256;  ///< 64 hexadecimal digits each: files that may use any operator
 };
 

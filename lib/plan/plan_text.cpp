@@ -36,6 +36,7 @@ std::string section_lines(const Plan& plan, const std::string& section, size_t e
 
 /// How many tables a list of tables has; -1 for any other section.
 int num_tables(const Plan& plan, const std::string& section) {
+    if (section == "model.init") return static_cast<int>(plan.model.init.size());
     if (section == "optimizer.group") return static_cast<int>(plan.optimizer.groups.size());
     if (section == "pipeline.stage") return static_cast<int>(plan.pipeline.stages.size());
     return -1;

@@ -64,6 +64,7 @@ class PlanReader {
     void fill(Plan& plan) {
         const auto in_group = [](const Setting& setting) { return section_of(*setting.key) == "optimizer.group"; };
         if (sections_.contains("loss")) plan.loss.emplace();
+        plan.model.init.resize(num_tables_["model.init"]);
         plan.pipeline.stages.resize(num_tables_["pipeline.stage"]);
         for (Setting& setting : settings_) {
             if (!in_group(setting)) put(plan, setting);

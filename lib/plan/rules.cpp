@@ -48,6 +48,29 @@ void check_model(const Plan& plan, Findings& findings) {
     }
 }
 
+void check_init(const Plan& plan, Findings& findings) {
+    for (size_t i = 0; i < plan.model.init.size(); ++i) {
+        const InitRule& rule = plan.model.init[i];
+        const std::string section = "model.init[" + std::to_string(i) + ']';
+        if (rule.match.empty()) {
+            findings.add(section + ".match", section + ".match is empty; name parameters, or \"*\" for all");
+        }
+        const auto only_for = [&](const char* key, const char* kind) {
+            if (rule.kind == kind || !plan.positions.contains(section + '.' + key)) return;
+            findings.add(section + '.' + key, section + '.' + key + " is for kind = \"" + kind + "\" (got " +
+                                                  toml_quoted(rule.kind) + "); leave it out");
+        };
+        only_for("mean", "normal");
+        only_for("std", "normal");
+        only_for("low", "uniform");
+        only_for("high", "uniform");
+        if (rule.low >= rule.high) {
+            findings.add(section + ".high", section + ".high must be above low (got " + toml_text(rule.high) + " and " +
+                                                toml_text(rule.low) + ')');
+        }
+    }
+}
+
 /// Which keys of [data] a kind reads.
 struct DataKey {
     const char* key;
@@ -250,6 +273,7 @@ void check_stages(const Plan& plan, Findings& findings) {
 
 void check_all(const Plan& plan, Findings& findings) {
     check_model(plan, findings);
+    check_init(plan, findings);
     check_data(plan, findings);
     check_stages(plan, findings);
     check_split(plan, findings);

@@ -16,7 +16,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphTensor, name, dtype, shape, requires_gra
                                    parameter, writers)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphValue, name, type, is_tensor, tensors, producer, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, flops, output_bytes, random)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, is_buffer, requires_grad, written, uses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, is_buffer, requires_grad, has_data,
+                                   written, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphModule, name, class_name)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphCut, legal, reason)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphInput, name, value)

@@ -11,8 +11,8 @@ namespace vpp {
 namespace {
 
 using Step = std::pair<ActionKind, Leg>;
-constexpr Step kFa{ActionKind::F, Leg::Down}, kIa{ActionKind::I, Leg::Down}, kWa{ActionKind::W, Leg::Down};
-constexpr Step kFb{ActionKind::F, Leg::Up}, kIb{ActionKind::I, Leg::Up}, kWb{ActionKind::W, Leg::Up};
+constexpr Step kFDown{ActionKind::F, Leg::Down}, kIDown{ActionKind::I, Leg::Down}, kWDown{ActionKind::W, Leg::Down};
+constexpr Step kFUp{ActionKind::F, Leg::Up}, kIUp{ActionKind::I, Leg::Up}, kWUp{ActionKind::W, Leg::Up};
 
 std::vector<Action> zero_bubble_v_list(const ScheduleSize& size, int rank) {
     const int P = size.num_ranks, planned = std::max(size.num_microbatches, 2 * P - 1);
@@ -23,17 +23,17 @@ std::vector<Action> zero_bubble_v_list(const ScheduleSize& size, int rank) {
             for (const Step& step : steps) writer.add(step.first, step.second);
         }
     };
-    repeat(2 * (P - rank) - 1, {kFa});
-    repeat(rank, {kFb, kFa});
-    repeat(P - rank, {kFb, kIb, kWb});
-    while (done(kFb) < planned) {
-        if (done(kFa) < planned) repeat(1, {kFa});
-        repeat(1, {kIa, kWa, kFb, kIb, kWb});
+    repeat(2 * (P - rank) - 1, {kFDown});
+    repeat(rank, {kFUp, kFDown});
+    repeat(P - rank, {kFUp, kIUp, kWUp});
+    while (done(kFUp) < planned) {
+        if (done(kFDown) < planned) repeat(1, {kFDown});
+        repeat(1, {kIDown, kWDown, kFUp, kIUp, kWUp});
     }
-    repeat(rank, {kIa, kIb});
-    repeat(P - rank, {kIa, kWa});
-    repeat(planned - done(kWb), {kWb});
-    repeat(planned - done(kWa), {kWa});
+    repeat(rank, {kIDown, kIUp});
+    repeat(P - rank, {kIDown, kWDown});
+    repeat(planned - done(kWUp), {kWUp});
+    repeat(planned - done(kWDown), {kWDown});
     return writer.take();
 }
 

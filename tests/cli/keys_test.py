@@ -49,9 +49,10 @@ CHANGES = [
     ("pipeline.memory_limit=0.5", False), ("pipeline.search.seed=3", True), ("pipeline.search.seed=-3", False),
     ("data.train={a='a.npy'}", True), ("data.train={a=1}", False), ("data.train='a.bin'", False),
     ("data.shuffle=1", False), ("train.accumulate=1", True), ("train.accumulate=2", True),
-    ("train.accumulate=0", False), ("model.freeze=['*']", False), ("mesh.tp=2", False),
+    ("train.accumulate=0", False), ("model.freeze=['*']", True), ("mesh.tp=2", False),
     ("mesh.device=cuda", False), ("loss.kind=mse", False), ("loss={kind='mse', target='y'}", True),
-    ("model.init=[{}]", False), ("data.fields={x='float32[3]'}", True), ("pipeline.cost_file=''", True),
+    ("model.init=[{}]", False), ("model.init=[{match=['*'], kind='ones'}]", True),
+    ("eval.metrics=['accuracy']", False), ("data.fields={x='float32[3]'}", True), ("pipeline.cost_file=''", True),
 ]
 
 

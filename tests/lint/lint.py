@@ -213,12 +213,13 @@ def environment(tree: Tree) -> Found:
 SOURCES_TOGETHER = re.compile(r"(lib/\w+|tests/unit/\w+|app)/[\w/]*\.cpp$")
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 TYPE = re.compile(r"(?:struct|class|enum class|enum) (\w+)(?=[ ;{:])")
+ENUMERATOR = re.compile(r"\b(k[A-Z]\w*)(?=[ ,=}])")
 CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?=\[| =|\{)")
 FUNCTION = re.compile(r"(?:\[\[\w+\]\] )?(?=\w)(?!using\b|namespace\b|TEST|[A-Z_]+\()[\w:<>,*& ]+[ *&](\w+)\(")
 
 
 def unnamed_definitions(text: str) -> Iterator[tuple[int, str]]:
-    """(line, name) of types, constants and functions that unnamed namespaces define."""
+    """(line, name) of types, constants, plain enumerators and functions that unnamed namespaces define."""
     inside = False
     plain = RAW_STRING.sub(lambda raw: "\n" * raw[0].count("\n"), text)
     for number, line in enumerate(plain.splitlines(), 1):
@@ -226,6 +227,8 @@ def unnamed_definitions(text: str) -> Iterator[tuple[int, str]]:
             inside = line.startswith("namespace {")
         elif inside and (found := TYPE.match(line) or FUNCTION.match(line)):
             yield number, found[1]
+            if re.match(r"enum (?!class)", line):
+                yield from ((number, name) for name in ENUMERATOR.findall(line.partition("{")[2]))
         elif inside and re.match(r"(constexpr|const|inline|static)\b", line):
             yield from ((number, name) for name in CONSTANT.findall(line))
 

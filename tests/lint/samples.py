@@ -98,7 +98,11 @@ BAD: dict[str, list[dict[str, str]]] = {
         {
             "lib/base/error.hpp": "#pragma once\nstd::string text(int number);\n",
             "lib/base/error.cpp": "namespace {\nstd::string text(int number) {\n}  // namespace\n",
-        }
+        },
+        {
+            "lib/base/error.cpp": "namespace {\nconstexpr Step kThere{1}, kBack{2};\n}  // namespace\n",
+            "lib/base/glob.cpp": "namespace {\nenum Way : int { kAway, kBack };\n}  // namespace\n",
+        },
     ],
     "unique_types": [
         {

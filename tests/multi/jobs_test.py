@@ -58,6 +58,15 @@ class Equality(Case):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertTrue(json.loads(done.stdout)["equal"])
 
+    def test_frozen_and_drawn_parameters_in_a_matrix(self):
+        init = "[{match=['*.bias'], kind='uniform', low=-0.1, high=0.1}, {match=['block*'], kind='normal', std=0.2}]"
+        for setting in ("model.freeze=['block1.*', 'block2.bn.*']", "model.freeze=['block3.*', 'head.bias']",
+                        f"model.init={init}"):
+            done = self.vpp("verify", self.plan(DIGITS), "--set", setting, "--all-schedules", "--cuts", "random:1",
+                            "--stages", "1,3", "--microbatches", "4", "--steps", "2", "--json", ranks=3)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertTrue(json.loads(done.stdout)["equal"])
+
     def test_deferred_batch_norm_in_a_matrix(self):
         key = ("--set", "pipeline.deferred_batch_norm=true")
         done = self.vpp("verify", self.plan(DIGITS), *key, "--set", "pipeline.recompute.what=stage", "--all-schedules",
@@ -205,7 +214,7 @@ class Runs(Case):
 
     def test_resume_as_another_run_is_refused(self):
         self.train("run", "train.steps=4")
-        for setting in ("train.seed=7", "train.global_batch_size=64", "optimizer.kind=sgd"):
+        for setting in ("train.seed=7", "train.global_batch_size=64", "optimizer.kind=sgd", "model.freeze=['head.*']"):
             done = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", setting, ranks=2)
             self.assertEqual(done.returncode, 77, done.stderr)
             self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)

@@ -125,6 +125,12 @@ PRECISIONS = {
 }
 
 
+# What the parameters are at first: the file's, with those of the model's first group frozen, or drawn from the seed.
+STARTS = ("file", "frozen", "seeded")
+DRAWN = {"kind": "normal", "std": 0.05}
+DRAWN_OF_GROUP = {"kind": "uniform", "low": -0.1, "high": 0.2}
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     model: str
@@ -134,10 +140,12 @@ class Case:
     deferred: bool = False  # deferred_batch_norm
     replicas: int = 1
     precision: str = "fp32"
+    start: str = "file"
 
     def __str__(self) -> str:
         more = (".deferred" if self.deferred else "") + (f".dp{self.replicas}" if self.replicas > 1 else "")
         more += "" if self.precision == "fp32" else f".{self.precision}"
+        more += "" if self.start == "file" else f".{self.start}"
         return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}{more}"
 
     @property
@@ -169,6 +177,10 @@ def all_cases() -> Iterator[Case]:
                 for layout in (ONE, LAYOUTS[-1]):
                     yield Case(model, form, "adamw", layout, precision=precision)
     yield Case("bn_cnn", "scripted", "adamw", ONE, deferred=True, precision="bf16")
+    for model in ("mlp", "gpt_tied", "bn_cnn", "unet"):
+        for start in STARTS[1:]:
+            for layout in (ONE, LAYOUTS[-1]):
+                yield Case(model, "scripted", "sgd", layout, start=start)
 
 
 def quick_cases() -> Iterator[Case]:
@@ -188,6 +200,9 @@ def quick_cases() -> Iterator[Case]:
         yield Case(model, "scripted", "adamw", Layout(2, "1F1B"), precision="fp16")
         yield Case(model, "scripted", "adamw", ONE, precision="overflow")
     yield Case("unet", "traced", "adamw", Layout(2, "1F1B"), precision="bf16")
+    for start in STARTS[1:]:
+        yield Case("gpt_tied", "scripted", "adam", Layout(2, "1F1B"), start=start)
+        yield Case("bn_cnn", "scripted", "sgd", Layout(2, "1F1B"), start=start)
 
 
 NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
@@ -209,7 +224,12 @@ def section(name: str, values: dict) -> list[str]:
 
 def plan_text(case: Case) -> str:
     model, optimizer, layout = MODELS[case.model], OPTIMIZERS[case.optimizer], case.layout
-    lines = section("[model]", {"file": case.weights} | ({"inputs": model.inputs} if model.inputs else {}))
+    freeze = {"freeze": model.groups[0]} if case.start == "frozen" else {}
+    inputs = {"inputs": model.inputs} if model.inputs else {}
+    lines = section("[model]", {"file": case.weights} | inputs | freeze)
+    if case.start == "seeded":
+        lines += section("[[model.init]]", {"match": model.groups[0]} | DRAWN_OF_GROUP)
+        lines += section("[[model.init]]", {"match": ("*",)} | DRAWN)
     if model.loss:
         lines += section("[loss]", {"kind": model.loss[0], "target": model.loss[1]})
     if "text" in model.data:
@@ -340,6 +360,11 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     words += ["--replicas", case.replicas]
     if case.deferred:
         words += ["--deferred-batch-norm"]
+    if case.start == "frozen":
+        words += [f"--freeze={','.join(model.groups[0])}"]
+    if case.start == "seeded":
+        for globs, rule in ((model.groups[0], DRAWN_OF_GROUP), (("*",), DRAWN)):
+            words.append(f"--init={','.join(globs)}:{','.join(f'{key}={value!r}' for key, value in rule.items())}")
     if inputs.autocast:
         words += [f"--{key.replace('_', '-')}={value}" for key, value in PRECISIONS[case.precision].items()]
     if model.loss:
@@ -444,10 +469,10 @@ class Counts:
 
 def run_cases(cases: list[Case], arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
     spoil = BREAKS[arguments.spoil].spoil if arguments.spoil else None
-    python: dict[tuple[str, ...], list[dict]] = {}
+    python: dict[Case, list[dict]] = {}
 
     def work(case: Case) -> tuple[bool, object]:
-        key = (case.model, case.form, case.optimizer, str(case.deferred), str(case.replicas), case.precision)
+        key = dataclasses.replace(case, layout=ONE)
         if key not in python:
             python.clear()  # cases of one kind follow each other
             python[key] = python_steps(case, arguments.vpp, folder, spoil)
@@ -462,7 +487,8 @@ def check_vectors(page: pathlib.Path) -> tuple[bool, object]:
     """train.py's key functions give what the page about them says."""
     import train
 
-    functions = {name: getattr(train, name) for name in ("mix64", "combine_key", "microbatch_key", "site_seed")}
+    names = ("mix64", "combine_key", "microbatch_key", "name_key", "site_seed")
+    functions = {name: getattr(train, name) for name in names}
     vectors = re.findall(r"^\| `(\w+\(.*\))` \| `(0x[0-9a-f]{16})` \|$", page.read_text(), re.MULTILINE)
     wrong = [call for call, value in vectors if eval(call, functions) != int(value, 16)]
     return len(vectors) > 10 and not wrong, f"{len(vectors)} vectors, wrong: {wrong}"

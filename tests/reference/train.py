@@ -44,7 +44,7 @@ MASK = (1 << 64) - 1
 
 
 def mix64(x: int) -> int:
-    """As in lib/base/random.hpp, like the three functions below."""
+    """As in lib/base/random.hpp, like the four functions below."""
     x = (x + 0x9E3779B97F4A7C15) & MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
@@ -61,6 +61,13 @@ def microbatch_key(seed: int, step: int, replica: int, microbatch: int) -> int:
 
 def site_seed(key: int, site: int, execution: int) -> int:
     return combine_key(combine_key(key, site), execution)
+
+
+def name_key(seed: int, name: str) -> int:
+    key = mix64(seed)
+    for byte in name.encode():
+        key = combine_key(key, byte)
+    return key
 
 
 # What LibTorch marks as random, whatever its probability: such a call is one call site of vpp's graph.
@@ -160,6 +167,25 @@ def parameter_groups(model: nn.Module, specs: list[str]) -> list[dict]:
         index = next(i for i, globs in enumerate(patterns) if any(fnmatch.fnmatchcase(name, g) for g in globs))
         groups[index]["params"].append(parameter)
     return groups
+
+
+def freeze(model: nn.Module, globs: list[str]) -> None:
+    for name, parameter in model.named_parameters():
+        if any(fnmatch.fnmatchcase(name, glob) for glob in globs):
+            parameter.requires_grad_(False)
+
+
+@torch.no_grad()
+def draw(model: nn.Module, specs: list[str], seed: int) -> None:
+    """Parameters from the seed, as lib/base/RANDOM.md says; the first rule that matches a parameter draws it."""
+    rules = [(spec.partition(":")[0].split(","), parse_options(spec.partition(":")[2].split(","))) for spec in specs]
+    for name, parameter in model.named_parameters():
+        generator = torch.Generator().manual_seed(name_key(seed, name))
+        values = next((rule for globs, rule in rules if any(fnmatch.fnmatchcase(name, glob) for glob in globs)), None)
+        if values and values["kind"] == "normal":
+            parameter.normal_(values.get("mean", 0.0), values["std"], generator=generator)
+        elif values:
+            parameter.uniform_(values["low"], values["high"], generator=generator)
 
 
 def digest(tensor: Tensor | None) -> str | None:
@@ -320,6 +346,8 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--precision", choices=("fp32", *DTYPES), default="fp32", help="of torch.autocast")
     parser.add_argument("--loss-scale", type=float, default=65536.0, help="of the first step, in fp16")
     parser.add_argument("--loss-scale-every", type=int, default=2000, help="steps after which it doubles")
+    parser.add_argument("--freeze", type=lambda text: text.split(","), default=[], metavar="GLOB,GLOB")
+    parser.add_argument("--init", action="append", default=[], help="GLOB,GLOB:kind='normal',std=0.1")
     parser.add_argument("--deferred-batch-norm", action="store_true", help="one update of running statistics a step")
     parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of what is random")
     parser.add_argument("--steps", type=int, required=True)
@@ -331,6 +359,8 @@ def main(words: list[str] | None = None) -> None:
     args = parse_arguments(words)
     torch.set_num_threads(1)
     model = load_model(args.model, args.weights)
+    freeze(model, args.freeze)
+    draw(model, args.init, args.seed)
     norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     deferred = [DeferredStatistics(norm) for norm in norms if args.deferred_batch_norm]
     fields = load_fields(args.data, args.sequence_length)

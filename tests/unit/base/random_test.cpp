@@ -40,6 +40,13 @@ TEST(Keys, AreTheTestVectorsOfTheirPage) {  // lib/base/RANDOM.md
     EXPECT_EQ(site_seed(microbatch_key(1234, 5, 1, 2), 7, 0), 0xd0816cb77bd23e39ULL);
 }
 
+TEST(Keys, OfNamesAreTheTestVectorsOfTheirPage) {
+    EXPECT_EQ(name_key(0, ""), mix64(0));
+    EXPECT_EQ(name_key(1234, "a"), 0xee80889dadfd7aafULL);
+    EXPECT_EQ(name_key(1234, "blocks.0.weight"), 0x68e1a18fa75d5a1bULL);
+    EXPECT_EQ(name_key(1235, "blocks.0.weight"), 0x283b61e79552e5d9ULL);
+}
+
 TEST(Keys, EveryPartMatters) {
     std::set<uint64_t> keys;
     for (uint64_t seed : {99, 1234}) {

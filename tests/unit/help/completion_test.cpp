@@ -24,7 +24,7 @@ TEST(Completion, SettingsAreTheBuiltKeysWithTheirWords) {
     EXPECT_NE(setting(all, "optimizer.group[0].lr"), nullptr);
     EXPECT_EQ(setting(all, "optimizer.group.lr"), nullptr);
     EXPECT_EQ(setting(all, "optimizer.group"), nullptr);
-    EXPECT_EQ(setting(all, "model.freeze"), nullptr) << "not built";
+    EXPECT_EQ(setting(all, "eval.metrics"), nullptr) << "not built";
 }
 
 TEST(Completion, ExplainedNamesAreSectionsAndKeysOnce) {

@@ -38,7 +38,7 @@ TEST(KeyFacts, SayWhatTheTableSays) {
     EXPECT_EQ(fact("pipeline.schedule_type", "also"), "SIMPLE_1F1B = 1F1B, ZERO_BUBBLE = ZERO_BUBBLE_V");
     EXPECT_EQ(fact("loss.kind", "words"), "cross_entropy, mse, nll, bce_with_logits, l1");
     EXPECT_EQ(fact("mesh.device", "not yet"), "cuda (is not compiled in: VPP_CUDA)");
-    EXPECT_EQ(fact("model.freeze", "not yet"), "it is refused until it is built: only [] is accepted");
+    EXPECT_EQ(fact("eval.metrics", "not yet"), "it is refused until it is built: only [] is accepted");
     EXPECT_EQ(fact("model.file", "needed"), "always, unless pipeline.stage is written");
     EXPECT_EQ(fact("optimizer.group.match", "needed"), "in each [[optimizer.group]]");
     EXPECT_EQ(fact("model.file", "default"), "");
@@ -82,7 +82,7 @@ TEST(KeyFacts, ExampleLinesStandInAPlanAsTheyAre) {
               (std::vector<std::string>{"[[optimizer.group]]", "match = [\"*.bias\", \"*ln*\"]"}));
     EXPECT_EQ(lines("optimizer.group.match", 10),
               (std::vector<std::string>{"match = [", "  \"*.bias\",", "  \"*ln*\",", "]"}));
-    EXPECT_TRUE(lines("model.freeze", 80).empty());
+    EXPECT_TRUE(lines("eval.metrics", 80).empty());
 }
 
 TEST(KeyFacts, SectionsAreThoseOfTheTableInItsOrder) {

@@ -57,6 +57,7 @@ TEST(KeyRows, EachBuiltKeyReachesItsOwnField) {
         if (!key.field.set) continue;
         Plan plan;
         plan.loss.emplace();
+        plan.model.init.resize(1);
         plan.optimizer.groups.resize(1);
         plan.pipeline.stages.resize(1);
         std::vector<std::optional<Value>> before;

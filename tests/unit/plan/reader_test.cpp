@@ -134,8 +134,18 @@ TEST(Reader, SectionsMustBeSections) {
     EXPECT_TRUE(holds(problem_of(kShortPlan + "[train.steps]\n"), "train.steps has the wrong type (got a table"));
 }
 
-TEST(Reader, UnbuiltTablesAreRefusedByName) {
-    EXPECT_TRUE(holds(problem_of(kShortPlan + "[[model.init]]\nx = 1\n"), "model.init is not built yet"));
+TEST(Reader, TablesOfInitialValuesAreReadInOrder) {
+    const Plan plan = plan_of_text(
+        kShortPlan +
+        "[[model.init]]\nmatch = ['*.bias']\nkind = 'zeros'\n[[model.init]]\nmatch = ['*']\nkind = 'normal'\n"
+        "std = 0.5\n");
+    ASSERT_EQ(plan.model.init.size(), 2U);
+    EXPECT_EQ(plan.model.init[0].match, std::vector<std::string>{"*.bias"});
+    EXPECT_EQ(plan.model.init[1].kind, "normal");
+    EXPECT_EQ(plan.model.init[1].std, 0.5);
+    EXPECT_TRUE(holds(plan.resolved_text, "[[model.init]]\nmatch = [\"*\"]\nkind = \"normal\"\n"))
+        << plan.resolved_text;
+    EXPECT_TRUE(holds(problem_of(kShortPlan + "[[model.init]]\nx = 1\n"), "unknown key 'x'"));
 }
 
 TEST(Reader, OverridesAreCheckedLikeLines) {
@@ -183,10 +193,11 @@ std::string sample_argument(const Key& key) {
 TEST(Reader, EveryKeyCanBeSetOrIsRefusedByName) {
     const std::string tables =
         "[loss]\nkind = 'mse'\ntarget = 'y'\n[[optimizer.group]]\nmatch = ['a']\n"
+        "[[model.init]]\nmatch = ['a']\nkind = 'normal'\n"
         "[[pipeline.stage]]\nname = 'a'\ninputs = ['x']\noutputs = ['y']\n";
     for (const Key& key : all_keys()) {
         std::string path = key.name;
-        for (const std::string list : {"optimizer.group", "pipeline.stage"}) {
+        for (const std::string list : {"model.init", "optimizer.group", "pipeline.stage"}) {
             if (path.starts_with(list + '.')) path.insert(list.size(), "[0]");
         }
         if (key.built && key.type == KeyType::TableList) continue;

@@ -100,6 +100,19 @@ TEST(Rules, RestartsNeedADecay) {
     }
 }
 
+TEST(Rules, NumbersOfInitBelongToTheirKind) {
+    EXPECT_NO_THROW(resolve({"model.init=[{match=['*'], kind='normal', mean=1, std=2}]"}, 1));
+    EXPECT_NO_THROW(
+        resolve({"model.init=[{match=['*.bias'], kind='zeros'}, {match=['*'], kind='uniform', low=-1}]"}, 1));
+    EXPECT_TRUE(holds(problem({"model.init=[{match=['*'], kind='ones', std=2}]"}),
+                      "model.init[0].std is for kind = \"normal\" (got \"ones\"); leave it out"));
+    EXPECT_TRUE(holds(problem({"model.init=[{match=['*'], kind='normal', high=2}]"}), "is for kind = \"uniform\""));
+    EXPECT_TRUE(holds(problem({"model.init=[{match=['*'], kind='uniform', low=2}]"}),
+                      "model.init[0].high must be above low (got 1.0 and 2.0)"));
+    EXPECT_TRUE(holds(problem({"model.init=[{match=[], kind='ones'}]"}), "match is empty; name parameters"));
+    EXPECT_TRUE(holds(problem({"model.init=[{kind='ones'}]"}), "match"));
+}
+
 TEST(Rules, FewerMicrobatchesThanStagesAreFine) {
     for (const char* kind : {"GPIPE", "1F1B"}) {
         EXPECT_NO_THROW(resolve({"pipeline.num_microbatches=1", std::string("pipeline.schedule_type=") + kind}, 4));

@@ -62,8 +62,7 @@ TEST(Schema, TypesWordsAndRanges) {
     is("data.train", R"({"anyOf": [{"type": "array", "items": {"type": "string", "minLength": 1}},
         {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}]})");
     is("pipeline.cost_file", R"({"type": "string"})");
-    is("model.freeze", R"({"const": []})");
-    is("model.init", R"({"type": "array", "maxItems": 0})");
+    is("eval.metrics", R"({"const": []})");
 }
 
 TEST(Schema, WordsComeFromTheRegistriesWithAliasesAndWithoutPlannedOnes) {

@@ -113,10 +113,8 @@ TEST(ValueReader, RegisteredWordsGoBeforePlannedOnes) {
 
 TEST(ValueReader, UnbuiltKeysAcceptOnlyTheirDefault) {
     EXPECT_EQ(read_error("eval.metrics", "[]"), "nothing");
-    EXPECT_EQ(read_error("model.init", "[]"), "nothing");
     EXPECT_EQ(read_error("eval.metrics", "2"),
               "eval.metrics is not built yet (got integer 2, only its default [] is accepted); leave it out");
-    EXPECT_TRUE(holds(read_error("model.init", "[{}]"), "is not built yet"));
     EXPECT_TRUE(holds(read_error("eval.metrics", "['accuracy']"), "is not built yet"));
 }
 

@@ -58,8 +58,7 @@ TEST(Prepare, PipelineRunsAreMicrobatchesOfOneStep) {
     const auto file = save(model_spec());
     for (const std::string schedule : {"GPIPE", "ZERO_BUBBLE_H1", "AUTO"}) {
         SCOPED_TRACE(schedule);
-        const Plan plan =
-            plan_for(file, 2, {"pipeline.schedule_type=" + schedule, "pipeline.search.moves=50", "train.accumulate=2"});
+        const Plan plan = plan_for(file, 2, {"pipeline.schedule_type=" + schedule, "train.accumulate=2"});
         const Program program = prepare(plan, data_of(plan)).program;
         EXPECT_EQ(program.training.schedule.num_microbatches, 4);
         EXPECT_EQ(program.evaluation->schedule.num_microbatches, 4);

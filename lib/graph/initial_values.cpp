@@ -1,0 +1,83 @@
+#include "graph/initial_values.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/glob.hpp"
+#include "base/random.hpp"
+
+namespace vpp {
+
+namespace {
+
+constexpr size_t kMostNames = 3;
+
+bool names_it(const InitRule& rule, const std::string& name) {
+    return std::ranges::any_of(rule.match, [&](const std::string& glob) { return glob_matches(glob, name); });
+}
+
+/// What no parameter gives its rule.
+void check_rules(const Plan& plan, const Graph& graph, std::vector<Problem>& problems) {
+    const std::vector<InitRule>& rules = plan.model.init;
+    for (size_t i = 0; i < rules.size(); ++i) {
+        const bool takes = std::ranges::any_of(graph.parameters, [&](const GraphParameter& parameter) {
+            return !parameter.is_buffer && rule_for(rules, parameter.name, parameter.aliases) == &rules[i];
+        });
+        if (takes) continue;
+        const std::string key = "model.init[" + std::to_string(i) + "].match";
+        const std::string example =
+            graph.parameters.empty() ? "" : "; names look like '" + printable(graph.parameters.front().name) + "'";
+        problems.push_back({key + ": no parameter is left for this rule" + example, plan.where(key)});
+    }
+}
+
+}  // namespace
+
+bool has_data(const at::Tensor& parameter) {
+    return parameter.numel() <= 1 ||
+           !std::ranges::all_of(parameter.strides(), [](int64_t stride) { return stride == 0; });
+}
+
+const InitRule* rule_for(const std::vector<InitRule>& rules, const std::string& name,
+                         const std::vector<std::string>& aliases) {
+    const auto found = std::ranges::find_if(rules, [&](const InitRule& rule) {
+        return names_it(rule, name) ||
+               std::ranges::any_of(aliases, [&](const std::string& alias) { return names_it(rule, alias); });
+    });
+    return found == rules.end() ? nullptr : &*found;
+}
+
+at::Tensor filled(const at::Tensor& parameter, const InitRule& rule, uint64_t seed, const std::string& name) {
+    at::Tensor tensor = at::empty(parameter.sizes(), parameter.options().requires_grad(false));
+    at::Generator generator = at::detail::createCPUGenerator(name_key(seed, name));
+    if (rule.kind == "normal") tensor.normal_(rule.mean, rule.std, generator);
+    if (rule.kind == "uniform") tensor.uniform_(rule.low, rule.high, generator);
+    if (rule.kind == "zeros") tensor.zero_();
+    if (rule.kind == "ones") tensor.fill_(1);
+    return tensor;
+}
+
+std::vector<Problem> check_initial_values(const Plan& plan, const Graph& graph) {
+    std::vector<Problem> problems;
+    check_rules(plan, graph, problems);
+    if (!plan.model.init_from.empty()) return problems;
+    std::string names;
+    size_t count = 0;
+    for (const GraphParameter& parameter : graph.parameters) {
+        const bool is_filled =
+            !parameter.is_buffer && rule_for(plan.model.init, parameter.name, parameter.aliases) != nullptr;
+        if (parameter.has_data || is_filled) continue;
+        if (++count <= kMostNames) names += (names.empty() ? "'" : ", '") + printable(parameter.name) + "'";
+    }
+    if (count == 0) return problems;
+    if (count > kMostNames) names += " and " + std::to_string(count - kMostNames) + " more";
+    problems.push_back({"the model file has no values for " + names +
+                            "; add [[model.init]] tables that match parameters, or name a file of weights in "
+                            "model.init_from",
+                        plan.where("model.init")});
+    return problems;
+}
+
+}  // namespace vpp

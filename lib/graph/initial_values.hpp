@@ -1,0 +1,36 @@
+#pragma once
+// [[model.init]]: parameters that are filled from the seed instead of being read, each by the stage that owns it. A
+// parameter whose strides are all 0 stands for one without data in the file, so that a model of any size can be
+// exported and looked at.
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "plan/plan.hpp"
+
+namespace vpp {
+
+struct InitialValues {
+    std::vector<InitRule> rules;  ///< the first that matches fills the parameter
+    uint64_t seed = 0;            ///< train.seed
+};
+
+/// Whether a parameter brings its values along: not when it has several elements and every stride is 0.
+bool has_data(const at::Tensor& parameter);
+
+/// The rule for a parameter or buffer of these names; nullptr when none matches. Buffers are never filled.
+const InitRule* rule_for(const std::vector<InitRule>& rules, const std::string& name,
+                         const std::vector<std::string>& aliases);
+
+/// A contiguous tensor like `parameter`, filled as torch.nn.init does it on the CPU with a generator that is seeded
+/// with name_key(seed, name) (base/RANDOM.md).
+at::Tensor filled(const at::Tensor& parameter, const InitRule& rule, uint64_t seed, const std::string& name);
+
+/// Rules that match no parameter, and parameters without data that get their values from nowhere.
+/// Requires: the training graph of that plan.
+std::vector<Problem> check_initial_values(const Plan& plan, const Graph& graph);
+
+}  // namespace vpp
