@@ -16,6 +16,7 @@
 #include "comm/mpi_session.hpp"
 #include "engine/agreement.hpp"
 #include "engine/run_facts.hpp"
+#include "graph/initial_values.hpp"
 #include "graph/model_files.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
@@ -140,6 +141,7 @@ class Doctor {
         const bool is_prepared = attempt("model", [&] {
             Program program = prepare(*plan_, data).program;
             check_model_rules(*plan_, program);
+            check_have_values(*plan_, program.training.graph);
             program_ = std::move(program);
         });
         if (!is_prepared) return;

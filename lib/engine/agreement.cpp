@@ -73,7 +73,7 @@ void check_model_rules(const Plan& plan, const Program& program) {
         if (parameter.requires_grad) names.push_back(parameter.name);
     }
     std::vector<Problem> problems = check_groups(plan, names);
-    std::ranges::move(check_initial_values(plan, program.training.graph), std::back_inserter(problems));
+    std::ranges::move(check_init_rules(plan, program.training.graph), std::back_inserter(problems));
     if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
 }
 
@@ -81,6 +81,7 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
     return agree_on_program(transport, plan, data, [&] {
         Prepared prepared = prepare(plan, data);
         check_model_rules(plan, prepared.program);
+        check_have_values(plan, prepared.program.training.graph);
         return prepared;
     });
 }

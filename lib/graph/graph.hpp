@@ -62,7 +62,7 @@ struct GraphParameter {
     bool requires_grad = false;
     bool written = false;   ///< some op writes it (batch statistics)
     std::vector<int> uses;  ///< ops that use it or a no-op view of it, ascending
-    bool has_data = true;  ///< the model file has its values
+    bool has_data = true;   ///< the model file has its values
 
     int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
 };

@@ -18,21 +18,6 @@ bool names_it(const InitRule& rule, const std::string& name) {
     return std::ranges::any_of(rule.match, [&](const std::string& glob) { return glob_matches(glob, name); });
 }
 
-/// What no parameter gives its rule.
-void check_rules(const Plan& plan, const Graph& graph, std::vector<Problem>& problems) {
-    const std::vector<InitRule>& rules = plan.model.init;
-    for (size_t i = 0; i < rules.size(); ++i) {
-        const bool takes = std::ranges::any_of(graph.parameters, [&](const GraphParameter& parameter) {
-            return !parameter.is_buffer && rule_for(rules, parameter.name, parameter.aliases) == &rules[i];
-        });
-        if (takes) continue;
-        const std::string key = "model.init[" + std::to_string(i) + "].match";
-        const std::string example =
-            graph.parameters.empty() ? "" : "; names look like '" + printable(graph.parameters.front().name) + "'";
-        problems.push_back({key + ": no parameter is left for this rule" + example, plan.where(key)});
-    }
-}
-
 }  // namespace
 
 bool has_data(const at::Tensor& parameter) {
@@ -59,10 +44,24 @@ at::Tensor filled(const at::Tensor& parameter, const InitRule& rule, uint64_t se
     return tensor;
 }
 
-std::vector<Problem> check_initial_values(const Plan& plan, const Graph& graph) {
+std::vector<Problem> check_init_rules(const Plan& plan, const Graph& graph) {
     std::vector<Problem> problems;
-    check_rules(plan, graph, problems);
-    if (!plan.model.init_from.empty()) return problems;
+    const std::vector<InitRule>& rules = plan.model.init;
+    for (size_t i = 0; i < rules.size(); ++i) {
+        const bool takes = std::ranges::any_of(graph.parameters, [&](const GraphParameter& parameter) {
+            return !parameter.is_buffer && rule_for(rules, parameter.name, parameter.aliases) == &rules[i];
+        });
+        if (takes) continue;
+        const std::string key = "model.init[" + std::to_string(i) + "].match";
+        const std::string example =
+            graph.parameters.empty() ? "" : "; names look like '" + printable(graph.parameters.front().name) + "'";
+        problems.push_back({key + ": no parameter is left for this rule" + example, plan.where(key)});
+    }
+    return problems;
+}
+
+void check_have_values(const Plan& plan, const Graph& graph) {
+    if (!plan.model.init_from.empty()) return;
     std::string names;
     size_t count = 0;
     for (const GraphParameter& parameter : graph.parameters) {
@@ -71,13 +70,12 @@ std::vector<Problem> check_initial_values(const Plan& plan, const Graph& graph) 
         if (parameter.has_data || is_filled) continue;
         if (++count <= kMostNames) names += (names.empty() ? "'" : ", '") + printable(parameter.name) + "'";
     }
-    if (count == 0) return problems;
+    if (count == 0) return;
     if (count > kMostNames) names += " and " + std::to_string(count - kMostNames) + " more";
-    problems.push_back({"the model file has no values for " + names +
-                            "; add [[model.init]] tables that match parameters, or name a file of weights in "
-                            "model.init_from",
-                        plan.where("model.init")});
-    return problems;
+    throw Error(ErrorKind::Plan,
+                "the model file has no values for " + names +
+                    "; add [[model.init]] tables that match parameters, or name a file of weights in model.init_from",
+                plan.where("model.init"));
 }
 
 }  // namespace vpp

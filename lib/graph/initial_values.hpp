@@ -29,8 +29,11 @@ const InitRule* rule_for(const std::vector<InitRule>& rules, const std::string& 
 /// with name_key(seed, name) (base/RANDOM.md).
 at::Tensor filled(const at::Tensor& parameter, const InitRule& rule, uint64_t seed, const std::string& name);
 
-/// Rules that match no parameter, and parameters without data that get their values from nowhere.
-/// Requires: the training graph of that plan.
-std::vector<Problem> check_initial_values(const Plan& plan, const Graph& graph);
+/// Rules that match no parameter. Requires: the training graph of that plan.
+std::vector<Problem> check_init_rules(const Plan& plan, const Graph& graph);
+
+/// Whether every parameter gets its values from somewhere: for a training, not to look at a model.
+/// Throws: Error{Plan} at model.init with the names of those without.
+void check_have_values(const Plan& plan, const Graph& graph);
 
 }  // namespace vpp

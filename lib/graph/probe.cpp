@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "graph/jit_executable.hpp"
+#include "graph/meta_forms.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_memory.hpp"
 
@@ -44,6 +45,20 @@ int end_of_guard(const JitGraph& jit, int begin) {
     }
     check(false, "every Enter has its Exit");
     return 0;
+}
+
+/// Runs an op that has a form of its own on the meta device. Gives whether it has one.
+bool run_meta_form(const JitGraph& jit, int index, ProbeResult& result) {
+    const torch::jit::Node* node = jit.ops[static_cast<size_t>(index)].node;
+    const MetaForm form = find_meta_form(node->kind().toQualString());
+    if (!form) return false;
+    std::vector<c10::IValue> inputs;
+    for (const Value* input : node->inputs()) {
+        const auto constant = torch::jit::toIValue(input);
+        inputs.push_back(constant ? *constant : result.values.at(input));
+    }
+    result.values[node->output()] = form(inputs);
+    return true;
 }
 
 /// Runs ops as one piece; the values made inside are all kept.
@@ -86,7 +101,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         const bool guard = op.node->kind() == torch::jit::prim::Enter;
         const int end = guard ? end_of_guard(jit, i) : i + 1;
         try {
-            run_range(jit, {i, end}, result);
+            if (!result.on_meta || !run_meta_form(jit, i, result)) run_range(jit, {i, end}, result);
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {

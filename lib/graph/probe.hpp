@@ -1,6 +1,6 @@
 #pragma once
 // One microbatch through the model, op by op, to learn what the graph does not say: dtypes and shapes, gradient flags,
-// and which values are one tensor. On the meta device first, where nothing is computed; where an op has no meta form,
+// and which values are one tensor. On the meta device first, where nothing is computed; where an op has no form there,
 // and in mixed precision, on the CPU with the file's weights.
 #include <ATen/core/ivalue.h>
 

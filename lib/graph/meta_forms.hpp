@@ -1,0 +1,18 @@
+#pragma once
+// Ops that LibTorch does not run on the meta device from C++, or runs there into another memory layout than on the CPU:
+// what they give, worked out from the shapes. One row of a table an op, so that models of any size are probed without
+// computing; ops whose shapes depend on numbers have no place here.
+#include <ATen/core/ivalue.h>
+
+#include <vector>
+
+namespace vpp {
+
+/// From an op's inputs to its output, all on the meta device; sizes, strides, dtype and requires_grad are those of the
+/// CPU. Throws what LibTorch throws when the inputs do not fit.
+using MetaForm = at::Tensor (*)(const std::vector<c10::IValue>& inputs);
+
+/// The form of an op kind ("aten::embedding"); nullptr for ops that need none.
+MetaForm find_meta_form(const char* kind);
+
+}  // namespace vpp
