@@ -1,9 +1,11 @@
-// Attributes of modules become graph inputs (one per distinct tensor) or constants, so that nothing in the graph refers
-// to the module any more; the training flags among them fold away, and so do arguments that are left to their defaults.
+// Attributes of modules become graph inputs (one per distinct tensor), lists of these, or constants, so that nothing in
+// the graph refers to the module any more; the training flags among them fold away, and so do arguments that are left
+// to their defaults.
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -20,6 +22,16 @@ namespace prim = torch::jit::prim;
 namespace attr = torch::jit::attr;
 
 namespace {
+
+/// Whether all that happens to a value is that ops read it.
+bool is_only_read(const Value* value) {
+    return std::all_of(value->uses().begin(), value->uses().end(), [](const torch::jit::Use& use) {
+        const c10::FunctionSchema* schema = use.user->maybeSchema();
+        if (!schema || use.offset >= schema->arguments().size()) return false;
+        const c10::AliasInfo* alias = schema->arguments()[use.offset].alias_info();
+        return !alias || !alias->isWrite();
+    });
+}
 
 bool has_tensors(const c10::IValue& value) {
     bool found = false;
@@ -80,9 +92,30 @@ class AttributeResolver {
             module_reads_.push_back(node);
         } else if (value.isTensor() && value.toTensor().defined()) {
             replace(node, parameter_input(value.toTensor(), node->s(attr::name)));
+        } else if (is_parameter_list(value) && is_only_read(node->output())) {
+            replace(node, parameter_list(value, node));
         } else {
             replace(node, constant(value, node));
         }
+    }
+
+    /// As nn.LSTM and its kin keep their weights a second time.
+    bool is_parameter_list(const c10::IValue& value) const {
+        if (!value.isTensorList() || value.toTensorVector().empty()) return false;
+        const std::vector<at::Tensor> tensors = value.toTensorVector();
+        return std::all_of(tensors.begin(), tensors.end(),
+                           [&](const at::Tensor& tensor) { return index_of_.count(tensor.unsafeGetTensorImpl()); });
+    }
+
+    Value* parameter_list(const c10::IValue& value, Node* node) {
+        std::vector<Value*> elements;
+        for (const at::Tensor& tensor : value.toTensorVector()) {
+            elements.push_back(parameter_input(tensor, node->s(attr::name)));
+        }
+        const torch::jit::WithInsertPoint here(node);
+        Node* list = jit_.graph->insertNode(jit_.graph->createList(c10::TensorType::get(), elements));
+        set_module(list, module_of(node));
+        return list->output();
     }
 
     Value* parameter_input(const at::Tensor& tensor, const std::string& name) {

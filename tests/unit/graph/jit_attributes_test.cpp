@@ -51,6 +51,23 @@ def forward(self, x):
     EXPECT_TRUE(loaded.graph.parameters.empty());
 }
 
+TEST(Attributes, AListOfParametersIsMadeOfThem) {
+    const at::Tensor w = weight({4, 4}), b = weight({4});
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n    return torch.mean(torch.linear(x, self.all[0], self.all[1]))\n",
+                     {{"w", w}, {"b", b}}};
+    model.attributes = {{"all", c10::List<at::Tensor>({w, b})}};
+    const Graph graph = load(model, kAttributeOptions).graph;
+    ASSERT_EQ(graph.parameters.size(), 2U);
+    EXPECT_EQ(graph.parameters[0].name, "w");
+    EXPECT_FALSE(graph.parameters[0].uses.empty());
+    EXPECT_TRUE(graph.parameters[0].requires_grad);
+    // A list that grows from call to call is none of parameters.
+    model.code = "def forward(self, x):\n    self.all.append(x)\n    return torch.mean(self.all[0])\n";
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
+                HasSubstr("the attribute 'all' of type GenericList cannot be used in a pipeline"));
+}
+
 TEST(Attributes, TheTrainingFlagIsFoldedInBothModes) {
     ModuleSpec model{"Model", R"JIT(
 def forward(self, x):
