@@ -10,24 +10,22 @@ namespace vpp {
 
 namespace {
 
-/// For every op of the evaluation graph the training stage that owns its parameters; -1 where it has none.
-std::vector<int> owners_of_ops(const Graph& evaluation, const Graph& training, const Split& split) {
-    std::vector<int> owner_of_parameter(training.parameters.size(), -1);
-    for (int stage = 0; stage < split.num_stages(); ++stage) {
-        for (int parameter : split.stages[static_cast<size_t>(stage)].parameters) {
-            const GraphParameter& entry = training.parameters[static_cast<size_t>(parameter)];
-            const bool fixed = !entry.requires_grad && !entry.written;
-            // What never changes may be read anywhere.
-            if (!entry.uses.empty() && !fixed) owner_of_parameter[static_cast<size_t>(parameter)] = stage;
+/// For every op of the evaluation graph the training stage that has its parameters; -1 where it has none. The n-th use
+/// of a tied parameter stays with the n-th use in training: there is its copy.
+std::vector<int> stages_of_ops(const Graph& evaluation, const Graph& training, const Split& split) {
+    std::vector<int> stages(evaluation.ops.size(), -1);
+    for (size_t i = 0; i < training.parameters.size(); ++i) {
+        const GraphParameter& entry = training.parameters[i];
+        const std::vector<int>& uses = evaluation.parameters[i].uses;
+        const bool fixed = !entry.requires_grad && !entry.written;
+        if (entry.uses.empty() || fixed) continue;  // what never changes may be read anywhere
+        const bool alike = uses.size() == entry.uses.size();
+        for (size_t n = 0; n < uses.size(); ++n) {
+            int& stage = stages[static_cast<size_t>(uses[n])];
+            stage = std::max(stage, split.stage_of_op(entry.uses[alike ? n : 0]));
         }
     }
-    std::vector<int> owners;
-    for (const GraphOp& op : evaluation.ops) {
-        int owner = -1;
-        for (int parameter : op.parameters) owner = std::max(owner, owner_of_parameter[static_cast<size_t>(parameter)]);
-        owners.push_back(owner);
-    }
-    return owners;
+    return stages;
 }
 
 /// The cuts before one stage that leave all parameters where they are: [first, last].
@@ -38,16 +36,16 @@ struct CutRange {
 
 /// One entry per stage; that of stage 0 is not used. Behind the last op of earlier stages, and not behind the first of
 /// this or a later one; early enough that a legal cut remains for every later stage.
-std::vector<CutRange> fitting_cuts(const Graph& evaluation, const std::vector<int>& owners, int num_stages) {
+std::vector<CutRange> fitting_cuts(const Graph& evaluation, const std::vector<int>& stages, int num_stages) {
     std::vector<CutRange> ranges(static_cast<size_t>(num_stages));
     int later = evaluation.num_ops();
     for (int stage = num_stages - 1; stage > 0; --stage) {
         CutRange& range = ranges[static_cast<size_t>(stage)];
         range = {stage, later - 1};
         for (int op = 0; op < evaluation.num_ops(); ++op) {
-            const int owner = owners[static_cast<size_t>(op)];
-            if (owner >= 0 && owner < stage) range.first = std::max(range.first, op + 1);
-            if (owner >= stage) range.last = std::min(range.last, op);
+            const int own = stages[static_cast<size_t>(op)];
+            if (own >= 0 && own < stage) range.first = std::max(range.first, op + 1);
+            if (own >= stage) range.last = std::min(range.last, op);
         }
         while (range.last > 0 && !evaluation.cuts[static_cast<size_t>(range.last)].legal) --range.last;
         later = range.last;
@@ -73,8 +71,8 @@ int cheapest_cut(const Graph& graph, const std::vector<int64_t>& cut_bytes, int 
 
 std::vector<int> match_split(const Graph& evaluation, const Graph& training, const Split& training_split) {
     check(evaluation.parameters.size() == training.parameters.size(), "both graphs are of one model");
-    const std::vector<int> owners = owners_of_ops(evaluation, training, training_split);
-    const std::vector<CutRange> ranges = fitting_cuts(evaluation, owners, training_split.num_stages());
+    const std::vector<int> stages = stages_of_ops(evaluation, training, training_split);
+    const std::vector<CutRange> ranges = fitting_cuts(evaluation, stages, training_split.num_stages());
     const std::vector<int64_t> bytes = all_cut_bytes(evaluation);
     std::vector<int> cuts;
     for (int stage = 1; stage < training_split.num_stages(); ++stage) {

@@ -8,7 +8,7 @@
 
 namespace vpp {
 
-/// Cuts of the evaluation graph such that every parameter is used in the stage that owns it in training. Where several
+/// Cuts of the evaluation graph such that every parameter is used in stages that have it in training. Where several
 /// cuts fit, the one with the fewest bytes over it, then the earliest.
 /// Throws Error{Plan} when a stage would be without ops.
 std::vector<int> match_split(const Graph& evaluation, const Graph& training, const Split& training_split);

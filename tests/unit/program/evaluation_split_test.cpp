@@ -99,6 +99,18 @@ TEST(EvaluationSplit, WhatNeverChangesBindsNoStage) {
     EXPECT_THAT(match_split(graph, graph, make_stages(graph, {1})), ElementsAre(1));
 }
 
+TEST(EvaluationSplit, ATiedParameterIsUsedWhereTrainingHasItsCopies) {
+    const Graph training = graph_of("a-b--c-a"), evaluation = graph_of("abca");
+    for (const std::vector<int>& cuts : {std::vector<int>{1}, {6}, {2, 5}, {2, 5, 7}}) {
+        const Split split = make_stages(training, cuts);
+        const Split matched = make_stages(evaluation, match_split(evaluation, training, split));
+        expect_same_owners(evaluation, matched.cuts, training, split);
+        EXPECT_EQ(matched.stage_of_op(3), split.stage_of_op(7));
+    }
+    // Which use is left out cannot be known: all go to the owner.
+    EXPECT_THROW(match_split(graph_of("abc"), training, make_stages(training, {2, 7})), Error);
+}
+
 TEST(EvaluationSplit, AWrittenBufferStaysWithItsWriter) {
     GraphMaker maker;
     const int x = maker.input("x"), mean = maker.parameter("mean", 4, false, true);
