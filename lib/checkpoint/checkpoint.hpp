@@ -14,7 +14,7 @@
 
 #include "base/hash.hpp"
 #include "checkpoint/stop_point.hpp"
-#include "checkpoint/tensor_bytes.hpp"
+#include "base/tensor_bytes.hpp"
 
 namespace vpp {
 

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "checkpoint/folder_names.hpp"
-#include "checkpoint/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace vpp {
 

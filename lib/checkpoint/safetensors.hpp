@@ -11,9 +11,9 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
-#include "checkpoint/safetensors_header.hpp"
+#include "base/safetensors_header.hpp"
 #include "checkpoint/stop_point.hpp"
-#include "checkpoint/tensor_bytes.hpp"
+#include "base/tensor_bytes.hpp"
 
 namespace vpp {
 

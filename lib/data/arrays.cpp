@@ -1,30 +1,57 @@
+#include <utility>
+
 #include "base/error.hpp"
+#include "data/array_names.hpp"
 #include "data/kinds.hpp"
 #include "data/npy.hpp"
+#include "data/npz.hpp"
 #include "data/rows.hpp"
+#include "data/safetensors_array.hpp"
 
 namespace vpp::detail {
 
 namespace {
 
-RowFile open_npy(const std::string& path) {
+/// A whole .npy file as the one array of it.
+std::pair<InputFile, ArrayPlace> open_npy(const std::string& path) {
     NpyFile npy(path);
-    const std::string shape = shape_text(npy.shape());
-    if (npy.shape().empty()) {
-        throw Error(ErrorKind::BadData, path + ": the first dim counts samples (got shape " + shape +
+    ArrayPlace place{npy.dtype(), npy.shape(), npy.file().size_bytes() - npy.data_bytes()};
+    return {std::move(npy).take_file(), std::move(place)};
+}
+
+std::pair<InputFile, ArrayPlace> open_array(const ArrayName& name) {
+    if (name.array.empty()) return open_npy(name.file);
+    InputFile file(name.file);
+    ArrayPlace place =
+        name.file.ends_with(".npz") ? find_in_npz(file, name.array) : find_in_safetensors(file, name.array);
+    return {std::move(file), std::move(place)};
+}
+
+RowFile open_rows_of_array(const std::string& written, const std::string& field_name) {
+    const ArrayName name = read_array_name(written, field_name);
+    auto [file, place] = open_array(name);
+    const std::string source = name.array.empty() ? name.file : name.file + ":" + name.array;
+    const std::string shape = shape_text(place.shape);
+    if (place.shape.empty()) {
+        throw Error(ErrorKind::BadData, source + ": the first dim counts samples (got shape " + shape +
                                             ", expected at least one dim); try np.save of array[None]");
     }
-    if (npy.data_bytes() == 0) throw Error(ErrorKind::BadData, path + ": holds no values (got shape " + shape + ")");
-    const Field field{"", npy.dtype(), {npy.shape().begin() + 1, npy.shape().end()}, 0};
-    const int64_t num_rows = npy.shape().front();
-    const uint64_t offset_bytes = npy.file().size_bytes() - npy.data_bytes();
-    return {std::move(npy).take_file(), field, offset_bytes, num_rows, static_cast<size_t>(field.bytes_per_sample())};
+    if (num_elements(place.shape) == 0) {
+        throw Error(ErrorKind::BadData, source + ": holds no values (got shape " + shape + ")");
+    }
+    RowFile rows{std::move(file),
+                 {"", place.dtype, {place.shape.begin() + 1, place.shape.end()}, 0},
+                 place.offset_bytes,
+                 place.shape.front()};
+    rows.row_bytes = static_cast<size_t>(rows.field.bytes_per_sample());
+    rows.array = name.array;
+    return rows;
 }
 
 }  // namespace
 
 std::unique_ptr<Dataset> open_arrays(const Plan& plan, Subset subset) {
-    return open_rows(plan, subset, open_npy);
+    return open_rows(plan, subset, open_rows_of_array);
 }
 
 }  // namespace vpp::detail

@@ -37,7 +37,7 @@ Decode decode_of(size_t value_bytes) {
     }
 }
 
-RowFile open_idx_file(const std::string& path) {
+RowFile open_idx_file(const std::string& path, const std::string&) {
     InputFile file(path);
     std::array<std::byte, kMaxIdxBeginBytes> bytes{};
     const auto begin = std::span(bytes).first(std::min<uint64_t>(file.size_bytes(), bytes.size()));

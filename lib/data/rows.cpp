@@ -39,7 +39,9 @@ class Rows : public Dataset {
     }
 
     std::string where(int64_t sample, int field) const override {
-        return files_.at(static_cast<size_t>(field)).file.path().string() + ", sample " + std::to_string(sample);
+        const RowFile& from = files_.at(static_cast<size_t>(field));
+        const std::string array = from.array.empty() ? "" : ":" + from.array;
+        return from.file.path().string() + array + ", sample " + std::to_string(sample);
     }
 
     std::string digest() const override {
@@ -47,6 +49,7 @@ class Rows : public Dataset {
         hasher.add_text(kind_);
         for (const RowFile& from : files_) {
             hasher.add_text(from.field.name);
+            if (!from.array.empty()) hasher.add_text(from.array);
             add_file(hasher, from.file);
         }
         return to_hex(hasher.digest());
@@ -71,7 +74,7 @@ std::unique_ptr<Dataset> open_rows(const Plan& plan, Subset subset, OpenRowFile 
     if (paths.empty()) return nullptr;
     std::vector<RowFile> files;
     for (const auto& [name, path] : paths) {
-        RowFile file = open(path);
+        RowFile file = open(path, name);
         file.field.name = name;
         if (!files.empty() && file.num_rows != files.front().num_rows) {
             throw Error(ErrorKind::BadData, path + ": all fields need the same number of samples (got " +

@@ -1,5 +1,5 @@
 #pragma once
-// One file a field; sample i is row i of each: what the kinds arrays and idx share.
+// One file, or one array of a file, a field; sample i is row i of each: what the kinds arrays and idx share.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,9 +21,11 @@ struct RowFile {
     int64_t num_rows = 0;
     size_t row_bytes = 0;     ///< as they are stored
     Decode decode = nullptr;  ///< null: they are stored as the field has them
+    std::string array = {};   ///< which one of those in the file; empty where it holds one alone
 };
 
-using OpenRowFile = RowFile (*)(const std::string& path);
+/// `written`: what the plan says of the field.
+using OpenRowFile = RowFile (*)(const std::string& written, const std::string& field);
 
 /// Opens the files of the table data.train or data.val.
 /// Returns null when the plan names no validation part.

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "checkpoint/tensor_bytes.hpp"
+#include "base/tensor_bytes.hpp"
 #include "optim/optimizer.hpp"
 
 namespace vpp {

@@ -105,7 +105,8 @@ Rows data_rows() {
          .field = field<&Plan::data, &DataPlan::kind>(), .required = true, .names = &Names::datasets,
          .example = "tokens"},
         {.name = "data.train", .type = Files,
-         .sentence = "Training data: a list of files; for arrays and idx a table field = file.",
+         .sentence = "Training data: a list of files; for arrays and idx a table field = file, of arrays also "
+                     "\"file.npz:array\".",
          .field = files_field<&DataPlan::train, &DataPlan::train_fields>(), .default_note = "none",
          .example = Texts{"train.bin"}},
         {.name = "data.val", .type = Files, .sentence = "Validation data, in the form of data.train.",

@@ -54,7 +54,8 @@ class Data(Case):
     def fed(self, kind: str, field: str, more: str) -> numpy.ndarray:
         """What the model gets of the validation data, sample by sample."""
         (self.folder / "plan.toml").write_text(PLAN.format(kind=kind, field=field, more=more))
-        done = self.vpp("eval", "plan.toml", "--initial-weights", "--outputs", "out", "--json")
+        done = self.vpp("eval", "plan.toml", "--initial-weights", "--outputs", "out", "--overwrite",
+                        "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["loss"], 0, "the model gives what it gets")
         return numpy.load(self.folder / "out/output0.npy")
@@ -85,6 +86,29 @@ class Data(Case):
         (self.folder / "x.idx").write_bytes(idx(13, values))
         more = '[data.train]\nx = "x.idx"\n[data.val]\nx = "x.idx"\n'
         self.expect_equal(self.fed("idx", "x", more), values.astype("<f4"))
+
+    def test_arrays_of_files_that_hold_several(self):
+        for dtype in ("<f4", "<f8", "<f2", "|u1", "|b1"):
+            values = (self.random.standard_normal((9, 3, 2)) * 3).astype(dtype)
+            numpy.savez(self.folder / "one.npz", other=values[:2], x=values)
+            numpy.savez(self.folder / "two.npz", y_train=values[::-1])
+            expected = torch.from_numpy(values) * torch.ones(1)
+            tables = '[data.train]\nx = "{0}"\n[data.val]\nx = "{0}"\n'
+            self.expect_equal(self.fed("arrays", "x", tables.format("one.npz")), expected.numpy())
+            self.expect_equal(self.fed("arrays", "x", tables.format("two.npz:y_train")), expected.flip(0).numpy())
+        names = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16"}
+        for dtype, name in names.items():
+            values = torch.from_numpy(self.random.standard_normal((9, 5))).to(getattr(torch, dtype))
+            data = values.view(torch.uint8).numpy().tobytes()
+            header = json.dumps({"x": {"dtype": name, "shape": [9, 5], "data_offsets": [0, len(data)]}}).encode()
+            (self.folder / "x.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+            fed = self.fed("arrays", "x", tables.format("x.safetensors"))
+            self.expect_equal(fed, (values * torch.ones(1)).numpy())
+        numpy.savez_compressed(self.folder / "one.npz", x=numpy.ones((4, 2)))
+        (self.folder / "plan.toml").write_text(PLAN.format(kind="arrays", field="x", more=tables.format("one.npz")))
+        done = self.vpp("inspect", "plan.toml")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("one.npz:x: compressed, so that no sample can be read alone; try np.savez", done.stderr)
 
     def test_pictures_of_cifar10(self):
         records = self.random.integers(0, 256, (20, 3073), dtype=numpy.uint8)

@@ -14,6 +14,7 @@
 #include "data/megatron_index.hpp"
 #include "data/npy.hpp"
 #include "data/token_header.hpp"
+#include "data/zip_directory.hpp"
 
 namespace {
 
@@ -61,6 +62,19 @@ void read_megatron(std::span<const std::byte> bytes, uint64_t claimed) {
     vpp::check(index.last_length_at() + 4 <= size && index.last_begin_at() + 8 <= size, "the last sequence is there");
 }
 
+/// The bytes are the whole file: a directory needs what lies before it.
+void read_zip(std::span<const std::byte> bytes) {
+    using namespace vpp::detail;
+    const ZipEnd end = zip_end(bytes.last(std::min(bytes.size(), kMaxZipEndBytes)), bytes.size(), "fuzz.npz");
+    for (const ZipEntry& entry : zip_entries(bytes.subspan(end.offset_bytes, end.size_bytes), end, "fuzz.npz")) {
+        if (!entry.stored) continue;
+        const auto from = bytes.subspan(entry.header_offset_bytes);
+        const auto header = from.first(std::min(from.size(), kZipLocalHeaderBytes + entry.name.size()));
+        const uint64_t begin = zip_data_offset(header, entry, end, "fuzz.npz");
+        vpp::check(begin <= bytes.size() && entry.size_bytes <= bytes.size() - begin, "entries lie inside the file");
+    }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -70,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto bytes = std::as_bytes(std::span(data, size)).subspan(kHeadBytes);
     try {
         static const std::array<std::string, 3> kDTypes{"auto", "uint16", "uint32"};
-        switch (const size_t reader = data[0] % 6) {
+        switch (const size_t reader = data[0] % 7) {
             case 0:
                 read_npy(bytes, claimed);
                 break;
@@ -79,6 +93,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 break;
             case 5:
                 read_megatron(bytes, claimed);
+                break;
+            case 6:
+                read_zip(bytes);
                 break;
             default:
                 read_tokens(bytes, claimed, kDTypes[reader - 1]);

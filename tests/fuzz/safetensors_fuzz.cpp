@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "checkpoint/safetensors_header.hpp"
+#include "base/safetensors_header.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto file = std::as_bytes(std::span(data, size));

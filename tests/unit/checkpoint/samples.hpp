@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of checkpoints share: a scratch folder, a small model state, damage, and errors as values.
+// What the tests of checkpoints share: a scratch folder, a small model state, damage.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -15,6 +15,7 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "unit/base/errors.hpp"
 
 namespace vpp::test {
 
@@ -115,24 +116,6 @@ inline std::string read_file(const fs::path& path) {
 
 inline void write_file(const fs::path& path, const std::string& text) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
-
-/// The error that a call ends with; empty when it ends well. Anything but vpp::Error passes on and fails the test.
-inline std::optional<Error> error_of(const std::function<void()>& call) {
-    try {
-        call();
-        return std::nullopt;
-    } catch (const Error& e) {
-        return e;
-    }
-}
-
-/// Expects an Error of that kind whose text holds `part`.
-inline void expect_error(ErrorKind kind, const std::string& part, const std::function<void()>& call) {
-    const std::optional<Error> error = error_of(call);
-    ASSERT_TRUE(error) << "no error, expected one with '" << part << "'";
-    EXPECT_EQ(exit_code(error->kind()), exit_code(kind)) << error->what();
-    EXPECT_NE(std::string(error->what()).find(part), std::string::npos) << error->what();
 }
 
 }  // namespace vpp::test

@@ -1,4 +1,6 @@
+#include "base/safetensors_header.hpp"
 #include "unit/data/support.hpp"
+#include "unit/data/zip_files.hpp"
 
 namespace vpp {
 namespace {
@@ -47,6 +49,40 @@ TEST(Arrays, ValidationHasItsOwnTable) {
     EXPECT_EQ(open_dataset(plan, Subset::Validation), nullptr);
     plan.data.val_fields = {{"x", folder.write("v.npy", npy("<f4", "(1,)", raw<float>({9})))}};
     EXPECT_EQ(open_dataset(plan, Subset::Validation)->fields().num_samples, 1);
+}
+
+TEST(Arrays, AFileOfSeveralArraysGivesTheOneThatIsNamed) {
+    const test::TemporaryFolder folder;
+    const std::string image = npy("<f4", "(2, 2)", raw<float>({1, 2, 3, 4}));
+    const std::string npz = folder.write(
+        "d.npz", test::zip_file({{"image.npy", image}, {"y.npy", npy("<i8", "(2,)", raw<int64_t>({7, 8}))}}));
+    const std::vector<float> mask{5, 6};
+    const TensorBytes tensor{"mask", DType::F32, {2}, std::as_bytes(std::span(mask))};
+    const std::string safetensors = folder.write("m.safetensors", make_safetensors_header({&tensor}, {}) + raw(mask));
+    const auto data =
+        open_dataset(arrays_plan({{"image", npz}, {"label", npz + ":y"}, {"mask", safetensors}}), Subset::Train);
+    EXPECT_EQ(data->fields().fields[0].shape, std::vector<int64_t>{2});
+    EXPECT_EQ(read_values<float>(*data, 1, 0), (std::vector<float>{3, 4}));
+    EXPECT_EQ(read_values<int64_t>(*data, 1, 1), std::vector<int64_t>{8});
+    EXPECT_EQ(read_values<float>(*data, 0, 2), std::vector<float>{5});
+    EXPECT_EQ(data->where(1, 1), npz + ":y, sample 1");
+    const auto digest = [&](const std::string& written) {
+        return open_dataset(arrays_plan({{"image", written}}), Subset::Train)->digest();
+    };
+    EXPECT_EQ(digest(npz), digest(npz + ":image"));
+    EXPECT_NE(digest(npz), digest(npz + ":y"));
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { digest(npz + ":z"); }), "d.npz: it has no array 'z'");
+}
+
+TEST(Arrays, ArraysOfFilesMayBeTooFewDimsOrEmpty) {
+    const test::TemporaryFolder folder;
+    const std::string npz = folder.write(
+        "d.npz", test::zip_file({{"a.npy", npy("<f4", "()", raw<float>({1}))}, {"b.npy", npy("<f4", "(0, 3)", "")}}));
+    const auto refusal = [&](const std::string& written) {
+        return error_of(ErrorKind::BadData, [&] { open_dataset(arrays_plan({{"x", written}}), Subset::Train); });
+    };
+    EXPECT_HAS(refusal(npz + ":a"), "d.npz:a: the first dim counts samples (got shape []");
+    EXPECT_HAS(refusal(npz + ":b"), "d.npz:b: holds no values (got shape [0, 3])");
 }
 
 TEST(Arrays, FieldsOfDifferentLengthAreRefused) {

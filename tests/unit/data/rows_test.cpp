@@ -6,7 +6,7 @@ namespace vpp::detail {
 namespace {
 
 /// Rows of two bytes behind a first byte, which the field has the other way round.
-RowFile open_pairs(const std::string& path) {
+RowFile open_pairs(const std::string& path, const std::string&) {
     InputFile file(path);
     const auto num_rows = static_cast<int64_t>((file.size_bytes() - 1) / 2);
     RowFile rows{std::move(file), {"", DType::U8, {2}, 0}, 1, num_rows, 2};

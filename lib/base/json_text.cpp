@@ -1,4 +1,4 @@
-#include "checkpoint/json_text.hpp"
+#include "base/json_text.hpp"
 
 #include <functional>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
-#include "checkpoint/json_text.hpp"
+#include "base/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "samples.hpp"
+#include "unit/base/errors.hpp"
 
 namespace vpp {
 namespace {

@@ -1,7 +1,7 @@
-#include "checkpoint/safetensors_header.hpp"
+#include "base/safetensors_header.hpp"
 
 #include "base/random.hpp"
-#include "samples.hpp"
+#include "unit/base/errors.hpp"
 
 namespace vpp {
 namespace {
@@ -49,6 +49,16 @@ TEST(SafetensorsHeader, ReadsFilesOfOtherWriters) {
 
 TEST(SafetensorsHeader, AnEmptyFileOfTensorsIsFine) {
     EXPECT_TRUE(parse_header(file_of("{}")).entries.empty());
+}
+
+TEST(SafetensorsHeader, TheBeginningOfAFileIsEnough) {
+    const std::string file = file_of("{" + tensor("a", "U8", "[4]", "[0,4]") + "}", 4);
+    const auto bytes = std::as_bytes(std::span(file));
+    const uint64_t end = safetensors_header_end(bytes.first(8), file.size(), "a.st");
+    EXPECT_EQ(end, file.size() - 4);
+    EXPECT_EQ(parse_safetensors_begin(bytes.first(end), file.size(), "a.st").entries.at(0).begin_bytes, end);
+    expect_error(ErrorKind::BadData, "the tensors end at byte",
+                 [&] { parse_safetensors_begin(bytes.first(end), file.size() + 1, "a.st"); });
 }
 
 TEST(SafetensorsHeader, LengthsAreChecked) {

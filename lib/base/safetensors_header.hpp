@@ -1,7 +1,7 @@
 #pragma once
-// The header of a safetensors file: who lies where. Pure functions over bytes, no files: the part that meets hostile
-// input and that the fuzzer drives. The format is that of Hugging Face's safetensors, version 0.x of its format page:
-// 8 bytes little-endian length h, h bytes JSON, then the data without holes.
+// The header of a safetensors file, of checkpoints and of data: who lies where. Pure functions over bytes, no files:
+// the part that meets hostile input and that the fuzzer drives. The format is that of Hugging Face's safetensors,
+// version 0.x of its format page: 8 bytes little-endian length h, h bytes JSON, then the data without holes.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
-#include "checkpoint/tensor_bytes.hpp"
+#include "base/tensor_bytes.hpp"
 
 namespace vpp {
 
@@ -40,6 +40,14 @@ struct SafetensorsHeader {
 /// Throws:   Error{BadData} that begins with `source` and names the tensor.
 /// Source:   safetensors format page, "Format" and "Benefits" (header limit, no holes, no duplicate keys).
 SafetensorsHeader parse_safetensors(std::span<const std::byte> file, const std::string& source);
+
+/// How many bytes of a file the length and the header take together, by its first 8 bytes.
+/// Throws: Error{BadData} that begins with `source` for more than the file or the limit.
+uint64_t safetensors_header_end(std::span<const std::byte> begin, uint64_t size_bytes, const std::string& source);
+
+/// The same as parse_safetensors of a whole file, from its beginning up to safetensors_header_end alone.
+SafetensorsHeader parse_safetensors_begin(std::span<const std::byte> begin, uint64_t size_bytes,
+                                          const std::string& source);
 
 /// The first bytes of a file: length and padded JSON, so that the data begins at a multiple of 64 bytes.
 /// Shape:    data lies in the order of `tensors`, without holes; the caller writes the bytes in this order.

@@ -1,4 +1,4 @@
-#include "checkpoint/safetensors_header.hpp"
+#include "base/safetensors_header.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "base/bad_data.hpp"
 #include "base/error.hpp"
-#include "checkpoint/json_text.hpp"
+#include "base/json_text.hpp"
 
 namespace vpp {
 
@@ -41,25 +41,6 @@ uint64_t read_length(std::span<const std::byte> file) {
 std::string length_text(uint64_t length) {
     std::string text;
     for (size_t i = 0; i < kLengthBytes; ++i) text += static_cast<char>(length >> (8 * i) & 0xff);
-    return text;
-}
-
-/// The JSON between the length and the data.
-std::string_view header_text(std::span<const std::byte> file, const std::string& source) {
-    if (file.size() < kLengthBytes) {
-        refuse_data(source, "only " + std::to_string(file.size()) + " bytes, too short for a safetensors file");
-    }
-    const uint64_t length = read_length(file);
-    if (length > kMaxSafetensorsHeaderBytes) {
-        refuse_data(source, "a header of " + std::to_string(length) + " bytes, at most " +
-                                std::to_string(kMaxSafetensorsHeaderBytes) + " are read");
-    }
-    if (length > file.size() - kLengthBytes) {
-        refuse_data(source,
-                    "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(file.size()));
-    }
-    const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, length);
-    if (text.empty() || text.front() != '{') refuse_data(source, "the header does not begin with '{'");
     return text;
 }
 
@@ -186,21 +167,43 @@ std::string name_problem(std::string_view name) {
     return "";
 }
 
+uint64_t safetensors_header_end(std::span<const std::byte> begin, uint64_t size_bytes, const std::string& source) {
+    if (size_bytes < kLengthBytes) {
+        refuse_data(source, "only " + std::to_string(size_bytes) + " bytes, too short for a safetensors file");
+    }
+    const uint64_t length = read_length(begin);
+    if (length > kMaxSafetensorsHeaderBytes) {
+        refuse_data(source, "a header of " + std::to_string(length) + " bytes, at most " +
+                                std::to_string(kMaxSafetensorsHeaderBytes) + " are read");
+    }
+    if (length > size_bytes - kLengthBytes) {
+        refuse_data(source,
+                    "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(size_bytes));
+    }
+    return kLengthBytes + length;
+}
+
 SafetensorsHeader parse_safetensors(std::span<const std::byte> file, const std::string& source) {
-    const std::string_view text = header_text(file, source);
+    return parse_safetensors_begin(file, file.size(), source);
+}
+
+SafetensorsHeader parse_safetensors_begin(std::span<const std::byte> begin, uint64_t size_bytes,
+                                          const std::string& source) {
+    const uint64_t data_begin = safetensors_header_end(begin, size_bytes, source);
+    const std::string_view text(reinterpret_cast<const char*>(begin.data()) + kLengthBytes, data_begin - kLengthBytes);
+    if (text.empty() || text.front() != '{') refuse_data(source, "the header does not begin with '{'");
     const json root = parse_json(text, kHeaderLimits, source);
-    const uint64_t data_begin = kLengthBytes + text.size();
     SafetensorsHeader header;
     for (const auto& [name, value] : root.items()) {
         if (name == kMetadataKey) {
             header.metadata = read_metadata(value, source);
         } else {
-            header.entries.push_back(read_entry(name, value, data_begin, file.size() - data_begin, source));
+            header.entries.push_back(read_entry(name, value, data_begin, size_bytes - data_begin, source));
         }
     }
     std::sort(header.entries.begin(), header.entries.end(),
               [](const SafetensorsEntry& a, const SafetensorsEntry& b) { return a.name < b.name; });
-    check_cover(header.entries, data_begin, file.size(), source);
+    check_cover(header.entries, data_begin, size_bytes, source);
     return header;
 }
 

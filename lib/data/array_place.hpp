@@ -1,0 +1,17 @@
+#pragma once
+// Where one array lies in a file, whatever its format: C order, little endian.
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace vpp::detail {
+
+/// Invariant: the bytes of the shape lie inside the file.
+struct ArrayPlace {
+    DType dtype = DType::F32;
+    std::vector<int64_t> shape;
+    uint64_t offset_bytes = 0;  ///< in the file
+};
+
+}  // namespace vpp::detail

@@ -1,0 +1,63 @@
+#include "data/npz.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/bad_data.hpp"
+#include "base/bytes.hpp"
+#include "base/error.hpp"
+#include "data/array_names.hpp"
+#include "data/npy.hpp"
+#include "data/zip_directory.hpp"
+
+namespace vpp::detail {
+
+namespace {
+
+constexpr std::string_view kNpy = ".npy";
+
+Bytes read_piece(const InputFile& file, uint64_t offset, uint64_t num_bytes) {
+    Bytes piece(static_cast<size_t>(num_bytes));
+    file.read(offset, piece);
+    return piece;
+}
+
+uint64_t data_offset(const InputFile& file, const ZipEntry& entry, const ZipEnd& end) {
+    const uint64_t header_bytes = kZipLocalHeaderBytes + entry.name.size();
+    const uint64_t held = end.offset_bytes - entry.header_offset_bytes;
+    const Bytes header = read_piece(file, entry.header_offset_bytes, std::min(header_bytes, held));
+    return zip_data_offset(header, entry, end, file.path().string());
+}
+
+[[noreturn]] void refuse_unknown(const std::string& name, const std::vector<ZipEntry>& entries,
+                                 const std::string& source) {
+    std::vector<std::string> names;
+    for (const ZipEntry& entry : entries) {
+        if (entry.name.ends_with(kNpy)) names.push_back(entry.name.substr(0, entry.name.size() - kNpy.size()));
+    }
+    refuse_unknown_array(name, names, source);
+}
+
+}  // namespace
+
+ArrayPlace find_in_npz(const InputFile& file, const std::string& name) {
+    const std::string source = file.path().string();
+    const uint64_t size = file.size_bytes(), tail_bytes = std::min<uint64_t>(size, kMaxZipEndBytes);
+    const ZipEnd end = zip_end(read_piece(file, size - tail_bytes, tail_bytes), size, source);
+    const std::vector<ZipEntry> entries = zip_entries(read_piece(file, end.offset_bytes, end.size_bytes), end, source);
+    const auto entry =
+        std::ranges::find_if(entries, [&](const ZipEntry& e) { return e.name == name + std::string(kNpy); });
+    if (entry == entries.end()) refuse_unknown(name, entries, source);
+    const std::string array = source + ":" + name;
+    if (!entry->stored) {
+        refuse_data(array, "compressed, so that no sample can be read alone; try np.savez, not np.savez_compressed");
+    }
+    const uint64_t begin = data_offset(file, *entry, end);
+    const Bytes head = read_piece(file, begin, std::min<uint64_t>(entry->size_bytes, kMaxNpyBeginBytes));
+    NpyLayout layout = npy_layout({reinterpret_cast<const char*>(head.data()), head.size()}, entry->size_bytes, array);
+    return {layout.header.dtype, std::move(layout.header.shape), begin + layout.offset_bytes};
+}
+
+}  // namespace vpp::detail

@@ -1,0 +1,17 @@
+#pragma once
+// NumPy's .npz files: zip files with one .npy entry an array, stored as np.savez leaves them. Entries are read where
+// they lie; their checksums are not compared, since that would read the whole file.
+// Source: https://numpy.org/doc/stable/reference/generated/numpy.savez.html
+#include <string>
+
+#include "base/file.hpp"
+#include "data/array_place.hpp"
+
+namespace vpp::detail {
+
+/// The array with that name, that is the entry NAME.npy.
+/// Throws Error{BadData} with file and offset for damage, and with a remedy for an array that is not there or that
+/// np.savez_compressed wrote.
+ArrayPlace find_in_npz(const InputFile& file, const std::string& name);
+
+}  // namespace vpp::detail

@@ -1,0 +1,13 @@
+#pragma once
+// A tensor of a safetensors file as an array of data; the header is checked whole (base/safetensors_header).
+#include <string>
+
+#include "base/file.hpp"
+#include "data/array_place.hpp"
+
+namespace vpp::detail {
+
+/// The tensor with that name. Throws Error{BadData} for a damaged header or a tensor that is not there.
+ArrayPlace find_in_safetensors(const InputFile& file, const std::string& name);
+
+}  // namespace vpp::detail
