@@ -1,34 +1,39 @@
-"""Two small classifiers of the 8x8 digits: image [n, 1, 8, 8] -> logits [n, 10]."""
+"""Small classifiers: image [n, channels, size, size] -> logits [n, classes]; by default of the 8x8 digits."""
 
 from torch import Tensor, nn
 
 
 class VGG(nn.Module):
-    """Pairs of 3x3 convolutions, pooling between them, then linear layers with dropout, as in VGG; no normalisation."""
+    """3x3 convolutions, pooling behind each group of them, then linear layers with dropout; no normalisation."""
 
-    def __init__(self, classes: int = 10, width: int = 32) -> None:
+    def __init__(
+        self,
+        channels: int = 1,
+        size: int = 8,
+        groups: tuple[tuple[int, ...], ...] = ((32, 32), (64, 64)),
+        hidden: tuple[int, int] = (128, 64),
+        classes: int = 10,
+    ) -> None:
         super().__init__()
-        self.features = nn.Sequential(
-            nn.Conv2d(1, width, 3, padding=1),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(width, width, 3, padding=1),
-            nn.ReLU(inplace=True),
-            nn.MaxPool2d(2),
-            nn.Conv2d(width, 2 * width, 3, padding=1),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(2 * width, 2 * width, 3, padding=1),
-            nn.ReLU(inplace=True),
-            nn.MaxPool2d(2),
-        )
+        layers: list[nn.Module] = []
+        for widths in groups:
+            for width in widths:
+                layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(inplace=True)]
+                channels = width
+            layers.append(nn.MaxPool2d(2))
+        self.features = nn.Sequential(*layers)
         self.classifier = nn.Sequential(
-            nn.Linear(2 * width * 2 * 2, 128),
+            nn.Linear(channels * (size >> len(groups)) ** 2, hidden[0]),
             nn.ReLU(inplace=True),
             nn.Dropout(0.5),
-            nn.Linear(128, 64),
+            nn.Linear(hidden[0], hidden[1]),
             nn.ReLU(inplace=True),
             nn.Dropout(0.5),
-            nn.Linear(64, classes),
+            nn.Linear(hidden[1], classes),
         )
+        for layer in self.features:
+            if isinstance(layer, nn.Conv2d):  # with torch's default the values of eight convolutions all but vanish
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
 
     def forward(self, image: Tensor) -> Tensor:
         return self.classifier(self.features(image).flatten(1))
@@ -45,6 +50,12 @@ class ConvBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.relu(self.bn(self.conv(x)))
+
+
+def vgg11(width: int = 16) -> VGG:
+    """VGG's configuration A for pictures of CIFAR-10's size, with a quarter of its channels."""
+    groups = ((width,), (2 * width,), (4 * width, 4 * width), (8 * width, 8 * width), (8 * width, 8 * width))
+    return VGG(channels=3, size=32, groups=groups, hidden=(256, 256))
 
 
 class BatchNormCNN(nn.Module):

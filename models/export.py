@@ -10,20 +10,46 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from cnn import VGG, BatchNormCNN
+from alexnet import AlexNet
+from bert import BERT
+from cnn import VGG, BatchNormCNN, vgg11
+from encoder_decoder import EncoderDecoder
 from gpt import GPT
+from image_text import ImageText
+from lstm import ByteLSTM
 from mlp import EightMLP
+from moe import MoEGPT
+from resnet import ResNet
 from two_towers import TwoTowers
+from unet import UNet
 
 SEED = 1234
+
+
+def bytes_of(*shape: int) -> Tensor:
+    return torch.randint(256, shape)
+
 
 # The module, and example inputs of two samples: what tracing needs, and what the script is tried on.
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]] = {
     "mlp": (EightMLP, lambda: (torch.randn(2, 32),)),
-    "gpt": (GPT, lambda: (torch.randint(256, (2, 128)), torch.randint(256, (2, 128)))),
+    "gpt": (GPT, lambda: (bytes_of(2, 128), bytes_of(2, 128))),
+    "gpt_tied": (
+        lambda: GPT(d=32, layers=3, heads=2, max_t=32, tie_weights=True),
+        lambda: (bytes_of(2, 32), bytes_of(2, 32)),
+    ),
     "vgg": (VGG, lambda: (torch.rand(2, 1, 8, 8),)),
+    "vgg11": (vgg11, lambda: (torch.rand(2, 3, 32, 32),)),
+    "alexnet": (AlexNet, lambda: (torch.rand(2, 3, 32, 32),)),
     "bn_cnn": (BatchNormCNN, lambda: (torch.rand(2, 1, 8, 8),)),
+    "resnet20": (ResNet, lambda: (torch.rand(2, 3, 32, 32),)),
+    "unet": (UNet, lambda: (torch.rand(2, 1, 8, 8),)),
     "two_towers": (TwoTowers, lambda: (torch.rand(2, 1, 4, 8), torch.rand(2, 1, 4, 8))),
+    "image_text": (ImageText, lambda: (torch.rand(2, 1, 8, 8), bytes_of(2, 16))),
+    "bert": (BERT, lambda: (bytes_of(2, 64),)),
+    "encoder_decoder": (EncoderDecoder, lambda: (bytes_of(2, 32), bytes_of(2, 32))),
+    "moe": (MoEGPT, lambda: (bytes_of(2, 64), bytes_of(2, 64))),
+    "lstm": (ByteLSTM, lambda: (bytes_of(2, 64), bytes_of(2, 64))),
 }
 
 # Models whose submodules are written one by one too, with the same weights: NAME_SUBMODULE.pt, for a plan's own stages.

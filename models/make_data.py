@@ -2,6 +2,8 @@
 
 stdlib.bin, stdlib_val.bin   text of Python's standard library, for data.kind = "text"
 digits_{train,val}_{image,upper,lower,label}.npy   scikit-learn's 8x8 digits, scaled to 0..1, whole and in halves
+digits_{train,val}_caption.npy   a caption of each: "the digit seven" in 16 bytes
+digits_cifar_{train,val}.bin the same digits as 32x32 colour pictures, in the binary form of CIFAR-10
 mlp_{train,val}_{x,y}.npy    a smooth random map for the regression example
 
 The same Python and scikit-learn give the same bytes.
@@ -16,6 +18,8 @@ from sklearn.datasets import load_digits
 
 TRAIN_BYTES = 4_000_000
 VAL_BYTES = 200_000
+DIGITS_VAL = 288
+CAPTIONS = [f"the digit {name}" for name in "zero one two three four five six seven eight nine".split()]
 
 
 def make_text(folder: pathlib.Path) -> None:
@@ -43,7 +47,17 @@ def make_digits(folder: pathlib.Path) -> None:
     image = (digits.images[order, None] / 16).astype(np.float32)
     halves = {"upper": image[:, :, :4].copy(), "lower": image[:, :, 4:].copy()}
     label = digits.target[order].astype(np.int64)
-    save_split(folder, "digits", {"image": image, **halves, "label": label}, num_val=288)
+    caption = np.array([list(text.ljust(16).encode()) for text in CAPTIONS])[label]
+    save_split(folder, "digits", {"image": image, **halves, "caption": caption, "label": label}, num_val=DIGITS_VAL)
+    make_cifar(folder, image[:, 0], label)
+
+
+def make_cifar(folder: pathlib.Path, image: np.ndarray, label: np.ndarray) -> None:
+    """A record: the label, then 32 x 32 bytes of red, of green and of blue. A pixel becomes a square of 4 x 4."""
+    large = np.rint(255 * image).astype(np.uint8).repeat(4, 1).repeat(4, 2)
+    records = np.concatenate([label[:, None].astype(np.uint8), np.tile(large.reshape(len(label), -1), 3)], 1)
+    records[DIGITS_VAL:].tofile(folder / "digits_cifar_train.bin")
+    records[:DIGITS_VAL].tofile(folder / "digits_cifar_val.bin")
 
 
 def make_mlp(folder: pathlib.Path, features: int = 32, samples: int = 1280) -> None:

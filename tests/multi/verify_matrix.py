@@ -64,6 +64,8 @@ MODELS = {
         buffers=True,
     ),
     "encoder_decoder": Model(TEXT, ("EncoderLayer", "DecoderLayer"), "encoder.0:decoder.*.cross"),
+    "moe": Model(TEXT, ("MoEBlock",), "blocks.*.mixture:ln_out"),
+    "lstm": Model(TEXT, ("LSTM",), "layers.0:head"),
     "dropout": Model(DIGITS, ("DropoutBlock",), "channels:blocks.*.attn"),
 }
 

@@ -66,6 +66,10 @@ MODELS = {
     "encoder_decoder": Model(16, TEXT, None, (("*.bias", "*ln*"), ("decoder.*",)), sequence_length=32),
     "unet": Model(16, arrays("digits_train", "image"), None, (("*.bias", "*.?n?.*"), ("down*",))),
     "dropout": Model(32, **DIGITS, groups=(("*.bias",), ("head.*",))),
+    "image_text": Model(32, arrays("digits_train", "image", "caption"), None, (("*.bias",), ("text_tower.*",))),
+    "bert": Model(16, TEXT, None, (("*.bias", "*ln*"), ("layers.*",)), sequence_length=32),
+    "moe": Model(16, TEXT, None, (("*.bias", "*ln*"), ("*.router.*",)), sequence_length=32),
+    "lstm": Model(16, TEXT, None, (("*.bias*",), ("layers.*",)), sequence_length=32),
     "resnet18": image_model("fc.*"),
     "mobilenet_v2": image_model("classifier.*"),
     "squeezenet1_1": image_model("classifier.*"),
@@ -173,7 +177,7 @@ def all_cases() -> Iterator[Case]:
             yield Case(model, "scripted", "adamw", LAYOUTS[-1], replicas=3, precision=precision)
     for model in MODELS:
         for form in FORMS:
-            for precision in ("bf16", "fp16", "overflow"):
+            for precision in ("bf16",) if model == "lstm" else ("bf16", "fp16", "overflow"):  # CPUs have no fp16 LSTM
                 for layout in (ONE, LAYOUTS[-1]):
                     yield Case(model, form, "adamw", layout, precision=precision)
     yield Case("bn_cnn", "scripted", "adamw", ONE, deferred=True, precision="bf16")
@@ -190,7 +194,7 @@ def quick_cases() -> Iterator[Case]:
     yield Case("bn_cnn", "scripted", "sgd", ONE)
     yield Case("bn_cnn", "traced", "sgd", Layout(2, "GPIPE"), deferred=True)
     yield Case("vgg", "scripted", "adam", ONE)
-    for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout"):
+    for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout", "image_text", "bert", "moe", "lstm"):
         yield Case(model, "scripted", "adamw", ONE)
     yield Case("resnet18", "scripted", "adamw", ONE)
     yield Case("dropout", "scripted", "adamw", ONE, replicas=3)
@@ -253,14 +257,14 @@ def plan_text(case: Case) -> str:
     return "\n".join(lines) + "\n"
 
 
-def learning_rate(schedule: dict | None, base: float, step: int) -> float:
+def learning_rate(schedule: dict | None, base: float, step: int, steps: int = STEPS) -> float:
     """As lib/optim/lr.hpp writes it, in the same order."""
     if not schedule:
         return base
     warmup, low = schedule["warmup_steps"], schedule["min_lr"]
     if step < warmup:
         return base * (step + 1) / warmup
-    return low + (base - low) * (0.5 * (1 + math.cos(math.pi * (step - warmup) / (STEPS - warmup))))
+    return low + (base - low) * (0.5 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))))
 
 
 def learning_rates(optimizer: Optimizer, step: int) -> list[float]:

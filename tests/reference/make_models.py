@@ -16,7 +16,12 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = (pathlib.Path(__file__), ROOT / "scripts" / "requirements.txt")
-SMALL_SOURCES = (*SOURCES, pathlib.Path(__file__).with_name("small_models.py"), ROOT / "models" / "gpt.py")
+SMALL_SOURCES = (
+    *SOURCES,
+    pathlib.Path(__file__).with_name("small_models.py"),
+    ROOT / "models" / "encoder_decoder.py",
+    ROOT / "models" / "gpt.py",
+)
 SEED = 1234
 CLASSES = 10
 SIZE = 64  # pixels: five halvings leave 2x2, so that BatchNorm has several values even for one sample
@@ -29,7 +34,7 @@ TORCHVISION: dict[str, dict] = {
     "googlenet": {"aux_logits": False, "init_weights": False},
     "densenet121": {},
 }
-SMALL = ("gpt_small", "gpt_tied", "dropout", "unet", "encoder_decoder")
+SMALL = ("gpt_small", "dropout")
 MODELS = (*TORCHVISION, *SMALL)
 
 
@@ -46,7 +51,7 @@ def make_model(name: str):
 
 
 def small_models():
-    """The module; it needs torch and models/gpt.py, which a call that has nothing to do should not wait for."""
+    """The module; it needs torch and sources of models/, which a call that has nothing to do should not wait for."""
     sys.path.insert(0, str(ROOT / "models"))
     import small_models
 

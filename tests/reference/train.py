@@ -16,6 +16,7 @@ import ast
 import contextlib
 import fnmatch
 import hashlib
+import inspect
 import json
 import pathlib
 import sys
@@ -79,6 +80,10 @@ RANDOM = {
     F.alpha_dropout,
     F.feature_alpha_dropout,
     F.scaled_dot_product_attention,
+    torch.lstm,
+    torch.gru,
+    torch.rnn_tanh,
+    torch.rnn_relu,
     torch.bernoulli,
     torch.rand_like,
     torch.randn_like,
@@ -352,6 +357,7 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of what is random")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--save", help="a file for the weights after the last step")
     return parser.parse_args(words)
 
 
@@ -364,6 +370,9 @@ def main(words: list[str] | None = None) -> None:
     norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     deferred = [DeferredStatistics(norm) for norm in norms if args.deferred_batch_norm]
     fields = load_fields(args.data, args.sequence_length)
+    arguments = inspect.signature(model.forward).parameters
+    if set(arguments) <= set(fields):  # what forward does not ask for is left out, as in vpp
+        fields = {name: fields[name] for name in (*arguments, args.target) if name in fields}
     groups = parameter_groups(model, args.group)
     orders = [[int(i) for i in line.split()] for line in pathlib.Path(args.order).read_text().splitlines()]
     lrs = [[float(x) for x in line.split()] for line in pathlib.Path(args.lrs).read_text().splitlines()]
@@ -379,6 +388,8 @@ def main(words: list[str] | None = None) -> None:
                 group["lr"] = lrs[step][i] if len(lrs[step]) > 1 else lrs[step][0]
             batch = {name: values[orders[step]] for name, values in fields.items()}
             out.write(json.dumps(run_step(model, optimizer, scaler, batch, step, args, deferred)) + "\n")
+    if args.save:
+        torch.save(model.state_dict(), args.save)
 
 
 if __name__ == "__main__":
