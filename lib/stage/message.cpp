@@ -176,7 +176,9 @@ Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes,
     std::vector<c10::IValue> plain;
     const at::Tensor empty = at::empty({0});
     for (const c10::IValue& value : values) {
-        plain.push_back(map_tensors(value, [&](const at::Tensor&) { return empty; }));
+        // What the JIT puts in place of the result of a branch that returned early; nothing reads it.
+        const bool is_nothing = value.tagKind() == "Uninitialized";
+        plain.push_back(is_nothing ? c10::IValue() : map_tensors(value, [&](const at::Tensor&) { return empty; }));
     }
     std::vector<at::Tensor> table;
     const std::vector<char> pickled = torch::jit::pickle(c10::ivalue::Tuple::create(std::move(plain)), &table);

@@ -65,6 +65,7 @@ MODELS = {
     ),
     "encoder_decoder": Model(TEXT, ("EncoderLayer", "DecoderLayer"), "encoder.0:decoder.*.cross"),
     "moe": Model(TEXT, ("MoEBlock",), "blocks.*.mixture:ln_out"),
+    "transformer": Model(TEXT, ("TransformerEncoderLayer",), "encoder.layers.0:head"),
     "lstm": Model(TEXT, ("LSTM",), "layers.0:head"),
     "dropout": Model(DIGITS, ("DropoutBlock",), "channels:blocks.*.attn"),
 }

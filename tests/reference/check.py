@@ -66,6 +66,7 @@ MODELS = {
     "encoder_decoder": Model(16, TEXT, None, (("*.bias", "*ln*"), ("decoder.*",)), sequence_length=32),
     "unet": Model(16, arrays("digits_train", "image"), None, (("*.bias", "*.?n?.*"), ("down*",))),
     "dropout": Model(32, **DIGITS, groups=(("*.bias",), ("head.*",))),
+    "transformer": Model(16, TEXT, None, (("*.bias", "*norm*"), ("*embedding*",)), sequence_length=32),
     "image_text": Model(32, arrays("digits_train", "image", "caption"), None, (("*.bias",), ("text_tower.*",))),
     "bert": Model(16, TEXT, None, (("*.bias", "*ln*"), ("layers.*",)), sequence_length=32),
     "moe": Model(16, TEXT, None, (("*.bias", "*ln*"), ("*.router.*",)), sequence_length=32),
@@ -194,7 +195,9 @@ def quick_cases() -> Iterator[Case]:
     yield Case("bn_cnn", "scripted", "sgd", ONE)
     yield Case("bn_cnn", "traced", "sgd", Layout(2, "GPIPE"), deferred=True)
     yield Case("vgg", "scripted", "adam", ONE)
-    for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout", "image_text", "bert", "moe", "lstm"):
+    for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout", "transformer"):
+        yield Case(model, "scripted", "adamw", ONE)
+    for model in ("image_text", "bert", "moe", "lstm"):
         yield Case(model, "scripted", "adamw", ONE)
     yield Case("resnet18", "scripted", "adamw", ONE)
     yield Case("dropout", "scripted", "adamw", ONE, replicas=3)

@@ -1,5 +1,5 @@
-"""Models that only tests want, beside those of models/: a GPT smaller than the quickstart's, and randomness of every
-kind.
+"""Models that only tests want, beside those of models/: a GPT smaller than the quickstart's, torch's own transformer,
+and randomness of every kind.
 """
 
 from collections.abc import Callable
@@ -48,11 +48,29 @@ class Dropouts(nn.Module):
         return self.head(self.never(self.alpha(self.selu(x.mean(1)))))
 
 
+class Transformer(nn.Module):
+    """tokens, targets [n, t] -> cross-entropy. The branches of nn.MultiheadAttention return early: values that do not
+    exist go over cuts."""
+
+    def __init__(self, d: int = 16, heads: int = 2, layers: int = 2) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(256, d)
+        layer = nn.TransformerEncoderLayer(d, heads, 2 * d, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers)
+        self.head = nn.Linear(d, 256)
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        x = self.encoder(self.embedding(tokens))
+        return F.cross_entropy(self.head(x).flatten(0, 1), targets.flatten())
+
+
+def tokens_and_targets() -> tuple[Tensor, ...]:
+    return torch.randint(256, (2, 32)), torch.randint(256, (2, 32))
+
+
 # The module, and example inputs of two samples, as in models/export.py.
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]] = {
-    "gpt_small": (
-        lambda: GPT(d=32, layers=3, heads=2, max_t=32),
-        lambda: (torch.randint(256, (2, 32)), torch.randint(256, (2, 32))),
-    ),
+    "gpt_small": (lambda: GPT(d=32, layers=3, heads=2, max_t=32), tokens_and_targets),
+    "transformer": (Transformer, tokens_and_targets),
     "dropout": (Dropouts, lambda: (torch.rand(2, 1, 8, 8),)),
 }

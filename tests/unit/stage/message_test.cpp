@@ -176,6 +176,13 @@ TEST(Message, bringsPlainValuesOver) {
     EXPECT_EQ(got[6].toDevice(), at::Device(at::kCPU));
 }
 
+TEST(Message, bringsNothingForAValueThatNobodyMayRead) {
+    const auto got = sent({c10::IValue::uninitialized(), c10::IValue(int64_t{3})});
+    ASSERT_EQ(got.size(), 2u);
+    EXPECT_TRUE(got[0].isNone());
+    EXPECT_EQ(got[1].toInt(), 3);
+}
+
 TEST(Message, keepsContainersWithTheirTypesAndLeavesTensorsOpen) {
     const c10::List<at::Tensor> list({at::ones({1000}), at::ones({1})});
     c10::Dict<std::string, at::Tensor> dict;
