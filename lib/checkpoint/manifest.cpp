@@ -6,8 +6,8 @@
 #include "base/bad_data.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "checkpoint/folder_names.hpp"
 #include "base/json_text.hpp"
+#include "checkpoint/folder_names.hpp"
 
 namespace vpp {
 

@@ -17,7 +17,7 @@ namespace vpp {
 namespace {
 
 /// embedding(weight [v, d], indices [...]) -> [..., d].
-at::Tensor embedding(const std::vector<c10::IValue>& inputs) {
+at::Tensor embedding_form(const std::vector<c10::IValue>& inputs) {
     const at::Tensor weight = inputs.at(0).toTensor(), indices = inputs.at(1).toTensor();
     TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
     std::vector<int64_t> shape = indices.sizes().vec();
@@ -26,7 +26,7 @@ at::Tensor embedding(const std::vector<c10::IValue>& inputs) {
 }
 
 /// layer_norm(input, shape, weight, bias, eps, cudnn) -> as the input, one row behind the other in memory.
-at::Tensor layer_norm(const std::vector<c10::IValue>& inputs) {
+at::Tensor layer_norm_form(const std::vector<c10::IValue>& inputs) {
     const at::Tensor input = inputs.at(0).toTensor();
     const int64_t num_last = static_cast<int64_t>(inputs.at(1).toIntVector().size());
     TORCH_CHECK(num_last <= input.dim() && inputs.at(1).toIntVector() == input.sizes().slice(input.dim() - num_last),
@@ -46,7 +46,7 @@ at::Tensor cpu_twin(const at::Tensor& meta) {
 
 /// scaled_dot_product_attention(query [n, h, t, d], key, value [n, h, s, e], mask, dropout, causal, scale, grouped)
 /// -> [n, h, t, e]. The CPU's flash kernel gives it the query's order in memory.
-at::Tensor attention(const std::vector<c10::IValue>& inputs) {
+at::Tensor attention_form(const std::vector<c10::IValue>& inputs) {
     const at::Tensor query = inputs.at(0).toTensor(), key = inputs.at(1).toTensor(), value = inputs.at(2).toTensor();
     const bool grouped = inputs.at(7).toBool();
     TORCH_CHECK(query.dim() == 4 && value.dim() == 4 && query.size(0) == value.size(0), "no form for these shapes");
@@ -68,9 +68,9 @@ struct Row {
     MetaForm form;
 };
 
-constexpr std::array<Row, 3> kRows{{{"aten::embedding", embedding},
-                                    {"aten::layer_norm", layer_norm},
-                                    {"aten::scaled_dot_product_attention", attention}}};
+constexpr std::array<Row, 3> kRows{{{"aten::embedding", embedding_form},
+                                    {"aten::layer_norm", layer_norm_form},
+                                    {"aten::scaled_dot_product_attention", attention_form}}};
 
 }  // namespace
 
