@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "checkpoint/stop_point.hpp"
 #include "base/tensor_bytes.hpp"
+#include "checkpoint/stop_point.hpp"
 
 namespace vpp {
 

@@ -12,8 +12,8 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/safetensors_header.hpp"
-#include "checkpoint/stop_point.hpp"
 #include "base/tensor_bytes.hpp"
+#include "checkpoint/stop_point.hpp"
 
 namespace vpp {
 
