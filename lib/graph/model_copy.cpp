@@ -1,5 +1,6 @@
 #include "graph/model_copy.hpp"
 
+#include <ATen/ops/full.h>
 #include <caffe2/serialize/inline_container.h>
 #include <caffe2/serialize/read_adapter_interface.h>
 #include <torch/csrc/jit/serialization/export.h>
@@ -8,8 +9,10 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <limits>
 
 #include "base/error.hpp"
+#include "graph/initial_values.hpp"
 #include "graph/jit_parameters.hpp"
 
 namespace vpp {
@@ -61,6 +64,11 @@ torch::jit::Module load(const std::shared_ptr<const Archive>& archive, torch::ji
     }
 }
 
+/// A parameter without data gets memory of its own; it is no number until somebody copies one into it.
+void make_room(at::Tensor& parameter) {
+    parameter.set_data(at::full(parameter.sizes(), std::numeric_limits<double>::quiet_NaN(), parameter.options()));
+}
+
 }  // namespace
 
 struct ModelCopy::Impl {
@@ -71,6 +79,7 @@ struct ModelCopy::Impl {
 ModelCopy::ModelCopy(std::shared_ptr<const Archive> archive) : impl_(std::make_unique<Impl>()) {
     impl_->module = load(archive, impl_->extra_files);
     for (JitParameter& parameter : list_parameters(impl_->module)) {
+        if (!has_data(parameter.tensor)) make_room(parameter.tensor);
         weights_.push_back(
             {std::move(parameter.name), std::move(parameter.aliases), parameter.tensor.detach(), parameter.is_buffer});
     }

@@ -52,7 +52,7 @@ TEST(MetaForms, LayerNorm) {
                     at::Tensor input = at::ones({3, 5, 4}, dtype);
                     if (turned) input = at::ones({5, 3, 4}, dtype).transpose(0, 1);
                     const at::Tensor weight = at::ones({4}, dtype).set_requires_grad(trained);
-                    if (!affine) input = (input + 0).detach().set_requires_grad(trained);
+                    if (!affine) input = input.detach().set_requires_grad(trained);
                     const c10::IValue none, meta_weight = affine ? c10::IValue(on_meta(weight)) : none;
                     const at::Tensor meta = find_meta_form("aten::layer_norm")(
                         {on_meta(input), std::vector<int64_t>{4}, meta_weight, meta_weight, 1e-5, true});
