@@ -13,6 +13,7 @@
 #include "base/random.hpp"
 #include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
+#include "optim/memory_order.hpp"
 #include "optim/norm.hpp"
 
 namespace vpp {
@@ -161,7 +162,9 @@ StepShare Engine::run_actions(int64_t step) {
     if (reduction_) share.reduce_seconds = reduction_->take_exposed_seconds();
     for (int parameter : trained_) {
         const at::Tensor& gradient = weights_.at(parameter).grad();
-        if (gradient.defined() && dp_coordinate() == 0) share.norms.push_back({parameter, parameter_norm(gradient)});
+        if (!gradient.defined() || dp_coordinate() != 0) continue;
+        check_gradient(program_.training.graph.parameters[static_cast<size_t>(parameter)].name, weights_.at(parameter));
+        share.norms.push_back({parameter, parameter_norm(gradient)});
     }
     share.run_seconds = seconds_since(start);
     share.memory_bytes = peak_memory_bytes();

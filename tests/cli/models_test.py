@@ -99,6 +99,17 @@ class Sums(torch.nn.Module):
         return torch.nn.functional.mse_loss(out, y), out.sum(0)
 
 
+class Lookup(torch.nn.Module):
+    """Its gradient is sparse."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(8, 4, sparse=True)
+
+    def forward(self, x):
+        return self.table(x)
+
+
 def with_a_second_directory(archive: bytes, left_out: str) -> bytes:
     """Behind the end of the archive, as its comment, stands a directory that lacks a file. Some readers take that."""
     end = archive[-22:]
@@ -168,6 +179,11 @@ class Models(Case):
         self.refused("no output of the model has samples along dim 0 (output1 [4] for a microbatch of 2)", "eval",
                      "--outputs", "out", "--initial-weights",
                      plan="\n".join(lines) + "\n" + PLAN[PLAN.index("[pipeline]") :])
+
+    def test_a_sparse_gradient(self):
+        self.save(Lookup())
+        self.refused("the gradient of 'table.weight' is sparse, which the fused optimizers cannot take; export the model "
+                     "with sparse=False", "train", plan=PLAN.replace('x = "float32[4]"', 'x = "int64[] < 8"'))
 
     def test_tensors_that_are_one_in_some_microbatches_only(self):
         plan = PLAN.replace("num_stages = 1", 'split_method = "MANUAL"')
