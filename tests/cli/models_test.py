@@ -1,8 +1,10 @@
 """Models that cannot be used, made by PyTorch itself: the exit code and the whole message of each."""
 
 import hashlib
+import json
 import pathlib
 import struct
+import subprocess
 import sys
 import zipfile
 
@@ -182,8 +184,8 @@ class Models(Case):
 
     def test_a_sparse_gradient(self):
         self.save(Lookup())
-        self.refused("the gradient of 'table.weight' is sparse, which the fused optimizers cannot take; export the model "
-                     "with sparse=False", "train", plan=PLAN.replace('x = "float32[4]"', 'x = "int64[] < 8"'))
+        self.refused("the gradient of 'table.weight' is sparse, which the fused optimizers cannot take; export the "
+                     "model with sparse=False", "train", plan=PLAN.replace('x = "float32[4]"', 'x = "int64[] < 8"'))
 
     def test_tensors_that_are_one_in_some_microbatches_only(self):
         plan = PLAN.replace("num_stages = 1", 'split_method = "MANUAL"')
@@ -197,6 +199,45 @@ class Models(Case):
                                  "their form between microbatches cannot be cut there", "train",
                                  plan=plan.replace("MANUAL\"", f"MANUAL\"\nsplit_points = {points}"),
                                  ranks=len(points) + 1)
+
+
+class Weightless(Case):
+    """A GPT of 22 B parameters, exported without them."""
+
+    PLAN = """[model]
+file = "gpt_22B.pt"
+[data]
+kind = "synthetic"
+samples = 100000
+[data.fields]
+tokens = "int64[2048] < 51200"
+targets = "int64[2048] < 51200"
+[pipeline]
+num_stages = 8
+num_microbatches = 64
+smallest_unsplittable_units = ["Block"]
+"""
+
+    def setUp(self):
+        super().setUp()
+        script = pathlib.Path(__file__).resolve().parents[2] / "models/weightless.py"
+        subprocess.run([sys.executable, "-B", script, "22B", "--out", self.folder], check=True)
+
+    def test_is_planned_for_more_ranks_than_there_are(self):
+        self.assertLess((self.folder / "gpt_22B.pt").stat().st_size, 2**20)
+        done = self.vpp("inspect", self.plan(self.PLAN), "--world", "512", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = json.loads(done.stdout)["inspection"]
+        # Two embeddings, a head, 12 d^2 + 13 d a layer, and the last norm.
+        layers, d, words, positions = 48, 6144, 51200, 2048
+        self.assertEqual(page["num_parameters"], (2 * words + positions) * d + layers * (12 * d * d + 13 * d) + 2 * d)
+        self.assertEqual((page["num_ranks"], page["pp"], page["dp"]), (512, 8, 64))
+
+    def test_is_not_trained_without_values(self):
+        done = self.vpp("train", self.plan(self.PLAN), "--set", "train.steps=1", ranks=8)
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertIn("the model file has no values for 'token_embedding.weight', 'position_embedding.weight', "
+                      "'blocks.0.ln1.weight' and 578 more; add [[model.init]] tables", done.stderr)
 
 
 if __name__ == "__main__":
