@@ -22,8 +22,8 @@ int run_data_order(const OrderArguments& arguments) {
     const SampleOrder order(dataset->fields().num_samples, plan.train.seed, plan.data.shuffle);
     for (int64_t step = 0; step < arguments.steps; ++step) {
         const char* separator = "";
-        for (int64_t sample : order.step_samples(step, *plan.train.global_batch_size)) {
-            std::cout << separator << sample;
+        for (const Draw& draw : order.step_draws(step, *plan.train.global_batch_size)) {
+            std::cout << separator << draw.sample;
             separator = " ";
         }
         std::cout << '\n';

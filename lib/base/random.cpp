@@ -14,6 +14,12 @@ uint64_t microbatch_key(uint64_t seed, int64_t step, int64_t replica, int64_t mi
     return combine_key(key, static_cast<uint64_t>(microbatch));
 }
 
+uint64_t transform_key(uint64_t seed, int64_t epoch, int64_t sample) {
+    // Mixed once more than for a microbatch: the two share nothing.
+    const uint64_t key = combine_key(mix64(mix64(mix64(seed))), static_cast<uint64_t>(epoch));
+    return combine_key(key, static_cast<uint64_t>(sample));
+}
+
 uint64_t site_seed(uint64_t key, int64_t site, int64_t execution) {
     return combine_key(combine_key(key, static_cast<uint64_t>(site)), static_cast<uint64_t>(execution));
 }

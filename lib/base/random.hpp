@@ -23,6 +23,9 @@ constexpr uint64_t combine_key(uint64_t key, uint64_t number) {
 /// Units: replica and microbatch count from 0; step is the number of finished updates.
 uint64_t microbatch_key(uint64_t seed, int64_t step, int64_t replica, int64_t microbatch);
 
+/// The key of what is random in reading one sample in one epoch of a training.
+uint64_t transform_key(uint64_t seed, int64_t epoch, int64_t sample);
+
 /// The seed that a random op gets before it runs: microbatch key, call site in the whole graph, executions of that
 /// site.
 uint64_t site_seed(uint64_t key, int64_t site, int64_t execution);

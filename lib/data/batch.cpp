@@ -4,12 +4,12 @@
 
 namespace vpp {
 
-void read_samples(const Dataset& dataset, int field, std::span<const int64_t> samples, std::span<std::byte> out) {
+void read_samples(const Dataset& dataset, int field, std::span<const Draw> draws, std::span<std::byte> out) {
     const std::vector<Field>& fields = dataset.fields().fields;
     check(field >= 0 && static_cast<size_t>(field) < fields.size(), "the field exists");
     const auto bytes = static_cast<size_t>(fields[static_cast<size_t>(field)].bytes_per_sample());
-    check(out.size() == samples.size() * bytes, "the buffer has the size of the samples");
-    for (size_t i = 0; i < samples.size(); ++i) dataset.read(samples[i], field, out.subspan(i * bytes, bytes));
+    check(out.size() == draws.size() * bytes, "the buffer has the size of the samples");
+    for (size_t i = 0; i < draws.size(); ++i) dataset.read_draw(draws[i], field, out.subspan(i * bytes, bytes));
 }
 
 }  // namespace vpp

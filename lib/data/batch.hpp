@@ -8,10 +8,10 @@
 
 namespace vpp {
 
-/// Reads one field of the samples in the order given.
-/// Shape:    samples [n] -> out: n times the field's bytes_per_sample, sample after sample.
+/// Reads one field of samples in the order given.
+/// Shape:    draws [n] -> out: n times the field's bytes_per_sample, sample after sample.
 /// Requires: `out` has exactly that size; samples and field exist.
 /// Throws:   Error{BadData} with file and sample when a value is out of its range.
-void read_samples(const Dataset& dataset, int field, std::span<const int64_t> samples, std::span<std::byte> out);
+void read_samples(const Dataset& dataset, int field, std::span<const Draw> draws, std::span<std::byte> out);
 
 }  // namespace vpp

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,13 @@
 
 namespace vpp {
 
+/// A sample as a step takes it: in which epoch of a training, or in none, as evaluations do.
+struct Draw {
+    int64_t sample = 0;
+    std::optional<int64_t> epoch = {};
+    bool operator==(const Draw&) const = default;
+};
+
 class Dataset {
   public:
     virtual ~Dataset() = default;
@@ -20,6 +28,8 @@ class Dataset {
     /// Writes one field of one sample; `out` has exactly the field's bytes_per_sample.
     /// Throws Error{BadData} with file and sample when a value is out of its range.
     virtual void read(int64_t sample, int field, std::span<std::byte> out) const = 0;
+    /// The same for a draw, whose epoch may change what is random in a sample (data/transforms).
+    virtual void read_draw(const Draw& draw, int field, std::span<std::byte> out) const;
     /// Where one sample's field comes from, for messages: "stdlib.bin, sample 12".
     virtual std::string where(int64_t sample, int field) const;
     /// The digest over header, size and first and last MiB of every file: what ranks compare.

@@ -19,14 +19,14 @@ int64_t SampleOrder::sample(int64_t position) const {
     return Permutation(num_samples_, combine_key(seed_, static_cast<uint64_t>(epoch)))(index);
 }
 
-std::vector<int64_t> SampleOrder::step_samples(int64_t step, int64_t global_batch_size) const {
+std::vector<Draw> SampleOrder::step_draws(int64_t step, int64_t global_batch_size) const {
     check(step >= 0 && global_batch_size > 0, "a step takes samples");
     check(step < std::numeric_limits<int64_t>::max() / global_batch_size, "the step's positions fit in 63 bits");
-    std::vector<int64_t> samples;
-    samples.reserve(static_cast<size_t>(global_batch_size));
+    std::vector<Draw> draws;
+    draws.reserve(static_cast<size_t>(global_batch_size));
     const int64_t first = step * global_batch_size;
-    for (int64_t i = 0; i < global_batch_size; ++i) samples.push_back(sample(first + i));
-    return samples;
+    for (int64_t i = 0; i < global_batch_size; ++i) draws.push_back({sample(first + i), (first + i) / num_samples_});
+    return draws;
 }
 
 }  // namespace vpp

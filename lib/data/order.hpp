@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/dataset.hpp"
+
 namespace vpp {
 
 /// The order of training samples.
@@ -12,8 +14,8 @@ class SampleOrder {
     SampleOrder(int64_t num_samples, uint64_t seed, bool shuffle);
     /// The data set's index of the training's sample number `position` (0, 1, 2, ...).
     int64_t sample(int64_t position) const;
-    /// The indices of one step: global_batch_size of them from step * global_batch_size on.
-    std::vector<int64_t> step_samples(int64_t step, int64_t global_batch_size) const;
+    /// What one step takes: global_batch_size samples from number step * global_batch_size on, with their epochs.
+    std::vector<Draw> step_draws(int64_t step, int64_t global_batch_size) const;
 
   private:
     int64_t num_samples_;

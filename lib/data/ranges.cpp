@@ -67,10 +67,12 @@ class CheckedDataset : public Dataset {
 
     const Fields& fields() const override { return fields_; }
 
-    void read(int64_t sample, int field, std::span<std::byte> out) const override {
-        dataset_->read(sample, field, out);
+    void read(int64_t sample, int field, std::span<std::byte> out) const override { read_draw({sample}, field, out); }
+
+    void read_draw(const Draw& draw, int field, std::span<std::byte> out) const override {
+        dataset_->read_draw(draw, field, out);
         const auto index = static_cast<size_t>(field);
-        if (ranges_[index]) check_range(fields_.fields[index], *ranges_[index], out, where(sample, field));
+        if (ranges_[index]) check_range(fields_.fields[index], *ranges_[index], out, where(draw.sample, field));
     }
 
     std::string where(int64_t sample, int field) const override { return dataset_->where(sample, field); }

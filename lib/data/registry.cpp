@@ -4,6 +4,7 @@
 #include "base/suggest.hpp"
 #include "data/dataset.hpp"
 #include "data/kinds.hpp"
+#include "data/transforms.hpp"
 
 namespace vpp {
 
@@ -23,13 +24,17 @@ constexpr std::array<Kind, 6> kKinds{{{"tokens", detail::open_tokens},
 
 }  // namespace
 
+void Dataset::read_draw(const Draw& draw, int field, std::span<std::byte> out) const {
+    read(draw.sample, field, out);
+}
+
 std::string Dataset::where(int64_t sample, int) const {
     return "sample " + std::to_string(sample);
 }
 
 std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset) {
     for (const Kind& kind : kKinds) {
-        if (plan.data.kind == kind.name) return kind.open(plan, subset);
+        if (plan.data.kind == kind.name) return detail::with_transforms(kind.open(plan, subset), plan);
     }
     const std::vector<std::string> names = dataset_kinds();
     std::string list;

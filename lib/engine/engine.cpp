@@ -100,11 +100,11 @@ Engine::~Engine() = default;
 /// Leaves the sum of the replica's microbatches in `.grad`, or with other ranks for the other replicas the sum of all.
 void Engine::run_replica(int64_t step, int replica) {
     for (int parameter : trained_) at::Tensor(weights_.at(parameter)).mutable_grad().reset();
-    const std::vector<int64_t> samples = order_.step_samples(step, *plan_.train.global_batch_size);
+    const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
     const int64_t per_replica = program_.microbatch_size * program_.training.schedule.num_microbatches;
     const auto slice = [&](int microbatch) {
         const int64_t begin = replica * per_replica + microbatch * program_.microbatch_size;
-        return std::span(samples).subspan(static_cast<size_t>(begin), static_cast<size_t>(program_.microbatch_size));
+        return std::span(draws).subspan(static_cast<size_t>(begin), static_cast<size_t>(program_.microbatch_size));
     };
     statistics_->begin_step();
     training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
@@ -221,13 +221,13 @@ std::string Engine::find_non_finite(int64_t step) {
 /// "samples 3, 17, 5"
 std::string Engine::describe_samples(int64_t step, const NonFiniteValue& value) const {
     constexpr size_t kMostNamed = 16;
-    const std::vector<int64_t> samples = order_.step_samples(step, *plan_.train.global_batch_size);
+    const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
     const int64_t microbatch = int64_t{value.replica} * program_.training.schedule.num_microbatches + value.microbatch;
     const auto begin = static_cast<size_t>(microbatch * program_.microbatch_size);
     const auto count = static_cast<size_t>(program_.microbatch_size);
     std::string text = count == 1 ? "sample" : "samples";
     for (size_t i = 0; i < std::min(count, kMostNamed); ++i) {
-        text += (i == 0 ? " " : ", ") + std::to_string(samples[begin + i]);
+        text += (i == 0 ? " " : ", ") + std::to_string(draws[begin + i].sample);
     }
     return count > kMostNamed ? text + " and " + std::to_string(count - kMostNamed) + " more" : text;
 }

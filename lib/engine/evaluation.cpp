@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
@@ -86,17 +85,19 @@ GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutput
 void Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
     // A microbatch behind the end of the data repeats the last one that has samples; its loss counts nothing.
     const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
-    const auto samples = [&](int microbatch) {
+    const auto draws = [&](int microbatch) {
         const int used = std::min(microbatch, last);
-        std::vector<int64_t> indices(static_cast<size_t>(size_of_microbatch(used, count)));
-        std::iota(indices.begin(), indices.end(), begin + used * program_.microbatch_size);
-        return indices;
+        std::vector<Draw> taken;
+        for (int64_t i = 0; i < size_of_microbatch(used, count); ++i) {
+            taken.push_back({begin + used * program_.microbatch_size + i});
+        }
+        return taken;
     };
     tap_.begin([&](int microbatch, const std::vector<at::Tensor>& outputs) {
         const int64_t size = size_of_microbatch(microbatch, count);
         if (take && size > 0) take(outputs, size);
     });
-    executor_->run({[&](int microbatch, int input) { return loader_.load(input, samples(microbatch)); },
+    executor_->run({[&](int microbatch, int input) { return loader_.load(input, draws(microbatch)); },
                     [](int) { return uint64_t{0}; }});
 }
 

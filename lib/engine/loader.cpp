@@ -18,13 +18,13 @@ Loader::Loader(const Dataset& dataset, const Graph& graph) : dataset_(dataset) {
     }
 }
 
-at::Tensor Loader::load(int input, std::span<const int64_t> samples) const {
+at::Tensor Loader::load(int input, std::span<const Draw> draws) const {
     const int index = field_of_input_.at(static_cast<size_t>(input));
     const Field& field = dataset_.fields().fields[static_cast<size_t>(index)];
-    std::vector<int64_t> shape{static_cast<int64_t>(samples.size())};
+    std::vector<int64_t> shape{static_cast<int64_t>(draws.size())};
     shape.insert(shape.end(), field.shape.begin(), field.shape.end());
     at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(to_torch(field.dtype)));
-    read_samples(dataset_, index, samples, {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
+    read_samples(dataset_, index, draws, {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
     return tensor;
 }
 

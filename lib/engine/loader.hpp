@@ -22,7 +22,7 @@ class Loader {
 
     /// A model input for these samples.
     /// Shape: [samples, field shape...], contiguous.
-    at::Tensor load(int input, std::span<const int64_t> samples) const;
+    at::Tensor load(int input, std::span<const Draw> draws) const;
 
   private:
     const Dataset& dataset_;

@@ -39,10 +39,11 @@ auto* reach(Object& object, size_t entry) {
     }
 }
 
-/// The value of a field; an empty text or table is no value.
+/// The value of a field; an empty text, table or list of numbers is no value.
 template <typename T>
 std::optional<Value> to_value(const T& field) {
-    if constexpr (std::same_as<T, std::string> || std::same_as<T, NamedTexts>) {
+    if constexpr (std::same_as<T, std::string> || std::same_as<T, NamedTexts> ||
+                  std::same_as<T, std::vector<int64_t>> || std::same_as<T, std::vector<double>>) {
         return field.empty() ? std::nullopt : std::optional<Value>(field);
     } else if constexpr (kIsOptional<T>) {
         return field ? to_value(*field) : std::nullopt;

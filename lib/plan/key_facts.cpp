@@ -11,7 +11,11 @@ std::string full_type_text(const Key& key) {
     if (!key.word.empty()) return type_text(key.type) + " or \"" + key.word + '"';
     if (key.type == KeyType::Path) return "path, relative to the plan";
     if (key.type == KeyType::Files) return "list of paths or table of paths, relative to the plan";
-    if (key.type == KeyType::NumberList) return "list of " + std::to_string(key.list_size) + " numbers";
+    const bool is_list = key.type == KeyType::NumberList || key.type == KeyType::IntegerList;
+    if (is_list && key.list_size > 0) {
+        const char* items = key.type == KeyType::NumberList ? " numbers" : " integers";
+        return "list of " + std::to_string(key.list_size) + items;
+    }
     return type_text(key.type);
 }
 
@@ -19,7 +23,8 @@ std::string range_text(const Key& key) {
     const std::string range = key.range.text();
     const std::string reason = key.range_reason.empty() ? "" : "; " + key.range_reason;
     if (key.type == KeyType::Size) return range + ", or bytes with a unit, as \"512 MiB\"";
-    return range.empty() ? "" : range + (key.type == KeyType::NumberList ? " each" : "") + reason;
+    const bool is_list = key.type == KeyType::NumberList || key.type == KeyType::IntegerList;
+    return range.empty() ? "" : range + (is_list ? " each" : "") + reason;
 }
 
 std::string alias_text(const Key& key) {

@@ -20,6 +20,8 @@ using enum KeyType;
 
 using Rows = std::vector<Key>;
 using Texts = std::vector<std::string>;
+using Sides = std::vector<int64_t>;
+using Numbers = std::vector<double>;
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr Range kFlag01 = {0, 1};
@@ -125,6 +127,45 @@ Rows data_rows() {
          .field = field<&Plan::data, &DataPlan::token_dtype>(), .choices = {"auto", "uint16", "uint32"}},
         {.name = "data.shuffle", .type = Boolean, .sentence = "Whether each epoch has its own order of samples.",
          .field = field<&Plan::data, &DataPlan::shuffle>()},
+    };
+}
+
+template <auto Member>
+PlanField transform_field() {
+    return field<&Plan::data, &DataPlan::transforms, Member>();
+}
+
+Rows transform_rows() {
+    constexpr Range kSide = {1, 65536};
+    return {
+        {.name = "data.transform", .type = TableList,
+         .sentence = "Changes of fields when they are read; crops and flips are random in training alone."},
+        {.name = "data.transform.field", .type = Text, .sentence = "The field that is changed.",
+         .field = transform_field<&TransformPlan::field>(), .required = true, .example = "image"},
+        {.name = "data.transform.resize", .type = IntegerList,
+         .sentence = "[height, width] that pictures, [..., height, width], are brought to, bilinear.",
+         .field = transform_field<&TransformPlan::resize>(), .range = kSide, .list_size = 2, .default_note = "none",
+         .example = Sides{32, 32}},
+        {.name = "data.transform.crop", .type = IntegerList,
+         .sentence = "[height, width] of what is taken of a picture: anywhere in training, else the middle.",
+         .field = transform_field<&TransformPlan::crop>(), .range = kSide, .list_size = 2, .default_note = "none",
+         .example = Sides{28, 28}},
+        {.name = "data.transform.pad", .type = Integer,
+         .sentence = "Zeros on each side of a picture that a crop in training may take in.",
+         .field = transform_field<&TransformPlan::pad>(), .range = {0, 65536}, .example = int64_t{4}},
+        {.name = "data.transform.flip", .type = Number,
+         .sentence = "How often left and right of a picture are exchanged in training.",
+         .field = transform_field<&TransformPlan::flip>(), .range = kFlag01, .example = 0.5},
+        {.name = "data.transform.scale", .type = Number,
+         .sentence = "What values are multiplied by; 0.00392156862745098 (1/255) makes bytes 0 to 1.",
+         .field = transform_field<&TransformPlan::scale>(), .example = 0.00392156862745098},
+        {.name = "data.transform.mean", .type = NumberList,
+         .sentence = "What is subtracted: one number, or one for each channel (entry of the field's first dim).",
+         .field = transform_field<&TransformPlan::mean>(), .default_note = "none",
+         .example = Numbers{0.485, 0.456, 0.406}},
+        {.name = "data.transform.std", .type = NumberList, .sentence = "What is divided by then, as many as of mean.",
+         .field = transform_field<&TransformPlan::deviation>(), .range = kPositive, .default_note = "none",
+         .example = Numbers{0.229, 0.224, 0.225}},
     };
 }
 
@@ -433,9 +474,10 @@ std::vector<Key> detail::make_key_rows() {
     const Rows values = optimizer_value_rows<&Plan::optimizer, &OptimizerPlan::values>("optimizer", "");
     const Rows group_values = optimizer_value_rows<&Plan::optimizer, &OptimizerPlan::groups, &OptimizerGroup::values>(
         "optimizer.group", "the optimizer's");
-    for (const Rows& rows : {model_rows(), loss_rows(), data_rows(), mesh_rows(), split_rows(), schedule_rows(),
-                             recompute_and_stage_rows(), optimizer_rows(), values, group_rows(), group_values,
-                             lr_schedule_rows(), train_rows(), run_rows(), checkpoint_and_report_rows()}) {
+    for (const Rows& rows : {model_rows(), loss_rows(), data_rows(), transform_rows(), mesh_rows(), split_rows(),
+                             schedule_rows(), recompute_and_stage_rows(), optimizer_rows(), values, group_rows(),
+                             group_values, lr_schedule_rows(), train_rows(), run_rows(),
+                             checkpoint_and_report_rows()}) {
         keys.insert(keys.end(), rows.begin(), rows.end());
     }
     return keys;

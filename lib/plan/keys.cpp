@@ -59,6 +59,9 @@ const std::vector<std::pair<std::string, std::string>>& all_sections() {
         {"model.init", "Parameters filled from the seed instead of being read; the first table that matches counts."},
         {"loss", "A loss for a model whose forward does not return one; leave it out else."},
         {"data", "What is trained on and evaluated on."},
+        {"data.transform",
+         "A table for each field that is changed when it is read: resize, crop, flip, scale, mean and "
+         "std, in this order."},
         {"mesh", "How the ranks of the job are used: pipeline, replicas, threads."},
         {"pipeline", "Where the model is cut into stages, and in which order they work."},
         {"pipeline.search", "The search for a schedule with schedule_type = \"AUTO\"."},
@@ -81,6 +84,7 @@ std::optional<Value> default_value(const Key& key) {
     if (!key.field.get || key.required || !key.default_note.empty()) return std::nullopt;
     const auto plan = std::make_unique<Plan>();  // on the stack GCC 12 warns of an uninitialized loss
     if (key.name.starts_with("loss.")) plan->loss.emplace();
+    if (key.name.starts_with("data.transform.")) plan->data.transforms.resize(1);
     return key.field.get(*plan, 0);
 }
 
@@ -108,6 +112,8 @@ std::string type_text(KeyType type) {
             return "path";
         case TextList:
             return "list of texts";
+        case IntegerList:
+            return "list of integers";
         case NumberList:
             return "list of numbers";
         case Files:

@@ -23,11 +23,12 @@ enum class KeyType {
     Name,    ///< one of the words that a module further right registers (Key::names)
     Path,    ///< an input path, relative to the plan
     TextList,
-    NumberList,  ///< of Key::list_size numbers
-    Files,       ///< a list of paths, or a table field = path
-    TextTable,   ///< a table name = text
-    Size,        ///< a number, or text: bytes with a unit
-    TableList,   ///< [[tables]]; its keys are rows of their own
+    IntegerList,  ///< of Key::list_size integers
+    NumberList,   ///< of Key::list_size numbers
+    Files,        ///< a list of paths, or a table field = path
+    TextTable,    ///< a table name = text
+    Size,         ///< a number, or text: bytes with a unit
+    TableList,    ///< [[tables]]; its keys are rows of their own
 };
 
 /// The words that modules further right know. `app` collects them from their registries.
@@ -75,9 +76,9 @@ struct Key {
     bool built = true;
     bool required = false;                  ///< whenever its section is written; [model] and [data] always are
     std::string required_unless = {};       ///< not required when the key of this name is written
-    Range range = {};                       ///< Integer, Number, Size as a number, and each of a NumberList
+    Range range = {};                       ///< Integer, Number, Size as a number, and each of a list of them
     std::string range_reason = {};          ///< why the range ends where it does
-    size_t list_size = 0;                   ///< NumberList
+    size_t list_size = 0;                   ///< IntegerList, NumberList; 0 = any but none
     std::vector<std::string> choices = {};  ///< Choice: the words that can be used
     std::string word = {};                  ///< Integer: a word that may stand instead of a number
     std::vector<std::string> Names::*names = nullptr;               ///< Name

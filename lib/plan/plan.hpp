@@ -42,6 +42,16 @@ struct LossPlan {
     double label_smoothing = 0;   ///< cross_entropy
 };
 
+struct TransformPlan {  ///< one [[data.transform]] table; what it does not name stays as it is
+    std::string field;
+    std::vector<int64_t> resize = {}, crop = {};  ///< [height, width], or empty
+    int64_t pad = 0;                              ///< values around a picture that a random crop may take in
+    double flip = 0;                              ///< how often a picture is mirrored in training
+    double scale = 1;
+    std::vector<double> mean = {},
+                        deviation = {};  ///< as many of each: none, one, or one for each entry of the first dim
+};
+
 struct DataPlan {
     std::string kind;                     ///< tokens | text | arrays | idx | cifar10 | synthetic
     std::vector<std::string> train, val;  ///< files, resolved; tokens, text and cifar10
@@ -51,6 +61,7 @@ struct DataPlan {
     int64_t sequence_length = 0;          ///< tokens and text
     std::string token_dtype = "auto";     ///< tokens: auto | uint16 | uint32; auto reads llm.c headers, else uint16
     bool shuffle = true;
+    std::vector<TransformPlan> transforms;
 };
 
 struct MeshPlan {

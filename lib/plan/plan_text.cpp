@@ -38,6 +38,7 @@ std::string section_lines(const Plan& plan, const std::string& section, size_t e
 int num_tables(const Plan& plan, const std::string& section) {
     if (section == "model.init") return static_cast<int>(plan.model.init.size());
     if (section == "optimizer.group") return static_cast<int>(plan.optimizer.groups.size());
+    if (section == "data.transform") return static_cast<int>(plan.data.transforms.size());
     if (section == "pipeline.stage") return static_cast<int>(plan.pipeline.stages.size());
     return -1;
 }

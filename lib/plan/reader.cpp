@@ -66,6 +66,7 @@ class PlanReader {
         if (sections_.contains("loss")) plan.loss.emplace();
         plan.model.init.resize(num_tables_["model.init"]);
         plan.pipeline.stages.resize(num_tables_["pipeline.stage"]);
+        plan.data.transforms.resize(num_tables_["data.transform"]);
         for (Setting& setting : settings_) {
             if (!in_group(setting)) put(plan, setting);
         }

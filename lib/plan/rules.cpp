@@ -7,6 +7,7 @@
 #include "plan/findings.hpp"
 #include "plan/plan_text.hpp"
 #include "plan/stage_rules.hpp"
+#include "plan/transform_rules.hpp"
 #include "plan/value.hpp"
 
 namespace vpp {
@@ -275,6 +276,7 @@ void check_all(const Plan& plan, Findings& findings) {
     check_model(plan, findings);
     check_init(plan, findings);
     check_data(plan, findings);
+    check_transforms(plan, findings);
     check_stages(plan, findings);
     check_split(plan, findings);
     check_stage_tables(plan, findings);

@@ -1,5 +1,6 @@
 #include "plan/schema.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -52,9 +53,10 @@ Json size_schema(const Range& range) {
     return {{"anyOf", {with_range("number", range), {{"type", "string"}, {"pattern", pattern}}}}};
 }
 
-Json list_of_numbers(const Key& key) {
-    Json schema = list_of(with_range("number", key.range));
-    schema["minItems"] = schema["maxItems"] = key.list_size;
+Json list_of_numbers(const Key& key, const char* type) {
+    Json schema = list_of(with_range(type, key.range));
+    schema["minItems"] = std::max<size_t>(key.list_size, 1);
+    if (key.list_size > 0) schema["maxItems"] = key.list_size;
     return schema;
 }
 
@@ -102,8 +104,10 @@ Json type_schema(const Key& key, const Names& names) {
             return words_schema(key, names);
         case TextList:
             return list_of(text_schema(false));
+        case IntegerList:
+            return list_of_numbers(key, "integer");
         case NumberList:
-            return list_of_numbers(key);
+            return list_of_numbers(key, "number");
         case Files:
             return {{"anyOf", {list_of(text_schema(false)), table_of(text_schema(false))}}};
         case TextTable:

@@ -39,6 +39,9 @@ struct Writer {
     std::string operator()(const std::vector<std::string>& value) const {
         return '[' + joined_items(value, toml_quoted) + ']';
     }
+    std::string operator()(const std::vector<int64_t>& value) const {
+        return '[' + joined_items(value, [](int64_t item) { return std::to_string(item); }) + ']';
+    }
     std::string operator()(const std::vector<double>& value) const {
         return '[' + joined_items(value, number_text) + ']';
     }

@@ -11,9 +11,9 @@
 
 namespace vpp {
 
-/// One value: boolean, integer, number, text, list of texts, list of numbers, or table of name -> text.
-using Value =
-    std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>, NamedTexts>;
+/// One value: boolean, integer, number, text, list of texts, of integers or of numbers, or table of name -> text.
+using Value = std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<int64_t>,
+                           std::vector<double>, NamedTexts>;
 
 /// The value as TOML on one line; a table becomes an inline table.
 /// Requires: numbers are finite.

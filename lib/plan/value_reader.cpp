@@ -62,8 +62,10 @@ class ValueReader {
                 return read_text(node);
             case KeyType::TextList:
                 return read_texts(node);
+            case KeyType::IntegerList:
+                return read_numbers<int64_t>(node);
             case KeyType::NumberList:
-                return read_numbers(node);
+                return read_numbers<double>(node);
             case KeyType::Files:
                 if (node.kind == Node::Kind::Array) return read_texts(node);
                 return read_table(node);
@@ -201,21 +203,30 @@ class ValueReader {
         return good ? std::optional<Value>(std::move(texts)) : std::nullopt;
     }
 
+    /// Whether a list has as many entries as the key says.
+    bool has_length(const Node& node) {
+        const size_t length = node.children.size();
+        if (key_.list_size == 0 ? length > 0 : length == key_.list_size) return true;
+        const std::string expected = key_.list_size == 0 ? "at least 1" : std::to_string(key_.list_size);
+        problem(node, "has the wrong length (got " + counted_text(static_cast<int64_t>(length), "number") +
+                          ", expected " + expected + ')');
+        return false;
+    }
+
+    template <typename T>
     std::optional<Value> read_numbers(const Node& node) {
         if (node.kind != Node::Kind::Array) return wrong_type(node);
-        if (node.children.size() != key_.list_size) {
-            return problem(node, "has the wrong length (got " +
-                                     counted_text(static_cast<int64_t>(node.children.size()), "number") +
-                                     ", expected " + std::to_string(key_.list_size) + ')');
-        }
-        std::vector<double> numbers;
+        if (!has_length(node)) return std::nullopt;
+        constexpr bool kWhole = std::is_same_v<T, int64_t>;
+        std::vector<T> numbers;
         for (const Node& item : node.children) {
             const auto number = number_of(item);
-            if (!number) {
-                return problem(item, "holds an entry of the wrong type (got " + describe(item) + ", expected number)");
+            if (!number || (kWhole && item.kind != Node::Kind::Integer)) {
+                return problem(item, "holds an entry of the wrong type (got " + describe(item) + ", expected " +
+                                         (kWhole ? "integer)" : "number)"));
             }
             if (!in_range(item, *number)) return std::nullopt;
-            numbers.push_back(*number);
+            numbers.push_back(static_cast<T>(*number));
         }
         return Value(std::move(numbers));
     }

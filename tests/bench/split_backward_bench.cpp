@@ -85,10 +85,10 @@ class ThreeStages {
 
     void forward(int index) {
         Segment& now = *stages_[static_cast<size_t>(index)];
-        std::vector<int64_t> samples(static_cast<size_t>(rig_.prepared.program.microbatch_size));
-        for (size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<int64_t>(i);
+        std::vector<Draw> draws(static_cast<size_t>(rig_.prepared.program.microbatch_size));
+        for (size_t i = 0; i < draws.size(); ++i) draws[i].sample = static_cast<int64_t>(i);
         for (int input : split_.segments[static_cast<size_t>(index)].inputs) {
-            now.set_input(0, input, loader_.load(input, samples));
+            now.set_input(0, input, loader_.load(input, draws));
         }
         now.forward(0, 0);
         for (int id : now.io().exports) {

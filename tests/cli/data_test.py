@@ -6,9 +6,11 @@ import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "reference"))
 import numpy  # noqa: E402
 import torch  # noqa: E402
 import torchvision  # noqa: E402
+from train import combine_key, transform_key  # noqa: E402
 from vpp_process import Case, main  # noqa: E402
 
 PLAN = """
@@ -136,6 +138,82 @@ class Data(Case):
         done = self.vpp("inspect", "plan.toml")
         self.assertEqual(done.returncode, 65)
         self.assertIn("data.idx: the index does not fit its file", done.stderr)
+
+    def transformed(self, values: numpy.ndarray, table: str) -> numpy.ndarray:
+        """What the model gets of an array behind a [[data.transform]] table."""
+        numpy.save(self.folder / "x.npy", values)
+        tables = f'[data.train]\nx = "x.npy"\n[data.val]\nx = "x.npy"\n[[data.transform]]\nfield = "x"\n{table}'
+        return self.fed("arrays", "x", tables)
+
+    def test_numbers_as_totensor_and_normalize_have_them(self):
+        pictures = self.random.integers(0, 256, (40, 8, 7, 3), dtype=numpy.uint8)
+        mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+        scale = f"scale = {1 / 255!r}\n"
+        theirs = torch.stack([torchvision.transforms.ToTensor()(picture) for picture in pictures])
+        planes = numpy.ascontiguousarray(pictures.transpose(0, 3, 1, 2))
+        self.expect_equal(self.transformed(planes, scale), theirs.numpy())
+        normalized = torchvision.transforms.Normalize(mean, std)(theirs)
+        fed = self.transformed(planes, f"{scale}mean = {mean}\nstd = {std}\n")
+        self.expect_equal(fed, normalized.numpy())
+        other = self.transformed(planes, f"{scale}mean = {mean}\nstd = {std[::-1]}\n")
+        self.assertNotEqual(other.tobytes(), fed.tobytes())
+
+    def test_resize_as_interpolate_has_it(self):
+        # Of bytes no result lies so near the middle of two floats that the last bit of a double could matter.
+        planes = self.random.integers(0, 256, (6, 2, 9, 7), dtype=numpy.uint8)
+        for size in ([9, 7], [18, 20], [4, 3], [1, 1], [5, 30]):
+            expected = torch.nn.functional.interpolate(torch.from_numpy(planes).double(), size, mode="bilinear",
+                                                       align_corners=False).float()
+            self.expect_equal(self.transformed(planes, f"resize = {size}\n"), expected.numpy())
+        aligned = torch.nn.functional.interpolate(torch.from_numpy(planes).double(), [5, 30], mode="bilinear",
+                                                  align_corners=True).float()
+        self.assertNotEqual(aligned.numpy().tobytes(), expected.numpy().tobytes())
+
+    def test_crops_of_an_evaluation_are_the_middle(self):
+        planes = self.random.standard_normal((5, 3, 9, 8)).astype(numpy.float32)
+        for size in ([9, 8], [4, 4], [5, 3], [6, 7], [1, 1]):
+            expected = torchvision.transforms.CenterCrop(size)(torch.from_numpy(planes))
+            self.expect_equal(self.transformed(planes, f"crop = {size}\npad = 2\nflip = 1.0\n"), expected.numpy())
+
+    def test_crops_and_flips_of_a_training_are_functions_of_seed_epoch_and_sample(self):
+        planes = self.random.standard_normal((6, 2, 5, 4)).astype(numpy.float32)
+        numpy.save(self.folder / "x.npy", planes)
+        numpy.save(self.folder / "zero.npy", numpy.zeros((6, 2, 4, 4), dtype=numpy.float32))
+        plan = PLAN.format(kind="arrays", field="x", more="[data.train]\nx = \"x.npy\"\nzero = \"zero.npy\"\n"
+                           "[[data.transform]]\nfield = \"x\"\ncrop = [4, 4]\npad = 2\nflip = 0.5\n")
+        plan = plan.replace('target = "x"', 'target = "zero"') + '[optimizer]\nkind = "sgd"\nlr = 1e-30\n'
+        (self.folder / "plan.toml").write_text(plan)
+
+        def train(run: str, ranks: int, *settings: str) -> list[tuple]:
+            shuffle = ("data.shuffle=false", f"run.dir={run}", "train.steps=6", *settings)
+            sets = [argument for setting in shuffle for argument in ("--set", setting)]
+            done = self.vpp("train", "plan.toml", *sets, ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return self.bits(run)
+
+        def fraction(key: int, number: int) -> float:
+            return (combine_key(key, number) >> 11) * 2.0**-53
+
+        def drawn(epoch: int, sample: int) -> torch.Tensor:
+            key = transform_key(1234, epoch, sample)
+            padded = torch.nn.functional.pad(torch.from_numpy(planes[sample]), (2, 2, 2, 2))
+            top, left = int(fraction(key, 0) * 6), int(fraction(key, 1) * 5)
+            taken = padded[:, top:top + 4, left:left + 4]
+            return taken.flip(-1) if fraction(key, 2) < 0.5 else taken
+
+        losses = []
+        for step in range(6):
+            numbers = range(4 * step, 4 * step + 4)
+            taken = [drawn(k // 6, k % 6) for k in numbers]
+            halves = [torch.stack(taken[:2]), torch.stack(taken[2:])]
+            losses.append(str([torch.nn.functional.mse_loss(half, torch.zeros_like(half)).item() for half in halves]))
+        one = train("one", 1, "pipeline.num_microbatches=2")
+        self.assertEqual([line[2] for line in one], losses)
+        self.assertEqual(train("two", 2, "mesh.dp=2"), one)
+        train("three", 1, "pipeline.num_microbatches=2", "train.steps=2")
+        self.assertEqual(train("three", 1, "pipeline.num_microbatches=2"), one)
+        other = train("four", 1, "pipeline.num_microbatches=2", "train.seed=5")
+        self.assertNotEqual([line[2] for line in other], losses)
 
 
 if __name__ == "__main__":

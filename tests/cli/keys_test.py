@@ -201,7 +201,7 @@ class Schema(Case):
         plan = tomllib.loads(PLAN)
         written = 0
         for path, value in defaults(schema):
-            if path[0] == "loss" or path[:2] == ("optimizer", "group"):
+            if path[0] == "loss" or path[:2] in (("optimizer", "group"), ("data", "transform")):
                 continue
             table = plan
             for part in path[:-1]:

@@ -494,7 +494,7 @@ def check_vectors(page: pathlib.Path) -> tuple[bool, object]:
     """train.py's key functions give what the page about them says."""
     import train
 
-    names = ("mix64", "combine_key", "microbatch_key", "name_key", "site_seed")
+    names = ("mix64", "combine_key", "microbatch_key", "name_key", "transform_key", "site_seed")
     functions = {name: getattr(train, name) for name in names}
     vectors = re.findall(r"^\| `(\w+\(.*\))` \| `(0x[0-9a-f]{16})` \|$", page.read_text(), re.MULTILINE)
     wrong = [call for call, value in vectors if eval(call, functions) != int(value, 16)]

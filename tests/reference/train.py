@@ -45,7 +45,7 @@ MASK = (1 << 64) - 1
 
 
 def mix64(x: int) -> int:
-    """As in lib/base/random.hpp, like the four functions below."""
+    """As in lib/base/random.hpp, like the five functions below."""
     x = (x + 0x9E3779B97F4A7C15) & MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
@@ -58,6 +58,10 @@ def combine_key(key: int, number: int) -> int:
 
 def microbatch_key(seed: int, step: int, replica: int, microbatch: int) -> int:
     return combine_key(combine_key(combine_key(mix64(mix64(seed)), step), replica), microbatch)
+
+
+def transform_key(seed: int, epoch: int, sample: int) -> int:
+    return combine_key(combine_key(mix64(mix64(mix64(seed))), epoch), sample)
 
 
 def site_seed(key: int, site: int, execution: int) -> int:

@@ -38,6 +38,10 @@ TEST(Keys, AreTheTestVectorsOfTheirPage) {  // lib/base/RANDOM.md
     EXPECT_EQ(site_seed(microbatch_key(1234, 0, 0, 0), 1, 0), 0x7db93300d4b6831cULL);
     EXPECT_EQ(site_seed(microbatch_key(1234, 0, 0, 0), 0, 1), 0x40600e751e041254ULL);
     EXPECT_EQ(site_seed(microbatch_key(1234, 5, 1, 2), 7, 0), 0xd0816cb77bd23e39ULL);
+    EXPECT_EQ(transform_key(0, 0, 0), 0x715777f437fcf197ULL);
+    EXPECT_EQ(transform_key(1234, 0, 0), 0x1cda7e3c02130f80ULL);
+    EXPECT_EQ(transform_key(1234, 0, 1), 0xc780b09906bafb2eULL);
+    EXPECT_EQ(transform_key(1234, 3, 7), 0x84b5845bbffe8113ULL);
 }
 
 TEST(Keys, OfNamesAreTheTestVectorsOfTheirPage) {

@@ -9,8 +9,8 @@ TEST(Loader, givesTheSamplesOfTheFieldThatTheInputNames) {
     const TemporaryFolder folder;
     const Rig setup = set_up_tiny("bn_cnn", folder.path("."));
     const Loader loader(*setup.data.training, setup.graph());
-    const std::vector<int64_t> samples{5, 3, 5};
-    const at::Tensor images = loader.load(0, samples), labels = loader.load(1, samples);
+    const std::vector<Draw> draws{{5}, {3}, {5}};
+    const at::Tensor images = loader.load(0, draws), labels = loader.load(1, draws);
     EXPECT_EQ(images.sizes().vec(), (std::vector<int64_t>{3, 1, 8, 8}));
     EXPECT_TRUE(images.is_contiguous());
     EXPECT_EQ(images[0][0][2][3].item<float>(), static_cast<float>(synthetic_normal(synthetic_bits(5, 0, 19))));

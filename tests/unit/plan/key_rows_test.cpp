@@ -30,7 +30,8 @@ TEST(KeyRows, EveryRowSaysWhatItIs) {
         EXPECT_EQ(key.built && key.type != KeyType::TableList, key.field.set != nullptr) << key.name;
         EXPECT_EQ(key.built && key.type == KeyType::Choice, !key.choices.empty()) << key.name;
         EXPECT_EQ(key.type == KeyType::Name, key.names != nullptr) << key.name;
-        EXPECT_EQ(key.type == KeyType::NumberList, key.list_size > 0) << key.name;
+        const bool is_list = key.type == KeyType::NumberList || key.type == KeyType::IntegerList;
+        EXPECT_TRUE(is_list || key.list_size == 0) << key.name;
         EXPECT_TRUE(key.word.empty() || key.type == KeyType::Integer) << key.name;
     }
 }
@@ -60,6 +61,7 @@ TEST(KeyRows, EachBuiltKeyReachesItsOwnField) {
         plan.model.init.resize(1);
         plan.optimizer.groups.resize(1);
         plan.pipeline.stages.resize(1);
+        plan.data.transforms.resize(1);
         std::vector<std::optional<Value>> before;
         for (const Key& other : all_keys()) before.push_back(other.field.get ? other.field.get(plan, 0) : std::nullopt);
         Value value = std::string("w");
@@ -67,6 +69,7 @@ TEST(KeyRows, EachBuiltKeyReachesItsOwnField) {
         if (key.type == KeyType::Integer) value = int64_t{77};
         if (key.type == KeyType::Number || key.type == KeyType::Size) value = 0.625;
         if (key.type == KeyType::TextList) value = std::vector<std::string>{"w"};
+        if (key.type == KeyType::IntegerList) value = std::vector<int64_t>{7, 8};
         if (key.type == KeyType::NumberList) value = std::vector<double>{0.25, 0.5};
         if (key.type == KeyType::Files || key.type == KeyType::TextTable) value = NamedTexts{{"n", "w"}};
         key.field.set(plan, 0, value);

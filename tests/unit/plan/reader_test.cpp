@@ -180,6 +180,8 @@ std::string sample_argument(const Key& key) {
             return usable_words(key, names).back();
         case KeyType::TextList:
             return "[\"w\"]";
+        case KeyType::IntegerList:
+            return "[2, 3]";
         case KeyType::NumberList:
             return "[0.5, 0.25]";
         case KeyType::Files:
@@ -193,11 +195,11 @@ std::string sample_argument(const Key& key) {
 TEST(Reader, EveryKeyCanBeSetOrIsRefusedByName) {
     const std::string tables =
         "[loss]\nkind = 'mse'\ntarget = 'y'\n[[optimizer.group]]\nmatch = ['a']\n"
-        "[[model.init]]\nmatch = ['a']\nkind = 'normal'\n"
+        "[[model.init]]\nmatch = ['a']\nkind = 'normal'\n[[data.transform]]\nfield = 'x'\n"
         "[[pipeline.stage]]\nname = 'a'\ninputs = ['x']\noutputs = ['y']\n";
     for (const Key& key : all_keys()) {
         std::string path = key.name;
-        for (const std::string list : {"model.init", "optimizer.group", "pipeline.stage"}) {
+        for (const std::string list : {"data.transform", "model.init", "optimizer.group", "pipeline.stage"}) {
             if (path.starts_with(list + '.')) path.insert(list.size(), "[0]");
         }
         if (key.built && key.type == KeyType::TableList) continue;

@@ -29,8 +29,8 @@ class Whole {
         inputs.key = key;
         for (size_t i = 0; i < setup_.graph().inputs.size(); ++i) {
             const GraphValue& value = setup_.graph().values[static_cast<size_t>(setup_.graph().inputs[i].value)];
-            const std::vector<int64_t> samples{0, 1};
-            inputs.tensors[value.tensors[0]] = loader.load(static_cast<int>(i), samples);
+            const std::vector<Draw> draws{{0}, {1}};
+            inputs.tensors[value.tensors[0]] = loader.load(static_cast<int>(i), draws);
         }
         return inputs;
     }

@@ -45,9 +45,9 @@ class Line {
     }
 
     void feed(int index, int microbatch) {
-        const std::vector<int64_t> samples{2 * microbatch, 2 * microbatch + 1};
+        const std::vector<Draw> draws{{2 * microbatch}, {2 * microbatch + 1}};
         for (int input : split_.stages[static_cast<size_t>(index)].inputs) {
-            stage(index).set_input(microbatch, input, loader_.load(input, samples));
+            stage(index).set_input(microbatch, input, loader_.load(input, draws));
         }
     }
 
