@@ -184,7 +184,7 @@ class Models(Case):
 
     def test_a_sparse_gradient(self):
         self.save(Lookup())
-        self.refused("the gradient of 'table.weight' is sparse, which the fused optimizers cannot take; export the "
+        self.refused("the gradient of table.weight is sparse, which the fused optimizers cannot take; export the "
                      "model with sparse=False", "train", plan=PLAN.replace('x = "float32[4]"', 'x = "int64[] < 8"'))
 
     def test_tensors_that_are_one_in_some_microbatches_only(self):
