@@ -19,6 +19,7 @@ class CutFinder {
         refuse_guards();
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_written_outside(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
+        for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
         refuse_live_aliases();
         return std::move(cuts_);
     }
@@ -72,6 +73,14 @@ class CutFinder {
         const GraphValue& entry = graph_.values[value];
         if (entry.is_tensor || entry.producer < 0 || !has_writers_[value]) return;
         refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
+    }
+
+    /// A tensor that requires a gradient until an op takes that away in place: it would go over without its history.
+    void refuse_lost_gradient(const GraphTensor& tensor) {
+        for (int op : tensor.gradient_flips) {
+            if (!tensor.requires_grad_at(op)) continue;
+            refuse_between(tensor.producer, op, "'" + tensor.name + "' loses its gradient in place behind it");
+        }
     }
 
     /// Two live values that may share memory, one of them written anywhere: on the other side they would not share it.

@@ -4,6 +4,11 @@
 
 namespace vpp {
 
+bool GraphTensor::requires_grad_at(int op) const {
+    const auto behind = std::lower_bound(gradient_flips.begin(), gradient_flips.end(), op);
+    return requires_grad != ((behind - gradient_flips.begin()) % 2 == 1);
+}
+
 int Graph::num_legal_cuts() const {
     if (cuts.empty()) return 0;
     return static_cast<int>(std::count_if(cuts.begin() + 1, cuts.end(), [](const GraphCut& cut) { return cut.legal; }));

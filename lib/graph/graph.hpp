@@ -19,15 +19,18 @@ struct GraphTensor {
     std::string name;  ///< of the first value that holds it
     DType dtype = DType::F32;
     std::vector<int64_t> shape;
-    bool requires_grad = false;
-    int64_t message_bytes = 0;    ///< bound of a message that carries it
-    int producer = kFromOutside;  ///< op; kFromOutside for model inputs and parameters
-    int input = -1;               ///< which model input it is, else -1
-    int parameter = -1;           ///< which parameter or buffer it is, else -1
-    std::vector<int> writers;     ///< ops that may write its memory in place, ascending; not its producer
+    bool requires_grad = false;       ///< when its producer has made it
+    int64_t message_bytes = 0;        ///< bound of a message that carries it
+    int producer = kFromOutside;      ///< op; kFromOutside for model inputs and parameters
+    int input = -1;                   ///< which model input it is, else -1
+    int parameter = -1;               ///< which parameter or buffer it is, else -1
+    std::vector<int> writers;         ///< ops that may write its memory in place, ascending; not its producer
+    std::vector<int> gradient_flips;  ///< ops that change in place whether it requires a gradient, ascending
 
     static constexpr int kFromOutside = -1;
     int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
+    /// Whether it requires a gradient when op `op` takes it.
+    bool requires_grad_at(int op) const;
 };
 
 /// One value of the graph.

@@ -68,6 +68,9 @@ class GraphBuilder {
         entry.dtype = from_torch(tensor.scalar_type());
         entry.shape = tensor.sizes().vec();
         entry.requires_grad = tensor.requires_grad();
+        const auto flips = probe_.gradient_flips.find(tensor.unsafeGetTensorImpl());
+        if (flips != probe_.gradient_flips.end()) entry.gradient_flips = flips->second;
+        if (entry.gradient_flips.size() % 2 == 1) entry.requires_grad = !entry.requires_grad;
         entry.message_bytes = entry.bytes() + kMessageHeaderBytes;
         entry.producer = producer;
         graph_.tensors.push_back(std::move(entry));

@@ -81,6 +81,22 @@ void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
     for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
 }
 
+/// Whether its schema says that it writes; control flow may do anything.
+bool may_write_inputs(const torch::jit::Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    return !schema || schema->is_mutable() || !node->blocks().empty();
+}
+
+/// Takes in what the ops made, and sees whether they changed in place what was there.
+void watch_gradients(const JitGraph& jit, OpRange range, const ProbeResult& result, GradientWatch& watch) {
+    for (int i = range.begin; i < range.end; ++i) {
+        torch::jit::Node* node = jit.ops[static_cast<size_t>(i)].node;
+        for (const Value* made : node->outputs()) watch.add(result.values.at(made));
+        if (!may_write_inputs(node)) continue;
+        for (const Value* used : values_used(node)) watch.look_again(result.values.at(used), i);
+    }
+}
+
 ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
                      const std::function<at::Tensor(size_t)>& weight, at::Device device) {
     ProbeResult result;
@@ -94,6 +110,8 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
             result.values[parameter.value] = result.on_meta ? meta_copy(parameter.tensor) : weight(i);
         }
     }
+    GradientWatch watch;
+    for (const auto& [value, content] : result.values) watch.add(content);
     const int num_ops = static_cast<int>(jit.ops.size());
     for (int i = 0; i < num_ops;) {
         const JitOp& op = jit.ops[static_cast<size_t>(i)];
@@ -108,8 +126,10 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
             throw_if_out_of_memory(error);
             throw Error(ErrorKind::BadData, op_text(jit, op.node) + " fails: " + first_line(error.what()));
         }
+        watch_gradients(jit, {i, end}, result, watch);
         i = end;
     }
+    result.gradient_flips = watch.flips();
     return result;
 }
 

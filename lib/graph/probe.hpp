@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/fields.hpp"
+#include "graph/gradient_watch.hpp"
 #include "graph/jit_graph.hpp"
 
 namespace vpp {
@@ -17,6 +18,7 @@ namespace vpp {
 /// Every value of the top level, as one microbatch left it. All tensors are alive, so identity is object identity.
 struct ProbeResult {
     std::unordered_map<const torch::jit::Value*, c10::IValue> values;
+    GradientFlips gradient_flips;
     bool on_meta = false;
 };
 

@@ -189,7 +189,7 @@ class StageMaker {
         Edge edge = new_edge(producer, consumer, gradient_to);
         edge.name = tensor.name;
         edge.tensor = id;
-        edge.has_gradient = tensor.requires_grad;
+        edge.has_gradient = tensor.requires_grad_at(split_.segments[static_cast<size_t>(consumer)].ops.begin);
         edge.bytes = tensor.bytes();
         edge.message_bytes = tensor.message_bytes;
         append(std::move(edge));

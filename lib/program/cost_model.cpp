@@ -33,27 +33,28 @@ class WeightSide {
   public:
     explicit WeightSide(const Graph& graph) : graph_(graph), is_weight_(graph.tensors.size(), false) {
         for (size_t i = 0; i < graph.tensors.size(); ++i) is_weight_[i] = graph.tensors[i].parameter >= 0;
-        for (const GraphOp& op : graph.ops) {
-            if (weights_of(op).empty() || takes_others(op)) continue;
-            for (int value : op.outputs) {
+        for (int op = 0; op < graph.num_ops(); ++op) {
+            if (weights_of(op).empty() || takes_others(op_at(op))) continue;
+            for (int value : op_at(op).outputs) {
                 for (int tensor : tensors_of(value)) is_weight_[static_cast<size_t>(tensor)] = true;
             }
         }
     }
 
     /// The inputs of an op that get a gradient.
-    std::set<int> weights_of(const GraphOp& op) const { return inputs_of(op, true); }
-    std::set<int> others_of(const GraphOp& op) const { return inputs_of(op, false); }
+    std::set<int> weights_of(int op) const { return inputs_of(op, true); }
+    std::set<int> others_of(int op) const { return inputs_of(op, false); }
 
   private:
+    const GraphOp& op_at(int op) const { return graph_.ops[static_cast<size_t>(op)]; }
     const std::vector<int>& tensors_of(int value) const { return graph_.values[static_cast<size_t>(value)].tensors; }
 
-    std::set<int> inputs_of(const GraphOp& op, bool weights) const {
+    std::set<int> inputs_of(int op, bool weights) const {
         std::set<int> found;
-        for (int value : op.inputs) {
+        for (int value : op_at(op).inputs) {
             for (int tensor : tensors_of(value)) {
                 const auto index = static_cast<size_t>(tensor);
-                if (graph_.tensors[index].requires_grad && is_weight_[index] == weights) found.insert(tensor);
+                if (graph_.tensors[index].requires_grad_at(op) && is_weight_[index] == weights) found.insert(tensor);
             }
         }
         return found;
@@ -130,8 +131,8 @@ CostModel estimate_costs(const Graph& graph, int num_ranks) {
     const double of_a_flop = num_ranks / total;
     const WeightSide sides(graph);
     CostModel model;
-    for (const GraphOp& op : graph.ops) {
-        const double forward = (counts_ops ? 1 : op.flops) * of_a_flop;
+    for (int op = 0; op < graph.num_ops(); ++op) {
+        const double forward = (counts_ops ? 1 : graph.ops[static_cast<size_t>(op)].flops) * of_a_flop;
         const auto inputs = static_cast<double>(std::min(sides.others_of(op).size(), kMostCountedInputs));
         const double weights = sides.weights_of(op).empty() ? 0 : 1;
         model.ops.push_back({forward, forward * (inputs + weights), forward * inputs, forward * weights});

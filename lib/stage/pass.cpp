@@ -42,6 +42,9 @@ void run_model(const std::function<void()>& call) {
         call();
     } catch (const Error&) {
         throw;
+    } catch (const c10::Error& error) {
+        throw_if_out_of_memory(error);
+        throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what_without_backtrace());
     } catch (const std::exception& error) {
         throw_if_out_of_memory(error);
         throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what());
@@ -106,7 +109,7 @@ PassInputs PassRunner::save(const PassInputs& inputs) const {
 void PassRunner::attach_received(Pass& pass) const {
     if (!training_) return;
     for (int tensor : io_.received) {
-        if (!graph_.tensors[static_cast<size_t>(tensor)].requires_grad) continue;
+        if (!graph_.tensors[static_cast<size_t>(tensor)].requires_grad_at(ops_.begin)) continue;
         pass.input_slots[tensor] = pass.inputs->attach(pass.tensors.at(tensor));
     }
 }

@@ -215,6 +215,26 @@ def forward(self, x, y):
     return module;
 }
 
+Module make_written() {
+    Module module = new_module("written");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    board = torch.zeros_like(x)
+    h = torch.tanh(torch.linear(x, self.w1, self.b1))
+    h = h * torch.cos(board)
+    board[:, :4] = h[:, 2:6]
+    k = torch.relu(torch.linear(h, self.w2, self.b2)) + board
+    board.add_(torch.sin(k))
+    out = torch.linear(board, self.w3, self.b3) + h
+    held = torch.linear(out, self.w2, self.b1)
+    wave = held * 0.5
+    held.detach_()
+    return torch.mse_loss(wave * torch.cos(held) + board, y)
+)");
+    return module;
+}
+
 Module make_tied() {
     Module module = new_module("tied");
     for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
@@ -413,6 +433,7 @@ const std::vector<Row>& rows() {
         {{"unet", "x = \"float32[1, 8, 8]\"\ny = \"float32[1, 8, 8]\"\n"}, make_unet},
         {{"no_grad", kVectors}, make_no_grad},
         {{"views", kVectors}, make_views},
+        {{"written", kVectors}, make_written},
         {{"frozen", kVectors}, make_frozen},
         {{"tied", kVectors}, make_tied},
         {{"two_tower", "user = \"int64[3] < 16\"\nitem = \"int64[] < 16\"\ny = \"float32[]\"\n"}, make_two_tower},
@@ -427,7 +448,7 @@ const std::vector<Row>& rows() {
     return kRows;
 }
 
-constexpr size_t kNumGood = 11;
+constexpr size_t kNumGood = 12;
 
 std::vector<TinyModel> models(size_t begin, size_t end) {
     std::vector<TinyModel> found;

@@ -21,6 +21,7 @@ struct TinyModel {
 ///   unet        skips over the whole depth
 ///   no_grad     a range in which no gradient is recorded
 ///   views       in-place writes through views: many cuts are illegal
+///   written     a tensor without a gradient that trained values are written into, and one that loses its gradient
 ///   frozen      frozen parameters used everywhere, parameters that get no gradient
 ///   tied        parameters used three and four times all over the graph, through no-op views and a list too
 ///   two_tower   two inputs, two towers of different depth with one shared table, joined late; GroupNorm

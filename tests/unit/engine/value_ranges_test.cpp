@@ -37,7 +37,7 @@ Graph embedding_graph(const std::string& between) {
     Graph graph;
     graph.tensors.resize(3);
     graph.tensors[0].shape = {9, 2};
-    graph.tensors[1] = graph.tensors[2] = {"tokens", DType::I64, {2, 3}, false, 0, -1, 0, -1, {}};
+    graph.tensors[1] = graph.tensors[2] = {"tokens", DType::I64, {2, 3}, false, 0, -1, 0, -1, {}, {}};
     graph.tensors[2].input = -1;
     for (int i = 0; i < 3; ++i) graph.values.push_back({"", "Tensor", true, {i}, i == 2 ? 0 : -1, {}});
     graph.ops.resize(2);

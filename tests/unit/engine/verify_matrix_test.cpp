@@ -96,7 +96,7 @@ TEST_F(VerifyMatrix, EveryScheduleIsExactOnEveryKindOfModel) {
     request.random_cuts = 1;
     request.stages = {2, 3};
     request.microbatches = {6};
-    for (const char* model : {"tied", "two_tower", "unet", "bn_cnn", "dropout", "containers"}) {
+    for (const char* model : {"tied", "two_tower", "unet", "bn_cnn", "dropout", "containers", "written"}) {
         open(model);
         request.seed += 1;
         const MatrixResult result = run(request, 3);

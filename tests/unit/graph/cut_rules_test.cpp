@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "unit/graph/models.hpp"
 
 namespace vpp {
@@ -125,6 +127,45 @@ def forward(self, x):
     const Verdict verdict = verdict_of(model);
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::relu_"))].legal);
     EXPECT_GT(verdict.legal, 0);
+}
+
+const GraphTensor& tensor_named(const Graph& graph, const std::string& name) {
+    return *std::find_if(graph.tensors.begin(), graph.tensors.end(), [&](const auto& t) { return t.name == name; });
+}
+
+TEST(CutRules, ATensorIsSentWithTheGradientThatItHasAtTheCut) {
+    ModuleSpec spec{"Model", R"JIT(
+def forward(self, x):
+    board = torch.zeros_like(x)
+    h = torch.cos(board) * self.w
+    board.add_(h)
+    return torch.mean(torch.sin(board))
+)JIT"};
+    spec.parameters = {{"w", weight({4})}};
+    LoadedModel model = load(spec, kRuleOptions);
+    EXPECT_EQ(verdict_of(model).refused, 0);
+    const int write = op_of(model.graph, "aten::add_");
+    const GraphTensor& board = tensor_named(model.graph, "board.1");
+    EXPECT_FALSE(board.requires_grad);
+    EXPECT_THAT(board.gradient_flips, ::testing::ElementsAre(write));
+    EXPECT_THAT(board.writers, ::testing::ElementsAre(write));
+}
+
+TEST(CutRules, ATensorThatLosesItsGradientIsNotSentBefore) {
+    ModuleSpec spec{"Model", R"JIT(
+def forward(self, x):
+    held = x * self.w
+    wave = torch.sin(held)
+    held.detach_()
+    return torch.mean(wave * torch.cos(held))
+)JIT"};
+    spec.parameters = {{"w", weight({4})}};
+    LoadedModel model = load(spec, kRuleOptions);
+    const int write = op_of(model.graph, "aten::detach_");
+    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
+        EXPECT_EQ(model.graph.cuts[static_cast<size_t>(cut)].legal, cut > write) << cut;
+    }
+    EXPECT_EQ(reason_at(model.graph, write), "'held.1' loses its gradient in place behind it");
 }
 
 TEST(CutRules, AModelInputThatIsWrittenKeepsItsUsersTogether) {

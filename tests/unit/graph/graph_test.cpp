@@ -18,6 +18,19 @@ TEST(Graph, CountsTheLegalCutsBetweenOps) {
     EXPECT_EQ(graph.num_legal_cuts(), 2) << "there is no cut before the first op";
 }
 
+TEST(Graph, ATensorRequiresAGradientFromTheOpBehindTheOneThatGivesItOne) {
+    GraphTensor tensor;
+    EXPECT_FALSE(tensor.requires_grad_at(9));
+    tensor.gradient_flips = {3, 5};
+    EXPECT_FALSE(tensor.requires_grad_at(3)) << "the op itself takes it as it was";
+    EXPECT_TRUE(tensor.requires_grad_at(4));
+    EXPECT_TRUE(tensor.requires_grad_at(5));
+    EXPECT_FALSE(tensor.requires_grad_at(6));
+    tensor.requires_grad = true;
+    EXPECT_TRUE(tensor.requires_grad_at(0));
+    EXPECT_FALSE(tensor.requires_grad_at(4));
+}
+
 TEST(Graph, BytesFollowShapeAndType) {
     GraphTensor tensor;
     tensor.shape = {2, 3};

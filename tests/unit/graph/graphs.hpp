@@ -45,6 +45,13 @@ class GraphMaker {
         return made;
     }
 
+    /// The same where `target` required no gradient before and does behind it.
+    int write_trained(const std::string& module, int target) {
+        if (tensor_of(target).gradient_flips.empty()) tensor_of(target).requires_grad = false;
+        tensor_of(target).gradient_flips.push_back(graph_.num_ops());
+        return write(module, target);
+    }
+
     /// An op that makes a value which is no tensor, with these tensors in it.
     int plain(const std::string& module, const std::vector<int>& inputs, const std::vector<int>& elements = {}) {
         GraphValue value;

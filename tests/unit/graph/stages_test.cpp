@@ -93,6 +93,17 @@ TEST(Stages, ASkipGoesStraightToItsConsumer) {
                 ElementsAre("v1 0>1 grad 0", "v1 0>2 grad 1", "v2 1>2 grad 1"));
 }
 
+TEST(Stages, AGradientGoesBackToTheStageThatWroteATrainedValue) {
+    GraphMaker maker;
+    const int board = maker.op("", {maker.input("x")});  // v1, stage 0
+    const int h = maker.op("", {board});                 // v2, stage 1
+    const int after = maker.write_trained("", board);    // stage 2
+    const int k = maker.op("", {after, h});              // stage 2
+    maker.op("", {k, after});                            // stage 3
+    EXPECT_THAT(texts_of(make_stages(maker.finish(), {1, 2, 4})),
+                ElementsAre("v1 0>1", "v1 0>2", "v1 2>3 grad 2", "v2 1>2 grad 1", "v4 2>3 grad 2"));
+}
+
 TEST(Stages, TheGradientOfSeveralConsumersGoesBackOneByOne) {
     GraphMaker maker;
     const int a = maker.op("", {maker.input("x")});  // stage 0

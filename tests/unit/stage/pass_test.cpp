@@ -95,6 +95,8 @@ TEST(PassRunner, masksFollowTheKey) {
 TEST(RunModel, whatOpsThrowIsTheModelsFaultAndMemoryIsNot) {
     EXPECT_HAS(error_of(ErrorKind::BadData, [] { run_model([] { throw std::runtime_error("shapes"); }); }),
                "the model fails: shapes");
+    const std::string text = error_of(ErrorKind::BadData, [] { run_model([] { TORCH_CHECK(false, "no such dim"); }); });
+    EXPECT_EQ(text, "the model fails: no such dim") << "without LibTorch's own stack";
     EXPECT_THROW(run_model([] { throw std::runtime_error("DefaultCPUAllocator: can't allocate memory"); }),
                  std::bad_alloc);
 }

@@ -273,7 +273,7 @@ int cut_behind(const Rig& setup, const std::string& kind, int skip = 0) {
 }
 
 TEST_F(SegmentTest, recomputeHasTheSameBitsForAllMicrobatchesOrSome) {
-    for (const char* name : {"share", "unet", "bn_cnn", "dropout", "views", "tied", "containers"}) {
+    for (const char* name : {"share", "unet", "bn_cnn", "dropout", "views", "written", "tied", "containers"}) {
         Rig setup = open_tiny(name);
         const std::string expected = reference_gradients(setup, 3);
         const std::vector<int> legal = setup.legal_cuts();
