@@ -11,8 +11,8 @@ namespace vpp {
 namespace {
 
 constexpr int kBySignal = 128;
-// Of mpirun: the connection to its daemon on another host broke (ORTE_ERR_COMM_FAILURE).
-constexpr int kLostDaemon = 205;
+// Of mpirun: the connection to its daemon on another host broke (ORTE_ERR_COMM_FAILURE), or that of ssh to the host.
+constexpr int kLostDaemon = 205, kLostBySsh = 255;
 
 /// Codes that vpp gives itself, so that the ranks have said what they mean.
 bool is_own_code(int code) {
@@ -77,7 +77,7 @@ Verdict judge(const JobEnd& end, const std::optional<std::string>& trouble) {
     if (is_own_code(code)) return {code, ""};
     if (end.child.stop_asked) return stopped(end);
     if (end.child.hang != Hang::No) return {exit_code(ErrorKind::RankLost), hang_text(end.child.hang)};
-    if (code == kLostDaemon && end.has_begun) {
+    if ((code == kLostDaemon || code == kLostBySsh) && end.has_begun) {
         return {exit_code(ErrorKind::RankLost),
                 "mpirun has lost another host: the host, its daemon orted there or the connection to it has ended"};
     }

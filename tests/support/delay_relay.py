@@ -1,7 +1,8 @@
 """Hands IP packets between hosts after a delay: delay_relay.py DEVICE SECONDS PID:ADDRESS ...
 
-Makes a tun device in the network namespace of each process; what a host sends leaves the relay so many seconds later,
-in order. Lines on stdin: "cut ADDRESS" (packets from and to it vanish) and "mend ADDRESS". For kernels without netem."""
+Makes a tun device in the network namespace of each process; what a host sends leaves the relay so many seconds
+later, in order. Lines on stdin: "cut ADDRESS" (packets from and to it vanish) and "mend ADDRESS". For kernels without
+netem."""
 
 import collections
 import contextlib

@@ -72,10 +72,12 @@ TEST(JobEnd, AnMpirunThatHangsIsALostRankUnlessAStopWasAskedFor) {
 }
 
 TEST(JobEnd, AnotherHostThatEndsIsALostRank) {
-    const JobEnd end{.child = {.code = 205}, .has_begun = true};
-    EXPECT_EQ(judge(end).code, 75);
-    EXPECT_EQ(judge(end).text,
-              "mpirun has lost another host: the host, its daemon orted there or the connection to it has ended");
+    for (int code : {205, 255}) {
+        const JobEnd end{.child = {.code = code}, .has_begun = true};
+        EXPECT_EQ(judge(end).code, 75);
+        EXPECT_EQ(judge(end).text,
+                  "mpirun has lost another host: the host, its daemon orted there or the connection to it has ended");
+    }
     EXPECT_EQ(judge({.child = {.code = 205}}, "no route").code, 69) << "it never came so far";
 }
 
