@@ -5,6 +5,7 @@
 
 #include "app/environment.hpp"
 #include "app/terminal.hpp"
+#include "comm/mpi_session.hpp"
 #include "report/console.hpp"
 
 namespace vpp {
@@ -17,7 +18,7 @@ constexpr std::chrono::milliseconds kMpirunForwards{20};
 ScreenOptions screen_options() {
     ScreenOptions options;
     options.is_live = output_terminal().is_terminal;
-    if (!mpi_environment().empty()) options.way = kMpirunForwards;
+    if (launch_info(environment_of(launch_variables()))) options.way = kMpirunForwards;
     return options;
 }
 

@@ -21,11 +21,6 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
     return found;
 }
 
-std::map<std::string, std::string> mpi_environment() {
-    return environment_of(
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"});
-}
-
 std::string program_name() {
     std::string name;
     std::ifstream words("/proc/self/cmdline", std::ios::binary);

@@ -7,9 +7,6 @@
 
 namespace vpp {
 
-/// What mpirun tells its processes: the OMPI_COMM_WORLD_* variables that are set.
-std::map<std::string, std::string> mpi_environment();
-
 /// Those of these variables that are set.
 std::map<std::string, std::string> environment_of(const std::vector<std::string>& names);
 

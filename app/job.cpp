@@ -57,6 +57,13 @@ void say(const std::string& text) {
     std::cerr << "vpp: error: " << text << std::endl;
 }
 
+/// The code of what was thrown on every rank before they can talk; the first of them says it.
+int told_once(const std::optional<LaunchInfo>& launch) {
+    const Failure failure = current_failure();
+    if (!launch || launch->rank == 0) say(failure.text);
+    return failure.code;
+}
+
 /// Ends the job from the watchdog's thread, when the ranks themselves cannot.
 class HardEnd {
   public:
@@ -74,7 +81,8 @@ class HardEnd {
     MpiSession* session_ = nullptr;
 };
 
-int run_with_mpi(const std::string& log_level, const Plan& plan, const std::function<int(const Job&)>& body) {
+int run_with_mpi(const std::string& log_level, const Plan& plan, const std::optional<LaunchInfo>& launch,
+                 const std::function<int(const Job&)>& body) {
     EndRecord end;
     HardEnd hard_end(end);
     Watchdog watchdog({[&hard_end](const std::string& text, int code) { hard_end(text, code); }});
@@ -82,6 +90,13 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::func
     session_options.watchdog = &watchdog;
     MpiSession session(session_options);
     hard_end.attach(&session);
+    try {
+        if (launch) check_is_one_job(*launch, session.size());
+    } catch (...) {
+        // Each process is alone and takes itself for rank 0.
+        session.keep_open();
+        _exit(told_once(launch));
+    }
     try {
         MpiTransportOptions options;
         options.overlap = plan.pipeline.overlap_p2p_comm;
@@ -129,18 +144,17 @@ void check_length(const Plan& plan) {
 int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
             const std::function<void(Plan&)>& adapt) {
     count_tensor_memory();
-    const auto launch = launch_info(mpi_environment());
+    const auto launch = launch_info(environment_of(launch_variables()));
     const int world = launch ? launch->size : 1;
     Plan plan;
     try {
+        if (launch) check_is_one_job(*launch, std::nullopt);
         plan = load_plan(arguments.config, arguments.overrides, registered_names());
         if (adapt) adapt(plan);
         plan = resolve_plan(std::move(plan), world);
         print_models_plainly();
     } catch (...) {
-        const Failure failure = current_failure();
-        if (!launch || launch->rank == 0) say(failure.text);
-        return failure.code;
+        return told_once(launch);
     }
     try {
         // The other ranks of the host go on to MPI's start and wait there.
@@ -152,7 +166,7 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
         say(failure.text);
         return failure.code;
     }
-    return run_with_mpi(arguments.log_level, plan, body);
+    return run_with_mpi(arguments.log_level, plan, launch, body);
 }
 
 void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph) {

@@ -9,6 +9,7 @@
 #include "app/environment.hpp"
 #include "app/registries.hpp"
 #include "base/error.hpp"
+#include "comm/mpi_session.hpp"
 #include "launch/shell.hpp"
 #include "launch/supervisor.hpp"
 #include "launch/trial.hpp"
@@ -37,11 +38,13 @@ void add_launch_options(CLI::App& command, LaunchArguments& arguments) {
         ->check(CLI::Range(1, 1 << 20));
     command.add_option("--host", arguments.host, "hosts and how many ranks each takes: a:4,b:4");
     command.add_option("--hostfile", arguments.hostfile, "the same as a file of Open MPI")->type_name("FILE");
+    command.add_option("--interface", arguments.interface, "network between the hosts: eth1 or 10.0.0.0/24")
+        ->type_name("NAME");
 }
 
 void check_not_under_mpirun(const std::string& command) {
-    if (mpi_environment().empty()) return;
-    throw Error(ErrorKind::CommandLine, command + " starts mpirun itself; type it without mpirun");
+    if (!launch_info(environment_of(launch_variables()))) return;
+    throw Error(ErrorKind::CommandLine, command + " starts mpirun itself; type it without mpirun or srun");
 }
 
 LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std::string>& words) {
@@ -49,6 +52,7 @@ LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std:
     job.request.ranks = arguments.ranks;
     job.request.host = arguments.host;
     job.request.hostfile = arguments.hostfile;
+    job.request.interface = arguments.interface;
     job.plan = checked_plan(plan_arguments_of(words), words.front(), job.request.ranks);
     job.request.threads = job.plan.mesh.threads;
     job.request.command = words;

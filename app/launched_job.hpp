@@ -16,13 +16,13 @@ namespace vpp {
 /// Where ranks are started.
 struct LaunchArguments {
     int ranks = 0;  ///< 0 = what the plan names
-    std::string host, hostfile;
+    std::string host, hostfile, interface;
 };
 
-/// `-n`, `--host`, `--hostfile`.
+/// `-n`, `--host`, `--hostfile`, `--interface`.
 void add_launch_options(CLI::App& command, LaunchArguments& arguments);
 
-/// Throws Error{CommandLine} where mpirun has started this process; `command` as a person types it: "vpp run".
+/// Throws Error{CommandLine} where mpirun or srun has started this process; `command` as a person types it: "vpp run".
 void check_not_under_mpirun(const std::string& command);
 
 struct LaunchedJob {

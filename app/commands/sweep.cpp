@@ -115,6 +115,7 @@ std::vector<std::string> line_of(const SweepArguments& arguments, const SweepRun
     if (arguments.launch.ranks > 0) add("-n", std::to_string(arguments.launch.ranks));
     if (!arguments.launch.host.empty()) add("--host", arguments.launch.host);
     if (!arguments.launch.hostfile.empty()) add("--hostfile", arguments.launch.hostfile);
+    if (!arguments.launch.interface.empty()) add("--interface", arguments.launch.interface);
     line.insert(line.end(), run.words.begin(), run.words.end());
     return line;
 }

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <exception>
@@ -36,9 +37,30 @@ void check_place(const char* what, int rank, int size) {
                                      "; try to start with mpirun");
 }
 
+// Any of them: srun --mpi=pmix, pmi2.
+const std::vector<std::string> kPmiVariables{"PMIX_RANK", "PMI_RANK", "PMI_FD"};
+
+std::optional<LaunchInfo> task_of_srun(const std::map<std::string, std::string>& environment) {
+    const auto rank = number_of(environment, "SLURM_PROCID");
+    const auto size = number_of(environment, "SLURM_STEP_NUM_TASKS");
+    if (!rank || size.value_or(1) == 1 || environment.contains("SLURM_PTY_PORT")) return std::nullopt;
+    LaunchInfo info{*rank, *size, 0, 1};
+    info.local_rank = number_of(environment, "SLURM_LOCALID").value_or(0);
+    info.local_size = info.local_rank + 1;
+    info.can_join = std::ranges::any_of(kPmiVariables, [&](const auto& name) { return environment.contains(name); });
+    if (info.rank >= info.size) {
+        throw Error(ErrorKind::Mesh, "Slurm's environment contradicts itself: SLURM_PROCID " +
+                                         std::to_string(info.rank) + " of SLURM_STEP_NUM_TASKS " +
+                                         std::to_string(info.size) + "; try to start with srun");
+    }
+    return info;
+}
+
 std::string late_text(const std::string& what, double seconds) {
     return what + " did not finish within " + duration_text(seconds) +
-           "; see that every rank was started, lives, and reaches the others over the network";
+           "; see that every rank was started, lives, and reaches the others over the network (vpp run --interface "
+           "names "
+           "it)";
 }
 
 }  // namespace
@@ -57,10 +79,39 @@ void check_mpi(int result, const char* call) {
 
 using detail::check_mpi;
 
+const std::vector<std::string>& launch_variables() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all{"OMPI_COMM_WORLD_RANK",
+                                     "OMPI_COMM_WORLD_SIZE",
+                                     "OMPI_COMM_WORLD_LOCAL_RANK",
+                                     "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                     "SLURM_PROCID",
+                                     "SLURM_STEP_NUM_TASKS",
+                                     "SLURM_LOCALID",
+                                     "SLURM_PTY_PORT"};
+        all.insert(all.end(), kPmiVariables.begin(), kPmiVariables.end());
+        return all;
+    }();
+    return names;
+}
+
+void check_is_one_job(const LaunchInfo& launch, std::optional<int> mpi_size) {
+    if (!launch.can_join) {
+        throw Error(ErrorKind::Mesh, "srun has started " + std::to_string(launch.size) +
+                                         " tasks without PMIx, and MPI would take each of them for a job of its own; "
+                                         "try srun --mpi=pmix, or vpp run in the allocation");
+    }
+    if (mpi_size.value_or(launch.size) == launch.size) return;
+    throw Error(ErrorKind::Mesh, "MPI has joined other ranks than were started (got " + std::to_string(*mpi_size) +
+                                     ", expected " + std::to_string(launch.size) +
+                                     "): vpp's Open MPI and what has started it do not speak the same PMI; try srun "
+                                     "--mpi=pmix, or vpp run in the allocation");
+}
+
 std::optional<LaunchInfo> launch_info(const std::map<std::string, std::string>& environment) {
     const auto rank = number_of(environment, "OMPI_COMM_WORLD_RANK");
     const auto size = number_of(environment, "OMPI_COMM_WORLD_SIZE");
-    if (!rank || !size) return std::nullopt;
+    if (!rank || !size) return task_of_srun(environment);
     LaunchInfo info{*rank, *size, 0, 1};
     info.local_rank = number_of(environment, "OMPI_COMM_WORLD_LOCAL_RANK").value_or(0);
     info.local_size = number_of(environment, "OMPI_COMM_WORLD_LOCAL_SIZE").value_or(info.local_rank + 1);

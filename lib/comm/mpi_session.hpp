@@ -6,23 +6,33 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/watchdog.hpp"
 
 namespace vpp {
 
-/// What mpirun tells a process through its environment.
+/// What mpirun or Slurm's srun tells a process through its environment.
 struct LaunchInfo {
     int rank = 0;
     int size = 1;
     int local_rank = 0;
     int local_size = 1;
+    bool can_join = true;  ///< false: srun offers MPI no way to the other tasks
 };
 
-/// The rank before MPI_Init. Empty when the process was not started by Open MPI's mpirun.
-/// Requires: `environment` holds the variables OMPI_COMM_WORLD_{RANK,SIZE,LOCAL_RANK,LOCAL_SIZE} that are set.
-/// Throws:   Error{Mesh} when they contradict each other or are no numbers.
+/// Environment variables that launch_info reads.
+const std::vector<std::string>& launch_variables();
+
+/// The rank before MPI_Init. Empty when the process was started neither by Open MPI's mpirun nor as one of several
+/// tasks by srun; the shell of srun --pty is no task. Requires: `environment` holds those of launch_variables() that
+/// are set. Throws:   Error{Mesh} when they contradict each other or are no numbers.
 std::optional<LaunchInfo> launch_info(const std::map<std::string, std::string>& environment);
+
+/// That processes which were started together are one job; `mpi_size`: the ranks that MPI has found, empty before it
+/// starts. Without PMIx each task of srun would train alone.
+/// Throws: Error{Mesh}.
+void check_is_one_job(const LaunchInfo& launch, std::optional<int> mpi_size);
 
 struct MpiSessionOptions {
     Watchdog* watchdog = nullptr;  ///< watches MPI's start and end; outlives the session

@@ -63,8 +63,7 @@ bool asks_for_end(int signal) {
 /// A running job and what was asked of it so far.
 class RunningJob {
   public:
-    RunningJob(pid_t pid, StopManner manner, std::chrono::seconds hang_limit)
-        : pid_(pid), manner_(manner), hang_limit_(hang_limit) {}
+    RunningJob(pid_t pid, StopManner manner, const HangLimits& limits) : pid_(pid), manner_(manner), limits_(limits) {}
 
     void ask(int signal) {
         const bool again = signal == SIGINT && interrupted_;
@@ -97,16 +96,20 @@ class RunningJob {
     }
 
     void look_for_hang() {
+        const bool has_rank = has_living_rank(pid_);
+        had_rank_ = had_rank_ || has_rank;
         num_looks_at_dead_ = has_dead_child(pid_) ? num_looks_at_dead_ + 1 : 0;
-        if (num_looks_at_dead_ * kLookAgain < hang_limit_) return;
-        end_.hung = true;
-        kill(pid_, SIGKILL);
+        num_looks_without_rank_ = had_rank_ && !has_rank ? num_looks_without_rank_ + 1 : 0;
+        if (num_looks_at_dead_ * kLookAgain >= limits_.dead_child) end_.hang = Hang::DeadChild;
+        if (num_looks_without_rank_ * kLookAgain >= limits_.other_hosts) end_.hang = Hang::OtherHosts;
+        if (end_.hang != Hang::No) kill(pid_, SIGKILL);
     }
 
     pid_t pid_;
     StopManner manner_;
-    std::chrono::seconds hang_limit_;
-    int num_looks_at_dead_ = 0;  ///< in a row
+    HangLimits limits_;
+    bool had_rank_ = false;
+    int num_looks_at_dead_ = 0, num_looks_without_rank_ = 0;  ///< in a row
     ChildEnd end_;
     bool interrupted_ = false;
     Clock::time_point kill_at_;
@@ -132,7 +135,7 @@ StopSignals::~StopSignals() {
     sigprocmask(SIG_SETMASK, &masks_->before, nullptr);
 }
 
-ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manner, std::chrono::seconds hang_limit) {
+ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manner, const HangLimits& limits) {
     int error_pipe[2];
     check(pipe2(error_pipe, O_CLOEXEC) == 0, "a pipe can be made");
     const pid_t parent = getpid(), child = fork();
@@ -151,7 +154,7 @@ ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manne
         waitpid(child, nullptr, 0);
         throw Error(ErrorKind::MissingInput, "cannot start " + line.front() + ": " + std::strerror(error));
     }
-    RunningJob job(child, manner, hang_limit);
+    RunningJob job(child, manner, limits);
     for (;;) {
         if (const std::optional<int> code = code_if_ended(child)) return job.ended(*code);
         const timespec wait = to_timespec(kLookAgain);

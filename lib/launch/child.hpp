@@ -14,15 +14,25 @@ enum class StopManner {
     End,   ///< nothing is to be saved: it is ended by SIGTERM
 };
 
-/// How long mpirun may take to notice that a rank has ended.
-inline constexpr std::chrono::seconds kHangLimit{30};
+/// How long mpirun may take until it is taken for hung.
+struct HangLimits {
+    std::chrono::seconds dead_child{30};   ///< to notice that a rank has ended
+    std::chrono::seconds other_hosts{10};  ///< to end behind the last rank of this host
+};
+
+/// What mpirun waited for when it was killed.
+enum class Hang {
+    No,
+    DeadChild,   ///< it took no notice of the end of its own child
+    OtherHosts,  ///< the ranks of this host had ended, and other hosts did not answer
+};
 
 /// How a job ended.
 struct ChildEnd {
     int code = 0;                ///< its exit code; 128 + the signal that ended it
     bool stop_asked = false;     ///< a signal to this process asked for the end
     bool ended_at_once = false;  ///< by a second SIGINT, or since there was nothing to save
-    bool hung = false;           ///< it took no notice of the end of its own children, and was killed
+    Hang hang = Hang::No;        ///< it hung, and was killed
 };
 
 /// While it lives, signals that ask for an end wait until a job is run; one that is not started can be given up.
@@ -37,10 +47,11 @@ class StopSignals {
 
     /// Runs a program to its end, with this process's output and no input. It has a process group of its own, so that
     /// Ctrl-C reaches it through here only; when this process is killed it gets SIGUSR1. A second SIGINT ends it by
-    /// SIGTERM, and by SIGKILL where that does not help within 5 s. One that leaves a dead child alone for `hang_limit`
-    /// hangs itself and gets SIGKILL: mpirun of Open MPI 4.1 does when a rank dies while it connects.
+    /// SIGTERM, and by SIGKILL where that does not help within 5 s. One that hangs itself gets SIGKILL: mpirun of
+    /// Open MPI 4.1 leaves a dead child alone when a rank dies while it connects, and waits a quarter of an hour for a
+    /// host that a cut link has taken away.
     /// Throws: Error{MissingInput} when there is no such program.
-    ChildEnd run(const std::vector<std::string>& line, StopManner manner, std::chrono::seconds hang_limit = kHangLimit);
+    ChildEnd run(const std::vector<std::string>& line, StopManner manner, const HangLimits& limits = {});
 
     /// Waits, shorter when an end is asked for: then true.
     bool is_stop_asked_within(std::chrono::milliseconds time);

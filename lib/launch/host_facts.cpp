@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "base/error.hpp"
 
@@ -107,6 +108,7 @@ std::string value_of(const std::map<std::string, std::string>& environment, cons
     return found == environment.end() ? "" : found->second;
 }
 
+constexpr const char* kAllocatedRanks = "SLURM_NTASKS";
 const std::vector<std::string> kAllocations{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
 const std::vector<std::string> kSessionFolders{"OMPI_MCA_orte_tmpdir_base", "TMPDIR"};
 
@@ -148,6 +150,7 @@ std::vector<std::string> find_gpus(const fs::path& root) {
 const std::vector<std::string>& host_variables() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all = kAllocations;
+        all.emplace_back(kAllocatedRanks);
         all.insert(all.end(), kSessionFolders.begin(), kSessionFolders.end());
         return all;
     }();
@@ -167,6 +170,10 @@ HostFacts look_at_host(const std::map<std::string, std::string>& environment, co
     facts.can_copy_between_processes = can_read_other_process();
     for (const std::string& name : kAllocations) {
         if (facts.allocation.empty() && !value_of(environment, name).empty()) facts.allocation = name;
+    }
+    if (std::istringstream number(value_of(environment, kAllocatedRanks)); !facts.allocation.empty()) {
+        int ranks = 0;
+        if (number >> ranks && ranks > 0) facts.allocated_ranks = ranks;
     }
     facts.memory_bytes = detail::total_memory(root);
     facts.available_memory_bytes = detail::available_memory(root);

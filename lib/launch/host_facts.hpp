@@ -16,6 +16,7 @@ struct HostFacts {
     bool is_root = false;
     bool can_copy_between_processes = true;    ///< process_vm_readv: how ranks of one host hand over large messages
     std::string allocation;                    ///< the variable that tells of a batch system: "SLURM_JOB_ID"; or empty
+    std::optional<int> allocated_ranks;        ///< that it has room for, where it says so: SLURM_NTASKS
     int64_t memory_bytes = 0;                  ///< of the host, or of the cgroup if that is less
     int64_t available_memory_bytes = 0;        ///< that can still be had, also by the cgroup's limit
     std::optional<int64_t> free_shared_bytes;  ///< of /dev/shm; empty: there is none

@@ -11,6 +11,8 @@ namespace vpp {
 namespace {
 
 constexpr int kBySignal = 128;
+// Of mpirun: the connection to its daemon on another host broke (ORTE_ERR_COMM_FAILURE), or that of ssh to the host.
+constexpr int kLostDaemon = 205, kLostBySsh = 255;
 
 /// Codes that vpp gives itself, so that the ranks have said what they mean.
 bool is_own_code(int code) {
@@ -43,6 +45,16 @@ std::string killed_text(int signal) {
     return "a rank was killed by signal " + std::to_string(signal);
 }
 
+std::string hang_text(Hang hang) {
+    const HangLimits limits;
+    if (hang == Hang::DeadChild) {
+        return "mpirun hung: it did not notice the end of a rank for " + std::to_string(limits.dead_child.count()) +
+               " s, and was killed";
+    }
+    return "mpirun still waited for other hosts " + std::to_string(limits.other_hosts.count()) +
+           " s after the last rank of this one had ended, and was killed: a host or the link to it is lost";
+}
+
 Verdict stopped(const JobEnd& end) {
     if (!end.has_begun) {
         return {exit_code(ErrorKind::Stopped),
@@ -56,7 +68,7 @@ Verdict stopped(const JobEnd& end) {
 }  // namespace
 
 bool needs_trial(const JobEnd& end) {
-    return !end.child.stop_asked && !end.child.hung && !is_own_code(end.child.code) && !end.has_begun;
+    return !end.child.stop_asked && end.child.hang == Hang::No && !is_own_code(end.child.code) && !end.has_begun;
 }
 
 Verdict judge(const JobEnd& end, const std::optional<std::string>& trouble) {
@@ -64,9 +76,10 @@ Verdict judge(const JobEnd& end, const std::optional<std::string>& trouble) {
     if (end.child.ended_at_once) return {exit_code(ErrorKind::Interrupted), "ended at once, as asked"};
     if (is_own_code(code)) return {code, ""};
     if (end.child.stop_asked) return stopped(end);
-    if (end.child.hung) {
-        return {exit_code(ErrorKind::RankLost), "mpirun hung: it did not notice the end of a rank for " +
-                                                    std::to_string(kHangLimit.count()) + " s, and was killed"};
+    if (end.child.hang != Hang::No) return {exit_code(ErrorKind::RankLost), hang_text(end.child.hang)};
+    if ((code == kLostDaemon || code == kLostBySsh) && end.has_begun) {
+        return {exit_code(ErrorKind::RankLost),
+                "mpirun has lost another host: the host, its daemon orted there or the connection to it has ended"};
     }
     if (trouble) return {exit_code(ErrorKind::Mesh), "mpirun does not start these ranks: " + *trouble};
     return {exit_code(ErrorKind::RankLost),

@@ -114,6 +114,12 @@ Finding judge_cores(const HostFacts& host, const LaunchRequest& request) {
     const int64_t wanted = int64_t{request.ranks} * request.threads;
     const std::string job = counted_text(request.ranks, "rank") +
                             (request.threads > 1 ? " of " + counted_text(request.threads, "thread") : "");
+    if (host.allocated_ranks && request.ranks > *host.allocated_ranks) {
+        return {Note, "cores",
+                job + ", but " + host.allocation + " has room for " + std::to_string(*host.allocated_ranks) +
+                    " (SLURM_NTASKS), and mpirun starts no more",
+                "sbatch --ntasks=" + std::to_string(request.ranks)};
+    }
     if (is_placed_by_mpirun(request, host)) {
         return {Ok, "cores", job + "; where they run is for mpirun to say (" + host.allocation + ")", ""};
     }

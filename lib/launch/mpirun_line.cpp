@@ -61,6 +61,12 @@ std::vector<std::string> make_mpirun_line(const LaunchRequest& request, const Ho
     if (host.is_root) add({"--allow-run-as-root"});
     if (!request.hostfile.empty()) add({"--hostfile", request.hostfile});
     if (!request.host.empty()) add({"--host", request.host});
+    if (!request.interface.empty()) {
+        // The ranks' messages, and what mpirun and its daemons tell each other.
+        for (const char* who : {"btl", "oob"}) {
+            add({"--mca", std::string(who) + "_tcp_if_include", request.interface});
+        }
+    }
     if (is_oversubscribed(request, host)) {
         add({"--oversubscribe"});  // binds no rank and lets waiting ones yield
     } else if (request.threads > 1 || request.ranks <= 2) {

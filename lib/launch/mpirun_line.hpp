@@ -12,6 +12,7 @@ struct LaunchRequest {
     int ranks = 1;
     int threads = 1;                   ///< of a rank: mesh.threads
     std::string host, hostfile;        ///< handed on to mpirun; empty = this host, or the allocation of a batch system
+    std::string interface;             ///< between the hosts: a name or a subnet; empty: Open MPI tries all
     std::vector<std::string> command;  ///< the program and its arguments
 };
 

@@ -24,7 +24,7 @@ LAYOUTS = [(1, "1F1B", 1), (2, "1F1B", 1), (2, "INTERLEAVED_1F1B", 2), (4, "GPIP
 EXPECTED = {0, 74, 75, 85, 130, 137, 143, 138, 1}
 # Starts have long deadlines (120 s for MPI, 300 s for the program), so ranks are stopped only when steps run.
 LONGEST_START_S = 400
-HANG_LIMIT_S = 30  # kHangLimit of lib/launch/child.hpp, where `vpp run` does the same
+HANG_LIMIT_S = 30  # HangLimits of lib/launch/child.hpp, where `vpp run` does the same
 FAULTS_LIBRARY = os.environ.get("VPP_FAULTS", "")
 
 

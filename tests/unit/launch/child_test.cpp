@@ -61,11 +61,24 @@ TEST(Child, ASecondInterruptEndsIt) {
 TEST(Child, OneThatIsBlindToItsDeadChildrenIsKilled) {
     // exec: sleep has a child that it never waits for.
     const auto run = [](const std::string& script) {
-        const ChildEnd end = StopSignals().run(shell(script), StopManner::Save, std::chrono::seconds(1));
-        return end.hung ? end.code : 1;
+        const ChildEnd end =
+            StopSignals().run(shell(script), StopManner::Save, {.dead_child = std::chrono::seconds(1)});
+        return end.hang == Hang::DeadChild ? end.code : 1;
     };
     EXPECT_EQ(in_a_process([&] { return run("sleep 0.1 & exec sleep 30"); }), 137);
     EXPECT_EQ(in_a_process([&] { return run("sleep 3 & exec sleep 2.5"); }), 1);
+}
+
+TEST(Child, OneThatWaitsForOthersWhenItsRanksAreGoneIsKilled) {
+    const auto run = [](const std::string& script) {
+        const ChildEnd end =
+            StopSignals().run(shell(script), StopManner::Save, {.other_hosts = std::chrono::seconds(1)});
+        return end.hang == Hang::OtherHosts ? end.code : 1;
+    };
+    const std::string rank = "OMPI_COMM_WORLD_RANK=0 sleep ";
+    EXPECT_EQ(in_a_process([&] { return run(rank + "1 & wait; sleep 30"); }), 137);
+    EXPECT_EQ(in_a_process([&] { return run(rank + "2.5 & wait"); }), 1) << "it has a rank";
+    EXPECT_EQ(in_a_process([&] { return run("sleep 2.5"); }), 1) << "it never had one";
 }
 
 TEST(Child, WhatSavesNothingIsEndedByTheFirst) {

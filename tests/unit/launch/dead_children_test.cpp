@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+
 namespace vpp {
 namespace {
 
@@ -17,6 +19,29 @@ TEST(DeadChildren, OneThatIsNotWaitedForIsSeen) {
     EXPECT_FALSE(has_dead_child(getppid()));
     waitpid(child, nullptr, 0);
     EXPECT_FALSE(has_dead_child(getpid()));
+}
+
+TEST(DeadChildren, ARankIsKnownByWhatMpirunTellsIt) {
+    EXPECT_FALSE(has_living_rank(getpid()));
+    const auto lives = [](const char* variable) {
+        const pid_t child = fork();
+        if (child == 0) {
+            char* const environment[] = {const_cast<char*>(variable), nullptr};
+            char* const words[] = {const_cast<char*>("sleep"), const_cast<char*>("10"), nullptr};
+            execve("/bin/sleep", words, environment);
+        }
+        bool found = false;
+        for (int look = 0; look < 20 && !found; ++look) {
+            usleep(10'000);
+            found = has_living_rank(getpid());
+        }
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+        return found;
+    };
+    EXPECT_TRUE(lives("OMPI_COMM_WORLD_RANK=1"));
+    EXPECT_FALSE(lives("OMPI_COMM_WORLD_RANKS=1"));
+    EXPECT_FALSE(has_living_rank(getpid()));
 }
 
 TEST(DeadChildren, LivingOnesAreNone) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace vpp {
@@ -75,6 +76,10 @@ TEST_F(HostFactsTest, CardsByTheirNames) {
 TEST_F(HostFactsTest, BatchSystemsAndTmpdir) {
     const HostFacts facts = look_at_host({{"SLURM_JOB_ID", "17"}, {"TMPDIR", "/nowhere"}}, root_);
     EXPECT_EQ(facts.allocation, "SLURM_JOB_ID");
+    EXPECT_EQ(facts.allocated_ranks, std::nullopt) << "sbatch --nodes alone";
+    EXPECT_EQ(look_at_host({{"SLURM_JOB_ID", "17"}, {"SLURM_NTASKS", "6"}}, root_).allocated_ranks, 6);
+    EXPECT_EQ(look_at_host({{"SLURM_NTASKS", "6"}}, root_).allocated_ranks, std::nullopt) << "no allocation";
+    EXPECT_TRUE(std::ranges::count(host_variables(), "SLURM_NTASKS"));
     EXPECT_EQ(facts.temporary_folder, "/nowhere");
     EXPECT_EQ(facts.temporary_folder_problem, "is no folder");
     const auto two = look_at_host({{"OMPI_MCA_orte_tmpdir_base", root_.string()}, {"TMPDIR", "/nowhere"}}, root_);

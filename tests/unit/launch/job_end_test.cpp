@@ -56,12 +56,29 @@ TEST(JobEnd, AStopIsAStopWhateverMpirunMakesOfIt) {
 }
 
 TEST(JobEnd, AnMpirunThatHangsIsALostRankUnlessAStopWasAskedFor) {
-    JobEnd end{.child = {.code = 137, .hung = true}};
+    JobEnd end{.child = {.code = 137, .hang = Hang::DeadChild}};
     EXPECT_FALSE(needs_trial(end));
     EXPECT_EQ(judge(end).code, 75);
     EXPECT_EQ(judge(end).text, "mpirun hung: it did not notice the end of a rank for 30 s, and was killed");
+    end.child.hang = Hang::OtherHosts;
+    EXPECT_FALSE(needs_trial(end));
+    EXPECT_EQ(judge(end).code, 75);
+    EXPECT_EQ(
+        judge(end).text,
+        "mpirun still waited for other hosts 10 s after the last rank of this one had ended, and was killed: a host "
+        "or the link to it is lost");
     end.child.stop_asked = end.has_begun = end.is_saved = true;
     EXPECT_EQ(judge(end).code, 85);
+}
+
+TEST(JobEnd, AnotherHostThatEndsIsALostRank) {
+    for (int code : {205, 255}) {
+        const JobEnd end{.child = {.code = code}, .has_begun = true};
+        EXPECT_EQ(judge(end).code, 75);
+        EXPECT_EQ(judge(end).text,
+                  "mpirun has lost another host: the host, its daemon orted there or the connection to it has ended");
+    }
+    EXPECT_EQ(judge({.child = {.code = 205}}, "no route").code, 69) << "it never came so far";
 }
 
 TEST(JobEnd, ASecondInterruptIs130) {

@@ -134,6 +134,12 @@ TEST(MachineFindings, CoresAgainstRanksAndThreads) {
     allocated.allocation = "SLURM_JOB_ID";
     expect_of_machine(judge_cores(allocated, ranks(64)), Ok,
                       "64 ranks; where they run is for mpirun to say (SLURM_JOB_ID)");
+    allocated.allocated_ranks = 32;
+    expect_of_machine(judge_cores(allocated, ranks(64)), Note,
+                      "64 ranks, but SLURM_JOB_ID has room for 32 (SLURM_NTASKS), and mpirun starts no more",
+                      "sbatch --ntasks=64");
+    expect_of_machine(judge_cores(allocated, ranks(32)), Ok,
+                      "32 ranks; where they run is for mpirun to say (SLURM_JOB_ID)");
 }
 
 TEST(MachineFindings, Gpus) {

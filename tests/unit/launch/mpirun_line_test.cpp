@@ -16,7 +16,12 @@ HostFacts host_of(int cores, int cpus = 0) {
 }
 
 LaunchRequest request_of(int ranks, int threads = 1) {
-    return {.ranks = ranks, .threads = threads, .host = "", .hostfile = "", .command = {"vpp", "train", "a.toml"}};
+    return {.ranks = ranks,
+            .threads = threads,
+            .host = "",
+            .hostfile = "",
+            .interface = "",
+            .command = {"vpp", "train", "a.toml"}};
 }
 
 std::string line_of(const LaunchRequest& request, const HostFacts& host) {
@@ -65,6 +70,15 @@ TEST(MpirunLine, OtherHostsSayThemselvesWhatTheyTake) {
     HostFacts allocated = host_of(2);
     allocated.allocation = "SLURM_JOB_ID";
     EXPECT_FALSE(is_oversubscribed(request_of(4), allocated));
+}
+
+TEST(MpirunLine, OneNetworkForMessagesAndForMpirunItself) {
+    LaunchRequest request = request_of(4);
+    request.host = "a:2,b:2";
+    request.interface = "10.0.0.0/24";
+    EXPECT_EQ(line_of(request, host_of(2)),
+              "mpirun -q --host a:2,b:2 --mca btl_tcp_if_include 10.0.0.0/24 --mca oob_tcp_if_include 10.0.0.0/24 -x "
+              "OMP_NUM_THREADS=1 -np 4 vpp train a.toml");
 }
 
 TEST(MpirunLine, CountsSlotsAsMpirunDoes) {
