@@ -28,6 +28,10 @@ void Dataset::read_draw(const Draw& draw, int field, std::span<std::byte> out) c
     read(draw.sample, field, out);
 }
 
+std::vector<int64_t> Dataset::file_samples() const {
+    return {fields().num_samples};
+}
+
 std::string Dataset::where(int64_t sample, int) const {
     return "sample " + std::to_string(sample);
 }

@@ -64,6 +64,8 @@ class Windows : public Dataset {
                std::to_string(window * sequence_length_) + " on)";
     }
 
+    std::vector<int64_t> file_samples() const override { return windows_.file_samples(); }
+
     std::string digest() const override {
         Hasher hasher;
         hasher.add_text(kind_);

@@ -127,6 +127,10 @@ Rows data_rows() {
          .field = field<&Plan::data, &DataPlan::token_dtype>(), .choices = {"auto", "uint16", "uint32"}},
         {.name = "data.shuffle", .type = Boolean, .sentence = "Whether each epoch has its own order of samples.",
          .field = field<&Plan::data, &DataPlan::shuffle>()},
+        {.name = "data.weights", .type = NumberList,
+         .sentence = "How often samples come from each file of train, relative to the others.",
+         .field = field<&Plan::data, &DataPlan::weights>(), .range = kPositive,
+         .default_note = "each sample once an epoch", .example = Numbers{0.7, 0.3}},
     };
 }
 

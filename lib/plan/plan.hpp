@@ -61,6 +61,7 @@ struct DataPlan {
     int64_t sequence_length = 0;          ///< tokens and text
     std::string token_dtype = "auto";     ///< tokens: auto | uint16 | uint32; auto reads llm.c headers, else uint16
     bool shuffle = true;
+    std::vector<double> weights;  ///< how often each file of train is drawn from; empty = as many samples as it has
     std::vector<TransformPlan> transforms;
 };
 

@@ -86,6 +86,7 @@ void check_data(const Plan& plan, Findings& findings) {
     const DataKey keys[] = {
         {"data.train", !data.train.empty(), true, {"tokens", "text", "cifar10"}, "train = [\"data.bin\"]"},
         {"data.val", !data.val.empty(), false, {"tokens", "text", "cifar10"}, ""},
+        {"data.weights", !data.weights.empty(), false, {"tokens", "text", "cifar10"}, ""},
         {"data.sequence_length", data.sequence_length > 0, true, {"tokens", "text"}, "sequence_length = 128"},
         {"data.token_dtype", data.token_dtype != DataPlan{}.token_dtype, false, {"tokens"}, ""},
         {"data.train",

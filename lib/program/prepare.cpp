@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "data/order.hpp"
 #include "graph/model_files.hpp"
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
@@ -238,6 +239,7 @@ std::string Datasets::digest() const {
 Datasets open_datasets(const Plan& plan) {
     Datasets data{open_dataset(plan, Subset::Train), open_dataset(plan, Subset::Validation)};
     if (data.validation) check_fields(*data.training, *data.validation);
+    training_order(*data.training, plan);  // weights that do not fit the files are refused before anything is computed
     return data;
 }
 

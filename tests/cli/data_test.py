@@ -215,6 +215,27 @@ class Data(Case):
         other = train("four", 1, "pipeline.num_microbatches=2", "train.seed=5")
         self.assertNotEqual([line[2] for line in other], losses)
 
+    def test_files_with_weights_take_turns(self):
+        for name, windows in (("a", 10), ("b", 4)):
+            (self.folder / name).write_bytes(self.random.integers(0, 256, 8 * windows + 1, dtype=numpy.uint8).tobytes())
+        more = 'train = ["a", "b"]\nsequence_length = 8\nweights = [3, 1]'
+        (self.folder / "plan.toml").write_text(PLAN.format(kind="text", field="tokens", more=more))
+        done = self.vpp("data", "order", "plan.toml", "--steps", "40")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        steps = [[int(sample) for sample in line.split()] for line in done.stdout.splitlines()]
+        for step in steps:
+            self.assertEqual(sum(sample < 10 for sample in step), 3, "of four samples")
+        drawn = [sample for step in steps for sample in step]
+        for first, count in ((0, 10), (10, 4)):
+            own = [sample for sample in drawn if first <= sample < first + count]
+            epochs = [own[i:i + count] for i in range(0, len(own), count)]
+            for epoch in epochs:
+                self.assertEqual(sorted(epoch), list(range(first, first + count)))
+            self.assertGreater(len({tuple(epoch) for epoch in epochs}), 5, "each epoch has its own order")
+        done = self.vpp("inspect", "plan.toml", "--set", "data.weights=[1]")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("data.weights needs a number for each file of data.train (got 1 for 2)", done.stderr)
+
 
 if __name__ == "__main__":
     main()

@@ -252,6 +252,8 @@ TEST(Rules, EachKindOfDataHasItsKeys) {
     EXPECT_TRUE(holds(problem({"data.kind=arrays"}), "data.train does not fit arrays data"));
     EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data in this form"));
     EXPECT_TRUE(holds(problem({"data.kind=text", "data.token_dtype=uint32"}), "data.token_dtype does not fit text"));
+    EXPECT_TRUE(holds(problem({"data.kind=arrays", "data.train.x=x.npy", "data.weights=[1]"}, 1, model),
+                      "data.weights does not fit arrays data"));
     EXPECT_TRUE(holds(problem({"data.train={ a = \"b\" }"}), "data.train"));
     EXPECT_NO_THROW(resolve({"data.kind=arrays", "data.train.x=x.npy"}, 1, model));
     EXPECT_NO_THROW(resolve({"data.kind=synthetic", "data.samples=5", "data.fields.x=float32[2]"}, 1, model));
