@@ -424,8 +424,10 @@ Rows train_rows() {
         {.name = "train.spike_sigmas", .type = Number,
          .sentence = "How many standard deviations above its recent mean a loss is a spike.",
          .field = field<&Plan::train, &TrainPlan::spike_sigmas>(), .range = kPositive},
-        {.name = "eval.metrics", .type = TextList, .sentence = "accuracy, perplexity: shown beside the loss.",
-         .built = false, .fallback = std::vector<std::string>{}},
+        {.name = "eval.metrics", .type = TextList,
+         .sentence = "Shown beside the loss: accuracy, the share of targets that are the largest output; perplexity, e "
+                     "to the power of the loss.",
+         .field = field<&Plan::eval, &EvalPlan::metrics>(), .example = Texts{"accuracy", "perplexity"}},
     };
 }
 

@@ -168,6 +168,10 @@ struct TrainPlan {
     double spike_sigmas = 6;            ///< standard deviations above the mean loss that make a spike
 };
 
+struct EvalPlan {
+    std::vector<std::string> metrics;  ///< accuracy, perplexity: shown beside the loss
+};
+
 struct RunPlan {
     std::string dir;       ///< default runs/<plan's name>; relative to the current folder
     int max_restarts = 0;  ///< by vpp run; 0 = never
@@ -202,6 +206,7 @@ struct Plan {
     OptimizerPlan optimizer;
     LrSchedulePlan lr_schedule;
     TrainPlan train;
+    EvalPlan eval;
     RunPlan run;
     CheckpointPlan checkpoint;
     ReportPlan report;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/suggest.hpp"
 #include "plan/batch_size.hpp"
 #include "plan/findings.hpp"
 #include "plan/plan_text.hpp"
@@ -263,6 +264,33 @@ void check_train(const Plan& plan, Findings& findings) {
     }
 }
 
+/// What each number beside the loss of an evaluation needs of that loss.
+void check_metrics(const Plan& plan, Findings& findings) {
+    const Texts known = {"accuracy", "perplexity"};
+    const Texts& metrics = plan.eval.metrics;
+    check_unique(metrics, "eval.metrics", findings);
+    const std::string loss = plan.loss ? "kind " + toml_quoted(plan.loss->kind) : "no [loss]";
+    const bool of_classes = plan.loss && (plan.loss->kind == "cross_entropy" || plan.loss->kind == "nll");
+    for (size_t i = 0; i < metrics.size(); ++i) {
+        const std::string key = "eval.metrics[" + std::to_string(i) + ']';
+        if (std::ranges::find(known, metrics[i]) == known.end()) {
+            findings.add(key, "eval.metrics does not know '" + metrics[i] + "' (expected accuracy or perplexity)" +
+                                  did_you_mean(metrics[i], known));
+        } else if (metrics[i] == "accuracy" && !of_classes) {
+            findings.add(key, "accuracy needs [loss] of kind cross_entropy or nll, whose targets are classes (got " +
+                                  loss + ')');
+        } else if (metrics[i] == "perplexity" && plan.loss && !of_classes) {
+            findings.add(key, "perplexity is e to the power of a cross entropy (got " + loss + ')');
+        } else if (metrics[i] == "perplexity" && plan.loss && plan.loss->label_smoothing != 0) {
+            findings.add(key, "perplexity needs a cross entropy without loss.label_smoothing (got " +
+                                  toml_text(plan.loss->label_smoothing) + "); leave one of them out");
+        } else if (metrics[i] == "perplexity" && plan.model.loss_reduction != "mean") {
+            findings.add(key, "perplexity needs model.loss_reduction = \"mean\" (got " +
+                                  toml_quoted(plan.model.loss_reduction) + ')');
+        }
+    }
+}
+
 void check_stages(const Plan& plan, Findings& findings) {
     const auto pp = plan.mesh.pp;
     const auto num_stages = plan.pipeline.num_stages;
@@ -278,6 +306,7 @@ void check_all(const Plan& plan, Findings& findings) {
     check_init(plan, findings);
     check_data(plan, findings);
     check_transforms(plan, findings);
+    check_metrics(plan, findings);
     check_stages(plan, findings);
     check_split(plan, findings);
     check_stage_tables(plan, findings);

@@ -242,6 +242,29 @@ TEST(Rules, LossAndLossOutputExcludeEachOther) {
     EXPECT_TRUE(holds(problem({"model.inputs=[\"a\", \"a\"]"}), "names 'a' twice"));
 }
 
+TEST(Rules, MetricsFitTheLoss) {
+    const auto problem_with = [](const std::string& kind, const std::string& metrics) {
+        return problem({"loss.kind=" + kind, "loss.target=y", "eval.metrics=" + metrics});
+    };
+    EXPECT_NO_THROW(resolve({"loss.kind=nll", "loss.target=y", "eval.metrics=['accuracy', 'perplexity']"}, 1));
+    EXPECT_NO_THROW(resolve({"eval.metrics=['perplexity']"}, 1)) << "a model that gives its loss may give that one";
+    EXPECT_TRUE(holds(problem({"eval.metrics=['accuracy']"}),
+                      "accuracy needs [loss] of kind cross_entropy or nll, whose targets are classes (got no [loss])"));
+    EXPECT_TRUE(holds(problem_with("mse", "['accuracy']"), "(got kind \"mse\")"));
+    EXPECT_TRUE(
+        holds(problem_with("mse", "['perplexity']"), "perplexity is e to the power of a cross entropy (got kind"));
+    EXPECT_TRUE(holds(problem({"model.loss_reduction=sum", "eval.metrics=['perplexity']"}),
+                      "perplexity needs model.loss_reduction = \"mean\" (got \"sum\")"));
+    EXPECT_TRUE(
+        holds(problem({"loss.kind=cross_entropy", "loss.target=y", "loss.label_smoothing=0.1",
+                       "eval.metrics=['perplexity']"}),
+              "perplexity needs a cross entropy without loss.label_smoothing (got 0.1); leave one of them out"));
+    EXPECT_TRUE(
+        holds(problem_with("nll", "['acuracy']"),
+              "eval.metrics does not know 'acuracy' (expected accuracy or perplexity); did you mean 'accuracy'?"));
+    EXPECT_TRUE(holds(problem_with("nll", "['accuracy', 'accuracy']"), "eval.metrics names 'accuracy' twice"));
+}
+
 TEST(Rules, EachKindOfDataHasItsKeys) {
     const std::string model = "model.file = 'm'\n";
     EXPECT_TRUE(holds(problem({"data.kind=tokens"}, 1, model), "tokens data needs data.train"));
