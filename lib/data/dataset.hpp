@@ -40,7 +40,8 @@ class Dataset {
 
 enum class Subset { Train, Validation };
 
-/// Opens the training or the validation part. Null when the plan names no validation part.
+/// Opens the training or the validation part: files of their own, or the parts of data.val_split. Null when the plan
+/// names no validation part.
 /// Throws Error{MissingInput, BadData, Plan}.
 std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset);
 

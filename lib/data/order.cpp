@@ -52,6 +52,13 @@ SampleOrder training_order(const Dataset& training, const Plan& plan) {
                         std::to_string(detail::Mixture::kBlockDraws) + "; leave the file out, or raise it",
                     plan.where(key));
     }
+    for (size_t i = 0; i < file_samples.size(); ++i) {
+        if (file_samples[i] > 0) continue;
+        throw Error(ErrorKind::BadData,
+                    "data.val_split leaves no sample of file " + std::to_string(i) +
+                        " of data.train for the training, and data.weights draws from it; try a smaller share",
+                    plan.where("data.val_split"));
+    }
     return SampleOrder(detail::Mixture(file_samples, weights, plan.train.seed, plan.data.shuffle));
 }
 

@@ -131,6 +131,13 @@ Rows data_rows() {
          .sentence = "How often samples come from each file of train, relative to the others.",
          .field = field<&Plan::data, &DataPlan::weights>(), .range = kPositive,
          .default_note = "each sample once an epoch", .example = Numbers{0.7, 0.3}},
+        {.name = "data.val_split", .type = Number,
+         .sentence = "Share of the samples of train that is held out for validation, in place of val; 0 = none.",
+         .field = field<&Plan::data, &DataPlan::val_split>(), .range = {0, 0.5}, .example = 0.1},
+        {.name = "data.documents", .type = Choice,
+         .sentence = "Tokens with an index: documents joined to one run of tokens, or apart, so that no sample has "
+                     "tokens of two.",
+         .field = field<&Plan::data, &DataPlan::documents>(), .choices = {"joined", "apart"}},
     };
 }
 

@@ -62,6 +62,8 @@ struct DataPlan {
     std::string token_dtype = "auto";     ///< tokens: auto | uint16 | uint32; auto reads llm.c headers, else uint16
     bool shuffle = true;
     std::vector<double> weights;  ///< how often each file of train is drawn from; empty = as many samples as it has
+    double val_split = 0;         ///< share of the samples of train that is held out for validation; 0 = none
+    std::string documents = "joined";  ///< tokens: joined | apart
     std::vector<TransformPlan> transforms;
 };
 

@@ -88,6 +88,7 @@ void check_data(const Plan& plan, Findings& findings) {
         {"data.train", !data.train.empty(), true, {"tokens", "text", "cifar10"}, "train = [\"data.bin\"]"},
         {"data.val", !data.val.empty(), false, {"tokens", "text", "cifar10"}, ""},
         {"data.weights", !data.weights.empty(), false, {"tokens", "text", "cifar10"}, ""},
+        {"data.documents", data.documents != DataPlan{}.documents, false, {"tokens"}, ""},
         {"data.sequence_length", data.sequence_length > 0, true, {"tokens", "text"}, "sequence_length = 128"},
         {"data.token_dtype", data.token_dtype != DataPlan{}.token_dtype, false, {"tokens"}, ""},
         {"data.train",
@@ -112,6 +113,20 @@ void check_data(const Plan& plan, Findings& findings) {
         } else {
             findings.add(row.key, std::string(row.key) + " does not fit " + data.kind + " data in this form");
         }
+    }
+}
+
+void check_validation(const Plan& plan, Findings& findings) {
+    const DataPlan& data = plan.data;
+    const bool has_files = !data.val.empty() || !data.val_fields.empty(), has_split = data.val_split > 0;
+    if (has_files && has_split) {
+        findings.add("data.val_split",
+                     "data.val_split holds out a part of data.train, and data.val names validation "
+                     "data already; leave one of them out");
+    }
+    if (plan.train.eval_every > 0 && !has_files && !has_split) {
+        findings.add("train.eval_every",
+                     "train.eval_every needs validation data; name data.val or data.val_split, or leave it out");
     }
 }
 
@@ -255,9 +270,6 @@ void check_train(const Plan& plan, Findings& findings) {
     };
     for_fp16("train.loss_scale", train.loss_scale != TrainPlan{}.loss_scale);
     for_fp16("train.loss_scale_every", train.loss_scale_every != TrainPlan{}.loss_scale_every);
-    if (train.eval_every > 0 && plan.data.val.empty() && plan.data.val_fields.empty()) {
-        findings.add("train.eval_every", "train.eval_every needs data.val; name validation data, or leave it out");
-    }
     if (plan.checkpoint.keep_best > 0 && train.eval_every == 0) {
         findings.add("checkpoint.keep_best",
                      "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
@@ -305,6 +317,7 @@ void check_all(const Plan& plan, Findings& findings) {
     check_model(plan, findings);
     check_init(plan, findings);
     check_data(plan, findings);
+    check_validation(plan, findings);
     check_transforms(plan, findings);
     check_metrics(plan, findings);
     check_stages(plan, findings);

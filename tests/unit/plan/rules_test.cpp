@@ -210,8 +210,13 @@ TEST(Rules, StepsAndEpochs) {
                       "the warm-up is longer than the training (got warmup_steps 6, train.steps 5)"));
     EXPECT_NO_THROW(resolve({"train.steps=5", "lr_schedule.warmup_steps=5"}, 1));
     EXPECT_TRUE(holds(problem({"train.eval_every=5"}),
-                      "train.eval_every needs data.val; name validation data, or leave it out"));
+                      "train.eval_every needs validation data; name data.val or data.val_split, or leave it out"));
     EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val=[\"v\"]"}, 1));
+    EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val_split=0.1"}, 1));
+    EXPECT_TRUE(
+        holds(problem({"data.val_split=0.1", "data.val=[\"v\"]"}),
+              "data.val_split holds out a part of data.train, and data.val names validation data already; leave "
+              "one of them out"));
 }
 
 TEST(Rules, LossScalesAreForFp16) {
