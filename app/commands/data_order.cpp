@@ -19,7 +19,7 @@ struct OrderArguments {
 int run_data_order(const OrderArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan);
     const auto dataset = open_dataset(plan, Subset::Train);
-    const SampleOrder order(dataset->fields().num_samples, plan.train.seed, plan.data.shuffle);
+    const SampleOrder order = training_order(*dataset, plan);
     for (int64_t step = 0; step < arguments.steps; ++step) {
         const char* separator = "";
         for (const Draw& draw : order.step_draws(step, *plan.train.global_batch_size)) {

@@ -44,14 +44,23 @@ void print_eval_json(const EvaluationReport& report, const EvaluationWish& wish)
                          {"checkpoint", report.checkpoint.string()},
                          {"seconds", report.result.seconds},
                          {"outputs", nlohmann::json::array()}};
+    if (report.result.accuracy) value["accuracy"] = *report.result.accuracy;
+    if (report.result.perplexity) value["perplexity"] = *report.result.perplexity;
     for (const auto& file : report.files) value["outputs"].push_back(file.string());
     std::cout << value.dump() << std::endl;
 }
 
 void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish) {
-    char loss[64];
-    std::snprintf(loss, sizeof loss, "%.9g", report.result.loss);
-    std::cout << "loss " << loss << " over " << report.result.samples << " samples";
+    const auto shown = [](double number) {
+        char text[64];
+        std::snprintf(text, sizeof text, "%.9g", number);
+        return std::string(text);
+    };
+    const EvaluationResult& result = report.result;
+    std::cout << "loss " << shown(result.loss);
+    if (result.accuracy) std::cout << ", accuracy " << fixed_text(100 * *result.accuracy, 2) << "%";
+    if (result.perplexity) std::cout << ", perplexity " << shown(*result.perplexity);
+    std::cout << " over " << report.result.samples << " samples";
     if (wish.dropped > 0) std::cout << " (the last " << wish.dropped << " left out)";
     if (report.checkpoint.empty()) {
         std::cout << ", the model file's own weights";

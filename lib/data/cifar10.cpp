@@ -55,6 +55,8 @@ class Cifar10 : public Dataset {
                std::to_string(record) + ")";
     }
 
+    std::vector<int64_t> file_samples() const override { return records_.file_samples(); }
+
     std::string digest() const override {
         Hasher hasher;
         hasher.add_text("cifar10");

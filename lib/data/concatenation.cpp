@@ -1,6 +1,7 @@
 #include "data/concatenation.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.hpp"
 
@@ -8,6 +9,12 @@ namespace vpp::detail {
 
 void Concatenation::add(int64_t num_samples) {
     ends_.push_back(this->num_samples() + num_samples);
+}
+
+std::vector<int64_t> Concatenation::file_samples() const {
+    std::vector<int64_t> samples(ends_.size());
+    std::adjacent_difference(ends_.begin(), ends_.end(), samples.begin());
+    return samples;
 }
 
 Concatenation::Place Concatenation::locate(int64_t sample) const {

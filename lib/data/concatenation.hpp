@@ -15,6 +15,8 @@ class Concatenation {
 
     /// The next file has so many samples.
     void add(int64_t num_samples);
+    /// Of each file.
+    std::vector<int64_t> file_samples() const;
     int64_t num_samples() const { return ends_.empty() ? 0 : ends_.back(); }
     /// Requires: 0 <= sample < num_samples().
     Place locate(int64_t sample) const;

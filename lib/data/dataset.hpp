@@ -32,13 +32,16 @@ class Dataset {
     virtual void read_draw(const Draw& draw, int field, std::span<std::byte> out) const;
     /// Where one sample's field comes from, for messages: "stdlib.bin, sample 12".
     virtual std::string where(int64_t sample, int field) const;
+    /// How many samples come from each file, in their order, where the data are a list of files; else all at once.
+    virtual std::vector<int64_t> file_samples() const;
     /// The digest over header, size and first and last MiB of every file: what ranks compare.
     virtual std::string digest() const = 0;
 };
 
 enum class Subset { Train, Validation };
 
-/// Opens the training or the validation part. Null when the plan names no validation part.
+/// Opens the training or the validation part: files of their own, or the parts of data.val_split. Null when the plan
+/// names no validation part.
 /// Throws Error{MissingInput, BadData, Plan}.
 std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset);
 

@@ -77,7 +77,7 @@ MegatronIndex megatron_index(std::span<const std::byte> begin, uint64_t size_byt
                                 std::to_string(num_borders) + " document borders and " + std::to_string(size_bytes) +
                                 " bytes); copy the file again");
     }
-    return {*token_bytes, num_sequences};
+    return {*token_bytes, num_sequences, num_borders};
 }
 
 void check_megatron_end(int64_t last_begin, int32_t last_length, size_t token_bytes, uint64_t size_bytes,
@@ -89,6 +89,56 @@ void check_megatron_end(int64_t last_begin, int32_t last_length, size_t token_by
     refuse_data(source, "its index does not fit it (got a last sequence of " + std::to_string(last_length) +
                             " tokens at byte " + std::to_string(last_begin) + ", and the file has " +
                             std::to_string(size_bytes) + " bytes); copy both again");
+}
+
+std::vector<int64_t> megatron_documents(const MegatronIndex& index, std::span<const std::byte> lists,
+                                        int64_t num_tokens, const std::string& source) {
+    const auto number = [&]<typename T>(uint64_t offset, T value) {
+        std::memcpy(&value, lists.data() + offset, sizeof value);
+        return value;
+    };
+    const uint64_t begins_at = 4 * index.num_sequences, borders_at = begins_at + 8 * index.num_sequences;
+    check(lists.size() >= borders_at + 8 * index.num_borders, "the lists are those that the header announces");
+    // Of each sequence where it begins, and the end.
+    std::vector<int64_t> begins;
+    int64_t end = 0;
+    for (uint64_t i = 0; i < index.num_sequences; ++i) {
+        const auto length = number(4 * i, int32_t{});
+        const auto begin = number(begins_at + 8 * i, int64_t{});
+        const bool fits = length >= 0 && length <= num_tokens - end;
+        if (!fits || begin != end * static_cast<int64_t>(index.token_bytes)) {
+            refuse_data(source,
+                        "sequence " + std::to_string(i) + " does not follow the one before it (got " +
+                            std::to_string(length) + " tokens from byte " + std::to_string(begin) +
+                            " on, expected to begin at byte " +
+                            std::to_string(end * static_cast<int64_t>(index.token_bytes)) + " of " +
+                            std::to_string(num_tokens) +
+                            " tokens); join the documents, data.documents = \"joined\", or make the index again");
+        }
+        begins.push_back(end);
+        end += length;
+    }
+    begins.push_back(end);
+    std::vector<int64_t> documents;
+    int64_t before = -1;
+    for (uint64_t i = 0; i < index.num_borders; ++i) {
+        const auto border = number(borders_at + 8 * i, int64_t{});
+        const bool is_end = i == 0 || i + 1 == index.num_borders;
+        const int64_t expected = i == 0 ? 0 : static_cast<int64_t>(index.num_sequences);
+        if (border < before || border > static_cast<int64_t>(index.num_sequences) || (is_end && border != expected)) {
+            refuse_data(source, "document border " + std::to_string(i) + " is at sequence " + std::to_string(border) +
+                                    " (expected ascending numbers from 0 to the number of sequences, " +
+                                    std::to_string(index.num_sequences) + ")");
+        }
+        documents.push_back(begins[static_cast<size_t>(border)]);
+        before = border;
+    }
+    if (end != num_tokens || documents.size() < 2) {
+        refuse_data(source, "the documents do not fill the token file (got " + std::to_string(documents.size()) +
+                                " borders and " + std::to_string(end) + " tokens, the file has " +
+                                std::to_string(num_tokens) + ")");
+    }
+    return documents;
 }
 
 }  // namespace vpp::detail

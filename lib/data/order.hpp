@@ -1,10 +1,12 @@
 #pragma once
 // Which sample comes when: sample k of the training is perm(k div N)[k mod N], a pure function of (seed, epoch); epochs
-// run on without a gap. The order does not depend on the layout.
+// run on without a gap. With weights the files take turns (data/mixture). The order does not depend on the layout.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "data/dataset.hpp"
+#include "data/mixture.hpp"
 
 namespace vpp {
 
@@ -12,15 +14,21 @@ namespace vpp {
 class SampleOrder {
   public:
     SampleOrder(int64_t num_samples, uint64_t seed, bool shuffle);
-    /// The data set's index of the training's sample number `position` (0, 1, 2, ...).
-    int64_t sample(int64_t position) const;
+    explicit SampleOrder(detail::Mixture mixture);
+    /// The training's sample number `position` (0, 1, 2, ...): the data set's index, and its epoch.
+    Draw draw(int64_t position) const;
+    int64_t sample(int64_t position) const { return draw(position).sample; }
     /// What one step takes: global_batch_size samples from number step * global_batch_size on, with their epochs.
     std::vector<Draw> step_draws(int64_t step, int64_t global_batch_size) const;
 
   private:
-    int64_t num_samples_;
-    uint64_t seed_;
-    bool shuffle_;
+    int64_t num_samples_ = 0;
+    uint64_t seed_ = 0;
+    bool shuffle_ = false;
+    std::optional<detail::Mixture> mixture_;
 };
+
+/// The order that a plan's training takes. Throws Error{Plan} for weights that do not fit the files.
+SampleOrder training_order(const Dataset& training, const Plan& plan);
 
 }  // namespace vpp

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "data/dataset.hpp"
+#include "data/held_out.hpp"
 #include "data/kinds.hpp"
 #include "data/transforms.hpp"
 
@@ -28,13 +29,19 @@ void Dataset::read_draw(const Draw& draw, int field, std::span<std::byte> out) c
     read(draw.sample, field, out);
 }
 
+std::vector<int64_t> Dataset::file_samples() const {
+    return {fields().num_samples};
+}
+
 std::string Dataset::where(int64_t sample, int) const {
     return "sample " + std::to_string(sample);
 }
 
 std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset) {
     for (const Kind& kind : kKinds) {
-        if (plan.data.kind == kind.name) return detail::with_transforms(kind.open(plan, subset), plan);
+        if (plan.data.kind != kind.name) continue;
+        const Subset files = plan.data.val_split > 0 ? Subset::Train : subset;
+        return detail::part_of_split(detail::with_transforms(kind.open(plan, files), plan), plan, subset);
     }
     const std::vector<std::string> names = dataset_kinds();
     std::string list;

@@ -47,15 +47,8 @@ class Windows : public Dataset {
     void read(int64_t sample, int field, std::span<std::byte> out) const override {
         check_read(fields_, sample, field, out.size());
         const auto [index, window] = windows_.locate(sample);
-        const TokenFile& file = files_[index];
         // Field 1, the targets, is one token further on.
-        const auto first = static_cast<size_t>(window * sequence_length_ + field);
-        Bytes tokens(static_cast<size_t>(sequence_length_) * file.token_bytes);
-        file.file.read(file.offset_bytes + first * file.token_bytes, tokens);
-        if (file.token_bytes == 1) return widen<uint8_t>(tokens.data(), out);
-        if (file.token_bytes == 2) return widen<uint16_t>(tokens.data(), out);
-        if (file.token_bytes == 4) return widen<uint32_t>(tokens.data(), out);
-        return widen<int64_t>(tokens.data(), out);
+        read_tokens(files_[index], window * sequence_length_ + field, out);
     }
 
     std::string where(int64_t sample, int) const override {
@@ -63,6 +56,8 @@ class Windows : public Dataset {
         return files_[index].file.path().string() + ", sample " + std::to_string(sample) + " (tokens from " +
                std::to_string(window * sequence_length_) + " on)";
     }
+
+    std::vector<int64_t> file_samples() const override { return windows_.file_samples(); }
 
     std::string digest() const override {
         Hasher hasher;
@@ -80,6 +75,15 @@ class Windows : public Dataset {
 };
 
 }  // namespace
+
+void read_tokens(const TokenFile& file, int64_t first, std::span<std::byte> out) {
+    Bytes tokens(out.size() / sizeof(int64_t) * file.token_bytes);
+    file.file.read(file.offset_bytes + static_cast<size_t>(first) * file.token_bytes, tokens);
+    if (file.token_bytes == 1) return widen<uint8_t>(tokens.data(), out);
+    if (file.token_bytes == 2) return widen<uint16_t>(tokens.data(), out);
+    if (file.token_bytes == 4) return widen<uint32_t>(tokens.data(), out);
+    return widen<int64_t>(tokens.data(), out);
+}
 
 const std::vector<std::string>& files_of(const Plan& plan, Subset subset) {
     return subset == Subset::Train ? plan.data.train : plan.data.val;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct TokenFile {
     size_t token_bytes = 1;   ///< 1, 2, 4 or 8
     int64_t num_tokens = 0;
 };
+
+/// Reads out.size() / 8 tokens from number `first` on, as int64.
+/// Requires: they lie inside the file. Throws: as InputFile::read.
+void read_tokens(const TokenFile& file, int64_t first, std::span<std::byte> out);
 
 /// The files that the plan names for a subset.
 const std::vector<std::string>& files_of(const Plan& plan, Subset subset);

@@ -63,15 +63,14 @@ std::string agree_on_checkpoint(Transport& transport, const std::function<std::s
 
 /// Evaluation may take another model file with the same parameters; only a person can know whether that is meant.
 void say_differences(const CheckpointState& saved, const Plan& plan, const Program& program, const Logger& log) {
-    const NumericEnvironment environment = numeric_environment(plan);
-    const std::map<std::string, std::string> now{{"model", to_hex(training_digest(plan, program.fields))},
-                                                 {"threads", std::to_string(environment.threads)},
-                                                 {"torch", environment.torch_version},
-                                                 {"cpu_capability", environment.cpu_capability}};
-    for (const auto& [name, value] : now) {
-        const auto before = saved.facts.find(name);
-        if (before == saved.facts.end() || before->second == value) continue;
-        log->warn("the checkpoint was made with another " + name + " (" + before->second + ", now " + value + ")");
+    std::map<std::string, std::string> now = facts_of(plan, program);
+    now["model"] = to_hex(training_digest(plan, program.fields));
+    for (const char* name : {"model", "data.transform", "data.val_split", "data.documents", "data.sequence_length",
+                             "threads", "torch", "cpu_capability"}) {
+        const auto before = fact_of(saved, name);
+        if (!before || *before == now.at(name)) continue;
+        log->warn(std::string("the checkpoint was made with another ") + name + " (" + *before + ", now " +
+                  now.at(name) + ")");
     }
 }
 

@@ -63,7 +63,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
       data_(data),
       transport_(transport),
       total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
-      order_(data.training->fields().num_samples, plan.train.seed, plan.data.shuffle),
+      order_(training_order(*data.training, plan)),
       loader_(*data.training, program.training.graph),
       guard_(plan.train) {
     // OpenMP keeps its number of threads by thread: one that LibTorch has not seen yet would take all cores.

@@ -42,7 +42,8 @@ std::vector<int> chosen_outputs(const Program& program, const Transport& transpo
 Datasets open_validation(const Plan& plan) {
     Datasets data{nullptr, open_dataset(plan, Subset::Validation)};
     if (data.validation) return data;
-    throw Error(ErrorKind::Plan, "evaluation needs validation data, and the plan names none; add data.val",
+    throw Error(ErrorKind::Plan,
+                "evaluation needs validation data, and the plan names none; add data.val or data.val_split",
                 plan.where("data"));
 }
 

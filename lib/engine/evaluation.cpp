@@ -1,6 +1,7 @@
 #include "engine/evaluation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/elapsed.hpp"
@@ -12,13 +13,16 @@ namespace vpp {
 namespace {
 
 /// The losses from the ranks that make them, on every rank, and whether any wants to stop.
-GroupResult share_groups(Transport& transport, int replica, const std::vector<double>& losses, bool stop) {
+GroupResult share_groups(Transport& transport, int replica, const std::vector<double>& losses, const Tally& tally,
+                         bool stop) {
     ByteWriter writer;
     writer.put(replica);
     writer.put(stop);
+    writer.put(tally);
     for (double loss : losses) writer.put(loss);
     const auto read = [](ByteReader& reader, GroupResult& result) {
         result.stop = reader.get<bool>() || result.stop;
+        result.tally.add(reader.get<Tally>());
         while (!reader.empty()) result.losses.push_back(reader.get<double>());
     };
     std::map<int, GroupResult> by_replica;
@@ -30,10 +34,12 @@ GroupResult share_groups(Transport& transport, int replica, const std::vector<do
     GroupResult all;
     for (const auto& [number, group] : by_replica) {
         all.stop = group.stop || all.stop;
+        all.tally.add(group.tally);
         all.losses.insert(all.losses.end(), group.losses.begin(), group.losses.end());
     }
     ByteWriter shared;
     shared.put(all.stop);
+    shared.put(all.tally);
     for (double loss : all.losses) shared.put(loss);
     GroupResult result;
     const Bytes bytes = broadcast(transport, shared.take());
@@ -77,12 +83,13 @@ int64_t Evaluator::size_of_microbatch(int microbatch, int64_t count) const {
 GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutputs& take) {
     const int64_t before = replica_ * samples_per_group();
     const bool is_at_work = replica_ < num_replicas_ && before < count;
-    if (is_at_work) run_group(begin + before, std::min(samples_per_group(), count - before), take);
-    return share_groups(transport_, replica_, is_at_work ? executor_->losses() : std::vector<double>(),
+    Tally tally;
+    if (is_at_work) tally = run_group(begin + before, std::min(samples_per_group(), count - before), take);
+    return share_groups(transport_, replica_, is_at_work ? executor_->losses() : std::vector<double>(), tally,
                         stop_request_());
 }
 
-void Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
+Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
     // A microbatch behind the end of the data repeats the last one that has samples; its loss counts nothing.
     const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
     const auto draws = [&](int microbatch) {
@@ -93,12 +100,30 @@ void Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take)
         }
         return taken;
     };
-    tap_.begin([&](int microbatch, const std::vector<at::Tensor>& outputs) {
+    const size_t num_outputs = program_.evaluation->graph.outputs.size();
+    const bool has_tallies = !program_.evaluation->graph.tallies.empty();
+    Tally tally;
+    tap_.begin([&](int microbatch, std::vector<at::Tensor> outputs) {
         const int64_t size = size_of_microbatch(microbatch, count);
-        if (take && size > 0) take(outputs, size);
+        if (size == 0) return;
+        if (has_tallies) {
+            tally.add({outputs[num_outputs].item<int64_t>(), outputs[num_outputs + 1].item<int64_t>()});
+        }
+        outputs.resize(num_outputs);
+        if (take && num_outputs > 0) take(outputs, size);
     });
     executor_->run({[&](int microbatch, int input) { return loader_.load(input, draws(microbatch)); },
                     [](int) { return uint64_t{0}; }});
+    return tally;
+}
+
+void Evaluator::add_metrics(const Tally& tally, EvaluationResult& result) const {
+    for (const std::string& metric : plan_.eval.metrics) {
+        if (metric == "perplexity") result.perplexity = std::exp(result.loss);
+        if (metric == "accuracy" && tally.targets > 0) {
+            result.accuracy = static_cast<double>(tally.hits) / static_cast<double>(tally.targets);
+        }
+    }
 }
 
 EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
@@ -106,10 +131,12 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     const auto start = Clock::now();
     EvaluationResult result;
     double weighted = 0;
+    Tally tally;
     const int64_t most_samples = num_replicas_ * samples_per_group();
     for (int64_t begin = 0; begin < num_samples; begin += most_samples) {
         const int64_t count = std::min(most_samples, num_samples - begin);
-        const auto [losses, stop] = run_groups(begin, count, take);
+        const auto [losses, counted, stop] = run_groups(begin, count, take);
+        tally.add(counted);
         if (stop) {
             result.stopped = true;
             return result;
@@ -122,6 +149,7 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
         result.samples += count;
     }
     result.loss = weighted / static_cast<double>(result.samples);
+    add_metrics(tally, result);
     result.seconds = seconds_since(start);
     return result;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/transport.hpp"
@@ -21,6 +22,8 @@ struct EvaluationResult {
     double loss = 0;  ///< mean over samples
     int64_t samples = 0;
     double seconds = 0;
+    std::optional<double> accuracy;    ///< where eval.metrics names it and a target counts
+    std::optional<double> perplexity;  ///< where eval.metrics names it
     bool stopped = false;  ///< before the end, since some rank was asked to stop; the rest means nothing then
 };
 
@@ -33,9 +36,20 @@ using TakeOutputs = std::function<void(const std::vector<at::Tensor>& outputs, i
 /// Samples of so many whole batches, or all there are: with 0 batches, or when there are not so many.
 int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches);
 
+/// What accuracy is made of.
+struct Tally {
+    int64_t targets = 0;  ///< that count
+    int64_t hits = 0;     ///< those of them that are the largest output
+    void add(const Tally& other) {
+        targets += other.targets;
+        hits += other.hits;
+    }
+};
+
 /// Of a group of microbatches for each replica, the same on every rank.
 struct GroupResult {
     std::vector<double> losses;  ///< in the order of the samples
+    Tally tally;
     bool stop = false;
 };
 
@@ -60,7 +74,9 @@ class Evaluator {
     int64_t samples_per_group() const;
     /// The losses of the samples [begin, begin + count): each replica runs the microbatches of its part of them.
     GroupResult run_groups(int64_t begin, int64_t count, const TakeOutputs& take);
-    void run_group(int64_t begin, int64_t count, const TakeOutputs& take);
+    /// Gives the tally of this rank.
+    Tally run_group(int64_t begin, int64_t count, const TakeOutputs& take);
+    void add_metrics(const Tally& tally, EvaluationResult& result) const;
     int64_t size_of_microbatch(int microbatch, int64_t count) const;
 
     const Plan& plan_;

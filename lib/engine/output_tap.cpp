@@ -5,7 +5,8 @@
 
 namespace vpp {
 
-OutputTap::OutputTap(const Graph& graph) : last_op_(graph.num_ops() - 1), num_outputs_(graph.outputs.size()) {
+OutputTap::OutputTap(const Graph& graph)
+    : last_op_(graph.num_ops() - 1), num_outputs_(graph.outputs.size() + graph.tallies.size()) {
     if (num_outputs_ > 0) gathered_ = graph.ops.back().outputs[0];
 }
 

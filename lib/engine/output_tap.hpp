@@ -1,6 +1,6 @@
 #pragma once
-// Where the model's outputs leave a pipeline: the stage with the last op of the graph, which gathers them, gives one
-// more value than the stage asked for. Stages and executor know nothing of it.
+// Where the model's outputs and tallies leave a pipeline: the stage with the last op of the graph, which gathers them,
+// gives one more value than the stage asked for. Stages and executor know nothing of it.
 #include <ATen/core/Tensor.h>
 
 #include <functional>
@@ -26,7 +26,7 @@ class OutputTap {
     friend class TappedExecutable;
     void pass(const c10::IValue& gathered);
 
-    int gathered_ = -1;  ///< the value that holds all outputs; -1 without outputs
+    int gathered_ = -1;  ///< the value that holds all of them; -1 without any
     int last_op_ = 0;
     size_t num_outputs_ = 0;
     int microbatch_ = 0;

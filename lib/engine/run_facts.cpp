@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.hpp"
 #include "engine/agreement.hpp"
@@ -15,8 +16,35 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Facts whose change makes a resumed run another run; the rest is said.
-constexpr std::array<std::string_view, 8> kRefused{"model", "data",      "global_batch_size", "num_microbatches",
-                                                   "seed",  "precision", "optimizer",         "freeze"};
+constexpr std::array<std::string_view, 14> kRefused{
+    "model",          "data",          "global_batch_size", "num_microbatches",     "seed",           "precision",
+    "optimizer",      "freeze",        "data.shuffle",      "data.sequence_length", "data.transform", "data.weights",
+    "data.val_split", "data.documents"};
+
+/// Facts of keys that are younger than checkpoints: what one means that does not know them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMeant{
+    {{"data.transform", "[]"}, {"data.weights", "[]"}, {"data.val_split", "0.0"}, {"data.documents", "joined"}}};
+
+/// What the tables say, and nothing of keys that are left out: these may become more.
+std::string transforms_text(const std::vector<TransformPlan>& transforms) {
+    auto list = nlohmann::ordered_json::array();
+    for (const TransformPlan& transform : transforms) {
+        nlohmann::ordered_json table{{"field", transform.field}};
+        const auto add = [&](const char* key, const auto& value, const auto& usual) {
+            if (value != usual) table[key] = value;
+        };
+        const TransformPlan usual;
+        add("resize", transform.resize, usual.resize);
+        add("crop", transform.crop, usual.crop);
+        add("pad", transform.pad, usual.pad);
+        add("flip", transform.flip, usual.flip);
+        add("scale", transform.scale, usual.scale);
+        add("mean", transform.mean, usual.mean);
+        add("std", transform.deviation, usual.deviation);
+        list.push_back(std::move(table));
+    }
+    return list.dump();
+}
 
 std::string values_text(const OptimizerValues& values) {
     const nlohmann::json list{values.lr,       values.weight_decay, values.beta1,    values.beta2,  values.eps,
@@ -48,6 +76,12 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"seed", std::to_string(plan.train.seed)},
             {"precision", plan.train.precision},
             {"optimizer", plan.optimizer.kind},
+            {"data.transform", transforms_text(plan.data.transforms)},
+            {"data.weights", nlohmann::json(plan.data.weights).dump()},
+            {"data.val_split", nlohmann::json(plan.data.val_split).dump()},
+            {"data.documents", plan.data.documents},
+            {"data.shuffle", plan.data.shuffle ? "true" : "false"},
+            {"data.sequence_length", std::to_string(plan.data.sequence_length)},
             {"freeze", nlohmann::json(plan.model.freeze).dump()},
             {"optimizer values", optimizer_text(plan.optimizer)},
             {"learning rate schedule", lr_schedule_text(plan.lr_schedule)},
@@ -60,14 +94,22 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"device", "cpu"}};
 }
 
+std::optional<std::string> fact_of(const CheckpointState& saved, const std::string& name) {
+    if (const auto fact = saved.facts.find(name); fact != saved.facts.end()) return fact->second;
+    for (const auto& [key, meant] : kMeant) {
+        if (key == name) return std::string(meant);
+    }
+    return std::nullopt;
+}
+
 void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now, const fs::path& folder,
                    const Logger& log) {
     std::vector<Problem> problems;
     for (const auto& [name, value] : now) {
-        const auto before = saved.facts.find(name);
-        if (before == saved.facts.end() || before->second == value) continue;
-        const std::string change = name + " was " + before->second + ", now " + value;
-        if (std::find(kRefused.begin(), kRefused.end(), name) != kRefused.end()) {
+        const auto before = fact_of(saved, name);
+        if (!before || *before == value) continue;
+        const std::string change = name + " was " + *before + ", now " + value;
+        if (std::ranges::find(kRefused, name) != kRefused.end()) {
             problems.push_back({folder.string() + " belongs to another run: " + change +
                                     "; set it back, or start anew with another run.dir or checkpoint.resume = \"no\"",
                                 std::nullopt});

@@ -2,6 +2,7 @@
 // What makes a run this run: facts that a checkpoint holds and that a resumed run is compared with.
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/log.hpp"
@@ -11,8 +12,12 @@
 
 namespace vpp {
 
-/// By name: model, data, batch, seed, optimizer, learning rates, numeric environment.
+/// By name: model, data, batch, seed, optimizer, learning rates, numeric environment; and by their plan keys those that
+/// say what a sample is and when it comes.
 std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program);
+
+/// What a checkpoint says of a fact. One that is older than a plan key has what a plan without that key means.
+std::optional<std::string> fact_of(const CheckpointState& saved, const std::string& name);
 
 /// Compares the facts that both have. Differences that allow other bits go to the log.
 /// Throws: Error{Refused} naming both values of each fact whose change makes it another run.

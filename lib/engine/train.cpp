@@ -178,7 +178,9 @@ class Trainer {
         stopping_ = result.stopped;
         if (stopping_) return;
         evaluation_ = {step, result.loss};
-        if (options_.reporter) options_.reporter->evaluation({step, result.loss, result.samples, result.seconds});
+        if (options_.reporter)
+            options_.reporter->evaluation(
+                {step, result.loss, result.samples, result.seconds, result.accuracy, result.perplexity});
     }
 
     /// Rank 0's clock decides for all.

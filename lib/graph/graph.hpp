@@ -101,8 +101,11 @@ struct Graph {
     std::vector<GraphParameter> parameters;  ///< parameters in named_parameters() order, then buffers
     std::vector<GraphModule> modules;        ///< in the order of registration, parents first
     std::vector<GraphInput> inputs;
-    int loss = -1;                      ///< value
-    std::vector<GraphOutput> outputs;   ///< where asked for: the last op gathers them into one tuple, in this order
+    int loss = -1;                     ///< value
+    std::vector<GraphOutput> outputs;  ///< where asked for: the last op gathers them into one tuple, in this order
+    /// Where asked for, behind the outputs in that tuple: of a microbatch how many targets count, and how many of them
+    /// are the largest output.
+    std::vector<GraphOutput> tallies;
     std::vector<GraphCut> cuts;         ///< cuts[i]: between op i-1 and op i; cuts[0] is unused
     Digest digest;                      ///< graph text; name, size and CRC of every weight record
     bool mode_is_baked_in = false;      ///< a traced model: train() and eval() change nothing

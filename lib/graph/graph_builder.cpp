@@ -180,11 +180,13 @@ class GraphBuilder {
     }
 
     void add_model_outputs() {
-        if (jit_.outputs.empty()) return;
+        const size_t num_outputs = jit_.outputs.size(), num_tallies = jit_.tallies.size();
+        if (num_outputs + num_tallies == 0) return;
         const GraphValue& tuple = graph_.values[static_cast<size_t>(graph_.ops.back().outputs[0])];
-        check(tuple.tensors.size() == jit_.outputs.size(), "the last op gathers the model's outputs");
-        for (size_t i = 0; i < jit_.outputs.size(); ++i) {
-            graph_.outputs.push_back({jit_.outputs[i].name, tuple.tensors[i]});
+        check(tuple.tensors.size() == num_outputs + num_tallies, "the last op gathers the model's outputs");
+        for (size_t i = 0; i < num_outputs; ++i) graph_.outputs.push_back({jit_.outputs[i].name, tuple.tensors[i]});
+        for (size_t i = 0; i < num_tallies; ++i) {
+            graph_.tallies.push_back({jit_.tallies[i].name, tuple.tensors[num_outputs + i]});
         }
     }
 

@@ -50,6 +50,7 @@ struct JitGraph {
     std::vector<JitParameter> parameters;  ///< named_parameters() order, then buffers
     torch::jit::Value* loss = nullptr;
     std::vector<JitOutput> outputs;        ///< gathered into a tuple by the last op; empty unless asked for
+    std::vector<JitOutput> tallies;        ///< behind them in that tuple: what accuracy is made of
     std::vector<std::string> not_kept;     ///< outputs that are no tensors: "output2 (List[int])"
     std::vector<JitOp> ops;                ///< top-level nodes that are not constants, in order
     std::set<std::string> reads_training;  ///< submodules whose training flag forward looks at
@@ -91,11 +92,13 @@ struct LossChoice {
     int output = 0;                ///< the loss, or what the appended loss compares
     std::string reduction = "mean";
     bool keep_outputs = false;  ///< append an op that gathers forward's other outputs
+    bool count_hits = false;    ///< append ops that count targets and those of them that are the largest output
 };
 
 /// Makes the loss the graph's only output; with choice.loss its ops are appended with the label "loss", and its target
 /// becomes an input unless it is one already. With keep_outputs the last op is a tuple of the tensors that forward
-/// returns beside the loss, so that cuts, edges and stages know of them; without any there is no such op.
+/// returns beside the loss, so that cuts, edges and stages know of them; without any there is no such op. With
+/// count_hits two numbers follow in that tuple. Requires: with count_hits a loss whose targets are classes.
 /// Throws Error{BadData} when forward has no such output.
 void select_loss(JitGraph& jit, const LossChoice& choice);
 

@@ -97,11 +97,10 @@ Value* pick_output(const std::vector<Output>& outputs, int index, const char* ke
     return output;
 }
 
-/// Everything but the loss that is a tensor goes into one tuple at the end.
-void gather_outputs(JitGraph& jit, const std::vector<Output>& outputs) {
+/// Everything but the loss that is a tensor is an output.
+void keep_outputs(JitGraph& jit, const std::vector<Output>& outputs) {
     std::vector<Output> flat;
     for (const Output& output : outputs) flatten(*jit.graph, output, flat);
-    std::vector<Value*> kept;
     for (const auto& [name, value] : flat) {
         if (value == jit.loss) continue;
         if (!value->type()->isSubtypeOf(*c10::TensorType::get())) {
@@ -109,8 +108,14 @@ void gather_outputs(JitGraph& jit, const std::vector<Output>& outputs) {
             continue;
         }
         jit.outputs.push_back({name, value});
-        kept.push_back(value);
     }
+}
+
+/// Outputs and tallies go into one tuple at the end.
+void gather(JitGraph& jit) {
+    std::vector<Value*> kept;
+    for (const JitOutput& output : jit.outputs) kept.push_back(output.value);
+    for (const JitOutput& tally : jit.tallies) kept.push_back(tally.value);
     if (kept.empty()) return;
     const torch::jit::WithInsertPoint at_end(jit.graph->return_node());
     set_module(jit.graph->insertNode(jit.graph->createTuple(kept)), "");
@@ -189,6 +194,19 @@ Value* append_loss(JitGraph& jit, const LossPlan& loss, Value* input, const std:
     return result;
 }
 
+/// Of the targets that count how many there are, and how many are the largest output: classes lie along dim 1.
+void append_tallies(JitGraph& jit, const LossPlan& loss, Value* input) {
+    torch::jit::Graph& graph = *jit.graph;
+    Value* target = target_input(jit, loss.target);
+    torch::jit::Node* last = *std::prev(graph.nodes().end());
+    const torch::jit::WithInsertPoint at_end(graph.return_node());
+    Value* largest = graph.insert(c10::aten::argmax, {input, 1, false});
+    Value* counted = graph.insert(c10::aten::ne, {target, loss.ignore_index});
+    Value* hit = graph.insert(c10::aten::logical_and, {graph.insert(c10::aten::eq, {largest, target}), counted});
+    jit.tallies = {{"targets", graph.insert(c10::aten::sum, {counted})}, {"hits", graph.insert(c10::aten::sum, {hit})}};
+    for (auto it = std::next(last->iterator()); it != graph.nodes().end(); ++it) set_module(*it, "accuracy");
+}
+
 }  // namespace
 
 std::vector<std::string> loss_kinds() {
@@ -206,7 +224,10 @@ void select_loss(JitGraph& jit, const LossChoice& choice) {
     const std::vector<Output> outputs = outputs_of(graph);
     Value* output = pick_output(outputs, choice.output, choice.loss ? "loss.input" : "model.loss_output");
     jit.loss = choice.loss ? append_loss(jit, *choice.loss, output, choice.reduction) : output;
-    if (choice.keep_outputs) gather_outputs(jit, outputs);
+    check(!choice.count_hits || choice.loss, "accuracy is that of a loss of the plan's");
+    if (choice.count_hits) append_tallies(jit, *choice.loss, output);
+    if (choice.keep_outputs) keep_outputs(jit, outputs);
+    gather(jit);
     graph.eraseOutput(0);
     graph.registerOutput(jit.loss);
     // Ops that only other outputs need stay: eager Python runs them too, and they may advance buffers.

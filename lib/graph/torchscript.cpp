@@ -323,7 +323,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     fold_constants(jit);
     replace_appends(jit);
     select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction,
-                      options.keep_outputs});
+                      options.keep_outputs, options.count_hits});
     const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
     if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
     jit.autocast = autocast_dtype(options.precision);
@@ -347,6 +347,8 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.loss = plan.loss;
     options.loss_output = plan.model.loss_output;
     options.loss_reduction = plan.model.loss_reduction;
+    const auto& metrics = plan.eval.metrics;
+    options.count_hits = !training && std::find(metrics.begin(), metrics.end(), "accuracy") != metrics.end();
     options.training = training;
     options.fields = fields;
     options.microbatch_size = microbatch_size;

@@ -25,6 +25,7 @@ struct TorchScriptOptions {
     std::string loss_reduction = "mean";
     bool training = true;                        ///< model.train() or model.eval() before constants are folded
     bool keep_outputs = false;                   ///< give Graph::outputs, not the loss alone
+    bool count_hits = false;                     ///< give Graph::tallies
     bool deferred_batch_norm = false;            ///< in training: one update of running statistics a step
     Fields fields;                               ///< of the data set: dtypes and shapes of the inputs
     int64_t microbatch_size = 1;                 ///< samples

@@ -5,7 +5,7 @@ namespace vpp {
 std::vector<SettingPage> setting_pages(const Names& names) {
     std::vector<SettingPage> settings;
     for (const Key& key : all_keys()) {
-        if (!key.built || key.type == KeyType::TableList) continue;
+        if (key.type == KeyType::TableList) continue;
         const std::string section = section_of(key);
         const Key* list = find_key(section);
         const bool in_list = list && list->type == KeyType::TableList;
@@ -22,7 +22,7 @@ std::vector<std::string> explained_names() {
     std::vector<std::string> all;
     for (const auto& [section, sentence] : all_sections()) all.push_back(section);
     for (const Key& key : all_keys()) {
-        if (key.type != KeyType::TableList || !key.built) all.push_back(key.name);
+        if (key.type != KeyType::TableList) all.push_back(key.name);
     }
     return all;
 }

@@ -17,7 +17,7 @@ struct SettingPage {
     std::vector<std::string> words;  ///< of a key that takes words, or true and false
 };
 
-/// The keys that are built; those of lists of tables with the index of the first: "optimizer.group[0].lr".
+/// The keys; those of lists of tables with the index of the first: "optimizer.group[0].lr".
 std::vector<SettingPage> setting_pages(const Names& names);
 /// The names that `vpp explain` takes: sections and keys.
 std::vector<std::string> explained_names();

@@ -50,7 +50,7 @@ std::string short_default(const Key& key) {
     const std::string part = last_part(key.name);
     if (key.type == KeyType::TableList) return "[[" + part + "]]";
     const auto value = default_value(key);
-    if (!value || !key.built) return part;
+    if (!value) return part;
     const std::string text = toml_text(*value);
     return text.size() <= kLongestShownDefault ? part + " = " + text : part;
 }
@@ -58,8 +58,8 @@ std::string short_default(const Key& key) {
 std::string explain_section(const std::string& section) {
     std::string text = section_header(section) + '\n' + indented_text(section_sentence(section), kIndent) + '\n';
     for (const Key* key : keys_of(section)) {
-        const std::string note = !key->built ? " Not built yet." : key->required ? " Needed." : "";
-        text += two_columns(short_default(*key), key->sentence + note, kIndent, kSentenceColumn);
+        const std::string sentence = key->sentence + (key->required ? " Needed." : "");
+        text += two_columns(short_default(*key), sentence, kIndent, kSentenceColumn);
     }
     for (const auto& [inner, sentence] : all_sections()) {
         const bool below = inner.starts_with(section + '.') && !find_key(inner);

@@ -62,11 +62,6 @@ std::vector<Fact> key_facts(const Key& key, const Names& names) {
     const auto add = [&facts](const char* label, const std::string& text) {
         if (!text.empty()) facts.push_back({label, text});
     };
-    if (!key.built) {
-        const std::string only = key.fallback ? ": only " + toml_text(*key.fallback) + " is accepted" : "";
-        add("not yet", "it is refused until it is built" + only);
-        return facts;
-    }
     if (!key.required && key.type != KeyType::TableList) add("default", default_text(key));
     add("needed", need_text(key));
     add("range", range_text(key));
@@ -77,7 +72,7 @@ std::vector<Fact> key_facts(const Key& key, const Names& names) {
 }
 
 std::optional<Value> example_value(const Key& key, const Names& names) {
-    if (!key.built || key.type == KeyType::TableList) return std::nullopt;
+    if (key.type == KeyType::TableList) return std::nullopt;
     if (key.example) return key.example;
     if (const auto value = default_value(key)) return value;
     const auto& words = usable_words(key, names);
@@ -87,7 +82,7 @@ std::optional<Value> example_value(const Key& key, const Names& names) {
 }
 
 std::vector<std::string> example_lines(const Key& key, const Names& names, size_t columns) {
-    if (key.built && key.type == KeyType::TableList) {
+    if (key.type == KeyType::TableList) {
         std::vector<std::string> lines = {section_header(key.name)};
         for (const Key* inner : keys_of(key.name)) {
             if (inner->required) std::ranges::copy(example_lines(*inner, names, columns), std::back_inserter(lines));

@@ -18,7 +18,7 @@ struct Fact {
 /// or words, aliases, words that cannot be used yet, when it must be written.
 std::vector<Fact> key_facts(const Key& key, const Names& names);
 
-/// A value that a plan may say; empty for a key that is not built.
+/// A value that a plan may say; empty for a list of tables.
 std::optional<Value> example_value(const Key& key, const Names& names);
 
 /// The example as lines of a plan, without the section: `num_stages = 4`. A list too long for `columns` stands on lines

@@ -127,6 +127,17 @@ Rows data_rows() {
          .field = field<&Plan::data, &DataPlan::token_dtype>(), .choices = {"auto", "uint16", "uint32"}},
         {.name = "data.shuffle", .type = Boolean, .sentence = "Whether each epoch has its own order of samples.",
          .field = field<&Plan::data, &DataPlan::shuffle>()},
+        {.name = "data.weights", .type = NumberList,
+         .sentence = "How often samples come from each file of train, relative to the others.",
+         .field = field<&Plan::data, &DataPlan::weights>(), .range = kPositive,
+         .default_note = "each sample once an epoch", .example = Numbers{0.7, 0.3}},
+        {.name = "data.val_split", .type = Number,
+         .sentence = "Share of the samples of train that is held out for validation, in place of val; 0 = none.",
+         .field = field<&Plan::data, &DataPlan::val_split>(), .range = {0, 0.5}, .example = 0.1},
+        {.name = "data.documents", .type = Choice,
+         .sentence = "Tokens with an index: documents joined to one run of tokens, or apart, so that no sample has "
+                     "tokens of two.",
+         .field = field<&Plan::data, &DataPlan::documents>(), .choices = {"joined", "apart"}},
     };
 }
 
@@ -420,8 +431,10 @@ Rows train_rows() {
         {.name = "train.spike_sigmas", .type = Number,
          .sentence = "How many standard deviations above its recent mean a loss is a spike.",
          .field = field<&Plan::train, &TrainPlan::spike_sigmas>(), .range = kPositive},
-        {.name = "eval.metrics", .type = TextList, .sentence = "accuracy, perplexity: shown beside the loss.",
-         .built = false, .fallback = std::vector<std::string>{}},
+        {.name = "eval.metrics", .type = TextList,
+         .sentence = "Shown beside the loss: accuracy, the share of targets that are the largest output; perplexity, e "
+                     "to the power of the loss.",
+         .field = field<&Plan::eval, &EvalPlan::metrics>(), .example = Texts{"accuracy", "perplexity"}},
     };
 }
 

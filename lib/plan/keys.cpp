@@ -80,7 +80,6 @@ const std::vector<std::pair<std::string, std::string>>& all_sections() {
 }
 
 std::optional<Value> default_value(const Key& key) {
-    if (!key.built) return key.fallback;
     if (!key.field.get || key.required || !key.default_note.empty()) return std::nullopt;
     const auto plan = std::make_unique<Plan>();  // on the stack GCC 12 warns of an uninitialized loss
     if (key.name.starts_with("loss.")) plan->loss.emplace();

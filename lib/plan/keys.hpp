@@ -1,7 +1,6 @@
 #pragma once
 // The one table of all keys of a plan: type, default, range, words, one sentence, and the field of the Plan that holds
-// the value. Reader, checker, explain, reference page and JSON Schema are made from it. A key whose feature is not
-// built stands here too and is refused by name when it is set to anything but its default.
+// the value. Reader, checker, explain, reference page and JSON Schema are made from it.
 #include <limits>
 #include <optional>
 #include <string>
@@ -72,8 +71,7 @@ struct Key {
     std::string name;  ///< "section.key"; keys of [[a.b]] are "a.b.key"
     KeyType type = KeyType::Text;
     std::string sentence;
-    PlanField field = {};  ///< unset when not built
-    bool built = true;
+    PlanField field = {};                   ///< unset for a TableList
     bool required = false;                  ///< whenever its section is written; [model] and [data] always are
     std::string required_unless = {};       ///< not required when the key of this name is written
     Range range = {};                       ///< Integer, Number, Size as a number, and each of a list of them
@@ -84,7 +82,6 @@ struct Key {
     std::vector<std::string> Names::*names = nullptr;               ///< Name
     std::vector<PlannedWord> planned = {};                          ///< Choice, Name: words that cannot be used yet
     std::vector<std::pair<std::string, std::string>> aliases = {};  ///< Choice, Name: word -> the word it stands for
-    std::optional<Value> fallback = std::nullopt;                   ///< the default of a key that is not built
     std::string default_note = {};                ///< the default in words, where it depends on other keys
     std::optional<Value> example = std::nullopt;  ///< what a plan may say, where the default shows nothing
 };

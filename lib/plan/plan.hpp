@@ -61,6 +61,9 @@ struct DataPlan {
     int64_t sequence_length = 0;          ///< tokens and text
     std::string token_dtype = "auto";     ///< tokens: auto | uint16 | uint32; auto reads llm.c headers, else uint16
     bool shuffle = true;
+    std::vector<double> weights;  ///< how often each file of train is drawn from; empty = as many samples as it has
+    double val_split = 0;         ///< share of the samples of train that is held out for validation; 0 = none
+    std::string documents = "joined";  ///< tokens: joined | apart
     std::vector<TransformPlan> transforms;
 };
 
@@ -167,6 +170,10 @@ struct TrainPlan {
     double spike_sigmas = 6;            ///< standard deviations above the mean loss that make a spike
 };
 
+struct EvalPlan {
+    std::vector<std::string> metrics;  ///< accuracy, perplexity: shown beside the loss
+};
+
 struct RunPlan {
     std::string dir;       ///< default runs/<plan's name>; relative to the current folder
     int max_restarts = 0;  ///< by vpp run; 0 = never
@@ -201,6 +208,7 @@ struct Plan {
     OptimizerPlan optimizer;
     LrSchedulePlan lr_schedule;
     TrainPlan train;
+    EvalPlan eval;
     RunPlan run;
     CheckpointPlan checkpoint;
     ReportPlan report;

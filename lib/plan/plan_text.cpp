@@ -26,7 +26,7 @@ Value as_written(const Key& key, Value value, const std::string& plan_file) {
 std::string section_lines(const Plan& plan, const std::string& section, size_t entry) {
     std::string lines;
     for (const Key& key : all_keys()) {
-        if (!key.built || key.type == KeyType::TableList || section_of(key) != section) continue;
+        if (key.type == KeyType::TableList || section_of(key) != section) continue;
         if (const auto value = key.field.get(plan, entry)) {
             lines += key.name.substr(section.size() + 1) + " = " + toml_text(as_written(key, *value, plan.file)) + '\n';
         }
@@ -50,7 +50,7 @@ std::string plan_text(const Plan& plan) {
     std::set<std::string> written;
     for (const Key& key : all_keys()) {
         const std::string section = section_of(key);
-        if (!key.built || key.type == KeyType::TableList || !written.insert(section).second) continue;
+        if (key.type == KeyType::TableList || !written.insert(section).second) continue;
         const int tables = num_tables(plan, section);
         for (int entry = 0; entry < tables; ++entry) {
             text += "[[" + section + "]]\n" + section_lines(plan, section, static_cast<size_t>(entry));

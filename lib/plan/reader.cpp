@@ -47,7 +47,7 @@ class PlanReader {
             const std::string shown_name = (shown.empty() ? "" : shown + '.') + child.key;
             const Key* key = find_key(name);
             if (child.key.find('.') != std::string::npos) key = nullptr;  // "a.b" = 1 is not a.b = 1
-            if (key && key->type == KeyType::TableList && key->built) {
+            if (key && key->type == KeyType::TableList) {
                 read_tables(child, name);
             } else if (key) {
                 read_key(*key, child, shown_name, entry);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/suggest.hpp"
 #include "plan/batch_size.hpp"
 #include "plan/findings.hpp"
 #include "plan/plan_text.hpp"
@@ -86,6 +87,8 @@ void check_data(const Plan& plan, Findings& findings) {
     const DataKey keys[] = {
         {"data.train", !data.train.empty(), true, {"tokens", "text", "cifar10"}, "train = [\"data.bin\"]"},
         {"data.val", !data.val.empty(), false, {"tokens", "text", "cifar10"}, ""},
+        {"data.weights", !data.weights.empty(), false, {"tokens", "text", "cifar10"}, ""},
+        {"data.documents", data.documents != DataPlan{}.documents, false, {"tokens"}, ""},
         {"data.sequence_length", data.sequence_length > 0, true, {"tokens", "text"}, "sequence_length = 128"},
         {"data.token_dtype", data.token_dtype != DataPlan{}.token_dtype, false, {"tokens"}, ""},
         {"data.train",
@@ -110,6 +113,20 @@ void check_data(const Plan& plan, Findings& findings) {
         } else {
             findings.add(row.key, std::string(row.key) + " does not fit " + data.kind + " data in this form");
         }
+    }
+}
+
+void check_validation(const Plan& plan, Findings& findings) {
+    const DataPlan& data = plan.data;
+    const bool has_files = !data.val.empty() || !data.val_fields.empty(), has_split = data.val_split > 0;
+    if (has_files && has_split) {
+        findings.add("data.val_split",
+                     "data.val_split holds out a part of data.train, and data.val names validation "
+                     "data already; leave one of them out");
+    }
+    if (plan.train.eval_every > 0 && !has_files && !has_split) {
+        findings.add("train.eval_every",
+                     "train.eval_every needs validation data; name data.val or data.val_split, or leave it out");
     }
 }
 
@@ -253,12 +270,36 @@ void check_train(const Plan& plan, Findings& findings) {
     };
     for_fp16("train.loss_scale", train.loss_scale != TrainPlan{}.loss_scale);
     for_fp16("train.loss_scale_every", train.loss_scale_every != TrainPlan{}.loss_scale_every);
-    if (train.eval_every > 0 && plan.data.val.empty() && plan.data.val_fields.empty()) {
-        findings.add("train.eval_every", "train.eval_every needs data.val; name validation data, or leave it out");
-    }
     if (plan.checkpoint.keep_best > 0 && train.eval_every == 0) {
         findings.add("checkpoint.keep_best",
                      "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
+    }
+}
+
+/// What each number beside the loss of an evaluation needs of that loss.
+void check_metrics(const Plan& plan, Findings& findings) {
+    const Texts known = {"accuracy", "perplexity"};
+    const Texts& metrics = plan.eval.metrics;
+    check_unique(metrics, "eval.metrics", findings);
+    const std::string loss = plan.loss ? "kind " + toml_quoted(plan.loss->kind) : "no [loss]";
+    const bool of_classes = plan.loss && (plan.loss->kind == "cross_entropy" || plan.loss->kind == "nll");
+    for (size_t i = 0; i < metrics.size(); ++i) {
+        const std::string key = "eval.metrics[" + std::to_string(i) + ']';
+        if (std::ranges::find(known, metrics[i]) == known.end()) {
+            findings.add(key, "eval.metrics does not know '" + metrics[i] + "' (expected accuracy or perplexity)" +
+                                  did_you_mean(metrics[i], known));
+        } else if (metrics[i] == "accuracy" && !of_classes) {
+            findings.add(key, "accuracy needs [loss] of kind cross_entropy or nll, whose targets are classes (got " +
+                                  loss + ')');
+        } else if (metrics[i] == "perplexity" && plan.loss && !of_classes) {
+            findings.add(key, "perplexity is e to the power of a cross entropy (got " + loss + ')');
+        } else if (metrics[i] == "perplexity" && plan.loss && plan.loss->label_smoothing != 0) {
+            findings.add(key, "perplexity needs a cross entropy without loss.label_smoothing (got " +
+                                  toml_text(plan.loss->label_smoothing) + "); leave one of them out");
+        } else if (metrics[i] == "perplexity" && plan.model.loss_reduction != "mean") {
+            findings.add(key, "perplexity needs model.loss_reduction = \"mean\" (got " +
+                                  toml_quoted(plan.model.loss_reduction) + ')');
+        }
     }
 }
 
@@ -276,7 +317,9 @@ void check_all(const Plan& plan, Findings& findings) {
     check_model(plan, findings);
     check_init(plan, findings);
     check_data(plan, findings);
+    check_validation(plan, findings);
     check_transforms(plan, findings);
+    check_metrics(plan, findings);
     check_stages(plan, findings);
     check_split(plan, findings);
     check_stage_tables(plan, findings);

@@ -79,15 +79,8 @@ Json value_of(const Value& value) {
     return std::visit(ValueWriter{}, value);
 }
 
-/// A key that is not built takes its default alone; a list of tables without one may be empty.
-Json unbuilt_schema(const Key& key) {
-    if (key.fallback) return {{"const", value_of(*key.fallback)}};
-    return {{"type", "array"}, {"maxItems", 0}};
-}
-
 Json type_schema(const Key& key, const Names& names) {
     using enum KeyType;
-    if (!key.built) return unbuilt_schema(key);
     switch (key.type) {
         case Boolean:
             return {{"type", "boolean"}};
@@ -121,7 +114,6 @@ Json type_schema(const Key& key, const Names& names) {
 }
 
 std::string description(const Key& key) {
-    if (!key.built) return key.sentence + " Not built yet.";
     if (key.default_note.empty() || key.required) return key.sentence;
     return key.sentence + " Default: " + key.default_note + '.';
 }
@@ -129,7 +121,7 @@ std::string description(const Key& key) {
 Json key_schema(const Key& key, const Names& names) {
     Json schema = {{"description", description(key)}};
     schema.update(type_schema(key, names));
-    if (const auto value = default_value(key); value && key.built) schema["default"] = value_of(*value);
+    if (const auto value = default_value(key); value) schema["default"] = value_of(*value);
     if (const auto example = example_value(key, names); example && example != default_value(key)) {
         schema["examples"] = Json::array({value_of(*example)});
     }

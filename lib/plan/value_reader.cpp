@@ -45,7 +45,6 @@ class ValueReader {
         : key_(key), name_(name), names_(names), problems_(problems) {}
 
     std::optional<Value> read(const Node& node) {
-        if (!key_.built) return read_unbuilt(node);
         switch (key_.type) {
             case KeyType::Boolean:
                 if (node.kind == Node::Kind::Boolean) return Value(node.boolean);
@@ -250,33 +249,6 @@ class ValueReader {
             }
         }
         return good ? std::optional<Value>(std::move(entries)) : std::nullopt;
-    }
-
-    /// A key that is not built accepts its default only.
-    std::optional<Value> read_unbuilt(const Node& node) {
-        const std::string default_toml = key_.fallback ? toml_text(*key_.fallback) : "";
-        if (says(node, default_toml)) return std::nullopt;
-        return problem(node, "is not built yet (got " + describe(node) +
-                                 (key_.fallback ? ", only its default " + default_toml + " is accepted" : "") +
-                                 "); leave it out");
-    }
-
-    static bool says(const Node& node, const std::string& default_toml) {
-        switch (node.kind) {
-            case Node::Kind::Boolean:
-                return toml_text(node.boolean) == default_toml;
-            case Node::Kind::Integer:
-                return toml_text(node.integer) == default_toml ||
-                       toml_text(static_cast<double>(node.integer)) == default_toml;
-            case Node::Kind::Number:
-                return std::isfinite(node.number) && toml_text(node.number) == default_toml;
-            case Node::Kind::Text:
-                return toml_quoted(node.text) == default_toml;
-            case Node::Kind::Array:
-                return node.children.empty() && (default_toml == "[]" || default_toml.empty());
-            default:
-                return false;
-        }
     }
 
     const Key& key_;

@@ -9,8 +9,8 @@
 
 namespace vpp {
 
-/// The value of the key, paths as written; empty when something is wrong with it, or when the key is not built and the
-/// node says its default. `name` is the key as people see it: "optimizer.group[0].lr".
+/// The value of the key, paths as written; empty when something is wrong with it. `name` is the key as people see it:
+/// "optimizer.group[0].lr".
 std::optional<Value> read_value(const Key& key, const std::string& name, const Node& node, const Names& names,
                                 Problems& problems);
 

@@ -8,6 +8,7 @@
 #include "graph/model_files.hpp"
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
+#include "plan/value.hpp"
 #include "program/estimate.hpp"
 #include "program/generated_schedule.hpp"
 #include "program/inspected_cuts.hpp"
@@ -23,6 +24,20 @@ namespace vpp {
 namespace {
 
 constexpr int kMostForecastActions = 200'000;
+
+/// "text, 90 samples, files take turns 3.0 : 1.0, beside a share of 0.1 held out".
+std::string data_text(const DataPlan& data, int64_t num_samples) {
+    std::string text = data.kind + ", " + std::to_string(num_samples) + " samples";
+    for (size_t i = 0; i < data.weights.size(); ++i) {
+        text += (i == 0 ? ", files take turns " : " : ") + toml_text(data.weights[i]);
+    }
+    if (data.documents != DataPlan{}.documents) text += ", documents " + data.documents;
+    if (data.val_split > 0) text += ", beside a share of " + toml_text(data.val_split) + " held out";
+    for (size_t i = 0; i < data.transforms.size(); ++i) {
+        text += (i == 0 ? ", transforms of " : ", ") + data.transforms[i].field;
+    }
+    return text;
+}
 
 class Inspector {
   public:
@@ -74,7 +89,7 @@ class Inspector {
     }
 
     void add_run() {
-        page_.data_text = plan_.data.kind + ", " + std::to_string(program_.fields.num_samples) + " samples";
+        page_.data_text = data_text(plan_.data, program_.fields.num_samples);
         page_.mesh_text = program_.mesh.text();
         page_.num_ranks = program_.mesh.num_ranks();
         page_.pp = program_.mesh.pp;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "data/order.hpp"
 #include "graph/model_files.hpp"
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
@@ -110,8 +111,21 @@ Schedule fit_to_model(Schedule compute, const Phase& phase, const CostModel& cos
     return compute;
 }
 
+/// Classes are whole numbers; cross_entropy takes probabilities of them too.
+void check_targets(const Plan& plan, const Fields& fields) {
+    const auto& metrics = plan.eval.metrics;
+    if (std::find(metrics.begin(), metrics.end(), "accuracy") == metrics.end() || !plan.loss) return;
+    const int target = fields.find(plan.loss->target);
+    if (target < 0 || !is_floating(fields.fields[static_cast<size_t>(target)].dtype)) return;
+    throw Error(ErrorKind::Plan,
+                "accuracy needs targets that are classes, integers (got field " + plan.loss->target + " of " +
+                    std::string(name_of(fields.fields[static_cast<size_t>(target)].dtype)) + ")",
+                plan.where("eval.metrics"));
+}
+
 /// What is known of a program before its model is read. `dataset` gives the fields.
 Program begin_program(const Plan& plan, const Dataset& dataset, const Datasets& data) {
+    check_targets(plan, dataset.fields());
     Program program;
     program.plan_text = plan.resolved_text;
     program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
@@ -190,7 +204,7 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
     if (plan.pipeline.split_method == "MANUAL" || plan.pipeline.mode == "MANUAL_EAGER") {
         TorchScriptOptions training = options;
         training.training = true;
-        training.keep_outputs = false;
+        training.keep_outputs = training.count_hits = false;
         const Graph twin = load_torchscript(files, training).graph;
         const Split split = make_stages(twin, find_split(twin, plan, num_stages));
         phase.split = make_stages(graph, match_split(graph, twin, split));
@@ -238,6 +252,7 @@ std::string Datasets::digest() const {
 Datasets open_datasets(const Plan& plan) {
     Datasets data{open_dataset(plan, Subset::Train), open_dataset(plan, Subset::Validation)};
     if (data.validation) check_fields(*data.training, *data.validation);
+    training_order(*data.training, plan);  // weights that do not fit the files are refused before anything is computed
     return data;
 }
 

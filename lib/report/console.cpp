@@ -54,7 +54,10 @@ std::string step_line(const StepEvent& event, size_t width) {
 }
 
 std::string evaluation_line(const EvalEvent& event) {
-    return "eval " + step_text(event.step) + "  loss " + right_aligned(loss_text(event.loss), 7) + "  over " +
+    std::string metrics;
+    if (event.accuracy) metrics += "  accuracy " + formatted("%.2f", 100 * *event.accuracy) + "%";
+    if (event.perplexity) metrics += "  perplexity " + formatted("%.5g", *event.perplexity);
+    return "eval " + step_text(event.step) + "  loss " + right_aligned(loss_text(event.loss), 7) + metrics + "  over " +
            std::to_string(event.samples) + " samples in " + formatted("%.1f", event.seconds) + " s";
 }
 

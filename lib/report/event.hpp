@@ -56,6 +56,7 @@ struct EvalEvent {
     double loss = 0;  ///< mean over the samples
     int64_t samples = 0;
     double seconds = 0;
+    std::optional<double> accuracy = {}, perplexity = {};  ///< where the plan asks for them
 };
 
 /// A checkpoint of `step` updates is durable.

@@ -87,11 +87,14 @@ std::string to_json_line(const StepEvent& event) {
 }
 
 std::string to_json_line(const EvalEvent& event) {
-    return text_of({{"event", "eval"},
-                    {"step", event.step},
-                    {"loss", event_number(event.loss)},
-                    {"samples", event.samples},
-                    {"seconds", event_number(event.seconds)}});
+    OrderedJson line = {{"event", "eval"},
+                        {"step", event.step},
+                        {"loss", event_number(event.loss)},
+                        {"samples", event.samples},
+                        {"seconds", event_number(event.seconds)}};
+    if (event.accuracy) line["accuracy"] = event_number(*event.accuracy);
+    if (event.perplexity) line["perplexity"] = event_number(*event.perplexity);
+    return text_of(line);
 }
 
 std::string to_json_line(const SaveEvent& event) {

@@ -61,6 +61,10 @@ const Row<EvalEvent> kEvalRows[] = {
      [](const EvalEvent& e) { return Number(e.samples); }},
     {{"eval/seconds", "vpp_eval_seconds", "duration of the evaluation"},
      [](const EvalEvent& e) { return Number(e.seconds); }},
+    {{"eval/accuracy", "vpp_eval_accuracy", "share of the targets that are the largest output"},
+     [](const EvalEvent& e) { return e.accuracy; }},
+    {{"eval/perplexity", "vpp_eval_perplexity", "e to the power of the loss over the validation data"},
+     [](const EvalEvent& e) { return e.perplexity; }},
 };
 
 const Row<SaveEvent> kSaveRows[] = {

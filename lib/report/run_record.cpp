@@ -140,7 +140,8 @@ bool take_line(RecordedRun& run, std::string_view text, int64_t& num_with_stages
     }
     if (event == "eval") {
         run.evaluations.push_back({whole_of(line, "step"), number_or(line, "loss", 0), whole_of(line, "samples"),
-                                   number_or(line, "seconds", 0)});
+                                   number_or(line, "seconds", 0), number_of(line, "accuracy"),
+                                   number_of(line, "perplexity")});
     }
     if (event == "save") {
         run.saves.push_back({whole_of(line, "step"), "", whole_of(line, "size_bytes"), number_or(line, "seconds", 0),

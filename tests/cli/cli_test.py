@@ -138,9 +138,10 @@ class Plans(Case):
         self.assertIn("10", done.stderr)
 
     def test_an_unbuilt_feature_is_refused_by_name(self):
-        done = self.vpp("inspect", self.plan(DIGITS), "--set", "eval.metrics=['accuracy']")
+        done = self.vpp("inspect", self.plan(DIGITS), "--set", "mesh.tp=2")
         self.assertEqual(done.returncode, 78)
-        self.assertIn("eval.metrics", done.stderr)
+        self.assertIn("mesh.tp", done.stderr)
+        self.assertIn("not built yet", done.stderr)
 
     def test_a_group_that_matches_nothing_is_an_error(self):
         plan = self.plan(DIGITS + '[[optimizer.group]]\nmatch = ["nothing.*"]\n')

@@ -10,7 +10,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "reference"
 import numpy  # noqa: E402
 import torch  # noqa: E402
 import torchvision  # noqa: E402
-from train import combine_key, transform_key  # noqa: E402
+from train import combine_key, name_key, transform_key  # noqa: E402
 from vpp_process import Case, main  # noqa: E402
 
 PLAN = """
@@ -32,6 +32,22 @@ global_batch_size = 4
 """
 
 
+TOKENS = """
+[model]
+file = "model.pt"
+[data]
+{more}
+[pipeline]
+num_microbatches = 2
+[train]
+steps = 4
+global_batch_size = 4
+[optimizer]
+kind = "sgd"
+lr = 1e-6
+"""
+
+
 class Same(torch.nn.Module):
     """Gives what it gets."""
 
@@ -41,6 +57,17 @@ class Same(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x * self.one
+
+
+class NextToken(torch.nn.Module):
+    """Gives a loss of tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.one = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, tokens: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return (tokens * self.one - targets).square().mean()
 
 
 def idx(kind: int, values: numpy.ndarray) -> bytes:
@@ -212,8 +239,111 @@ class Data(Case):
         self.assertEqual(train("two", 2, "mesh.dp=2"), one)
         train("three", 1, "pipeline.num_microbatches=2", "train.steps=2")
         self.assertEqual(train("three", 1, "pipeline.num_microbatches=2"), one)
+        sets = [text for each in ("pipeline.num_microbatches=2", "data.shuffle=false", "run.dir=three", "train.steps=8")
+                for text in ("--set", each)]
+        changed = plan.replace("pad = 2", "pad = 1")
+        (self.folder / "other.toml").write_text(changed)
+        refused = self.vpp("train", "other.toml", *sets)
+        self.assertEqual(refused.returncode, 77)
+        table = '[{"field":"x","crop":[4,4],"pad":%d,"flip":0.5}]'
+        self.assertIn(f"data.transform was {table % 2}, now {table % 1}; set it back, or start anew", refused.stderr)
+        (self.folder / "other.toml").write_text(changed + '[data.val]\nx = "x.npy"\nzero = "zero.npy"\n')
+        said = self.vpp("eval", "other.toml", *sets)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn(f"the checkpoint was made with another data.transform ({table % 2}, now {table % 1})",
+                      said.stderr)
+        self.assertEqual(self.vpp("train", "plan.toml", *sets).returncode, 0)
         other = train("four", 1, "pipeline.num_microbatches=2", "train.seed=5")
         self.assertNotEqual([line[2] for line in other], losses)
+
+    def test_files_with_weights_take_turns(self):
+        for name, windows in (("a", 10), ("b", 4)):
+            (self.folder / name).write_bytes(self.random.integers(0, 256, 8 * windows + 1, dtype=numpy.uint8).tobytes())
+        more = 'train = ["a", "b"]\nsequence_length = 8\nweights = [3, 1]'
+        (self.folder / "plan.toml").write_text(PLAN.format(kind="text", field="tokens", more=more))
+        done = self.vpp("data", "order", "plan.toml", "--steps", "40")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        steps = [[int(sample) for sample in line.split()] for line in done.stdout.splitlines()]
+        for step in steps:
+            self.assertEqual(sum(sample < 10 for sample in step), 3, "of four samples")
+        drawn = [sample for step in steps for sample in step]
+        for first, count in ((0, 10), (10, 4)):
+            own = [sample for sample in drawn if first <= sample < first + count]
+            epochs = [own[i:i + count] for i in range(0, len(own), count)]
+            for epoch in epochs:
+                self.assertEqual(sorted(epoch), list(range(first, first + count)))
+            self.assertGreater(len({tuple(epoch) for epoch in epochs}), 5, "each epoch has its own order")
+        torch.jit.script(NextToken()).save(str(self.folder / "model.pt"))
+        self.plan(TOKENS.format(more=f'kind = "text"\n{more}'))
+        sets = ("--set", "checkpoint.every=2")
+        for run, steps in (("whole", 6), ("parts", 2), ("parts", 6)):
+            done = self.vpp("train", "plan.toml", *sets, "--set", f"run.dir={run}", "--set", f"train.steps={steps}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.bits("parts"), self.bits("whole"))
+        done = self.vpp("train", "plan.toml", *sets, "--set", "run.dir=parts", "--set", "train.steps=8", "--set",
+                        "data.weights=[1, 1]")
+        self.assertEqual(done.returncode, 77)
+        self.assertIn("data.weights was [3.0,1.0], now [1.0,1.0]", done.stderr)
+        shown = self.vpp("inspect", "plan.toml", *sets)
+        self.assertIn("text, 14 samples, files take turns 3.0 : 1.0\n", shown.stdout)
+        done = self.vpp("inspect", "plan.toml", "--set", "data.weights=[1]")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("data.weights needs a number for each file of data.train (got 1 for 2)", done.stderr)
+
+    def test_a_part_of_the_training_data_is_held_out(self):
+        torch.jit.script(NextToken()).save(str(self.folder / "model.pt"))
+        values = self.random.permutation(41).astype(numpy.uint8)
+        (self.folder / "a").write_bytes(values[:25].tobytes())
+        (self.folder / "b").write_bytes(values[24:].tobytes())
+        self.plan(TOKENS.format(more='kind = "text"\ntrain = ["a", "b"]\nsequence_length = 1\nval_split = 0.2'))
+        # The keyed draw as lib/base/RANDOM.md has it: of each five samples one.
+        held_out = [5 * run + combine_key(name_key(1234, "data.val_split"), run) % 5 for run in range(8)]
+        kept = [sample for sample in range(40) if sample not in held_out]
+        (self.folder / "val").write_bytes(b"")
+        losses = [float(values[sample]) - float(values[sample + 1]) for sample in held_out]
+        expected = sum(loss * loss for loss in losses) / 8
+        for ranks, sets in ((0, []), (2, ["mesh.dp=2", "pipeline.num_microbatches=1"])):
+            arguments = [argument for each in sets for argument in ("--set", each)]
+            done = self.vpp("eval", "plan.toml", "--initial-weights", "--json", *arguments, ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual((json.loads(done.stdout)["loss"], json.loads(done.stdout)["samples"]), (expected, 8))
+        # One epoch is the rest, and nothing else: losses of microbatches of one sample are those of its tokens.
+        done = self.vpp("train", "plan.toml", "--set", "train.steps=8", "--set", "pipeline.num_microbatches=4", "--set",
+                        "optimizer.lr=0", "--set", "train.eval_every=4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        seen = [loss for line in self.metrics("runs/plan") if line["event"] == "step"
+                for loss in line["microbatch_losses"]]
+        theirs = [(float(values[sample]) - float(values[sample + 1])) ** 2 for sample in kept]
+        self.assertEqual(sorted(seen), sorted(theirs))
+        self.assertNotEqual(sorted(seen)[:8], sorted(loss * loss for loss in losses))
+        evaluations = [line["loss"] for line in self.metrics("runs/plan") if line["event"] == "eval"]
+        self.assertEqual(evaluations, [expected] * 3)
+        refused = self.vpp("train", "plan.toml", "--set", "train.steps=9", "--set", "data.val_split=0.3")
+        self.assertEqual(refused.returncode, 77)
+        self.assertIn("data.val_split was 0.2, now 0.3", refused.stderr)
+
+    def test_documents_stay_apart_where_that_is_asked(self):
+        torch.jit.script(Same()).save(str(self.folder / "model.pt"))
+        tokens = numpy.arange(1, 12, dtype=numpy.uint16)
+        lengths = numpy.array([6, 1, 4], dtype=numpy.int32)
+        begins = numpy.array([0, 12, 14], dtype=numpy.int64)
+        (self.folder / "data.idx").write_bytes(
+            b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 3, 4) + lengths.tobytes() + begins.tobytes()
+            + numpy.arange(4, dtype=numpy.int64).tobytes())
+        (self.folder / "data.bin").write_bytes(tokens.tobytes())
+        files = 'train = ["data.bin"]\nval = ["data.bin"]\nsequence_length = 3\n'
+        joined, apart = files, files + 'documents = "apart"'
+        for field, shift in (("tokens", 0), ("targets", 1)):
+            fed = self.fed("tokens", field, joined)
+            self.expect_equal(fed, tokens[shift:shift + 9].reshape(3, 3).astype(numpy.float32))
+        self.expect_equal(self.fed("tokens", "tokens", apart),
+                          numpy.array([[1, 2, 3], [4, 5, 0], [8, 9, 10]], dtype=numpy.float32))
+        self.expect_equal(self.fed("tokens", "targets", apart),
+                          numpy.array([[2, 3, 4], [5, 6, -100], [9, 10, 11]], dtype=numpy.float32))
+        (self.folder / "data.idx").unlink()
+        done = self.vpp("inspect", "plan.toml")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("no index of its documents lies beside it", done.stderr)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ CHANGES = [
     ("train.accumulate=0", False), ("model.freeze=['*']", True), ("mesh.tp=2", False),
     ("mesh.device=cuda", False), ("loss.kind=mse", False), ("loss={kind='mse', target='y'}", True),
     ("model.init=[{}]", False), ("model.init=[{match=['*'], kind='ones'}]", True),
-    ("eval.metrics=['accuracy']", False), ("data.fields={x='float32[3]'}", True), ("pipeline.cost_file=''", True),
+    ("eval.metrics=['accuracy']", True), ("data.fields={x='float32[3]'}", True), ("pipeline.cost_file=''", True),
 ]
 
 

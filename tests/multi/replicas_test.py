@@ -57,6 +57,17 @@ class Equality(Case):
         self.equal(self.plan(DIGITS), "--stages", "2", "--replicas", "2", "--zero1", "--recompute", "none,stage",
                    "--set", f"model.file={ROOT}/models/out/vgg.pt")
 
+    def test_random_crops_and_flips(self):
+        table = '[[data.transform]]\nfield = "image"\ncrop = [8, 8]\npad = 2\nflip = 0.5\nmean = [0.5]\nstd = [0.3]\n'
+        plan = self.plan(DIGITS + table)
+        for stages, replicas in MESHES:
+            self.equal(plan, "--stages", stages, "--replicas", replicas)
+        # They do change what is learned: the same plan without them has other losses.
+        for run, text in (("with", DIGITS + table), ("without", DIGITS)):
+            done = self.vpp("train", self.plan(text), "--set", f"run.dir={run}", "--set", "train.steps=2", ranks=2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotEqual(self.bits("with"), self.bits("without"))
+
     def test_tied_weights(self):
         self.meshes(self.plan(GPT))
 

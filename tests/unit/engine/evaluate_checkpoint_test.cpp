@@ -208,7 +208,7 @@ TEST_F(EvaluateCheckpoint, RefusesWhatCannotBeGiven) {
     save_tiny_model("mlp", folder_.path("mlp.pt"));
     text_ = plan_text(folder_.path("mlp.pt"), tiny_model("mlp").fields);
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { evaluate({}, {}); }),
-               "evaluation needs validation data, and the plan names none; add data.val");
+               "evaluation needs validation data, and the plan names none; add data.val or data.val_split");
 }
 
 }  // namespace

@@ -28,5 +28,34 @@ TEST(RunFacts, whatOnlyOneSideKnowsIsNotCompared) {
                "run belongs to another run: seed was 1, now 2");
 }
 
+TEST(RunFacts, whatTheFilesAreMadeToIsOneOfThem) {
+    const TemporaryFolder folder;
+    Rig rig = set_up_tiny("mlp", folder.path("."));
+    const auto facts = [&] { return facts_of(rig.plan, rig.prepared.program); };
+    EXPECT_EQ(facts().at("data.transform"), "[]");
+    CheckpointState plain, old;
+    plain.facts = facts();
+    rig.plan.data.transforms = {{.field = "x", .crop = {28, 28}, .flip = 0.5}};
+    EXPECT_EQ(facts().at("data.transform"), R"([{"field":"x","crop":[28,28],"flip":0.5}])");
+    // A checkpoint that is older than the key had none of it, and goes on without.
+    for (const CheckpointState& saved : {plain, old}) {
+        TextLog log;
+        EXPECT_EQ(fact_of(saved, "data.transform"), "[]");
+        EXPECT_HAS(
+            error_of(ErrorKind::Refused, [&] { compare_facts(saved, facts(), "run", log.log); }),
+            "run belongs to another run: data.transform was [], now [{\"field\":\"x\",\"crop\":[28,28],\"flip\":0.5}]"
+            "; set it back, or start anew with another run.dir or checkpoint.resume = \"no\"");
+    }
+    TextLog log;
+    CheckpointState changed;
+    changed.facts = facts();
+    EXPECT_NO_THROW(compare_facts(changed, facts(), "run", log.log));
+    rig.plan.data.transforms[0].deviation = {0.5};
+    EXPECT_THROW(compare_facts(changed, facts(), "run", log.log), Error);
+    rig.plan.data.transforms = {};
+    EXPECT_NO_THROW(compare_facts(old, facts(), "run", log.log));
+    EXPECT_EQ(fact_of(old, "data.shuffle"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace vpp::test

@@ -123,6 +123,30 @@ TEST(Loss, WithAnAppendedLossEveryOutputIsKept) {
     EXPECT_EQ(model.graph.ops.back().module, "");
 }
 
+TEST(Loss, HitsAreCountedBehindTheOutputs) {
+    TorchScriptOptions options = options_for({floats("x", {4}), integers("y", {})});
+    options.inputs = {"x"};
+    options.loss = LossPlan{.kind = "cross_entropy", .input = 0, .target = "y"};
+    const LoadedModel plain = load(linear(4, 4), options);
+    EXPECT_TRUE(plain.graph.tallies.empty());
+    options.count_hits = true;
+    const Graph counted = load(linear(4, 4), options).graph;
+    EXPECT_TRUE(counted.outputs.empty());
+    ASSERT_EQ(counted.tallies.size(), 2U);
+    EXPECT_EQ(counted.tallies[0].name, "targets");
+    EXPECT_EQ(counted.tallies[1].name, "hits");
+    for (const GraphOutput& tally : counted.tallies) {
+        EXPECT_TRUE(counted.tensors[static_cast<size_t>(tally.tensor)].shape.empty());
+        EXPECT_EQ(counted.tensors[static_cast<size_t>(tally.tensor)].dtype, DType::I64);
+    }
+    EXPECT_EQ(counted.ops[counted.ops.size() - 2].module, "accuracy");
+    options.keep_outputs = true;
+    const Graph both = load(linear(4, 4), options).graph;
+    EXPECT_EQ(both.outputs.size(), 1U);
+    EXPECT_EQ(both.tallies.size(), 2U);
+    EXPECT_EQ(both.outputs[0].name, "output0");
+}
+
 TEST(Loss, AModelThatGivesTheLossAloneHasNoOutputs) {
     TorchScriptOptions options = options_for({floats("x", {4})});
     options.keep_outputs = true;

@@ -38,7 +38,6 @@ TEST(KeyFacts, SayWhatTheTableSays) {
     EXPECT_EQ(fact("pipeline.schedule_type", "also"), "SIMPLE_1F1B = 1F1B, ZERO_BUBBLE = ZERO_BUBBLE_V");
     EXPECT_EQ(fact("loss.kind", "words"), "cross_entropy, mse, nll, bce_with_logits, l1");
     EXPECT_EQ(fact("mesh.device", "not yet"), "cuda (is not compiled in: VPP_CUDA)");
-    EXPECT_EQ(fact("eval.metrics", "not yet"), "it is refused until it is built: only [] is accepted");
     EXPECT_EQ(fact("model.file", "needed"), "always, unless pipeline.stage is written");
     EXPECT_EQ(fact("optimizer.group.match", "needed"), "in each [[optimizer.group]]");
     EXPECT_EQ(fact("model.file", "default"), "");
@@ -52,10 +51,10 @@ TEST(KeyFacts, AnAliasThatIsRegisteredTooIsNamedOnce) {
     EXPECT_EQ(own_words(*find_key("loss.kind"), names), names.losses);
 }
 
-TEST(KeyFacts, EveryBuiltKeyHasAnExampleThatTheReaderTakes) {
+TEST(KeyFacts, EveryKeyHasAnExampleThatTheReaderTakes) {
     for (const Key& key : all_keys()) {
         const auto example = example_value(key, built_names());
-        EXPECT_EQ(example.has_value(), key.built && key.type != KeyType::TableList) << key.name;
+        EXPECT_EQ(example.has_value(), key.type != KeyType::TableList) << key.name;
         if (example) {
             EXPECT_EQ(value_in(key, toml_text(*example)), example) << key.name << " = " << toml_text(*example);
         }
@@ -66,7 +65,7 @@ TEST(KeyFacts, EveryDefaultIsReadBackAsItself) {
     int read_back = 0;
     for (const Key& key : all_keys()) {
         const auto value = default_value(key);
-        if (!value || !key.built) continue;
+        if (!value) continue;
         EXPECT_EQ(value_in(key, toml_text(*value)), value) << key.name;
         ++read_back;
     }
@@ -82,7 +81,6 @@ TEST(KeyFacts, ExampleLinesStandInAPlanAsTheyAre) {
               (std::vector<std::string>{"[[optimizer.group]]", "match = [\"*.bias\", \"*ln*\"]"}));
     EXPECT_EQ(lines("optimizer.group.match", 10),
               (std::vector<std::string>{"match = [", "  \"*.bias\",", "  \"*ln*\",", "]"}));
-    EXPECT_TRUE(lines("eval.metrics", 80).empty());
 }
 
 TEST(KeyFacts, SectionsAreThoseOfTheTableInItsOrder) {

@@ -67,7 +67,6 @@ TEST(PlanText, LeavesOutWhatHasNoValue) {
     const std::string text = parse_named(test::kShortPlan).resolved_text;
     EXPECT_FALSE(holds(text, "[loss]"));
     EXPECT_FALSE(holds(text, "num_microbatches"));
-    EXPECT_FALSE(holds(text, "metrics"));
     EXPECT_TRUE(holds(text, "[report]\nevery = 10\n"));
 }
 

@@ -210,8 +210,13 @@ TEST(Rules, StepsAndEpochs) {
                       "the warm-up is longer than the training (got warmup_steps 6, train.steps 5)"));
     EXPECT_NO_THROW(resolve({"train.steps=5", "lr_schedule.warmup_steps=5"}, 1));
     EXPECT_TRUE(holds(problem({"train.eval_every=5"}),
-                      "train.eval_every needs data.val; name validation data, or leave it out"));
+                      "train.eval_every needs validation data; name data.val or data.val_split, or leave it out"));
     EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val=[\"v\"]"}, 1));
+    EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val_split=0.1"}, 1));
+    EXPECT_TRUE(
+        holds(problem({"data.val_split=0.1", "data.val=[\"v\"]"}),
+              "data.val_split holds out a part of data.train, and data.val names validation data already; leave "
+              "one of them out"));
 }
 
 TEST(Rules, LossScalesAreForFp16) {
@@ -242,6 +247,29 @@ TEST(Rules, LossAndLossOutputExcludeEachOther) {
     EXPECT_TRUE(holds(problem({"model.inputs=[\"a\", \"a\"]"}), "names 'a' twice"));
 }
 
+TEST(Rules, MetricsFitTheLoss) {
+    const auto problem_with = [](const std::string& kind, const std::string& metrics) {
+        return problem({"loss.kind=" + kind, "loss.target=y", "eval.metrics=" + metrics});
+    };
+    EXPECT_NO_THROW(resolve({"loss.kind=nll", "loss.target=y", "eval.metrics=['accuracy', 'perplexity']"}, 1));
+    EXPECT_NO_THROW(resolve({"eval.metrics=['perplexity']"}, 1)) << "a model that gives its loss may give that one";
+    EXPECT_TRUE(holds(problem({"eval.metrics=['accuracy']"}),
+                      "accuracy needs [loss] of kind cross_entropy or nll, whose targets are classes (got no [loss])"));
+    EXPECT_TRUE(holds(problem_with("mse", "['accuracy']"), "(got kind \"mse\")"));
+    EXPECT_TRUE(
+        holds(problem_with("mse", "['perplexity']"), "perplexity is e to the power of a cross entropy (got kind"));
+    EXPECT_TRUE(holds(problem({"model.loss_reduction=sum", "eval.metrics=['perplexity']"}),
+                      "perplexity needs model.loss_reduction = \"mean\" (got \"sum\")"));
+    EXPECT_TRUE(
+        holds(problem({"loss.kind=cross_entropy", "loss.target=y", "loss.label_smoothing=0.1",
+                       "eval.metrics=['perplexity']"}),
+              "perplexity needs a cross entropy without loss.label_smoothing (got 0.1); leave one of them out"));
+    EXPECT_TRUE(
+        holds(problem_with("nll", "['acuracy']"),
+              "eval.metrics does not know 'acuracy' (expected accuracy or perplexity); did you mean 'accuracy'?"));
+    EXPECT_TRUE(holds(problem_with("nll", "['accuracy', 'accuracy']"), "eval.metrics names 'accuracy' twice"));
+}
+
 TEST(Rules, EachKindOfDataHasItsKeys) {
     const std::string model = "model.file = 'm'\n";
     EXPECT_TRUE(holds(problem({"data.kind=tokens"}, 1, model), "tokens data needs data.train"));
@@ -252,6 +280,8 @@ TEST(Rules, EachKindOfDataHasItsKeys) {
     EXPECT_TRUE(holds(problem({"data.kind=arrays"}), "data.train does not fit arrays data"));
     EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data in this form"));
     EXPECT_TRUE(holds(problem({"data.kind=text", "data.token_dtype=uint32"}), "data.token_dtype does not fit text"));
+    EXPECT_TRUE(holds(problem({"data.kind=arrays", "data.train.x=x.npy", "data.weights=[1]"}, 1, model),
+                      "data.weights does not fit arrays data"));
     EXPECT_TRUE(holds(problem({"data.train={ a = \"b\" }"}), "data.train"));
     EXPECT_NO_THROW(resolve({"data.kind=arrays", "data.train.x=x.npy"}, 1, model));
     EXPECT_NO_THROW(resolve({"data.kind=synthetic", "data.samples=5", "data.fields.x=float32[2]"}, 1, model));

@@ -62,7 +62,7 @@ TEST(Schema, TypesWordsAndRanges) {
     is("data.train", R"({"anyOf": [{"type": "array", "items": {"type": "string", "minLength": 1}},
         {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}]})");
     is("pipeline.cost_file", R"({"type": "string"})");
-    is("eval.metrics", R"({"const": []})");
+    is("eval.metrics", R"({"type": "array", "items": {"type": "string", "minLength": 1}})");
 }
 
 TEST(Schema, WordsComeFromTheRegistriesWithAliasesAndWithoutPlannedOnes) {

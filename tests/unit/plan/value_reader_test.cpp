@@ -111,13 +111,6 @@ TEST(ValueReader, RegisteredWordsGoBeforePlannedOnes) {
     EXPECT_TRUE(read_value(*find_key("pipeline.split_method"), "k", node, names, problems));
 }
 
-TEST(ValueReader, UnbuiltKeysAcceptOnlyTheirDefault) {
-    EXPECT_EQ(read_error("eval.metrics", "[]"), "nothing");
-    EXPECT_EQ(read_error("eval.metrics", "2"),
-              "eval.metrics is not built yet (got integer 2, only its default [] is accepted); leave it out");
-    EXPECT_TRUE(holds(read_error("eval.metrics", "['accuracy']"), "is not built yet"));
-}
-
 TEST(ValueReader, TextsHaveNoControlCharactersAndAreNotEmpty) {
     EXPECT_TRUE(holds(read_error("run.dir", "\"a\\u001bb\""), "control character (got 'a?b')"));
     EXPECT_TRUE(holds(read_error("model.inputs", "[\"a\\u0000b\"]"), "control character"));

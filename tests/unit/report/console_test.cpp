@@ -118,6 +118,13 @@ TEST(Console, WithoutAnIntervalOnlyTheEndsAreShown) {
     EXPECT_EQ(lines_of(out.str()).size(), 2u);
 }
 
+TEST(Console, AnEvaluationShowsTheMetricsThatWereAskedFor) {
+    EXPECT_EQ(evaluation_line({50, 2.5, 512, 1.25, 0.75, 12.1825}),
+              "eval    50  loss  2.5000  accuracy 75.00%  perplexity 12.182  over 512 samples in 1.2 s");
+    EXPECT_EQ(evaluation_line({50, 2.5, 512, 1.25, 0.75}),
+              "eval    50  loss  2.5000  accuracy 75.00%  over 512 samples in 1.2 s");
+}
+
 TEST(Console, EvaluationsAndCheckpointsHaveTheirLines) {
     std::ostringstream out;
     Screen screen(out);

@@ -43,7 +43,7 @@ class CsvLines : public test::Scratch {
 TEST_F(CsvLines, EveryEventIsOneLine) {
     CsvReporter reporter(path_, logger_);
     reporter.step(sample_step());
-    reporter.evaluation({10, 2.5, 512, 1.25});
+    reporter.evaluation({10, 2.5, 512, 1.25, {}, 0.5});
     reporter.saved({10, "folder, with a comma\n", 4096, 0.5, 0.25});
     reporter.memory({10, {{30, 10, 9, 11}}});
     EXPECT_EQ(
@@ -51,12 +51,12 @@ TEST_F(CsvLines, EveryEventIsOneLine) {
         "step,event,train/loss,train/grad_norm,train/lr,train/clipped,train/skipped,train/loss_scale,perf/step_s,"
         "perf/reduce_s,perf/samples_per_s,perf/tokens_per_s,perf/flops_per_s,perf/bubble,perf/bubble_worst,"
         "perf/bubble_idle,perf/bubble_predicted,memory/resident_bytes,memory/activation_bytes,eval/loss,eval/"
-        "samples,eval/seconds,checkpoint/bytes,"
+        "samples,eval/seconds,eval/accuracy,eval/perplexity,checkpoint/bytes,"
         "checkpoint/seconds,checkpoint/pause_s,memory/state_bytes\n"
-        "10,step,3.14159,1.2345,3e-04,1,0,,0.0823,0.0015,96.4,12345,,0.21,0.354,0.25,0.2,432013312,25165824,,,,,,,\n"
-        "10,eval,,,,,,,,,,,,,,,,,,2.5,512,1.25,,,,\n"
-        "10,save,,,,,,,,,,,,,,,,,,,,,4096,0.5,0.25,\n"
-        "10,memory,,,,,,,,,,,,,,,,,,,,,,,,30\n");
+        "10,step,3.14159,1.2345,3e-04,1,0,,0.0823,0.0015,96.4,12345,,0.21,0.354,0.25,0.2,432013312,25165824,,,,,,,,,\n"
+        "10,eval,,,,,,,,,,,,,,,,,,2.5,512,1.25,,0.5,,,,\n"
+        "10,save,,,,,,,,,,,,,,,,,,,,,,,4096,0.5,0.25,\n"
+        "10,memory,,,,,,,,,,,,,,,,,,,,,,,,,,30\n");
 }
 
 TEST_F(CsvLines, NumbersReadBackToTheBit) {

@@ -39,6 +39,12 @@ class JsonLines : public test::Scratch {
     fs::path path_ = folder_ / "metrics.jsonl";
 };
 
+TEST_F(JsonLines, AnEvaluationHasTheMetricsThatWereAskedFor) {
+    const EvalEvent both{10, 2.5, 512, 1.25, 0.75, 12.5}, one{10, 2.5, 512, 1.25, std::nullopt, 12.5};
+    EXPECT_TRUE(to_json_line(both).ends_with(R"("seconds":1.25,"accuracy":0.75,"perplexity":12.5})"));
+    EXPECT_TRUE(to_json_line(one).ends_with(R"("seconds":1.25,"perplexity":12.5})"));
+}
+
 TEST_F(JsonLines, EveryEventIsOneLine) {
     JsonLinesReporter reporter(path_, logger_);
     reporter.step(sample_step());

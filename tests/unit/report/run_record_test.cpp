@@ -18,7 +18,7 @@ class RunRecords : public test::Scratch {
 TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     StepEvent step = test::sample_step();
     step.flops = 1e6;
-    const EvalEvent evaluation{10, 2.5, 512, 1.25};
+    const EvalEvent evaluation{10, 2.5, 512, 1.25, 0.75};
     const SaveEvent save{10, "folder", 4096, 0.5, 0.25};
     const MemoryEvent memory{10, {{30, 10, 9, 11}, {20, 5, 4, 6}}};
     put_metrics(to_json_line(step) + "\n" + to_json_line(evaluation) + "\n" + to_json_line(save) + "\n" +
@@ -35,6 +35,8 @@ TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     EXPECT_TRUE(run.steps[0].microbatch_losses.empty());
     ASSERT_EQ(run.evaluations.size(), 1u);
     EXPECT_EQ(run.evaluations[0].loss, 2.5);
+    EXPECT_EQ(run.evaluations[0].accuracy, 0.75);
+    EXPECT_EQ(run.evaluations[0].perplexity, std::nullopt);
     ASSERT_EQ(run.saves.size(), 1u);
     EXPECT_EQ(run.saves[0].pause_seconds, 0.25);
     ASSERT_TRUE(run.memory && run.memory->ranks.size() == 2);

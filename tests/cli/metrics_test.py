@@ -1,0 +1,120 @@
+"""eval.metrics: accuracy and perplexity as PyTorch counts them, the same on any layout."""
+
+import json
+import math
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import numpy  # noqa: E402
+import torch  # noqa: E402
+from vpp_process import Case, main  # noqa: E402
+
+PLAN = """
+[model]
+file = "model.pt"
+inputs = ["x"]
+[loss]
+kind = "cross_entropy"
+target = "y"
+[data]
+kind = "arrays"
+[data.train]
+x = "x.npy"
+y = "y.npy"
+[data.val]
+x = "x.npy"
+y = "y.npy"
+[pipeline]
+num_microbatches = 2
+[train]
+steps = 4
+global_batch_size = 8
+eval_every = 2
+[eval]
+metrics = ["accuracy", "perplexity"]
+[run]
+dir = "run"
+"""
+
+
+class Model(torch.nn.Module):
+    """Logits of 5 classes at each of 3 places, classes along dim 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(6, 12), torch.nn.Linear(12, 15)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(torch.relu(self.first(x))).view(-1, 5, 3)
+
+
+class Metrics(Case):
+    def setUp(self):
+        super().setUp()
+        torch.manual_seed(3)
+        torch.jit.script(Model()).save(str(self.folder / "model.pt"))
+        random = numpy.random.default_rng(5)
+        numpy.save(self.folder / "x.npy", random.standard_normal((27, 6)).astype(numpy.float32))
+        self.targets = random.integers(0, 5, (27, 3))
+        self.targets[::4, 1] = -100
+        numpy.save(self.folder / "y.npy", self.targets)
+        (self.folder / "plan.toml").write_text(PLAN)
+
+    def eval(self, *arguments: str, ranks: int = 0) -> dict:
+        done = self.vpp("eval", "plan.toml", "--initial-weights", "--json", *arguments, ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_they_are_those_of_the_outputs(self):
+        found = self.eval("--outputs", "out")
+        logits = torch.from_numpy(numpy.load(self.folder / "out/output0.npy"))
+        targets = torch.from_numpy(self.targets)
+        counted = targets != -100
+        hits = (logits.argmax(1) == targets) & counted
+        self.assertEqual(found["accuracy"], hits.sum().item() / counted.sum().item())
+        self.assertNotEqual(found["accuracy"], hits.sum().item() / targets.numel(), "ignored targets do not count")
+        self.assertEqual(found["perplexity"], math.exp(found["loss"]))
+        targets = torch.where(counted, targets, 4)
+        numpy.save(self.folder / "y.npy", targets.numpy())
+        counted = targets != 2
+        hits = (logits.argmax(1) == targets) & counted
+        self.assertEqual(self.eval("--set", "loss.ignore_index=2")["accuracy"],
+                         hits.sum().item() / counted.sum().item())
+
+    def test_no_layout_changes_them_and_they_change_no_loss(self):
+        keys = ("loss", "accuracy", "perplexity", "samples")
+        expected = [self.eval()[key] for key in keys]
+        for sets in (["mesh.dp=2", "pipeline.num_microbatches=1"], ["mesh.pp=2"],
+                     ["mesh.dp=2", "mesh.pp=2", "pipeline.num_microbatches=1"]):
+            arguments = [argument for each in sets for argument in ("--set", each)]
+            ranks = 4 if len(sets) == 3 else 2
+            found = self.eval(*arguments, ranks=ranks)
+            self.assertEqual([found[key] for key in keys], expected, sets)
+        plain = self.eval("--set", "eval.metrics=[]")
+        self.assertEqual(plain["loss"], expected[0])
+        self.assertNotIn("accuracy", plain)
+
+    def test_a_training_shows_them(self):
+        done = self.vpp("train", "plan.toml", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line for line in self.metrics("run") if line["event"] == "eval"]
+        self.assertEqual([line["step"] for line in lines], [0, 2, 4])
+        first = self.eval()
+        self.assertEqual([lines[0][key] for key in ("loss", "accuracy")], [first[key] for key in ("loss", "accuracy")])
+        self.assertIn(f"accuracy {100 * lines[2]['accuracy']:.2f}%  perplexity ", done.stdout + done.stderr)
+        trained = self.vpp("eval", "plan.toml")
+        self.assertIn(f", accuracy {100 * lines[2]['accuracy']:.2f}%, perplexity ", trained.stdout)
+        bits = self.bits("run")
+        self.vpp("train", "plan.toml", "--set", "eval.metrics=[]", "--set", "run.dir=plain", ranks=2)
+        self.assertEqual(self.bits("plain"), bits)
+
+    def test_targets_that_are_no_classes_are_refused(self):
+        numpy.save(self.folder / "y.npy", numpy.ones((27, 5, 3), dtype=numpy.float32) / 5)
+        done = self.vpp("eval", "plan.toml", "--initial-weights")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("accuracy needs targets that are classes, integers (got field y of float32)", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
