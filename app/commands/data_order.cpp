@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/data_commands.hpp"
 #include "app/plan_arguments.hpp"
 #include "data/dataset.hpp"
 #include "data/order.hpp"
@@ -34,7 +35,9 @@ int run_data_order(const OrderArguments& arguments) {
 }  // namespace
 
 void add_data(CLI::App& app, Chosen& chosen) {
-    CLI::App& group = add_command_group(app, "data", "look at the data of a plan");
+    CLI::App& group = add_command_group(app, "data", "look at data, and make files of them");
+    add_data_info(group, chosen);
+    add_data_make(group, chosen);
     const auto arguments = std::make_shared<OrderArguments>();
     CLI::App& command = add_command(group, "order", "print the sample indices of every step, a line a step",
                                     "vpp data order plan.toml --steps 3");

@@ -31,25 +31,38 @@ uint64_t data_offset(const InputFile& file, const ZipEntry& entry, const ZipEnd&
     return zip_data_offset(header, entry, end, file.path().string());
 }
 
-[[noreturn]] void refuse_unknown(const std::string& name, const std::vector<ZipEntry>& entries,
-                                 const std::string& source) {
+struct ZipContent {
+    ZipEnd end;
+    std::vector<ZipEntry> entries;
+};
+
+ZipContent content_of(const InputFile& file) {
+    const std::string source = file.path().string();
+    const uint64_t size = file.size_bytes(), tail_bytes = std::min<uint64_t>(size, kMaxZipEndBytes);
+    const ZipEnd end = zip_end(read_piece(file, size - tail_bytes, tail_bytes), size, source);
+    return {end, zip_entries(read_piece(file, end.offset_bytes, end.size_bytes), end, source)};
+}
+
+std::vector<std::string> names_of(const std::vector<ZipEntry>& entries) {
     std::vector<std::string> names;
     for (const ZipEntry& entry : entries) {
         if (entry.name.ends_with(kNpy)) names.push_back(entry.name.substr(0, entry.name.size() - kNpy.size()));
     }
-    refuse_unknown_array(name, names, source);
+    return names;
 }
 
 }  // namespace
 
+std::vector<std::string> arrays_of_npz(const InputFile& file) {
+    return names_of(content_of(file).entries);
+}
+
 ArrayPlace find_in_npz(const InputFile& file, const std::string& name) {
     const std::string source = file.path().string();
-    const uint64_t size = file.size_bytes(), tail_bytes = std::min<uint64_t>(size, kMaxZipEndBytes);
-    const ZipEnd end = zip_end(read_piece(file, size - tail_bytes, tail_bytes), size, source);
-    const std::vector<ZipEntry> entries = zip_entries(read_piece(file, end.offset_bytes, end.size_bytes), end, source);
+    const auto [end, entries] = content_of(file);
     const auto entry =
         std::ranges::find_if(entries, [&](const ZipEntry& e) { return e.name == name + std::string(kNpy); });
-    if (entry == entries.end()) refuse_unknown(name, entries, source);
+    if (entry == entries.end()) refuse_unknown_array(name, names_of(entries), source);
     const std::string array = source + ":" + name;
     if (!entry->stored) {
         refuse_data(array, "compressed, so that no sample can be read alone; try np.savez, not np.savez_compressed");

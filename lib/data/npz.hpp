@@ -3,6 +3,7 @@
 // they lie; their checksums are not compared, since that would read the whole file.
 // Source: https://numpy.org/doc/stable/reference/generated/numpy.savez.html
 #include <string>
+#include <vector>
 
 #include "base/file.hpp"
 #include "data/array_place.hpp"
@@ -13,5 +14,8 @@ namespace vpp::detail {
 /// Throws Error{BadData} with file and offset for damage, and with a remedy for an array that is not there or that
 /// np.savez_compressed wrote.
 ArrayPlace find_in_npz(const InputFile& file, const std::string& name);
+
+/// The names of all arrays, in the order of the file. Throws as above.
+std::vector<std::string> arrays_of_npz(const InputFile& file);
 
 }  // namespace vpp::detail

@@ -9,19 +9,35 @@
 
 namespace vpp::detail {
 
-ArrayPlace find_in_safetensors(const InputFile& file, const std::string& name) {
+namespace {
+
+SafetensorsHeader header_of(const InputFile& file) {
     const std::string source = file.path().string();
     const uint64_t size = file.size_bytes();
     Bytes begin(static_cast<size_t>(std::min<uint64_t>(size, sizeof(uint64_t))));
     file.read(0, begin);
     begin.resize(static_cast<size_t>(safetensors_header_end(begin, size, source)));
     file.read(0, begin);
-    const SafetensorsHeader header = parse_safetensors_begin(begin, size, source);
+    return parse_safetensors_begin(begin, size, source);
+}
+
+std::vector<std::string> tensors_of(const SafetensorsHeader& header) {
+    std::vector<std::string> names;
+    for (const SafetensorsEntry& entry : header.entries) names.push_back(entry.name);
+    return names;
+}
+
+}  // namespace
+
+std::vector<std::string> arrays_of_safetensors(const InputFile& file) {
+    return tensors_of(header_of(file));
+}
+
+ArrayPlace find_in_safetensors(const InputFile& file, const std::string& name) {
+    const SafetensorsHeader header = header_of(file);
     const auto entry = std::ranges::find(header.entries, name, &SafetensorsEntry::name);
     if (entry != header.entries.end()) return {entry->dtype, entry->shape, entry->begin_bytes};
-    std::vector<std::string> names;
-    for (const SafetensorsEntry& other : header.entries) names.push_back(other.name);
-    refuse_unknown_array(name, names, source);
+    refuse_unknown_array(name, tensors_of(header), file.path().string());
 }
 
 }  // namespace vpp::detail

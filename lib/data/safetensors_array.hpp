@@ -1,6 +1,7 @@
 #pragma once
 // A tensor of a safetensors file as an array of data; the header is checked whole (base/safetensors_header).
 #include <string>
+#include <vector>
 
 #include "base/file.hpp"
 #include "data/array_place.hpp"
@@ -9,5 +10,8 @@ namespace vpp::detail {
 
 /// The tensor with that name. Throws Error{BadData} for a damaged header or a tensor that is not there.
 ArrayPlace find_in_safetensors(const InputFile& file, const std::string& name);
+
+/// The names of all tensors. Throws Error{BadData} for a damaged header.
+std::vector<std::string> arrays_of_safetensors(const InputFile& file);
 
 }  // namespace vpp::detail

@@ -108,7 +108,8 @@ void Executor::note_time(int64_t begin) {
     const int64_t end = steady_nanoseconds();
     const double waited = transport_.take_wait_seconds();
     wait_seconds_ += waited;
-    spans_.push_back({begin, end, std::min(end - begin, static_cast<int64_t>(waited * 1e9))});
+    spans_.push_back(
+        {begin, end, std::min(end - begin, static_cast<int64_t>(waited * 1e9)), std::exchange(load_nanoseconds_, 0)});
 }
 
 double Executor::actions_seconds() const {
@@ -153,7 +154,10 @@ void Executor::run_backward(const Action& action) {
 
 void Executor::forward(Segment& now, int microbatch, const MicrobatchSource& source) {
     for (int input : phase_.split.segments[static_cast<size_t>(now.index())].inputs) {
-        now.set_input(microbatch, input, source.input(microbatch, input));
+        const int64_t begin = steady_nanoseconds();
+        at::Tensor loaded = source.input(microbatch, input);
+        load_nanoseconds_ += steady_nanoseconds() - begin;
+        now.set_input(microbatch, input, std::move(loaded));
     }
     now.forward(microbatch, source.key(microbatch));
     if (now.io().makes_loss) losses_[static_cast<size_t>(microbatch)] = now.take_loss(microbatch);

@@ -103,6 +103,7 @@ class Executor {
     std::vector<ActionMemory> memory_;
     std::vector<ActionSpan> spans_;
     double wait_seconds_ = 0;
+    int64_t load_nanoseconds_ = 0;  ///< of the action under way
     int64_t bytes_before_ = 0;
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;

@@ -19,7 +19,7 @@ namespace {
 constexpr double kWritingSeconds = 600;
 
 ActionSpan aligned(const ClockLine& clock, const ActionSpan& span) {
-    return {clock.to_asking(span.begin), clock.to_asking(span.end), span.wait};
+    return {clock.to_asking(span.begin), clock.to_asking(span.end), span.wait, span.load};
 }
 
 StepMoments aligned(const ClockLine& clock, const StepMoments& moments) {

@@ -55,6 +55,25 @@ class MeasuredTraceWriter {
         const std::vector<Action>& actions = lowered_.actions.at(static_cast<size_t>(rank.pp));
         check(actions.size() == rank.actions.size(), "the time of every action is known");
         for (size_t i = 0; i < actions.size(); ++i) add_action(number, actions[i], rank.actions[i]);
+        add_loads(number, actions, rank.actions);
+    }
+
+    void add_loads(size_t number, const std::vector<Action>& actions, const std::vector<ActionSpan>& spans) {
+        const auto loads = [](const ActionSpan& span) { return span.load > 0; };
+        if (std::none_of(spans.begin(), spans.end(), loads)) return;
+        const int thread = thread_of(lowered_.num_stages());
+        add_name("thread_name", number, thread, "data");
+        for (size_t i = 0; i < actions.size(); ++i) {
+            if (!loads(spans[i])) continue;
+            events_.push_back({{"ph", "X"},
+                               {"name", "load " + std::to_string(actions[i].microbatch)},
+                               {"cat", "data"},
+                               {"pid", number},
+                               {"tid", thread},
+                               {"ts", microseconds(spans[i].begin)},
+                               {"dur", static_cast<double>(spans[i].load) / kNanosecondsPerMicrosecond},
+                               {"args", {{"stage", actions[i].stage}, {"microbatch", actions[i].microbatch}}}});
+        }
     }
 
     void add_name(const char* what, size_t rank, int thread, const std::string& name) {

@@ -345,6 +345,90 @@ class Data(Case):
         self.assertEqual(done.returncode, 65)
         self.assertIn("no index of its documents lies beside it", done.stderr)
 
+    def test_info_says_what_files_hold(self):
+        values = self.random.standard_normal((7, 3, 2)).astype(numpy.float32)
+        numpy.save(self.folder / "x.npy", values)
+        numpy.savez(self.folder / "two.npz", a=values.astype(numpy.float64), b=numpy.arange(4))
+        header = b'{"t":{"dtype":"I32","shape":[3,2],"data_offsets":[0,24]}}'
+        (self.folder / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header
+                                                    + numpy.arange(6, dtype=numpy.int32).tobytes())
+        (self.folder / "labels").write_bytes(idx(8, numpy.array([3, 9], dtype=numpy.uint8)))
+        numpy.array([7, 50256, 9], dtype=numpy.uint16).tofile(self.folder / "gpt2.bin")
+        header = numpy.zeros(256, dtype=numpy.int32)
+        header[:3] = 20240520, 1, 2
+        (self.folder / "llmc.bin").write_bytes(header.tobytes() + numpy.array([5, 6], dtype=numpy.uint16).tobytes())
+        names = ["x.npy", "two.npz", "w.safetensors", "labels", "gpt2.bin", "llmc.bin"]
+        done = self.vpp("data", "info", *names, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = dict(zip(names, map(json.loads, done.stdout.splitlines())))
+        self.assertEqual([told[name]["kind"] for name in names], ["arrays"] * 3 + ["idx"] + ["tokens"] * 2)
+        for name, field, array in (("x.npy", 0, values), ("two.npz", 0, values.astype(numpy.float64)),
+                                   ("two.npz", 1, numpy.arange(4)),
+                                   ("w.safetensors", 0, numpy.arange(6, dtype=numpy.int32).reshape(3, 2))):
+            found = told[name]["fields"][field]
+            self.assertEqual((found["dtype"], found["shape"], found["samples"]),
+                             (str(array.dtype), list(array.shape[1:]), len(array)))
+            self.assertEqual(found["values"], {"low": array.min(), "high": array.max(), "all": True})
+        self.assertEqual((told["gpt2.bin"]["tokens"], told["gpt2.bin"]["values"]["high"]), (3, 50256))
+        self.assertEqual((told["llmc.bin"]["tokens"], told["llmc.bin"]["values"]["low"]), (2, 5))
+        text = self.vpp("data", "info", "labels", "gpt2.bin").stdout
+        self.assertEqual(text, "labels: idx, 10 B\n  labels: 2 samples of int64 [], values 3 to 9\n"
+                               "gpt2.bin: tokens, 6 B\n  3 tokens of 2 bytes, values 7 to 50256\n")
+        (self.folder / "x.npy").write_bytes((self.folder / "x.npy").read_bytes()[:-1])
+        self.assertEqual(self.vpp("data", "info", "x.npy").returncode, 65)
+        self.assertEqual(self.vpp("data", "info", "none").returncode, 66)
+        self.assertEqual(self.vpp("data", "info", "labels", "--kind", "idxx").returncode, 2)
+
+    def test_made_tokens_are_the_bytes_of_texts(self):
+        texts = ["first\nline two\n", "\u00fcber"]
+        for i, text in enumerate(texts):
+            (self.folder / f"{i}.txt").write_text(text)
+        done = self.vpp("data", "make", "out.bin", "0.txt", "1.txt", "--end-token", "256")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        documents = [[*text.encode(), 256] for text in texts]
+        self.assertEqual(numpy.fromfile(self.folder / "out.bin", dtype=numpy.uint16).tolist(), sum(documents, []))
+        index = (self.folder / "out.idx").read_bytes()
+        self.assertEqual(struct.unpack("<9sQBQQ", index[:34]), (b"MMIDIDX\0\0", 1, 8, 2, 3))
+        lengths = [len(document) for document in documents]
+        self.assertEqual(numpy.frombuffer(index, "<i4", 2, 34).tolist(), lengths)
+        self.assertEqual(numpy.frombuffer(index, "<i8", 5, 42).tolist(), [0, 2 * lengths[0], 0, 1, 2])
+        self.assertEqual(len(index), 82)
+        told = self.vpp("data", "info", "out.idx").stdout
+        self.assertIn(f"2 documents of {lengths[1]} to {lengths[0]} tokens", told)
+        files = 'train = ["out.bin"]\nval = ["out.bin"]\nsequence_length = 4\ndocuments = "apart"'
+        fed = self.fed("tokens", "tokens", files)
+        self.expect_equal(fed[0], numpy.array(documents[0][:4], dtype=numpy.float32))
+        again = self.vpp("data", "make", "out.bin", "0.txt")
+        self.assertEqual(again.returncode, 73)
+        self.assertIn("out.bin is there already", again.stderr)
+        self.assertEqual(self.vpp("data", "make", "out.bin", "0.txt", "--lines", "--overwrite").returncode, 0)
+        self.assertEqual((self.folder / "out.bin").read_bytes(), b"firstline two")
+
+    def test_made_fields_are_the_columns_of_a_table(self):
+        rows = self.random.standard_normal((50, 3))
+        classes = self.random.integers(-5, 5, 50)
+        (self.folder / "t.csv").write_text("a,b,c,class\n" + "".join(
+            ",".join(map(repr, map(float, row))) + f",{label}\n" for row, label in zip(rows, classes)))
+        (self.folder / "data").mkdir()
+        done = self.vpp("data", "make", "data", "t.csv", "--field", "x=a,c", "--field", "y=class")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "wrote data/x.npy, float32 [50, 2]\nwrote data/y.npy, int64 [50]\n")
+        x, y = (numpy.load(self.folder / f"data/{name}.npy") for name in "xy")
+        self.expect_equal(x, rows[:, [0, 2]].astype(numpy.float32))
+        self.expect_equal(y, classes)
+        (self.folder / "t.csv").write_text("a,b\n1,2\n3,none\n")
+        done = self.vpp("data", "make", "data", "t.csv")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("t.csv:3:3: no number (got 'none')", done.stderr)
+        self.assertEqual(sorted(path.name for path in (self.folder / "data").iterdir()), ["x.npy", "y.npy"])
+        for arguments, text in ((("x.bin", "t.csv", "--field", "a=b"), "--field is for tables, which go to a folder"),
+                                (("data", "t.csv", "--lines"), "a folder gets the fields of one table"),
+                                (("data", "t.csv", "--field", "=b"),
+                                 "--field names a field and its columns, such as x=a,b (got '=b')")):
+            done = self.vpp("data", "make", *arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(text, done.stderr)
+
 
 if __name__ == "__main__":
     main()

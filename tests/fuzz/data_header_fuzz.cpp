@@ -60,6 +60,12 @@ void read_megatron(std::span<const std::byte> bytes, uint64_t claimed) {
     const auto begin = bytes.first(std::min(bytes.size(), kMegatronHeaderBytes));
     const MegatronIndex index = megatron_index(begin, size, "fuzz.idx");
     vpp::check(index.last_length_at() + 4 <= size && index.last_begin_at() + 8 <= size, "the last sequence is there");
+    if (size != bytes.size()) return;
+    const auto num_tokens = static_cast<int64_t>(claimed % 1000);
+    const std::vector<int64_t> begins =
+        megatron_documents(index, bytes.subspan(kMegatronHeaderBytes), num_tokens, "fuzz.idx");
+    vpp::check(begins.size() > 1 && begins.front() == 0 && begins.back() == num_tokens, "documents fill the file");
+    vpp::check(std::ranges::is_sorted(begins), "documents follow each other");
 }
 
 /// The bytes are the whole file: a directory needs what lies before it.

@@ -59,6 +59,30 @@ TEST(WriteMeasuredTrace, ALaneForEachStageOfEachRank) {
                                                                    {{1, 4}, "stage 3"}}));
 }
 
+TEST(WriteMeasuredTrace, ReadingDataHasALaneOfItsOwn) {
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 2);
+    MeasuredStep step = measured(lowered);
+    for (size_t i = 0; i < lowered.actions[0].size(); ++i) {
+        if (lowered.actions[0][i].kind == ActionKind::F) step.ranks[0].actions[i].load = 250'000;
+    }
+    std::set<std::string> loads;
+    for (const json& event : measured_events_of(lowered, step)) {
+        if (event.at("name") == "thread_name" && event.at("args").at("name") == "data") {
+            EXPECT_EQ(event.at("pid"), 0);
+            EXPECT_EQ(event.at("tid"), 3);
+        }
+        if (event.at("ph") != "X" || event.at("cat") != "data") continue;
+        loads.insert(event.at("name"));
+        EXPECT_EQ(event.at("pid"), 0);
+        EXPECT_EQ(event.at("tid"), 3);
+        EXPECT_EQ(event.at("dur"), 250);
+        if (event.at("name") == "load 1") {
+            EXPECT_EQ(event.at("ts"), 1000);
+        }
+    }
+    EXPECT_EQ(loads, (std::set<std::string>{"load 0", "load 1"}));
+}
+
 TEST(WriteMeasuredTrace, EveryActionIsAnEventAtItsTime) {
     const Schedule lowered = lowered_schedule("1F1B", 2, 1, 2);
     const MeasuredStep step = measured(lowered);

@@ -1,0 +1,86 @@
+// vpp data make.
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+#include <sstream>
+
+#include "app/commands/data_commands.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "data/csv.hpp"
+#include "data/token_writer.hpp"
+
+namespace vpp {
+
+namespace {
+
+struct MakeArguments {
+    std::string out;
+    std::vector<std::string> files, fields;
+    bool lines = false, overwrite = false;
+    std::optional<int64_t> end_token;
+};
+
+/// "x=a,b": a field and its columns.
+std::pair<std::string, std::vector<std::string>> read_field(const std::string& text) {
+    const size_t equals = text.find('=');
+    std::vector<std::string> columns;
+    std::istringstream rest(equals == std::string::npos ? "" : text.substr(equals + 1));
+    for (std::string column; std::getline(rest, column, ',');) columns.push_back(column);
+    if (equals == 0 || columns.empty()) {
+        throw Error(ErrorKind::CommandLine,
+                    "--field names a field and its columns, such as x=a,b (got '" + printable(text) + "')");
+    }
+    return {text.substr(0, equals), columns};
+}
+
+int make_fields(const MakeArguments& arguments) {
+    if (arguments.files.size() != 1 || arguments.lines || arguments.end_token) {
+        throw Error(ErrorKind::CommandLine,
+                    "a folder gets the fields of one table, without --lines and --end-token; for "
+                    "tokens name a file that ends with .bin");
+    }
+    CsvOrder order{arguments.out, arguments.files[0], {}, arguments.overwrite};
+    for (const std::string& field : arguments.fields) order.fields.push_back(read_field(field));
+    for (const FieldMade& made : make_csv_fields(order)) {
+        std::cout << "wrote " << made.file << ", " << name_of(made.dtype) << ' ' << shape_text(made.shape) << '\n';
+    }
+    return 0;
+}
+
+int run_data_make(const MakeArguments& arguments) {
+    if (!arguments.out.ends_with(".bin")) return make_fields(arguments);
+    if (!arguments.fields.empty()) throw Error(ErrorKind::CommandLine, "--field is for tables, which go to a folder");
+    const TokensMade made =
+        make_token_file({arguments.out, arguments.files, arguments.lines, arguments.end_token, arguments.overwrite});
+    std::cout << "wrote " << arguments.out << " and its .idx, " << counted_text(made.num_tokens, "token") << " of "
+              << counted_text(static_cast<int64_t>(made.token_bytes), "byte") << " in "
+              << counted_text(made.num_documents, "document") << '\n';
+    return 0;
+}
+
+}  // namespace
+
+void add_data_make(CLI::App& group, Chosen& chosen) {
+    const auto arguments = std::make_shared<MakeArguments>();
+    CLI::App& command = add_command(group, "make", "make data files: tokens of texts, or .npy files of a CSV table",
+                                    "vpp data make train.bin book.txt notes.txt --end-token 256");
+    command
+        .add_option("out", arguments->out,
+                    "FILE.bin: the bytes of texts as tokens, with an index of documents; else a folder for the fields")
+        ->type_name("FILE")
+        ->required();
+    command.add_option("files", arguments->files, "texts, a document each; or one table")
+        ->type_name("FILE")
+        ->required();
+    command.add_flag("--lines", arguments->lines, "each line of a text is a document");
+    command.add_option("--end-token", arguments->end_token, "a token behind each document")->type_name("N");
+    command
+        .add_option("--field", arguments->fields,
+                    "of a table: a field and its columns, FIELD=COLUMN,COLUMN (default: each column is a field)")
+        ->type_name("FIELD");
+    command.add_flag("--overwrite", arguments->overwrite, "replace files that are there");
+    command.callback([arguments, &chosen] { chosen = [arguments] { return run_data_make(*arguments); }; });
+}
+
+}  // namespace vpp

@@ -1,0 +1,30 @@
+#pragma once
+// Tables of numbers as text to .npy files, one a field. A table has a line of names, then lines of as many numbers;
+// fields are separated by commas, and may stand in quotes.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace vpp {
+
+struct CsvOrder {
+    std::string out, table;  ///< the folder that gets FIELD.npy; the file that is read
+    /// Field -> its columns: one makes numbers, several a vector. Empty: each column is a field.
+    std::vector<std::pair<std::string, std::vector<std::string>>> fields;
+    bool overwrite = false;
+};
+
+struct FieldMade {
+    std::string file;
+    DType dtype = DType::F32;    ///< int64 where all numbers are whole ones written without point, else float32
+    std::vector<int64_t> shape;  ///< rows first
+};
+
+/// Reads the table twice, so that it need not fit into memory. The files appear when all are whole.
+/// Throws: Error{BadData} with file, line and column of what is no number, Error{CommandLine} for a column that is not
+///         there, Error{Output} when a file is there already or the folder is not, Error{MissingInput, Io}.
+std::vector<FieldMade> make_csv_fields(const CsvOrder& order);
+
+}  // namespace vpp

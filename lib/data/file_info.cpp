@@ -1,0 +1,188 @@
+#include "data/file_info.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "base/bytes.hpp"
+#include "base/error.hpp"
+#include "data/dataset.hpp"
+#include "data/megatron_index.hpp"
+#include "data/npz.hpp"
+#include "data/safetensors_array.hpp"
+#include "data/token_file.hpp"
+
+namespace vpp {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kCifarRecordBytes = 1 + 3 * 32 * 32;
+
+Bytes first_bytes(const InputFile& file, uint64_t most) {
+    Bytes bytes(static_cast<size_t>(std::min(file.size_bytes(), most)));
+    file.read(0, bytes);
+    return bytes;
+}
+
+bool seems_cifar10(const InputFile& file) {
+    const uint64_t records = file.size_bytes() / kCifarRecordBytes;
+    if (records == 0 || file.size_bytes() % kCifarRecordBytes != 0) return false;
+    for (uint64_t i = 0; i < std::min<uint64_t>(records, 100); ++i) {
+        std::byte label{};
+        file.read(i * kCifarRecordBytes, {&label, 1});
+        if (label >= std::byte{10}) return false;
+    }
+    return true;
+}
+
+bool seems_idx(const Bytes& begin) {
+    if (begin.size() < 8 || begin[0] != std::byte{0} || begin[1] != std::byte{0}) return false;
+    const auto type = std::to_integer<int>(begin[2]), dims = std::to_integer<int>(begin[3]);
+    return type >= 8 && type <= 14 && type != 10 && dims >= 1 && dims <= 8;
+}
+
+std::string seeming_kind(const std::string& path, const InputFile& file) {
+    for (const char* ending : {".npy", ".npz", ".safetensors"}) {
+        if (path.ends_with(ending)) return "arrays";
+    }
+    if (path.ends_with(".bin")) return !detail::index_beside(path) && seems_cifar10(file) ? "cifar10" : "tokens";
+    return seems_idx(first_bytes(file, 8)) ? "idx" : "text";
+}
+
+template <typename T>
+void widen_range(std::span<const std::byte> bytes, SeenValues& seen) {
+    for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+        T value;
+        std::memcpy(&value, bytes.data() + at, sizeof value);
+        seen.low = std::min(seen.low, static_cast<double>(value));
+        seen.high = std::max(seen.high, static_cast<double>(value));
+    }
+}
+
+bool widen_range(DType dtype, std::span<const std::byte> bytes, SeenValues& seen) {
+    switch (dtype) {
+        case DType::F32:
+            return widen_range<float>(bytes, seen), true;
+        case DType::F64:
+            return widen_range<double>(bytes, seen), true;
+        case DType::I64:
+            return widen_range<int64_t>(bytes, seen), true;
+        case DType::I32:
+            return widen_range<int32_t>(bytes, seen), true;
+        case DType::I16:
+            return widen_range<int16_t>(bytes, seen), true;
+        case DType::I8:
+            return widen_range<int8_t>(bytes, seen), true;
+        case DType::U8:
+        case DType::Bool:
+            return widen_range<uint8_t>(bytes, seen), true;
+        case DType::U16:
+            return widen_range<uint16_t>(bytes, seen), true;
+        case DType::U32:
+            return widen_range<uint32_t>(bytes, seen), true;
+        case DType::F16:
+        case DType::BF16:
+            return false;
+    }
+    return false;
+}
+
+SeenValues nothing_seen() {
+    return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), true};
+}
+
+void add_arrays(const Dataset& dataset, const std::string& name, int64_t most_bytes, FileInfo& info) {
+    const Fields& fields = dataset.fields();
+    for (size_t i = 0; i < fields.fields.size(); ++i) {
+        const Field& field = fields.fields[i];
+        ArrayInfo array{name.empty() ? field.name : name, field.dtype, field.shape, fields.num_samples, {}};
+        SeenValues seen = nothing_seen();
+        Bytes sample(static_cast<size_t>(field.bytes_per_sample()));
+        bool has_range = true;
+        for (int64_t k = 0; k < fields.num_samples && has_range && seen.all; ++k) {
+            seen.all = k == 0 || (k + 1) * field.bytes_per_sample() <= most_bytes;
+            if (!seen.all) break;
+            dataset.read(k, static_cast<int>(i), sample);
+            has_range = widen_range(field.dtype, sample, seen);
+        }
+        if (has_range) array.values = seen;
+        info.arrays.push_back(std::move(array));
+    }
+}
+
+/// Every array by itself: those of one file may have other numbers of samples.
+void look_at_arrays(const std::string& path, const InputFile& file, int64_t most_bytes, FileInfo& info) {
+    std::vector<std::string> names = {""};
+    if (path.ends_with(".npz")) names = detail::arrays_of_npz(file);
+    if (path.ends_with(".safetensors")) names = detail::arrays_of_safetensors(file);
+    for (const std::string& name : names) {
+        Plan plan;
+        plan.data.kind = "arrays";
+        const std::string written = name.empty() ? path : path + ":" + name;
+        plan.data.train_fields = {{name.empty() ? fs::path(path).stem().string() : name, written}};
+        add_arrays(*open_dataset(plan, Subset::Train), name, most_bytes, info);
+    }
+}
+
+void look_at_tokens(const detail::TokenFile& file, int64_t most_bytes, FileInfo& info) {
+    info.num_tokens = file.num_tokens;
+    info.token_bytes = file.token_bytes;
+    const int64_t looked_at = std::min(file.num_tokens, most_bytes / static_cast<int64_t>(sizeof(int64_t)));
+    SeenValues seen = nothing_seen();
+    constexpr int64_t kPiece = 65536;
+    for (int64_t first = 0; first < looked_at; first += kPiece) {
+        Bytes tokens(static_cast<size_t>(std::min(kPiece, looked_at - first)) * sizeof(int64_t));
+        detail::read_tokens(file, first, tokens);
+        widen_range<int64_t>(tokens, seen);
+    }
+    seen.all = looked_at == file.num_tokens;
+    if (looked_at > 0) info.tokens = seen;
+}
+
+void look_at_documents(detail::TokenFile file, FileInfo& info) {
+    const detail::DocumentFile held = detail::open_documents(std::move(file));
+    DocumentInfo documents{static_cast<int64_t>(held.begins.size()) - 1, std::numeric_limits<int64_t>::max(), 0};
+    for (size_t i = 0; i + 1 < held.begins.size(); ++i) {
+        const int64_t length = held.begins[i + 1] - held.begins[i];
+        documents.shortest = std::min(documents.shortest, length);
+        documents.longest = std::max(documents.longest, length);
+    }
+    info.documents = documents;
+}
+
+}  // namespace
+
+FileInfo look_at_file(const std::string& path, const std::string& kind, int64_t most_bytes) {
+    InputFile file(path);
+    if (kind.empty() && detail::is_megatron_index(first_bytes(file, detail::kMegatronHeaderBytes))) {
+        return look_at_file(fs::path(path).replace_extension(".bin").string(), "tokens", most_bytes);
+    }
+    FileInfo info;
+    info.kind = kind.empty() ? seeming_kind(path, file) : kind;
+    info.size_bytes = file.size_bytes();
+    if (info.kind == "tokens") {
+        detail::TokenFile tokens = detail::open_token_file(path, "auto");
+        look_at_tokens(tokens, most_bytes, info);
+        if (detail::index_beside(path)) look_at_documents(std::move(tokens), info);
+    } else if (info.kind == "text") {
+        const auto num_tokens = static_cast<int64_t>(file.size_bytes());
+        look_at_tokens({std::move(file), 0, 1, num_tokens}, most_bytes, info);
+    } else if (info.kind == "arrays") {
+        look_at_arrays(path, file, most_bytes, info);
+    } else if (info.kind == "idx" || info.kind == "cifar10") {
+        Plan plan;
+        plan.data.kind = info.kind;
+        plan.data.train = {path};
+        plan.data.train_fields = {{fs::path(path).filename().string(), path}};
+        add_arrays(*open_dataset(plan, Subset::Train), "", most_bytes, info);
+    } else {
+        throw Error(ErrorKind::CommandLine, "no kind of data files (got '" + printable(kind) +
+                                                "', expected tokens, text, arrays, idx or cifar10)");
+    }
+    return info;
+}
+
+}  // namespace vpp

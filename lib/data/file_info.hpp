@@ -1,0 +1,45 @@
+#pragma once
+// What a data file holds, found out from its name and bytes: what `vpp data info` says, for every kind that has files.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+
+namespace vpp {
+
+/// The least and the largest value of those that were looked at.
+struct SeenValues {
+    double low = 0, high = 0;
+    bool all = true;  ///< false: of the begin of the file alone
+};
+
+struct ArrayInfo {
+    std::string name;  ///< of the field, or of the array in a file of several; may be empty
+    DType dtype = DType::F32;
+    std::vector<int64_t> shape;  ///< of one sample
+    int64_t num_samples = 0;
+    std::optional<SeenValues> values;  ///< not of float16 and bfloat16
+};
+
+struct DocumentInfo {
+    int64_t count = 0, shortest = 0, longest = 0;  ///< lengths in tokens
+};
+
+struct FileInfo {
+    std::string kind;  ///< data.kind of a plan that reads it
+    uint64_t size_bytes = 0;
+    std::vector<ArrayInfo> arrays;  ///< what samples are made of; of tokens and text none
+    int64_t num_tokens = 0;         ///< of tokens and text
+    size_t token_bytes = 0;
+    std::optional<SeenValues> tokens;
+    std::optional<DocumentInfo> documents;  ///< of tokens with an index
+};
+
+/// Looks at a file of that kind; with an empty `kind` at one of the kind that it seems to be. Bytes that have no form
+/// of their own are tokens where the name ends with .bin, else text. At most so many bytes of values are read. Throws:
+/// Error{CommandLine} for a kind that has no files; Error{MissingInput, BadData, Io} as a training would.
+FileInfo look_at_file(const std::string& path, const std::string& kind, int64_t most_bytes = int64_t{1} << 26);
+
+}  // namespace vpp

@@ -1,0 +1,28 @@
+#pragma once
+// Texts to tokens: bytes 0 to 255 as they are, in a token file with the index of its documents, Megatron-LM's form
+// (data/megatron_index.hpp). Both files appear whole or not at all.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vpp {
+
+struct TokenOrder {
+    std::string out;                        ///< ends with .bin; the index gets .idx
+    std::vector<std::string> texts;         ///< files, a document each
+    bool lines = false;                     ///< each line that is not empty is a document, without its end
+    std::optional<int64_t> end_token = {};  ///< put behind each document; 0 to 65535
+    bool overwrite = false;
+};
+
+struct TokensMade {
+    int64_t num_tokens = 0, num_documents = 0;
+    size_t token_bytes = 1;  ///< 2 with an end token over 255
+};
+
+/// Throws: Error{CommandLine} for an order that makes no sense, Error{Output} when a file is there already or cannot be
+///         made, Error{MissingInput, BadData, Io} for the texts.
+TokensMade make_token_file(const TokenOrder& order);
+
+}  // namespace vpp

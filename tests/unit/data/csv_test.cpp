@@ -1,0 +1,87 @@
+#include "data/csv.hpp"
+
+#include "unit/data/support.hpp"
+
+namespace vpp {
+namespace {
+
+using test::error_of;
+
+class Csv : public testing::Test {
+  protected:
+    CsvOrder order(const std::string& text) const { return {folder_.path("."), folder_.write("t.csv", text), {}}; }
+
+    std::string refusal(const std::string& text) const {
+        return error_of(ErrorKind::BadData, [&] { make_csv_fields(order(text)); });
+    }
+
+    test::TemporaryFolder folder_;
+};
+
+TEST_F(Csv, EachColumnIsAField) {
+    const auto made =
+        make_csv_fields(order("x, \"the \"\"y\"\"\",z\r\n1,2.5,-3\r\n\r\n+4,1e2,\"9007199254740993\"\r\n"));
+    ASSERT_EQ(made.size(), 3U);
+    EXPECT_EQ(made[0].dtype, DType::I64);
+    EXPECT_EQ(made[1].dtype, DType::F32);
+    EXPECT_EQ(made[2].shape, std::vector<int64_t>{2});
+    const NpyFile second(folder_.path("the \"y\".npy"));
+    EXPECT_EQ(test::float_at(second, 0), 2.5F);
+    EXPECT_EQ(test::float_at(second, 1), 100.0F);
+    int64_t exact = 0;
+    NpyFile(folder_.path("z.npy")).read(8, std::as_writable_bytes(std::span(&exact, 1)));
+    EXPECT_EQ(exact, 9007199254740993);
+}
+
+TEST_F(Csv, FieldsTakeTheirColumnsInTheirOrder) {
+    CsvOrder wanted = order("a,b,word\n1,2,x\n3,4,y\n");
+    wanted.fields = {{"v", {"b", "a"}}};
+    const auto made = make_csv_fields(wanted);
+    EXPECT_EQ(made[0].shape, (std::vector<int64_t>{2, 2}));
+    const NpyFile file(folder_.path("v.npy"));
+    std::vector<int64_t> values(4);
+    file.read(0, std::as_writable_bytes(std::span(values)));
+    EXPECT_EQ(values, (std::vector<int64_t>{2, 1, 4, 3}));
+    EXPECT_HAS(error_of(ErrorKind::Output, [&] { make_csv_fields(wanted); }),
+               "v.npy is there already; name another folder, or replace it with --overwrite");
+    wanted.overwrite = true;
+    EXPECT_NO_THROW(make_csv_fields(wanted));
+    wanted.fields = {{"v", {"wort"}}};
+    EXPECT_HAS(error_of(ErrorKind::CommandLine, [&] { make_csv_fields(wanted); }),
+               "t.csv has no column 'wort'; did you mean 'word'?");
+    wanted.out = folder_.path("none");
+    wanted.fields = {{"v", {"a"}}};
+    EXPECT_HAS(error_of(ErrorKind::Output, [&] { make_csv_fields(wanted); }), "none is not there; make it first");
+}
+
+TEST_F(Csv, WhatIsNoNumberIsNamedByItsPlace) {
+    EXPECT_HAS(refusal("a,b\n1,2\n3, four\n"),
+               "t.csv:3:4: no number (got 'four'); mend it, or choose other columns with --field");
+    for (const char* cell : {"", "nan", "inf", "1e999", "0x1", "1.2.3", "+-1"}) {
+        EXPECT_HAS(refusal(std::string("a,b\n") + cell + ",1\n"),
+                   "t.csv:2:1: no number (got '" + std::string(cell) + "')");
+    }
+    EXPECT_HAS(refusal("a,b\n1\n"),
+               "t.csv:2:1: the line has another number of fields than the first one (got 1, expected 2)");
+    EXPECT_HAS(refusal("a\n\"1\n"), "t.csv:2:1: the quote does not end in this line");
+    EXPECT_HAS(refusal("a\n\"1\"2\n"), "t.csv:2:4: a comma belongs behind the quote");
+    EXPECT_HAS(refusal(""), "t.csv: the table is empty");
+    EXPECT_HAS(refusal("a\n"), "t.csv: the table has no line of numbers behind the names");
+    EXPECT_HAS(refusal("a,a\n1,2\n"), "two fields are named 'a'");
+    EXPECT_HAS(refusal("a,b/c\n1,2\n"),
+               "a field needs a name that can be a file's (got 'b/c'); "
+               "the first line names the columns, or name fields with --field");
+    EXPECT_FALSE(std::filesystem::exists(folder_.path("a.npy")));
+}
+
+TEST_F(Csv, LongTablesAreReadInPieces) {
+    std::string text = "a,b\n";
+    for (int i = 0; i < 300000; ++i) text += std::to_string(i) + ",0.5\n";
+    EXPECT_EQ(make_csv_fields(order(text))[0].shape, std::vector<int64_t>{300000});
+    std::vector<int64_t> values(300000);
+    NpyFile(folder_.path("a.npy")).read(0, std::as_writable_bytes(std::span(values)));
+    for (int64_t i = 0; i < 300000; ++i) ASSERT_EQ(values[static_cast<size_t>(i)], i);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,66 @@
+#include "data/file_info.hpp"
+
+#include "data/token_writer.hpp"
+#include "unit/data/support.hpp"
+
+namespace vpp {
+namespace {
+
+using test::npy;
+using test::raw;
+
+TEST(FileInfo, TellsWhatEachKindHolds) {
+    const test::TemporaryFolder folder;
+    const FileInfo array =
+        look_at_file(folder.write("x.npy", npy("<f4", "(2, 3)", raw<float>({1, -2, 3, 4, 5, 6.5}))), "");
+    EXPECT_EQ(array.kind, "arrays");
+    ASSERT_EQ(array.arrays.size(), 1U);
+    EXPECT_EQ(array.arrays[0].name, "x");
+    EXPECT_EQ(array.arrays[0].shape, std::vector<int64_t>{3});
+    EXPECT_EQ(array.arrays[0].num_samples, 2);
+    EXPECT_EQ(array.arrays[0].values->low, -2);
+    EXPECT_EQ(array.arrays[0].values->high, 6.5);
+    EXPECT_TRUE(array.arrays[0].values->all);
+    EXPECT_FALSE(look_at_file(folder.path("x.npy"), "", 12).arrays[0].values->all);
+    EXPECT_EQ(look_at_file(folder.path("x.npy"), "", 12).arrays[0].values->high, 3);
+    const FileInfo half = look_at_file(folder.write("h.npy", npy("<f2", "(2,)", "abcd")), "");
+    EXPECT_FALSE(half.arrays[0].values);
+
+    const FileInfo labels = look_at_file(folder.write("labels", std::string("\0\0\x08\x01\0\0\0\x02\x03\x07", 10)), "");
+    EXPECT_EQ(labels.kind, "idx");
+    EXPECT_EQ(labels.arrays[0].values->high, 7);
+
+    std::string records(2 * 3073, '\xff');
+    records[0] = records[3073] = 4;
+    const FileInfo cifar = look_at_file(folder.write("data_batch_1.bin", records), "");
+    EXPECT_EQ(cifar.kind, "cifar10");
+    EXPECT_EQ(cifar.arrays[1].values->low, 4);
+    records[3073] = 10;
+    EXPECT_EQ(look_at_file(folder.write("tokens.bin", records), "").kind, "tokens");
+
+    const FileInfo text = look_at_file(folder.write("a.txt", "hello"), "");
+    EXPECT_EQ(text.kind, "text");
+    EXPECT_EQ(text.num_tokens, 5);
+    EXPECT_EQ(text.tokens->low, 'e');
+    EXPECT_EQ(look_at_file(folder.path("a.txt"), "", 8).tokens->all, false);
+    EXPECT_HAS(test::error_of(ErrorKind::CommandLine, [&] { look_at_file(folder.path("a.txt"), "synthetic"); }),
+               "no kind of data files (got 'synthetic', expected tokens, text, arrays, idx or cifar10)");
+}
+
+TEST(FileInfo, OfTokensWithAnIndexTheDocuments) {
+    const test::TemporaryFolder folder;
+    make_token_file({folder.path("x.bin"), {folder.write("a", "abc"), folder.write("b", "z")}, false, 256});
+    for (const char* name : {"x.bin", "x.idx"}) {
+        const FileInfo info = look_at_file(folder.path(name), "");
+        EXPECT_EQ(info.kind, "tokens");
+        EXPECT_EQ(info.num_tokens, 6);
+        EXPECT_EQ(info.token_bytes, 2U);
+        EXPECT_EQ(info.tokens->high, 256);
+        EXPECT_EQ(info.documents->count, 2);
+        EXPECT_EQ(info.documents->shortest, 2);
+        EXPECT_EQ(info.documents->longest, 4);
+    }
+}
+
+}  // namespace
+}  // namespace vpp
