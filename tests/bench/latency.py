@@ -76,7 +76,7 @@ def main() -> None:
     arguments.vpp = str(pathlib.Path(arguments.vpp).resolve())
     if reason := namespaces.why_not():
         sys.exit(f"no hosts can be made from namespaces here: {reason}")
-    print("milliseconds of a step; two hosts, a rank on each; in it: by how many delays a step is longer than without\n")
+    print("milliseconds of a step; two hosts, a rank on each; in it: how many delays a step is longer by\n")
     print("| schedule | delay | measured | simulated | measured / simulated | delays in it | simulated in it |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for schedule in arguments.schedules.split(","):
