@@ -1,6 +1,6 @@
 """How the step of each schedule grows with the latency between two hosts, against the simulator: a rank on each of two
 hosts made from namespaces (tests/support/namespaces.py). The simulator gets the times of the stages that were measured
-without a delay, and the delay as the cost of a message.
+without a delay, and half a round trip, which is measured too, as the cost of a message.
 
 latency.py VPP [--steps N] [--microbatches N] [--delays 0,2,20] [--schedules A,B]     prints a table
 """
@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ SAMPLES = 32  # of a microbatch
 
 
 def measure(arguments, schedule: str, delay_ms: float) -> dict:
-    """What the run says of its pipeline: the mean of all steps but the first two."""
+    """The timeline of the step of median duration, without the first two."""
     settings = [f"pipeline.schedule_type={schedule}", f"pipeline.virtual_chunks={SCHEDULES[schedule]}",
                 f"pipeline.num_microbatches={arguments.microbatches}", f"train.steps={arguments.steps}",
                 f"train.global_batch_size={SAMPLES * arguments.microbatches}", "run.dir=run", "checkpoint.every=0"]
@@ -36,24 +37,31 @@ def measure(arguments, schedule: str, delay_ms: float) -> dict:
             # MPI connects and vpp exchanges shapes in the first steps, which are left out.
             subprocess.run([*network.hosts[0].enter(), "env", f"OMPI_MCA_plm_rsh_agent={network.agent}",
                             "OMPI_MCA_mpi_yield_when_idle=1", arguments.vpp, "run", "--host", network.slots(),
-                            str(folder / "plan.toml"), *(word for setting in settings for word in ("--set", setting))],
+                            "train", str(folder / "plan.toml"), "--profile", str(arguments.steps - 2),
+                            *(word for setting in settings for word in ("--set", setting))],
                            env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=600)
-            lines = (network.hosts[0].folder / "run/metrics.jsonl").read_text().splitlines()
-            found = next(line for line in map(json.loads, lines) if line["event"] == "pipeline")
+            found = json.loads((network.hosts[0].folder / "run/profile/timeline.json").read_text())
             found["one_way_ms"] = network.round_trip_ms() / 2
             return found
 
 
 def simulated_ms(arguments, schedule: str, without_delay: dict, one_way_ms: float) -> float:
-    def times(name: str) -> str:
-        return "/".join(f"{stage[name] / arguments.microbatches:.6f}" for stage in without_delay["stages"])
+    def mean_ms(stage: int, kind: str) -> float:
+        """Of a microbatch; 0: the stage has no such action."""
+        spent = [action["end_ms"] - action["begin_ms"] for action in without_delay["actions"]
+                 if (action["stage"], action["kind"]) == (stage, kind)]
+        return statistics.mean(spent) if spent else 0.0
 
-    halves = "input_ms" in without_delay["stages"][0]
-    costs = f"F={times('forward_ms')}," + (f"I={times('input_ms')},W={times('weight_ms')}" if halves
-                                           else f"B={times('backward_ms')}")
+    def cost(of_stage) -> str:
+        return "/".join(f"{of_stage(stage):.6f}" for stage in range(without_delay["num_stages"]))
+
+    def weight_ms(stage: int) -> float:
+        return mean_ms(stage, "W") or max(0.0, mean_ms(stage, "B") - mean_ms(stage, "I"))
+
+    costs = f"F={cost(lambda s: mean_ms(s, 'F'))},I={cost(lambda s: mean_ms(s, 'I'))},W={cost(weight_ms)}"
     done = subprocess.run([arguments.vpp, "schedule", "simulate", "--schedule", schedule, "--pp", "2", "--virtual",
                            str(SCHEDULES[schedule]), "--microbatches", str(arguments.microbatches), "--costs",
-                           f"{costs},comm={one_way_ms}", "--json"], check=True, capture_output=True, text=True)
+                           f"{costs},comm={one_way_ms:.6f}", "--json"], check=True, capture_output=True, text=True)
     return json.loads(done.stdout)["makespan"]
 
 
@@ -68,8 +76,8 @@ def main() -> None:
     arguments.vpp = str(pathlib.Path(arguments.vpp).resolve())
     if reason := namespaces.why_not():
         sys.exit(f"no hosts can be made from namespaces here: {reason}")
-    print("milliseconds of a step's actions; two hosts, a rank on each\n")
-    print("| schedule | delay | measured | simulated | measured / simulated | delays in it | simulated |")
+    print("milliseconds of a step; two hosts, a rank on each; in it: how many delays a step is longer by\n")
+    print("| schedule | delay | measured | simulated | measured / simulated | delays in it | simulated in it |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for schedule in arguments.schedules.split(","):
         base = base_simulated = None
@@ -78,9 +86,9 @@ def main() -> None:
             base = base or found
             simulated = simulated_ms(arguments, schedule, base, found["one_way_ms"])
             base_simulated = base_simulated or simulated
-            row = f"| {schedule} | {delay:g} | {found['actions_ms']:.1f} | {simulated:.1f} | " \
-                  f"{found['actions_ms'] / simulated:.2f} |"
-            grown = [(now - before) / delay for now, before in ((found["actions_ms"], base["actions_ms"]),
+            row = f"| {schedule} | {delay:g} | {found['duration_ms']:.1f} | {simulated:.1f} | " \
+                  f"{found['duration_ms'] / simulated:.2f} |"
+            grown = [(now - before) / delay for now, before in ((found["duration_ms"], base["duration_ms"]),
                                                                 (simulated, base_simulated))] if delay else []
             print(row, *(f"{times:.1f} |" for times in grown), *([] if delay else ["| |"]), flush=True)
 

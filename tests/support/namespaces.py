@@ -6,6 +6,7 @@ network is a child of its wire and dies with it, and the wire dies with the test
 SIGKILL. Bandwidth is limited by tbf; delay is made by netem where the kernel has it, else by delay_relay.py."""
 
 import contextlib
+import functools
 import os
 import pathlib
 import shlex
@@ -92,11 +93,10 @@ class Host:
 
     def kill(self) -> None:
         """All its processes at once; its kernel closes their connections."""
-        processes = self.processes()
-        for number in (signal.SIGSTOP, signal.SIGKILL):
+        while processes := self.processes():  # one may just start another
             for pid in processes:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+                    os.kill(pid, signal.SIGKILL)
 
     def cut(self) -> None:
         """From now on its packets vanish; no connection is reset."""
@@ -322,12 +322,13 @@ print(1e3 * best)
             server.communicate()
 
 
-def why_not() -> str | None:
-    """Why no hosts can be made here; None: they can."""
+@functools.cache
+def why_not(delay_ms: float = 0) -> str | None:
+    """Why no hosts, or none with a delay between them, can be made here; None: they can."""
     import tempfile
     with tempfile.TemporaryDirectory(prefix="vpp-hosts-") as folder:
         try:
-            with Network(pathlib.Path(folder)):
+            with Network(pathlib.Path(folder), delay_ms=delay_ms):
                 return None
         except Unavailable as error:
             return str(error)
