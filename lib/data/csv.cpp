@@ -162,7 +162,7 @@ class CsvReader {
 
     double number(const Cell& cell) const {
         double value = 0;
-        if (!parse_number(cell.text, value) || !std::isfinite(value)) {
+        if (!parse_number(cell.text, value) || !std::isfinite(static_cast<float>(value))) {
             refuse_data(lines_.place(cell.column), "no number (got '" + printable(cell.text) +
                                                        "'); mend it, or choose other columns with --field");
         }
@@ -184,64 +184,96 @@ class CsvReader {
     Cells header_;
 };
 
-}  // namespace
-
-std::vector<FieldMade> make_csv_fields(const CsvOrder& order) {
+/// How many lines of numbers there are; says of each field whether it is whole.
+int64_t look_through(CsvReader& reader, std::vector<CsvField>& fields) {
     int64_t num_rows = 0;
-    CsvReader first(order);
-    std::vector<CsvField> fields = first.fields();
-    first.read_rows([&](const Cells& cells) {
+    reader.read_rows([&](const Cells& cells) {
         ++num_rows;
         for (CsvField& field : fields) {
             for (const size_t column : field.columns) {
                 int64_t integer = 0;
-                first.number(cells[column]);
+                reader.number(cells[column]);
                 field.whole = field.whole && parse_number(cells[column].text, integer);
             }
         }
     });
-    if (num_rows == 0) refuse_data(order.table, "the table has no line of numbers behind the names");
-    if (std::error_code ignored; !fs::is_directory(order.out, ignored)) {
-        throw Error(ErrorKind::Output, "the folder " + order.out + " is not there; make it first");
-    }
-    std::vector<FieldMade> made;
-    std::vector<std::unique_ptr<NpyWriter>> writers;
-    for (const CsvField& field : fields) {
+    return num_rows;
+}
+
+/// A field's file that is being written; what is appended is handed on in large pieces.
+class FieldFile {
+  public:
+    FieldFile(const CsvField& field, const CsvOrder& order, int64_t num_rows) : field_(field) {
         const fs::path path = fs::path(order.out) / (field.name + ".npy");
         if (!order.overwrite && fs::exists(fs::symlink_status(path))) {
             throw Error(ErrorKind::Output,
                         path.string() + " is there already; name another folder, or replace it with --overwrite");
         }
-        std::vector<int64_t> shape = {num_rows};
-        if (field.columns.size() > 1) shape.push_back(static_cast<int64_t>(field.columns.size()));
-        made.push_back({path.string(), field.whole ? DType::I64 : DType::F32, shape});
-        writers.push_back(std::make_unique<NpyWriter>(path, made.back().dtype, shape));
+        made_ = {path.string(), field.whole ? DType::I64 : DType::F32, {num_rows}};
+        if (field.columns.size() > 1) made_.shape.push_back(static_cast<int64_t>(field.columns.size()));
+        writer_ = std::make_unique<NpyWriter>(path, made_.dtype, made_.shape);
     }
-    constexpr size_t kMostPendingBytes = 1 << 16;
-    std::vector<Bytes> pending(fields.size());
-    const auto write = [&](size_t i) {
-        writers[i]->write(pending[i]);
-        pending[i].clear();
-    };
-    bool unchanged = true;
+
+    /// Gives whether the cells are of the field's type.
+    bool append(const CsvReader& reader, const Cells& cells) {
+        for (const size_t column : field_.columns) {
+            int64_t integer = 0;
+            const auto number = static_cast<float>(reader.number(cells[column]));
+            if (field_.whole && !parse_number(cells[column].text, integer)) return false;
+            field_.whole ? append_bytes(integer) : append_bytes(number);
+        }
+        constexpr size_t kMostPendingBytes = 1 << 16;
+        if (pending_.size() >= kMostPendingBytes) write_pending();
+        return true;
+    }
+
+    void write_pending() {
+        writer_->write(pending_);
+        pending_.clear();
+    }
+
+    /// Requires: nothing is pending.
+    FieldMade publish() {
+        writer_->publish();
+        return made_;
+    }
+
+  private:
+    template <typename T>
+    void append_bytes(const T& value) {
+        const auto bytes = std::as_bytes(std::span(&value, 1));
+        pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+    }
+
+    CsvField field_;
+    FieldMade made_;
+    std::unique_ptr<NpyWriter> writer_;
+    Bytes pending_;
+};
+
+}  // namespace
+
+std::vector<FieldMade> make_csv_fields(const CsvOrder& order) {
+    CsvReader first(order);
+    std::vector<CsvField> fields = first.fields();
+    const int64_t num_rows = look_through(first, fields);
+    if (num_rows == 0) refuse_data(order.table, "the table has no line of numbers behind the names");
+    if (std::error_code ignored; !fs::is_directory(order.out, ignored)) {
+        throw Error(ErrorKind::Output, "the folder " + order.out + " is not there; make it first");
+    }
+    std::vector<FieldFile> files;
+    for (const CsvField& field : fields) files.emplace_back(field, order, num_rows);
+    int64_t rows_left = num_rows;
+    bool is_unchanged = true;
     CsvReader second(order);
     second.read_rows([&](const Cells& cells) {
-        if (--num_rows < 0) return;
-        for (size_t i = 0; i < fields.size(); ++i) {
-            for (const size_t column : fields[i].columns) {
-                int64_t integer = 0;
-                const auto number = static_cast<float>(second.number(cells[column]));
-                unchanged = unchanged && (!fields[i].whole || parse_number(cells[column].text, integer));
-                const auto bytes =
-                    fields[i].whole ? std::as_bytes(std::span(&integer, 1)) : std::as_bytes(std::span(&number, 1));
-                pending[i].insert(pending[i].end(), bytes.begin(), bytes.end());
-            }
-            if (pending[i].size() >= kMostPendingBytes) write(i);
-        }
+        if (--rows_left < 0) return;
+        for (FieldFile& file : files) is_unchanged = file.append(second, cells) && is_unchanged;
     });
-    if (num_rows != 0 || !unchanged) refuse_data(order.table, "the table changes while it is read");
-    for (size_t i = 0; i < writers.size(); ++i) write(i);
-    for (const auto& writer : writers) writer->publish();
+    if (rows_left != 0 || !is_unchanged) refuse_data(order.table, "the table changes while it is read");
+    for (FieldFile& file : files) file.write_pending();
+    std::vector<FieldMade> made;
+    for (FieldFile& file : files) made.push_back(file.publish());
     return made;
 }
 
