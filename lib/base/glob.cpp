@@ -1,5 +1,6 @@
 #include "base/glob.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace vpp {
@@ -23,6 +24,10 @@ bool glob_matches(std::string_view pattern, std::string_view name) {
     }
     while (p < pattern.size() && pattern[p] == '*') ++p;
     return p == pattern.size();
+}
+
+bool any_glob_matches(const std::vector<std::string>& patterns, std::string_view name) {
+    return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_matches(pattern, name); });
 }
 
 bool is_glob(std::string_view text) {

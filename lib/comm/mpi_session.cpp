@@ -58,9 +58,8 @@ std::optional<LaunchInfo> task_of_srun(const std::map<std::string, std::string>&
 
 std::string late_text(const std::string& what, double seconds) {
     return what + " did not finish within " + duration_text(seconds) +
-           "; see that every rank was started, lives, and reaches the others over the network (vpp run --interface "
-           "names "
-           "it)";
+           "; see that every rank was started, lives, and reaches the others over the network "
+           "(vpp run --interface names it)";
 }
 
 }  // namespace
@@ -81,15 +80,13 @@ using detail::check_mpi;
 
 const std::vector<std::string>& launch_variables() {
     static const std::vector<std::string> names = [] {
-        std::vector<std::string> all{"OMPI_COMM_WORLD_RANK",
-                                     "OMPI_COMM_WORLD_SIZE",
-                                     "OMPI_COMM_WORLD_LOCAL_RANK",
-                                     "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                     "SLURM_PROCID",
-                                     "SLURM_STEP_NUM_TASKS",
-                                     "SLURM_LOCALID",
-                                     "SLURM_PTY_PORT"};
-        all.insert(all.end(), kPmiVariables.begin(), kPmiVariables.end());
+        std::vector<std::string> all = kPmiVariables;
+        for (const char* of_mpirun : {"RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"}) {
+            all.push_back(std::string("OMPI_COMM_WORLD_") + of_mpirun);
+        }
+        for (const char* of_srun : {"PROCID", "STEP_NUM_TASKS", "LOCALID", "PTY_PORT"}) {
+            all.push_back(std::string("SLURM_") + of_srun);
+        }
         return all;
     }();
     return names;

@@ -25,8 +25,9 @@ struct LaunchInfo {
 const std::vector<std::string>& launch_variables();
 
 /// The rank before MPI_Init. Empty when the process was started neither by Open MPI's mpirun nor as one of several
-/// tasks by srun; the shell of srun --pty is no task. Requires: `environment` holds those of launch_variables() that
-/// are set. Throws:   Error{Mesh} when they contradict each other or are no numbers.
+/// tasks by srun; the shell of srun --pty is no task.
+/// Requires: `environment` holds those of launch_variables() that are set.
+/// Throws:   Error{Mesh} when they contradict each other or are no numbers.
 std::optional<LaunchInfo> launch_info(const std::map<std::string, std::string>& environment);
 
 /// That processes which were started together are one job; `mpi_size`: the ranks that MPI has found, empty before it

@@ -14,10 +14,6 @@ namespace {
 
 constexpr size_t kMostNames = 3;
 
-bool names_it(const InitRule& rule, const std::string& name) {
-    return std::ranges::any_of(rule.match, [&](const std::string& glob) { return glob_matches(glob, name); });
-}
-
 }  // namespace
 
 bool has_data(const at::Tensor& parameter) {
@@ -28,8 +24,8 @@ bool has_data(const at::Tensor& parameter) {
 const InitRule* rule_for(const std::vector<InitRule>& rules, const std::string& name,
                          const std::vector<std::string>& aliases) {
     const auto found = std::ranges::find_if(rules, [&](const InitRule& rule) {
-        return names_it(rule, name) ||
-               std::ranges::any_of(aliases, [&](const std::string& alias) { return names_it(rule, alias); });
+        return any_glob_matches(rule.match, name) ||
+               std::ranges::any_of(aliases, [&](const auto& alias) { return any_glob_matches(rule.match, alias); });
     });
     return found == rules.end() ? nullptr : &*found;
 }

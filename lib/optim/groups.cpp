@@ -8,11 +8,6 @@ namespace vpp {
 
 namespace {
 
-bool matches(const OptimizerGroup& group, std::string_view name) {
-    return std::any_of(group.match.begin(), group.match.end(),
-                       [&](const std::string& pattern) { return glob_matches(pattern, name); });
-}
-
 std::string list_of(const std::vector<std::string>& patterns) {
     std::string list;
     for (const std::string& pattern : patterns) list += (list.empty() ? "'" : ", '") + printable(pattern) + "'";
@@ -22,8 +17,9 @@ std::string list_of(const std::vector<std::string>& patterns) {
 /// Why a group takes nothing, and what would mend it.
 std::string reason(const OptimizerPlan& plan, size_t group, const std::vector<std::string>& names) {
     const std::string patterns = list_of(plan.groups[group].match);
-    const auto found = std::find_if(names.begin(), names.end(),
-                                    [&](const std::string& name) { return matches(plan.groups[group], name); });
+    const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+        return any_glob_matches(plan.groups[group].match, name);
+    });
     if (found != names.end()) {
         return "every parameter that " + patterns + " matches is taken by an earlier group ('" + printable(*found) +
                "' by group " + std::to_string(group_of(plan, *found)) + "); put this group first";
@@ -36,7 +32,7 @@ std::string reason(const OptimizerPlan& plan, size_t group, const std::vector<st
 
 int group_of(const OptimizerPlan& plan, std::string_view name) {
     const auto found = std::find_if(plan.groups.begin(), plan.groups.end(),
-                                    [&](const OptimizerGroup& group) { return matches(group, name); });
+                                    [&](const OptimizerGroup& group) { return any_glob_matches(group.match, name); });
     return static_cast<int>(found - plan.groups.begin());
 }
 

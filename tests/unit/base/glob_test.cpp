@@ -45,5 +45,11 @@ TEST(Glob, IsGlob) {
     EXPECT_FALSE(is_glob("a.b"));
 }
 
+TEST(Glob, OneOfSeveralIsEnough) {
+    EXPECT_TRUE(any_glob_matches({"a.*", "*.bias"}, "head.bias"));
+    EXPECT_FALSE(any_glob_matches({"a.*", "*.bias"}, "head.weight"));
+    EXPECT_FALSE(any_glob_matches({}, "head.bias"));
+}
+
 }  // namespace
 }  // namespace vpp
