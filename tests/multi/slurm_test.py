@@ -107,13 +107,14 @@ class Samples(SlurmCase):
 
 
 class Srun(SlurmCase):
-    def tasks(self, *words: str, **environment: str) -> list[subprocess.CompletedProcess]:
-        """Two tasks of srun, which nobody joins."""
+    def tasks(self, *words: str, started: int = 2, **environment: str) -> list[subprocess.CompletedProcess]:
+        """The first ones of two tasks of srun, which nobody joins."""
         jobs = [subprocess.Popen([VPP, *words], cwd=self.folder, text=True, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, env=ENVIRONMENT | self.here | {
                                      "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": str(task),
-                                     "SLURM_LOCALID": str(task), **environment}) for task in range(2)]
-        return [subprocess.CompletedProcess(job.args, job.wait(60), *job.communicate()) for job in jobs]
+                                     "SLURM_LOCALID": str(task), **environment}) for task in range(started)]
+        ends = [job.communicate(timeout=60) for job in jobs]
+        return [subprocess.CompletedProcess(job.args, job.returncode, *end) for job, end in zip(jobs, ends)]
 
     def test_tasks_that_mpi_does_not_join_never_train_alone(self):
         for environment, text in (
@@ -128,8 +129,8 @@ class Srun(SlurmCase):
         self.assertFalse((self.folder / "run").exists())
 
     def test_a_shell_of_srun_is_no_task(self):
-        one, _ = self.tasks("train", self.config, *self.settings("pipeline.num_stages=1", "train.steps=2"),
-                            SLURM_PTY_PORT="4711")
+        one, = self.tasks("train", self.config, *self.settings("pipeline.num_stages=1", "train.steps=2"), started=1,
+                          SLURM_PTY_PORT="4711")
         self.assertEqual(one.returncode, 0, one.stderr)
 
     def test_vpp_run_is_not_for_every_task(self):
