@@ -123,6 +123,27 @@ void check_targets(const Plan& plan, const Fields& fields) {
                 plan.where("eval.metrics"));
 }
 
+/// The backward pass of mse takes targets of the output's type alone. LibTorch would say it there, and name nothing.
+void check_target_type(const Plan& plan, const Graph& graph) {
+    const bool autocast = plan.train.precision != TrainPlan{}.precision;
+    const auto dtype_of = [&](int value) {
+        const int tensor = graph.values[static_cast<size_t>(value)].tensors[0];
+        const DType dtype = graph.tensors[static_cast<size_t>(tensor)].dtype;
+        return autocast && (dtype == DType::BF16 || dtype == DType::F16) ? DType::F32 : dtype;  // as autocast has it
+    };
+    for (const GraphOp& op : graph.ops) {
+        if (!plan.loss || op.module != "loss" || op.kind != "aten::mse_loss" || op.inputs.size() < 2) continue;
+        const DType output = dtype_of(op.inputs[0]), target = dtype_of(op.inputs[1]);
+        if (output == target) continue;
+        throw Error(ErrorKind::Plan,
+                    "the target '" + plan.loss->target + "' is " + std::string(name_of(target)) +
+                        ", and mse needs the type of the model's output, " + std::string(name_of(output)) +
+                        "; change the data, or add a [[data.transform]] of the field with mean = [0.0] and "
+                        "std = [1.0], which makes float32",
+                    plan.where("loss.target"));
+    }
+}
+
 /// What is known of a program before its model is read. `dataset` gives the fields.
 Program begin_program(const Plan& plan, const Dataset& dataset, const Datasets& data) {
     check_targets(plan, dataset.fields());
@@ -264,6 +285,7 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     program = begin_program(plan, *data.training, data);
     LoadedModel model =
         load_torchscript(files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
+    check_target_type(plan, model.graph);
     const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
     prepared.sources.training = std::move(model.source);
     if (data.validation) {

@@ -303,6 +303,25 @@ TEST(Prepare, AnotherRankOpensTheSameModelOnly) {
                 HasSubstr("reads another model file than rank 0"));
 }
 
+TEST(Prepare, ATargetOfAnotherTypeThanTheOutputIsRefusedForMse) {
+    const auto file = save(model_spec());
+    for (const char* type : {"float64[4]", "int64[4] < 3"}) {
+        const Plan plan = plan_for(file, 2, {std::string("data.fields.y=\"") + type + '"'});
+        const Datasets data = data_of(plan);
+        EXPECT_THAT(
+            refusal(ErrorKind::Plan, [&] { prepare(plan, data); }),
+            HasSubstr("the target 'y' is " + std::string(type).substr(0, std::string(type).find('[')) +
+                      ", and mse needs the type of the model's output, float32; change the data, or add a "
+                      "[[data.transform]] of the field with mean = [0.0] and std = [1.0], which makes float32"));
+    }
+    for (const char* mended : {"loss.kind=\"l1\"", "data.transform=[{field=\"y\", mean=[0.0], std=[1.0]}]"}) {
+        const Plan plan = plan_for(file, 2, {"data.fields.y=\"float64[4]\"", mended});
+        EXPECT_TRUE(prepare(plan, data_of(plan)).program.has_training()) << mended;
+    }
+    const Plan half = plan_for(file, 2, {"train.precision=\"bf16\""});
+    EXPECT_TRUE(prepare(half, data_of(half)).program.has_training()) << "autocast takes the output as float32";
+}
+
 TEST(Prepare, WhatIsWrongIsToldBeforeAnythingRuns) {
     const auto file = save(model_spec());
     Plan plan = plan_for(file, 2, {"pipeline.split_method=\"MANUAL\"", "pipeline.split_points=[\"2.O\"]"});
