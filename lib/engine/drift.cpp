@@ -11,7 +11,7 @@ namespace vpp {
 namespace {
 
 Digest digest_of(const at::Tensor& tensor) {
-    const at::Tensor plain = tensor.detach().contiguous();
+    const at::Tensor plain = tensor.detach().cpu().contiguous();
     return hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()});
 }
 

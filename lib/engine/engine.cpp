@@ -109,7 +109,7 @@ void Engine::run_replica(int64_t step, int replica) {
     statistics_->begin_step();
     training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
                     [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }},
-                   loss_scaler_ ? loss_scaler_->factor() : at::Tensor());
+                   loss_scaler_ ? loss_scaler_->factor().to(weights_.device()) : at::Tensor());
     tied_->sum_gradients();
     if (reduction_) {
         reduction_->start(ReplicaShares::kBehindTies);
@@ -276,7 +276,7 @@ StepTotals Engine::run_without_update(int64_t step) {
     buffers_->remember();
     const StepShare share = run_actions(step);
     transport_.set_position("the end of a step without an update");
-    StepTotals totals = exchange_step(transport_, share);
+    StepTotals totals = exchange_step(transport_, share, weights_.device());
     buffers_->put_back();
     return totals;
 }
@@ -290,7 +290,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     if (before_update) before_update();
     result.moments.exchange = steady_nanoseconds();
     transport_.set_position("the end of step " + std::to_string(step + 1));
-    result.totals = exchange_step(transport_, share);
+    result.totals = exchange_step(transport_, share, weights_.device());
     result.moments.update = steady_nanoseconds();
     result.microbatch_losses = result.totals.losses;
     if (loss_scaler_) result.loss_scale = loss_scaler_->scale();

@@ -56,7 +56,8 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
       pipeline_(std::move(pipeline)),
       pp_rank_(pp_rank),
       overlap_(overlap),
-      segments_(phase.split.segments.size()) {
+      segments_(phase.split.segments.size()),
+      device_(source.device()) {
     spans_.reserve(phase.schedule.actions[static_cast<size_t>(pp_rank)].size());
     for (int index : phase.schedule.stages_of(pp_rank)) {
         const auto [begin, end] = phase.split.segments_of(index);
@@ -71,6 +72,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     posted_ = 0;
     outstanding_ = 0;
     losses_.clear();
+    made_losses_.clear();
     memory_.clear();
     spans_.clear();
     wait_seconds_ += transport_.take_wait_seconds();
@@ -79,7 +81,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     for (const auto& segment : segments_) {
         if (!segment) continue;
         segment->begin_step(loss_factor);
-        if (segment->io().makes_loss) losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
+        if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
     const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
     for (size_t i = 0; i < actions.size(); ++i) {
@@ -101,6 +103,17 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     }
     if (reduction_ != nullptr) reduction_->finish();
     transport_.finish_sends();
+    read_losses();
+}
+
+/// Once a run: each value that is read waits for the device.
+void Executor::read_losses() {
+    for (size_t i = 0; i < made_losses_.size(); ++i) losses_.push_back(loss_of(static_cast<int>(i)));
+}
+
+double Executor::loss_of(int microbatch) const {
+    const at::Tensor& loss = made_losses_.at(static_cast<size_t>(microbatch));
+    return loss.defined() ? loss.item<double>() : 0;
 }
 
 /// Of the action that has just ended.
@@ -155,12 +168,12 @@ void Executor::run_backward(const Action& action) {
 void Executor::forward(Segment& now, int microbatch, const MicrobatchSource& source) {
     for (int input : phase_.split.segments[static_cast<size_t>(now.index())].inputs) {
         const int64_t begin = steady_nanoseconds();
-        at::Tensor loaded = source.input(microbatch, input);
+        at::Tensor loaded = source.input(microbatch, input).to(device_);
         load_nanoseconds_ += steady_nanoseconds() - begin;
         now.set_input(microbatch, input, std::move(loaded));
     }
     now.forward(microbatch, source.key(microbatch));
-    if (now.io().makes_loss) losses_[static_cast<size_t>(microbatch)] = now.take_loss(microbatch);
+    if (now.io().makes_loss) made_losses_[static_cast<size_t>(microbatch)] = now.take_loss(microbatch);
     for (int edge_id : now.io().exports) {
         const Edge& edge = phase_.split.edges[static_cast<size_t>(edge_id)];
         if (is_here(edge.segments.consumer)) hand_over(edge, microbatch);
@@ -226,13 +239,13 @@ void Executor::receive(const Action& action) {
     const Buffer message = transport_.receive(pipeline_[static_cast<size_t>(action.peer)], channel_of(action));
     --outstanding_;
     if (action.kind == ActionKind::RecvB) {
-        ReceivedTensor gradient = decode_tensor(message, edge.name);
+        ReceivedTensor gradient = decode_tensor(message, edge.name, device_);
         segment(edge.segments.gradient_to).add_gradient(action.microbatch, edge, std::move(gradient.tensor));
         return;
     }
     Segment& to = segment(edge.segments.consumer);
     if (edge.is_bundle()) return to.receive_values(action.microbatch, edge, decode_values(message));
-    ReceivedTensor received = decode_tensor(message, edge.name);
+    ReceivedTensor received = decode_tensor(message, edge.name, device_);
     to.receive_tensor(action.microbatch, edge, std::move(received.tensor), received.requires_grad);
 }
 

@@ -58,6 +58,9 @@ class Executor {
 
     /// Losses of the last run by microbatch; empty unless this rank makes the loss.
     const std::vector<double>& losses() const { return losses_; }
+    bool makes_loss() const { return !made_losses_.empty(); }
+    /// One of them while actions run, behind its F; waits for it.
+    double loss_of(int microbatch) const;
     /// Of the last run, beside the rank's actions; before the first one.
     int64_t bytes_before() const { return bytes_before_; }
     const std::vector<ActionMemory>& memory() const { return memory_; }
@@ -74,6 +77,7 @@ class Executor {
   private:
     void run_action(const Action& action, const MicrobatchSource& source);
     void note_time(int64_t begin);
+    void read_losses();
     void run_forward(const Action& action, const MicrobatchSource& source);
     void run_backward(const Action& action);
     void forward(Segment& segment, int microbatch, const MicrobatchSource& source);
@@ -99,6 +103,8 @@ class Executor {
     std::vector<std::unique_ptr<Segment>> segments_;  ///< null for those of other ranks
     size_t posted_ = 0;                               ///< actions before it that receive are posted
     int outstanding_ = 0;                             ///< posted and not yet received
+    at::Device device_;
+    std::vector<at::Tensor> made_losses_;  ///< by microbatch, on the device
     std::vector<double> losses_;
     std::vector<ActionMemory> memory_;
     std::vector<ActionSpan> spans_;

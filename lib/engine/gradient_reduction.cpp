@@ -125,7 +125,7 @@ void GradientReduction::add_up(Active& active) {
     for (size_t i = 0; i < replicas_.size(); ++i) {
         const std::vector<at::Tensor> gradients =
             i == own_ ? gradients_of(bucket.pieces[own_])
-                      : bucket.messages[own_].read(transport_.receive(replicas_[i], channel));
+                      : bucket.messages[own_].read(transport_.receive(replicas_[i], channel), weights_.device());
         for (size_t k = 0; k < sums.size(); ++k) {
             if (!gradients[k].defined()) continue;
             if (sums[k].defined()) {

@@ -40,8 +40,11 @@ bool LossScaler::unscale(const std::vector<at::Tensor>& gradients) const {
         by_dtype[gradient.scalar_type()].push_back(gradient);
     }
     // The reciprocal is formed in double, as GradScaler forms it.
-    const at::Tensor inverse = at::scalar_tensor(1.0 / static_cast<double>(scale_), at::kDouble).to(at::kFloat);
-    at::Tensor found = at::zeros({}, at::kFloat);
+    if (gradients.empty()) return false;
+    const at::Device device = gradients.front().device();
+    const at::Tensor inverse =
+        at::scalar_tensor(1.0 / static_cast<double>(scale_), at::kDouble).to(at::kFloat).to(device);
+    at::Tensor found = at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(device));
     for (auto& [dtype, list] : by_dtype) at::_amp_foreach_non_finite_check_and_unscale_(list, found, inverse);
     return found.item<float>() != 0;
 }

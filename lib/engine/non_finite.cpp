@@ -67,10 +67,8 @@ void NonFiniteWatch::see_tensor(const Edge& edge, int microbatch, Direction dire
 }
 
 void NonFiniteWatch::see_action(const Action& action) {
-    const std::vector<double>& losses = executor_.losses();
-    if (action.kind == ActionKind::F && !losses.empty()) {
-        const double loss = losses[static_cast<size_t>(action.microbatch)];
-        if (!std::isfinite(loss)) found_.push_back({false, replica_, action.microbatch, action.stage, "the loss"});
+    if (action.kind == ActionKind::F && executor_.makes_loss()) {
+        if (!std::isfinite(executor_.loss_of(action.microbatch))) found_.push_back({false, replica_, action.microbatch, action.stage, "the loss"});
     }
     if (!gives_weight_gradient(action.kind)) return;
     for (auto parameter = parameters_.begin(); parameter != parameters_.end();) {

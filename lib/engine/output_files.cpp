@@ -17,7 +17,7 @@ bool has_rows(const at::Tensor& tensor, int64_t num_samples) {
 
 /// A .npy file has no bfloat16; float32 holds the same values.
 at::Tensor as_written(const at::Tensor& tensor) {
-    return (tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor).contiguous();
+    return (tensor.scalar_type() == at::kBFloat16 ? tensor.to(at::kFloat) : tensor).cpu().contiguous();
 }
 
 /// Shape without the samples, and dtype.

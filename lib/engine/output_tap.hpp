@@ -37,7 +37,7 @@ class OutputTap {
 class TappedSource : public Source {
   public:
     /// Owns: borrows both; the tap must outlive the executables.
-    TappedSource(Source& inner, OutputTap& tap) : inner_(inner), tap_(tap) {}
+    TappedSource(Source& inner, OutputTap& tap) : inner_(inner), tap_(tap) { place_on(inner.device()); }
     std::unique_ptr<Executable> executable(OpRange range, const std::vector<int>& live_ins,
                                            const std::vector<int>& parameters,
                                            const std::vector<int>& live_outs) override;

@@ -40,12 +40,13 @@ Buffer PieceMessage::make(const std::vector<at::Tensor>& elements) const {
         check(tensor.scalar_type() == entries_[i].dtype && tensor.numel() == entries_[i].num_elements &&
                   tensor.is_contiguous(),
               "a piece has the form that its message has planned");
-        std::memcpy(data + entries_[i].offset, tensor.const_data_ptr(), tensor.nbytes());
+        const at::Tensor here = tensor.cpu();
+        std::memcpy(data + entries_[i].offset, here.const_data_ptr(), here.nbytes());
     }
     return message;
 }
 
-std::vector<at::Tensor> PieceMessage::read(const Buffer& message) const {
+std::vector<at::Tensor> PieceMessage::read(const Buffer& message, at::Device device) const {
     if (message.bytes().size() != size_bytes_) {
         throw Error(ErrorKind::RanksDisagree, "a message between replicas has another size than it must have (got " +
                                                   std::to_string(message.bytes().size()) + " bytes, expected " +
@@ -58,6 +59,7 @@ std::vector<at::Tensor> PieceMessage::read(const Buffer& message) const {
         elements[i] = at::from_blob(
             data + entries_[i].offset, {entries_[i].num_elements}, [owner = message.owner()](void*) {},
             at::TensorOptions().dtype(entries_[i].dtype));
+        elements[i] = elements[i].to(device);
     }
     return elements;
 }

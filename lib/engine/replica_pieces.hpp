@@ -26,9 +26,9 @@ class PieceMessage {
     size_t size_bytes() const { return size_bytes_; }
     /// `elements`: by piece, one dim; undefined where there are none.
     Buffer make(const std::vector<at::Tensor>& elements) const;
-    /// By piece; they keep the message's memory alive.
+    /// By piece; on the CPU they keep the message's memory alive.
     /// Throws: Error{RanksDisagree} for a message of another size.
-    std::vector<at::Tensor> read(const Buffer& message) const;
+    std::vector<at::Tensor> read(const Buffer& message, at::Device device = at::kCPU) const;
 
   private:
     struct Entry {

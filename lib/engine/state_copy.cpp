@@ -33,7 +33,7 @@ void StateCopy::borrow(const std::vector<StateTensor>& state) {
     borrowed_.clear();
     tensors_.clear();
     for (const StateTensor& entry : state) {
-        const at::Tensor& tensor = borrowed_.emplace_back(entry.tensor.contiguous());
+        const at::Tensor& tensor = borrowed_.emplace_back(entry.tensor.cpu().contiguous());
         tensors_.push_back({entry.name,
                             from_torch(tensor.scalar_type()),
                             tensor.sizes().vec(),

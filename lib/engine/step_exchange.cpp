@@ -1,6 +1,7 @@
 #include "engine/step_exchange.hpp"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/ScalarType.h>
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace {
 
 void put_scalar(ByteWriter& writer, const at::Tensor& scalar) {
     writer.put(from_torch(scalar.scalar_type()));
-    const auto* data = static_cast<const std::byte*>(scalar.const_data_ptr());
-    writer.append({data, static_cast<size_t>(scalar.itemsize())});
+    const at::Tensor here = scalar.cpu();
+    writer.append({static_cast<const std::byte*>(here.const_data_ptr()), static_cast<size_t>(here.itemsize())});
 }
 
 at::Tensor get_scalar(ByteReader& reader) {
@@ -64,10 +65,22 @@ class StageMeans {
     std::vector<int> counts_;
 };
 
+/// On the CPU, fetched at once: a double holds every value of the dtypes that gradients have.
+std::vector<StepShare::Norm> fetch(std::vector<StepShare::Norm> norms) {
+    if (norms.empty() || norms.front().value.is_cpu()) return norms;
+    std::vector<at::Tensor> values;
+    for (const StepShare::Norm& norm : norms) values.push_back(norm.value.to(at::kDouble));
+    const at::Tensor fetched = at::stack(values).cpu();
+    for (size_t i = 0; i < norms.size(); ++i) {
+        norms[i].value = fetched[static_cast<int64_t>(i)].to(norms[i].value.scalar_type());
+    }
+    return norms;
+}
+
 Bytes share_bytes(const StepShare& share) {
     ByteWriter writer;
     writer.put(static_cast<uint64_t>(share.norms.size()));
-    for (const StepShare::Norm& norm : share.norms) {
+    for (const StepShare::Norm& norm : fetch(share.norms)) {
         writer.put(norm.parameter);
         put_scalar(writer, norm.value);
     }
@@ -88,7 +101,7 @@ Bytes share_bytes(const StepShare& share) {
 }
 
 /// Rank 0's part: all shares together, norms by parameter.
-StepTotals add_up(const std::vector<Bytes>& shares) {
+StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
     StepTotals totals;
     std::map<int, at::Tensor> norms;
     StageMeans stages;
@@ -119,7 +132,7 @@ StepTotals add_up(const std::vector<Bytes>& shares) {
     }
     totals.stages = stages.take();
     std::vector<at::Tensor> ordered;
-    for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
+    for (const auto& [parameter, norm] : norms) ordered.push_back(norm.to(device));
     if (!ordered.empty()) totals.grad_norm = total_norm(ordered);
     return totals;
 }
@@ -146,12 +159,12 @@ Bytes totals_bytes(const StepTotals& totals) {
 
 }  // namespace
 
-StepTotals exchange_step(Transport& transport, const StepShare& share) {
+StepTotals exchange_step(Transport& transport, const StepShare& share, at::Device device) {
     const std::vector<Bytes> shares = gather(transport, share_bytes(share));
-    const Bytes bytes = broadcast(transport, transport.rank() == 0 ? totals_bytes(add_up(shares)) : Bytes{});
+    const Bytes bytes = broadcast(transport, transport.rank() == 0 ? totals_bytes(add_up(shares, device)) : Bytes{});
     ByteReader reader(bytes);
     StepTotals totals;
-    if (reader.get<bool>()) totals.grad_norm = get_scalar(reader);
+    if (reader.get<bool>()) totals.grad_norm = get_scalar(reader).to(device);
     totals.losses = get_list<double>(reader);
     totals.wait_seconds = get_list<double>(reader);
     totals.busy_seconds = get_list<double>(reader);

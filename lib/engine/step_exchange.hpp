@@ -55,7 +55,8 @@ struct StepTotals {
     bool overflow = false;         ///< some rank has a gradient that is not finite
 };
 
+/// The global norm is formed on rank 0's device from the norms of all, and comes back on each rank's own.
 /// Calls: collective.
-StepTotals exchange_step(Transport& transport, const StepShare& share);
+StepTotals exchange_step(Transport& transport, const StepShare& share, at::Device device = at::kCPU);
 
 }  // namespace vpp

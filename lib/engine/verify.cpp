@@ -34,7 +34,7 @@ class StepRecorder {
     explicit StepRecorder(StepWatch* watch) : watch_(watch) {}
 
     void add(const StateTensor& entry) {
-        const at::Tensor plain = entry.tensor.contiguous();
+        const at::Tensor plain = entry.tensor.cpu().contiguous();
         writer_.put_text(entry.name);
         writer_.put_text(std::string(name_of(from_torch(plain.scalar_type()))) + shape_text(plain.sizes().vec()));
         writer_.put(hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()}));
@@ -42,7 +42,7 @@ class StepRecorder {
     }
 
     void look_at(const std::string& name, const at::Tensor& tensor) {
-        if (watch_ && watch_->name == name) watch_->found = tensor.detach().clone();
+        if (watch_ && watch_->name == name) watch_->found = tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
     }
 
     /// Everything that the ranks added, on rank 0. Replicas have the same values: where one differs, what is recorded
@@ -140,10 +140,11 @@ VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline)
 }
 
 void with_reference(const Plan& plan, const Program& program, const Datasets& data,
-                    const std::function<void(Engine& engine, Program& reference)>& body) {
+                    const std::function<void(Engine& engine, Program& reference)>& body, at::Device device) {
     Program reference = reference_program(program);
     InProcessWorld(InProcessOptions{}).run([&](Transport& transport) {
         Sources sources = open_sources(plan, reference);
+        sources.place_on(device);
         Engine engine(plan, reference, sources, data, transport);
         load_initial_weights(engine, plan, reference);
         body(engine, reference);

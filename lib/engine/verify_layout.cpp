@@ -20,7 +20,7 @@ constexpr int kAllMicrobatches = -1;
 Bytes tensor_bytes(const std::optional<at::Tensor>& found) {
     ByteWriter writer;
     if (!found) return writer.take();
-    const at::Tensor plain = found->contiguous();
+    const at::Tensor plain = found->cpu().contiguous();
     writer.put(from_torch(plain.scalar_type()));
     writer.put(static_cast<uint64_t>(plain.dim()));
     for (int64_t dim : plain.sizes()) writer.put(dim);
@@ -133,9 +133,10 @@ RunRecord LayoutVerifier::run_reference(const Layout& layout, int64_t steps, Ste
     if (job_.rank() != 0) return wait_for("the reference", steps);
     job_.set_position("running the reference");
     RunRecord record;
-    with_reference(layout.plan, layout.program, data_, [&](Engine& engine, Program& program) {
+    const auto body = [&](Engine& engine, Program& program) {
         record = run_steps(engine, program, steps, {}, watch, num_microbatches);
-    });
+    };
+    with_reference(layout.plan, layout.program, data_, body, sources_.device());
     return record;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "graph/autocast.hpp"
+#include "graph/jit_device.hpp"
 
 namespace vpp {
 
@@ -18,15 +19,15 @@ namespace {
 class JitExecutable : public Executable {
   public:
     JitExecutable(const std::shared_ptr<torch::jit::Graph>& graph, int64_t num_sites,
-                  std::optional<at::ScalarType> autocast)
-        : code_(graph, "vpp_stage"), num_sites_(num_sites), autocast_(autocast) {}
+                  std::optional<at::ScalarType> autocast, at::DeviceType device)
+        : code_(graph, "vpp_stage"), num_sites_(num_sites), autocast_(autocast), device_(device) {}
 
     std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, uint64_t key) override {
         if (num_sites_ > 0) {
             inputs.emplace_back(at::zeros({num_sites_}, at::kLong));
             inputs.emplace_back(static_cast<int64_t>(key));
         }
-        const AutocastScope autocast(at::kCPU, autocast_);
+        const AutocastScope autocast(device_, autocast_);
         torch::jit::InterpreterState(code_).run(inputs);
         return inputs;
     }
@@ -35,6 +36,7 @@ class JitExecutable : public Executable {
     torch::jit::Code code_;
     int64_t num_sites_;  ///< 0: nothing random inside, no counts and key are passed
     std::optional<at::ScalarType> autocast_;
+    at::DeviceType device_;
 };
 
 /// Copies ops into a graph of their own.
@@ -74,7 +76,7 @@ class Slicer {
 }  // namespace
 
 std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, const std::vector<Value*>& inputs,
-                                        const std::vector<Value*>& outputs) {
+                                        const std::vector<Value*>& outputs, at::Device device) {
     bool random = false;
     for (int i = range.begin; i < range.end; ++i) random = random || jit.ops[static_cast<size_t>(i)].random;
     Slicer slicer;
@@ -85,7 +87,9 @@ std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, cons
     }
     for (int i = range.begin; i < range.end; ++i) slicer.append(jit, jit.ops[static_cast<size_t>(i)]);
     for (Value* output : outputs) slicer.add_output(output);
-    return std::make_unique<JitExecutable>(slicer.take(), random ? jit.num_sites : 0, jit.autocast);
+    const std::shared_ptr<torch::jit::Graph> graph = slicer.take();
+    if (!device.is_cpu()) place_graph(*graph, device);
+    return std::make_unique<JitExecutable>(graph, random ? jit.num_sites : 0, jit.autocast, device.type());
 }
 
 }  // namespace vpp

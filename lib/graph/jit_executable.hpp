@@ -10,9 +10,11 @@ namespace vpp {
 
 /// Compiles the ops [range.begin, range.end): inputs first, then what `outputs` names. Every input is an input of the
 /// graph or an output of an earlier op. Ops run in the precision of the graph. The executable keeps what it needs of
-/// the graph.
+/// the graph. They compute on `device`: a device that the model names is that one, and so is the one of ops that name
+/// none and take no tensor (torch.arange(n)), as under torch.set_default_device. Constant tensors go there too.
 std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range,
                                         const std::vector<torch::jit::Value*>& inputs,
-                                        const std::vector<torch::jit::Value*>& outputs);
+                                        const std::vector<torch::jit::Value*>& outputs,
+                                        at::Device device = at::kCPU);
 
 }  // namespace vpp

@@ -2,6 +2,7 @@
 // the op's call site in the whole graph, and how often that site has run for this microbatch: on nothing else, so no
 // cut, schedule or recompute changes a mask.
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <torch/library.h>
@@ -17,17 +18,24 @@ using torch::jit::Value;
 
 namespace {
 
-void reseed(const at::Tensor& counts, int64_t key, int64_t site) {
-    int64_t& count = counts.data_ptr<int64_t>()[site];
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
+void set_seed(at::Generator generator, uint64_t seed) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_current_seed(site_seed(static_cast<uint64_t>(key), site, count++));
+    generator.set_current_seed(seed);
+}
+
+/// A CUDA generator's seed begins its Philox sequence anew, at offset 0.
+void reseed(const at::Tensor& counts, int64_t key, int64_t site, at::Device device) {
+    int64_t& count = counts.data_ptr<int64_t>()[site];
+    const uint64_t seed = site_seed(static_cast<uint64_t>(key), site, count++);
+    set_seed(at::detail::getDefaultCPUGenerator(), seed);
+    if (!device.is_cpu()) set_seed(at::globalContext().defaultGenerator(device), seed);
 }
 
 TORCH_LIBRARY_FRAGMENT(vpp, library) {
     // CONSERVATIVE: it has side effects, so no pass may remove or move it.
     library.def(
-        torch::schema("vpp::reseed(Tensor counts, int key, int site) -> ()", c10::AliasAnalysisKind::CONSERVATIVE),
+        torch::schema("vpp::reseed(Tensor counts, int key, int site, Device device) -> ()",
+                      c10::AliasAnalysisKind::CONSERVATIVE),
         reseed);
 }
 
@@ -70,6 +78,7 @@ Node* make_reseed(torch::jit::Graph& graph, Value* counts, Value* key, int64_t s
     call->addInput(counts);
     call->addInput(key);
     call->addInput(graph.insertConstant(site));
+    call->addInput(graph.insertConstant(at::Device(at::kCPU)));
     return call;
 }
 

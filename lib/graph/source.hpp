@@ -28,13 +28,22 @@ class Executable {
 class Source {
   public:
     virtual ~Source() = default;
+    /// Executables that are made from now on compute there, whatever device the model was exported on; their inputs are
+    /// tensors of it. The CPU unless set.
+    void place_on(at::Device device) { device_ = device; }
+    at::Device device() const { return device_; }
+
     /// Values and parameters are indices of the Graph.
     virtual std::unique_ptr<Executable> executable(OpRange range, const std::vector<int>& live_ins,
                                                    const std::vector<int>& parameters,
                                                    const std::vector<int>& live_outs) = 0;
     /// A fresh copy of a parameter as the file has it, its checksum compared; strides as in the file.
     /// Throws Error{BadData} for a damaged record.
+    /// On the CPU, wherever the ops compute.
     virtual at::Tensor weight(int parameter) = 0;
+
+  private:
+    at::Device device_ = at::kCPU;
 };
 
 }  // namespace vpp

@@ -91,7 +91,7 @@ class TorchScriptSource : public Source {
         for (int value : live_ins) inputs.push_back(values_.at(static_cast<size_t>(value)));
         for (int parameter : parameters) inputs.push_back(jit_.parameters.at(static_cast<size_t>(parameter)).value);
         for (int value : live_outs) outputs.push_back(values_.at(static_cast<size_t>(value)));
-        return compile_ops(jit_, range, inputs, outputs);
+        return compile_ops(jit_, range, inputs, outputs, device());
     }
 
     at::Tensor weight(int parameter) override {

@@ -350,6 +350,12 @@ Program with_layout(const Program& program, const Plan& plan, const std::optiona
     return changed;
 }
 
+void Sources::place_on(at::Device device) {
+    for (const auto* source : {&training, &evaluation}) {
+        if (*source) (*source)->place_on(device);
+    }
+}
+
 Sources open_sources(const Plan& plan, const Program& program) {
     const ModelFiles files = open_model_files(plan);
     const auto open = [&](bool training, const Graph& planned) {

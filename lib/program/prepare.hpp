@@ -28,6 +28,10 @@ Datasets open_datasets(const Plan& plan);
 struct Sources {
     std::unique_ptr<Source> training;    ///< null when the program has no training phase
     std::unique_ptr<Source> evaluation;  ///< null without validation data
+
+    /// Where what they run computes (graph/source.hpp).
+    void place_on(at::Device device);
+    at::Device device() const { return (training ? training : evaluation)->device(); }
 };
 
 struct Prepared {

@@ -134,11 +134,13 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     for (int64_t size : tensor.sizes()) writer.put(size);
     for (int64_t size : base_sizes) writer.put(size);
     for (int64_t stride : strides) writer.put(stride);
+    // The memory as it lies, gaps and elements that share a place included.
+    if (!base.is_cpu()) base = base.as_strided({extent}, {1}).cpu();
     const auto* data = static_cast<const std::byte*>(base.const_data_ptr());
     return make_message(writer.take(), {data, static_cast<size_t>(header.payload_bytes)}, limit_bytes, what);
 }
 
-ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what) {
+ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::Device device) {
     ByteReader reader(buffer.bytes());
     const auto header = reader.get<TensorHeader>();
     if (header.layout == Layout::Undefined) return {};
@@ -156,19 +158,24 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what) {
     }
     const auto options = at::TensorOptions().dtype(to_torch(header.dtype));
     std::byte* data = buffer.owner().get() + offset;
+    if (!compact && !device.is_cpu()) {
+        const at::Tensor memory = at::from_blob(data, {extent}, options).to(device);
+        return {at::empty({0}, options.device(device)).set_(memory.storage(), 0, sizes, strides),
+                header.requires_grad != 0};
+    }
     if (!compact) {
         const auto keep_alive = [owner = buffer.owner()](void*) {};
         return {at::from_blob(data, sizes, strides, keep_alive, options), header.requires_grad != 0};
     }
     at::Tensor tensor;
     try {
-        tensor = at::empty_strided(base_sizes, strides, options);
+        tensor = at::empty_strided(base_sizes, strides, options.device(device));
         tensor.copy_(at::from_blob(data, base_sizes, options));
     } catch (const c10::Error&) {
         bad_message(what);  // gaps that no memory can hold, elements that lie on each other
     }
     // Not a view: autograd treats views apart, and this tensor stands for one that was none.
-    if (base_sizes != sizes) tensor = at::empty({0}, options).set_(tensor.storage(), 0, sizes, strides);
+    if (base_sizes != sizes) tensor = at::empty({0}, tensor.options()).set_(tensor.storage(), 0, sizes, strides);
     return {tensor, header.requires_grad != 0};
 }
 

@@ -15,13 +15,14 @@ namespace vpp {
 /// Throws Error{BadData} naming `what` when the message would be longer than `limit_bytes`.
 Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what);
 
-/// The tensor of a message; undefined when the sender's was. A dense one lies in the buffer and keeps it alive.
+/// The tensor of a message; undefined when the sender's was. On the CPU a dense one lies in the buffer and keeps it
+/// alive; on another device it is a copy.
 /// Throws Error{BadData} for a message that does not hold what it says.
 struct ReceivedTensor {
     at::Tensor tensor;
     bool requires_grad = false;
 };
-ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what);
+ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::Device device = at::kCPU);
 
 /// Values without their tensors: numbers, None, strings, and lists, tuples and dicts of them. Tensors inside are
 /// replaced by empty ones, to be filled in by the receiver (graph/ivalue_tensors.hpp).

@@ -20,7 +20,7 @@ struct Segment::Microbatch {
     std::map<int, c10::IValue> values;   ///< to be taken
     std::map<int, int> pending_tensors;  ///< edges that have not taken it
     std::map<int, int> pending_values;
-    double loss = 0;
+    at::Tensor loss;
 
     std::optional<Pass> pass;                ///< from F to B or W, or
     std::optional<PassInputs> saved;         ///< from F to B or I
@@ -82,7 +82,7 @@ void Segment::forward(int microbatch, uint64_t key) {
     // What a model writes into its buffers in evaluation goes to copies.
     Pass pass = runner_.run(options_.training ? std::move(now.inputs) : runner_.save(now.inputs));
     now.inputs = {};
-    if (io_.makes_loss) now.loss = pass.loss.item<double>();
+    if (io_.makes_loss) now.loss = pass.loss.detach().clone();
     keep_exports(now, pass, recompute || !options_.training);
     if (options_.training && !recompute) now.pass = std::move(pass);
 }
@@ -127,8 +127,8 @@ std::vector<c10::IValue> Segment::take_values(int microbatch, const Edge& edge) 
     return values;
 }
 
-double Segment::take_loss(int microbatch) {
-    const double loss = state(microbatch).loss;
+at::Tensor Segment::take_loss(int microbatch) {
+    at::Tensor loss = std::move(state(microbatch).loss);
     release_if_done(microbatch);
     return loss;
 }

@@ -63,8 +63,9 @@ class Segment {
     /// that is planned, and no history that the receiver may use.
     at::Tensor take_tensor(int microbatch, const Edge& edge);
     std::vector<c10::IValue> take_values(int microbatch, const Edge& edge);
-    /// The loss of a microbatch, not scaled. Requires: io().makes_loss.
-    double take_loss(int microbatch);
+    /// The loss of a microbatch, not scaled, where the ops computed it: reading its value waits for them. 0-dim.
+    /// Requires: io().makes_loss.
+    at::Tensor take_loss(int microbatch);
 
     /// The gradient sum of later segments for a tensor or a tied parameter; undefined when they gave none.
     void add_gradient(int microbatch, const Edge& edge, at::Tensor gradient);

@@ -6,17 +6,29 @@
 
 namespace vpp {
 
+namespace {
+
+/// On the source's device, with the strides that the file gives.
+at::Tensor placed_weight(Source& source, int parameter) {
+    at::Tensor tensor = source.weight(parameter);
+    if (source.device().is_cpu()) return tensor;
+    return tensor.detach().to(source.device()).set_requires_grad(tensor.requires_grad());
+}
+
+}  // namespace
+
 void Weights::load(Source& source, const Split& split, const std::vector<int>& stages) {
+    device_ = source.device();
     for (int stage : stages) {
         const StageSpec& spec = split.stages[static_cast<size_t>(stage)];
         for (int parameter : spec.parameters) {
-            tensors_.emplace(parameter, source.weight(parameter));
+            tensors_.emplace(parameter, placed_weight(source, parameter));
             owned_.push_back(parameter);
         }
     }
     for (int stage : stages) {
         for (int parameter : split.stages[static_cast<size_t>(stage)].borrowed) {
-            if (!contains(parameter)) tensors_.emplace(parameter, source.weight(parameter));
+            if (!contains(parameter)) tensors_.emplace(parameter, placed_weight(source, parameter));
         }
     }
     std::sort(owned_.begin(), owned_.end());
@@ -28,7 +40,7 @@ void Weights::load_missing(Source& source, const Graph& graph, const Split& spli
         for (const std::vector<int>* list : {&spec.parameters, &spec.borrowed}) {
             for (int parameter : *list) {
                 const bool used = !graph.parameters[static_cast<size_t>(parameter)].uses.empty();
-                if (used && !contains(parameter)) tensors_.emplace(parameter, source.weight(parameter));
+                if (used && !contains(parameter)) tensors_.emplace(parameter, placed_weight(source, parameter));
             }
         }
     }

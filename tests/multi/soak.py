@@ -4,6 +4,7 @@ nothing happened, and no start may need a hand. `scripts/soak MINUTES [SEED]` ca
 
 import argparse
 import collections
+import json
 import os
 import pathlib
 import random
@@ -40,6 +41,11 @@ def has_dead_child(parent: int) -> bool:
     return False
 
 
+def is_stopped(process: int) -> bool:
+    """By SIGSTOP."""
+    return " T " in pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][:4]
+
+
 class Soak(Case):
     """Not a test of its own: borrows starting and reading."""
 
@@ -49,6 +55,7 @@ class Soak(Case):
         self.draw = random.Random(seed)
         self.faults: collections.Counter = collections.Counter()
         self.starts = 0
+        self.run_now, self.num_ranks = "", 0  # of the start under way
         self.plan_file = self.plan(DIGITS)
 
     def runTest(self) -> None:  # unittest asks for one
@@ -56,6 +63,7 @@ class Soak(Case):
 
     def begin(self, run: str, layout: tuple, environment: dict[str, str]):
         ranks, schedule, chunks = layout
+        self.run_now, self.num_ranks = run, ranks
         settings = [f"run.dir={run}", f"train.steps={STEPS}", "checkpoint.every=20", "train.eval_every=70",
                     "train.eval_batches=2", "run.deadline_floor_s=2", "run.deadline_factor=5", "report.every=100000",
                     f"pipeline.num_stages={ranks}", f"pipeline.schedule_type={schedule}",
@@ -132,10 +140,23 @@ class Soak(Case):
             if dead_since and now - dead_since > HANG_LIMIT_S:
                 job.kill()
                 return job.wait(), "mpirun hung"
+            self.let_go_of_the_last(job)
             if now > end:
                 raise SystemExit(f"soak: a start does not end; it is left running as process {job.pid}")
             time.sleep(0.1)
         return code, ""
+
+    def let_go_of_the_last(self, job) -> None:
+        """A rank that is stopped in its last moments, when all is done and the others have left, has nobody to notice
+        it: mpirun waits for it. That is no fault that a job could meet."""
+        ranks = self.pids(job)
+        if len(ranks) == 1 and self.num_ranks > 1 and is_stopped(ranks[0]) and self.is_done():
+            os.kill(ranks[0], signal.SIGCONT)
+            self.faults["stop behind the end"] += 1
+
+    def is_done(self) -> bool:
+        ends = self.folder / self.run_now / "end.json"
+        return ends.exists() and json.loads(ends.read_text())["exit_code"] == 0
 
     def one_start(self, run: str) -> bool:
         """Whether the run is done."""

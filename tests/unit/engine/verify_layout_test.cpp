@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "stage/message.hpp"
+#include "support/far_device.hpp"
 #include "unit/engine/support.hpp"
 
 namespace vpp::test {
@@ -54,6 +55,18 @@ TEST_F(VerifyLayout, FindsNothingWhereNothingIsWrong) {
         EXPECT_GE(result.by_kind.at("parameter"), result.by_kind.at("gradient"));
         EXPECT_EQ(result.by_kind.count("buffer"), std::string(model) == "bn_cnn" ? 1U : 0U);
         EXPECT_GT(result.by_kind.at("optimizer"), result.by_kind.at("gradient"));
+    }
+}
+
+/// On a device whose memory the CPU cannot read: what is forgotten there ends the process.
+TEST_F(VerifyLayout, EveryModelHasTheBitsOfOneDeviceOnAnotherDevice) {
+    for (const TinyModel& model : tiny_models()) {
+        open(model.name);
+        rig_->prepared.sources.place_on(far_device());
+        const int64_t copies = num_far_copies();
+        const VerifyResult result = compare(layout({0, 1, 0}));
+        EXPECT_TRUE(result.is_equal) << model.name << ": " << result.difference;
+        EXPECT_GT(num_far_copies(), copies) << "nothing was computed there";
     }
 }
 

@@ -361,12 +361,12 @@ TEST_F(SegmentTest, evaluationKeepsNothingAndGivesTheSameLoss) {
         Rig setup = open_tiny(name);
         Line reference(setup, {}, false);
         reference.forward(0, 0);
-        const double expected = reference.stage(0).take_loss(0);
+        const double expected = reference.stage(0).take_loss(0).item<double>();
         for (int cut : setup.legal_cuts()) {
             Line line(setup, {cut}, false);
             line.forward(0, 0);
             line.forward(1, 0);
-            EXPECT_EQ(line.stage(line.split().loss_stage).take_loss(0), expected) << name << " cut before op " << cut;
+            EXPECT_EQ(line.stage(line.split().loss_stage).take_loss(0).item<double>(), expected) << name << " cut before op " << cut;
             EXPECT_FALSE(line.weight("w1").grad().defined());
         }
     }

@@ -1,0 +1,94 @@
+#include "graph/jit_device.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+namespace {
+
+bool takes_tensors(const c10::FunctionSchema& schema) {
+    return std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
+        const std::string type = argument.type()->str();
+        return type.find("Tensor") != std::string::npos;
+    });
+}
+
+/// Which input of an op that makes a tensor out of nothing says where.
+std::optional<size_t> device_input_of_factory(const Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema == nullptr || takes_tensors(*schema)) return std::nullopt;
+    const std::optional<int> index = schema->argumentIndexWithName("device");
+    if (!index || static_cast<size_t>(*index) >= node->inputs().size()) return std::nullopt;
+    return static_cast<size_t>(*index);
+}
+
+/// Whether every use turns the tensor into a number, which would have to be fetched from the device.
+bool is_read_as_number(const Value* tensor) {
+    static const std::set<std::string> kReaders{"aten::Int",  "aten::Float",          "aten::Bool",
+                                                "aten::item", "aten::ScalarImplicit", "aten::IntImplicit"};
+    return std::all_of(tensor->uses().begin(), tensor->uses().end(), [](const torch::jit::Use& use) {
+        return kReaders.contains(use.user->kind().toQualString());
+    });
+}
+
+class Placer {
+  public:
+    Placer(torch::jit::Graph& graph, at::Device device) : graph_(graph), device_(device) {}
+
+    void place(Block* block) {
+        for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+            Node* node = *it++;
+            for (Block* inner : node->blocks()) place(inner);
+            if (node->kind() == torch::jit::prim::Constant) {
+                place_constant(node);
+            } else {
+                place_factory(node);
+            }
+        }
+    }
+
+  private:
+    void place_constant(Node* node) {
+        const std::optional<c10::IValue> value = torch::jit::toIValue(node->output());
+        if (!value) return;
+        if (value->isDevice()) {
+            replace(node, device_);
+        } else if (value->isTensor() && value->toTensor().defined() && !is_read_as_number(node->output())) {
+            replace(node, value->toTensor().to(device_));
+        }
+    }
+
+    void place_factory(Node* node) {
+        const std::optional<size_t> input = device_input_of_factory(node);
+        if (!input || !node->input(*input)->mustBeNone()) return;
+        const torch::jit::WithInsertPoint before(node);
+        node->replaceInput(*input, graph_.insertConstant(device_));
+    }
+
+    void replace(Node* constant, const c10::IValue& value) {
+        const torch::jit::WithInsertPoint before(constant);
+        constant->output()->replaceAllUsesWith(graph_.insertConstant(value));
+        constant->destroy();
+    }
+
+    torch::jit::Graph& graph_;
+    at::Device device_;
+};
+
+}  // namespace
+
+void place_graph(torch::jit::Graph& graph, at::Device device) {
+    Placer(graph, device).place(graph.block());
+}
+
+}  // namespace vpp

@@ -1,0 +1,245 @@
+#include "support/far_device.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/enum_tag.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/native/CPUFallback.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/resize_native.h>
+#include <ATen/ops/set_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace vpp::test {
+
+namespace {
+
+constexpr at::DeviceType kFar = at::DeviceType::PrivateUse1;
+constexpr at::DispatchKeySet kFarKeys(at::DispatchKey::PrivateUse1);
+/// User addresses end below bit 47; with this bit turned an address of the heap is one where nothing is.
+constexpr uintptr_t kFarBit = uintptr_t{1} << 46;
+constexpr size_t kAlignment = 64;
+
+std::atomic<int64_t> g_num_copies{0};
+
+void* turned(const void* address) {
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) ^ kFarBit);
+}
+
+at::Device device() {
+    return {kFar, 0};
+}
+
+class FarAllocator final : public c10::Allocator {
+  public:
+    c10::DataPtr allocate(size_t num_bytes) override {
+        if (num_bytes == 0) return {nullptr, nullptr, &release, device()};
+        void* near = std::aligned_alloc(kAlignment, (num_bytes + kAlignment - 1) / kAlignment * kAlignment);
+        TORCH_CHECK(near != nullptr, "out of far memory");
+        return {turned(near), near, &release, device()};
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+    void copy_data(void* to, const void* from, size_t num_bytes) const override {
+        std::memcpy(turned(to), turned(from), num_bytes);
+    }
+
+  private:
+    static void release(void* near) { std::free(near); }
+};
+
+FarAllocator& allocator() {
+    static FarAllocator far;
+    return far;
+}
+
+class FarGuard final : public c10::impl::DeviceGuardImplInterface {
+  public:
+    at::DeviceType type() const override { return kFar; }
+    at::Device exchangeDevice(at::Device) const override { return device(); }
+    at::Device getDevice() const override { return device(); }
+    void setDevice(at::Device) const override {}
+    void uncheckedSetDevice(at::Device) const noexcept override {}
+    c10::Stream getStream(at::Device) const override { return stream(); }
+    c10::Stream getDefaultStream(at::Device) const override { return stream(); }
+    c10::Stream getStreamFromGlobalPool(at::Device, bool) const override { return stream(); }
+    c10::Stream getNewStream(at::Device, int) const override { return stream(); }
+    c10::Stream exchangeStream(c10::Stream) const override { return stream(); }
+    c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+    // All is done when a call returns.
+    void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
+    void block(void*, const c10::Stream&) const override {}
+    bool queryEvent(void*) const override { return true; }
+    bool queryStream(const c10::Stream&) const override { return true; }
+    void synchronizeStream(const c10::Stream&) const override {}
+    void synchronizeEvent(void*) const override {}
+    void synchronizeDevice(c10::DeviceIndex) const override {}
+
+  private:
+    static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, device()); }
+};
+C10_REGISTER_GUARD_IMPL(PrivateUse1, FarGuard);
+
+class FarHooks final : public at::PrivateUse1HooksInterface {
+  public:
+    bool isBuilt() const override { return true; }
+    bool isAvailable() const override { return true; }
+    bool hasPrimaryContext(at::DeviceIndex) const override { return true; }
+    at::DeviceIndex deviceCount() const override { return 1; }
+    at::DeviceIndex getCurrentDevice() const override { return 0; }
+    void setCurrentDevice(at::DeviceIndex) const override {}
+    at::DeviceIndex exchangeDevice(at::DeviceIndex) const override { return 0; }
+    at::DeviceIndex maybeExchangeDevice(at::DeviceIndex) const override { return 0; }
+    const at::Generator& getDefaultGenerator(at::DeviceIndex) const override { return generator_; }
+    void resizePrivateUse1Bytes(const c10::Storage& storage, size_t num_bytes) const override {
+        c10::DataPtr larger = allocator().allocate(num_bytes);
+        const size_t kept = std::min(num_bytes, storage.nbytes());
+        if (kept > 0) allocator().copy_data(larger.get(), storage.data(), kept);
+        storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(larger));
+        storage.unsafeGetStorageImpl()->set_nbytes(num_bytes);
+    }
+
+  private:
+    at::Generator generator_ = at::detail::createCPUGenerator(67);
+};
+
+/// The far tensor's memory as a tensor of the CPU.
+at::Tensor near(const at::Tensor& tensor) {
+    if (tensor.is_cpu()) return tensor;
+    if (tensor.numel() == 0) return at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
+    return at::from_blob(turned(tensor.unsafeGetTensorImpl()->data()), tensor.sizes(), tensor.strides(),
+                         tensor.options().device(at::kCPU).requires_grad(false));
+}
+
+at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
+                 std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+    return at::detail::empty_generic(size, &allocator(), kFarKeys, at::dtype_or_default(dtype), format);
+}
+
+at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
+                         std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+    return at::detail::empty_strided_generic(size, stride, &allocator(), kFarKeys, at::dtype_or_default(dtype));
+}
+
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_blocking*/) {
+    g_num_copies += from.device() != to.device() ? 1 : 0;
+    near(to).copy_(near(from));
+    return to;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
+    if (to.sizes() != from.sizes()) to.resize_(from.sizes());
+    return copy_from(from, to, false);
+}
+
+at::Scalar local_scalar_dense(const at::Tensor& tensor) {
+    ++g_num_copies;
+    return at::_local_scalar_dense(near(tensor));
+}
+
+// Convolutions of unknown devices go to ops of their own, which have no kernel of the CPU.
+at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                    c10::SymIntArrayRef stride, c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                    bool transposed, c10::SymIntArrayRef output_padding, c10::SymInt groups) {
+    const auto near_bias = bias && bias->defined() ? std::optional(bias->cpu()) : std::nullopt;
+    return at::convolution_symint(input.cpu(), weight.cpu(), near_bias, stride, padding, dilation, transposed,
+                                  output_padding, groups)
+        .to(device());
+}
+
+using ThreeTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+ThreeTensors convolve_backward(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight,
+                               c10::SymIntArrayRef stride, c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                               bool transposed, c10::SymIntArrayRef output_padding, c10::SymInt groups,
+                               std::array<bool, 3> wanted) {
+    const std::vector<c10::SymInt> bias_sizes{weight.sym_size(transposed ? 1 : 0) *
+                                              (transposed ? groups : c10::SymInt(1))};
+    auto [of_input, of_weight, of_bias] = at::convolution_backward_symint(
+        gradient.cpu(), input.cpu(), weight.cpu(), at::OptionalSymIntArrayRef(bias_sizes), stride, padding, dilation,
+        transposed, output_padding, groups, wanted);
+    for (at::Tensor* made : {&of_input, &of_weight, &of_bias}) {
+        if (made->defined()) *made = made->to(device());
+    }
+    return {of_input, of_weight, of_bias};
+}
+
+/// Random ops draw from the far device's own generator, though a kernel of the CPU runs them.
+class FarRandomness {
+  public:
+    explicit FarRandomness(const c10::OperatorHandle& op) : is_random_(op.hasTag(at::Tag::nondeterministic_seeded)) {
+        if (is_random_) swap_states();
+    }
+    ~FarRandomness() {
+        if (is_random_) swap_states();
+    }
+    FarRandomness(const FarRandomness&) = delete;
+    FarRandomness& operator=(const FarRandomness&) = delete;
+
+  private:
+    static void swap_states() {
+        at::Generator near = at::detail::getDefaultCPUGenerator();
+        at::Generator far = at::globalContext().defaultGenerator(device());
+        const at::Tensor of_near = near.get_state(), of_far = far.get_state();
+        near.set_state(of_far);
+        far.set_state(of_near);
+    }
+    bool is_random_;
+};
+
+void run_near(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const FarRandomness randomness(op);
+    at::native::cpu_fallback(op, stack);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+    library.impl("empty.memory_format", empty);
+    library.impl("empty_strided", empty_strided);
+    library.impl("_copy_from", copy_from);
+    library.impl("_copy_from_and_resize", copy_from_and_resize);
+    library.impl("_local_scalar_dense", local_scalar_dense);
+    library.impl("convolution_overrideable", convolve);
+    library.impl("convolution_backward_overrideable", convolve_backward);
+    library.impl("as_strided", at::native::as_strided_tensorimpl);
+    library.impl("view", at::native::view);
+    library.impl("_reshape_alias", at::native::_reshape_alias);
+    library.impl("resize_", at::native::resize_);
+    library.impl("set_.source_Storage_storage_offset", at::native::set_storage_cpu_);
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
+    library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_near>());
+}
+
+}  // namespace
+
+at::Device far_device() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        c10::register_privateuse1_backend("far");
+        c10::SetAllocator(kFar, &allocator());
+        at::RegisterPrivateUse1HooksInterface(new FarHooks);  // LibTorch keeps it to the end
+    });
+    return device();
+}
+
+int64_t num_far_copies() {
+    return g_num_copies;
+}
+
+}  // namespace vpp::test

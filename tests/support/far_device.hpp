@@ -1,0 +1,17 @@
+#pragma once
+// A device for tests on machines without one: its memory cannot be read by the CPU (every address is moved to where
+// nothing is), its tensors never mix with the CPU's, and it has a generator of its own. Ops compute by LibTorch's CPU
+// kernels on copies, so a run has the bits of those kernels. LibTorch knows it as PrivateUse1, index 0.
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+namespace vpp::test {
+
+/// Registers it in this process, once.
+at::Device far_device();
+
+/// Copies between host and far memory since the process began.
+int64_t num_far_copies();
+
+}  // namespace vpp::test
