@@ -32,6 +32,10 @@ bool is_started_by_run() {
     return std::getenv(kStartedByRun) != nullptr;
 }
 
+void set_unless_set(const char* variable, const char* value) {
+    ::setenv(variable, value, 0);
+}
+
 void say_started_by_run() {
     ::setenv(kStartedByRun, "1", 1);
 }

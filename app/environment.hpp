@@ -10,6 +10,9 @@ namespace vpp {
 /// Those of these variables that are set.
 std::map<std::string, std::string> environment_of(const std::vector<std::string>& names);
 
+/// For libraries that look for it in this process.
+void set_unless_set(const char* variable, const char* value);
+
 /// How this program was called: argv[0].
 std::string program_name();
 

@@ -17,6 +17,7 @@
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
 #include "comm/watchdog.hpp"
+#include "device/device.hpp"
 #include "engine/agreement.hpp"
 #include "engine/value_ranges.hpp"
 #include "graph/model_output.hpp"
@@ -82,7 +83,7 @@ class HardEnd {
 };
 
 int run_with_mpi(const std::string& log_level, const Plan& plan, const std::optional<LaunchInfo>& launch,
-                 const std::function<int(const Job&)>& body) {
+                 at::Device device, const std::function<int(const Job&)>& body) {
     EndRecord end;
     HardEnd hard_end(end);
     Watchdog watchdog({[&hard_end](const std::string& text, int code) { hard_end(text, code); }});
@@ -105,7 +106,7 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::opti
         const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
-        const int code = body({plan, transport, log, end, load.is_crowded()});
+        const int code = body({plan, transport, log, end, load.is_crowded(), device});
         transport.set_position("the end of the job");
         barrier(transport);
         return code;
@@ -123,6 +124,16 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::opti
         if (session.size() > 1) session.abort(failure.code);
         _exit(failure.code);
     }
+}
+
+/// Makes ready for it what the whole process decides.
+at::Device choose_device(const Plan& plan, int local_rank) {
+    if (plan.mesh.device == "cpu") return at::kCPU;
+    set_unless_set(kCublasVariable, kCublasWorkspace);
+    const std::vector<Card> cards = cuda_cards();
+    const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
+    use_exact_kernels(device);
+    return device;
 }
 
 }  // namespace
@@ -156,17 +167,19 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
     } catch (...) {
         return told_once(launch);
     }
+    at::Device device = at::kCPU;
     try {
         // The other ranks of the host go on to MPI's start and wait there.
         if (!launch || launch->local_rank == 0) trial_load(trial_files(plan), plan.model.trust_sha256);
         set_threads(plan);
+        device = choose_device(plan, launch ? launch->local_rank : 0);
     } catch (...) {
         const Failure failure = current_failure();
         if (launch && launch->rank > 0) std::this_thread::sleep_for(kFirstRankSpeaks);
         say(failure.text);
         return failure.code;
     }
-    return run_with_mpi(arguments.log_level, plan, launch, body);
+    return run_with_mpi(arguments.log_level, plan, launch, device, body);
 }
 
 void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph) {

@@ -1,5 +1,7 @@
 #pragma once
 // A command on a plan across ranks: from the launch to a transport, and from an error to one line and one exit code.
+#include <c10/core/Device.h>
+
 #include <functional>
 
 #include "app/end_record.hpp"
@@ -24,6 +26,7 @@ struct Job {
     Logger log;
     EndRecord& end;
     bool ranks_exceed_cores = false;
+    at::Device device = at::kCPU;  ///< where this rank computes
 
     bool is_first() const { return transport.rank() == 0; }
 };

@@ -1,6 +1,7 @@
 #include "app/registries.hpp"
 
 #include "data/dataset.hpp"
+#include "device/device.hpp"
 #include "graph/loss_kinds.hpp"
 #include "graph/split.hpp"
 #include "optim/lr.hpp"
@@ -19,6 +20,7 @@ Names registered_names() {
     names.schedules.emplace_back("AUTO");    // searched
     names.optimizers = optimizer_kinds();
     names.lr_schedules = lr_schedule_kinds();
+    names.devices = device_kinds();
     return names;
 }
 

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "checkpoint/survey.hpp"
 #include "comm/mpi_session.hpp"
+#include "device/cards.hpp"
 #include "engine/agreement.hpp"
 #include "engine/run_facts.hpp"
 #include "graph/initial_values.hpp"
@@ -88,6 +89,7 @@ class Doctor {
         build.torch = TORCH_VERSION;
         build.pinned_torch = VPP_PINNED_TORCH;
         build.cpu_capability = numeric_environment(Plan{}).cpu_capability;
+        build.has_cuda = has_cuda_parts();
         build.wanted_capability = variables.empty() ? "" : variables.begin()->second;
         return build;
     }

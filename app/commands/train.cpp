@@ -76,7 +76,7 @@ void greet(const Job& job, const Program& program) {
     job.log->info(counted_text(parameters, "parameter") + " in " +
                   counted_text(program.training.split.num_stages(), "stage") + " on " +
                   counted_text(program.mesh.num_ranks(), "rank") + ", " + program.training.schedule.name + ", " +
-                  numeric_environment(job.plan).text());
+                  numeric_environment(job.plan, job.device).text());
     for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
 }
 
@@ -122,7 +122,7 @@ std::optional<ProfileRequest> profile_request(const Job& job, const std::string&
 int train_on(const Job& job, const TrainArguments& arguments) {
     const std::optional<ProfileRequest> profile = profile_request(job, arguments.profile);
     Datasets data = open_datasets(job.plan);
-    Prepared prepared = agree_on_program(job.transport, job.plan, data);
+    Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
     guard_ranges(data, job.plan, prepared.program.training.graph);
     make_run_folder(job);
     const RunFolders folders = RunFolders::find(job.transport, job.plan.run.dir);
@@ -166,7 +166,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
 /// One microbatch with the weights of the model file; no run folder is looked at.
 int rehearse_on(const Job& job) {
     Datasets data = open_datasets(job.plan);
-    Prepared prepared = agree_on_program(job.transport, job.plan, data);
+    Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
     guard_ranges(data, job.plan, prepared.program.training.graph);
     if (job.is_first()) greet(job, prepared.program);
     job.transport.set_deadline(std::max(kFirstPassSeconds, job.plan.run.deadline_floor_s));

@@ -136,7 +136,7 @@ void print_verify_text(const Job& job, const MatrixResult& result, const std::op
     std::cout << "compared " << counts_text(result.by_kind) << " over " << result.steps << " steps of " << compared
               << (compared == 1 ? " layout" : " layouts") << " with " << result.num_references
               << (result.num_references == 1 ? " run" : " runs") << " on one device ("
-              << numeric_environment(job.plan).text() << ")\n";
+              << numeric_environment(job.plan, job.device).text() << ")\n";
     if (result.is_equal()) {
         std::cout << "bitwise equal: all of it" << (many ? ", in every layout that is not refused" : "") << "\n";
     }
@@ -195,7 +195,7 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
     check_ranks(job, choices);
     Datasets data{open_dataset(job.plan, Subset::Train), nullptr};
     const Plan base = request.is_matrix() ? one_stage(job.plan) : job.plan;
-    Prepared prepared = agree_on_program(job.transport, base, data);
+    Prepared prepared = agree_on_program(job.transport, base, data, job.device);
     guard_ranges(data, job.plan, prepared.program.training.graph);
     std::optional<PairwiseLayouts> pairwise;
     if (request.pairwise) {

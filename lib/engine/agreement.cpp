@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "device/device.hpp"
 #include "graph/initial_values.hpp"
 #include "optim/groups.hpp"
 
@@ -56,11 +57,12 @@ double most_seconds(const SearchPlan& search) {
 
 std::string NumericEnvironment::text() const {
     return "LibTorch " + torch_version + ", " + cpu_capability + ", " + std::to_string(threads) +
-           (threads == 1 ? " thread" : " threads");
+           (threads == 1 ? " thread" : " threads") + (device.empty() ? "" : ", " + device);
 }
 
-NumericEnvironment numeric_environment(const Plan& plan) {
-    return {TORCH_VERSION, at::get_cpu_capability(), plan.mesh.threads};
+NumericEnvironment numeric_environment(const Plan& plan, at::Device device) {
+    return {TORCH_VERSION, at::get_cpu_capability(), plan.mesh.threads,
+            device.is_cpu() ? "" : device_text(device, cuda_cards())};
 }
 
 void set_threads(const Plan& plan) {
@@ -77,20 +79,21 @@ void check_model_rules(const Plan& plan, const Program& program) {
     if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
 }
 
-Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data) {
-    return agree_on_program(transport, plan, data, [&] {
+Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data, at::Device device) {
+    const auto make = [&] {
         Prepared prepared = prepare(plan, data);
         check_model_rules(plan, prepared.program);
         check_have_values(plan, prepared.program.training.graph);
         return prepared;
-    });
+    };
+    return agree_on_program(transport, plan, data, make, device);
 }
 
 Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data,
-                          const std::function<Prepared()>& make) {
+                          const std::function<Prepared()>& make, at::Device device) {
     check_equal(transport, "the plan", lines_with_sections(plan.resolved_text));
     check_equal(transport, "the data files", data.digest());
-    check_equal(transport, "the numeric environment", numeric_environment(plan).text());
+    check_equal(transport, "the numeric environment", numeric_environment(plan, device).text());
     Prepared prepared;
     transport.set_position("preparing the program");
     if (plan.pipeline.schedule_type == "AUTO") transport.set_deadline(most_seconds(plan.pipeline.search));
@@ -102,6 +105,7 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
         prepared.sources = open_sources(plan, prepared.program);
     }
     check_equal(transport, "the program", to_hex(digest_of(prepared.program)));
+    prepared.sources.place_on(device);
     return prepared;
 }
 

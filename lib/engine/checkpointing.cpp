@@ -127,7 +127,8 @@ std::optional<Opened> open_shared(Engine& engine, const Plan& plan, const Progra
     const std::string folder = agree_on_checkpoint(engine.transport(), [&] {
         std::string chosen = choose_checkpoint(plan, store, log);
         if (!chosen.empty()) {
-            compare_facts(CheckpointReader(chosen).manifest().state, facts_of(plan, program), chosen, log);
+            compare_facts(CheckpointReader(chosen).manifest().state, facts_of(plan, program, engine.device()), chosen,
+                          log);
         }
         return chosen;
     });
@@ -158,7 +159,7 @@ std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Prog
     if (!chosen) return std::nullopt;
     const std::string folder = agree_on_checkpoint(transport, [&] {
         const std::string own = chosen->parts.at(0).folder.string();
-        compare_facts(chosen->manifest.state, facts_of(plan, program), own, log);
+        compare_facts(chosen->manifest.state, facts_of(plan, program, engine.device()), own, log);
         return own;
     });
     if (!is_named) settle_chosen(transport, store, *chosen, log);

@@ -106,6 +106,8 @@ class Engine {
     void load_state(const StateReader& read);
 
     Transport& transport() { return transport_; }
+    /// Where this rank computes.
+    at::Device device() const { return weights_.device(); }
     /// What runs the training's actions: for who looks on.
     Executor& executor() { return *training_; }
 

@@ -4,7 +4,6 @@
 
 #include "base/clock_alignment.hpp"
 #include "base/error.hpp"
-#include "base/live_bytes.hpp"
 #include "stage/message.hpp"
 
 namespace vpp {
@@ -57,7 +56,8 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
       pp_rank_(pp_rank),
       overlap_(overlap),
       segments_(phase.split.segments.size()),
-      device_(source.device()) {
+      device_(source.device()),
+      meter_(device_) {
     spans_.reserve(phase.schedule.actions[static_cast<size_t>(pp_rank)].size());
     for (int index : phase.schedule.stages_of(pp_rank)) {
         const auto [begin, end] = phase.split.segments_of(index);
@@ -77,7 +77,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     spans_.clear();
     wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
-    bytes_before_ = live_bytes::now();
+    bytes_before_ = meter_.now();
     for (const auto& segment : segments_) {
         if (!segment) continue;
         segment->begin_step(loss_factor);
@@ -88,8 +88,8 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         if (overlap_) post_receives(i);
         const std::string position = describe(actions[i]);
         transport_.set_position(position);
-        live_bytes::restart_peak();
-        const int64_t before = live_bytes::now();
+        meter_.restart_peak();
+        const int64_t before = meter_.now();
         const int64_t begin = steady_nanoseconds();
         try {
             run_action(actions[i], source);
@@ -98,7 +98,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         }
         note_time(begin);
         if (reduction_ != nullptr) reduction_->advance();
-        memory_.push_back({before, live_bytes::peak(), live_bytes::now()});
+        memory_.push_back({before, meter_.peak(), meter_.now()});
         if (watch_.action) watch_.action(actions[i]);
     }
     if (reduction_ != nullptr) reduction_->finish();

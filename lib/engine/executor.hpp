@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "device/memory_meter.hpp"
 #include "engine/gradient_reduction.hpp"
 #include "program/program.hpp"
 #include "schedule/measured_times.hpp"
@@ -25,7 +26,7 @@ struct MicrobatchSource {
 /// two neighbours can be under way at once.
 inline constexpr int kReceivesAhead = 4;
 
-/// What this process's tensors and messages took while an action ran (base/live_bytes.hpp).
+/// What this process's tensors and messages took while an action ran (device/memory_meter.hpp).
 struct ActionMemory {
     int64_t before = 0;
     int64_t peak = 0;
@@ -104,6 +105,7 @@ class Executor {
     size_t posted_ = 0;                               ///< actions before it that receive are posted
     int outstanding_ = 0;                             ///< posted and not yet received
     at::Device device_;
+    MemoryMeter meter_;
     std::vector<at::Tensor> made_losses_;  ///< by microbatch, on the device
     std::vector<double> losses_;
     std::vector<ActionMemory> memory_;

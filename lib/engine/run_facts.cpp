@@ -67,8 +67,8 @@ std::string lr_schedule_text(const LrSchedulePlan& schedule) {
 
 }  // namespace
 
-std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program) {
-    const NumericEnvironment environment = numeric_environment(plan);
+std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program, at::Device device) {
+    const NumericEnvironment environment = numeric_environment(plan, device);
     return {{"model", to_hex(program.training.graph.digest)},
             {"data", program.data_digest},
             {"global_batch_size", std::to_string(*plan.train.global_batch_size)},
@@ -91,7 +91,7 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"deferred_batch_norm", plan.pipeline.deferred_batch_norm ? "true" : "false"},
             {"torch", environment.torch_version},
             {"cpu_capability", environment.cpu_capability},
-            {"device", "cpu"}};
+            {"device", environment.device.empty() ? "cpu" : environment.device}};
 }
 
 std::optional<std::string> fact_of(const CheckpointState& saved, const std::string& name) {

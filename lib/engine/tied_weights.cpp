@@ -34,7 +34,8 @@ void TiedWeights::sum_gradients() {
             sum.reset();
         } else if (copy.from == transport_.rank()) {
             transport_.post_receive(copy.to, channel, copy.message_bytes);
-            const at::Tensor theirs = decode_tensor(transport_.receive(copy.to, channel), "a tied gradient", weights_.device()).tensor;
+            const at::Tensor theirs =
+                decode_tensor(transport_.receive(copy.to, channel), "a tied gradient", weights_.device()).tensor;
             at::Tensor& sum = at::Tensor(weights_.at(copy.parameter)).mutable_grad();
             if (!theirs.defined()) continue;
             if (sum.defined())

@@ -42,7 +42,8 @@ class StepRecorder {
     }
 
     void look_at(const std::string& name, const at::Tensor& tensor) {
-        if (watch_ && watch_->name == name) watch_->found = tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+        if (watch_ && watch_->name == name)
+            watch_->found = tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
     }
 
     /// Everything that the ranks added, on rank 0. Replicas have the same values: where one differs, what is recorded

@@ -56,7 +56,6 @@ VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline)
 
 /// Calls `body` with an engine of the one-stage program, in this process, on one thread. The model is read anew.
 void with_reference(const Plan& plan, const Program& program, const Datasets& data,
-                    const std::function<void(Engine& engine, Program& reference)>& body,
-                    at::Device device = at::kCPU);
+                    const std::function<void(Engine& engine, Program& reference)>& body, at::Device device = at::kCPU);
 
 }  // namespace vpp

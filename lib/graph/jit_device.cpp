@@ -36,9 +36,8 @@ std::optional<size_t> device_input_of_factory(const Node* node) {
 bool is_read_as_number(const Value* tensor) {
     static const std::set<std::string> kReaders{"aten::Int",  "aten::Float",          "aten::Bool",
                                                 "aten::item", "aten::ScalarImplicit", "aten::IntImplicit"};
-    return std::all_of(tensor->uses().begin(), tensor->uses().end(), [](const torch::jit::Use& use) {
-        return kReaders.contains(use.user->kind().toQualString());
-    });
+    return std::all_of(tensor->uses().begin(), tensor->uses().end(),
+                       [](const torch::jit::Use& use) { return kReaders.contains(use.user->kind().toQualString()); });
 }
 
 class Placer {

@@ -14,7 +14,6 @@ namespace vpp {
 /// none and take no tensor (torch.arange(n)), as under torch.set_default_device. Constant tensors go there too.
 std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range,
                                         const std::vector<torch::jit::Value*>& inputs,
-                                        const std::vector<torch::jit::Value*>& outputs,
-                                        at::Device device = at::kCPU);
+                                        const std::vector<torch::jit::Value*>& outputs, at::Device device = at::kCPU);
 
 }  // namespace vpp

@@ -117,7 +117,8 @@ void defer_batch_norms(JitGraph& jit);
 /// compiled.  Requires: jit.ops is listed.
 void insert_reseeds(JitGraph& jit);
 
-/// A reseed node of one site, not yet inserted. It names the device whose generator it sets (the CPU's too): graph/jit_device.hpp.
+/// A reseed node of one site, not yet inserted. It names the device whose generator it sets (the CPU's too):
+/// graph/jit_device.hpp.
 torch::jit::Node* make_reseed(torch::jit::Graph& graph, torch::jit::Value* counts, torch::jit::Value* key,
                               int64_t site);
 

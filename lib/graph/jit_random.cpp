@@ -33,10 +33,9 @@ void reseed(const at::Tensor& counts, int64_t key, int64_t site, at::Device devi
 
 TORCH_LIBRARY_FRAGMENT(vpp, library) {
     // CONSERVATIVE: it has side effects, so no pass may remove or move it.
-    library.def(
-        torch::schema("vpp::reseed(Tensor counts, int key, int site, Device device) -> ()",
-                      c10::AliasAnalysisKind::CONSERVATIVE),
-        reseed);
+    library.def(torch::schema("vpp::reseed(Tensor counts, int key, int site, Device device) -> ()",
+                              c10::AliasAnalysisKind::CONSERVATIVE),
+                reseed);
 }
 
 bool is_random(const Node* node) {

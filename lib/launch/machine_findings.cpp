@@ -142,8 +142,8 @@ Finding judge_gpus(const HostFacts& host, const BuildFacts& build) {
     const std::string cards =
         counted_text(static_cast<int64_t>(host.gpus.size()), "GPU") + " (" + host.gpus.front() + ")";
     if (!build.has_cuda) {
-        return {Note, "GPU", cards + " not used: vpp's CUDA and NCCL parts are not built yet",
-                "nothing to do; training runs on the CPU"};
+        return {Note, "GPU", cards + " not used: this vpp is built without its CUDA parts",
+                "scripts/build build-cuda -DVPP_CUDA=ON"};
     }
     return {Ok, "GPU", cards, ""};
 }

@@ -38,6 +38,7 @@ struct Names {
     std::vector<std::string> schedules;      ///< pipeline.schedule_type
     std::vector<std::string> optimizers;     ///< optimizer.kind
     std::vector<std::string> lr_schedules;   ///< lr_schedule.kind
+    std::vector<std::string> devices;        ///< mesh.device
 };
 
 /// low <= value <= high, or without the ends.

@@ -14,7 +14,8 @@ namespace vpp {
 /// Tensors by the graph's parameter index. Handles: copies share the tensors.
 class Weights {
   public:
-    /// Reads what the stages own and borrow onto the source's device; nothing else of the file is touched. Throws Error{BadData}.
+    /// Reads what the stages own and borrow onto the source's device; nothing else of the file is touched. Throws
+    /// Error{BadData}.
     void load(Source& source, const Split& split, const std::vector<int>& stages);
     /// Adds what these stages use and the rank does not hold yet: things that only evaluation reads.
     void load_missing(Source& source, const Graph& graph, const Split& split, const std::vector<int>& stages);

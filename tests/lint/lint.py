@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 LAYERS = (
-    "base plan mesh schedule data graph program comm stage optim checkpoint examples help report compare launch "
+    "base plan mesh schedule data device graph program comm stage optim checkpoint examples help report compare launch "
     "engine app"
 ).split()  # a file includes its own module and modules to its left
 TORCH_FREE = {"base", "plan", "mesh", "schedule", "data", "checkpoint", "help", "report", "compare", "launch"}
@@ -154,10 +154,10 @@ def pragma_once(tree: Tree) -> Found:
 
 
 def twin_tests(tree: Tree) -> Found:
-    """lib/<module>/<file>.cpp has tests/unit/<module>/<file>_test.cpp."""
+    """lib/<module>/<file>.cpp has tests/unit/<module>/<file>_test.cpp; x_cuda.cpp and x_none.cpp share x_test.cpp."""
     for path, _ in tree.code("lib/"):
         if path.endswith((".cpp", ".cu")):
-            twin = re.sub(r"^lib/(.*)\.(cpp|cu)$", r"tests/unit/\1_test.cpp", path)
+            twin = re.sub(r"^lib/(.*?)(_cuda|_none)?\.(cpp|cu)$", r"tests/unit/\1_test.cpp", path)
             if twin not in tree.texts:
                 yield path, 0, f"it has no twin test {twin}"
 

@@ -14,10 +14,13 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/resize_native.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/view_native.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <malloc.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -25,6 +28,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 namespace vpp::test {
 
@@ -46,12 +50,13 @@ at::Device device() {
     return {kFar, 0};
 }
 
-class FarAllocator final : public c10::Allocator {
+class FarAllocator final : public c10::DeviceAllocator {
   public:
     c10::DataPtr allocate(size_t num_bytes) override {
         if (num_bytes == 0) return {nullptr, nullptr, &release, device()};
         void* near = std::aligned_alloc(kAlignment, (num_bytes + kAlignment - 1) / kAlignment * kAlignment);
         TORCH_CHECK(near != nullptr, "out of far memory");
+        count(static_cast<int64_t>(malloc_usable_size(near)));
         return {turned(near), near, &release, device()};
     }
     c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -59,8 +64,33 @@ class FarAllocator final : public c10::Allocator {
         std::memcpy(turned(to), turned(from), num_bytes);
     }
 
+    bool initialized() override { return true; }
+    void emptyCache(c10::MempoolId_t) override {}
+    void recordStream(const c10::DataPtr&, c10::Stream) override {}
+    c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+        const std::lock_guard lock(mutex_);
+        c10::CachingDeviceAllocator::DeviceStats stats;
+        stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)] = bytes_;
+        return stats;
+    }
+    void resetAccumulatedStats(c10::DeviceIndex) override {}
+    void resetPeakStats(c10::DeviceIndex) override {
+        const std::lock_guard lock(mutex_);
+        bytes_.reset_peak();
+    }
+
   private:
-    static void release(void* near) { std::free(near); }
+    static void count(int64_t bytes) {
+        const std::lock_guard lock(mutex_);
+        bytes > 0 ? bytes_.increase(static_cast<size_t>(bytes)) : bytes_.decrease(static_cast<size_t>(-bytes));
+    }
+    static void release(void* near) {
+        if (near != nullptr) count(-static_cast<int64_t>(malloc_usable_size(near)));
+        std::free(near);
+    }
+
+    static inline std::mutex mutex_;  // a deleter is a plain function
+    static inline c10::CachingAllocator::Stat bytes_;
 };
 
 FarAllocator& allocator() {
@@ -179,6 +209,19 @@ ThreeTensors convolve_backward(const at::Tensor& gradient, const at::Tensor& inp
     return {of_input, of_weight, of_bias};
 }
 
+std::optional<at::Tensor> near(const std::optional<at::Tensor>& tensor) {
+    return tensor && tensor->defined() ? std::optional(near(*tensor)) : std::nullopt;
+}
+
+/// Its schema does not say that it writes the running statistics.
+ThreeTensors batch_norm(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                        const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& running_mean,
+                        const std::optional<at::Tensor>& running_var, bool training, double momentum, double eps) {
+    const auto [output, mean, inverse] = at::native_batch_norm(
+        input.cpu(), near(weight), near(bias), near(running_mean), near(running_var), training, momentum, eps);
+    return {output.to(device()), mean.to(device()), inverse.to(device())};
+}
+
 /// Random ops draw from the far device's own generator, though a kernel of the CPU runs them.
 class FarRandomness {
   public:
@@ -202,7 +245,14 @@ class FarRandomness {
     bool is_random_;
 };
 
+/// The copies are of sizes that some kernels warn about.
+class NoWarnings final : public c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+};
+
 void run_near(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    static NoWarnings no_warnings;
+    const c10::WarningUtils::WarningHandlerGuard quiet(&no_warnings);
     const FarRandomness randomness(op);
     at::native::cpu_fallback(op, stack);
 }
@@ -215,6 +265,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
     library.impl("_local_scalar_dense", local_scalar_dense);
     library.impl("convolution_overrideable", convolve);
     library.impl("convolution_backward_overrideable", convolve_backward);
+    library.impl("native_batch_norm", batch_norm);
     library.impl("as_strided", at::native::as_strided_tensorimpl);
     library.impl("view", at::native::view);
     library.impl("_reshape_alias", at::native::_reshape_alias);
@@ -224,6 +275,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_near>());
+}
+
+// No op is cast: the far device has no lists of autocast.
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
+    library.fallback(torch::CppFunction::makeFallthrough());
 }
 
 }  // namespace
@@ -236,6 +292,12 @@ at::Device far_device() {
         at::RegisterPrivateUse1HooksInterface(new FarHooks);  // LibTorch keeps it to the end
     });
     return device();
+}
+
+at::Device test_device() {
+    const char* name = std::getenv("VPP_TEST_DEVICE");
+    if (name == nullptr || std::string(name) == "cpu") return at::kCPU;
+    return std::string(name) == "far" ? far_device() : at::Device(name);
 }
 
 int64_t num_far_copies() {

@@ -11,6 +11,9 @@ namespace vpp::test {
 /// Registers it in this process, once.
 at::Device far_device();
 
+/// Where rigs compute: the device that VPP_TEST_DEVICE names ("far", "cuda"), else the CPU.
+at::Device test_device();
+
 /// Copies between host and far memory since the process began.
 int64_t num_far_copies();
 

@@ -37,6 +37,7 @@ Rig set_up(Plan plan) {
     set_threads(setup.plan);
     setup.data = open_datasets(setup.plan);
     setup.prepared = prepare(setup.plan, setup.data);
+    setup.prepared.sources.place_on(test_device());
     return setup;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/verify.hpp"
 #include "plan/plan.hpp"
 #include "program/prepare.hpp"
+#include "support/far_device.hpp"
 
 namespace vpp::test {
 

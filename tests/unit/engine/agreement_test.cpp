@@ -35,7 +35,7 @@ TEST_F(Agreement, everyRankGetsRankZerosProgramAndCanRunIt) {
     std::vector<std::string> digests(2);
     RunRecord record;
     InProcessWorld({.num_ranks = 2}).run([&](Transport& transport) {
-        Prepared prepared = agree_on_program(transport, setup_.plan, setup_.data);
+        Prepared prepared = agree_on_program(transport, setup_.plan, setup_.data, test_device());
         digests[static_cast<size_t>(transport.rank())] = to_hex(digest_of(prepared.program));
         Engine engine(setup_.plan, prepared.program, prepared.sources, setup_.data, transport);
         RunRecord own = record_run(engine, 2);
@@ -43,8 +43,9 @@ TEST_F(Agreement, everyRankGetsRankZerosProgramAndCanRunIt) {
     });
     EXPECT_EQ(digests[0], digests[1]);
     RunRecord reference;
-    with_reference(setup_.plan, setup_.prepared.program, setup_.data,
-                   [&](Engine& engine, Program&) { reference = record_run(engine, 2); });
+    with_reference(
+        setup_.plan, setup_.prepared.program, setup_.data,
+        [&](Engine& engine, Program&) { reference = record_run(engine, 2); }, test_device());
     EXPECT_TRUE(compare_runs(reference, record).is_equal);
 }
 
@@ -95,8 +96,10 @@ TEST_F(Agreement, groupsThatMatchNothingAreRefusedWithTheirPlace) {
 }
 
 TEST_F(Agreement, theNumericEnvironmentIsAText) {
-    const NumericEnvironment environment{"2.11.0", "AVX512", 4};
+    const NumericEnvironment environment{"2.11.0", "AVX512", 4, ""};
     EXPECT_EQ(environment.text(), "LibTorch 2.11.0, AVX512, 4 threads");
+    const NumericEnvironment on_card{"2.11.0", "AVX512", 1, "NVIDIA H200 (9.0), CUDA 13.0"};
+    EXPECT_EQ(on_card.text(), "LibTorch 2.11.0, AVX512, 1 thread, NVIDIA H200 (9.0), CUDA 13.0");
     EXPECT_EQ(numeric_environment(setup_.plan).threads, 1);
     EXPECT_FALSE(numeric_environment(setup_.plan).cpu_capability.empty());
 }

@@ -18,7 +18,7 @@ std::string drift_of(const std::string& damaged, int64_t drift_every = 1) {
             engine.run_step(0);
             for (const StateTensor& entry : engine.tensors()) {
                 if (engine.transport().rank() != 1 || entry.name != damaged) continue;
-                static_cast<unsigned char*>(entry.tensor.mutable_data_ptr())[0] ^= 1U;
+                flip_bits(entry.tensor, 0, 1);
             }
             engine.run_step(1);
         });

@@ -104,7 +104,7 @@ using Tensors = std::map<std::string, at::Tensor>;
 
 Tensors copies(const std::vector<StateTensor>& tensors) {
     Tensors found;
-    for (const StateTensor& entry : tensors) found[entry.name] = entry.tensor.clone();
+    for (const StateTensor& entry : tensors) found[entry.name] = entry.tensor.cpu().clone();
     return found;
 }
 

@@ -19,8 +19,9 @@ class Replicas : public ::testing::Test {
   protected:
     void open(const std::string& model, int num_replicas, bool zero1 = false) {
         setup_.emplace(set_up_tiny(model, folder_.path("."), with_replicas(num_replicas, zero1)));
-        with_reference(setup_->plan, setup_->prepared.program, setup_->data,
-                       [&](Engine& engine, Program&) { reference_ = record_run(engine, kReducedSteps); });
+        with_reference(
+            setup_->plan, setup_->prepared.program, setup_->data,
+            [&](Engine& engine, Program&) { reference_ = record_run(engine, kReducedSteps); }, test_device());
     }
     Program program_on(const std::vector<int>& rank_of_stage, uint64_t seed) const {
         const std::vector<int> legal = setup_->legal_cuts();

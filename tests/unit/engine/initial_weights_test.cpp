@@ -47,7 +47,7 @@ class InitialWeights : public ::testing::Test {
             for (const StateTensor& entry : engine.state()) {
                 if (!entry.name.starts_with("model.")) continue;
                 state.merge(digests({entry}));
-                kept.push_back(entry.tensor.contiguous());
+                kept.push_back(entry.tensor.cpu().contiguous());
                 if (entry.name.ends_with(left_out)) continue;
                 tensors.push_back(
                     {entry.name.substr(6),

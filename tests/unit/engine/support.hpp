@@ -20,10 +20,17 @@ namespace vpp::test {
 inline std::map<std::string, std::string> digests(const std::vector<StateTensor>& tensors) {
     std::map<std::string, std::string> found;
     for (const StateTensor& entry : tensors) {
-        const at::Tensor plain = entry.tensor.contiguous();
+        const at::Tensor plain = entry.tensor.cpu().contiguous();
         found[entry.name] = to_hex(hash_bytes({static_cast<const std::byte*>(plain.const_data_ptr()), plain.nbytes()}));
     }
     return found;
+}
+
+/// Turns bits of an element of a float tensor, wherever that is.
+inline void flip_bits(const at::Tensor& tensor, int64_t element, uint32_t bits) {
+    const at::Tensor changed = tensor.detach().cpu().clone();
+    static_cast<uint32_t*>(changed.mutable_data_ptr())[element] ^= bits;
+    tensor.detach().copy_(changed);
 }
 
 /// A .npy file of `samples` bell-shaped vectors of 8; `first` is the number of the first sample.

@@ -245,7 +245,7 @@ TEST_F(VerifyLayout, APerturbedBitOfAWeightIsThatElementByOneUlp) {
     faults.after_step = [](Engine& engine, int64_t step) {
         for (const StateTensor& entry : engine.tensors()) {
             if (step != 1 || entry.name != "parameter w4") continue;
-            static_cast<uint32_t*>(entry.tensor.mutable_data_ptr())[10] ^= 1U;
+            flip_bits(entry.tensor, 10, 1);
         }
     };
     const VerifyResult result = compare(layout({0, 1}), faults);
@@ -261,7 +261,7 @@ TEST_F(VerifyLayout, APerturbedOptimizerStateIsNamedWithItsPlace) {
     faults.after_step = [](Engine& engine, int64_t) {
         for (const StateTensor& entry : engine.tensors()) {
             if (entry.name != "optimizer w1.exp_avg_sq") continue;
-            static_cast<uint32_t*>(entry.tensor.mutable_data_ptr())[0] ^= 2U;
+            flip_bits(entry.tensor, 0, 2);
         }
     };
     const VerifyResult result = compare(layout({0, 1}), faults);
@@ -286,7 +286,7 @@ TEST_F(VerifyLayout, WhatDoesNotComeBackIsSaidToBeSo) {
     faults.after_step = [&](Engine& engine, int64_t) {
         for (const StateTensor& entry : engine.tensors()) {
             if (done || entry.name != "parameter w4") continue;
-            static_cast<uint32_t*>(entry.tensor.mutable_data_ptr())[0] ^= 1U;
+            flip_bits(entry.tensor, 0, 1);
             done = true;
         }
     };

@@ -48,8 +48,9 @@ TEST_F(Verify, findsNothingWhereNothingIsWrong) {
 TEST_F(Verify, isTheSameReferenceAsTheProductUses) {
     open("dropout");
     RunRecord record;
-    with_reference(setup_->plan, setup_->prepared.program, setup_->data,
-                   [&](Engine& engine, Program&) { record = record_run(engine, 2); });
+    with_reference(
+        setup_->plan, setup_->prepared.program, setup_->data,
+        [&](Engine& engine, Program&) { record = record_run(engine, 2); }, test_device());
     EXPECT_TRUE(compare(record).is_equal);
 }
 
@@ -58,7 +59,7 @@ TEST_F(Verify, findsOneBitOfAWeight) {
     const auto flip = [](Engine& engine, int64_t step) {
         for (const StateTensor& entry : engine.tensors()) {
             if (step != 1 || entry.name != "parameter w2") continue;
-            *static_cast<uint32_t*>(entry.tensor.mutable_data_ptr()) ^= 1U;
+            flip_bits(entry.tensor, 0, 1);
         }
     };
     const VerifyResult result = compare(run_program(*setup_, program_on({0, 1}), 2, {}, flip));

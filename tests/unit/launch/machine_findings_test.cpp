@@ -147,8 +147,11 @@ TEST(MachineFindings, Gpus) {
     expect_of_machine(judge_gpus(host, good_build()), Ok, "none seen; none is needed, training runs on the CPU");
     host.gpus = {"NVIDIA H100", "NVIDIA H100"};
     expect_of_machine(judge_gpus(host, good_build()), Note,
-                      "2 GPUs (NVIDIA H100) not used: vpp's CUDA and NCCL parts are not built yet",
-                      "nothing to do; training runs on the CPU");
+                      "2 GPUs (NVIDIA H100) not used: this vpp is built without its CUDA parts",
+                      "scripts/build build-cuda -DVPP_CUDA=ON");
+    BuildFacts with_parts = good_build();
+    with_parts.has_cuda = true;
+    expect_of_machine(judge_gpus(host, with_parts), Ok, "2 GPUs (NVIDIA H100)");
 }
 
 TEST(MachineFindings, WordsOfOtherPrograms) {

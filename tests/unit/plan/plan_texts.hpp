@@ -17,7 +17,8 @@ inline Names built_names() {
              "ZERO_BUBBLE_GREEDY", "INTERLEAVED_ZERO_BUBBLE", "ZERO_BUBBLE_V", "V_HALF", "V_MIN", "V_ADAPTIVE",
              "DUALPIPE_V", "CUSTOM", "AUTO"},
             {"adamw", "adam", "sgd"},
-            {"constant", "linear", "cosine", "inverse_sqrt", "wsd", "step"}};
+            {"constant", "linear", "cosine", "inverse_sqrt", "wsd", "step"},
+            {"auto", "cpu"}};
 }
 
 /// The shortest plan that is whole.

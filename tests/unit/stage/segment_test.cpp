@@ -366,7 +366,8 @@ TEST_F(SegmentTest, evaluationKeepsNothingAndGivesTheSameLoss) {
             Line line(setup, {cut}, false);
             line.forward(0, 0);
             line.forward(1, 0);
-            EXPECT_EQ(line.stage(line.split().loss_stage).take_loss(0).item<double>(), expected) << name << " cut before op " << cut;
+            EXPECT_EQ(line.stage(line.split().loss_stage).take_loss(0).item<double>(), expected)
+                << name << " cut before op " << cut;
             EXPECT_FALSE(line.weight("w1").grad().defined());
         }
     }

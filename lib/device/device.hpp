@@ -1,0 +1,38 @@
+#pragma once
+// Where a rank computes: mesh.device as LibTorch's device, and what makes its kernels give the same bits every time.
+// Everything right of here takes an at::Device as a value and asks tensors for theirs.
+#include <c10/core/Device.h>
+
+#include <string>
+#include <vector>
+
+#include "device/cards.hpp"
+
+namespace vpp {
+
+/// What mesh.device may be in this build: "auto", "cpu" and, with CUDA parts, "cuda".
+std::vector<std::string> device_kinds();
+
+/// "cpu" or "cuda": auto is CUDA where there is a card.
+/// Throws Error{MissingInput} for "cuda" without a card.
+std::string resolve_device_kind(const std::string& kind, const std::vector<Card>& cards);
+
+/// The device of a rank: of the cards the one of its number among the ranks of its host; ranks share cards where there
+/// are more of them.
+/// Requires: a resolved kind; cards for "cuda".
+at::Device device_of_rank(const std::string& kind, int local_rank, const std::vector<Card>& cards);
+
+/// For all threads of this process: only kernels that give the same bits every time, no TF32, no choice of kernels by
+/// trial. An op that has no such kernel throws when it runs. Does nothing for the CPU, whose kernels are so.
+/// Requires: CUBLAS_WORKSPACE_CONFIG is set before the first kernel runs (kCublasWorkspace).
+void use_exact_kernels(at::Device device);
+
+/// What cuBLAS asks of a process for equal bits on one stream (PyTorch's notes on reproducibility).
+inline constexpr const char* kCublasVariable = "CUBLAS_WORKSPACE_CONFIG";
+inline constexpr const char* kCublasWorkspace = ":4096:8";
+
+/// What decides the bits of a device's kernels, beside LibTorch's build: "NVIDIA H200 (9.0), CUDA 13.0"; empty for the
+/// CPU.
+std::string device_text(at::Device device, const std::vector<Card>& cards);
+
+}  // namespace vpp

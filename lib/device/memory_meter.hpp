@@ -1,0 +1,24 @@
+#pragma once
+// How much memory of a device this process's tensors take: of the CPU by base/live_bytes.hpp, of another device by
+// LibTorch's caching allocator.
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+namespace vpp {
+
+class MemoryMeter {
+  public:
+    explicit MemoryMeter(at::Device device) : device_(device) {}
+
+    /// Bytes that are alive now, by the time of the calls that made them: kernels may still be under way.
+    int64_t now() const;
+    /// The most that was alive at once since the last restart_peak, in this process.
+    int64_t peak() const;
+    void restart_peak() const;
+
+  private:
+    at::Device device_;
+};
+
+}  // namespace vpp
