@@ -13,6 +13,9 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
 /// How this program was called: argv[0].
 std::string program_name();
 
+/// A program that lies in the same folder as this one, symbolic links followed.
+std::string program_beside(const std::string& name);
+
 /// Whether `vpp run` has started this job, and signals therefore go to it; and what it does to say so.
 bool is_started_by_run();
 void say_started_by_run();
