@@ -24,6 +24,7 @@ struct Job {
     Logger log;
     EndRecord& end;
     bool ranks_exceed_cores = false;
+    bool is_started_by_srun = false;
 
     bool is_first() const { return transport.rank() == 0; }
 };
