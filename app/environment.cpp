@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -26,6 +27,11 @@ std::string program_name() {
     std::ifstream words("/proc/self/cmdline", std::ios::binary);
     std::getline(words, name, '\0');
     return name.empty() ? "vpp" : name;
+}
+
+std::string program_beside(const std::string& name) {
+    std::error_code unknown;
+    return std::filesystem::read_symlink("/proc/self/exe", unknown).replace_filename(name).string();
 }
 
 bool is_started_by_run() {

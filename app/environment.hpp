@@ -16,6 +16,9 @@ void set_unless_set(const char* variable, const char* value);
 /// How this program was called: argv[0].
 std::string program_name();
 
+/// A program that lies in the same folder as this one, symbolic links followed.
+std::string program_beside(const std::string& name);
+
 /// Whether `vpp run` has started this job, and signals therefore go to it; and what it does to say so.
 bool is_started_by_run();
 void say_started_by_run();

@@ -106,7 +106,7 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::opti
         const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
-        const int code = body({plan, transport, log, end, load.is_crowded(), device});
+        const int code = body({plan, transport, log, end, load.is_crowded(), launch && launch->by_srun, device});
         transport.set_position("the end of the job");
         barrier(transport);
         return code;

@@ -26,6 +26,7 @@ struct Job {
     Logger log;
     EndRecord& end;
     bool ranks_exceed_cores = false;
+    bool is_started_by_srun = false;
     at::Device device = at::kCPU;  ///< where this rank computes
 
     bool is_first() const { return transport.rank() == 0; }

@@ -97,8 +97,9 @@ void print_checkpoint_text(const CheckpointSummary& summary, const CheckpointRea
     const CheckpointState& state = summary.manifest->state;
     std::cout << printable(summary.folder.string()) << '\n'
               << "  step " << state.step << ", " << state.samples << " samples, seed " << state.seed << ", "
-              << bytes_text(static_cast<int64_t>(summary.size_bytes)) << " in " << summary.manifest->shards.size()
-              << " shard(s), " << age_text(summary.age_seconds) << " old\n";
+              << bytes_text(static_cast<int64_t>(summary.size_bytes)) << " in "
+              << counted_text(static_cast<int64_t>(summary.manifest->shards.size()), "shard") << ", "
+              << age_text(summary.age_seconds) << " old\n";
     for (const auto& [part, totals] : totals_of(reader)) {
         std::cout << "  " << printable(part) << ": " << totals.tensors << " tensors, " << bytes_text(totals.bytes)
                   << '\n';
@@ -146,8 +147,8 @@ int run_checkpoint_verify(const CheckpointArguments& given) {
         const CheckpointSummary summary = look_at_checkpoint(folder, /*read_all=*/true);
         std::cout << printable(folder.string()) << ": ";
         if (summary.damage.empty()) {
-            std::cout << "whole, " << summary.manifest->shards.size() << " shard(s), " << summary.size_bytes << " bytes"
-                      << std::endl;
+            std::cout << "whole, " << counted_text(static_cast<int64_t>(summary.manifest->shards.size()), "shard")
+                      << ", " << summary.size_bytes << " bytes" << std::endl;
         } else {
             ++num_damaged;
             num_parts += summary.is_part ? 1 : 0;
@@ -156,7 +157,8 @@ int run_checkpoint_verify(const CheckpointArguments& given) {
     }
     if (num_damaged == 0) return 0;
     throw Error(ErrorKind::BadData,
-                std::to_string(num_damaged) + " of " + std::to_string(folders.size()) + " checkpoint(s) damaged" +
+                std::to_string(num_damaged) + " of " +
+                    counted_text(static_cast<int64_t>(folders.size()), "checkpoint") + " damaged" +
                     (num_parts > 0 ? ", of which " + std::to_string(num_parts) + " only in part in this folder" : ""));
 }
 

@@ -65,7 +65,8 @@ void print_row(const CheckpointSummary& summary) {
 }
 
 void print_list_text(const RunSurvey& survey, const fs::path& run, const std::string& resume, bool verified) {
-    std::cout << printable(run.string()) << ": " << survey.checkpoints.size() << " checkpoint(s)\n";
+    std::cout << printable(run.string()) << ": "
+              << counted_text(static_cast<int64_t>(survey.checkpoints.size()), "checkpoint") << '\n';
     if (!survey.checkpoints.empty()) {
         std::cout << "      step      samples       size shards  validation loss               age\n";
     }

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "app/commands/data_commands.hpp"
+#include "app/environment.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "data/csv.hpp"
@@ -15,7 +16,7 @@ namespace vpp {
 namespace {
 
 struct MakeArguments {
-    std::string out;
+    std::string out, tokenizer;
     std::vector<std::string> files, fields;
     bool lines = false, overwrite = false;
     std::optional<int64_t> end_token;
@@ -35,10 +36,10 @@ std::pair<std::string, std::vector<std::string>> read_field(const std::string& t
 }
 
 int make_fields(const MakeArguments& arguments) {
-    if (arguments.files.size() != 1 || arguments.lines || arguments.end_token) {
+    if (arguments.files.size() != 1 || arguments.lines || arguments.end_token || !arguments.tokenizer.empty()) {
         throw Error(ErrorKind::CommandLine,
-                    "a folder gets the fields of one table, without --lines and --end-token; for "
-                    "tokens name a file that ends with .bin");
+                    "a folder gets the fields of one table, without --lines, --end-token and --tokenizer; for tokens "
+                    "name a file that ends with .bin");
     }
     CsvOrder order{arguments.out, arguments.files[0], {}, arguments.overwrite};
     for (const std::string& field : arguments.fields) order.fields.push_back(read_field(field));
@@ -52,10 +53,11 @@ int run_data_make(const MakeArguments& arguments) {
     if (!arguments.out.ends_with(".bin")) return make_fields(arguments);
     if (!arguments.fields.empty()) throw Error(ErrorKind::CommandLine, "--field is for tables, which go to a folder");
     const TokensMade made =
-        make_token_file({arguments.out, arguments.files, arguments.lines, arguments.end_token, arguments.overwrite});
+        make_token_file({arguments.out, arguments.files, arguments.lines, arguments.end_token, arguments.overwrite,
+                         arguments.tokenizer, program_beside("vpp-tokenizer")});
     std::cout << "wrote " << arguments.out << " and its .idx, " << counted_text(made.num_tokens, "token") << " of "
               << counted_text(static_cast<int64_t>(made.token_bytes), "byte") << " in "
-              << counted_text(made.num_documents, "document") << '\n';
+              << counted_text(made.num_documents, "document") << ", a vocabulary of " << made.vocabulary << '\n';
     return 0;
 }
 
@@ -67,12 +69,16 @@ void add_data_make(CLI::App& group, Chosen& chosen) {
                                     "vpp data make train.bin book.txt notes.txt --end-token 256");
     command
         .add_option("out", arguments->out,
-                    "FILE.bin: the bytes of texts as tokens, with an index of documents; else a folder for the fields")
+                    "FILE.bin: tokens of texts, with an index of documents; else a folder for the fields")
         ->type_name("FILE")
         ->required();
     command.add_option("files", arguments->files, "texts, a document each; or one table")
         ->type_name("FILE")
         ->required();
+    command
+        .add_option("--tokenizer", arguments->tokenizer,
+                    "a SentencePiece model that makes the tokens (default: tokens are bytes)")
+        ->type_name("FILE");
     command.add_flag("--lines", arguments->lines, "each line of a text is a document");
     command.add_option("--end-token", arguments->end_token, "a token behind each document")->type_name("N");
     command

@@ -23,8 +23,8 @@ std::vector<std::string> search_lines(const Plan& plan, const Program& program) 
     const ScheduleMetrics metrics = measure_schedule(program.training.schedule, program.costs);
     return {
         found.substr(0, end), found.substr(end + 1),
-        "a rank holds at most " + fixed_text(metrics.peak_activations(), 2) + " microbatches' activations, " + stages +
-            " stage(s) a rank",
+        "a rank holds at most " + fixed_text(metrics.peak_activations(), 2) + " microbatches' activations, " +
+            counted_text(program.search->stages_per_rank, "stage") + " a rank",
         "to keep it: vpp schedule search --config " + plan.file + " --out auto.csv, then schedule_type = \"CUSTOM\",",
         "schedule_file = \"auto.csv\", virtual_chunks = " + stages};
 }

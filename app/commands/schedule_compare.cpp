@@ -47,7 +47,8 @@ ordered_json to_json(const ScheduleComparison& comparison) {
 }
 
 void print(const ScheduleComparison& comparison, const ComparisonRequest& request) {
-    std::cout << request.num_ranks << " rank(s), " << request.num_microbatches << " microbatch(es)";
+    std::cout << counted_text(request.num_ranks, "rank") << ", "
+              << counted_text(request.num_microbatches, "microbatch", "microbatches");
     if (request.memory_limit) std::cout << ", at most " << fixed_text(*request.memory_limit, 2) << " activations";
     std::cout << "\nschedule                   v    makespan  bubble %        span  bubble %   peak  messages\n";
     for (const ScheduleMetrics& row : comparison.rows) {

@@ -40,8 +40,9 @@ ordered_json metrics_json(const ScheduleMetrics& metrics) {
 }
 
 void print_metrics(const ScheduleMetrics& metrics) {
-    std::cout << metrics.schedule << ": " << metrics.num_ranks << " rank(s), " << metrics.stages_per_rank
-              << " stage(s) a rank, " << metrics.num_microbatches << " microbatch(es)\n"
+    std::cout << metrics.schedule << ": " << counted_text(metrics.num_ranks, "rank") << ", "
+              << counted_text(metrics.stages_per_rank, "stage") << " a rank, "
+              << counted_text(metrics.num_microbatches, "microbatch", "microbatches") << '\n'
               << "makespan " << fixed_text(metrics.makespan, 3) << ", bubble "
               << fixed_text(100 * metrics.bubble_makespan, 2) << " %\n"
               << "span     " << fixed_text(metrics.span, 3) << ", bubble " << fixed_text(100 * metrics.bubble_span, 2)

@@ -5,6 +5,7 @@
 #include "app/commands/schedule_choice.hpp"
 #include "app/schedule_options.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "schedule/custom.hpp"
 #include "schedule/edges.hpp"
 
@@ -30,9 +31,9 @@ int run_schedule_check(const ScheduleArguments& given) {
         return 0;
     }
     std::cout << file.source << ": a sound " << (schedule.forward_only ? "forward-only " : "") << "schedule "
-              << (file.is_lowered ? "with transfers" : "of computing actions") << ": " << schedule.num_ranks
-              << " rank(s), " << schedule.num_stages() << " stage(s), " << schedule.num_microbatches
-              << " microbatch(es)\n"
+              << (file.is_lowered ? "with transfers" : "of computing actions") << ": "
+              << counted_text(schedule.num_ranks, "rank") << ", " << counted_text(schedule.num_stages(), "stage")
+              << ", " << counted_text(schedule.num_microbatches, "microbatch", "microbatches") << '\n'
               << facts.num_computing << " computing actions and " << facts.num_messages
               << " messages, for stages in a chain; stage activations held at once:";
     for (int peak : facts.peak_in_flight) std::cout << ' ' << peak;

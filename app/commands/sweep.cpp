@@ -82,28 +82,44 @@ class AllProblems {
     std::set<std::string> seen_;
 };
 
-/// The jobs of all combinations, with everything that is wrong with their plans at once. `base`: where their folders
-/// lie; empty: the plan's own folder is left as it is.
+/// `base`: where the folders of all combinations lie; empty: the plan's own folder is left as it is.
+SweepRun checked_run(const SweepArguments& arguments, const Combination& one, const std::string& base,
+                     const HostFacts& host) {
+    SweepRun run;
+    if (!base.empty()) run.folder = base + '/' + one.name;
+    run.words = words_of(arguments, one, run.folder);
+    std::vector<std::string> command = run.words;
+    command.insert(command.begin(), "train");
+    run.job = checked_job(arguments.launch, command);
+    make_mpirun_line(run.job.request, host);  // refuses what the hosts have no room for
+    return run;
+}
+
+/// The jobs of all combinations, with everything that is wrong with their plans at once.
 std::vector<SweepRun> checked_runs(const SweepArguments& arguments, const std::vector<GridAxis>& axes,
                                    const std::string& base, const HostFacts& host) {
     AllProblems problems;
     std::vector<SweepRun> runs;
     for (const Combination& one : combinations_of(axes)) {
-        SweepRun run;
-        if (!base.empty()) run.folder = base + '/' + one.name;
-        run.words = words_of(arguments, one, run.folder);
-        std::vector<std::string> command = run.words;
-        command.insert(command.begin(), "train");
         try {
-            run.job = checked_job(arguments.launch, command);
-            make_mpirun_line(run.job.request, host);  // refuses what the hosts have no room for
-            runs.push_back(std::move(run));
+            runs.push_back(checked_run(arguments, one, base, host));
         } catch (const Error& error) {
             problems.add(error, axes);
         }
     }
     problems.raise();
     return runs;
+}
+
+/// Where the runs lie when no --folder says it: beside the run folder of the first combination.
+std::string base_beside_plan(const SweepArguments& arguments, const std::vector<GridAxis>& axes,
+                             const HostFacts& host) {
+    const auto base_of = [](const SweepRun& run) { return run.job.plan.run.dir + "-sweep"; };
+    try {
+        return base_of(checked_run(arguments, combinations_of(axes).front(), "", host));
+    } catch (const Error&) {
+        return base_of(checked_runs(arguments, axes, "", host).front());  // tells of it with what others have
+    }
 }
 
 std::vector<std::string> line_of(const SweepArguments& arguments, const SweepRun& run) {
@@ -190,7 +206,7 @@ int run_sweep_command(const SweepArguments& arguments) {
     const std::vector<GridAxis> axes = parse_grid(arguments.grid);
     const HostFacts host = look_at_host(environment_of(host_variables()));
     std::string base = arguments.folder;
-    if (base.empty()) base = checked_runs(arguments, axes, "", host).front().job.plan.run.dir + "-sweep";
+    if (base.empty()) base = base_beside_plan(arguments, axes, host);
     check_folder_name(base);
     const std::vector<SweepRun> runs = checked_runs(arguments, axes, base, host);
     if (!arguments.go) {

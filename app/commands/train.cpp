@@ -81,11 +81,18 @@ void greet(const Job& job, const Program& program) {
 }
 
 void say_how_to_stop(const Job& job) {
+    const auto slurm = environment_of({"SLURM_JOB_ID"});
+    const std::string id = slurm.empty() ? "JOBID" : printable(slurm.begin()->second);
     const bool is_bare_mpirun = job.transport.size() > 1 && !is_started_by_run();
-    job.log->info(
-        is_bare_mpirun
-            ? "to stop: SIGUSR1 to mpirun saves and exits 85; Ctrl-C and SIGTERM leave about a second for that"
-            : "to stop: SIGUSR1, SIGTERM and Ctrl-C save and exit 85");
+    if (job.is_started_by_srun) {
+        job.log->info("to stop: scancel --signal=USR1 " + id + " saves and exits 85; scancel " + id +
+                      ", which sends SIGTERM, leaves Slurm's KillWait (30 s by default) for that");
+    } else if (is_bare_mpirun) {
+        job.log->info(
+            "to stop: SIGUSR1 to mpirun saves and exits 85; Ctrl-C and SIGTERM leave about a second for that");
+    } else {
+        job.log->info("to stop: SIGUSR1, SIGTERM and Ctrl-C save and exit 85");
+    }
 }
 
 int say_stopped(const Job& job, const TrainResult& result) {

@@ -47,6 +47,7 @@ std::optional<LaunchInfo> task_of_srun(const std::map<std::string, std::string>&
     LaunchInfo info{*rank, *size, 0, 1};
     info.local_rank = number_of(environment, "SLURM_LOCALID").value_or(0);
     info.local_size = info.local_rank + 1;
+    info.by_srun = true;
     info.can_join = std::ranges::any_of(kPmiVariables, [&](const auto& name) { return environment.contains(name); });
     if (info.rank >= info.size) {
         throw Error(ErrorKind::Mesh, "Slurm's environment contradicts itself: SLURM_PROCID " +

@@ -18,6 +18,7 @@ struct LaunchInfo {
     int size = 1;
     int local_rank = 0;
     int local_size = 1;
+    bool by_srun = false;  ///< a task of srun, with no mpirun between
     bool can_join = true;  ///< false: srun offers MPI no way to the other tasks
 };
 

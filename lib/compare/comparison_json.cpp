@@ -44,6 +44,8 @@ Json run_json(const Comparison& comparison, size_t place) {
             {"best_loss_step", step_of(summary.best_loss, summary.best_loss_step)},
             {"best_validation_loss", number(summary.best_evaluation)},
             {"best_validation_step", step_of(summary.best_evaluation, summary.best_evaluation_step)},
+            {"best_accuracy", number(summary.best_accuracy)},
+            {"best_perplexity", number(summary.best_perplexity)},
             {summary.has_tokens ? "tokens_per_second" : "samples_per_second", number(summary.rate)},
             {"flops_per_second", number(summary.flops_rate)},
             {"waiting", number(summary.waiting)},

@@ -58,7 +58,10 @@ std::string results_table(const Comparison& comparison, bool with_settings, cons
         }
     }
     columns.push_back({"state", true});
-    for (const SummaryFigure& figure : summary_figures({})) {
+    std::vector<RunSummary> summaries;
+    for (const ComparedRun& run : comparison.runs) summaries.push_back(run.summary);
+    const auto figures = figures_of_runs(summaries);
+    for (const SummaryFigure& figure : figures.empty() ? summary_figures({}) : figures[0]) {
         columns.push_back({figure.short_name.empty() ? figure.name : figure.short_name});
     }
     TextTable table(columns, 1);
@@ -69,7 +72,7 @@ std::string results_table(const Comparison& comparison, bool with_settings, cons
             for (const Difference& one : comparison.differences) row.push_back({value_text(one.values[i])});
         }
         row.push_back({run.state});
-        for (const SummaryFigure& figure : summary_figures(run.summary)) {
+        for (const SummaryFigure& figure : figures[i]) {
             row.push_back({figure.value.empty() ? "-" : figure.value});
         }
         table.add(std::move(row));

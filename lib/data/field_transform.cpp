@@ -7,49 +7,25 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "data/number_types.hpp"
 
 namespace vpp::detail {
 
 namespace {
 
-template <typename T>
-void widen_to_float(std::span<const std::byte> stored, std::span<float> out) {
-    for (size_t i = 0; i < out.size(); ++i) {
-        T value;
-        std::memcpy(&value, stored.data() + i * sizeof(T), sizeof(T));
-        out[i] = static_cast<float>(value);
-    }
+/// False for types whose values are no plain numbers here.
+bool has_numbers(DType dtype) {
+    return with_number_type(dtype, [](auto) {});
 }
 
-using ToFloat = void (*)(std::span<const std::byte>, std::span<float>);
-
-/// Null for types whose values are no plain numbers here.
-ToFloat to_float(DType dtype) {
-    switch (dtype) {
-        case DType::F32:
-            return widen_to_float<float>;
-        case DType::F64:
-            return widen_to_float<double>;
-        case DType::I64:
-            return widen_to_float<int64_t>;
-        case DType::I32:
-            return widen_to_float<int32_t>;
-        case DType::I16:
-            return widen_to_float<int16_t>;
-        case DType::I8:
-            return widen_to_float<int8_t>;
-        case DType::U8:
-            return widen_to_float<uint8_t>;
-        case DType::U16:
-            return widen_to_float<uint16_t>;
-        case DType::U32:
-            return widen_to_float<uint32_t>;
-        case DType::F16:
-        case DType::BF16:
-        case DType::Bool:
-            return nullptr;
-    }
-    return nullptr;
+/// Requires: has_numbers.
+void widen_to_float(DType dtype, std::span<const std::byte> stored, std::span<float> out) {
+    with_number_type(dtype, [&](auto value) {
+        for (size_t i = 0; i < out.size(); ++i) {
+            std::memcpy(&value, stored.data() + i * sizeof value, sizeof value);
+            out[i] = static_cast<float>(value);
+        }
+    });
 }
 
 /// Keyed and even over [0, 1).
@@ -111,7 +87,7 @@ void FieldTransform::take_picture(const Plan& plan, const std::string& where) {
 }
 
 void FieldTransform::take_numbers(const Plan& plan, const std::string& where) {
-    if (!to_float(stored_dtype_)) {
+    if (!has_numbers(stored_dtype_)) {
         throw Error(ErrorKind::Plan,
                     where + ": resize, scale, mean and std are for integers, float32 and float64 (got field " +
                         field_.name + " of " + std::string(name_of(stored_dtype_)) + ")",
@@ -153,7 +129,7 @@ void FieldTransform::apply(std::span<const std::byte> stored, std::optional<uint
         return copy_window(stored, stored_size_, window(key), size_, size_of(stored_dtype_), out);
     }
     std::vector<float> values(stored.size() / size_of(stored_dtype_));
-    to_float(stored_dtype_)(stored, values);
+    widen_to_float(stored_dtype_, stored, values);
     if (!plan_.resize.empty()) {
         const size_t num_planes = values.size() / static_cast<size_t>(stored_size_.num_values());
         std::vector<float> resized(num_planes * static_cast<size_t>(resized_size_.num_values()));

@@ -10,6 +10,7 @@
 #include "data/dataset.hpp"
 #include "data/megatron_index.hpp"
 #include "data/npz.hpp"
+#include "data/number_types.hpp"
 #include "data/safetensors_array.hpp"
 #include "data/token_file.hpp"
 
@@ -52,42 +53,15 @@ std::string seeming_kind(const std::string& path, const InputFile& file) {
     return seems_idx(first_bytes(file, 8)) ? "idx" : "text";
 }
 
-template <typename T>
-void widen_range(std::span<const std::byte> bytes, SeenValues& seen) {
-    for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-        T value;
-        std::memcpy(&value, bytes.data() + at, sizeof value);
-        seen.low = std::min(seen.low, static_cast<double>(value));
-        seen.high = std::max(seen.high, static_cast<double>(value));
-    }
-}
-
+/// False for types whose values are no plain numbers; Bool counts as 0 and 1.
 bool widen_range(DType dtype, std::span<const std::byte> bytes, SeenValues& seen) {
-    switch (dtype) {
-        case DType::F32:
-            return widen_range<float>(bytes, seen), true;
-        case DType::F64:
-            return widen_range<double>(bytes, seen), true;
-        case DType::I64:
-            return widen_range<int64_t>(bytes, seen), true;
-        case DType::I32:
-            return widen_range<int32_t>(bytes, seen), true;
-        case DType::I16:
-            return widen_range<int16_t>(bytes, seen), true;
-        case DType::I8:
-            return widen_range<int8_t>(bytes, seen), true;
-        case DType::U8:
-        case DType::Bool:
-            return widen_range<uint8_t>(bytes, seen), true;
-        case DType::U16:
-            return widen_range<uint16_t>(bytes, seen), true;
-        case DType::U32:
-            return widen_range<uint32_t>(bytes, seen), true;
-        case DType::F16:
-        case DType::BF16:
-            return false;
-    }
-    return false;
+    return detail::with_number_type(dtype == DType::Bool ? DType::U8 : dtype, [&](auto value) {
+        for (size_t at = 0; at + sizeof value <= bytes.size(); at += sizeof value) {
+            std::memcpy(&value, bytes.data() + at, sizeof value);
+            seen.low = std::min(seen.low, static_cast<double>(value));
+            seen.high = std::max(seen.high, static_cast<double>(value));
+        }
+    });
 }
 
 SeenValues nothing_seen() {
@@ -136,7 +110,7 @@ void look_at_tokens(const detail::TokenFile& file, int64_t most_bytes, FileInfo&
     for (int64_t first = 0; first < looked_at; first += kPiece) {
         Bytes tokens(static_cast<size_t>(std::min(kPiece, looked_at - first)) * sizeof(int64_t));
         detail::read_tokens(file, first, tokens);
-        widen_range<int64_t>(tokens, seen);
+        widen_range(DType::I64, tokens, seen);
     }
     seen.all = looked_at == file.num_tokens;
     if (looked_at > 0) info.tokens = seen;

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/new_file.hpp"
+#include "data/tokenizer.hpp"
 
 namespace vpp {
 
@@ -16,10 +17,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kLargestToken = std::numeric_limits<int32_t>::max();
+
+/// A whole number of so many values, and how Megatron-LM calls its type.
+struct TokenType {
+    size_t bytes;
+    char code;
+};
+
+TokenType type_for(int64_t vocabulary) {
+    if (vocabulary <= 1 << 8) return {1, 1};   // uint8
+    if (vocabulary <= 1 << 16) return {2, 8};  // uint16
+    return {4, 4};                             // int32
+}
+
 class TokenFileWriter {
   public:
-    TokenFileWriter(const TokenOrder& order, const fs::path& path)
-        : order_(order), file_(path), token_bytes_(order.end_token.value_or(0) > 255 ? 2 : 1) {}
+    TokenFileWriter(const TokenOrder& order, Tokenizer* tokenizer, const fs::path& path)
+        : order_(order),
+          tokenizer_(tokenizer),
+          file_(path),
+          vocabulary_(std::max(tokenizer ? tokenizer->vocabulary() : 256, order.end_token.value_or(0) + 1)),
+          type_(type_for(vocabulary_)) {}
 
     void add_text(const std::string& path) {
         const InputFile text(path);
@@ -29,15 +48,17 @@ class TokenFileWriter {
         for (uint64_t at = 0; at < text.size_bytes(); at += piece.size()) {
             piece.resize(static_cast<size_t>(std::min(kPiece, text.size_bytes() - at)));
             text.read(at, piece);
-            add_bytes(piece);
+            add_bytes(piece, path);
         }
-        end_document();
+        end_document(path);
     }
 
     void finish() {
         flush();
         file_.finish();
-        if (lengths_.empty()) throw Error(ErrorKind::BadData, "the texts have no line that is not empty");
+        if (!lengths_.empty()) return;
+        throw Error(ErrorKind::BadData, tokenizer_ ? "the tokenizer makes no token of the texts"
+                                                   : "the texts have no line that is not empty");
     }
 
     /// Source: Megatron-LM, megatron/core/datasets/indexed_dataset.py.
@@ -46,11 +67,11 @@ class TokenFileWriter {
         std::vector<int64_t> begins, borders = {0};
         int64_t end = 0;
         for (const int32_t length : lengths_) {
-            begins.push_back(end * static_cast<int64_t>(token_bytes_));
+            begins.push_back(end * static_cast<int64_t>(type_.bytes));
             end += length;
             borders.push_back(static_cast<int64_t>(begins.size()));
         }
-        index.write_text(std::string("MMIDIDX\0\0\1\0\0\0\0\0\0\0", 17) + (token_bytes_ == 1 ? '\1' : '\10'));
+        index.write_text(std::string("MMIDIDX\0\0\1\0\0\0\0\0\0\0", 17) + type_.code);
         const uint64_t counts[] = {lengths_.size(), borders.size()};
         index.write(std::as_bytes(std::span(counts)));
         index.write(std::as_bytes(std::span(lengths_)));
@@ -59,31 +80,40 @@ class TokenFileWriter {
         index.finish();
     }
 
-    TokensMade made() const { return {num_tokens_, static_cast<int64_t>(lengths_.size()), token_bytes_}; }
+    TokensMade made() const { return {num_tokens_, static_cast<int64_t>(lengths_.size()), type_.bytes, vocabulary_}; }
 
   private:
-    void add_bytes(std::span<const std::byte> bytes) {
+    void add_bytes(std::span<const std::byte> bytes, const std::string& path) {
         for (const std::byte byte : bytes) {
             if (order_.lines && byte == std::byte{'\n'}) {
-                end_document();
+                end_document(path);
+            } else if (tokenizer_) {
+                document_.push_back(byte);
             } else {
                 add_token(std::to_integer<int64_t>(byte));
             }
         }
+        if (document_.size() > Tokenizer::kMostDocumentBytes) {
+            throw Error(ErrorKind::BadData, path + ": a tokenizer takes documents of up to 16 MiB, and one here is " +
+                                                "longer; cut the file, or take each line as a document with --lines");
+        }
     }
 
     void add_token(int64_t token) {
-        pending_.push_back(static_cast<std::byte>(token & 0xff));
-        if (token_bytes_ == 2) pending_.push_back(static_cast<std::byte>(token >> 8));
+        for (size_t i = 0; i < type_.bytes; ++i) pending_.push_back(static_cast<std::byte>(token >> (8 * i)));
         ++length_;
         if (pending_.size() >= 1 << 20) flush();
     }
 
-    void end_document() {
+    void end_document(const std::string& path) {
+        if (tokenizer_ && !document_.empty()) {
+            for (const int32_t token : tokenizer_->encode(document_)) add_token(token);
+            document_.clear();
+        }
         if (length_ == 0) return;
         if (order_.end_token) add_token(*order_.end_token);
         if (length_ > std::numeric_limits<int32_t>::max()) {
-            throw Error(ErrorKind::BadData, "a document has " + std::to_string(length_) +
+            throw Error(ErrorKind::BadData, path + ": a document has " + std::to_string(length_) +
                                                 " tokens, and the index holds lengths up to 2147483647; cut the file, "
                                                 "or take each line as a document with --lines");
         }
@@ -98,9 +128,12 @@ class TokenFileWriter {
     }
 
     const TokenOrder& order_;
+    Tokenizer* tokenizer_;  ///< null: tokens are bytes
     OutputFile file_;
-    size_t token_bytes_;
+    int64_t vocabulary_;
+    TokenType type_;
     Bytes pending_;
+    Bytes document_;  ///< what the tokenizer gets next
     int64_t length_ = 0, num_tokens_ = 0;
     std::vector<int32_t> lengths_;
 };
@@ -112,12 +145,14 @@ TokensMade make_token_file(const TokenOrder& order) {
         throw Error(ErrorKind::CommandLine,
                     "tokens are written to FILE.bin and FILE.idx (got " + printable(order.out) + ")");
     }
-    if (order.end_token && (*order.end_token < 0 || *order.end_token > 65535)) {
-        throw Error(ErrorKind::CommandLine,
-                    "an end token is a number from 0 to 65535 (got " + std::to_string(*order.end_token) + ")");
+    if (order.end_token && (*order.end_token < 0 || *order.end_token > kLargestToken)) {
+        throw Error(ErrorKind::CommandLine, "an end token is a number from 0 to " + std::to_string(kLargestToken) +
+                                                " (got " + std::to_string(*order.end_token) + ")");
     }
+    std::optional<Tokenizer> tokenizer;
+    if (!order.tokenizer.empty()) tokenizer.emplace(order.tokenizer, order.tokenizer_program);
     NewFile tokens(order.out, order.overwrite), index(fs::path(order.out).replace_extension(".idx"), order.overwrite);
-    TokenFileWriter writer(order, tokens.temporary());
+    TokenFileWriter writer(order, tokenizer ? &*tokenizer : nullptr, tokens.temporary());
     for (const std::string& text : order.texts) writer.add_text(text);
     writer.finish();
     writer.write_index(index.temporary());

@@ -1,5 +1,7 @@
 #include "graph/gradient_watch.hpp"
 
+#include <algorithm>
+
 #include "graph/ivalue_tensors.hpp"
 
 namespace vpp {
@@ -14,9 +16,11 @@ const c10::StorageImpl* memory_of(const at::Tensor& tensor) {
 
 void GradientWatch::add(const c10::IValue& value) {
     for (at::Tensor& tensor : tensors_in(value)) {
-        if (!known_.insert(tensor.unsafeGetTensorImpl()).second) continue;
+        std::vector<Watched>& sharing = sharing_[memory_of(tensor)];
+        const auto is_same = [&](const Watched& watched) { return watched.tensor.is_same(tensor); };
+        if (std::ranges::any_of(sharing, is_same)) continue;
         const bool requires_grad = tensor.requires_grad();
-        sharing_[memory_of(tensor)].push_back({std::move(tensor), requires_grad});
+        sharing.push_back({std::move(tensor), requires_grad});
     }
 }
 

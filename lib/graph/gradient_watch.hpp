@@ -1,12 +1,11 @@
 #pragma once
 // Which ops change in place whether a tensor requires a gradient: `y = zeros_like(x)` requires none until
-// `y[:, :4] = z` writes a trained value into it. A cut before that op sends y without a gradient, one behind it with
-// one.
+// `y[:, :4] = z` writes a trained value into it. A cut before that op sends y without a gradient, a cut behind it with
+// a gradient.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace vpp {
@@ -33,7 +32,6 @@ class GradientWatch {
     };
 
     std::unordered_map<const c10::StorageImpl*, std::vector<Watched>> sharing_;  ///< by memory
-    std::unordered_set<const at::TensorImpl*> known_;
     GradientFlips flips_;
 };
 

@@ -59,9 +59,9 @@ bool has_container(const std::vector<const Value*>& values) {
 
 /// What an op makes shares memory with what it uses, or with nothing before it. Control flow is taken as a whole. What
 /// is put into a list, a dict or an object shares memory with whatever else was put into one.
-void join_values_of(const Node* node, const AliasFacts& aliases, ValueSets& sets) {
-    std::vector<const Value*> values;
-    add_node(node, values);
+/// `values`: all that the node and the nodes inside it read and make.
+void join_values_of(const Node* node, const std::vector<const Value*>& values, const AliasFacts& aliases,
+                    ValueSets& sets) {
     const bool is_control_flow = !node->blocks().empty();
     if (is_control_flow || (has_container(values) && aliases.writes_what_it_uses(node))) {
         const Value* family = has_container(values) || values.empty() ? kInContainers : values.front();
@@ -80,7 +80,11 @@ void join_values_of(const Node* node, const AliasFacts& aliases, ValueSets& sets
 
 MemoryFamilies::MemoryFamilies(const JitGraph& jit, const AliasFacts& aliases, const std::vector<Value*>& values) {
     ValueSets sets;
-    for (const JitOp& op : jit.ops) join_values_of(op.node, aliases, sets);
+    std::vector<std::vector<const Value*>> used(jit.ops.size());  // by op
+    for (size_t i = 0; i < used.size(); ++i) {
+        add_node(jit.ops[i].node, used[i]);
+        join_values_of(jit.ops[i].node, used[i], aliases, sets);
+    }
     for (const Value* value : values) {
         if (!is_plain(*value->type()) && aliases.may_be_in_container(value)) sets.join(value, kInContainers);
     }
@@ -88,10 +92,8 @@ MemoryFamilies::MemoryFamilies(const JitGraph& jit, const AliasFacts& aliases, c
         family_.push_back(sets.find(values[i]));
         members_[family_[i]].values.push_back(i);
     }
-    for (size_t i = 0; i < jit.ops.size(); ++i) {
-        std::vector<const Value*> used;
-        add_node(jit.ops[i].node, used);
-        for (const Value* value : used) {
+    for (size_t i = 0; i < used.size(); ++i) {
+        for (const Value* value : used[i]) {
             std::vector<size_t>& ops = members_[sets.find(value)].ops;
             if (ops.empty() || ops.back() != i) ops.push_back(i);
         }

@@ -228,7 +228,7 @@ void join_stages(JitGraph& jit, const Module& root, const StageCalls& calls, con
 std::vector<std::string> unused_parts(const StageModules& modules, const StageTables& tables) {
     std::vector<std::string> notes;
     if (const auto outputs = unused_outputs(tables.stages); !outputs.empty())
-        notes.push_back("no stage takes the output(s) " + listed(outputs));
+        notes.push_back("no stage takes the output" + std::string(outputs.size() == 1 ? " " : "s ") + listed(outputs));
     if (!modules.model) return notes;
     if (const auto names = uncalled(*modules.model, tables.stages); !names.empty())
         notes.push_back("no stage calls these parts of the model: " + listed(names));

@@ -49,8 +49,8 @@ std::string describe_cut(const Graph& graph, int cut) {
 
 [[noreturn]] void too_few(const SplitTask& task, size_t available) {
     throw Error(ErrorKind::Plan,
-                "the model can be cut at " + std::to_string(available) + " place(s), so it cannot be split into " +
-                    std::to_string(task.num_stages) +
+                "the model can be cut at " + counted_text(static_cast<int64_t>(available), "place") +
+                    ", so it cannot be split into " + std::to_string(task.num_stages) +
                     " stages; lower pipeline.num_stages or virtual_chunks, or list fewer smallest_unsplittable_units",
                 task.plan.where("pipeline.num_stages"));
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/suggest.hpp"
+#include "base/units.hpp"
 #include "graph/jit_stages.hpp"
 
 namespace vpp {
@@ -128,8 +129,8 @@ class SignatureChecker {
         if (parts.size() != plan.outputs.size()) {
             add(stage, "outputs",
                 "the stage '" + plan.name + "' has another number of outputs (got " +
-                    std::to_string(plan.outputs.size()) + " name(s), forward returns " + result->str() + ": " +
-                    std::to_string(parts.size()) + ")");
+                    counted_text(static_cast<int64_t>(plan.outputs.size()), "name") + ", forward returns " +
+                    result->str() + ": " + std::to_string(parts.size()) + ")");
         }
         for (size_t i = 0; i < plan.outputs.size(); ++i) {
             if (tables_.fields.find(plan.outputs[i]) >= 0) {

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <new>
 
 #include "base/bytes.hpp"
+#include "base/confinement.hpp"
 #include "base/elapsed.hpp"
 #include "graph/jit_load.hpp"
 
@@ -24,7 +23,6 @@ namespace vpp {
 namespace {
 
 constexpr int kAnswerFd = 3;
-constexpr rlim_t kMostFiles = 16;
 
 /// What the child says: nothing when the file loads, else the kind of the error and its text.
 using Answer = std::optional<std::pair<ErrorKind, std::string>>;
@@ -40,30 +38,13 @@ uint64_t file_bytes(const std::string& path) {
     return ::stat(path.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
-/// `grace` is how far the hard limit lies above: at the hard limit of processor time the kernel sends SIGKILL, which
-/// does not tell why; at the soft one SIGXCPU.
-void limit(__rlimit_resource resource, rlim_t most, rlim_t grace = 0) {
-    rlimit old{};
-    ::getrlimit(resource, &old);
-    const rlimit fresh{std::min(most, old.rlim_max), std::min(most + grace, old.rlim_max)};
-    ::setrlimit(resource, &fresh);
-}
-
-/// Gives up what the child does not need. Its end follows the parent's; nothing it prints is seen.
+/// Gives up what the child does not need; nothing it prints is seen.
 void confine(int answer, uint64_t memory_bytes, const TrialLimits& limits) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGPIPE}) ::signal(signal, SIG_IGN);
-    for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU}) ::signal(signal, SIG_DFL);
     const int nothing = ::open("/dev/null", O_RDWR);
     for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, fd);
     if (answer != kAnswerFd) ::dup2(answer, kAnswerFd);
     ::close_range(kAnswerFd + 1, ~0U, 0);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_FSIZE, 0);
-    limit(RLIMIT_NOFILE, kMostFiles);
-    limit(RLIMIT_CPU, limits.cpu_seconds, /*grace=*/5);
-    limit(RLIMIT_AS, memory_bytes);
+    confine_process({.memory_bytes = memory_bytes, .cpu_seconds = limits.cpu_seconds});
 }
 
 void answer(ErrorKind kind, const std::string& text) {

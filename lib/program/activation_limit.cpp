@@ -94,8 +94,8 @@ std::optional<double> activation_limit(const Plan& plan, const Split& split, con
     throw Error(ErrorKind::Plan,
                 "pipeline.memory_limit is less than the activations of one microbatch on a rank (got " +
                     text_of(*limit) + ", expected at least " + exact_bytes_text(fullest) + " = " + bytes_text(fullest) +
-                    " with " + std::to_string(size.stages_per_rank) +
-                    " stage(s) a rank); try a larger pipeline.num_microbatches, which makes them smaller",
+                    " with " + counted_text(size.stages_per_rank, "stage") +
+                    " a rank); try a larger pipeline.num_microbatches, which makes them smaller",
                 plan.where("pipeline.memory_limit"));
 }
 

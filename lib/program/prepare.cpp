@@ -111,36 +111,59 @@ Schedule fit_to_model(Schedule compute, const Phase& phase, const CostModel& cos
     return compute;
 }
 
-/// Classes are whole numbers; cross_entropy takes probabilities of them too.
+Error no_classes(const Plan& plan, DType dtype) {
+    return Error(ErrorKind::Plan,
+                 "the target '" + plan.loss->target + "' is " + std::string(name_of(dtype)) + ", and " +
+                     plan.loss->kind + " needs classes of int64; save the field as int64, with NumPy " +
+                     "labels.astype(\"int64\")",
+                 plan.where("loss.target"));
+}
+
+/// LibTorch takes classes as int64, and as uint8 where there is one a sample; cross_entropy takes a probability of each
+/// class too. It would say so in the first backward, or in words of its own.
 void check_targets(const Plan& plan, const Fields& fields) {
+    const int place = plan.loss ? fields.find(plan.loss->target) : -1;
+    if (place < 0) return;
+    const Field& target = fields.fields[static_cast<size_t>(place)];
+    const bool is_cross_entropy = plan.loss->kind == "cross_entropy";
+    if (is_cross_entropy || plan.loss->kind == "nll") {
+        const bool is_class = target.dtype == DType::I64 || (target.dtype == DType::U8 && target.shape.empty());
+        const bool is_probability = is_cross_entropy && is_floating(target.dtype) && !target.shape.empty();
+        if (!is_class && !is_probability) throw no_classes(plan, target.dtype);
+    }
     const auto& metrics = plan.eval.metrics;
-    if (std::find(metrics.begin(), metrics.end(), "accuracy") == metrics.end() || !plan.loss) return;
-    const int target = fields.find(plan.loss->target);
-    if (target < 0 || !is_floating(fields.fields[static_cast<size_t>(target)].dtype)) return;
+    const bool has_accuracy = std::find(metrics.begin(), metrics.end(), "accuracy") != metrics.end();
+    if (!has_accuracy || !is_floating(target.dtype)) return;
     throw Error(ErrorKind::Plan,
                 "accuracy needs targets that are classes, integers (got field " + plan.loss->target + " of " +
-                    std::string(name_of(fields.fields[static_cast<size_t>(target)].dtype)) + ")",
+                    std::string(name_of(target.dtype)) + ")",
                 plan.where("eval.metrics"));
 }
 
 /// The backward pass of mse takes targets of the output's type alone. LibTorch would say it there, and name nothing.
-void check_target_type(const Plan& plan, const Graph& graph) {
+void check_mse_target(const Plan& plan, const GraphTensor& output, const GraphTensor& target) {
     const bool autocast = plan.train.precision != TrainPlan{}.precision;
-    const auto dtype_of = [&](int value) {
-        const int tensor = graph.values[static_cast<size_t>(value)].tensors[0];
-        const DType dtype = graph.tensors[static_cast<size_t>(tensor)].dtype;
-        return autocast && (dtype == DType::BF16 || dtype == DType::F16) ? DType::F32 : dtype;  // as autocast has it
+    const auto dtype_of = [&](const GraphTensor& tensor) {
+        const bool is_half = tensor.dtype == DType::BF16 || tensor.dtype == DType::F16;
+        return autocast && is_half ? DType::F32 : tensor.dtype;  // as autocast has it
+    };
+    if (dtype_of(output) == dtype_of(target)) return;
+    throw Error(ErrorKind::Plan,
+                "the target '" + plan.loss->target + "' is " + std::string(name_of(dtype_of(target))) +
+                    ", and mse needs the type of the model's output, " + std::string(name_of(dtype_of(output))) +
+                    "; change the data, or add a [[data.transform]] of the field with mean = [0.0] and "
+                    "std = [1.0], which makes float32",
+                plan.where("loss.target"));
+}
+
+/// Of the loss that a plan appends; a model with a loss of its own converts as it likes.
+void check_target_type(const Plan& plan, const Graph& graph) {
+    const auto tensor_of = [&](int value) -> const GraphTensor& {
+        return graph.tensors[static_cast<size_t>(graph.values[static_cast<size_t>(value)].tensors[0])];
     };
     for (const GraphOp& op : graph.ops) {
-        if (!plan.loss || op.module != "loss" || op.kind != "aten::mse_loss" || op.inputs.size() < 2) continue;
-        const DType output = dtype_of(op.inputs[0]), target = dtype_of(op.inputs[1]);
-        if (output == target) continue;
-        throw Error(ErrorKind::Plan,
-                    "the target '" + plan.loss->target + "' is " + std::string(name_of(target)) +
-                        ", and mse needs the type of the model's output, " + std::string(name_of(output)) +
-                        "; change the data, or add a [[data.transform]] of the field with mean = [0.0] and "
-                        "std = [1.0], which makes float32",
-                    plan.where("loss.target"));
+        if (!plan.loss || op.module != "loss" || op.inputs.size() < 2) continue;
+        if (op.kind == "aten::mse_loss") check_mse_target(plan, tensor_of(op.inputs[0]), tensor_of(op.inputs[1]));
     }
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 
 namespace vpp {
 
@@ -132,7 +133,7 @@ CutResult cut_lines_after(const fs::path& path, int64_t step, const StepOfLine& 
     const auto* data = reinterpret_cast<const char*>(file.bytes().data());
     const Cut cut = find_cut({data, file.bytes().size()}, static_cast<uint64_t>(step), step_of);
     if (cut.result.num_damaged > 0) {
-        logger->warn(path.string() + ": " + std::to_string(cut.result.num_damaged) + " damaged line(s) dropped");
+        logger->warn(path.string() + ": " + counted_text(cut.result.num_damaged, "damaged line") + " dropped");
     }
     if (cut.result.num_later + cut.result.num_damaged > 0) replace_file(path, cut.kept);
     return cut.result;

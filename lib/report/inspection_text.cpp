@@ -66,7 +66,7 @@ class InspectionPage {
     void add_run() {
         const Schedule& schedule = page_.schedule;
         line("data", page_.data_text);
-        line("mesh", page_.mesh_text + ", " + std::to_string(page_.num_ranks) + " rank(s)");
+        line("mesh", page_.mesh_text + ", " + counted_text(page_.num_ranks, "rank"));
         text_ += "start     mpirun -np " + std::to_string(page_.num_ranks) + " vpp train --config " + page_.plan_file +
                  "\n";  // one line, to be copied
         line("step", std::to_string(page_.samples) + " samples = " + std::to_string(schedule.num_microbatches) +

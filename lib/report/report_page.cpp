@@ -85,11 +85,12 @@ class ReportPage {
 
     std::string results_table() const {
         std::vector<std::string> header{"run"};
-        for (const SummaryFigure& figure : summary_figures(summaries_[0])) header.push_back(escaped(figure.name));
+        const auto figures = figures_of_runs(summaries_);
+        for (const SummaryFigure& figure : figures[0]) header.push_back(escaped(figure.name));
         std::string rows = table_row("th", header, "number");
         for (size_t i = 0; i < runs_.size(); ++i) {
             std::vector<std::string> cells{key(i)};
-            for (const SummaryFigure& figure : summary_figures(summaries_[i])) {
+            for (const SummaryFigure& figure : figures[i]) {
                 cells.push_back(figure.value.empty() ? "-" : escaped(figure.value));
             }
             rows += table_row("td", cells, "number");

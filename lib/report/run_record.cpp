@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/units.hpp"
 #include "report/json_lines.hpp"
 
 namespace vpp {
@@ -162,7 +163,8 @@ void take_metrics(RecordedRun& run, const fs::path& path) {
     }
     divide_stages(run, num_with_stages);
     if (num_damaged > 0) {
-        run.notes.push_back("metrics.jsonl has " + std::to_string(num_damaged) + " line(s) that are no events");
+        run.notes.push_back("metrics.jsonl has " +
+                            counted_text(num_damaged, "line that is no event", "lines that are no events"));
     }
 }
 

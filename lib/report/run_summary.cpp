@@ -44,19 +44,26 @@ std::vector<WorstRank> worst_ranks_of(const std::vector<StepEvent>& steps) {
     return ranks;
 }
 
+/// Keeps the smallest finite value and its step.
+void take_smaller(std::optional<double>& best, int64_t& best_step, std::optional<double> value, int64_t step) {
+    if (!value || !std::isfinite(*value) || *value >= best.value_or(HUGE_VAL)) return;
+    best = value;
+    best_step = step;
+}
+
 void take_losses(RunSummary& summary, const std::vector<StepEvent>& steps) {
     for (const StepEvent& step : steps) {
-        if (!std::isfinite(step.loss) || step.loss >= summary.best_loss.value_or(HUGE_VAL)) continue;
-        summary.best_loss = step.loss;
-        summary.best_loss_step = step.step;
+        take_smaller(summary.best_loss, summary.best_loss_step, step.loss, step.step);
     }
 }
 
 void take_evaluations(RunSummary& summary, const std::vector<EvalEvent>& evaluations) {
     for (const EvalEvent& event : evaluations) {
-        if (!std::isfinite(event.loss) || event.loss >= summary.best_evaluation.value_or(HUGE_VAL)) continue;
-        summary.best_evaluation = event.loss;
-        summary.best_evaluation_step = event.step;
+        take_smaller(summary.best_evaluation, summary.best_evaluation_step, event.loss, event.step);
+        take_smaller(summary.best_perplexity, summary.best_perplexity_step, event.perplexity, event.step);
+        if (!event.accuracy || !(*event.accuracy > summary.best_accuracy.value_or(-1))) continue;
+        summary.best_accuracy = event.accuracy;
+        summary.best_accuracy_step = event.step;
     }
 }
 
@@ -101,6 +108,7 @@ RunSummary summary_of(const RecordedRun& run) {
 std::vector<SummaryFigure> summary_figures(const RunSummary& summary) {
     const auto text = [](const std::optional<double>& value, auto&& write) { return value ? write(*value) : ""; };
     const std::string skipped = summary.num_skipped > 0 ? ", " + std::to_string(summary.num_skipped) + " skipped" : "";
+    const auto accuracy = [](double share) { return fixed_text(100 * share, 2) + " %"; };
     const std::string unit = summary.has_tokens ? " tokens/s" : " samples/s";
     return {
         {"steps", std::to_string(summary.last_step) + "/" + std::to_string(summary.total_steps), skipped, ""},
@@ -108,6 +116,10 @@ std::vector<SummaryFigure> summary_figures(const RunSummary& summary) {
         {"best loss", text(summary.best_loss, loss_text), ", at step " + std::to_string(summary.best_loss_step), ""},
         {"best validation loss", text(summary.best_evaluation, loss_text),
          ", after step " + std::to_string(summary.best_evaluation_step), "validation"},
+        {"best validation accuracy", text(summary.best_accuracy, accuracy),
+         ", after step " + std::to_string(summary.best_accuracy_step), "accuracy", true},
+        {"best validation perplexity", text(summary.best_perplexity, loss_text),
+         ", after step " + std::to_string(summary.best_perplexity_step), "perplexity", true},
         {"median rate", text(summary.rate, [&](double rate) { return count_text(rate) + unit; }), "", "rate"},
         {"useful work", text(summary.flops_rate, flops_rate_text), "", "work"},
         {"waiting, mean of ranks", text(summary.waiting, whole_percent_text), "", "waiting"},
@@ -116,6 +128,19 @@ std::vector<SummaryFigure> summary_figures(const RunSummary& summary) {
         {"peak memory of a rank", summary.memory_bytes > 0 ? bytes_text(summary.memory_bytes) : "", "", "memory"},
         {"time in steps", duration_text(summary.seconds), "", "time"},
     };
+}
+
+std::vector<std::vector<SummaryFigure>> figures_of_runs(const std::vector<RunSummary>& summaries) {
+    std::vector<std::vector<SummaryFigure>> all;
+    for (const RunSummary& summary : summaries) all.push_back(summary_figures(summary));
+    for (size_t i = all.empty() ? 0 : all.front().size(); i-- > 0;) {
+        const auto is_needed = [i](const auto& figures) {
+            return !figures[i].is_asked_for || !figures[i].value.empty();
+        };
+        if (std::ranges::any_of(all, is_needed)) continue;
+        for (auto& figures : all) figures.erase(figures.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return all;
 }
 
 }  // namespace vpp

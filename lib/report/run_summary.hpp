@@ -24,6 +24,10 @@ struct RunSummary {
     int64_t best_loss_step = 0;
     std::optional<double> best_evaluation;
     int64_t best_evaluation_step = 0;
+    std::optional<double> best_accuracy;  ///< the largest, 0 to 1; like perplexity only where the plan asks for it
+    int64_t best_accuracy_step = 0;
+    std::optional<double> best_perplexity;  ///< the smallest finite one
+    int64_t best_perplexity_step = 0;
     bool has_tokens = false;
     std::optional<double> rate;              ///< median of tokens a second, or of samples
     std::optional<double> flops_rate;        ///< median, a second
@@ -41,11 +45,16 @@ RunSummary summary_of(const RecordedRun& run);
 /// One figure as text; an empty value is not known.
 struct SummaryFigure {
     std::string name, value;
-    std::string remark;      ///< behind the name, where there is room
-    std::string short_name;  ///< above a column; empty: the name
+    std::string remark;         ///< behind the name, where there is room
+    std::string short_name;     ///< above a column; empty: the name
+    bool is_asked_for = false;  ///< a plan has to ask for it
 };
 
 /// Always the same figures in the same order.
 std::vector<SummaryFigure> summary_figures(const RunSummary& summary);
+
+/// The figures of several runs, to stand in a table: the same ones for each, without those that had to be asked for and
+/// that no run has.
+std::vector<std::vector<SummaryFigure>> figures_of_runs(const std::vector<RunSummary>& summaries);
 
 }  // namespace vpp

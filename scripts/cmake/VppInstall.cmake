@@ -5,7 +5,7 @@ get_property(_modules GLOBAL PROPERTY VPP_MODULES)
 list(TRANSFORM _modules PREPEND vpp_)
 install(TARGETS ${_modules} vpp_options EXPORT vppTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/vpp)
 if(TARGET vpp)
-  install(TARGETS vpp RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS vpp vpp_tokenizer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # What vpp says of itself: completion of shells, the manual page, the schema of plans.
   function(vpp_install_said arguments file folder)
     set(made ${CMAKE_BINARY_DIR}/said/${folder}/${file})

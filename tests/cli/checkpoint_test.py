@@ -65,7 +65,7 @@ class Look(Run):
     def test_list_names_what_train_goes_on_from(self):
         for where in ("run", "run/", "run/checkpoints", self.config):
             lines = self.good("checkpoint", "list", where).splitlines()
-            self.assertIn("3 checkpoint(s)", lines[0])
+            self.assertIn("3 checkpoints", lines[0])
             self.assertEqual([line.split()[0] for line in lines[2:5]], ["6", "4", "2"])
             self.assertIn("looks whole; train goes on from here", lines[2])
             self.assertEqual(sum("goes on from here" in line for line in lines), 1)
@@ -102,12 +102,12 @@ class Look(Run):
         self.assertIn("resumed after step 4", done.stderr)
 
     def test_verify_reads_every_byte(self):
-        self.assertEqual(self.good("checkpoint", "verify", "run").count("whole, 2 shard(s)"), 3)
+        self.assertEqual(self.good("checkpoint", "verify", "run").count("whole, 2 shards"), 3)
         self.flip(4)
         text = self.bad(65, "checkpoint", "verify", "run")
         self.assertIn("step-00000006: whole", text)
         self.assertIn("step-00000004: DAMAGED: run/checkpoints/step-00000004/shard-00001.safetensors: damaged", text)
-        self.assertIn("1 of 3 checkpoint(s) damaged", text)
+        self.assertIn("1 of 3 checkpoints damaged", text)
         self.assertIn("whole", self.good("checkpoint", "verify", str(self.checkpoint(6))))
 
     def test_verify_names_each_kind_of_damage(self):
@@ -123,7 +123,7 @@ class Look(Run):
         said("shard-00000.safetensors: cut off at byte 1000")
         shard.unlink()
         said("shard-00000.safetensors: is missing",
-             "1 of 1 checkpoint(s) damaged, of which 1 only in part in this folder")
+             "1 of 1 checkpoint damaged, of which 1 only in part in this folder")
         shard.symlink_to(self.checkpoint(4) / shard.name)
         said("is a symbolic link")
         shard.unlink()

@@ -72,7 +72,7 @@ class Compare(Case):
         (self.folder / "torn/plan.toml").write_text("[no toml")
         done = self.vpp("compare", "empty", "gone", "torn")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("vpp: note: torn: metrics.jsonl has 1 line(s) that are no events\n", done.stderr)
+        self.assertIn("vpp: note: torn: metrics.jsonl has 1 line that is no event\n", done.stderr)
         self.assertIn("vpp: note: torn: plan.toml:1:", done.stderr)
         states = [" ".join(line.split()[1:3]) for line in done.stdout.splitlines()[5:8]]
         self.assertEqual(states, ["no step", "not finite", "unfinished 3/9"])

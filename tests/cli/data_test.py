@@ -3,6 +3,7 @@
 import json
 import pathlib
 import struct
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -11,7 +12,7 @@ import numpy  # noqa: E402
 import torch  # noqa: E402
 import torchvision  # noqa: E402
 from train import combine_key, name_key, transform_key  # noqa: E402
-from vpp_process import Case, main  # noqa: E402
+from vpp_process import ROOT, Case, main  # noqa: E402
 
 PLAN = """
 [model]
@@ -403,6 +404,115 @@ class Data(Case):
         self.assertIn("out.bin is there already", again.stderr)
         self.assertEqual(self.vpp("data", "make", "out.bin", "0.txt", "--lines", "--overwrite").returncode, 0)
         self.assertEqual((self.folder / "out.bin").read_bytes(), b"firstline two")
+
+    def trained(self, name: str, *options: str) -> str:
+        """A SentencePiece model of this repository's own words."""
+        text = self.folder / "words.txt"
+        text.write_text((ROOT / "lib/README.md").read_text() + "\u00fcber \ufb01n \u4e2d\u6587\n")
+        line = ["spm_train", f"--input={text}", f"--model_prefix={self.folder / name}", "--minloglevel=2", *options]
+        subprocess.run(line, check=True, capture_output=True, timeout=60)
+        return f"{name}.model"
+
+    def theirs(self, model: str, lines: str) -> list[list[int]]:
+        """The tokens that SentencePiece's own program makes of each line."""
+        line = ["spm_encode", f"--model={self.folder / model}", "--output_format=id"]
+        done = subprocess.run(line, input=lines.encode(), check=True, capture_output=True, timeout=60)
+        return [[int(token) for token in each.split()] for each in done.stdout.decode().split("\n")[:-1]]
+
+    def expect_tokens(self, documents: list[list[int]], dtype: type) -> None:
+        """What lies in out.bin and out.idx."""
+        code = {numpy.uint8: 1, numpy.uint16: 8, numpy.int32: 4}[dtype]
+        self.assertEqual(numpy.fromfile(self.folder / "out.bin", dtype=dtype).tolist(), sum(documents, []))
+        index = (self.folder / "out.idx").read_bytes()
+        count = len(documents)
+        self.assertEqual(struct.unpack("<9sQBQQ", index[:34]), (b"MMIDIDX\0\0", 1, code, count, count + 1))
+        self.assertEqual(numpy.frombuffer(index, "<i4", count, 34).tolist(), list(map(len, documents)))
+
+    def test_made_tokens_are_those_of_sentencepiece(self):
+        lines = (ROOT / "README.md").read_text() + "\u00fcber\t\ufb01n \u4e2d\u6587 \U0001f600  two\n \n\n\x07\n"
+        (self.folder / "lines.txt").write_text(lines)
+        one = "Words of one document, in a line of its own. " * 3000
+        (self.folder / "one.txt").write_text(one)
+        models = [self.trained("unigram", "--vocab_size=400"),
+                  self.trained("bpe", "--vocab_size=700", "--model_type=bpe", "--byte_fallback=true"),
+                  self.trained("char", "--vocab_size=70", "--model_type=char", "--normalization_rule_name=identity")]
+        seen = []
+        for model in models:
+            size = len((self.folder / model).with_suffix(".vocab").read_text().splitlines())
+            dtype = numpy.uint8 if size < 256 else numpy.uint16
+            expected = [each for each in self.theirs(model, lines) if each]
+            tokenizer = ("--tokenizer", model, "--overwrite")
+            done = self.vpp("data", "make", "out.bin", "lines.txt", "--lines", "--end-token", "2", *tokenizer)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.expect_tokens([[*each, 2] for each in expected], dtype)
+            self.assertEqual(done.stdout, f"wrote out.bin and its .idx, {sum(map(len, expected)) + len(expected)} "
+                             f"tokens of {dtype().itemsize} byte{'s' if size > 255 else ''} in {len(expected)} "
+                             f"documents, a vocabulary of {size}\n")
+            done = self.vpp("data", "make", "out.bin", "one.txt", "one.txt", *tokenizer)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.expect_tokens(self.theirs(model, one + "\n") * 2, dtype)
+            self.assertIn(f"of {dtype().itemsize} byte", self.vpp("data", "info", "out.bin").stdout)
+            seen.append((self.folder / "out.bin").read_bytes())
+        self.assertEqual(len(set(seen)), 3, "the measure itself: models differ")
+
+    def test_a_large_vocabulary_needs_wide_tokens(self):
+        """A model of 70000 whole words, written as protobuf has it; the last word is token 69999."""
+        def piece(text: str, kind: int) -> bytes:
+            word = text.encode()
+            body = b"\x0a" + bytes([len(word)]) + word + b"\x15" + struct.pack("<f", -1) + bytes([0x18, kind])
+            return b"\x0a" + bytes([len(body)]) + body
+        words = [f"\u2581w{number}" for number in range(69999)]
+        model = piece("<unk>", 2) + b"".join(piece(word, 1) for word in words)
+        (self.folder / "large.model").write_bytes(model)
+        (self.folder / "words.txt").write_text("w0 w69998 w5")
+        done = self.vpp("data", "make", "out.bin", "words.txt", "--tokenizer", "large.model")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.theirs("large.model", "w0 w69998 w5\n"), [[1, 69999, 6]])
+        self.expect_tokens([[1, 69999, 6]], numpy.int32)
+        told = self.vpp("data", "info", "out.bin").stdout
+        self.assertIn("3 tokens of 4 bytes, values 1 to 69999\n  1 document of 3 to 3 tokens", told)
+        torch.jit.script(Same()).save(str(self.folder / "model.pt"))
+        (self.folder / "words.txt").write_text("w0 w69998 w5 " * 8)
+        self.vpp("data", "make", "out.bin", "words.txt", "--tokenizer", "large.model", "--overwrite")
+        files = 'train = ["out.bin"]\nval = ["out.bin"]\nsequence_length = 3\n'
+        self.expect_equal(self.fed("tokens", "tokens", files)[:4], numpy.float32([[1, 69999, 6]] * 4))
+
+    def test_a_broken_tokenizer_is_named(self):
+        good = (self.folder / self.trained("m", "--vocab_size=300", "--normalization_rule_name=identity")).read_bytes()
+        (self.folder / "a.txt").write_text("some words\n")
+        command = ("data", "make", "out.bin", "a.txt", "--overwrite", "--tokenizer", "m.model")
+        broken = [good[:-1], good[:2], b"\0", b"no model at all", good[5:], b"\xff" * 4096]
+        for position in self.random.integers(0, len(good), 10):
+            broken.append(good[:position] + bytes([self.random.integers(256)]) + good[position + 1:])
+        ends = []
+        for model in broken:
+            (self.folder / "m.model").write_bytes(model)
+            done = self.vpp(*command)
+            ends.append(done.returncode)
+            self.assertIn(done.returncode, (0, 65), done.stderr)
+            if done.returncode:
+                self.assertIn("m.model: ", done.stderr)
+                self.assertIn("it is broken, or no SentencePiece model: copy or train it anew", done.stderr)
+                self.assertNotIn("out.bin", [path.name for path in self.folder.iterdir()])
+            else:
+                (self.folder / "out.bin").unlink()
+                (self.folder / "out.idx").unlink()
+        self.assertEqual(ends[:6], [65] * 6)
+        done = self.vpp("data", "make", "out.bin", "a.txt", "--tokenizer", "none.model")
+        self.assertEqual(done.returncode, 66)
+        self.assertIn("none.model", done.stderr)
+        (self.folder / "data").mkdir()
+        done = self.vpp("data", "make", "data", "a.txt", "--tokenizer", "m.model")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("without --lines, --end-token and --tokenizer; for tokens name a file that ends with .bin",
+                      done.stderr)
+        (self.folder / "m.model").write_bytes(good)
+        done = self.vpp("data", "make", "out.bin", "a.txt", "--tokenizer", "m.model", "--end-token", "-1")
+        self.assertEqual(done.returncode, 2)
+        (self.folder / "a.txt").write_text(" \n \n")
+        done = self.vpp("data", "make", "out.bin", "a.txt", "--tokenizer", "m.model", "--lines")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("the tokenizer makes no token of the texts", done.stderr)
 
     def test_made_fields_are_the_columns_of_a_table(self):
         rows = self.random.standard_normal((50, 3))

@@ -36,7 +36,7 @@ class Report(Case):
         (self.run_folder("one") / "metrics.jsonl").open("a").write("torn")
         done = self.vpp("report", "one")
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(done.stderr, "vpp: note: one: metrics.jsonl has 1 line(s) that are no events\n")
+        self.assertEqual(done.stderr, "vpp: note: one: metrics.jsonl has 1 line that is no event\n")
 
     def test_what_is_no_run_is_66(self):
         done = self.vpp("report", "none")

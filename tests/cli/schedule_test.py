@@ -123,7 +123,7 @@ class Generated(ScheduleCase):
 class Files(ScheduleCase):
     def test_check(self):
         name = self.file("0F0,,0B0\n,1F0,1B0\n")
-        self.assertIn("s.csv: a sound schedule of computing actions: 2 rank(s), 2 stage(s)", self.ok("check", name))
+        self.assertIn("s.csv: a sound schedule of computing actions: 2 ranks, 2 stages", self.ok("check", name))
         self.assertEqual(json.loads(self.ok("check", name, "--json"))["rank_of_stage"], [0, 1])
         self.assertIn("s.csv:2:2: cell 2 '1X0'", self.refused(65, "check", self.file("0F0,0B0\n1F0,1X0\n")))
         self.assertIn("0B0 comes before 0F0", self.refused(65, "check", self.file("0B0,0F0\n")))

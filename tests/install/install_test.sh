@@ -7,6 +7,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cmake --install "$1" --prefix "$folder/vpp" >/dev/null
 "$folder/vpp/bin/vpp" --version
+[ -x "$folder/vpp/bin/vpp-tokenizer" ] || { echo "bin/vpp-tokenizer was not installed" >&2 && exit 1; }
 for file in bash-completion/completions/vpp zsh/site-functions/_vpp fish/vendor_completions.d/vpp.fish man/man1/vpp.1 \
     vpp/plan.schema.json; do
     [ -s "$folder/vpp/share/$file" ] || { echo "share/$file was not installed" >&2 && exit 1; }

@@ -128,6 +128,19 @@ class Srun(SlurmCase):
                 self.assertEqual(second.stderr, "", "it is said once")
         self.assertFalse((self.folder / "run").exists())
 
+    def test_tasks_that_pmix_joins_say_how_scancel_stops_them(self):
+        # mpirun is a PMIx server too: its ranks, told of their place as Slurm tells it alone.
+        task = ("SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_LOCALID=$OMPI_COMM_WORLD_RANK SLURM_STEP_NUM_TASKS=2 "
+                "exec env -u OMPI_COMM_WORLD_RANK -u OMPI_COMM_WORLD_SIZE \"$@\"")
+        line = [MPIRUN, "-q", "-np", "2", "--oversubscribe", "bash", "-c", task, "task", VPP, "train", self.config]
+        environment = {name: value for name, value in (ENVIRONMENT | self.here).items() if name != "SLURM_PROCID"}
+        done = subprocess.run([*line, *self.settings("train.steps=2")], cwd=self.folder, env=environment, text=True,
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("info: to stop: scancel --signal=USR1 7 saves and exits 85; scancel 7, which sends SIGTERM, "
+                      "leaves Slurm's KillWait (30 s by default) for that\n", done.stderr)
+        self.assertNotIn("mpirun", done.stderr)
+
     def test_a_shell_of_srun_is_no_task(self):
         one, = self.tasks("train", self.config, *self.settings("pipeline.num_stages=1", "train.steps=2"), started=1,
                           SLURM_PTY_PORT="4711")

@@ -81,6 +81,7 @@ TEST(LaunchInfo, ReadsWhatSrunSays) {
     EXPECT_EQ(info->size, 4);
     EXPECT_EQ(info->local_rank, 1);
     EXPECT_TRUE(info->can_join);
+    EXPECT_TRUE(info->by_srun);
     for (const auto& [name, value] : task_of_four()) {
         EXPECT_TRUE(std::ranges::count(launch_variables(), name)) << name << " is read and not handed in";
     }
@@ -97,6 +98,7 @@ TEST(LaunchInfo, TellsTasksFromWhatOnlyLooksLikeThem) {
     below_mpirun["OMPI_COMM_WORLD_RANK"] = "5";
     below_mpirun["OMPI_COMM_WORLD_SIZE"] = "8";
     EXPECT_EQ(launch_info(below_mpirun)->size, 8) << "mpirun starts its daemons by srun";
+    EXPECT_FALSE(launch_info(below_mpirun)->by_srun);
     Environment wrong = task_of_four();
     wrong["SLURM_PROCID"] = "4";
     EXPECT_EQ(

@@ -45,7 +45,8 @@ TEST(ComparisonJson, HasSettingsAndResults) {
 
 TEST(ComparisonJson, WhatIsNotKnownIsNull) {
     const nlohmann::json json = json_of({test::run_with("a", {}), test::run_with("b", {std::nan("")})});
-    for (const char* key : {"last_loss", "best_loss", "best_loss_step", "best_validation_loss"}) {
+    for (const char* key :
+         {"last_loss", "best_loss", "best_loss_step", "best_validation_loss", "best_accuracy", "best_perplexity"}) {
         EXPECT_TRUE(json["runs"][0].at(key).is_null()) << key;
         EXPECT_TRUE(json["runs"][1].at(key).is_null()) << key;
     }

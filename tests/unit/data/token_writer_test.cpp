@@ -44,6 +44,38 @@ TEST_F(TokenWriter, OrEachLineThatIsNotEmpty) {
               std::pair(Numbers({'a', 'b', 0, 'c', 0, 255, 0}), Numbers({0, 3, 5, 7})));
 }
 
+TEST_F(TokenWriter, TheVocabularyAndTheEndDecideTheWidth) {
+    for (const auto& [end, bytes] : {std::pair<int64_t, size_t>{255, 1}, {256, 2}, {65535, 2}, {65536, 4}}) {
+        EXPECT_EQ(made({out(), {b_}, false, end, true}), std::pair(Numbers({255, end}), Numbers({0, 2})));
+        EXPECT_EQ(make_token_file({out(), {b_}, false, end, true}).token_bytes, bytes);
+    }
+    // A tokenizer of 70000 tokens that makes token 69999 of every document.
+    const std::string program = folder_.write(
+        "program",
+        "#!/bin/sh\nhead -c 9 >/dev/null\nprintf '\\2\\0\\0\\0\\0\\0\\0\\0\\160\\21\\1\\0\\2\\0\\0\\0'\n"
+        "for each in 1 2; do head -c 9 >/dev/null; printf '\\1\\0\\0\\0\\0\\0\\0\\0\\157\\21\\1\\0'; done\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    TokenOrder order{out(), {folder_.write("c", "x\ny")}, true, 2, true, folder_.write("m.model", "m"), program};
+    EXPECT_EQ(made(order), std::pair(Numbers({69999, 2, 69999, 2}), Numbers({0, 2, 4})));
+    const TokensMade again = make_token_file(order);
+    EXPECT_EQ(again.token_bytes, 4U);
+    EXPECT_EQ(again.vocabulary, 70000);
+}
+
+TEST_F(TokenWriter, ATokenizerTakesDocumentsUpToALength) {
+    const std::string program = folder_.write("program",
+                                              "#!/bin/sh\nhead -c 9 >/dev/null\nprintf "
+                                              "'\\2\\0\\0\\0\\0\\0\\0\\0\\54\\1\\0\\0\\2\\0\\0\\0'\ncat >/dev/null\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    const std::string large = folder_.write("large", "x");
+    std::filesystem::resize_file(large, (uint64_t{16} << 20) + 1);
+    const TokenOrder order{out(), {large}, false, {}, true, folder_.write("m.model", "m"), program};
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { make_token_file(order); }),
+               "large: a tokenizer takes documents of up to 16 MiB, and one here is longer; cut the file, or take each "
+               "line as a document with --lines");
+    EXPECT_FALSE(std::filesystem::exists(out()));
+}
+
 TEST_F(TokenWriter, WhatFailsLeavesNoFileBehind) {
     const size_t before = num_files();
     const std::string empty = folder_.write("empty", ""), blank = folder_.write("blank", "\n\n");
@@ -65,9 +97,9 @@ TEST_F(TokenWriter, WhatFailsLeavesNoFileBehind) {
                "tokens are written to FILE.bin and FILE.idx (got ");
     EXPECT_HAS(error_of(ErrorKind::CommandLine,
                         [&] {
-                            make_token_file({out(), {a_}, false, 65536});
+                            make_token_file({out(), {a_}, false, int64_t{1} << 31});
                         }),
-               "an end token is a number from 0 to 65535 (got 65536)");
+               "an end token is a number from 0 to 2147483647 (got 2147483648)");
     EXPECT_EQ(num_files(), before + 2);
     folder_.write("x.idx", "there");
     EXPECT_HAS(error_of(ErrorKind::Output, [&] { make_token_file({out(), {a_}}); }), "x.idx is there already");

@@ -102,7 +102,7 @@ TEST(JitStages, SubmodulesOfOneModelKeepTheirNames) {
     EXPECT_EQ(labels_of(joined.graph), labels_of(one.graph));
     EXPECT_EQ(parameter_names(joined.graph), parameter_names(one.graph));
     EXPECT_EQ(loss_bits(joined), loss_bits(one));
-    EXPECT_THAT(joined.graph.warnings, ElementsAre("no stage takes the output(s) 'b'"));
+    EXPECT_THAT(joined.graph.warnings, ElementsAre("no stage takes the output 'b'"));
 }
 
 TEST(JitStages, SubmodulesAreCalledInTheirOrder) {
@@ -154,7 +154,7 @@ TEST(JitStages, FilesAndSubmodulesMix) {
     EXPECT_EQ(loss_bits(joined), loss_bits(one));
     EXPECT_EQ(parameter_of(joined.graph, "other.fc.weight").uses.size(), 1U);
     EXPECT_THAT(joined.graph.warnings,
-                ElementsAre("no stage takes the output(s) 'b'", "no stage calls these parts of the model: 'right'"));
+                ElementsAre("no stage takes the output 'b'", "no stage calls these parts of the model: 'right'"));
     const std::vector<StagePlan> taken = {stages[0], file_stage("left", {"y"}, {"c", "d"}), stages[2]};
     EXPECT_THAT(refusal(ErrorKind::Plan,
                         [&] {

@@ -69,12 +69,11 @@ TEST(StageSignatures, TypesMustFit) {
 }
 
 TEST(StageSignatures, TheNumberOfOutputsIsThatOfTheTuple) {
-    EXPECT_THAT(
-        error_of({file_stage("pair", {"x"}, {"a"}), kTypedStages[1]}),
-        HasSubstr("pipeline.stage[0].outputs:1:1: the stage 'pair' has another number of outputs (got 1 name(s), "
-                  "forward returns (Tensor, int): 2)"));
+    EXPECT_THAT(error_of({file_stage("pair", {"x"}, {"a"}), kTypedStages[1]}),
+                HasSubstr("pipeline.stage[0].outputs:1:1: the stage 'pair' has another number of outputs (got 1 name, "
+                          "forward returns (Tensor, int): 2)"));
     EXPECT_THAT(error_of(with_head({"a", "n"}, {"loss", "more"})),
-                HasSubstr("(got 2 name(s), forward returns Tensor: 1)"));
+                HasSubstr("(got 2 names, forward returns Tensor: 1)"));
 }
 
 TEST(StageSignatures, AStageIsThereForOthers) {

@@ -322,6 +322,32 @@ TEST(Prepare, ATargetOfAnotherTypeThanTheOutputIsRefusedForMse) {
     EXPECT_TRUE(prepare(half, data_of(half)).program.has_training()) << "autocast takes the output as float32";
 }
 
+TEST(Prepare, ClassesOfAnotherTypeThanInt64AreRefused) {
+    const auto file = save(model_spec());
+    const auto plan_of = [&](const std::string& kind, const std::string& type) {
+        return plan_for(file, 2, {"loss.kind=" + kind, "data.fields.y=\"" + type + '"'});
+    };
+    for (const std::string kind : {"cross_entropy", "nll"}) {
+        for (const std::string type : {"int32[] < 4", "int16[] < 4", "bool[]", "float64[]"}) {
+            const Plan plan = plan_of(kind, type);
+            const Datasets data = data_of(plan);
+            EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(plan, data); }),
+                        HasSubstr("the target 'y' is " + type.substr(0, type.find('[')) + ", and " + kind +
+                                  " needs classes of int64; save the field as int64, with NumPy "
+                                  "labels.astype(\"int64\")"));
+        }
+        for (const std::string type : {"int64[] < 4", "uint8[] < 4"}) {
+            const Plan plan = plan_of(kind, type);
+            EXPECT_TRUE(prepare(plan, data_of(plan)).program.has_training()) << kind << ' ' << type;
+        }
+    }
+    const Plan probabilities = plan_of("cross_entropy", "float32[4]");
+    EXPECT_TRUE(prepare(probabilities, data_of(probabilities)).program.has_training());
+    const Plan no_classes = plan_of("nll", "float32[4]");
+    const Datasets data = data_of(no_classes);
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(no_classes, data); }), HasSubstr("is float32, and nll needs"));
+}
+
 TEST(Prepare, WhatIsWrongIsToldBeforeAnythingRuns) {
     const auto file = save(model_spec());
     Plan plan = plan_for(file, 2, {"pipeline.split_method=\"MANUAL\"", "pipeline.split_points=[\"2.O\"]"});

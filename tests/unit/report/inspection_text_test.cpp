@@ -32,7 +32,7 @@ TEST(InspectionText, IsAPage) {
           40 ops, 3000 parameters (11.7 KiB), buffers 0 B
           cuts: 38 of 39 positions are legal, 1 refused (2.6 %)
 data      synthetic, 64 samples
-mesh      PP 2 x DP 1 x TP 1, 2 rank(s)
+mesh      PP 2 x DP 1 x TP 1, 2 ranks
 start     mpirun -np 2 vpp train --config plan.toml
 step      16 samples = 4 microbatches of 4
 schedule  1F1B, 2 stages, bubble 20.0 % (F = 1, B = 2, free transfers)

@@ -202,7 +202,7 @@ TEST_F(JsonLines, DamagedLinesAreDroppedAndSaid) {
     EXPECT_EQ(cut.num_kept, 2);
     EXPECT_EQ(cut.num_later, 1);
     EXPECT_EQ(cut.num_damaged, 11);
-    EXPECT_NE(log_.str().find("11 damaged line(s) dropped"), std::string::npos) << log_.str();
+    EXPECT_NE(log_.str().find("11 damaged lines dropped"), std::string::npos) << log_.str();
 }
 
 TEST_F(JsonLines, ATornTailOfAnyLengthIsDropped) {

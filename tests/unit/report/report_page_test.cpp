@@ -64,6 +64,16 @@ TEST(ReportPage, NotesAndUnreadablePlansAreShown) {
     EXPECT_TRUE(has(page, "<pre>[no toml</pre>"));
 }
 
+TEST(ReportPage, MetricsOfEvaluationsStandBesideTheLoss) {
+    RecordedRun with = run_of("with");
+    EXPECT_FALSE(has(report_page({with, run_of("without")}), "perplexity"));
+    with.evaluations = {{3, 2, 1, 1, 0.25, 7.5}};
+    EXPECT_TRUE(has(report_page({with}), "best validation accuracy, after step 3"));
+    const std::string page = report_page({with, run_of("without")});
+    EXPECT_TRUE(has(page, "25.00 %"));
+    EXPECT_TRUE(has(page, "best validation perplexity"));
+}
+
 TEST(ReportPage, AFailureStandsAtTheTop) {
     RecordedRun run = run_of("one");
     run.end = RunEnd{79, "the loss <is> nan"};

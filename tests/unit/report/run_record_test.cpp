@@ -83,7 +83,7 @@ TEST_F(RunRecords, DamagedLinesAreCountedAndLeftOut) {
     const RecordedRun run = read_run(folder_);
     EXPECT_EQ(run.steps.size(), 1u);
     ASSERT_EQ(run.notes.size(), 1u);
-    EXPECT_EQ(run.notes[0], "metrics.jsonl has 4 line(s) that are no events");
+    EXPECT_EQ(run.notes[0], "metrics.jsonl has 4 lines that are no events");
 }
 
 TEST_F(RunRecords, TheTimesOfStagesAreMeans) {

@@ -47,6 +47,26 @@ TEST(RunSummary, TheBestEvaluationIsTheSmallestFiniteOne) {
     EXPECT_EQ(summary.best_evaluation_step, 20);
 }
 
+TEST(RunSummary, MetricsStandWhereAPlanAsksForThem) {
+    RecordedRun with, without;
+    with.evaluations = {{10, 3, 1, 1, 0.5, 20.0},
+                        {20, 2, 1, 1, 0.9752, 7.5},
+                        {30, 2, 1, 1, 0.9, HUGE_VAL},
+                        {40, 2, 1, 1, std::nullopt, std::nullopt}};
+    without.evaluations = {{10, 3, 1, 1}};
+    const RunSummary summary = summary_of(with), plain = summary_of(without);
+    EXPECT_EQ(figure_of(summary, "best validation accuracy"), "97.52 %");
+    EXPECT_EQ(summary.best_accuracy_step, 20);
+    EXPECT_EQ(figure_of(summary, "best validation perplexity"), "7.5000");
+    EXPECT_EQ(summary.best_perplexity_step, 20);
+    EXPECT_EQ(figure_of(plain, "best validation accuracy"), "");
+    const auto both = figures_of_runs({plain, summary}), none = figures_of_runs({plain, plain});
+    EXPECT_EQ(both[0].size(), none[0].size() + 2);
+    EXPECT_EQ(both[1].size(), both[0].size());
+    EXPECT_EQ(figure_of(plain, "best validation loss"), "3.0000");
+    EXPECT_TRUE(figures_of_runs({}).empty());
+}
+
 TEST(RunSummary, TheBestLossIsTheSmallestFiniteOne) {
     RecordedRun run;
     for (const double loss : {3.0, 1.5, -HUGE_VAL, 2.0, std::numeric_limits<double>::quiet_NaN()}) {
