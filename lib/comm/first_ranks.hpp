@@ -19,6 +19,7 @@ class FirstRanks : public Transport {
     void finish_sends() override { job_.finish_sends(); }
     double take_wait_seconds() override { return job_.take_wait_seconds(); }
     void set_deadline(double seconds) override { job_.set_deadline(seconds); }
+    double deadline_seconds() const override { return job_.deadline_seconds(); }
     void set_position(const std::string& text) override { job_.set_position(text); }
 
   private:

@@ -52,6 +52,7 @@ class Shared {
     void finish_sends(int rank, bool until_posted);
     double take_wait_seconds(int rank);
     void set_deadline(int rank, double seconds);
+    double deadline_seconds(int rank);
     void set_position(int rank, const std::string& text);
 
     /// A rank thread starts here and goes on once it holds the baton.
@@ -282,6 +283,11 @@ void Shared::set_deadline(int rank, double seconds) {
     at(rank).deadline_seconds = seconds;
 }
 
+double Shared::deadline_seconds(int rank) {
+    const std::lock_guard lock(mutex_);
+    return at(rank).deadline_seconds;
+}
+
 void Shared::set_position(int rank, const std::string& text) {
     const std::lock_guard lock(mutex_);
     at(rank).position = text;
@@ -306,6 +312,7 @@ class ThreadTransport final : public Transport {
     void finish_sends() override { shared_.finish_sends(rank_, shared_.options().overlap); }
     double take_wait_seconds() override { return shared_.take_wait_seconds(rank_); }
     void set_deadline(double seconds) override { shared_.set_deadline(rank_, seconds); }
+    double deadline_seconds() const override { return shared_.deadline_seconds(rank_); }
     void set_position(const std::string& text) override { shared_.set_position(rank_, text); }
 
   private:

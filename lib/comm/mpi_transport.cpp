@@ -94,6 +94,7 @@ class MpiTransport::Impl {
     void finish_sends();
     double take_wait_seconds() { return std::exchange(wait_seconds_, 0); }
     void set_deadline(double seconds) { deadline_seconds_ = seconds; }
+    double deadline_seconds() const { return deadline_seconds_; }
     void set_position(const std::string& text);
 
   private:
@@ -477,6 +478,9 @@ double MpiTransport::take_wait_seconds() {
 }
 void MpiTransport::set_deadline(double seconds) {
     impl_->set_deadline(seconds);
+}
+double MpiTransport::deadline_seconds() const {
+    return impl_->deadline_seconds();
 }
 void MpiTransport::set_position(const std::string& text) {
     impl_->set_position(text);

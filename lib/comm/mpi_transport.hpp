@@ -49,6 +49,7 @@ class MpiTransport final : public Transport {
     void finish_sends() override;
     double take_wait_seconds() override;
     void set_deadline(double seconds) override;
+    double deadline_seconds() const override;
     void set_position(const std::string& text) override;
 
   private:

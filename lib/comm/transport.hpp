@@ -75,6 +75,7 @@ class Transport {
 
     /// The deadline of every wait from now on.
     virtual void set_deadline(double seconds) = 0;
+    virtual double deadline_seconds() const = 0;
 
     /// What this rank does, for its peers' error messages: "stage 2, F of microbatch 3".
     virtual void set_position(const std::string& text) = 0;

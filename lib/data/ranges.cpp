@@ -51,7 +51,7 @@ std::optional<int64_t> first_outside(DType dtype, const ValueRange& range, std::
 /// Passes everything on; reads of fields with a range are checked.
 class CheckedDataset : public Dataset {
   public:
-    CheckedDataset(std::unique_ptr<Dataset> dataset, std::vector<ValueRange> ranges)
+    CheckedDataset(std::shared_ptr<Dataset> dataset, std::vector<ValueRange> ranges)
         : dataset_(std::move(dataset)), fields_(dataset_->fields()), ranges_(fields_.fields.size()) {
         for (ValueRange& range : ranges) {
             const int index = fields_.find(range.field);
@@ -80,7 +80,7 @@ class CheckedDataset : public Dataset {
     std::string digest() const override { return dataset_->digest(); }
 
   private:
-    std::unique_ptr<Dataset> dataset_;
+    std::shared_ptr<Dataset> dataset_;
     Fields fields_;
     std::vector<std::optional<ValueRange>> ranges_;  // by field
 };
@@ -97,8 +97,8 @@ void check_range(const Field& field, const ValueRange& range, std::span<const st
                                         "); try a model with a larger one, or mend the data");
 }
 
-std::unique_ptr<Dataset> with_ranges(std::unique_ptr<Dataset> dataset, std::vector<ValueRange> ranges) {
-    return std::make_unique<CheckedDataset>(std::move(dataset), std::move(ranges));
+std::shared_ptr<Dataset> with_ranges(std::shared_ptr<Dataset> dataset, std::vector<ValueRange> ranges) {
+    return std::make_shared<CheckedDataset>(std::move(dataset), std::move(ranges));
 }
 
 }  // namespace vpp

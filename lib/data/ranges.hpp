@@ -29,6 +29,6 @@ void check_range(const Field& field, const ValueRange& range, std::span<const st
 /// The same data set, with every sample checked when it is read; fields() then carries the new bounds. A field whose
 /// own bound proves the range already costs nothing.
 /// Requires: every range names an integer field of the data set.
-std::unique_ptr<Dataset> with_ranges(std::unique_ptr<Dataset> dataset, std::vector<ValueRange> ranges);
+std::shared_ptr<Dataset> with_ranges(std::shared_ptr<Dataset> dataset, std::vector<ValueRange> ranges);
 
 }  // namespace vpp

@@ -20,6 +20,9 @@ namespace vpp {
 
 namespace {
 
+// A rank that waits for its data says so before the others, which wait for the rank, give it up.
+constexpr double kShareOfDeadline = 0.75;
+
 std::string scale_text(double scale) {
     char text[64];
     std::snprintf(text, sizeof text, "%.6g", scale);
@@ -47,6 +50,19 @@ std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program
     return std::make_unique<Executor>(phase, source, weights, options, transport,
                                       program.mesh.pipeline_of(transport.rank()), pp_rank_of(program, transport),
                                       plan.pipeline.overlap_p2p_comm);
+}
+
+/// Owns what it uses.
+Prefetch::Read reader(std::shared_ptr<const Dataset> data, const Loader& loader, const SampleOrder& order,
+                      const Program& program, int64_t batch) {
+    return [data = std::move(data), loader, order, batch, samples = program.microbatch_size,
+            microbatches = program.training.schedule.num_microbatches](const InputNeed& need) {
+        const int64_t number = int64_t{need.replica} * microbatches + need.microbatch;
+        const int64_t begin = need.step * batch + number * samples;
+        std::vector<Draw> draws;
+        for (int64_t i = 0; i < samples; ++i) draws.push_back(order.draw(begin + i));
+        return loader.read(need.input, draws);
+    };
 }
 
 }  // namespace
@@ -85,6 +101,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
         if (training.graph.parameters[static_cast<size_t>(parameter)].requires_grad) trained_.push_back(parameter);
     }
     if (plan.train.precision == "fp16") loss_scaler_.emplace(plan.train);
+    prefetch_ = make_prefetch();
     const std::vector<int> replicas = program.mesh.replicas_of(transport.rank());
     shares_ = find_shares(training.graph, training.split, stages, program.mesh.dp, plan.mesh.bucket_bytes);
     optimizer_ =
@@ -97,18 +114,23 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
 
 Engine::~Engine() = default;
 
+std::unique_ptr<Prefetch> Engine::make_prefetch() const {
+    std::vector<InputNeed> needs = needs_of_step(program_, pp_rank_of(program_, transport_), dp_coordinate());
+    const size_t ahead = num_inputs_ahead(program_, needs, plan_.data.read_ahead_bytes);
+    return std::make_unique<Prefetch>(std::move(needs), total_steps_,
+                                      reader(data_.training, loader_, order_, program_, *plan_.train.global_batch_size),
+                                      ahead);
+}
+
 /// Leaves the sum of the replica's microbatches in `.grad`, or with other ranks for the other replicas the sum of all.
 void Engine::run_replica(int64_t step, int replica) {
     for (int parameter : trained_) at::Tensor(weights_.at(parameter)).mutable_grad().reset();
-    const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
-    const int64_t per_replica = program_.microbatch_size * program_.training.schedule.num_microbatches;
-    const auto slice = [&](int microbatch) {
-        const int64_t begin = replica * per_replica + microbatch * program_.microbatch_size;
-        return std::span(draws).subspan(static_cast<size_t>(begin), static_cast<size_t>(program_.microbatch_size));
+    const auto load = [&](int microbatch, int input) {
+        const double deadline_seconds = kShareOfDeadline * transport_.deadline_seconds();
+        return loader_.to_tensor(input, prefetch_->take({step, replica, microbatch, input}, deadline_seconds));
     };
     statistics_->begin_step();
-    training_->run({[&](int microbatch, int input) { return loader_.load(input, slice(microbatch)); },
-                    [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }},
+    training_->run({load, [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }},
                    loss_scaler_ ? loss_scaler_->factor().to(weights_.device()) : at::Tensor());
     tied_->sum_gradients();
     if (reduction_) {
@@ -278,6 +300,7 @@ StepTotals Engine::run_without_update(int64_t step) {
     transport_.set_position("the end of a step without an update");
     StepTotals totals = exchange_step(transport_, share, weights_.device());
     buffers_->put_back();
+    prefetch_->take_spans();
     return totals;
 }
 
@@ -307,6 +330,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     }
     result.seconds = seconds_since(start);
     result.moments.end = steady_nanoseconds();
+    result.reads = prefetch_->take_spans();
     return result;
 }
 

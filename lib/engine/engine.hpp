@@ -16,6 +16,7 @@
 #include "engine/loader.hpp"
 #include "engine/loss_scaler.hpp"
 #include "engine/non_finite.hpp"
+#include "engine/prefetch.hpp"
 #include "engine/replica_buffers.hpp"
 #include "engine/replica_optimizer.hpp"
 #include "engine/stage_memory.hpp"
@@ -42,8 +43,9 @@ struct StepResult {
     std::string remark;                ///< why it was skipped, or is worth a warning
     double lr = 0;                     ///< of the parameters that no group takes
     StepTotals totals;
-    double seconds = 0;   ///< of this rank, update included
-    StepMoments moments;  ///< of this rank, on its own clock
+    double seconds = 0;           ///< of this rank, update included
+    StepMoments moments;          ///< of this rank, on its own clock
+    std::vector<ReadSpan> reads;  ///< of this rank since the step before, on its own clock
 };
 
 class Engine {
@@ -113,6 +115,7 @@ class Engine {
 
   private:
     StepShare run_actions(int64_t step);
+    std::unique_ptr<Prefetch> make_prefetch() const;
     void run_replica(int64_t step, int replica);
     void run_replicas(int64_t step, StepShare& share);
     void sum_up(const std::vector<std::vector<at::Tensor>>& gradients);
@@ -145,6 +148,7 @@ class Engine {
     std::unique_ptr<GradientReduction> reduction_;  ///< null where one replica is at work
     std::unique_ptr<ReplicaBuffers> replica_buffers_;
     std::unique_ptr<ReplicaOptimizer> optimizer_;
+    std::unique_ptr<Prefetch> prefetch_;
 };
 
 /// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.

@@ -2,6 +2,8 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "data/batch.hpp"
 #include "graph/torch_dtype.hpp"
@@ -18,13 +20,27 @@ Loader::Loader(const Dataset& dataset, const Graph& graph) : dataset_(dataset) {
     }
 }
 
+const Field& Loader::field_of(int input) const {
+    return dataset_.fields().fields[static_cast<size_t>(field_of_input_.at(static_cast<size_t>(input)))];
+}
+
 at::Tensor Loader::load(int input, std::span<const Draw> draws) const {
-    const int index = field_of_input_.at(static_cast<size_t>(input));
-    const Field& field = dataset_.fields().fields[static_cast<size_t>(index)];
-    std::vector<int64_t> shape{static_cast<int64_t>(draws.size())};
+    return to_tensor(input, read(input, draws));
+}
+
+std::vector<std::byte> Loader::read(int input, std::span<const Draw> draws) const {
+    std::vector<std::byte> bytes(draws.size() * static_cast<size_t>(field_of(input).bytes_per_sample()));
+    read_samples(dataset_, field_of_input_.at(static_cast<size_t>(input)), draws, bytes);
+    return bytes;
+}
+
+at::Tensor Loader::to_tensor(int input, const std::vector<std::byte>& bytes) const {
+    const Field& field = field_of(input);
+    std::vector<int64_t> shape{static_cast<int64_t>(bytes.size()) / field.bytes_per_sample()};
     shape.insert(shape.end(), field.shape.begin(), field.shape.end());
     at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(to_torch(field.dtype)));
-    read_samples(dataset_, index, draws, {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
+    check(tensor.nbytes() == bytes.size(), "the bytes are whole samples");
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(tensor.mutable_data_ptr()));
     return tensor;
 }
 

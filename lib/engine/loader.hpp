@@ -23,8 +23,13 @@ class Loader {
     /// A model input for these samples.
     /// Shape: [samples, field shape...], contiguous.
     at::Tensor load(int input, std::span<const Draw> draws) const;
+    /// The same in two parts: the bytes, which any thread may read, and the tensor of them.
+    std::vector<std::byte> read(int input, std::span<const Draw> draws) const;
+    at::Tensor to_tensor(int input, const std::vector<std::byte>& bytes) const;
 
   private:
+    const Field& field_of(int input) const;
+
     const Dataset& dataset_;
     std::vector<int> field_of_input_;
 };

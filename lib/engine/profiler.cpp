@@ -22,6 +22,10 @@ ActionSpan aligned(const ClockLine& clock, const ActionSpan& span) {
     return {clock.to_asking(span.begin), clock.to_asking(span.end), span.wait, span.load};
 }
 
+ReadSpan aligned(const ClockLine& clock, const ReadSpan& span) {
+    return {clock.to_asking(span.begin), clock.to_asking(span.end), span.step, span.microbatch, span.input};
+}
+
 StepMoments aligned(const ClockLine& clock, const StepMoments& moments) {
     return {clock.to_asking(moments.begin), clock.to_asking(moments.exchange), clock.to_asking(moments.update),
             clock.to_asking(moments.end)};
@@ -56,9 +60,10 @@ void Profiler::before(int64_t step) {
     is_open_ = true;
 }
 
-void Profiler::after(int64_t step, const StepMoments& moments, const std::vector<ActionSpan>& actions) {
+void Profiler::after(int64_t step, const StepMoments& moments, const std::vector<ActionSpan>& actions,
+                     const std::vector<ReadSpan>& reads) {
     if (!is_open_) return;
-    taken_.push_back({step, moments, actions});
+    taken_.push_back({step, moments, actions, reads});
     if (step == steps_.last) finish();
 }
 
@@ -82,6 +87,8 @@ Bytes Profiler::taken_bytes() const {
         writer.put(taken.moments);
         writer.put(static_cast<uint64_t>(taken.actions.size()));
         for (const ActionSpan& action : taken.actions) writer.put(action);
+        writer.put(static_cast<uint64_t>(taken.reads.size()));
+        for (const ReadSpan& read : taken.reads) writer.put(read);
     }
     return writer.take();
 }
@@ -101,6 +108,9 @@ std::vector<MeasuredStep> Profiler::put_together(const std::vector<Bytes>& share
             part.moments = aligned(clock, reader.get<StepMoments>());
             for (auto count = reader.get<uint64_t>(); count > 0; --count) {
                 part.actions.push_back(aligned(clock, reader.get<ActionSpan>()));
+            }
+            for (auto count = reader.get<uint64_t>(); count > 0; --count) {
+                part.reads.push_back(aligned(clock, reader.get<ReadSpan>()));
             }
             step.clock_error = std::max(step.clock_error, clock.error());
         }

@@ -30,7 +30,8 @@ class Profiler {
     /// Behind each step; behind the last one of the range all is written, for which all wait: the transport's deadline
     /// is then a long one, until the caller sets another.
     /// Calls: collective.
-    void after(int64_t step, const StepMoments& moments, const std::vector<ActionSpan>& actions);
+    void after(int64_t step, const StepMoments& moments, const std::vector<ActionSpan>& actions,
+               const std::vector<ReadSpan>& reads);
     /// When the training ends before the range does: writes what there is.
     /// Calls: collective.
     void finish();
@@ -40,6 +41,7 @@ class Profiler {
         int64_t step = 0;
         StepMoments moments;
         std::vector<ActionSpan> actions;
+        std::vector<ReadSpan> reads;
     };
     Bytes taken_bytes() const;
     std::vector<MeasuredStep> put_together(const std::vector<Bytes>& shares, const std::vector<ClockOffset>& end) const;

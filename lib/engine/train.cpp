@@ -150,7 +150,7 @@ class Trainer {
         while (step < total && !stopping_) {
             if (profiler_) profiler_->before(step + 1);
             const StepResult done = engine_.run_step(step++);
-            if (profiler_) profiler_->after(step, done.moments, engine_.executor().spans());
+            if (profiler_) profiler_->after(step, done.moments, engine_.executor().spans(), done.reads);
             stopping_ = done.totals.stop && step < total;
             report(step, done);
             if (step == first_step_ + kMeasuredSteps || step == total) report_memory(step);

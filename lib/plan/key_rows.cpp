@@ -138,6 +138,10 @@ Rows data_rows() {
          .sentence = "Tokens with an index: documents joined to one run of tokens, or apart, so that no sample has "
                      "tokens of two.",
          .field = field<&Plan::data, &DataPlan::documents>(), .choices = {"joined", "apart"}},
+        {.name = "data.read_ahead_bytes", .type = Integer,
+         .sentence = "How much of its coming training data a rank reads while it computes: at most a step, at least "
+                     "what one forward pass takes; 0 = it is read when it is needed.",
+         .field = field<&Plan::data, &DataPlan::read_ahead_bytes>(), .range = {0, 1e15}},
     };
 }
 

@@ -64,6 +64,7 @@ struct DataPlan {
     std::vector<double> weights;  ///< how often each file of train is drawn from; empty = as many samples as it has
     double val_split = 0;         ///< share of the samples of train that is held out for validation; 0 = none
     std::string documents = "joined";  ///< tokens: joined | apart
+    int64_t read_ahead_bytes = int64_t{64} << 20;
     std::vector<TransformPlan> transforms;
 };
 

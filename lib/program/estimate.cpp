@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "program/input_needs.hpp"
 #include "program/replica_shares.hpp"
 
 namespace vpp {
@@ -145,6 +146,9 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
         const int recomputed = schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
         estimate.activation_bytes =
             ActivationWalk(program.training.split, recomputed).peak_bytes(schedule.actions[static_cast<size_t>(rank)]);
+        const std::vector<InputNeed> needs = needs_of_step(program, rank, 0);
+        const size_t ahead = num_inputs_ahead(program, needs, plan.data.read_ahead_bytes);
+        estimate.input_bytes = largest_run_bytes(program, needs, ahead);
         estimate.sent_bytes = sent_bytes(program, rank);
         ranks.push_back(std::move(estimate));
     }

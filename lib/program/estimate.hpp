@@ -21,12 +21,14 @@ struct RankEstimate {
     int64_t unshared_optimizer_bytes = 0;  ///< what it is without mesh.zero1
     int64_t activation_bytes = 0;  ///< all microbatches in flight; an upper bound, as every op's output is counted
     int64_t saved_copy_bytes = 0;  ///< what a save in the background is written from
+    int64_t input_bytes = 0;       ///< training data that are read ahead
     int64_t sent_bytes = 0;        ///< per step along the PP axis, forward and backward
     int64_t replica_bytes = 0;     ///< per step along the DP axis: gradients, and with mesh.zero1 parameters
     double flops = 0;              ///< forward, per step
 
     int64_t total_bytes() const {
-        return parameter_bytes + buffer_bytes + gradient_bytes + optimizer_bytes + activation_bytes + saved_copy_bytes;
+        return parameter_bytes + buffer_bytes + gradient_bytes + optimizer_bytes + activation_bytes + saved_copy_bytes +
+               input_bytes;
     }
 };
 

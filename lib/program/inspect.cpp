@@ -248,6 +248,7 @@ class Inspector {
             rank.activation_bytes = from.activation_bytes;
             rank.receive_bytes = receives[i];
             rank.saved_copy_bytes = from.saved_copy_bytes;
+            rank.input_bytes = from.input_bytes;
             rank.total_bytes = from.total_bytes() + receives[i];
             rank.recomputed_total_bytes = recomputed[i].total_bytes() + receives[i];
             rank.sent_bytes = from.sent_bytes;

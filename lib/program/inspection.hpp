@@ -56,6 +56,7 @@ struct InspectedRank {
     int64_t activation_bytes = 0;  ///< of all microbatches in flight, at most
     int64_t receive_bytes = 0;     ///< buffers of messages, at most
     int64_t saved_copy_bytes = 0;  ///< from which a save in the background is written
+    int64_t input_bytes = 0;       ///< training data that are read ahead, at most
     int64_t total_bytes = 0;
     int64_t recomputed_total_bytes = 0;  ///< what the total is with recompute = "stage"
     int64_t sent_bytes = 0;              ///< along the PP axis

@@ -16,8 +16,9 @@ namespace vpp {
 
 /// The data of a plan; validation is null when the plan names none.
 struct Datasets {
-    std::unique_ptr<Dataset> training;  ///< null where only evaluation is wanted
-    std::unique_ptr<Dataset> validation;
+    /// Shared with a thread that may still read when the training has ended. Null where only evaluation is wanted.
+    std::shared_ptr<Dataset> training;
+    std::shared_ptr<Dataset> validation;
     std::string digest() const;
 };
 

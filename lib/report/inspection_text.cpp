@@ -220,7 +220,10 @@ class InspectionPage {
                       {bar(rank.busy_share)},
                       {bytes_text(rank.sent_bytes)}});
         }
-        add_table(memory, "bytes of a rank at its fullest moment");
+        int64_t input_bytes = 0;
+        for (const InspectedRank& rank : page_.ranks) input_bytes = std::max(input_bytes, rank.input_bytes);
+        add_table(memory, "bytes of a rank at its fullest moment; in its total up to " + bytes_text(input_bytes) +
+                              " of data that are read ahead");
         add_table(step, "held: stage activations at once, at most; load: over a mean rank; busy: of a step");
     }
 

@@ -16,12 +16,22 @@ struct StepMoments {
     int64_t end = 0;
 };
 
+/// An input of a microbatch being read, by a thread beside the actions or in front of its F; nanoseconds.
+struct ReadSpan {
+    int64_t begin = 0;
+    int64_t end = 0;
+    int64_t step = 0;  ///< that takes it, counted from 0
+    int microbatch = 0;
+    int input = 0;  ///< of the model
+};
+
 /// What a rank did in the step.
 struct MeasuredRank {
     int pp = 0;  ///< whose list of actions it ran
     int dp = 0;  ///< replica
     StepMoments moments;
     std::vector<ActionSpan> actions;  ///< beside the list
+    std::vector<ReadSpan> reads;      ///< that ended in this step, or between it and the one before
 };
 
 /// Times are those of rank 0's clock.

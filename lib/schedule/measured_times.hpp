@@ -17,7 +17,7 @@ struct ActionSpan {
     int64_t begin = 0;
     int64_t end = 0;
     int64_t wait = 0;  ///< of it, waiting for messages
-    int64_t load = 0;  ///< of it, reading data, which an F does first
+    int64_t load = 0;  ///< of it, waiting for data, which an F does first
 
     int64_t busy() const { return end - begin - wait; }
 };

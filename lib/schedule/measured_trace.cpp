@@ -55,25 +55,41 @@ class MeasuredTraceWriter {
         const std::vector<Action>& actions = lowered_.actions.at(static_cast<size_t>(rank.pp));
         check(actions.size() == rank.actions.size(), "the time of every action is known");
         for (size_t i = 0; i < actions.size(); ++i) add_action(number, actions[i], rank.actions[i]);
-        add_loads(number, actions, rank.actions);
+        add_data(number, actions, rank);
     }
 
-    void add_loads(size_t number, const std::vector<Action>& actions, const std::vector<ActionSpan>& spans) {
-        const auto loads = [](const ActionSpan& span) { return span.load > 0; };
-        if (std::none_of(spans.begin(), spans.end(), loads)) return;
-        const int thread = thread_of(lowered_.num_stages());
-        add_name("thread_name", number, thread, "data");
-        for (size_t i = 0; i < actions.size(); ++i) {
-            if (!loads(spans[i])) continue;
-            events_.push_back({{"ph", "X"},
-                               {"name", "load " + std::to_string(actions[i].microbatch)},
-                               {"cat", "data"},
-                               {"pid", number},
-                               {"tid", thread},
-                               {"ts", microseconds(spans[i].begin)},
-                               {"dur", static_cast<double>(spans[i].load) / kNanosecondsPerMicrosecond},
-                               {"args", {{"stage", actions[i].stage}, {"microbatch", actions[i].microbatch}}}});
+    /// The lane of what was read, whenever that was, and the lane of what an F waited for.
+    void add_data(size_t number, const std::vector<Action>& actions, const MeasuredRank& rank) {
+        const int reading = thread_of(lowered_.num_stages()), waiting = reading + 1;
+        if (!rank.reads.empty()) add_name("thread_name", number, reading, "reading data");
+        for (const ReadSpan& read : rank.reads) {
+            if (read.end < begin_) continue;
+            add_data_event(number, reading, "read", read.microbatch, std::max(read.begin, begin_), read.end,
+                           {{"step", read.step + 1}, {"microbatch", read.microbatch}, {"input", read.input}});
         }
+        const auto waits = [](const ActionSpan& span) { return span.load > 0; };
+        if (std::any_of(rank.actions.begin(), rank.actions.end(), waits)) {
+            add_name("thread_name", number, waiting, "waiting for data");
+        }
+        for (size_t i = 0; i < actions.size(); ++i) {
+            const ActionSpan& span = rank.actions[i];
+            if (!waits(span)) continue;
+            add_data_event(number, waiting, "wait", actions[i].microbatch, span.begin, span.begin + span.load,
+                           {{"stage", actions[i].stage}, {"microbatch", actions[i].microbatch}});
+        }
+    }
+
+    /// "read 3"
+    void add_data_event(size_t rank, int thread, const std::string& what, int microbatch, int64_t begin, int64_t end,
+                        json arguments) {
+        events_.push_back({{"ph", "X"},
+                           {"name", what + " " + std::to_string(microbatch)},
+                           {"cat", what},
+                           {"pid", rank},
+                           {"tid", thread},
+                           {"ts", microseconds(begin)},
+                           {"dur", static_cast<double>(end - begin) / kNanosecondsPerMicrosecond},
+                           {"args", std::move(arguments)}});
     }
 
     void add_name(const char* what, size_t rank, int thread, const std::string& name) {

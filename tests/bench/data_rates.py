@@ -1,5 +1,5 @@
 """How fast a rank reads each kind of data: shuffled samples of files that the system has in memory, as a training of a
-model that does nothing else reads them, by the "data" lane of its traces.
+model that does nothing else reads them, by the "reading data" lane of its traces.
 
 data_rates.py VPP [--megabytes N] [--batch N]   prints samples/s and MB/s of what the model gets, the median step
 """
@@ -98,7 +98,7 @@ def load_seconds(vpp: str, plan: pathlib.Path, run: pathlib.Path) -> float:
     steps = []
     for path in (run / "profile").glob("trace-*.json"):
         events = json.loads(path.read_text())["traceEvents"]
-        steps.append(sum(event["dur"] for event in events if event.get("cat") == "data") / 1e6)
+        steps.append(sum(event["dur"] for event in events if event.get("cat") == "read") / 1e6)
     return statistics.median(steps)
 
 

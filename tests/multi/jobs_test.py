@@ -108,7 +108,7 @@ class Profiles(Case):
             self.assertGreaterEqual(ends[1][number]["ts"] - sent["ts"], -2 * error_us)
         self.assertTrue(all(event["dur"] >= 0 for event in events if event["ph"] == "X"))
         names = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
-        self.assertEqual(names, {"step", "stage 0", "stage 1", "data"})
+        self.assertEqual(names, {"step", "stage 0", "stage 1", "reading data", "waiting for data"})
 
     def test_a_rank_that_stood_still_shows_in_the_trace(self):
         job = self.start("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=150",

@@ -4,7 +4,7 @@
 //   VPP_DISK_FAULT   "rank call path first count errno delay_ms", as in "1 fsync /checkpoints/ 2 1 5 0": on rank 1 the
 //                    2nd and the 1 - 1 following calls of fsync on files whose path has "/checkpoints/" in it take 0 ms
 //                    longer and then fail with errno 5 (0: they succeed). Rank -1: every rank. Calls: write fsync
-//                    rename
+//                    rename pread
 //   VPP_CLOCK_JUMP   seconds that the wall clock is off on every rank from one second after the start on
 #include <dlfcn.h>
 #include <sys/time.h>
@@ -70,6 +70,11 @@ extern "C" {
 ssize_t write(int fd, const void* data, size_t size) {
     static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
     return strikes("write", fd) ? -1 : next(fd, data, size);
+}
+
+ssize_t pread(int fd, void* data, size_t size, off_t offset) {
+    static const auto next = real<ssize_t (*)(int, void*, size_t, off_t)>("pread");
+    return strikes("pread", fd) ? -1 : next(fd, data, size, offset);
 }
 
 int fsync(int fd) {

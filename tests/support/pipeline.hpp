@@ -81,6 +81,7 @@ class PassingTransport : public Transport {
     void finish_sends() override { inner_.finish_sends(); }
     double take_wait_seconds() override { return inner_.take_wait_seconds(); }
     void set_deadline(double seconds) override { inner_.set_deadline(seconds); }
+    double deadline_seconds() const override { return inner_.deadline_seconds(); }
     void set_position(const std::string& text) override { inner_.set_position(text); }
 
   private:

@@ -55,7 +55,7 @@ class Profiling : public ::testing::Test {
                 profiler.after(step,
                                {begin, begin + 8 * kActionNanoseconds, begin + 9 * kActionNanoseconds,
                                 begin + 10 * kActionNanoseconds},
-                               spans);
+                               spans, {{begin, begin + kActionNanoseconds, step, 1, 0}});
             }
             profiler.finish();
         });

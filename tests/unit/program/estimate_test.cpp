@@ -49,6 +49,21 @@ TEST(Estimate, CountsWeightsGradientsAndStates) {
     EXPECT_EQ(estimate_ranks(plan, program_of(4))[0].saved_copy_bytes, 0);
 }
 
+TEST(Estimate, DataThatAreReadAheadCount) {
+    Plan plan;
+    Program program = program_of(4);
+    program.microbatch_size = 3;
+    program.fields.fields = {{"x", DType::F32, {4}}};
+    EXPECT_EQ(estimate_ranks(plan, program)[0].input_bytes, 4 * 3 * 16) << "a step";
+    EXPECT_EQ(estimate_ranks(plan, program)[1].input_bytes, 0) << "it takes none";
+    plan.data.read_ahead_bytes = 100;
+    EXPECT_EQ(estimate_ranks(plan, program)[0].input_bytes, 2 * 3 * 16);
+    const int64_t with = estimate_ranks(plan, program)[0].total_bytes();
+    plan.data.read_ahead_bytes = 0;
+    EXPECT_EQ(estimate_ranks(plan, program)[0].input_bytes, 0);
+    EXPECT_EQ(estimate_ranks(plan, program)[0].total_bytes(), with - 2 * 3 * 16);
+}
+
 TEST(Estimate, AStepIsThreeForwardsOfEveryMicrobatchAndReplica) {
     Program program = program_of(4);
     EXPECT_EQ(step_flops(program), 3 * (1000 + 10) * 4);

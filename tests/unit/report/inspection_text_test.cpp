@@ -67,7 +67,7 @@ activations and receives: of one microbatch
 rank  stages  weights  gradients  optimizer  buffers  in flight <=  receives  save copy      total
 0      0      9.0 KiB    9.0 KiB   18.0 KiB      0 B     128.0 KiB   8.0 KiB   27.0 KiB  195.3 KiB
 1      1      2.7 KiB    2.7 KiB    5.5 KiB      8 B      32.0 KiB   8.0 KiB    8.2 KiB   97.7 KiB
-bytes of a rank at its fullest moment
+bytes of a rank at its fullest moment; in its total up to 2.0 KiB of data that are read ahead
 
 rank  stages  held  load  busy %                          sent a step
 0      0         2  0.67    45.0  |#########...........|     16.0 KiB

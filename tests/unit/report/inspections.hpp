@@ -82,6 +82,7 @@ inline Inspection two_stages() {
         entry.buffer_bytes = stage.buffer_bytes;
         entry.activation_bytes = stage.activation_bytes * (2 - rank);
         entry.receive_bytes = 8192;
+        entry.input_bytes = 2048 >> rank;
         entry.saved_copy_bytes = entry.weight_bytes + entry.optimizer_bytes;
         entry.total_bytes = 200'000 - 100'000 * rank;
         entry.recomputed_total_bytes = entry.total_bytes / 2;

@@ -59,28 +59,44 @@ TEST(WriteMeasuredTrace, ALaneForEachStageOfEachRank) {
                                                                    {{1, 4}, "stage 3"}}));
 }
 
-TEST(WriteMeasuredTrace, ReadingDataHasALaneOfItsOwn) {
+/// "name, lane, begin, duration" of the events of a category; all of them are rank 0's.
+std::set<std::string> data_events(const json& events, const std::string& category) {
+    std::map<int, std::string> lanes;
+    for (const json& event : events) {
+        if (event.at("name") == "thread_name" && event.at("pid") == 0)
+            lanes[event.at("tid")] = event.at("args").at("name");
+    }
+    std::set<std::string> found;
+    for (const json& event : events) {
+        if (event.at("ph") != "X" || event.at("cat") != category) continue;
+        EXPECT_EQ(event.at("pid"), 0);
+        found.insert(event.at("name").get<std::string>() + ", " + lanes[event.at("tid")] + ", " +
+                     event.at("ts").dump() + ", " + event.at("dur").dump());
+    }
+    return found;
+}
+
+TEST(WriteMeasuredTrace, ReadingDataAndWaitingForItHaveLanesOfTheirOwn) {
     const Schedule lowered = lowered_schedule("1F1B", 2, 1, 2);
     MeasuredStep step = measured(lowered);
+    const int64_t begin = step.begin();
     for (size_t i = 0; i < lowered.actions[0].size(); ++i) {
         if (lowered.actions[0][i].kind == ActionKind::F) step.ranks[0].actions[i].load = 250'000;
     }
-    std::set<std::string> loads;
-    for (const json& event : measured_events_of(lowered, step)) {
-        if (event.at("name") == "thread_name" && event.at("args").at("name") == "data") {
-            EXPECT_EQ(event.at("pid"), 0);
-            EXPECT_EQ(event.at("tid"), 3);
-        }
-        if (event.at("ph") != "X" || event.at("cat") != "data") continue;
-        loads.insert(event.at("name"));
-        EXPECT_EQ(event.at("pid"), 0);
-        EXPECT_EQ(event.at("tid"), 3);
-        EXPECT_EQ(event.at("dur"), 250);
-        if (event.at("name") == "load 1") {
-            EXPECT_EQ(event.at("ts"), 1000);
+    step.ranks[0].reads = {{begin - 2'000'000, begin - 1'000'000, 11, 0, 0},
+                           {begin - 1'000'000, begin + 500'000, 11, 1, 0},
+                           {begin + 500'000, begin + 2'000'000, 12, 0, 0}};
+    const json events = measured_events_of(lowered, step);
+    EXPECT_EQ(data_events(events, "wait"), (std::set<std::string>{"wait 0, waiting for data, 0.0, 250.0",
+                                                                  "wait 1, waiting for data, 1000.0, 250.0"}));
+    EXPECT_EQ(data_events(events, "read"),
+              (std::set<std::string>{"read 1, reading data, 0.0, 500.0", "read 0, reading data, 500.0, 1500.0"}))
+        << "what ended before the step is not in it";
+    for (const json& event : events) {
+        if (event.at("name") == "read 0") {
+            EXPECT_EQ(event.at("args"), (json{{"step", 13}, {"microbatch", 0}, {"input", 0}}));
         }
     }
-    EXPECT_EQ(loads, (std::set<std::string>{"load 0", "load 1"}));
 }
 
 TEST(WriteMeasuredTrace, EveryActionIsAnEventAtItsTime) {
