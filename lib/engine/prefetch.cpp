@@ -51,8 +51,8 @@ struct Input {
 
 /// A place counts the needs of all steps from the first one of step 0 on. All but the constants need the lock.
 struct Prefetch::Shared {
-    Shared(std::vector<InputNeed> needs, int64_t num_steps, Read read, size_t ahead)
-        : needs(std::move(needs)), num_steps(num_steps), read(std::move(read)), ahead(ahead) {}
+    Shared(std::vector<InputNeed> of_step, int64_t steps, Read reader, size_t most_ahead)
+        : needs(std::move(of_step)), num_steps(steps), read(std::move(reader)), ahead(most_ahead) {}
 
     const std::vector<InputNeed> needs;
     const int64_t num_steps;
