@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -96,20 +97,28 @@ class RunningJob {
     }
 
     void look_for_hang() {
-        const bool has_rank = has_living_rank(pid_);
-        had_rank_ = had_rank_ || has_rank;
+        const LivingRanks ranks = living_ranks(pid_);
+        most_ranks_ = std::max(most_ranks_, ranks.num);
+        const bool is_left_behind = ranks.are_all_stopped() && ranks.num < most_ranks_;
+        num_looks_left_behind_ = is_left_behind ? num_looks_left_behind_ + 1 : 0;
         num_looks_at_dead_ = has_dead_child(pid_) ? num_looks_at_dead_ + 1 : 0;
-        num_looks_without_rank_ = had_rank_ && !has_rank ? num_looks_without_rank_ + 1 : 0;
-        if (num_looks_at_dead_ * kLookAgain >= limits_.dead_child) end_.hang = Hang::DeadChild;
-        if (num_looks_without_rank_ * kLookAgain >= limits_.other_hosts) end_.hang = Hang::OtherHosts;
-        if (end_.hang != Hang::No) kill(pid_, SIGKILL);
+        num_looks_without_rank_ = most_ranks_ > 0 && ranks.num == 0 ? num_looks_without_rank_ + 1 : 0;
+        if (num_looks_at_dead_ * kLookAgain >= limits_.dead_child) end_hung(Hang::DeadChild, {pid_});
+        if (num_looks_without_rank_ * kLookAgain >= limits_.other_hosts) end_hung(Hang::OtherHosts, {pid_});
+        // mpirun ends by itself behind them.
+        if (num_looks_left_behind_ * kLookAgain >= limits_.left_behind) end_hung(Hang::LeftBehind, ranks.stopped);
+    }
+
+    void end_hung(Hang hang, const std::vector<pid_t>& processes) {
+        end_.hang = hang;
+        for (pid_t process : processes) kill(process, SIGKILL);
     }
 
     pid_t pid_;
     StopManner manner_;
     HangLimits limits_;
-    bool had_rank_ = false;
-    int num_looks_at_dead_ = 0, num_looks_without_rank_ = 0;  ///< in a row
+    int most_ranks_ = 0;                                                                  ///< that were seen at once
+    int num_looks_at_dead_ = 0, num_looks_without_rank_ = 0, num_looks_left_behind_ = 0;  ///< in a row
     ChildEnd end_;
     bool interrupted_ = false;
     Clock::time_point kill_at_;

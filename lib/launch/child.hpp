@@ -18,13 +18,15 @@ enum class StopManner {
 struct HangLimits {
     std::chrono::seconds dead_child{30};   ///< to notice that a rank has ended
     std::chrono::seconds other_hosts{10};  ///< to end behind the last rank of this host
+    std::chrono::seconds left_behind{30};  ///< for a rank that is stopped when the others have ended
 };
 
-/// What mpirun waited for when it was killed.
+/// What mpirun waited for when it, or the rank, was killed.
 enum class Hang {
     No,
     DeadChild,   ///< it took no notice of the end of its own child
     OtherHosts,  ///< the ranks of this host had ended, and other hosts did not answer
+    LeftBehind,  ///< a rank was stopped (SIGSTOP) when all others had ended: nobody was left to notice it
 };
 
 /// How a job ended.

@@ -12,12 +12,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// By "PID (NAME) STATE ..." of proc(5); a name may hold anything, so what counts is its last bracket.
-bool is_dead(pid_t process) {
+/// "Z" for a zombie, "T" for a stopped one: by "PID (NAME) STATE ..." of proc(5); a name may hold anything, so what
+/// counts is its last bracket.
+char state_of(pid_t process) {
     std::string status;
     std::getline(std::ifstream("/proc/" + std::to_string(process) + "/stat"), status);
     const size_t name_end = status.rfind(')');
-    return name_end != std::string::npos && status.substr(name_end + 1).starts_with(" Z ");
+    return name_end != std::string::npos && name_end + 2 < status.size() ? status[name_end + 2] : ' ';
 }
 
 bool is_rank(pid_t process) {
@@ -28,23 +29,30 @@ bool is_rank(pid_t process) {
     return false;
 }
 
-bool has_child(pid_t parent, bool (*is_wanted)(pid_t)) {
+std::vector<pid_t> children_of(pid_t parent) {
+    std::vector<pid_t> children;
     std::error_code problem;
-    const fs::directory_iterator threads("/proc/" + std::to_string(parent) + "/task", problem);
-    return std::any_of(begin(threads), end(threads), [&](const fs::path& thread) {
-        std::ifstream children(thread / "children");
-        return std::any_of(std::istream_iterator<pid_t>(children), {}, is_wanted);
-    });
+    for (const fs::path& thread : fs::directory_iterator("/proc/" + std::to_string(parent) + "/task", problem)) {
+        std::ifstream list(thread / "children");
+        children.insert(children.end(), std::istream_iterator<pid_t>(list), {});
+    }
+    return children;
 }
 
 }  // namespace
 
 bool has_dead_child(pid_t parent) {
-    return has_child(parent, is_dead);
+    return std::ranges::any_of(children_of(parent), [](pid_t child) { return state_of(child) == 'Z'; });
 }
 
-bool has_living_rank(pid_t parent) {
-    return has_child(parent, is_rank);
+LivingRanks living_ranks(pid_t parent) {
+    LivingRanks ranks;
+    for (pid_t child : children_of(parent)) {
+        if (!is_rank(child)) continue;
+        ++ranks.num;
+        if (state_of(child) == 'T') ranks.stopped.push_back(child);
+    }
+    return ranks;
 }
 
 }  // namespace vpp

@@ -51,6 +51,10 @@ std::string hang_text(Hang hang) {
         return "mpirun hung: it did not notice the end of a rank for " + std::to_string(limits.dead_child.count()) +
                " s, and was killed";
     }
+    if (hang == Hang::LeftBehind) {
+        return "a rank was still stopped (SIGSTOP) " + std::to_string(limits.left_behind.count()) +
+               " s after all others of this host had ended, and was killed";
+    }
     return "mpirun still waited for other hosts " + std::to_string(limits.other_hosts.count()) +
            " s after the last rank of this one had ended, and was killed: a host or the link to it is lost";
 }

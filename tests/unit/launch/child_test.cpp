@@ -81,6 +81,19 @@ TEST(Child, OneThatWaitsForOthersWhenItsRanksAreGoneIsKilled) {
     EXPECT_EQ(in_a_process([&] { return run("sleep 2.5"); }), 1) << "it never had one";
 }
 
+TEST(Child, ARankThatIsStoppedWhenTheOthersHaveLeftIsKilled) {
+    const auto run = [](const std::string& script) {
+        const ChildEnd end =
+            StopSignals().run(shell(script), StopManner::Save, {.left_behind = std::chrono::seconds(1)});
+        return end.hang == Hang::LeftBehind ? end.code : 1;
+    };
+    const std::string rank = "OMPI_COMM_WORLD_RANK=0 sleep ", stopped = rank + "30 & sleep 0.2; kill -STOP $!; ";
+    EXPECT_EQ(in_a_process([&] { return run(stopped + rank + "1.5 & wait; exit 9"); }), 9);
+    EXPECT_EQ(in_a_process([&] { return run(stopped + "sleep 2; kill -KILL $!"); }), 1)
+        << "it is alone, as a debugger may want";
+    EXPECT_EQ(in_a_process([&] { return run(rank + "2.5 & " + rank + "1 & wait"); }), 1) << "it is not stopped";
+}
+
 TEST(Child, WhatSavesNothingIsEndedByTheFirst) {
     const std::string script = std::string(kSaves) + "kill -INT $PPID; while :; do sleep 0.05; done";
     EXPECT_EQ(in_a_process([&] {

@@ -22,7 +22,7 @@ TEST(DeadChildren, OneThatIsNotWaitedForIsSeen) {
 }
 
 TEST(DeadChildren, ARankIsKnownByWhatMpirunTellsIt) {
-    EXPECT_FALSE(has_living_rank(getpid()));
+    EXPECT_EQ(living_ranks(getpid()).num, 0);
     const auto lives = [](const char* variable) {
         const pid_t child = fork();
         if (child == 0) {
@@ -33,7 +33,14 @@ TEST(DeadChildren, ARankIsKnownByWhatMpirunTellsIt) {
         bool found = false;
         for (int look = 0; look < 20 && !found; ++look) {
             usleep(10'000);
-            found = has_living_rank(getpid());
+            found = living_ranks(getpid()).num > 0;
+        }
+        if (found) {
+            EXPECT_FALSE(living_ranks(getpid()).are_all_stopped());
+            kill(child, SIGSTOP);
+            waitpid(child, nullptr, WUNTRACED);
+            EXPECT_EQ(living_ranks(getpid()).stopped, std::vector<pid_t>{child});
+            EXPECT_TRUE(living_ranks(getpid()).are_all_stopped());
         }
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
@@ -41,7 +48,7 @@ TEST(DeadChildren, ARankIsKnownByWhatMpirunTellsIt) {
     };
     EXPECT_TRUE(lives("OMPI_COMM_WORLD_RANK=1"));
     EXPECT_FALSE(lives("OMPI_COMM_WORLD_RANKS=1"));
-    EXPECT_FALSE(has_living_rank(getpid()));
+    EXPECT_EQ(living_ranks(getpid()).num, 0);
 }
 
 TEST(DeadChildren, LivingOnesAreNone) {

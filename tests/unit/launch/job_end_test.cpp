@@ -67,6 +67,10 @@ TEST(JobEnd, AnMpirunThatHangsIsALostRankUnlessAStopWasAskedFor) {
         judge(end).text,
         "mpirun still waited for other hosts 10 s after the last rank of this one had ended, and was killed: a host "
         "or the link to it is lost");
+    end.child.hang = Hang::LeftBehind;
+    EXPECT_EQ(judge(end).code, 75);
+    EXPECT_EQ(judge(end).text,
+              "a rank was still stopped (SIGSTOP) 30 s after all others of this host had ended, and was killed");
     end.child.stop_asked = end.has_begun = end.is_saved = true;
     EXPECT_EQ(judge(end).code, 85);
 }
