@@ -133,6 +133,7 @@ at::Device choose_device(const Plan& plan, int local_rank) {
     const std::vector<Card> cards = cuda_cards();
     const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
     use_exact_kernels(device);
+    start_device(device);
     return device;
 }
 

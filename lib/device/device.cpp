@@ -1,6 +1,7 @@
 #include "device/device.hpp"
 
 #include <ATen/Context.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "base/error.hpp"
 
@@ -26,6 +27,18 @@ at::Device device_of_rank(const std::string& kind, int local_rank, const std::ve
     if (kind == "cpu") return at::kCPU;
     check(kind == "cuda" && !cards.empty(), "a device is the CPU or one of the cards");
     return {at::kCUDA, static_cast<at::DeviceIndex>(static_cast<size_t>(local_rank) % cards.size())};
+}
+
+void start_device(at::Device device) {
+    if (device.is_cpu()) return;
+    try {
+        at::globalContext().lazyInitDevice(device.type());
+        c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
+    } catch (const c10::Error& error) {
+        throw Error(ErrorKind::MissingInput, "the device " + device.str() + " does not start (" +
+                                                 error.what_without_backtrace() +
+                                                 "); set mesh.device = \"cpu\" to go on without it");
+    }
 }
 
 void use_exact_kernels(at::Device device) {

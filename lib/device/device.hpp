@@ -22,6 +22,10 @@ std::string resolve_device_kind(const std::string& kind, const std::vector<Card>
 /// Requires: a resolved kind; cards for "cuda".
 at::Device device_of_rank(const std::string& kind, int local_rank, const std::vector<Card>& cards);
 
+/// Starts it and makes it this thread's own, so that ranks make nothing on cards of others.
+/// Throws Error{MissingInput} in LibTorch's words when it does not start.
+void start_device(at::Device device);
+
 /// For all threads of this process: only kernels that give the same bits every time, no TF32, no choice of kernels by
 /// trial. An op that has no such kernel throws when it runs. Does nothing for the CPU, whose kernels are so.
 /// Requires: CUBLAS_WORKSPACE_CONFIG is set before the first kernel runs (kCublasWorkspace).

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "support/far_device.hpp"
 
 namespace vpp {
 namespace {
@@ -56,6 +57,20 @@ TEST(Device, ExactKernelsAreAskedForOffTheCpuOnly) {
     EXPECT_FALSE(context.allowTF32CuDNN());
     EXPECT_FALSE(context.userEnabledCuDNNSDP());
     context.setDeterministicAlgorithms(false, false);
+}
+
+TEST(Device, OneThatDoesNotStartIsSaidInLibTorchsWords) {
+    start_device(at::kCPU);
+    start_device(test::far_device());
+    if (!cuda_cards().empty()) GTEST_SKIP() << "there is a card";
+    try {
+        start_device({at::kCUDA, 0});
+        FAIL() << "there is no card";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::MissingInput);
+        EXPECT_TRUE(std::string(error.what()).starts_with("the device cuda:0 does not start (")) << error.what();
+        EXPECT_TRUE(std::string(error.what()).ends_with("); set mesh.device = \"cpu\" to go on without it"));
+    }
 }
 
 TEST(Device, TheTextSaysWhatDecidesBits) {
