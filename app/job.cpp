@@ -132,6 +132,7 @@ at::Device choose_device(const Plan& plan, int local_rank) {
     set_unless_set(kCublasVariable, kCublasWorkspace);
     const std::vector<Card> cards = cuda_cards();
     const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
+    check_precision(device, plan.train.precision);
     use_exact_kernels(device);
     start_device(device);
     return device;
