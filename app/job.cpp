@@ -129,10 +129,10 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::opti
 /// Makes ready for it what the whole process decides.
 at::Device choose_device(const Plan& plan, int local_rank) {
     if (plan.mesh.device == "cpu") return at::kCPU;
-    set_unless_set(kCublasVariable, kCublasWorkspace);
     const std::vector<Card> cards = cuda_cards();
     const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
     check_precision(device, plan.train.precision);
+    if (!device.is_cpu()) set_unless_set(kCublasVariable, kCublasWorkspace);
     use_exact_kernels(device);
     start_device(device);
     return device;

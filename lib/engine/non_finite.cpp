@@ -67,9 +67,9 @@ void NonFiniteWatch::see_tensor(const Edge& edge, int microbatch, Direction dire
 }
 
 void NonFiniteWatch::see_action(const Action& action) {
-    if (action.kind == ActionKind::F && executor_.makes_loss()) {
-        if (!std::isfinite(executor_.loss_of(action.microbatch)))
-            found_.push_back({false, replica_, action.microbatch, action.stage, "the loss"});
+    const bool has_loss = action.kind == ActionKind::F && executor_.makes_loss();
+    if (has_loss && !std::isfinite(executor_.loss_of(action.microbatch))) {
+        found_.push_back({false, replica_, action.microbatch, action.stage, "the loss"});
     }
     if (!gives_weight_gradient(action.kind)) return;
     for (auto parameter = parameters_.begin(); parameter != parameters_.end();) {

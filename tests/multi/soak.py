@@ -42,8 +42,11 @@ def has_dead_child(parent: int) -> bool:
 
 
 def is_stopped(process: int) -> bool:
-    """By SIGSTOP."""
-    return " T " in pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][:4]
+    """By SIGSTOP. One that has just ended is not."""
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return False
 
 
 class Soak(Case):
