@@ -16,6 +16,7 @@
 #include "comm/cores.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
+#include "comm/transport_kinds.hpp"
 #include "comm/watchdog.hpp"
 #include "device/device.hpp"
 #include "engine/agreement.hpp"
@@ -82,8 +83,15 @@ class HardEnd {
     MpiSession* session_ = nullptr;
 };
 
-int run_with_mpi(const std::string& log_level, const Plan& plan, const std::optional<LaunchInfo>& launch,
-                 at::Device device, const std::function<int(const Job&)>& body) {
+/// mesh.transport as it is: what auto stands for here, agreed upon by all ranks.
+std::string find_transport(Transport& transport, const Plan& plan, at::Device device) {
+    if (!has_cuda_parts() || transport.size() == 1) return "mpi";
+    const std::string card = device.is_cpu() ? "" : cuda_cards().at(static_cast<size_t>(device.index())).id;
+    return choose_transport(transport, plan.mesh.transport, card);
+}
+
+int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<LaunchInfo>& launch, at::Device device,
+                 const std::function<int(const Job&)>& body) {
     EndRecord end;
     HardEnd hard_end(end);
     Watchdog watchdog({[&hard_end](const std::string& text, int code) { hard_end(text, code); }});
@@ -106,6 +114,7 @@ int run_with_mpi(const std::string& log_level, const Plan& plan, const std::opti
         const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
+        plan.mesh.transport = find_transport(transport, plan, device);
         const int code = body({plan, transport, log, end, load.is_crowded(), launch && launch->by_srun, device});
         transport.set_position("the end of the job");
         barrier(transport);
@@ -132,7 +141,10 @@ at::Device choose_device(const Plan& plan, int local_rank) {
     const std::vector<Card> cards = cuda_cards();
     const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
     check_precision(device, plan.train.precision);
-    if (!device.is_cpu()) set_unless_set(kCublasVariable, kCublasWorkspace);
+    if (!device.is_cpu()) {
+        set_unless_set(kCublasVariable, kCublasWorkspace);
+        set_unless_set(kCudaQueuesVariable, kCudaQueues);
+    }
     use_exact_kernels(device);
     start_device(device);
     return device;
@@ -181,7 +193,7 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
         say(failure.text);
         return failure.code;
     }
-    return run_with_mpi(arguments.log_level, plan, launch, device, body);
+    return run_with_mpi(arguments.log_level, std::move(plan), launch, device, body);
 }
 
 void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph) {

@@ -1,5 +1,6 @@
 #include "app/registries.hpp"
 
+#include "comm/transport_kinds.hpp"
 #include "data/dataset.hpp"
 #include "device/device.hpp"
 #include "graph/loss_kinds.hpp"
@@ -21,6 +22,7 @@ Names registered_names() {
     names.optimizers = optimizer_kinds();
     names.lr_schedules = lr_schedule_kinds();
     names.devices = device_kinds();
+    names.transports = transport_kinds();
     return names;
 }
 

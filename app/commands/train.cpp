@@ -23,6 +23,7 @@
 #include "engine/agreement.hpp"
 #include "engine/rehearsal.hpp"
 #include "engine/train.hpp"
+#include "program/lowered_schedule.hpp"
 #include "program/one_microbatch.hpp"
 #include "report/reporters.hpp"
 #include "report/run_end.hpp"
@@ -177,7 +178,7 @@ int rehearse_on(const Job& job) {
     guard_ranges(data, job.plan, prepared.program.training.graph);
     if (job.is_first()) greet(job, prepared.program);
     job.transport.set_deadline(std::max(kFirstPassSeconds, job.plan.run.deadline_floor_s));
-    const Program one = one_microbatch(prepared.program, job.plan.pipeline.overlap_p2p_comm);
+    const Program one = one_microbatch(prepared.program, message_order(job.plan));
     Engine engine(job.plan, one, prepared.sources, data, job.transport);
     RehearsalReport report = rehearse(engine, one, prepared.program);
     report.are_waits_known = !job.ranks_exceed_cores;

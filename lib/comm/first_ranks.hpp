@@ -16,7 +16,9 @@ class FirstRanks : public Transport {
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override;
     Buffer receive(int peer, const Channel& channel) override;
     bool has_arrived(int peer, const Channel& channel) override;
+    bool carries_device_memory() const override { return job_.carries_device_memory(); }
     void finish_sends() override { job_.finish_sends(); }
+    void wait_until(const Wait& what, const std::function<bool()>& done) override { job_.wait_until(what, done); }
     double take_wait_seconds() override { return job_.take_wait_seconds(); }
     void set_deadline(double seconds) override { job_.set_deadline(seconds); }
     double deadline_seconds() const override { return job_.deadline_seconds(); }

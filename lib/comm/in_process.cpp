@@ -50,6 +50,7 @@ class Shared {
     Buffer receive(int rank, int peer, const Channel& channel);
     bool has_arrived(int rank, int peer, const Channel& channel);
     void finish_sends(int rank, bool until_posted);
+    void wait_until(int rank, const Wait& what, const std::function<bool()>& done);
     double take_wait_seconds(int rank);
     void set_deadline(int rank, double seconds);
     double deadline_seconds(int rank);
@@ -273,6 +274,12 @@ void Shared::finish_sends(int rank, bool until_posted) {
     sent.remove_if(gone);
 }
 
+void Shared::wait_until(int rank, const Wait& what, const std::function<bool()>& done) {
+    if (done()) return;
+    std::unique_lock lock(mutex_);
+    wait(lock, rank, what, done);
+}
+
 double Shared::take_wait_seconds(int rank) {
     const std::lock_guard lock(mutex_);
     return std::exchange(at(rank).wait_seconds, 0);
@@ -301,6 +308,7 @@ class ThreadTransport final : public Transport {
     int size() const override { return shared_.options().num_ranks; }
     void send(int peer, const Channel& channel, Buffer message) override {
         check_peer(peer);
+        check(!message.device_part().data, "threads carry no memory of devices");
         shared_.send(rank_, peer, channel, message);
     }
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override {
@@ -310,6 +318,9 @@ class ThreadTransport final : public Transport {
     Buffer receive(int peer, const Channel& channel) override { return shared_.receive(rank_, peer, channel); }
     bool has_arrived(int peer, const Channel& channel) override { return shared_.has_arrived(rank_, peer, channel); }
     void finish_sends() override { shared_.finish_sends(rank_, shared_.options().overlap); }
+    void wait_until(const Wait& what, const std::function<bool()>& done) override {
+        shared_.wait_until(rank_, what, done);
+    }
     double take_wait_seconds() override { return shared_.take_wait_seconds(rank_); }
     void set_deadline(double seconds) override { shared_.set_deadline(rank_, seconds); }
     double deadline_seconds() const override { return shared_.deadline_seconds(rank_); }

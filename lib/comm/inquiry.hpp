@@ -11,16 +11,6 @@
 
 namespace vpp {
 
-/// A wait that has not ended yet.
-struct Wait {
-    enum class Kind : uint8_t { Receive = 0, Send = 1 };
-    Kind kind = Kind::Receive;
-    int peer = 0;
-    Channel channel;
-    size_t num_bytes = 0;  ///< of a receive the most that may come, of a send its size
-    double seconds = 0;    ///< how long it has lasted
-};
-
 /// "has waited 60.0 s for rank 2 to send forward edge 3, microbatch 2 (at most 4.0 MiB)"
 std::string to_text(const Wait& wait);
 

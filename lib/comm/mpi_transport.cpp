@@ -96,10 +96,10 @@ class MpiTransport::Impl {
     void set_deadline(double seconds) { deadline_seconds_ = seconds; }
     double deadline_seconds() const { return deadline_seconds_; }
     void set_position(const std::string& text);
+    void wait(const Wait& what, const std::function<bool()>& done);
 
   private:
     using Lock = std::unique_lock<std::timed_mutex>;
-    using Done = std::function<bool()>;
 
     /// One wait: its clock and how far the inquiry about it is.
     struct Waiting {
@@ -134,7 +134,6 @@ class MpiTransport::Impl {
 
     Lock lock_mpi();
     bool progress();
-    void wait(const Wait& what, const Done& done);
     void pause(Lock& lock, Backoff& backoff, bool moved);
     void thread_main(const std::stop_token& stop);
     void open();
@@ -283,6 +282,7 @@ void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
 
 void MpiTransport::Impl::send(int peer, const Channel& channel, Buffer message) {
     check(peer >= 0 && peer < size(), "a message's peer is a rank of the job");
+    check(!message.device_part().data, "MPI carries no memory of devices");
     {
         const Lock lock = lock_mpi();
         wire_.send(peer, channel, std::move(message));
@@ -330,7 +330,7 @@ void MpiTransport::Impl::set_position(const std::string& text) {
     position_start_ = Clock::now();
 }
 
-void MpiTransport::Impl::wait(const Wait& what, const Done& done) {
+void MpiTransport::Impl::wait(const Wait& what, const std::function<bool()>& done) {
     {
         const Lock lock = lock_mpi();
         progress();
@@ -472,6 +472,9 @@ bool MpiTransport::has_arrived(int peer, const Channel& channel) {
 }
 void MpiTransport::finish_sends() {
     impl_->finish_sends();
+}
+void MpiTransport::wait_until(const Wait& what, const std::function<bool()>& done) {
+    impl_->wait(what, done);
 }
 double MpiTransport::take_wait_seconds() {
     return impl_->take_wait_seconds();

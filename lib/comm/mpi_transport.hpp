@@ -47,6 +47,7 @@ class MpiTransport final : public Transport {
     Buffer receive(int peer, const Channel& channel) override;
     bool has_arrived(int peer, const Channel& channel) override;
     void finish_sends() override;
+    void wait_until(const Wait& what, const std::function<bool()>& done) override;
     double take_wait_seconds() override;
     void set_deadline(double seconds) override;
     double deadline_seconds() const override;

@@ -1,19 +1,29 @@
 #pragma once
 // Messages between the ranks of a job. One channel per edge, microbatch and direction; a channel carries one message a
 // step, in any order relative to other channels. Two implementations: MPI (comm/mpi_transport.hpp) and threads of one
-// process (comm/in_process.hpp). No call waits without a deadline.
+// process (comm/in_process.hpp); over either of them comm/link_transport.hpp moves memory of devices. No call waits
+// without a deadline.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
 
 namespace vpp {
 
-/// A message's memory: 64-byte aligned, shared between transport and whoever builds tensors over it.
+/// Memory of a device, where no byte of it can be read or written here. The device may still be about to fill it.
+struct DeviceMemory {
+    std::shared_ptr<std::byte> data;  ///< an address of the device; keeps the memory alive
+    size_t num_bytes = 0;
+};
+
+/// A message's memory: 64-byte aligned, shared between transport and whoever builds tensors over it. Behind its bytes
+/// it may have a part in the memory of a device, for transports that carry such.
 class Buffer {
   public:
     Buffer() = default;
@@ -25,10 +35,14 @@ class Buffer {
     /// Keeps the memory alive; tensors made over it hold a copy.
     const std::shared_ptr<std::byte>& owner() const { return data_; }
     explicit operator bool() const { return data_ != nullptr; }
+    /// Empty where there is none.
+    const DeviceMemory& device_part() const { return device_part_; }
+    void set_device_part(DeviceMemory part) { device_part_ = std::move(part); }
 
   private:
     std::shared_ptr<std::byte> data_;
     size_t size_ = 0;
+    DeviceMemory device_part_;
 };
 
 enum class Direction : uint8_t { Forward = 0, Backward = 1, Control = 2, Replicas = 3 };
@@ -47,11 +61,24 @@ struct Channel {
 /// between replicas "message 4 between replicas".
 std::string to_text(const Channel& channel);
 
+/// A wait that has not ended yet.
+struct Wait {
+    enum class Kind : uint8_t { Receive = 0, Send = 1 };
+    Kind kind = Kind::Receive;
+    int peer = 0;
+    Channel channel;
+    size_t num_bytes = 0;  ///< of a receive the most that may come, of a send its size
+    double seconds = 0;    ///< how long it has lasted
+};
+
 class Transport {
   public:
     virtual ~Transport() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
+
+    /// Whether messages may have parts in the memory of this rank's device. The others refuse them as a bug.
+    virtual bool carries_device_memory() const { return false; }
 
     /// Starts sending; the transport keeps the buffer until it has gone.
     virtual void send(int peer, const Channel& channel, Buffer message) = 0;
@@ -69,6 +96,10 @@ class Transport {
 
     /// Waits until all started sends have gone (deadline as in receive).
     virtual void finish_sends() = 0;
+
+    /// Waits, as receive does, for something that comes by another way than this transport's messages: `done` is asked
+    /// again and again, `what` is what a report says of the wait. What done throws ends it.
+    virtual void wait_until(const Wait& what, const std::function<bool()>& done) = 0;
 
     /// Seconds spent waiting in receive and finish_sends since the last call.
     virtual double take_wait_seconds() = 0;

@@ -14,6 +14,7 @@ struct Card {
     std::string name;          ///< "NVIDIA H200"
     int major = 0, minor = 0;  ///< compute capability
     int64_t memory_bytes = 0;
+    std::string id = {};  ///< of no other card, as nvidia-smi -L has it: "GPU-..."
 };
 
 /// What this process may use (CUDA_VISIBLE_DEVICES), by index; empty where there is no card, no driver, or no CUDA

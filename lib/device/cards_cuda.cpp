@@ -4,6 +4,23 @@
 
 namespace vpp {
 
+namespace {
+
+/// "GPU-" and 8-4-4-4-12 hexadecimal digits.
+std::string id_of(const cudaUUID_t& uuid) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    std::string text = "GPU-";
+    for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+        text += kDigits[byte >> 4];
+        text += kDigits[byte & 15];
+    }
+    return text;
+}
+
+}  // namespace
+
 bool has_cuda_parts() {
     return true;
 }
@@ -15,8 +32,8 @@ std::vector<Card> cuda_cards() {
     for (int i = 0; i < count; ++i) {
         cudaDeviceProp properties{};
         if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) return {};
-        cards.push_back(
-            {properties.name, properties.major, properties.minor, static_cast<int64_t>(properties.totalGlobalMem)});
+        cards.push_back({properties.name, properties.major, properties.minor,
+                         static_cast<int64_t>(properties.totalGlobalMem), id_of(properties.uuid)});
     }
     return cards;
 }

@@ -39,6 +39,11 @@ void use_exact_kernels(at::Device device);
 inline constexpr const char* kCublasVariable = "CUBLAS_WORKSPACE_CONFIG";
 inline constexpr const char* kCublasWorkspace = ":4096:8";
 
+/// How many streams of a process a card keeps apart; more share its queues, and what one waits for then holds up
+/// another (CUDA's programming guide; 8 by default, 32 at most). A rank has a stream for each of its links.
+inline constexpr const char* kCudaQueuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
+inline constexpr const char* kCudaQueues = "32";
+
 /// What decides the bits of a device's kernels, beside LibTorch's build: "NVIDIA H200 (9.0), CUDA 13.0"; empty for the
 /// CPU.
 std::string device_text(at::Device device, const std::vector<Card>& cards);

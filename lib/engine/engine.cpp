@@ -73,11 +73,12 @@ int64_t total_steps(const Plan& plan, int64_t num_samples) {
     return plan.train.epochs ? std::max<int64_t>(1, *plan.train.epochs * num_samples / batch) : 0;
 }
 
-Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& transport)
+Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& job)
     : plan_(plan),
       program_(program),
       data_(data),
-      transport_(transport),
+      program_transport_(job, plan, program, sources.device()),
+      transport_(program_transport_.get()),
       total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
       order_(training_order(*data.training, plan)),
       loader_(*data.training, program.training.graph),
@@ -85,30 +86,30 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     // OpenMP keeps its number of threads by thread: one that LibTorch has not seen yet would take all cores.
     at::init_num_threads();
     const Phase& training = program.training;
-    const std::vector<int> stages = program.stages_of(pp_rank_of(program, transport));
+    const std::vector<int> stages = program.stages_of(pp_rank_of(program, transport_));
     weights_.load(*sources.training, training.split, stages);
-    tied_ = std::make_unique<TiedWeights>(training.split, training.schedule, weights_, transport,
-                                          program.mesh.pipeline_of(transport.rank()));
+    tied_ = std::make_unique<TiedWeights>(training.split, training.schedule, weights_, transport_,
+                                          program.mesh.pipeline_of(transport_.rank()));
     statistics_ = std::make_unique<BatchStatistics>(training.graph, weights_);
     buffers_ = std::make_unique<WrittenBuffers>(training.graph, weights_);
-    training_ = make_executor(plan, program, training, *sources.training, statistics_->seen_by_ops(), transport);
+    training_ = make_executor(plan, program, training, *sources.training, statistics_->seen_by_ops(), transport_);
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
         evaluator_ =
-            std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, *data.validation, transport);
+            std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, *data.validation, transport_);
     }
     for (int parameter : weights_.owned()) {
         if (training.graph.parameters[static_cast<size_t>(parameter)].requires_grad) trained_.push_back(parameter);
     }
     if (plan.train.precision == "fp16") loss_scaler_.emplace(plan.train);
     prefetch_ = make_prefetch();
-    const std::vector<int> replicas = program.mesh.replicas_of(transport.rank());
+    const std::vector<int> replicas = program.mesh.replicas_of(transport_.rank());
     shares_ = find_shares(training.graph, training.split, stages, program.mesh.dp, plan.mesh.bucket_bytes);
     optimizer_ =
-        std::make_unique<ReplicaOptimizer>(plan, training.graph, shares_, weights_, trained_, transport, replicas);
+        std::make_unique<ReplicaOptimizer>(plan, training.graph, shares_, weights_, trained_, transport_, replicas);
     if (replicas.size() == 1) return;
-    replica_buffers_ = std::make_unique<ReplicaBuffers>(training.graph, weights_, transport, replicas);
-    reduction_ = std::make_unique<GradientReduction>(training.graph, shares_, weights_, transport, replicas);
+    replica_buffers_ = std::make_unique<ReplicaBuffers>(training.graph, weights_, transport_, replicas);
+    reduction_ = std::make_unique<GradientReduction>(training.graph, shares_, weights_, transport_, replicas);
     training_->set_reduction(reduction_.get());
 }
 

@@ -17,6 +17,7 @@
 #include "engine/loss_scaler.hpp"
 #include "engine/non_finite.hpp"
 #include "engine/prefetch.hpp"
+#include "engine/program_links.hpp"
 #include "engine/replica_buffers.hpp"
 #include "engine/replica_optimizer.hpp"
 #include "engine/stage_memory.hpp"
@@ -50,9 +51,10 @@ struct StepResult {
 
 class Engine {
   public:
-    /// Reads this rank's weights from the model file.
+    /// Reads this rank's weights from the model file; connects the cards of the ranks where mesh.transport is "nccl".
     /// Requires: the program was made for this plan; the transport has as many ranks as the program's mesh.
     /// Owns: borrows everything; plan, program, sources, data and transport must outlive it.
+    /// Calls: collective.
     Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& transport);
     ~Engine();
 
@@ -107,6 +109,7 @@ class Engine {
     /// anew.
     void load_state(const StateReader& read);
 
+    /// What carries the program's values, and all else between its ranks.
     Transport& transport() { return transport_; }
     /// Where this rank computes.
     at::Device device() const { return weights_.device(); }
@@ -129,6 +132,7 @@ class Engine {
     const Plan& plan_;
     const Program& program_;
     const Datasets& data_;
+    ProgramTransport program_transport_;
     Transport& transport_;
     int64_t total_steps_;
     Weights weights_;

@@ -8,6 +8,7 @@
 #include "engine/checkpointing.hpp"
 #include "engine/initial_weights.hpp"
 #include "engine/output_files.hpp"
+#include "engine/program_links.hpp"
 #include "plan/batch_size.hpp"
 
 namespace vpp {
@@ -87,7 +88,8 @@ EvaluationReport evaluate_checkpoint(const Plan& plan, Prepared& prepared, const
         }
     }
     transport.set_position("evaluating");
-    Evaluator evaluator(plan, program, *prepared.sources.evaluation, weights, *data.validation, transport);
+    ProgramTransport values(transport, plan, program, prepared.sources.device());
+    Evaluator evaluator(plan, program, *prepared.sources.evaluation, weights, *data.validation, values.get());
     report.result = evaluator.run(wish.num_samples, [&](const std::vector<at::Tensor>& outputs, int64_t num_samples) {
         if (files) files->take(outputs, num_samples);
     });

@@ -220,11 +220,12 @@ void Executor::hand_back(const Edge& edge, int microbatch) {
 void Executor::send(const Action& action) {
     const Edge& edge = edge_of(action);
     const auto limit = static_cast<size_t>(edge.message_bytes);
+    const Contents contents = transport_.carries_device_memory() ? Contents::DevicePart : Contents::InBytes;
     Buffer message;
     if (action.kind == ActionKind::SendB) {
-        message = encode_tensor(take_gradient(edge, action.microbatch), limit, edge.name);
+        message = encode_tensor(take_gradient(edge, action.microbatch), limit, edge.name, contents);
     } else if (!edge.is_bundle()) {
-        message = encode_tensor(take_tensor(edge, action.microbatch), limit, edge.name);
+        message = encode_tensor(take_tensor(edge, action.microbatch), limit, edge.name, contents);
     } else {
         Segment& from = segment(edge.segments.producer);
         message = encode_values(from.take_values(action.microbatch, edge), limit, edge.name);

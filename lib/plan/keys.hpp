@@ -39,6 +39,7 @@ struct Names {
     std::vector<std::string> optimizers;     ///< optimizer.kind
     std::vector<std::string> lr_schedules;   ///< lr_schedule.kind
     std::vector<std::string> devices;        ///< mesh.device
+    std::vector<std::string> transports;     ///< mesh.transport
 };
 
 /// low <= value <= high, or without the ends.

@@ -5,9 +5,10 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/units.hpp"
+#include "program/lowered_schedule.hpp"
 #include "schedule/csv.hpp"
 #include "schedule/custom.hpp"
-#include "schedule/lowering.hpp"
+#include "schedule/message_order.hpp"
 
 namespace vpp {
 
@@ -37,9 +38,10 @@ void check_fits(const ScheduleFile& file, const Plan& plan) {
     }
 }
 
-/// Without overlap a send waits until its receive is reached.
+/// In the order that the plan's transport needs. Without overlap a send waits until its receive is reached.
 Schedule prove(const Plan& plan, const ScheduleFile& file, const std::vector<ScheduleEdge>& edges) {
     Schedule proved = prove_schedule_file(file, edges).lowered;
+    if (message_order(plan) == MessageOrder::Channels) return order_channels(std::move(proved));
     if (plan.pipeline.overlap_p2p_comm) return proved;
     try {
         return prove_schedule_file(file, edges, {.rendezvous = true}).lowered;

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/checker.hpp"
-#include "schedule/lowering.hpp"
+#include "program/lowered_schedule.hpp"
 
 namespace vpp {
 
@@ -32,16 +31,12 @@ Schedule there_and_back(const Schedule& whole) {
 
 }  // namespace
 
-Program one_microbatch(const Program& program, bool overlap) {
-    const std::vector<ScheduleEdge> edges = schedule_edges(program.training.split);
-    LoweringOptions options;
-    options.reduce_gradients = program.mesh.dp > 1;
-    if (!overlap) options.order = MessageOrder::Global;
+Program one_microbatch(const Program& program, MessageOrder order) {
     Program one = program;
     one.evaluation.reset();
     one.search.reset();
-    one.training.schedule = lower(there_and_back(program.training.schedule), edges, options);
-    check_schedule(one.training.schedule, edges, {.rendezvous = !overlap, .reduces = options.reduce_gradients});
+    one.training.schedule =
+        lower_and_prove(there_and_back(program.training.schedule), program.training.split, order, program.mesh.dp > 1);
     return one;
 }
 

@@ -16,6 +16,7 @@
 #include "program/custom_schedule.hpp"
 #include "program/evaluation_split.hpp"
 #include "program/generated_schedule.hpp"
+#include "program/lowered_schedule.hpp"
 #include "program/searched_schedule.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/forward_only.hpp"
@@ -28,19 +29,6 @@
 namespace vpp {
 
 namespace {
-
-/// Lowers, and proves the result before anyone relies on it. Without `overlap` a send waits until its receive is
-/// reached, so transfers need one order for the whole job.
-/// `reduces`: there are replicas whose gradients are summed.
-Schedule lower_and_prove(const Schedule& compute, const Split& split, bool overlap, bool reduces) {
-    const std::vector<ScheduleEdge> edges = schedule_edges(split);
-    LoweringOptions options;
-    options.reduce_gradients = reduces;
-    if (!overlap) options.order = MessageOrder::Global;
-    Schedule lowered = lower(compute, edges, options);
-    check_schedule(lowered, edges, {.rendezvous = !overlap, .reduces = reduces});
-    return lowered;
-}
 
 void check_fields(const Dataset& training, const Dataset& validation) {
     for (const Field& field : training.fields().fields) {
@@ -195,14 +183,13 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
             whole_step(plan, layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs));
         if (!layout.search) compute = fit_to_model(std::move(compute), phase, costs, of_split);
         check_activations(plan, compute, phase.split, of_split);
-        phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm, *plan.mesh.dp > 1);
+        phase.schedule = lower_and_prove(compute, phase.split, message_order(plan), *plan.mesh.dp > 1);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
     check_activations(plan, custom.lowered, phase.split, of_split);
     phase.schedule = whole_step(plan, custom.lowered);
-    check_schedule(phase.schedule, schedule_edges(phase.split),
-                   {.rendezvous = !plan.pipeline.overlap_p2p_comm, .reduces = *plan.mesh.dp > 1});
+    check_schedule(phase.schedule, schedule_edges(phase.split), check_options(message_order(plan), *plan.mesh.dp > 1));
     std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;
 }
@@ -227,7 +214,7 @@ Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     Schedule compute =
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, microbatches_of_step(plan));
     if (compute.rank_of_stage != training.schedule.rank_of_stage) compute = forwards_of(training.schedule);
-    phase.schedule = lower_and_prove(compute, phase.split, plan.pipeline.overlap_p2p_comm, /*reduces=*/false);
+    phase.schedule = lower_and_prove(compute, phase.split, message_order(plan), /*reduces=*/false);
     return phase;
 }
 
@@ -258,7 +245,7 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
     phase.graph = std::move(graph);
     phase.schedule = lower_and_prove(
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, microbatches_of_step(plan)),
-        phase.split, plan.pipeline.overlap_p2p_comm, /*reduces=*/false);
+        phase.split, message_order(plan), /*reduces=*/false);
     return phase;
 }
 
@@ -283,7 +270,7 @@ Phase one_stage(const Phase& phase, const std::string& schedule) {
     reference.graph = phase.graph;
     reference.split = make_stages(phase.graph, {});
     const Schedule compute = make_schedule(schedule, 1, 1, phase.schedule.num_microbatches);
-    reference.schedule = lower_and_prove(compute, reference.split, /*overlap=*/true, /*reduces=*/false);
+    reference.schedule = lower_and_prove(compute, reference.split, MessageOrder::BeforeConsumer, /*reduces=*/false);
     return reference;
 }
 

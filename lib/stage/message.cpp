@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/util/strides.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <algorithm>
@@ -73,17 +74,32 @@ at::Tensor base_of(const at::Tensor& tensor) {
     return tensor.as_strided(sizes, tensor.strides());
 }
 
-Buffer make_message(Bytes header, std::span<const std::byte> payload, size_t limit_bytes, const std::string& what) {
+/// Throws when header and contents are longer than the plan has room for.
+void check_fits(size_t num_bytes, size_t limit_bytes, const std::string& what) {
+    if (num_bytes <= limit_bytes) return;
+    throw Error(ErrorKind::BadData, "the value '" + what + "' needs " + std::to_string(num_bytes) +
+                                        " bytes to be sent, but only " + std::to_string(limit_bytes) +
+                                        " were planned: its shape differs from that of the first microbatch");
+}
+
+Buffer make_message(const Bytes& header, std::span<const std::byte> payload, size_t limit_bytes,
+                    const std::string& what) {
     const size_t offset = align(header.size());
-    if (offset + payload.size() > limit_bytes) {
-        throw Error(ErrorKind::BadData, "the value '" + what + "' needs " + std::to_string(offset + payload.size()) +
-                                            " bytes to be sent, but only " + std::to_string(limit_bytes) +
-                                            " were planned: its shape differs from that of the first microbatch");
-    }
+    check_fits(offset + payload.size(), limit_bytes, what);
     Buffer message(offset + payload.size());
     std::memcpy(message.bytes().data(), header.data(), header.size());
     if (!payload.empty()) std::memcpy(message.bytes().data() + offset, payload.data(), payload.size());
     return message;
+}
+
+bool is_unshared(const at::Tensor& tensor) {
+    return tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+}
+
+/// The memory from the tensor's first element on.
+DeviceMemory memory_of(at::Tensor tensor, size_t num_bytes) {
+    auto* data = static_cast<std::byte*>(tensor.data_ptr());
+    return {std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(std::move(tensor)), data), num_bytes};
 }
 
 std::vector<int64_t> read_dims(ByteReader& reader, int64_t count) {
@@ -113,7 +129,8 @@ bool is_possible(at::IntArrayRef sizes, at::IntArrayRef base_sizes, at::IntArray
 
 }  // namespace
 
-Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what) {
+Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what, Contents contents) {
+    const bool may_share = !tensor.defined() || !is_unshared(tensor);
     TensorHeader header;
     ByteWriter writer;
     if (!tensor.defined()) {
@@ -134,10 +151,18 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     for (int64_t size : tensor.sizes()) writer.put(size);
     for (int64_t size : base_sizes) writer.put(size);
     for (int64_t stride : strides) writer.put(stride);
+    const auto num_bytes = static_cast<size_t>(header.payload_bytes);
+    if (contents == Contents::DevicePart && num_bytes > 0) {
+        check_fits(align(writer.size()) + num_bytes, limit_bytes, what);
+        Buffer message = make_message(writer.take(), {}, limit_bytes, what);
+        if (may_share && header.layout == Layout::Memory) base = base.as_strided({extent}, {1}).clone();
+        message.set_device_part(memory_of(std::move(base), num_bytes));
+        return message;
+    }
     // The memory as it lies, gaps and elements that share a place included.
     if (!base.is_cpu()) base = base.as_strided({extent}, {1}).cpu();
     const auto* data = static_cast<const std::byte*>(base.const_data_ptr());
-    return make_message(writer.take(), {data, static_cast<size_t>(header.payload_bytes)}, limit_bytes, what);
+    return make_message(writer.take(), {data, num_bytes}, limit_bytes, what);
 }
 
 ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::Device device) {
@@ -152,25 +177,32 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     const size_t offset = align(sizeof(TensorHeader) + static_cast<size_t>(header.num_dims) * 3 * sizeof(int64_t));
     const bool compact = header.layout == Layout::Elements;
     const int64_t extent = compact ? num_elements(base_sizes) : extent_of(base_sizes, strides);
-    if (extent * static_cast<int64_t>(size_of(header.dtype)) != header.payload_bytes ||
-        offset + static_cast<size_t>(header.payload_bytes) != buffer.bytes().size()) {
+    const DeviceMemory& part = buffer.device_part();
+    const size_t room_bytes = part.data ? part.num_bytes : buffer.bytes().size() - offset;
+    if (offset > buffer.bytes().size() || (part.data && offset != buffer.bytes().size()) ||
+        extent * static_cast<int64_t>(size_of(header.dtype)) != header.payload_bytes ||
+        static_cast<size_t>(header.payload_bytes) != room_bytes) {
         bad_message(what);
     }
-    const auto options = at::TensorOptions().dtype(to_torch(header.dtype));
-    std::byte* data = buffer.owner().get() + offset;
-    if (!compact && !device.is_cpu()) {
-        const at::Tensor memory = at::from_blob(data, {extent}, options).to(device);
+    // Where the elements lie: in the bytes, which are the CPU's, or in the part, which is the device's.
+    const std::shared_ptr<std::byte>& owner = part.data ? part.data : buffer.owner();
+    std::byte* data = part.data ? part.data.get() : owner.get() + offset;
+    const at::Device place = part.data ? device : at::kCPU;
+    const auto options = at::TensorOptions().dtype(to_torch(header.dtype)).device(place);
+    const auto over_memory = [&](at::IntArrayRef shape, at::IntArrayRef steps) {
+        const auto keep_alive = [owner](void*) {};
+        return at::from_blob(data, shape, steps, keep_alive, options, place);
+    };
+    if (!compact && place != device) {
+        const at::Tensor memory = over_memory({extent}, {1}).to(device);
         return {at::empty({0}, options.device(device)).set_(memory.storage(), 0, sizes, strides),
                 header.requires_grad != 0};
     }
-    if (!compact) {
-        const auto keep_alive = [owner = buffer.owner()](void*) {};
-        return {at::from_blob(data, sizes, strides, keep_alive, options), header.requires_grad != 0};
-    }
+    if (!compact) return {over_memory(sizes, strides), header.requires_grad != 0};
     at::Tensor tensor;
     try {
         tensor = at::empty_strided(base_sizes, strides, options.device(device));
-        tensor.copy_(at::from_blob(data, base_sizes, options));
+        tensor.copy_(over_memory(base_sizes, c10::contiguous_strides(base_sizes)));
     } catch (const c10::Error&) {
         bad_message(what);  // gaps that no memory can hold, elements that lie on each other
     }

@@ -12,11 +12,20 @@
 
 namespace vpp {
 
-/// Throws Error{BadData} naming `what` when the message would be longer than `limit_bytes`.
-Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what);
+/// Where a message has the elements of its tensor.
+enum class Contents {
+    InBytes,     ///< behind the header
+    DevicePart,  ///< in the memory of the tensor's device, for transports that carry such
+};
 
-/// The tensor of a message; undefined when the sender's was. On the CPU a dense one lies in the buffer and keeps it
-/// alive; on another device it is a copy.
+/// A device part is the tensor's own memory when nobody else has it, else a copy: whoever shares it may write into it
+/// while it is under way.
+/// Throws Error{BadData} naming `what` when the message would be longer than `limit_bytes`.
+Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what,
+                     Contents contents = Contents::InBytes);
+
+/// The tensor of a message; undefined when the sender's was. A dense one lies in the message, be it bytes and `device`
+/// the CPU, be it a part in the memory of `device`, and keeps that alive; else it is a copy.
 /// Throws Error{BadData} for a message that does not hold what it says.
 struct ReceivedTensor {
     at::Tensor tensor;

@@ -78,7 +78,9 @@ class PassingTransport : public Transport {
     }
     Buffer receive(int peer, const Channel& channel) override { return inner_.receive(peer, channel); }
     bool has_arrived(int peer, const Channel& channel) override { return inner_.has_arrived(peer, channel); }
+    bool carries_device_memory() const override { return inner_.carries_device_memory(); }
     void finish_sends() override { inner_.finish_sends(); }
+    void wait_until(const Wait& what, const std::function<bool()>& done) override { inner_.wait_until(what, done); }
     double take_wait_seconds() override { return inner_.take_wait_seconds(); }
     void set_deadline(double seconds) override { inner_.set_deadline(seconds); }
     double deadline_seconds() const override { return inner_.deadline_seconds(); }

@@ -16,6 +16,7 @@ TEST(Cards, AreThereOnlyWithTheirParts) {
         EXPECT_FALSE(card.name.empty());
         EXPECT_GT(card.major, 0);
         EXPECT_GT(card.memory_bytes, 0);
+        EXPECT_EQ(card.id.size(), 40U) << card.id;
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "program/lowered_schedule.hpp"
 #include "program/one_microbatch.hpp"
 #include "unit/engine/support.hpp"
 
@@ -17,7 +18,7 @@ Rehearsed run_rehearsal(const std::string& model, const std::vector<std::string>
     const TemporaryFolder folder;
     Rig setup = set_up_tiny(model, folder.path("."), set);
     const Program& whole = setup.prepared.program;
-    const Program one = one_microbatch(whole, setup.plan.pipeline.overlap_p2p_comm);
+    const Program one = one_microbatch(whole, message_order(setup.plan));
     Rehearsed result;
     with_engines(setup, one, [&](Engine& engine) {
         const auto note = [&](std::map<std::string, std::string>& state) {

@@ -18,7 +18,8 @@ inline Names built_names() {
              "DUALPIPE_V", "CUSTOM", "AUTO"},
             {"adamw", "adam", "sgd"},
             {"constant", "linear", "cosine", "inverse_sqrt", "wsd", "step"},
-            {"auto", "cpu"}};
+            {"auto", "cpu"},
+            {"auto", "mpi"}};
 }
 
 /// The shortest plan that is whole.

@@ -341,6 +341,7 @@ TEST(Reader, TheDesignsOtherWordsAreAcceptedOrRefusedByName) {
         {"model.loss_reduction", {"mean", "sum"}},
         {"loss.kind", {"cross_entropy", "mse", "nll", "bce_with_logits", "l1"}},
         {"mesh.device", {"auto", "cpu", "cuda"}},
+        {"mesh.transport", {"auto", "mpi", "nccl"}},
         {"pipeline.tied_gradients", {"exact", "per_step"}},
         {"pipeline.virtual_chunks", {"2", "auto"}},
         {"pipeline.recompute.what", {"none", "stage", "units", "modules"}},

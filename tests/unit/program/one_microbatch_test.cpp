@@ -32,9 +32,9 @@ Program program_with(const std::string& schedule) {
     return program;
 }
 
-std::vector<std::string> lists(const Program& program, bool overlap = true) {
+std::vector<std::string> lists(const Program& program, MessageOrder order = MessageOrder::BeforeConsumer) {
     std::vector<std::string> texts;
-    for (const auto& list : one_microbatch(program, overlap).training.schedule.actions) texts.push_back(to_text(list));
+    for (const auto& list : one_microbatch(program, order).training.schedule.actions) texts.push_back(to_text(list));
     return texts;
 }
 
@@ -54,7 +54,7 @@ TEST(OneMicrobatch, HalvesWhereTheScheduleHasThem) {
 TEST(OneMicrobatch, KeepsSizeAndStagesAndEvaluatesNothing) {
     Program program = program_with("GPIPE");
     program.microbatch_size = 5;
-    const Program one = one_microbatch(program, false);
+    const Program one = one_microbatch(program, MessageOrder::Global);
     EXPECT_EQ(one.microbatch_size, 5);
     EXPECT_EQ(one.training.schedule.num_microbatches, 1);
     EXPECT_EQ(one.training.schedule.rank_of_stage, program.training.schedule.rank_of_stage);

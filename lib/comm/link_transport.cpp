@@ -1,0 +1,173 @@
+#include "comm/link_transport.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "comm/lanes.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// Behind the bytes of every message that may have a device part.
+struct PartNote {
+    uint64_t num_bytes = 0;  ///< 0: it has none
+    int64_t number = 0;      ///< of its link, from 0
+};
+
+constexpr size_t kIdBytes = 4096;  // more than any library's names have
+
+bool may_have_part(const Channel& channel) {
+    return channel.direction == Direction::Forward || channel.direction == Direction::Backward;
+}
+
+std::string link_text(const Link& link) {
+    return std::string(link.kind == Direction::Forward ? "forward" : "backward") + " link from rank " +
+           std::to_string(link.from) + " to rank " + std::to_string(link.to);
+}
+
+Buffer with_note(const Buffer& message, const PartNote& note) {
+    const std::span<const std::byte> bytes = message.bytes();
+    Buffer noted(bytes.size() + sizeof(note));
+    std::copy(bytes.begin(), bytes.end(), noted.bytes().begin());
+    std::memcpy(noted.bytes().data() + bytes.size(), &note, sizeof(note));
+    return noted;
+}
+
+PartNote take_note(Buffer& message) {
+    PartNote note;
+    check(message.bytes().size() >= sizeof(note), "a message ends with the note of its device part");
+    const size_t num_bytes = message.bytes().size() - sizeof(note);
+    std::memcpy(&note, message.bytes().data() + num_bytes, sizeof(note));
+    message.resize(num_bytes);
+    return note;
+}
+
+}  // namespace
+
+LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker) : bytes_(bytes) {
+    try {
+        const std::vector<Link> order = connect_order(links);
+        for (size_t i = 0; i < order.size(); ++i) {
+            if (order[i].from != rank() && order[i].to != rank()) continue;
+            bytes_.set_position("connecting the " + link_text(order[i]));
+            connect(order[i], static_cast<int>(i), maker);
+        }
+    } catch (...) {
+        abort();
+        throw;
+    }
+}
+
+LinkTransport::~LinkTransport() {
+    const bool is_idle =
+        std::all_of(ends_.begin(), ends_.end(), [](const auto& end) { return end.second.under_way.empty(); });
+    if (!is_idle) abort();
+}
+
+void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
+    const bool sends = link.from == rank();
+    const int peer = sends ? link.to : link.from;
+    const Channel channel{number, 0, Direction::Control};
+    Bytes id;
+    if (sends) {
+        id = maker.make_id();
+        Buffer message(id.size());
+        std::copy(id.begin(), id.end(), message.bytes().begin());
+        bytes_.send(peer, channel, std::move(message));
+    } else {
+        bytes_.post_receive(peer, channel, kIdBytes);
+        const Buffer message = bytes_.receive(peer, channel);
+        id.assign(message.bytes().begin(), message.bytes().end());
+    }
+    End& end = ends_[link];
+    end.link = maker.connect(id, sends);
+    const Wait what{sends ? Wait::Kind::Send : Wait::Kind::Receive, peer, channel, 1, 0};
+    bytes_.wait_until(what, [&] { return end.link->is_ready(); });
+    start(end, what, sends ? maker.make_memory(1) : DeviceMemory{});
+    finish(end);
+    bytes_.finish_sends();
+}
+
+LinkTransport::End& LinkTransport::end_of(const Link& link) {
+    const auto end = ends_.find(link);
+    check(end != ends_.end(), "there is no " + link_text(link));
+    return end->second;
+}
+
+/// A send when there is memory to send, else a receive; what it received.
+DeviceMemory LinkTransport::start(End& end, const Wait& what, DeviceMemory sent) {
+    try {
+        DeviceMemory received;
+        if (sent.data) {
+            end.link->send(std::move(sent));
+        } else {
+            received = end.link->receive(what.num_bytes);
+        }
+        end.under_way.push_back(what);
+        ++end.num_started;
+        if (!end.link->is_ready()) {
+            bytes_.wait_until(what, [&] { return end.link->is_ready(); });
+        }
+        return received;
+    } catch (...) {
+        abort();
+        throw;
+    }
+}
+
+void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
+    if (!may_have_part(channel)) return bytes_.send(peer, channel, std::move(message));
+    const DeviceMemory part = message.device_part();
+    if (!part.data) return bytes_.send(peer, channel, with_note(message, {}));
+    End& end = end_of({rank(), peer, channel.direction});
+    // The bytes first: the peer prepares for what comes while the device still computes it.
+    bytes_.send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
+    start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, part);
+}
+
+void LinkTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
+    bytes_.post_receive(peer, channel, capacity_bytes + (may_have_part(channel) ? sizeof(PartNote) : 0));
+}
+
+Buffer LinkTransport::receive(int peer, const Channel& channel) {
+    Buffer message = bytes_.receive(peer, channel);
+    if (!may_have_part(channel)) return message;
+    const PartNote note = take_note(message);
+    if (note.num_bytes == 0) return message;
+    const Link link{peer, rank(), channel.direction};
+    End& end = end_of(link);
+    check(note.number == end.num_started, to_text(channel) + " was sent as message " + std::to_string(note.number) +
+                                              " of the " + link_text(link) + " and is received as message " +
+                                              std::to_string(end.num_started));
+    message.set_device_part(start(end, {Wait::Kind::Receive, peer, channel, note.num_bytes, 0}, {}));
+    return message;
+}
+
+void LinkTransport::finish(End& end) {
+    while (!end.under_way.empty()) {
+        const auto num_finished = end.num_started - static_cast<int64_t>(end.under_way.size());
+        bytes_.wait_until(end.under_way.front(), [&] { return end.link->num_done() > num_finished; });
+        end.under_way.pop_front();
+    }
+}
+
+void LinkTransport::finish_sends() {
+    try {
+        bytes_.finish_sends();
+        for (auto& [link, end] : ends_) finish(end);
+    } catch (...) {
+        abort();
+        throw;
+    }
+}
+
+void LinkTransport::abort() noexcept {
+    if (std::exchange(is_aborted_, true)) return;
+    for (auto& [link, end] : ends_) {
+        if (end.link) end.link->abort();
+    }
+}
+
+}  // namespace vpp

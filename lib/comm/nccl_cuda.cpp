@@ -1,0 +1,154 @@
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <nccl.h>
+
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/nccl.hpp"
+
+namespace vpp {
+
+namespace {
+
+using c10::cuda::CUDAEvent;
+using c10::cuda::CUDAStream;
+
+void check_nccl(ncclResult_t result, const std::string& doing, ncclComm_t communicator = nullptr) {
+    // In progress is no failure: communicators do not block.
+    if (result == ncclSuccess || result == ncclInProgress) return;
+    const std::string more = communicator == nullptr ? "" : ncclGetLastError(communicator);
+    throw Error(ErrorKind::RankLost, "NCCL has failed while " + doing + ": " + ncclGetErrorString(result) +
+                                         (more.empty() ? "" : " (" + more + ")") +
+                                         "; NCCL_DEBUG=INFO says more, mesh.transport = \"mpi\" goes without it");
+}
+
+/// From the allocator's pool of that stream, where it may be filled at once. What this thread's stream was given until
+/// the memory is let go is done before anyone gets it again.
+DeviceMemory allocate_on(const CUDAStream& stream, size_t num_bytes) {
+    const c10::cuda::CUDAStreamGuard guard(stream);
+    const auto free = [](c10::DataPtr* memory) {
+        const auto index = memory->device().index();
+        c10::cuda::CUDACachingAllocator::recordStream(*memory, c10::cuda::getCurrentCUDAStream(index));
+        delete memory;
+    };
+    const std::shared_ptr<c10::DataPtr> memory(
+        new c10::DataPtr(c10::cuda::CUDACachingAllocator::get()->allocate(num_bytes)), free);
+    return {std::shared_ptr<std::byte>(memory, static_cast<std::byte*>(memory->get())), num_bytes};
+}
+
+class NcclEnd final : public LinkEnd {
+  public:
+    NcclEnd(const ncclUniqueId& id, bool sends, c10::DeviceIndex device)
+        : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)) {
+        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+        config.blocking = 0;
+        check_nccl(ncclCommInitRankConfig(&communicator_, 2, id, sends ? 0 : 1, &config), "connecting");
+    }
+    ~NcclEnd() override { abort(); }
+
+    bool is_ready() override {
+        ncclResult_t state = ncclSuccess;
+        check_nccl(ncclCommGetAsyncError(communicator_, &state), "being asked", communicator_);
+        check_nccl(state, "moving messages", communicator_);
+        if (state == ncclInProgress) return false;
+        if (given_) mark_given();
+        return true;
+    }
+
+    void send(DeviceMemory memory) override {
+        CUDAEvent computed;
+        computed.record(compute_stream());
+        computed.block(stream_);
+        check_nccl(ncclSend(memory.data.get(), memory.num_bytes, ncclUint8, 1, communicator_, stream_), "sending",
+                   communicator_);
+        given_ = Operation{.memory = std::move(memory), .receives = false, .done = {}};
+    }
+
+    DeviceMemory receive(size_t num_bytes) override {
+        DeviceMemory memory = allocate_on(stream_, num_bytes);
+        check_nccl(ncclRecv(memory.data.get(), num_bytes, ncclUint8, 0, communicator_, stream_), "receiving",
+                   communicator_);
+        given_ = Operation{.memory = memory, .receives = true, .done = {}};
+        return memory;
+    }
+
+    int64_t num_done() override {
+        is_ready();
+        for (; !under_way_.empty() && under_way_.front().done.query(); ++num_done_) under_way_.pop_front();
+        return num_done_;
+    }
+
+    // Also in place of destroying it, which may wait for the other rank.
+    void abort() noexcept override {
+        if (communicator_ != nullptr) ncclCommAbort(std::exchange(communicator_, nullptr));
+    }
+
+  private:
+    struct Operation {
+        DeviceMemory memory;
+        bool receives = false;
+        CUDAEvent done;
+    };
+
+    CUDAStream compute_stream() const { return c10::cuda::getCurrentCUDAStream(device_); }
+
+    /// NCCL gives the stream its kernel from a thread of its own, so the event comes when that has ended.
+    void mark_given() {
+        given_->done.record(stream_);
+        if (given_->receives) given_->done.block(compute_stream());
+        under_way_.push_back(std::move(*given_));
+        given_.reset();
+    }
+
+    c10::DeviceIndex device_;
+    CUDAStream stream_;
+    ncclComm_t communicator_ = nullptr;
+    std::optional<Operation> given_;  ///< not yet in the stream
+    std::deque<Operation> under_way_;
+    int64_t num_done_ = 0;
+};
+
+class NcclLinks final : public LinkMaker {
+  public:
+    explicit NcclLinks(int device_index) : device_(static_cast<c10::DeviceIndex>(device_index)) {}
+
+    Bytes make_id() override {
+        ncclUniqueId id;
+        check_nccl(ncclGetUniqueId(&id), "starting");
+        const auto bytes = bytes_of(id);
+        return {bytes.begin(), bytes.end()};
+    }
+
+    DeviceMemory make_memory(size_t num_bytes) override {
+        return allocate_on(c10::cuda::getCurrentCUDAStream(device_), num_bytes);
+    }
+
+    std::unique_ptr<LinkEnd> connect(const Bytes& id, bool sends) override {
+        return std::make_unique<NcclEnd>(ByteReader(id).get<ncclUniqueId>(), sends, device_);
+    }
+
+  private:
+    c10::DeviceIndex device_;
+};
+
+}  // namespace
+
+std::string nccl_version() {
+    constexpr int kMajor = 10000, kMinor = 100;
+    int version = 0;
+    if (ncclGetVersion(&version) != ncclSuccess) return "NCCL";
+    return "NCCL " + std::to_string(version / kMajor) + "." + std::to_string(version % kMajor / kMinor) + "." +
+           std::to_string(version % kMinor);
+}
+
+std::unique_ptr<LinkMaker> make_nccl_links(int device_index) {
+    return std::make_unique<NcclLinks>(device_index);
+}
+
+}  // namespace vpp

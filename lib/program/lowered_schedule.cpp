@@ -1,0 +1,23 @@
+#include "program/lowered_schedule.hpp"
+
+namespace vpp {
+
+MessageOrder message_order(const Plan& plan) {
+    if (!plan.pipeline.overlap_p2p_comm) return MessageOrder::Global;
+    return plan.mesh.transport == "nccl" ? MessageOrder::Channels : MessageOrder::BeforeConsumer;
+}
+
+CheckOptions check_options(MessageOrder order, bool reduces) {
+    return {.ordered_channels = order == MessageOrder::Channels,
+            .rendezvous = order == MessageOrder::Global,
+            .reduces = reduces};
+}
+
+Schedule lower_and_prove(const Schedule& compute, const Split& split, MessageOrder order, bool reduces) {
+    const std::vector<ScheduleEdge> edges = schedule_edges(split);
+    Schedule lowered = lower(compute, edges, {.reduce_gradients = reduces, .order = order});
+    check_schedule(lowered, edges, check_options(order, reduces));
+    return lowered;
+}
+
+}  // namespace vpp

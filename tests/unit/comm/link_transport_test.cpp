@@ -1,0 +1,338 @@
+#include "comm/link_transport.hpp"
+
+#include <set>
+#include <tuple>
+
+#include "comm/in_process.hpp"
+#include "support/recorded_links.hpp"
+#include "unit/schedule/support.hpp"
+
+namespace vpp {
+namespace {
+
+using test::RecordedLinks;
+using vpp::testing::random_edges;
+
+DeviceMemory memory_of(uint64_t value, size_t num_bytes = sizeof(uint64_t)) {
+    const std::shared_ptr<std::byte> bytes(new std::byte[num_bytes], std::default_delete<std::byte[]>());
+    std::fill(bytes.get(), bytes.get() + num_bytes, static_cast<std::byte>(value));
+    return {bytes, num_bytes};
+}
+
+bool is_filled_with(const DeviceMemory& memory, uint64_t value) {
+    return std::all_of(memory.data.get(), memory.data.get() + memory.num_bytes,
+                       [&](std::byte byte) { return byte == static_cast<std::byte>(value); });
+}
+
+Buffer linked_message(uint64_t value, DeviceMemory part = {}) {
+    Buffer message(sizeof(value));
+    std::memcpy(message.bytes().data(), &value, sizeof(value));
+    message.set_device_part(std::move(part));
+    return message;
+}
+
+uint64_t number_of(const Buffer& message) {
+    return ByteReader(message.bytes()).get<uint64_t>();
+}
+
+constexpr Channel kForward{3, 2, Direction::Forward};
+constexpr Channel kBackward{3, 2, Direction::Backward};
+constexpr size_t kCapacityBytes = 64;
+
+/// Runs `body` on each rank of a world over links.
+std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& recorded,
+                const std::function<void(LinkTransport&)>& body, uint64_t seed = 0) {
+    try {
+        InProcessWorld({.num_ranks = num_ranks, .seed = seed, .delay_probability = 0.3}).run([&](Transport& bytes) {
+            const auto maker = recorded.maker(bytes.rank());
+            LinkTransport transport(bytes, links, *maker);
+            body(transport);
+        });
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+const std::vector<Link> kBothWays{{0, 1, Direction::Forward}, {1, 0, Direction::Backward}};
+
+TEST(LinkTransport, BytesAndMemoryArriveTogether) {
+    RecordedLinks recorded;
+    const std::string error = run(2, kBothWays, recorded, [](LinkTransport& transport) {
+        EXPECT_TRUE(transport.carries_device_memory());
+        if (transport.rank() == 0) {
+            transport.send(1, kForward, linked_message(7, memory_of(9, 100)));
+            transport.post_receive(1, kBackward, kCapacityBytes);
+            const Buffer answer = transport.receive(1, kBackward);
+            EXPECT_EQ(number_of(answer), 8U);
+            EXPECT_FALSE(answer.device_part().data) << "it was sent without one";
+            transport.finish_sends();
+        } else {
+            transport.post_receive(0, kForward, kCapacityBytes);
+            const Buffer message = transport.receive(0, kForward);
+            EXPECT_EQ(message.bytes().size(), sizeof(uint64_t)) << "without what the transport added";
+            EXPECT_EQ(number_of(message), 7U);
+            transport.send(0, kBackward, linked_message(8));
+            transport.finish_sends();
+            EXPECT_EQ(message.device_part().num_bytes, 100U);
+            EXPECT_TRUE(is_filled_with(message.device_part(), 9));
+        }
+    });
+    EXPECT_EQ(error, "");
+    EXPECT_EQ(recorded.num_links(), 2);
+    EXPECT_EQ(recorded.num_done(), 3) << "one byte over each link at the start, and the message";
+    EXPECT_EQ(recorded.num_aborted(), 0);
+}
+
+TEST(LinkTransport, ControlMessagesGoPastTheLinks) {
+    RecordedLinks recorded;
+    const std::string error = run(2, {}, recorded, [](LinkTransport& transport) {
+        const Channel control{5, 0, Direction::Control};
+        if (transport.rank() == 0) {
+            transport.send(1, control, linked_message(3));
+            transport.finish_sends();
+        } else {
+            transport.post_receive(0, control, sizeof(uint64_t));
+            EXPECT_EQ(number_of(transport.receive(0, control)), 3U);
+        }
+    });
+    EXPECT_EQ(error, "");
+    EXPECT_EQ(recorded.num_links(), 0);
+}
+
+// Two messages of one link that are received in the other order: what NCCL would swap without a word.
+TEST(LinkTransport, MessagesThatCrossAreABug) {
+    RecordedLinks recorded;
+    const Channel other{4, 2, Direction::Forward};
+    const std::string error = run(2, kBothWays, recorded, [&](LinkTransport& transport) {
+        if (transport.rank() == 0) {
+            transport.send(1, kForward, linked_message(1, memory_of(1)));
+            transport.send(1, other, linked_message(2, memory_of(2)));
+        } else {
+            transport.post_receive(0, other, kCapacityBytes);
+            transport.receive(0, other);
+        }
+        transport.finish_sends();
+    });
+    EXPECT_CONTAINS(error,
+                    "forward edge 4, microbatch 2 was sent as message 2 of the forward link from rank 0 to rank 1 and "
+                    "is received as message 1");
+}
+
+TEST(LinkTransport, AMessageNeedsItsLink) {
+    RecordedLinks recorded;
+    const std::string error = run(2, {{1, 0, Direction::Backward}}, recorded, [&](LinkTransport& transport) {
+        if (transport.rank() == 0) transport.send(1, kForward, linked_message(1, memory_of(1)));
+        transport.finish_sends();
+    });
+    EXPECT_CONTAINS(error, "there is no forward link from rank 0 to rank 1");
+}
+
+/// Rank 0 sends to rank 1 over links that stand still behind the first byte.
+void send_one(LinkTransport& transport) {
+    transport.set_position("the step");
+    if (transport.rank() == 0) {
+        transport.send(1, kForward, linked_message(1, memory_of(1, 2048)));
+    } else {
+        transport.post_receive(0, kForward, kCapacityBytes);
+        transport.receive(0, kForward);
+    }
+    transport.finish_sends();
+}
+
+TEST(LinkTransport, AWaitForACardEndsInAReportAndAnAbort) {
+    RecordedLinks recorded({.stuck_after = 2});
+    const std::string error = run(2, kBothWays, recorded, send_one);
+    EXPECT_CONTAINS(error, "no rank can go on");
+    EXPECT_CONTAINS(error, "rank 0 (the step) has waited");
+    EXPECT_CONTAINS(error, "for rank 1 to take forward edge 3, microbatch 2 (2.0 KiB)");
+    EXPECT_CONTAINS(error, "for rank 0 to send forward edge 3, microbatch 2 (at most 2.0 KiB)");
+    EXPECT_EQ(recorded.num_aborted(), 4) << "both ends of both links";
+}
+
+TEST(LinkTransport, AConnectionThatIsNotMadeIsReportedWithItsLink) {
+    RecordedLinks recorded({.stuck_after = 1});
+    const std::string error = run(2, kBothWays, recorded, [](LinkTransport&) { FAIL() << "it is connected"; });
+    EXPECT_CONTAINS(error, "rank 0 (connecting the backward link from rank 1 to rank 0) has waited");
+    EXPECT_EQ(recorded.num_aborted(), 4);
+}
+
+TEST(LinkTransport, AFailureOfTheLibraryEndsTheRunInItsWords) {
+    RecordedLinks recorded({.stuck_after = 2, .failure = "the cable is out"});
+    EXPECT_EQ(run(2, kBothWays, recorded, send_one), "the cable is out");
+    EXPECT_EQ(recorded.num_aborted(), 4);
+}
+
+TEST(LinkTransport, WhatIsUnderWayAtTheEndIsAborted) {
+    RecordedLinks recorded;
+    run(2, kBothWays, recorded, [](LinkTransport& transport) {
+        if (transport.rank() == 0) transport.send(1, kForward, linked_message(1, memory_of(1)));
+    });
+    EXPECT_EQ(recorded.num_aborted(), 2) << "the ends of rank 0; those of rank 1 are idle";
+}
+
+/// A model and an order of its actions, drawn so that they end: again and again one of the actions that could run now.
+class RandomSchedule {
+  public:
+    explicit RandomSchedule(uint64_t seed) : key_(mix64(seed)) {
+        const int num_ranks = 2 + draw(3), num_stages = num_ranks + draw(2 * num_ranks);
+        compute_ = {"RANDOM", num_ranks, 1 + draw(5), {}, {}, draw(4) == 0};
+        compute_.actions.resize(static_cast<size_t>(num_ranks));
+        for (int stage = 0; stage < num_stages; ++stage) compute_.rank_of_stage.push_back(draw(num_ranks));
+        edges = random_edges(num_stages, key_);
+        splits_ = draw(2) == 0;
+        while (place_one()) {
+        }
+    }
+
+    Schedule lowered(MessageOrder order) const { return lower(compute_, edges, {.order = order}); }
+    std::vector<ScheduleEdge> edges;
+
+  private:
+    int draw(int bound) { return static_cast<int>((key_ = mix64(key_)) % static_cast<uint64_t>(bound)); }
+
+    bool has(ActionKind kind, int stage, int microbatch) const { return placed_.contains({kind, stage, microbatch}); }
+    ActionKind backward() const { return splits_ ? ActionKind::I : ActionKind::B; }
+
+    bool can_run(ActionKind kind, int stage, int microbatch) const {
+        if (has(kind, stage, microbatch)) return false;
+        if (kind == ActionKind::W) return has(ActionKind::I, stage, microbatch);
+        const bool is_forward = kind == ActionKind::F;
+        if (!is_forward && !has(ActionKind::F, stage, microbatch)) return false;
+        return std::all_of(edges.begin(), edges.end(), [&](const ScheduleEdge& edge) {
+            if (is_forward) return edge.consumer != stage || has(ActionKind::F, edge.producer, microbatch);
+            if (!edge.has_gradient || edge.gradient_to != stage) return true;
+            return has(backward(), edge.consumer, microbatch);
+        });
+    }
+
+    bool place_one() {
+        std::vector<ActionKind> kinds{ActionKind::F};
+        if (!compute_.forward_only) kinds.push_back(backward());
+        if (!compute_.forward_only && splits_) kinds.push_back(ActionKind::W);
+        std::vector<Action> possible;
+        for (ActionKind kind : kinds) {
+            for (int stage = 0; stage < compute_.num_stages(); ++stage) {
+                for (int microbatch = 0; microbatch < compute_.num_microbatches; ++microbatch) {
+                    if (can_run(kind, stage, microbatch)) possible.push_back({kind, stage, microbatch});
+                }
+            }
+        }
+        if (possible.empty()) return false;
+        const Action& action = possible[static_cast<size_t>(draw(static_cast<int>(possible.size())))];
+        const auto rank = static_cast<size_t>(compute_.rank_of_stage[static_cast<size_t>(action.stage)]);
+        compute_.actions[rank].push_back(action);
+        placed_.insert({action.kind, action.stage, action.microbatch});
+        return true;
+    }
+
+    uint64_t key_;
+    bool splits_ = false;
+    Schedule compute_;
+    std::set<std::tuple<ActionKind, int, int>> placed_;
+};
+
+Channel channel_of(const Action& transfer) {
+    return {transfer.edge, transfer.microbatch,
+            carries_gradient(transfer.kind) ? Direction::Backward : Direction::Forward};
+}
+
+std::vector<Link> links_of(const Schedule& lowered) {
+    std::vector<Link> links;
+    for (int rank = 0; rank < lowered.num_ranks; ++rank) {
+        for (const Action& action : lowered.actions[static_cast<size_t>(rank)]) {
+            if (is_transfer(action.kind) && is_send(action.kind)) {
+                links.push_back({rank, action.peer, channel_of(action).direction});
+            }
+        }
+    }
+    return links;
+}
+
+/// One byte pattern and one length for each message.
+DeviceMemory part_of(const Action& transfer) {
+    const uint64_t key = combine_key(static_cast<uint64_t>(transfer.edge), static_cast<uint64_t>(transfer.microbatch)) +
+                         (carries_gradient(transfer.kind) ? 1 : 0);
+    return memory_of(key, 1 + key % 200);
+}
+
+/// The transfers of this rank in the order of its list, twice, as in two steps.
+void run_transfers(LinkTransport& transport, const Schedule& lowered) {
+    for (int step = 0; step < 2; ++step) {
+        std::vector<std::pair<Action, DeviceMemory>> received;
+        for (const Action& action : lowered.actions[static_cast<size_t>(transport.rank())]) {
+            if (!is_transfer(action.kind)) continue;
+            if (is_send(action.kind)) {
+                transport.send(action.peer, channel_of(action), linked_message(1, part_of(action)));
+                continue;
+            }
+            transport.post_receive(action.peer, channel_of(action), kCapacityBytes);
+            received.emplace_back(action, transport.receive(action.peer, channel_of(action)).device_part());
+        }
+        transport.finish_sends();
+        for (const auto& [action, part] : received) {
+            const DeviceMemory sent = part_of(action);
+            ASSERT_EQ(part.num_bytes, sent.num_bytes);
+            ASSERT_TRUE(is_filled_with(part, static_cast<uint64_t>(*sent.data)));
+        }
+    }
+}
+
+/// What the run of a schedule ends with.
+std::string run_schedule(const Schedule& lowered, RecordedLinks& recorded, uint64_t seed) {
+    return run(
+        lowered.num_ranks, links_of(lowered), recorded,
+        [&](LinkTransport& transport) { run_transfers(transport, lowered); }, seed);
+}
+
+void run_random_schedules(uint64_t first, uint64_t count) {
+    int64_t num_links = 0, most_under_way = 0;
+    for (uint64_t seed = first; seed < first + count; ++seed) {
+        const Schedule lowered = RandomSchedule(seed).lowered(MessageOrder::Channels);
+        RecordedLinks recorded;
+        ASSERT_EQ(run_schedule(lowered, recorded, seed), "") << seed;
+        ASSERT_EQ(recorded.num_aborted(), 0);
+        num_links += recorded.num_links();
+        most_under_way = std::max(most_under_way, recorded.most_under_way());
+    }
+    EXPECT_GT(num_links, static_cast<int64_t>(count)) << "schedules without messages prove nothing";
+    EXPECT_GT(most_under_way, 3) << "nothing had to wait";
+}
+
+TEST(LinkTransport, AnyScheduleThatEndsEndsOverLinks) {
+    run_random_schedules(0, 2000);
+}
+
+TEST(LinkTransportFull, AnyScheduleThatEndsEndsOverLinks) {
+    run_random_schedules(10000, 40000);
+}
+
+// The same schedules, where every link shares one stream with the others of its rank: many stand still.
+TEST(LinkTransport, LinksThatShareAStreamStandStill) {
+    int num_stuck = 0;
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+        RecordedLinks recorded({.one_queue = true});
+        const std::string error = run_schedule(RandomSchedule(seed).lowered(MessageOrder::Channels), recorded, seed);
+        if (error.empty()) continue;
+        EXPECT_CONTAINS(error, "no rank can go on");
+        ++num_stuck;
+    }
+    EXPECT_GT(num_stuck, 20) << "the stand-in sees no deadlock";
+}
+
+// And in the order of tagged channels: many cross.
+TEST(LinkTransport, SchedulesForTaggedChannelsCross) {
+    int num_crossing = 0;
+    for (uint64_t seed = 0; seed < 100; ++seed) {
+        RecordedLinks recorded;
+        const std::string error =
+            run_schedule(RandomSchedule(seed).lowered(MessageOrder::BeforeConsumer), recorded, seed);
+        if (error.empty()) continue;
+        EXPECT_CONTAINS(error, "and is received as message");
+        ++num_crossing;
+    }
+    EXPECT_GT(num_crossing, 20) << "the orders are the same";
+}
+
+}  // namespace
+}  // namespace vpp

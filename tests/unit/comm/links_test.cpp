@@ -1,0 +1,51 @@
+#include "comm/links.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace vpp {
+namespace {
+
+/// The most links that a rank has, and the rounds that follow from an order: a link comes one behind the later of the
+/// last links of its two ranks.
+std::pair<int, int> degree_and_rounds(const std::vector<Link>& order) {
+    std::map<int, int> degree, round;
+    int most = 0, rounds = 0;
+    for (const Link& link : order) {
+        most = std::max({most, ++degree[link.from], ++degree[link.to]});
+        round[link.from] = round[link.to] = std::max(round[link.from], round[link.to]) + 1;
+        rounds = std::max(rounds, round[link.from]);
+    }
+    return {most, rounds};
+}
+
+std::vector<Link> chain(int num_ranks) {
+    std::vector<Link> links;
+    for (int rank = 0; rank + 1 < num_ranks; ++rank) {
+        links.push_back({rank, rank + 1, Direction::Forward});
+        links.push_back({rank + 1, rank, Direction::Backward});
+    }
+    return links;
+}
+
+TEST(ConnectOrder, AChainConnectsInAsManyRoundsAsARankHasLinks) {
+    const auto [degree, rounds] = degree_and_rounds(connect_order(chain(1000)));
+    EXPECT_EQ(degree, 4);
+    EXPECT_EQ(rounds, 4) << "one behind the other would be 1998";
+}
+
+TEST(ConnectOrder, HasEveryLinkOnceWhateverTheOrderOfTheAsking) {
+    std::vector<Link> links = chain(5);
+    const std::vector<Link> order = connect_order(links);
+    std::reverse(links.begin(), links.end());
+    links.push_back(links.front());
+    EXPECT_EQ(connect_order(links), order);
+    EXPECT_EQ(order.size(), 8U);
+    EXPECT_EQ(std::set<Link>(order.begin(), order.end()).size(), 8U);
+}
+
+}  // namespace
+}  // namespace vpp

@@ -1,0 +1,58 @@
+#include "comm/transport_kinds.hpp"
+
+#include <gtest/gtest.h>
+
+#include "comm/in_process.hpp"
+#include "comm/nccl.hpp"
+#include "unit/schedule/support.hpp"
+
+namespace vpp {
+namespace {
+
+/// What each rank is told: the kind, or the error.
+std::vector<std::string> chosen(const std::string& kind, const std::vector<std::string>& cards) {
+    std::vector<std::string> told(cards.size());
+    InProcessWorld({.num_ranks = static_cast<int>(cards.size())}).run([&](Transport& transport) {
+        const auto rank = static_cast<size_t>(transport.rank());
+        try {
+            told[rank] = choose_transport(transport, kind, cards[rank]);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::Plan);
+            told[rank] = error.what();
+        }
+    });
+    return told;
+}
+
+TEST(TransportKinds, NcclComesWithItsParts) {
+    const std::vector<std::string> kinds = transport_kinds();
+    EXPECT_EQ(kinds.size(), nccl_version().empty() ? 2U : 3U);
+    EXPECT_EQ(kinds[0], "auto");
+    EXPECT_EQ(kinds[1], "mpi");
+}
+
+TEST(ChooseTransport, AutoIsNcclWhereEveryRankHasItsOwnCard) {
+    using Kinds = std::vector<std::string>;
+    EXPECT_EQ(chosen("auto", {"GPU-a", "GPU-b", "GPU-c"}), Kinds(3, "nccl"));
+    EXPECT_EQ(chosen("auto", {"GPU-a", "GPU-b", "GPU-a"}), Kinds(3, "mpi"));
+    EXPECT_EQ(chosen("auto", {"GPU-a", "", "GPU-b"}), Kinds(3, "mpi"));
+    EXPECT_EQ(chosen("mpi", {"GPU-a", "GPU-b"}), Kinds(2, "mpi"));
+    EXPECT_EQ(chosen("nccl", {"GPU-a", "GPU-b"}), Kinds(2, "nccl"));
+}
+
+TEST(ChooseTransport, TwoRanksOnOneCardAreNamed) {
+    for (const std::string& told : chosen("nccl", {"GPU-a", "GPU-b", "GPU-c", "GPU-b"})) {
+        EXPECT_CONTAINS(told,
+                        "rank 1 and rank 3 use the same card (GPU-b), and NCCL needs one for each rank; set "
+                        "mesh.transport = \"mpi\"");
+    }
+}
+
+TEST(ChooseTransport, ARankWithoutACardIsNamed) {
+    for (const std::string& told : chosen("nccl", {"GPU-a", ""})) {
+        EXPECT_CONTAINS(told, "rank 1 computes on the CPU, and NCCL moves memory of cards");
+    }
+}
+
+}  // namespace
+}  // namespace vpp
