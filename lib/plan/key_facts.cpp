@@ -33,9 +33,11 @@ std::string alias_text(const Key& key) {
     return joined_words(aliases);
 }
 
-std::string planned_text(const Key& key) {
+std::string planned_text(const Key& key, const std::vector<std::string>& there) {
     std::vector<std::string> planned;
-    for (const PlannedWord& word : key.planned) planned.push_back(word.word + " (" + word.reason + ')');
+    for (const PlannedWord& word : key.planned) {
+        if (std::ranges::find(there, word.word) == there.end()) planned.push_back(word.word + " (" + word.reason + ')');
+    }
     return joined_words(planned);
 }
 
@@ -65,9 +67,10 @@ std::vector<Fact> key_facts(const Key& key, const Names& names) {
     if (!key.required && key.type != KeyType::TableList) add("default", default_text(key));
     add("needed", need_text(key));
     add("range", range_text(key));
-    add("words", joined_words(own_words(key, names)));
+    const std::vector<std::string> words = own_words(key, names);
+    add("words", joined_words(words));
     add("also", alias_text(key));
-    add("not yet", planned_text(key));
+    add("not yet", planned_text(key, words));
     return facts;
 }
 

@@ -84,6 +84,9 @@ class Case(unittest.TestCase):
         return subprocess.run(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT | (environment or {}),
                               text=True, capture_output=True, timeout=timeout)
 
+    def has_cuda_parts(self) -> bool:
+        return "\nCUDA " in self.vpp("--version").stdout
+
     def start(self, *arguments: str, ranks: int, environment: dict[str, str] | None = None,
               limits: dict[int, int] | None = None) -> subprocess.Popen:
         """Starts a job in the background; its output goes to files of the folder. `limits` are those of setrlimit."""

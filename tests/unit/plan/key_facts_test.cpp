@@ -43,6 +43,13 @@ TEST(KeyFacts, SayWhatTheTableSays) {
     EXPECT_EQ(fact("model.file", "default"), "");
 }
 
+TEST(KeyFacts, WordsThatAreThereAreNotCalledPlanned) {
+    Names names = built_names();
+    names.devices.emplace_back("cuda");
+    const std::vector<Fact> facts = key_facts(*find_key("mesh.device"), names);
+    EXPECT_TRUE(std::ranges::none_of(facts, [](const Fact& one) { return one.label == "not yet"; }));
+}
+
 TEST(KeyFacts, AnAliasThatIsRegisteredTooIsNamedOnce) {
     Names names = built_names();
     names.schedules.insert(names.schedules.begin(), "SIMPLE_1F1B");
