@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "checkpoint/survey.hpp"
 #include "comm/mpi_session.hpp"
+#include "comm/nccl.hpp"
 #include "device/cards.hpp"
 #include "engine/agreement.hpp"
 #include "engine/run_facts.hpp"
@@ -21,6 +22,7 @@
 #include "graph/model_files.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
+#include "launch/card_findings.hpp"
 #include "launch/child.hpp"
 #include "launch/machine_findings.hpp"
 #include "launch/plan_findings.hpp"
@@ -50,7 +52,10 @@ struct DoctorArguments {
 class Doctor {
   public:
     explicit Doctor(const DoctorArguments& arguments)
-        : arguments_(arguments), host_(look_at_host(environment_of(host_variables()))) {}
+        : arguments_(arguments), host_(look_at_host(environment_of(host_variables()))) {
+        if (!has_cuda_parts()) return;
+        cards_ = {true, cuda_version() + ", " + nccl_version(), cuda_cards()};
+    }
 
     std::vector<Finding> look() {
         const BuildFacts build = build_facts();
@@ -59,7 +64,7 @@ class Doctor {
         request_.command = {program_name()};
         for (const Finding& finding : judge_mpi(mpi_facts(), host_, request_)) add(finding);
         add(judge_cores(host_, request_));
-        add(judge_gpus(host_, build));
+        add(judge_cards(host_, cards_, request_));
         look_at_model();
         look_at_disk();
         return findings_;
@@ -89,7 +94,6 @@ class Doctor {
         build.torch = TORCH_VERSION;
         build.pinned_torch = VPP_PINNED_TORCH;
         build.cpu_capability = numeric_environment(Plan{}).cpu_capability;
-        build.has_cuda = has_cuda_parts();
         build.wanted_capability = variables.empty() ? "" : variables.begin()->second;
         return build;
     }
@@ -149,6 +153,7 @@ class Doctor {
         if (!is_prepared) return;
         for (const Finding& finding : judge_prepared(prepared_facts(data))) add(finding);
         add(judge_memory(memory_need(), host_.available_memory_bytes));
+        if (plan_->mesh.device != "cpu" && !cards_.cards.empty()) add(judge_card_memory(card_need(), cards_.cards));
     }
 
     PreparedFacts prepared_facts(const Datasets& data) const {
@@ -166,6 +171,16 @@ class Doctor {
         facts.stages = training.schedule.num_stages();
         facts.bubble = simulate(training.schedule).bubble_rate();
         return facts;
+    }
+
+    /// Of each rank on its card.
+    std::vector<int64_t> card_need() const {
+        std::vector<int64_t> bytes(static_cast<size_t>(request_.ranks), 0);
+        for (const RankEstimate& rank : estimate_ranks(*plan_, *program_)) {
+            const int64_t on_host = rank.saved_copy_bytes + rank.input_bytes;
+            for (int number : rank.ranks) bytes.at(static_cast<size_t>(number)) = rank.total_bytes() - on_host;
+        }
+        return bytes;
     }
 
     MemoryNeed memory_need() const {
@@ -225,6 +240,7 @@ class Doctor {
 
     const DoctorArguments& arguments_;
     HostFacts host_;
+    CardFacts cards_;
     LaunchRequest request_;
     std::optional<Plan> plan_;
     std::optional<Program> program_;

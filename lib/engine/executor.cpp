@@ -1,9 +1,11 @@
 #include "engine/executor.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "base/clock_alignment.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "stage/message.hpp"
 
 namespace vpp {
@@ -95,6 +97,8 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
             run_action(actions[i], source);
         } catch (const Error& error) {
             throw Error(error.kind(), position + ": " + error.what());
+        } catch (const std::bad_alloc&) {
+            throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text());
         }
         note_time(begin);
         if (reduction_ != nullptr) reduction_->advance();
@@ -114,6 +118,14 @@ void Executor::read_losses() {
 double Executor::loss_of(int microbatch) const {
     const at::Tensor& loss = made_losses_.at(static_cast<size_t>(microbatch));
     return loss.defined() ? loss.item<double>() : 0;
+}
+
+/// Where the memory is, and what takes less.
+std::string Executor::memory_text() const {
+    const int64_t now = meter_.now();
+    return "this rank's tensors take " + bytes_text(now) + ", " + bytes_text(now - bytes_before_) +
+           " of them since the step began; use more stages, smaller microbatches (a larger "
+           "pipeline.num_microbatches), pipeline.recompute, or fewer ranks here";
 }
 
 /// Of the action that has just ended.

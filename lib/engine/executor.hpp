@@ -77,6 +77,7 @@ class Executor {
 
   private:
     void run_action(const Action& action, const MicrobatchSource& source);
+    std::string memory_text() const;
     void note_time(int64_t begin);
     void read_losses();
     void run_forward(const Action& action, const MicrobatchSource& source);

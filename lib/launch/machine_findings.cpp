@@ -137,15 +137,4 @@ Finding judge_cores(const HostFacts& host, const LaunchRequest& request) {
     return {Ok, "cores", job + " on " + cores, ""};
 }
 
-Finding judge_gpus(const HostFacts& host, const BuildFacts& build) {
-    if (host.gpus.empty()) return {Ok, "GPU", "none seen; none is needed, training runs on the CPU", ""};
-    const std::string cards =
-        counted_text(static_cast<int64_t>(host.gpus.size()), "GPU") + " (" + host.gpus.front() + ")";
-    if (!build.has_cuda) {
-        return {Note, "GPU", cards + " not used: this vpp is built without its CUDA parts",
-                "scripts/build build-cuda -DVPP_CUDA=ON"};
-    }
-    return {Ok, "GPU", cards, ""};
-}
-
 }  // namespace vpp

@@ -14,7 +14,6 @@ struct BuildFacts {
     std::string pinned_torch;       ///< the version that the tests of vpp run with
     std::string cpu_capability;     ///< of LibTorch's kernels here: "AVX512"
     std::string wanted_capability;  ///< ATEN_CPU_CAPABILITY, or empty
-    bool has_cuda = false;          ///< CUDA and NCCL parts are compiled in
 };
 
 struct MpiFacts {
@@ -37,7 +36,5 @@ std::vector<Finding> judge_mpi(const MpiFacts& mpi, const HostFacts& host, const
 
 /// Ranks and threads against cores.
 Finding judge_cores(const HostFacts& host, const LaunchRequest& request);
-
-Finding judge_gpus(const HostFacts& host, const BuildFacts& build);
 
 }  // namespace vpp

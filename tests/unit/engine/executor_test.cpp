@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "unit/engine/support.hpp"
 
@@ -62,6 +63,31 @@ TEST_F(Executors, outOfTurnBackwardHasTheBitsOfInTurn) {
     }
     const Program in_turn = cut_program(setup.prepared.program, cuts, plain_schedule({0, 1, 2}, 3));
     with_engines(setup, in_turn, [](Engine& engine) { EXPECT_EQ(engine.run_step(0).totals.parked_bytes, 0); });
+}
+
+/// A rank that has no memory for its second message.
+class Starving final : public PassingTransport {
+  public:
+    using PassingTransport::PassingTransport;
+    void send(int peer, const Channel& channel, Buffer message) override {
+        if (channel.direction == Direction::Forward && channel.microbatch == 1) throw std::bad_alloc();
+        PassingTransport::send(peer, channel, std::move(message));
+    }
+};
+
+TEST_F(Executors, outOfMemoryNamesTheStageAndWhatTheRankHas) {
+    Rig setup = open("share");
+    const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
+    try {
+        run_wrapped(setup, program, 1, [](Transport& inner) { return std::make_unique<Starving>(inner); });
+        FAIL() << "it went on";
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+        EXPECT_EQ(text.rfind("stage 0, SEND_F of microbatch 1: out of memory; this rank's tensors take ", 0), 0u)
+            << text;
+        EXPECT_NE(text.find(" of them since the step began; use more stages, smaller microbatches"), std::string::npos);
+    }
 }
 
 TEST_F(Executors, everySeedAndDelayGivesTheSameBits) {

@@ -142,18 +142,6 @@ TEST(MachineFindings, CoresAgainstRanksAndThreads) {
                       "32 ranks; where they run is for mpirun to say (SLURM_JOB_ID)");
 }
 
-TEST(MachineFindings, Gpus) {
-    HostFacts host = host_with(4);
-    expect_of_machine(judge_gpus(host, good_build()), Ok, "none seen; none is needed, training runs on the CPU");
-    host.gpus = {"NVIDIA H100", "NVIDIA H100"};
-    expect_of_machine(judge_gpus(host, good_build()), Note,
-                      "2 GPUs (NVIDIA H100) not used: this vpp is built without its CUDA parts",
-                      "scripts/build build-cuda -DVPP_CUDA=ON");
-    BuildFacts with_parts = good_build();
-    with_parts.has_cuda = true;
-    expect_of_machine(judge_gpus(host, with_parts), Ok, "2 GPUs (NVIDIA H100)");
-}
-
 TEST(MachineFindings, WordsOfOtherPrograms) {
     EXPECT_EQ(open_mpi_version("mpirun (Open MPI) 4.1.4\n"), "4.1.4");
     EXPECT_EQ(open_mpi_version("HYDRA 4.0"), "");
