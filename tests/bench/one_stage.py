@@ -1,6 +1,7 @@
 """One-stage vpp against the same step in eager PyTorch: same plan, weights, microbatches, clipping, optimizer, threads.
 
-one_stage.py VPP [--config PLAN] [--rounds N] [--steps N]   prints the median step of both and their ratio
+one_stage.py VPP [--config PLAN] [--rounds N] [--steps N] [--device cuda]
+prints the median step of both and their ratio
 
 Both take turns, so that a machine whose speed drifts slows both; the ratio is formed within a round, and what is
 printed is its median over the rounds and its range.
@@ -27,7 +28,7 @@ from gpt import GPT  # noqa: E402
 WARM_UP = 5  # steps of a round that are not counted
 
 
-def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int) -> list[float]:
+def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "pipeline.num_stages": 1,
@@ -38,6 +39,7 @@ def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int) -> list[float]:
             "checkpoint.every": 0,
             "report.every": 1,
             "run.dir": f"{folder}/run",
+            "mesh.device": device,
         }
         options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         subprocess.run([vpp, "train", "--config", str(config), *options], check=True, stdout=subprocess.DEVNULL)
@@ -48,14 +50,17 @@ def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int) -> list[float]:
 class Eager:
     """Stock PyTorch with the weights, the optimizer and the batches of a plan."""
 
-    def __init__(self, plan: dict, folder: pathlib.Path) -> None:
+    def __init__(self, plan: dict, folder: pathlib.Path, device: str) -> None:
+        self.device = device
         torch.set_num_threads(plan.get("mesh", {}).get("threads", 1))
         self.num_microbatches, self.t = plan["pipeline"]["num_microbatches"], plan["data"]["sequence_length"]
         self.batch = plan["train"]["global_batch_size"]
         text = bytearray((folder / plan["data"]["train"][0]).read_bytes())
         self.text = torch.frombuffer(text, dtype=torch.uint8).long()
         self.model = GPT().train()
-        self.model.load_state_dict(torch.jit.load(str(folder / plan["model"]["file"])).state_dict())
+        weights = torch.jit.load(str(folder / plan["model"]["file"]), map_location="cpu").state_dict()
+        self.model.load_state_dict(weights)
+        self.model.to(device)
         values = dict(plan["optimizer"])
         self.clip_norm = values.pop("clip_norm")
         groups = [(group.pop("match"), group | {"params": []}) for group in map(dict, values.pop("group", []))]
@@ -68,7 +73,7 @@ class Eager:
 
     def step(self) -> None:
         first = torch.randint((len(self.text) - 1) // self.t, (self.batch,)) * self.t
-        windows = torch.stack([self.text[i : i + self.t + 1] for i in first])
+        windows = torch.stack([self.text[i : i + self.t + 1] for i in first]).to(self.device)
         self.optimizer.zero_grad(set_to_none=True)
         for part in windows.chunk(self.num_microbatches):
             loss = self.model(part[:, :-1].contiguous(), part[:, 1:].contiguous())
@@ -92,15 +97,16 @@ def main() -> None:
     parser.add_argument("--config", type=pathlib.Path, default=ROOT / "configs" / "quickstart.toml", help="a GPT plan")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=25, help="of each side in a round")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both compute")
     arguments = parser.parse_args()
     if arguments.steps <= 2 * WARM_UP or arguments.rounds < 1:
         parser.error(f"--steps must be over {2 * WARM_UP}, and --rounds at least 1")
-    eager = Eager(tomllib.loads(arguments.config.read_text()), arguments.config.parent)
+    eager = Eager(tomllib.loads(arguments.config.read_text()), arguments.config.parent, arguments.device)
     theirs, ours, ratios = [], [], []
     for number in range(arguments.rounds):
         sides = [
             (theirs, lambda: eager.steps_ms(arguments.steps)),
-            (ours, lambda: vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps)),
+            (ours, lambda: vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps, arguments.device)),
         ]
         for medians, measure in sides if number % 2 == 0 else reversed(sides):  # who goes first changes
             medians.append(statistics.median(measure()[WARM_UP:]))

@@ -208,6 +208,37 @@ TEST(MpiTransport, NobodySendsIsSaidAtTheDeadline) {
     barrier(transport);
 }
 
+// As links between cards wait: for what MPI knows nothing of.
+TEST(MpiTransport, AWaitForSomethingElseHasTheDeadlineToo) {
+    MpiTransport transport(*session);
+    barrier(transport);
+    const Wait what{Wait::Kind::Receive, 0, forward(3, 2), 4096, 0};
+    int asked = 0;
+    transport.wait_until(what, [&] { return ++asked == 50; });
+    EXPECT_EQ(asked, 50);
+    EXPECT_THROW(transport.wait_until(what, []() -> bool { throw Error(ErrorKind::RankLost, "the cable is out"); }),
+                 Error);
+    if (transport.rank() == 1) {
+        transport.set_deadline(1.2);
+        transport.set_position("stage 1, RECV_F of microbatch 2");
+        try {
+            transport.wait_until(what, [] { return false; });
+            ADD_FAILURE() << "no error";
+        } catch (const Error& error) {
+            const std::string text = error.what();
+            EXPECT_TRUE(text.starts_with("rank 1 (stage 1, RECV_F of microbatch 2) has waited 1.")) << text;
+            EXPECT_NE(
+                text.find("for rank 0 to send forward edge 3, microbatch 2 (at most 4.0 KiB); every rank answers"),
+                std::string::npos)
+                << text;
+        }
+    } else {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    }
+    transport.set_deadline(60);
+    barrier(transport);
+}
+
 TEST(MpiTransport, CollectivesOverMpi) {
     MpiTransport transport(*session);
     for (int round = 0; round < 20; ++round) {

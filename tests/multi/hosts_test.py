@@ -149,7 +149,9 @@ class Memory(FaultCase):
         job = self.start("train", self.plan(DIGITS), *(word for setting in settings for word in ("--set", setting)),
                          ranks=0, limits={resource.RLIMIT_AS: 6 << 30})
         self.assertEqual(job.wait(120), 71, (self.folder / "err").read_text())
-        self.assertRegex((self.folder / "err").read_text(), "out of memory; (use more stages|this rank's tensors take)")
+        said = (self.folder / "err").read_text()
+        self.assertTrue("out of memory; use more stages" in said or "out of memory; this rank's tensors take" in said,
+                        said)
 
 
 class Disagreement(FaultCase):

@@ -1,0 +1,118 @@
+"""What a machine with a card can show of vpp, in one table.
+
+check.py BUILD [--only ROW ...] [--device cpu]   BUILD: a build folder with the CUDA parts
+
+Ends with 0 when every row holds, 1 when one does not, 77 without a card. `--device cpu` runs the rows on the CPU, which
+shows that they run.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+MPIRUN = ["mpirun", "--oversubscribe", "-q", "-np"]
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+MODELS = ("mlp", "gpt", "bn_cnn")
+
+
+class Row(Exception):
+    """A row that does not hold, or is skipped: why."""
+
+
+def run(command: list, **variables: str) -> str:
+    """What a command prints; a row that fails with its last lines."""
+    environment = os.environ | AS_ROOT | variables
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True, env=environment)
+    if done.returncode == SKIPPED:
+        raise Row(done.stdout.strip())
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        raise Row("failed: " + " / ".join(lines[-4:]))
+    return done.stdout
+
+
+def unit_tests(build: pathlib.Path, device: str) -> str:
+    """Stages, engine, saves and resumes on the card, with the bits of one device there."""
+    passed = 0
+    for module in ("device", "stage", "engine"):
+        text = run([build / f"tests/unit/{module}/vpp_{module}_test", "--gtest_brief=1", "--gtest_filter=-*Full.*"],
+                   VPP_TEST_DEVICE=device)
+        passed += int(re.search(r"PASSED  \] (\d+) tests", text)[1])
+    return f"{passed} tests"
+
+
+def verified(build: pathlib.Path, device: str) -> str:
+    """Every schedule on 4 ranks that share the card, by MPI, against one device."""
+    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", *MODELS],
+               VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
+    return text.strip().splitlines()[-1]
+
+
+def one_stage(build: pathlib.Path, device: str) -> str:
+    """A step of one stage against eager Python, taking turns."""
+    text = run([sys.executable, ROOT / "tests/bench/one_stage.py", build / "vpp", "--device", device])
+    ratio = re.search(r"^ratio ([0-9.]+) \((.*)\)$", text, re.MULTILINE)
+    return held(float(ratio[1]), 1.00, f"ratio {ratio[1]} ({ratio[2]})")
+
+
+def held(ratio: float, most: float, text: str) -> str:
+    if ratio > most:
+        raise Row(f"{text}, wanted at most {most:.2f}")
+    return text
+
+
+def raw_ratio(text: str) -> str:
+    """Of the largest message, what a transport takes over what the raw calls take."""
+    rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    parts = [f"{row['bytes']} B {row['ratio']:.2f}" for row in rows]
+    return held(rows[-1]["ratio"], 1.10, "ratios " + ", ".join(parts))
+
+
+def mpi_transport(build: pathlib.Path, device: str) -> str:
+    """Messages through the host's memory against MPI's own calls."""
+    return raw_ratio(run([*MPIRUN, "2", build / "tests/multi/vpp_raw_transport_bench"]))
+
+
+def nccl_transport(build: pathlib.Path, device: str) -> str:
+    """Messages from card to card against NCCL's own calls; contents compared."""
+    return raw_ratio(run([*MPIRUN, "2", build / "tests/gpu/vpp_link_check"]))
+
+
+ROWS = {"unit tests": unit_tests, "verify": verified, "one stage": one_stage, "MPI": mpi_transport,
+        "NCCL": nccl_transport}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    arguments = parser.parse_args()
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        print("gpu-check: there is no card that CUDA gives this process; look at nvidia-smi and CUDA_VISIBLE_DEVICES")
+        return SKIPPED
+    if arguments.device == "cuda":
+        names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        print(f"cards: {', '.join(names)}; LibTorch {torch.__version__}, CUDA {torch.version.cuda}", flush=True)
+    all_hold = True
+    for name in arguments.only or ROWS:
+        try:
+            result = "ok       " + ROWS[name](arguments.build.resolve(), arguments.device)
+        except Row as row:
+            is_skipped = str(row).startswith("skipped")
+            all_hold &= is_skipped
+            result = "skipped  " + str(row)[9:] if is_skipped else "PROBLEM  " + str(row)
+        print(f"{name:<11} {result}", flush=True)
+    return 0 if all_hold else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
