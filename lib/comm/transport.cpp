@@ -1,8 +1,8 @@
 #include "comm/transport.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "base/block_cache.hpp"
 #include "base/error.hpp"
 #include "base/live_bytes.hpp"
 #include "base/units.hpp"
@@ -23,7 +23,7 @@ Buffer::Buffer(size_t capacity_bytes) : size_(capacity_bytes) {
     if (capacity_bytes <= kMaxCapacityBytes) {
         const size_t num_lines = std::max<size_t>(1, (capacity_bytes + kAlignmentBytes - 1) / kAlignmentBytes);
         taken = num_lines * kAlignmentBytes;
-        memory = std::aligned_alloc(kAlignmentBytes, taken);
+        memory = BlockCache::of_process().take(taken);
     }
     if (memory == nullptr) {
         throw Error(ErrorKind::OutOfMemory, "no memory for a message of " +
@@ -34,7 +34,7 @@ Buffer::Buffer(size_t capacity_bytes) : size_(capacity_bytes) {
     live_bytes::add(bytes);
     data_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory), [bytes](std::byte* data) {
         live_bytes::add(-bytes);
-        std::free(data);
+        BlockCache::of_process().give(data);
     });
 }
 

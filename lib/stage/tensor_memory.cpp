@@ -2,10 +2,10 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
-#include <malloc.h>
 
 #include <mutex>
 
+#include "base/block_cache.hpp"
 #include "base/live_bytes.hpp"
 
 namespace vpp {
@@ -14,30 +14,32 @@ namespace {
 
 constexpr uint8_t kPriority = 1;  // above the default allocator's
 
-/// The default allocator, whose blocks are counted on their way out and back.
+/// Blocks of the process's cache, counted on their way out and back.
 class CountingAllocator : public c10::Allocator {
   public:
-    explicit CountingAllocator(c10::Allocator& blocks) : blocks_(blocks) { free_ = blocks.raw_deleter(); }
+    explicit CountingAllocator(c10::Allocator& fallback) : fallback_(fallback) {}
 
     c10::DataPtr allocate(size_t num_bytes) override {
-        c10::DataPtr block = blocks_.allocate(num_bytes);
-        if (block.compare_exchange_deleter(free_, &free_counted)) live_bytes::add(size_of(block.get()));
-        return block;
+        if (num_bytes == 0) return {nullptr, nullptr, &give_back, c10::kCPU};
+        void* block = BlockCache::of_process().take(num_bytes);
+        if (block == nullptr) return fallback_.allocate(num_bytes);  // which says that there is no memory
+        live_bytes::add(size_of(block));
+        return {block, block, &give_back, c10::kCPU};
     }
-    c10::DeleterFnPtr raw_deleter() const override { return &free_counted; }
+    c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
     void copy_data(void* to, const void* from, size_t num_bytes) const override {
         default_copy_data(to, from, num_bytes);
     }
 
   private:
-    static int64_t size_of(void* block) { return static_cast<int64_t>(malloc_usable_size(block)); }
-    static void free_counted(void* block) {
+    static int64_t size_of(void* block) { return static_cast<int64_t>(BlockCache::size_of(block)); }
+    static void give_back(void* block) {
+        if (block == nullptr) return;
         live_bytes::add(-size_of(block));
-        free_(block);
+        BlockCache::of_process().give(block);
     }
 
-    static inline c10::DeleterFnPtr free_ = nullptr;  // a deleter is a plain function
-    c10::Allocator& blocks_;
+    c10::Allocator& fallback_;
 };
 
 }  // namespace
