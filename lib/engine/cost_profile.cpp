@@ -34,11 +34,12 @@ constexpr int kTransferRounds = 30, kUntimedRounds = 5;
 constexpr size_t kSmallMessage = 64, kLargeMessage = size_t{1} << 20;
 constexpr double kProfileSeconds = 600;  // the others wait while rank 0 profiles
 
-double middle_time(std::vector<double> values) {
+/// The lower quartile: what else a machine does only adds.
+double usual_time(std::vector<double> values) {
     check(!values.empty(), "something was timed");
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    const auto quarter = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
+    std::nth_element(values.begin(), quarter, values.end());
+    return *quarter;
 }
 
 /// The plan's model, data and microbatches on one rank.
@@ -161,10 +162,10 @@ class Timer {
     int num_passes_ = kMostPasses;
 };
 
-/// Medians of one kind by stage.
-std::vector<double> medians(const std::vector<StageSamples>& stages, std::vector<double> StageSamples::*kind) {
+/// The times of one kind by stage.
+std::vector<double> usual_times(const std::vector<StageSamples>& stages, std::vector<double> StageSamples::*kind) {
     std::vector<double> values;
-    for (const StageSamples& stage : stages) values.push_back(middle_time(stage.*kind));
+    for (const StageSamples& stage : stages) values.push_back(usual_time(stage.*kind));
     return values;
 }
 
@@ -202,7 +203,7 @@ double one_way_ms(Transport& transport, size_t num_bytes) {
         swing(transport, num_bytes);
         if (round >= kUntimedRounds) times.push_back(seconds_since(start) * 1e3 / 2);
     }
-    return middle_time(std::move(times));
+    return usual_time(std::move(times));
 }
 
 std::filesystem::path run_costs(const Plan& plan) {
@@ -258,6 +259,14 @@ bool on_first_rank(Transport& transport, const std::function<bool()>& body) {
 
 }  // namespace
 
+void raise_halves(std::vector<double>& input_gradient, std::vector<double>& weight_gradient, double backward) {
+    const double halves = std::accumulate(input_gradient.begin(), input_gradient.end(), 0.0) +
+                          std::accumulate(weight_gradient.begin(), weight_gradient.end(), 0.0);
+    if (halves >= backward || halves <= 0) return;
+    for (double& time : input_gradient) time *= backward / halves;
+    for (double& time : weight_gradient) time *= backward / halves;
+}
+
 double settle_times(std::vector<double>& parts, double whole) {
     const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
     if (sum <= whole) {
@@ -290,17 +299,18 @@ CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device dev
     const std::vector<StageSamples> halved = timer.time(cuts, true);
     CostProfile profile;
     profile.num_passes = timer.num_passes();
-    profile.whole.forward = middle_time(whole[0].forward);
-    profile.whole.backward = middle_time(whole[0].backward);
-    std::vector<double> forward = medians(parts, &StageSamples::forward);
-    std::vector<double> backward = medians(parts, &StageSamples::backward);
-    std::vector<double> input_gradient = medians(halved, &StageSamples::input_gradient);
-    std::vector<double> weight_gradient = medians(halved, &StageSamples::weight_gradient);
+    profile.whole.forward = usual_time(whole[0].forward);
+    profile.whole.backward = usual_time(whole[0].backward);
+    std::vector<double> forward = usual_times(parts, &StageSamples::forward);
+    std::vector<double> backward = usual_times(parts, &StageSamples::backward);
+    std::vector<double> input_gradient = usual_times(halved, &StageSamples::input_gradient);
+    std::vector<double> weight_gradient = usual_times(halved, &StageSamples::weight_gradient);
     profile.overhead = settle_times(forward, profile.whole.forward);
     const double of_backward = settle_times(backward, profile.whole.backward);
     profile.overhead += of_backward;
     take_off(input_gradient, of_backward);
     take_off(weight_gradient, of_backward);
+    raise_halves(input_gradient, weight_gradient, profile.whole.backward);
     profile.whole.input_gradient = std::accumulate(input_gradient.begin(), input_gradient.end(), 0.0);
     profile.whole.weight_gradient = std::accumulate(weight_gradient.begin(), weight_gradient.end(), 0.0);
     CostFile& file = profile.file;

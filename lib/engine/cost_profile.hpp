@@ -36,10 +36,10 @@ struct CostProfile {
     double overhead = 0;  ///< ms that a cut adds to F and B of a microbatch, which the file's times are without
 };
 
-/// Medians of every part's F, B, I and W. Weights are those of the model file; nothing is updated or written.
-/// Takes the memory of the whole model with its gradients and one microbatch.
-/// Requires: a resolved plan; LibTorch's threads are set.
-/// Throws:   what prepare and the engine throw; Error{OutOfMemory}'s twin std::bad_alloc where the model does not fit.
+/// Every part's F, B, I and W, by the lower quartile of all passes. Weights are those of the model file; nothing is
+/// updated or written. Takes the memory of the whole model with its gradients and one microbatch. Requires: a resolved
+/// plan; LibTorch's threads are set. Throws:   what prepare and the engine throw; Error{OutOfMemory}'s twin
+/// std::bad_alloc where the model does not fit.
 CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device device, const TransferTimes& transfers);
 
 /// What a part takes without what timing it by itself adds: `whole` is what all took as one. The same is taken off
@@ -47,7 +47,11 @@ CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device dev
 /// off a part.
 double settle_times(std::vector<double>& parts, double whole);
 
-/// Messages there and back between the first two ranks, by the median.
+/// I and W run every op of one backward once, so both together never take less: where they were quicker, the machine
+/// was, and they are scaled up to it.
+void raise_halves(std::vector<double>& input_gradient, std::vector<double>& weight_gradient, double backward);
+
+/// Messages there and back between the first two ranks, by the lower quartile.
 /// Calls: collective over the first two ranks of the transport, which has two at least.
 TransferTimes time_transfers(Transport& transport);
 
