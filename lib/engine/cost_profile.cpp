@@ -214,7 +214,8 @@ std::filesystem::path run_costs(const Plan& plan) {
 bool has_to_measure(const Plan& plan, const Datasets& data, const Logger& log) {
     if (!cuts_by_time(plan) || !plan.pipeline.cost_file.empty()) return false;
     const std::filesystem::path path = run_costs(plan);
-    if (!std::filesystem::exists(path)) return true;
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) return true;
     const CostFile file = read_cost_file(path.string());
     const bool is_same_model = file.model == to_hex(training_digest(plan, data.training->fields()));
     if (is_same_model && file.microbatch_size == samples_of_microbatch(plan)) return false;

@@ -72,9 +72,16 @@ class Profile(Case):
         balance = [re.search(r"AUTO split: .*", text)[0] for text in (first, again)]
         self.assertEqual(balance[0], balance[1])
         self.assertIn("run/costs.json (digest ", self.ok("inspect", plan).stdout)
-        # The same bits as one device, from start to end.
-        self.ok("train", self.plan(DIGITS, "one.toml"), "--set", "pipeline.num_stages=1", "--set", "train.steps=24",
+        # Another file moves the cut, and no bit.
+        costs = json.loads(measured)
+        costs["parts"][0].update(F=1000, B=2000)
+        (self.folder / "run/costs.json").write_text(json.dumps(costs))
+        moved = self.ok("train", plan, "--set", "train.steps=30", ranks=2).stderr
+        self.assertNotIn(balance[0], moved)
+        self.assertRegex(moved, r"AUTO split: longest stage 3\d\d\d\.\d+ ms")
+        self.ok("train", self.plan(DIGITS, "one.toml"), "--set", "pipeline.num_stages=1", "--set", "train.steps=30",
                 "--set", "run.dir=one")
+        self.assertEqual(len(self.bits("run")), 30)
         self.assertEqual(self.bits("run"), self.bits("one"))
 
     def test_several_ranks_are_refused(self):

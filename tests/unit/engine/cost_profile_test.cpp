@@ -77,6 +77,23 @@ TEST(CostProfile, TimesEveryPartOfEveryKindOfModel) {
     }
 }
 
+TEST(CostProfile, MicrobatchesAreThoseOfThePlanWhateverItsLayout) {
+    std::vector<std::string> replicas = with_replicas(2, true);
+    replicas.emplace_back("mesh.pp=2");
+    for (const std::vector<std::string>& set :
+         {replicas,
+          {"mesh.pp=2", "train.accumulate=2", "train.global_batch_size=12"},
+          {"mesh.pp=2", "pipeline.schedule_type=ZERO_BUBBLE_V", "pipeline.virtual_chunks=2"},
+          {"mesh.pp=2", "pipeline.tied_gradients=per_step", "pipeline.memory_limit=1GiB"}}) {
+        SCOPED_TRACE(set.back());
+        const TemporaryFolder folder;
+        Rig setup = set_up_tiny("tied", folder.path("."), set);
+        const CostProfile profile = profile_costs(setup.plan, setup.data, test_device(), {});
+        EXPECT_EQ(profile.file.microbatch_size, setup.prepared.program.microbatch_size);
+        EXPECT_EQ(profile.file.model, to_hex(setup.graph().digest)) << "the file is of the plan's graph";
+    }
+}
+
 TEST(CostProfile, TheFileIsReadBackAndDecidesTheCut) {
     const TemporaryFolder folder;
     Rig setup = set_up_tiny("mlp", folder.path("."), {"mesh.pp=2", "pipeline.split_method=AUTO"});
