@@ -15,8 +15,9 @@ namespace {
 
 /// All commands, in the order of the help.
 constexpr void (*kCommands[])(CLI::App&, Chosen&) = {
-    add_init,   add_run,     add_train, add_eval, add_verify,   add_inspect, add_doctor, add_export,     add_checkpoint,
-    add_report, add_compare, add_sweep, add_data, add_schedule, add_explain, add_schema, add_completion, add_man,
+    add_init,     add_run,     add_train,      add_eval,       add_verify,  add_inspect, add_profile,
+    add_doctor,   add_export,  add_checkpoint, add_report,     add_compare, add_sweep,   add_data,
+    add_schedule, add_explain, add_schema,     add_completion, add_man,
 };
 
 /// A mistyped command gets the nearest one.

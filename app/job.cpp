@@ -135,7 +135,8 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
     }
 }
 
-/// Makes ready for it what the whole process decides.
+}  // namespace
+
 at::Device choose_device(const Plan& plan, int local_rank) {
     if (plan.mesh.device == "cpu") return at::kCPU;
     const std::vector<Card> cards = cuda_cards();
@@ -149,8 +150,6 @@ at::Device choose_device(const Plan& plan, int local_rank) {
     start_device(device);
     return device;
 }
-
-}  // namespace
 
 void check_trains(const Plan& plan) {
     if (!plan.pipeline.forward_only) return;

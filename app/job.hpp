@@ -19,6 +19,10 @@ void check_trains(const Plan& plan);
 /// Refuses a plan that does not say how long to train. Throws Error{Plan}.
 void check_length(const Plan& plan);
 
+/// Where a rank of this host computes, made ready for all that the whole process decides. Throws Error{Plan,
+/// MissingInput}.
+at::Device choose_device(const Plan& plan, int local_rank);
+
 /// What a command's body gets on every rank.
 struct Job {
     const Plan& plan;

@@ -21,10 +21,12 @@
 #include "base/units.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
+#include "engine/cost_profile.hpp"
 #include "engine/rehearsal.hpp"
 #include "engine/train.hpp"
 #include "program/lowered_schedule.hpp"
 #include "program/one_microbatch.hpp"
+#include "report/cost_text.hpp"
 #include "report/reporters.hpp"
 #include "report/run_end.hpp"
 #include "report/sinks.hpp"
@@ -78,6 +80,7 @@ void greet(const Job& job, const Program& program) {
                   counted_text(program.training.split.num_stages(), "stage") + " on " +
                   counted_text(program.mesh.num_ranks(), "rank") + ", " + program.training.schedule.name + ", " +
                   numeric_environment(job.plan, job.device).text());
+    if (program.balance) job.log->info("AUTO split: " + balance_text(*program.balance, program.cost_unit));
     for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
 }
 
@@ -130,6 +133,7 @@ std::optional<ProfileRequest> profile_request(const Job& job, const std::string&
 int train_on(const Job& job, const TrainArguments& arguments) {
     const std::optional<ProfileRequest> profile = profile_request(job, arguments.profile);
     Datasets data = open_datasets(job.plan);
+    provide_costs(job.transport, job.plan, data, job.device, job.log);
     Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
     guard_ranges(data, job.plan, prepared.program.training.graph);
     make_run_folder(job);

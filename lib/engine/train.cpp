@@ -10,6 +10,7 @@
 #include "engine/checkpointing.hpp"
 #include "engine/profiler.hpp"
 #include "engine/saver.hpp"
+#include "engine/step_prediction.hpp"
 #include "engine/stragglers.hpp"
 #include "program/estimate.hpp"
 #include "report/pipeline_times.hpp"
@@ -43,7 +44,8 @@ class Trainer {
           options_(options),
           saver_(engine, plan, program, options.stop_point, options.folders),
           stragglers_(static_cast<size_t>(engine.transport().size())),
-          pipeline_(program.training.schedule, !options.ranks_exceed_cores) {}
+          pipeline_(program.training.schedule, !options.ranks_exceed_cores),
+          prediction_(program, options.ranks_exceed_cores) {}
 
     TrainResult run() {
         set_first_deadline();
@@ -247,6 +249,9 @@ class Trainer {
     void report(int64_t step, const StepResult& done) {
         if (!options_.reporter) return;
         if (!done.remark.empty()) options_.log->warn(done.remark);
+        if (const auto line = prediction_.add(done.totals.actions_seconds)) {
+            options_.log->info(*line);
+        }
         StepEvent event;
         event.step = step;
         event.total_steps = engine_.total_steps();
@@ -309,6 +314,7 @@ class Trainer {
     Saver saver_;
     Stragglers stragglers_;
     PipelineTimes pipeline_;
+    StepPrediction prediction_;
     std::optional<Profiler> profiler_;
     int64_t first_step_ = 0;
     TrainResult result_;

@@ -1,6 +1,7 @@
 #include "graph/initial_values.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 

@@ -21,6 +21,7 @@ struct SplitTask {
     int num_stages;
     Units listed;   ///< units that may not be cut (only those that the plan lists)
     Units counted;  ///< units that UNIFORM counts
+    const SplitTimes* times = nullptr;
 };
 
 bool inside_unit(const Units& units, int cut) {
@@ -239,14 +240,48 @@ std::vector<int> split_manually(const SplitTask& task) {
     return cuts;
 }
 
+/// Where stages hold too much: the activations of all microbatches in flight are what schedule and cuts decide.
+std::function<bool(int, int, int)> within_memory(const Graph& graph, const SplitTimes& times) {
+    if (!times.most_activation_bytes) return {};
+    std::vector<int64_t> sums(1, 0);
+    for (const GraphOp& op : graph.ops) sums.push_back(sums.back() + op.output_bytes);
+    return [sums = std::move(sums), &times](int stage, int begin, int end) {
+        const auto index = static_cast<size_t>(stage);
+        const int64_t held = index < times.in_flight.size() ? times.in_flight[index] : 1;
+        const int64_t bytes = sums[static_cast<size_t>(end)] - sums[static_cast<size_t>(begin)];
+        return bytes * held <= *times.most_activation_bytes;
+    };
+}
+
+Balance balance_by_time(const SplitTask& task) {
+    const SplitTimes& times = *task.times;
+    BalanceProblem problem{times.ops, allowed_cuts(task, 0, task.graph.num_ops()), {}, {}};
+    const std::vector<int64_t> bytes = all_cut_bytes(task.graph);
+    for (int cut : problem.positions) {
+        const auto carried = static_cast<double>(bytes[static_cast<size_t>(cut)]);
+        problem.cut_times.push_back(times.transfer + times.transfer_of_a_byte * carried);
+    }
+    if (static_cast<int>(problem.positions.size()) < task.num_stages - 1) too_few(task, problem.positions.size());
+    problem.fits = within_memory(task.graph, times);
+    if (std::optional<Balance> balance = balance_stages(problem, task.num_stages)) return *std::move(balance);
+    throw Error(ErrorKind::Plan,
+                "no cut into " + std::to_string(task.num_stages) +
+                    " stages keeps the activations of every stage within pipeline.memory_limit (expected at most " +
+                    exact_bytes_text(*times.most_activation_bytes) +
+                    " of a stage); try a larger pipeline.num_microbatches, more stages, or a larger limit",
+                task.plan.where("pipeline.memory_limit"));
+}
+
+std::vector<int> split_by_time(const SplitTask& task) {
+    return task.times ? balance_by_time(task).cuts : split_by_flops(task);
+}
+
 using Method = std::function<std::vector<int>(const SplitTask&)>;
 
 const std::vector<std::pair<std::string, Method>>& methods() {
     static const std::vector<std::pair<std::string, Method>> kMethods{
-        {"MANUAL", split_manually},
-        {"UNIFORM", split_uniformly},
-        {"PARAMETERS", split_by_parameters},
-        {"FLOPS", split_by_flops},
+        {"MANUAL", split_manually}, {"UNIFORM", split_uniformly},  {"PARAMETERS", split_by_parameters},
+        {"FLOPS", split_by_flops},  {kSplitByTime, split_by_time},
     };
     return kMethods;
 }
@@ -263,6 +298,13 @@ std::vector<int> stages_by_hand(const Graph& graph, const Plan& plan, int num_st
 
 Units no_units(const Graph& graph) {
     return {{}, std::vector<int>(graph.ops.size(), -1)};
+}
+
+SplitTask task_of(const Graph& graph, const Plan& plan, int num_stages, const SplitTimes* times) {
+    const auto& listed = plan.pipeline.smallest_unsplittable_units;
+    Units counted = find_units(graph, listed);
+    Units uncut = listed.empty() ? no_units(graph) : counted;
+    return {graph, plan, num_stages, std::move(uncut), std::move(counted), times};
 }
 
 }  // namespace
@@ -317,17 +359,27 @@ std::vector<int64_t> all_cut_bytes(const Graph& graph) {
     return bytes;
 }
 
-std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages) {
+std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages, const SplitTimes* times) {
     if (num_stages == 1) return {};
     if (plan.pipeline.mode == "MANUAL_EAGER") return stages_by_hand(graph, plan, num_stages);
-    const auto& listed = plan.pipeline.smallest_unsplittable_units;
-    const Units counted = find_units(graph, listed);
-    const SplitTask task{graph, plan, num_stages, listed.empty() ? no_units(graph) : counted, counted};
+    const SplitTask task = task_of(graph, plan, num_stages, times);
     for (const auto& [name, method] : methods()) {
         if (name == plan.pipeline.split_method) return method(task);
     }
     check(false, "the plan's checker knows every split method");
     return {};
+}
+
+Balance find_balance(const Graph& graph, const Plan& plan, int num_stages, const SplitTimes& times) {
+    return balance_by_time(task_of(graph, plan, num_stages, &times));
+}
+
+bool cuts_by_time(const Plan& plan) {
+    return plan.pipeline.mode != "MANUAL_EAGER" && plan.pipeline.split_method == kSplitByTime;
+}
+
+std::vector<int> candidate_cuts(const Graph& graph, const Plan& plan) {
+    return allowed_cuts(task_of(graph, plan, 1, nullptr), 0, graph.num_ops());
 }
 
 }  // namespace vpp

@@ -1,12 +1,17 @@
 #include "program/cost_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/json_text.hpp"
 #include "base/suggest.hpp"
+#include "base/units.hpp"
+#include "graph/split.hpp"
+#include "plan/batch_size.hpp"
 
 namespace vpp {
 
@@ -17,6 +22,7 @@ using nlohmann::json;
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
 constexpr double kLongestTime = 1e9;
 constexpr double kMebibyte = 1 << 20;
+constexpr JsonLimits kLimits{.max_depth = 4, .max_values = 2'000'000};
 
 /// Reads the tree of one file; every complaint names the place in it.
 class CostFileReader {
@@ -24,22 +30,24 @@ class CostFileReader {
     explicit CostFileReader(std::string name) : name_(std::move(name)) {}
 
     CostFile read(const std::string& text) const {
-        const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
-        if (root.is_discarded()) refuse("", "is no JSON");
-        check_keys(root, "", {"unit", "transfer", "transfer_per_mib", "modules"});
-        if (!root.contains("modules")) refuse("", "has no \"modules\"");
-        CostFile file;
-        if (root.contains("unit")) {
-            if (!root["unit"].is_string()) refuse("unit", "is no text");
-            file.unit = printable(root["unit"].get<std::string>());
+        const json root = parse_json(text, kLimits, name_);
+        check_keys(
+            root, "",
+            {"unit", "transfer", "transfer_per_mib", "modules", "parts", "model", "microbatch_size", "measured"});
+        if (root.contains("modules") == root.contains("parts")) {
+            refuse("", root.contains("parts") ? "has \"modules\" and \"parts\" (expected one of them)"
+                                              : "has no \"modules\"");
         }
+        CostFile file;
+        file.name = name_;
+        file.unit = words(root, "unit");
         file.transfer = time(root, "", "transfer").value_or(0);
         file.transfer_per_mib = time(root, "", "transfer_per_mib").value_or(0);
-        check_object(root["modules"], "modules");
-        for (const auto& [module, times] : root["modules"].items()) file.modules.push_back(read_module(module, times));
-        if (file.modules.empty()) refuse("modules", "is empty (expected at least one submodule with its times)");
-        const auto is_idle = [](const ModuleTimes& times) { return times.forward == 0; };
-        if (std::all_of(file.modules.begin(), file.modules.end(), is_idle)) refuse("modules", "takes no time at all");
+        if (root.contains("parts")) {
+            read_parts(root, file);
+        } else {
+            read_modules(root, file);
+        }
         file.digest = to_hex(hash_text(text));
         return file;
     }
@@ -68,6 +76,63 @@ class CostFileReader {
         const auto number = value[key].get<double>();
         if (!(number >= 0 && number <= kLongestTime)) refuse(where, "is no time (expected 0 to 1e9)");
         return number;
+    }
+
+    std::string words(const json& root, const char* key) const {
+        if (!root.contains(key)) return "";
+        if (!root[key].is_string()) refuse(key, "is no text");
+        return printable(root[key].get<std::string>());
+    }
+
+    void read_modules(const json& root, CostFile& file) const {
+        check_object(root["modules"], "modules");
+        for (const auto& [module, times] : root["modules"].items()) file.modules.push_back(read_module(module, times));
+        if (file.modules.empty()) refuse("modules", "is empty (expected at least one submodule with its times)");
+        const auto is_idle = [](const ModuleTimes& times) { return times.forward == 0; };
+        if (std::all_of(file.modules.begin(), file.modules.end(), is_idle)) refuse("modules", "takes no time at all");
+    }
+
+    void read_parts(const json& root, CostFile& file) const {
+        file.model = words(root, "model");
+        file.measured = words(root, "measured");
+        if (root.contains("microbatch_size")) file.microbatch_size = count(root, "microbatch_size", "microbatch_size");
+        if (!root["parts"].is_array()) refuse("parts", "is no list (expected [...])");
+        for (const json& part : root["parts"]) {
+            const std::string place = "parts[" + std::to_string(file.parts.size()) + ']';
+            file.parts.push_back(read_part(part, place, file.parts.empty() ? 0 : file.parts.back().ops.end));
+        }
+        const auto is_idle = [](const PartTimes& part) { return part.times.forward == 0; };
+        if (std::all_of(file.parts.begin(), file.parts.end(), is_idle)) refuse("parts", "takes no time at all");
+    }
+
+    int64_t count(const json& value, const std::string& place, const char* key) const {
+        const bool is_count = value.contains(key) && value[key].is_number_unsigned();
+        if (!is_count || value[key].get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
+            refuse(place, "is no whole number from 0");
+        }
+        return value[key].get<int64_t>();
+    }
+
+    PartTimes read_part(const json& value, const std::string& place, int begin) const {
+        check_keys(value, place, {"ops", "module", "F", "B", "I", "W", "bytes"});
+        PartTimes part;
+        const bool has_range = value.contains("ops") && value["ops"].is_array() && value["ops"].size() == 2 &&
+                               value["ops"][0].is_number_unsigned() && value["ops"][1].is_number_unsigned();
+        const uint64_t most = INT32_MAX;
+        if (!has_range || value["ops"][0] != begin || value["ops"][1] <= begin || value["ops"][1] > most) {
+            refuse(place + ".ops", "is no run of ops behind the part before it (expected [" + std::to_string(begin) +
+                                       ", a larger number])");
+        }
+        part.ops = {begin, value["ops"][1].get<int>()};
+        if (value.contains("module")) part.module = words(value, "module");
+        const auto needed = [&](const char* key) {
+            const auto number = time(value, place, key);
+            if (!number) refuse(place, std::string("has no ") + key);
+            return *number;
+        };
+        part.times = {needed("F"), needed("B"), needed("I"), needed("W")};
+        if (value.contains("bytes")) part.kept_bytes = count(value, place + ".bytes", "bytes");
+        return part;
     }
 
     ModuleTimes read_module(const std::string& module, const json& value) const {
@@ -149,10 +214,9 @@ void check_owners(const CostFile& file, const Ownership& owners, const Graph& gr
         if (owners.counts[i] > 0) continue;
         const bool exists = std::find(names.begin(), names.end(), module) != names.end();
         throw Error(ErrorKind::Plan,
-                    printable(plan.pipeline.cost_file) +
-                        (exists ? " has times of '" + printable(module) + "', which computes nothing of its own"
-                                : " has times of '" + printable(module) + "', which the model has not" +
-                                      did_you_mean(module, names)),
+                    file.name + (exists ? " has times of '" + printable(module) + "', which computes nothing of its own"
+                                        : " has times of '" + printable(module) + "', which the model has not" +
+                                              did_you_mean(module, names)),
                     plan.where("pipeline.cost_file"));
     }
 }
@@ -167,18 +231,46 @@ double rate_of(const CostFile& file, const Ownership& owners) {
     return estimated > 0 ? measured / estimated : 0;
 }
 
-}  // namespace
-
-CostFile parse_cost_file(const std::string& text, const std::string& name) {
-    return CostFileReader(printable(name)).read(text);
+/// The times of a submodule or part by the estimates of its ops.
+OpCosts share_of(const OpCosts& total, const OpCosts& part, const OpCosts& sum, int count) {
+    return {share_of(total.forward, part.forward, sum.forward, count),
+            share_of(total.backward, part.backward, sum.backward, count),
+            share_of(total.input_gradient, part.input_gradient, sum.input_gradient, count),
+            share_of(total.weight_gradient, part.weight_gradient, sum.weight_gradient, count)};
 }
 
-CostFile read_cost_file(const Plan& plan) {
-    const std::string& path = plan.pipeline.cost_file;
-    return parse_cost_file(read_text_file(path, kMostBytes), path);
+void check_parts(const CostFile& file, const Graph& graph, const Plan& plan) {
+    const bool covers = !file.parts.empty() && file.parts.back().ops.end == graph.num_ops();
+    if (covers && file.model == to_hex(graph.digest)) return;
+    throw Error(ErrorKind::Plan,
+                file.name + " was measured for another model or with other settings of it (digest " + file.model +
+                    ", this plan's is " + to_hex(graph.digest) + "); measure again: vpp profile " + plan.file +
+                    " --out " + file.name,
+                plan.where("pipeline.cost_file"));
 }
 
-CostModel measured_costs(const CostFile& file, const Graph& graph, const CostModel& estimate, const Plan& plan) {
+CostModel costs_of_parts(const CostFile& file, const Graph& graph, const CostModel& estimate, const Plan& plan) {
+    check_parts(file, graph, plan);
+    CostModel model;
+    for (const PartTimes& part : file.parts) {
+        OpCosts sum;
+        for (int op = part.ops.begin; op < part.ops.end; ++op) sum += estimate.ops[static_cast<size_t>(op)];
+        for (int op = part.ops.begin; op < part.ops.end; ++op) {
+            const OpCosts& own = estimate.ops[static_cast<size_t>(op)];
+            model.ops.push_back(share_of(part.times, own, sum, part.ops.end - part.ops.begin));
+        }
+    }
+    model.source = file.name + " (digest " + file.digest + "), measured in " +
+                   counted_text(static_cast<int64_t>(file.parts.size()), "part");
+    const int64_t samples = samples_of_microbatch(plan);
+    if (file.microbatch_size != samples) {
+        model.source += ", with microbatches of " + counted_text(file.microbatch_size, "sample") + " instead of " +
+                        std::to_string(samples);
+    }
+    return model;
+}
+
+CostModel costs_of_modules(const CostFile& file, const Graph& graph, const CostModel& estimate, const Plan& plan) {
     const Ownership owners = find_owners(file.modules, graph, estimate);
     check_owners(file, owners, graph, plan);
     const double rate = rate_of(file, owners);
@@ -192,20 +284,64 @@ CostModel measured_costs(const CostFile& file, const Graph& graph, const CostMod
             continue;
         }
         const auto owner = static_cast<size_t>(owners.owner_of_op[op]);
-        const OpCosts &sum = owners.estimates[owner], total = costs_of(file.modules[owner], sum);
-        const int count = owners.counts[owner];
-        model.ops.push_back({share_of(total.forward, part.forward, sum.forward, count),
-                             share_of(total.backward, part.backward, sum.backward, count),
-                             share_of(total.input_gradient, part.input_gradient, sum.input_gradient, count),
-                             share_of(total.weight_gradient, part.weight_gradient, sum.weight_gradient, count)});
+        const OpCosts& sum = owners.estimates[owner];
+        model.ops.push_back(share_of(costs_of(file.modules[owner], sum), part, sum, owners.counts[owner]));
         ++num_measured;
     }
+    model.source = file.name + " (digest " + file.digest + "), " + std::to_string(num_measured) + " of " +
+                   std::to_string(graph.ops.size()) + " ops, the others by FLOPs";
+    return model;
+}
+
+}  // namespace
+
+std::string cost_file_of(const Plan& plan) {
+    if (!plan.pipeline.cost_file.empty()) return plan.pipeline.cost_file;
+    if (!cuts_by_time(plan) && plan.pipeline.schedule_type != "AUTO") return "";
+    const std::filesystem::path measured = std::filesystem::path(plan.run.dir) / kRunCosts;
+    std::error_code error;
+    return std::filesystem::exists(measured, error) ? measured.string() : "";
+}
+
+std::string to_json_text(const CostFile& file) {
+    nlohmann::ordered_json root{{"unit", file.unit},
+                                {"transfer", file.transfer},
+                                {"transfer_per_mib", file.transfer_per_mib},
+                                {"model", file.model},
+                                {"microbatch_size", file.microbatch_size},
+                                {"measured", file.measured}};
+    std::string text = root.dump(1);
+    text.resize(text.size() - 2);  // the line end and the brace: a part a line follows
+    text += ",\n \"parts\": [";
+    for (size_t i = 0; i < file.parts.size(); ++i) {
+        const PartTimes& part = file.parts[i];
+        const nlohmann::ordered_json line{{"ops", {part.ops.begin, part.ops.end}},
+                                          {"module", part.module},
+                                          {"F", part.times.forward},
+                                          {"B", part.times.backward},
+                                          {"I", part.times.input_gradient},
+                                          {"W", part.times.weight_gradient},
+                                          {"bytes", part.kept_bytes}};
+        text += (i == 0 ? "\n  " : ",\n  ") + line.dump();
+    }
+    return text + "\n ]\n}\n";
+}
+
+CostFile parse_cost_file(const std::string& text, const std::string& name) {
+    return CostFileReader(printable(name)).read(text);
+}
+
+CostFile read_cost_file(const std::string& path) {
+    return parse_cost_file(read_text_file(path, kMostBytes), path);
+}
+
+CostModel measured_costs(const CostFile& file, const Graph& graph, const CostModel& estimate, const Plan& plan) {
+    CostModel model = file.parts.empty() ? costs_of_modules(file, graph, estimate, plan)
+                                         : costs_of_parts(file, graph, estimate, plan);
     model.transfer = file.transfer;
     model.transfer_of_a_byte = file.transfer_per_mib / kMebibyte;
     model.unit = file.unit;
-    model.source = printable(plan.pipeline.cost_file) + " (digest " + file.digest + "), " +
-                   std::to_string(num_measured) + " of " + std::to_string(graph.ops.size()) +
-                   " ops, the others by FLOPs";
+    model.is_measured = true;
     return model;
 }
 

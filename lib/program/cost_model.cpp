@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "graph/recompute.hpp"
-#include "graph/split.hpp"
 #include "program/cost_file.hpp"
 
 namespace vpp {
@@ -154,9 +153,25 @@ void add_recompute(CostModel& costs, OpRange range) {
 
 CostModel find_costs(const Plan& plan, const Graph& graph) {
     CostModel costs = estimate_costs(graph, *plan.mesh.pp);
-    if (!plan.pipeline.cost_file.empty()) costs = measured_costs(read_cost_file(plan), graph, costs, plan);
+    const std::string file = cost_file_of(plan);
+    if (!file.empty()) costs = measured_costs(read_cost_file(file), graph, costs, plan);
     for (const OpRange& range : find_recomputed(graph, plan, {})) add_recompute(costs, range);
     return costs;
+}
+
+SplitTimes split_times(const CostModel& model, const Plan& plan, int stages_per_rank, const Schedule* compute) {
+    SplitTimes times;
+    for (const OpCosts& op : model.ops) times.ops.push_back(op.forward + op.backward);
+    times.transfer = model.transfer;
+    times.transfer_of_a_byte = model.transfer_of_a_byte;
+    if (plan.pipeline.memory_limit) times.most_activation_bytes = plan.pipeline.memory_limit->bytes;
+    times.in_flight.assign(static_cast<size_t>(*plan.mesh.pp * stages_per_rank), stages_per_rank);
+    if (!compute || compute->num_stages() != static_cast<int>(times.in_flight.size())) return times;
+    const std::vector<int> held = peak_in_flight(*compute);
+    for (size_t stage = 0; stage < times.in_flight.size(); ++stage) {
+        times.in_flight[stage] = held[static_cast<size_t>(compute->rank_of_stage[stage])];
+    }
+    return times;
 }
 
 ScheduleCosts costs_of_stages(const CostModel& model, const Graph& graph, const std::vector<int>& cuts, int num_ranks) {

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "graph/split.hpp"
 #include "graph/stages.hpp"
 #include "plan/plan.hpp"
 #include "schedule/costs.hpp"
+#include "schedule/schedule.hpp"
 
 namespace vpp {
 
@@ -25,6 +27,7 @@ struct CostModel {
     double transfer_of_a_byte = 0;  ///< beside it
     std::string unit;               ///< of these times, for people: "ms", "x F of a mean rank"
     std::string source;             ///< for people: where they come from; names the file's digest
+    bool is_measured = false;       ///< from a cost file
 };
 
 /// Every field.
@@ -43,10 +46,14 @@ CostModel estimate_costs(const Graph& graph, int num_ranks);
 /// Ops that are computed again in backward: F once more, in I and B.
 void add_recompute(CostModel& costs, OpRange range);
 
-/// The plan's cost file (program/cost_file.hpp), else estimate_costs; with what the plan recomputes.
+/// The plan's cost file (cost_file_of of program/cost_file.hpp), else estimate_costs; with what the plan recomputes.
 /// Requires: a plan resolved for its world.
 /// Throws:   as read_cost_file.
 CostModel find_costs(const Plan& plan, const Graph& graph);
+
+/// What split_method = "AUTO" goes by: F and B of the ops, and the plan's limit where it is in bytes. A rank holds as
+/// many activations of stages as `compute` says, before it is lowered; null: those of its stages for one microbatch.
+SplitTimes split_times(const CostModel& model, const Plan& plan, int stages_per_rank, const Schedule* compute);
 
 /// The costs of the stages in whole ticks. A tick is a negative power of ten of the unit, at most a ten-thousandth of F
 /// on a mean rank, and the same for every split of the model: doubles are added in the order of the ops and rounded

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 #include "graph/model_files.hpp"
 #include "graph/recompute.hpp"
@@ -13,6 +14,7 @@
 #include "program/generated_schedule.hpp"
 #include "program/inspected_cuts.hpp"
 #include "program/inspected_modules.hpp"
+#include "program/prepare.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/memory.hpp"
@@ -24,6 +26,7 @@ namespace vpp {
 namespace {
 
 constexpr int kMostForecastActions = 200'000;
+constexpr const char* kUndivided = "1F1B";
 
 /// "text, 90 samples, files take turns 3.0 : 1.0, beside a share of 0.1 held out".
 std::string data_text(const DataPlan& data, int64_t num_samples) {
@@ -108,11 +111,46 @@ class Inspector {
         page_.costs = program_.costs;
         page_.cost_source = program_.cost_source;
         page_.cost_unit = program_.cost_unit;
+        page_.balance = program_.balance;
         page_.unit_bubble = simulate(schedule()).bubble_rate();
         const ScheduleMetrics metrics = measure_schedule(schedule(), program_.costs);
         page_.bubble = metrics.bubble_makespan;
         page_.makespan = metrics.makespan;
         page_.even_makespan = program_.costs.units(simulate(schedule(), even_costs()).makespan);
+        if (program_.has_measured_costs && page_.pp > 1 && page_.accumulate == 1 && divides_backward()) add_undivided();
+    }
+
+    bool divides_backward() const {
+        return std::ranges::any_of(schedule().actions, [](const std::vector<Action>& list) {
+            return std::ranges::any_of(list, [](const Action& action) { return action.kind == ActionKind::I; });
+        });
+    }
+
+    /// 1F1B has one stage a rank, so with several it cuts anew, by the plan's own method; some cannot.
+    void add_undivided() {
+        double whole = 0, halves = 0;
+        for (const StageCosts& stage : program_.costs.stages) {
+            whole += static_cast<double>(stage.backward);
+            halves += static_cast<double>(stage.input_gradient + stage.weight_gradient);
+        }
+        if (whole > 0) page_.halves_over_whole = halves / whole;
+        if (split().num_stages() == page_.pp) {
+            const Schedule compute = make_schedule(kUndivided, page_.pp, 1, schedule().num_microbatches);
+            const Simulation step = simulate(lower(compute, schedule_edges(split())), program_.costs);
+            page_.undivided_makespan = program_.costs.units(step.makespan);
+            return;
+        }
+        Plan plan = plan_;
+        plan.pipeline.schedule_type = kUndivided;
+        plan.pipeline.virtual_chunks = 1;
+        plan.pipeline.choose_virtual_chunks = false;
+        plan.pipeline.memory_limit.reset();
+        try {
+            const Program other = with_layout(program_, plan, std::nullopt);
+            page_.undivided_makespan = other.costs.units(simulate(other.training.schedule, other.costs).makespan);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::Plan) throw;
+        }
     }
 
     /// Every stage costs what a mean one does.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/balance.hpp"
 #include "schedule/costs.hpp"
 #include "schedule/schedule.hpp"
 
@@ -137,10 +138,15 @@ struct Inspection {
     Schedule schedule;
     ScheduleCosts costs;
     std::string cost_source, cost_unit, split_method;
-    double unit_bubble = 0;                             ///< 0 to 1, at F = 1, B = 2 and free transfers
-    double bubble = 0;                                  ///< 0 to 1, at the costs
-    double makespan = 0;                                ///< in the unit of the costs
-    double even_makespan = 0;                           ///< if all stages cost the same
+    double unit_bubble = 0;    ///< 0 to 1, at F = 1, B = 2 and free transfers
+    double bubble = 0;         ///< 0 to 1, at the costs
+    double makespan = 0;       ///< in the unit of the costs
+    double even_makespan = 0;  ///< if all stages cost the same
+    /// Of 1F1B, beside a schedule that divides backward, where costs are measured: its makespan, and what I and W take
+    /// together over B.
+    std::optional<double> undivided_makespan;
+    double halves_over_whole = 1;
+    std::optional<Balance> balance;                     ///< how AUTO came to its cuts
     std::vector<std::string> search;                    ///< lines: how AUTO came to its schedule
     std::vector<MicrobatchForecast> more_microbatches;  ///< where the schedule can be made so
 

@@ -167,6 +167,19 @@ Program begin_program(const Plan& plan, const Dataset& dataset, const Datasets& 
     return program;
 }
 
+constexpr const char* kNothingMeasured =
+    "split_method = \"AUTO\" has no measured costs here, so the cuts are by estimates from FLOPs; vpp train measures "
+    "before its first step and keeps them in the run folder, vpp profile now";
+
+/// The cuts of a plan that cuts by time. A search has split the model already, with nothing known of its schedule.
+std::optional<Balance> balance_of(const Layout& layout, const CostModel& costs, const Graph& graph) {
+    const Plan& plan = layout.plan;
+    const int chunks = plan.pipeline.virtual_chunks, num_stages = *plan.mesh.pp * chunks;
+    if (!cuts_by_time(plan) || num_stages == 1) return std::nullopt;
+    const Schedule* compute = layout.compute && !layout.search ? &*layout.compute : nullptr;
+    return find_balance(graph, plan, num_stages, split_times(costs, plan, chunks, compute));
+}
+
 /// `cuts`: none for those of the plan's split method.
 Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
                      const std::optional<std::vector<int>>& cuts) {
@@ -199,7 +212,10 @@ Plan lay_out(Program& program, const Plan& plan, std::optional<Schedule> generat
              const std::optional<std::vector<int>>& cuts) {
     const CostModel costs = find_costs(plan, graph);
     const Layout layout = find_layout(plan, std::move(generated), graph, costs);
-    program.training = training_phase(layout, costs, std::move(graph), cuts);
+    program.balance = cuts ? std::nullopt : balance_of(layout, costs, graph);
+    if (cuts_by_time(plan) && !costs.is_measured) graph.warnings.emplace_back(kNothingMeasured);
+    program.training = training_phase(layout, costs, std::move(graph), program.balance ? program.balance->cuts : cuts);
+    program.has_measured_costs = costs.is_measured;
     program.costs = costs_of_split(costs, program.training.split, program.mesh.pp);
     program.cost_unit = costs.unit;
     program.cost_source = costs.source;
@@ -342,6 +358,7 @@ Program reference_program(const Program& program) {
     reference.mesh = {1, 1, 1};
     reference.costs = {};
     reference.search.reset();
+    reference.balance.reset();
     reference.training = one_stage(program.training, "1F1B");
     if (program.evaluation) reference.evaluation = one_stage(*program.evaluation, "FORWARD_ONLY");
     return reference;

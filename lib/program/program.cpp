@@ -43,6 +43,18 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScheduleCosts, stages, transfer, transfer_of,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchRecord, stages_per_rank, makespan, span, best_generator, best_generated,
                                    origin, lower_bound, moves, objective)
 
+void to_json(nlohmann::json& json, const Balance& balance) {
+    json = {{"cuts", balance.cuts}, {"bottleneck", balance.bottleneck}, {"lower_bound", balance.lower_bound}};
+    if (balance.next_best) json["next_best"] = *balance.next_best;
+}
+
+void from_json(const nlohmann::json& json, Balance& balance) {
+    json.at("cuts").get_to(balance.cuts);
+    json.at("bottleneck").get_to(balance.bottleneck);
+    json.at("lower_bound").get_to(balance.lower_bound);
+    if (json.contains("next_best")) balance.next_best = json.at("next_best").get<double>();
+}
+
 namespace {
 
 using nlohmann::json;
@@ -57,8 +69,10 @@ json to_json_value(const Program& program) {
                {"data_digest", program.data_digest},
                {"costs", program.costs},
                {"cost_unit", program.cost_unit},
-               {"cost_source", program.cost_source}};
+               {"cost_source", program.cost_source},
+               {"has_measured_costs", program.has_measured_costs}};
     if (program.search) value["search"] = *program.search;
+    if (program.balance) value["balance"] = *program.balance;
     if (program.evaluation) value["evaluation"] = *program.evaluation;
     return value;
 }
@@ -85,7 +99,9 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
         value.at("costs").get_to(program.costs);
         value.at("cost_unit").get_to(program.cost_unit);
         value.at("cost_source").get_to(program.cost_source);
+        value.at("has_measured_costs").get_to(program.has_measured_costs);
         if (value.contains("search")) program.search = value.at("search").get<SearchRecord>();
+        if (value.contains("balance")) program.balance = value.at("balance").get<Balance>();
         if (value.contains("evaluation")) program.evaluation = value.at("evaluation").get<Phase>();
         return program;
     } catch (const json::exception& error) {

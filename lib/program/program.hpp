@@ -8,6 +8,7 @@
 #include "base/bytes.hpp"
 #include "base/hash.hpp"
 #include "data/fields.hpp"
+#include "graph/balance.hpp"
 #include "graph/graph.hpp"
 #include "graph/stages.hpp"
 #include "mesh/mesh.hpp"
@@ -37,7 +38,9 @@ struct Program {
     std::string data_digest;             ///< of training and validation data
     ScheduleCosts costs;                 ///< of the training schedule; transfers by edge
     std::string cost_unit, cost_source;  ///< as in CostModel (program/cost_model.hpp)
+    bool has_measured_costs = false;     ///< they are from a cost file
     std::optional<SearchRecord> search;  ///< how AUTO came to the schedule
+    std::optional<Balance> balance;      ///< how AUTO came to the cuts; times in cost_unit
 
     int num_replicas() const { return mesh.dp * replicas_per_rank; }
     bool has_training() const { return !training.graph.ops.empty(); }

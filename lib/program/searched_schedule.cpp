@@ -40,12 +40,14 @@ std::vector<ScheduleEdge> tied_edges(const Split& split, const ScheduleCosts& of
     return tied;
 }
 
-void add_candidate(const Plan& plan, const Graph& graph, int stages_per_rank, Candidates& candidates) {
+void add_candidate(const Plan& plan, const Graph& graph, const CostModel& costs, int stages_per_rank,
+                   Candidates& candidates) {
     Plan fixed = plan;
     fixed.pipeline.virtual_chunks = stages_per_rank;
     const ScheduleSize size = size_with(plan, stages_per_rank);
     check_size(size);
-    Split split = make_stages(graph, find_split(graph, fixed, size.num_stages()));
+    const SplitTimes times = split_times(costs, fixed, stages_per_rank, nullptr);
+    Split split = make_stages(graph, find_split(graph, fixed, size.num_stages(), &times));
     if (plan.pipeline.tied_gradients == "per_step") sum_ties_per_step(split);
     const auto limit = activation_limit(plan, split, size);
     candidates.stages_per_rank.push_back(stages_per_rank);
@@ -54,16 +56,16 @@ void add_candidate(const Plan& plan, const Graph& graph, int stages_per_rank, Ca
 }
 
 /// What cannot be is left out; when nothing can, the first reason is the error.
-Candidates find_candidates(const Plan& plan, const Graph& graph) {
+Candidates find_candidates(const Plan& plan, const Graph& graph, const CostModel& costs) {
     Candidates candidates;
     if (!plan.pipeline.choose_virtual_chunks) {
-        add_candidate(plan, graph, plan.pipeline.virtual_chunks, candidates);
+        add_candidate(plan, graph, costs, plan.pipeline.virtual_chunks, candidates);
         return candidates;
     }
     std::optional<Error> refusal;
     for (int stages_per_rank = 1; stages_per_rank <= kMostSearchedPerRank; ++stages_per_rank) {
         try {
-            add_candidate(plan, graph, stages_per_rank, candidates);
+            add_candidate(plan, graph, costs, stages_per_rank, candidates);
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::Plan) throw;
             if (!refusal) refusal = error;
@@ -76,7 +78,7 @@ Candidates find_candidates(const Plan& plan, const Graph& graph) {
 }  // namespace
 
 SearchResult search_schedule(const Plan& plan, const Graph& graph, const CostModel& costs) {
-    const Candidates candidates = find_candidates(plan, graph);
+    const Candidates candidates = find_candidates(plan, graph, costs);
     const SearchPlan& search = plan.pipeline.search;
     SearchRequest request;
     request.num_ranks = *plan.mesh.pp;

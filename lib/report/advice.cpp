@@ -51,11 +51,24 @@ Texts uneven_ranks(const Inspection& page) {
                        " the work of a mean rank, and every microbatch waits for it: with even stages a step would "
                        "take " +
                        percent_text(gain) + " less; ";
+    if (page.split_method == "AUTO") return {text + "no cut is better; smaller units or more stages a rank may help"};
     if (page.split_method == "FLOPS")
         return {text + "smaller units, fewer stages or virtual_chunks = 2 may even it out"};
     if (page.split_method == "MANUAL_EAGER") return {text + "move submodules from its table to a neighbour's"};
     if (page.split_method == "MANUAL") return {text + "move its split point, or try pipeline.split_method = \"FLOPS\""};
     return {text + "try pipeline.split_method = \"FLOPS\""};
+}
+
+Texts divided_backward(const Inspection& page) {
+    if (!page.undivided_makespan || page.makespan <= 0) return {};
+    const double gain = 1 - page.makespan / *page.undivided_makespan;
+    if (gain >= kWorthwhileGain) return {};
+    const auto time = [&](double value) { return fixed_text(value, 3) + ' ' + page.cost_unit; };
+    return {page.schedule.name + (gain > 0 ? " hardly pays" : " cannot pay") +
+            " here: by measured costs a step takes " + time(page.makespan) + " with it and " +
+            time(*page.undivided_makespan) + " with 1F1B, as I and W together take " +
+            times_text(page.halves_over_whole) +
+            " what B does; set schedule_type = \"1F1B\", or \"AUTO\", which chooses by the same costs; the same bits"};
 }
 
 Texts more_microbatches(const Inspection& page) {
@@ -199,6 +212,7 @@ constexpr Rule kRules[] = {
     {"oversubscription", oversubscription},
     {"idle_cores", idle_cores},
     {"uneven_ranks", uneven_ranks},
+    {"divided_backward", divided_backward},
     {"more_microbatches", more_microbatches},
     {"one_pipeline_run", one_pipeline_run},
     {"heavy_cut", heavy_cuts},

@@ -60,8 +60,8 @@ class Help(Case):
 
     def test_screens_to_the_letter(self):
         """A changed screen: look at it, then write it there with  vpp ... --help > tests/cli/help/NAME.txt"""
-        for words in ((), ("train",), ("explain",), ("schedule", "check"), ("compare",), ("sweep",), ("data", "info"),
-                      ("data", "make")):
+        for words in ((), ("train",), ("explain",), ("profile",), ("schedule", "check"), ("compare",), ("sweep",),
+                      ("data", "info"), ("data", "make")):
             with self.subTest(words):
                 expected = EXPECTED / ("_".join(("vpp", *words)) + ".txt")
                 self.assertEqual(self.vpp(*words, "--help").stdout, expected.read_text())

@@ -65,8 +65,60 @@ Graph blocks(int count) {
     return maker.finish();
 }
 
+SplitTimes times_of(std::vector<double> ops) {
+    SplitTimes times;
+    times.ops = std::move(ops);
+    return times;
+}
+
+TEST(Split, AutoGoesByTimesNotByFlops) {
+    const Graph graph = chain({1, 1, 1, 9});
+    const Plan plan = plan_with_method("AUTO");
+    const SplitTimes times = times_of({9, 1, 1, 1});
+    EXPECT_THAT(find_split(graph, plan, 2, &times), ElementsAre(1));
+    EXPECT_THAT(find_split(graph, plan, 2), ElementsAre(3)) << "FLOPs where nothing was measured";
+    EXPECT_TRUE(cuts_by_time(plan));
+    EXPECT_FALSE(cuts_by_time(plan_with_method("FLOPS")));
+    Plan by_hand = plan;
+    by_hand.pipeline.mode = "MANUAL_EAGER";
+    EXPECT_FALSE(cuts_by_time(by_hand));
+    const Balance balance = find_balance(graph, plan, 2, times);
+    EXPECT_EQ(balance.bottleneck, 9);
+    EXPECT_EQ(balance.next_best, 10);
+}
+
+TEST(Split, AutoCutsOnlyWhereItMay) {
+    GraphMaker maker;
+    int value = maker.input("x");
+    for (int i = 0; i < 4; ++i) value = maker.op("m" + std::to_string(i), {value}, 1);
+    maker.forbid(2, "a test says so");
+    const Graph graph = maker.finish();
+    EXPECT_THAT(candidate_cuts(graph, plan_with_method("AUTO")), ElementsAre(1, 3));
+    EXPECT_THAT(find_balance(graph, plan_with_method("AUTO"), 2, times_of({1, 1, 1, 1})).cuts, ElementsAre(1));
+    EXPECT_THAT(plan_error([&] {
+                    find_balance(graph, plan_with_method("AUTO"), 4, times_of({1, 1, 1, 1}));
+                }),
+                HasSubstr("can be cut at 2 places"));
+}
+
+TEST(Split, AutoKeepsStagesWithinMemory) {
+    Graph graph = chain({1, 1, 1, 1});
+    for (GraphOp& op : graph.ops) op.output_bytes = 100;
+    SplitTimes times = times_of({1, 1, 1, 1});
+    const Plan plan = plan_with_method("AUTO");
+    times.in_flight = {2, 1};
+    EXPECT_THAT(find_balance(graph, plan, 2, times).cuts, ElementsAre(2)) << "no limit";
+    times.most_activation_bytes = 300;
+    EXPECT_THAT(find_balance(graph, plan, 2, times).cuts, ElementsAre(1)) << "stage 0 holds two microbatches";
+    times.most_activation_bytes = 299;
+    EXPECT_THAT(plan_error([&] { find_balance(graph, plan, 2, times); }),
+                HasSubstr("no cut into 2 stages keeps the activations of every stage within pipeline.memory_limit "
+                          "(expected at most 299B of a stage); try a larger pipeline.num_microbatches, more stages, "
+                          "or a larger limit"));
+}
+
 TEST(Split, MethodsAreNamedAndOneStageNeedsNoCut) {
-    EXPECT_THAT(split_methods(), ElementsAre("MANUAL", "UNIFORM", "PARAMETERS", "FLOPS"));
+    EXPECT_THAT(split_methods(), ElementsAre("MANUAL", "UNIFORM", "PARAMETERS", "FLOPS", "AUTO"));
     EXPECT_THAT(find_split(chain({1, 1}), plan_with_method("FLOPS"), 1), IsEmpty());
 }
 

@@ -12,7 +12,7 @@ namespace vpp::test {
 inline Names built_names() {
     return {{"tokens", "text", "arrays", "idx", "cifar10", "synthetic"},
             {"cross_entropy", "mse", "nll", "bce_with_logits", "l1"},
-            {"MANUAL", "UNIFORM", "PARAMETERS", "FLOPS"},
+            {"MANUAL", "UNIFORM", "PARAMETERS", "FLOPS", "AUTO"},
             {"GPIPE", "1F1B", "EAGER_1F1B", "INTERLEAVED_1F1B", "LOOPED_BFS", "ZERO_BUBBLE_H1", "ZERO_BUBBLE_H2",
              "ZERO_BUBBLE_GREEDY", "INTERLEAVED_ZERO_BUBBLE", "ZERO_BUBBLE_V", "V_HALF", "V_MIN", "V_ADAPTIVE",
              "DUALPIPE_V", "CUSTOM", "AUTO"},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/data/support.hpp"
 #include "unit/graph/graphs.hpp"
 #include "unit/plan/plan_texts.hpp"
 
@@ -10,6 +11,7 @@ namespace {
 
 using test::error_of;
 using test::holds;
+using test::TemporaryFolder;
 
 std::string cost_file_refusal(const std::string& text) {
     const Error error = error_of([&] { parse_cost_file(text, "c.json"); });
@@ -54,7 +56,9 @@ TEST(CostFile, ReadsWhatItSays) {
 }
 
 TEST(CostFile, WhatIsWrongIsNamed) {
-    EXPECT_EQ(cost_file_refusal("{"), "c.json: is no JSON");
+    EXPECT_TRUE(cost_file_refusal("{").starts_with("c.json: ")) << cost_file_refusal("{");
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 1, "B": 2}, "a": {"F": 1, "B": 2}}})"),
+                      "the key 'a' is there twice"));
     EXPECT_EQ(cost_file_refusal("[]"), "c.json: is no object (expected {...})");
     EXPECT_EQ(cost_file_refusal(R"({"modules": 1})"), "c.json: \"modules\" is no object (expected {...})");
     EXPECT_EQ(cost_file_refusal("{}"), "c.json: has no \"modules\"");
@@ -106,9 +110,120 @@ TEST(CostFile, ASubmoduleMustBeTheModels) {
 }
 
 TEST(CostFile, AMissingFileIsSaid) {
+    EXPECT_EQ(error_of([&] { read_cost_file("/nonexistent/costs.json"); }).kind(), ErrorKind::MissingInput);
+}
+
+/// What would be measured of four_modules() in two parts.
+CostFile two_parts(const Graph& graph) {
+    CostFile file;
+    file.unit = "ms";
+    file.transfer = 0.5;
+    file.transfer_per_mib = 2;
+    file.model = to_hex(graph.digest);
+    file.microbatch_size = 1;
+    file.measured = "a machine";
+    file.parts = {{{0, 3}, "m0", {6, 11, 5, 7}, 100}, {{3, 4}, "m3", {40, 90, 50, 41}, 200}};
+    return file;
+}
+
+/// A plan whose microbatches have one sample.
+Plan plan_of_one_sample() {
     Plan plan;
-    plan.pipeline.cost_file = "/nonexistent/costs.json";
-    EXPECT_EQ(error_of([&] { read_cost_file(plan); }).kind(), ErrorKind::MissingInput);
+    plan.file = "plan.toml";
+    plan.mesh.dp = 1;
+    plan.train.global_batch_size = 1;
+    plan.pipeline.num_microbatches = 1;
+    return plan;
+}
+
+TEST(CostFile, PartsAreReadBackAsTheyWereWritten) {
+    const Graph graph = four_modules();
+    const std::string text = to_json_text(two_parts(graph));
+    const CostFile file = parse_cost_file(text, "c.json");
+    EXPECT_EQ(to_json_text(file), text);
+    ASSERT_EQ(file.parts.size(), 2U);
+    EXPECT_EQ(file.parts[1].ops.begin, 3);
+    EXPECT_EQ(file.parts[1].module, "m3");
+    EXPECT_EQ(file.parts[1].times.weight_gradient, 41);
+    EXPECT_EQ(file.parts[1].kept_bytes, 200);
+    EXPECT_EQ(file.measured, "a machine");
+}
+
+TEST(CostFile, OpsShareTheTimesOfTheirPart) {
+    const Graph graph = four_modules();
+    const CostModel model = measured_costs(parse_cost_file(to_json_text(two_parts(graph)), "c.json"), graph,
+                                           estimate_costs(graph, 1), plan_of_one_sample());
+    EXPECT_DOUBLE_EQ(model.ops[0].forward, 1) << "10, 30 and 20 FLOPs share 6";
+    EXPECT_DOUBLE_EQ(model.ops[1].forward, 3);
+    EXPECT_DOUBLE_EQ(model.ops[3].backward, 90);
+    EXPECT_DOUBLE_EQ(model.ops[3].input_gradient, 50);
+    EXPECT_TRUE(model.is_measured);
+    EXPECT_EQ(model.transfer, 0.5);
+    EXPECT_TRUE(holds(model.source, "measured in 2 parts")) << model.source;
+    EXPECT_FALSE(holds(model.source, "instead of")) << model.source;
+    Plan larger = plan_of_one_sample();
+    larger.train.global_batch_size = 4;
+    const CostModel other = measured_costs(parse_cost_file(to_json_text(two_parts(graph)), "c.json"), graph,
+                                           estimate_costs(graph, 1), larger);
+    EXPECT_TRUE(holds(other.source, "with microbatches of 1 sample instead of 4")) << other.source;
+}
+
+TEST(CostFile, PartsOfAnotherModelAreRefused) {
+    const Graph graph = four_modules();
+    const auto refused = [&](const CostFile& file) {
+        const Error error = error_of([&] {
+            measured_costs(parse_cost_file(to_json_text(file), "c.json"), graph, estimate_costs(graph, 1),
+                           plan_of_one_sample());
+        });
+        EXPECT_EQ(error.kind(), ErrorKind::Plan);
+        EXPECT_TRUE(holds(error.what(), "c.json was measured for another model or with other settings of it (digest "))
+            << error.what();
+        EXPECT_TRUE(holds(error.what(), "measure again: vpp profile plan.toml --out c.json")) << error.what();
+    };
+    CostFile file = two_parts(graph);
+    file.parts.pop_back();
+    refused(file);
+    file = two_parts(graph);
+    file.model = "0";
+    refused(file);
+}
+
+TEST(CostFile, WhatIsWrongWithPartsIsNamed) {
+    const auto refusal = [](const std::string& parts) { return cost_file_refusal("{\"parts\": " + parts + "}"); };
+    EXPECT_EQ(refusal("1"), "c.json: \"parts\" is no list (expected [...])");
+    EXPECT_EQ(refusal("[]"), "c.json: \"parts\" takes no time at all");
+    EXPECT_EQ(refusal(R"([{"ops": [0, 2], "F": 1, "B": 1, "I": 1, "W": 1}, {"ops": [3, 4]}])"),
+              "c.json: \"parts[1].ops\" is no run of ops behind the part before it (expected [2, a larger number])");
+    for (const char* ops : {"[0, 0]", "[0]", "0", "[0, -1]", "[0, 1.5]", "[0, 99999999999]"}) {
+        EXPECT_TRUE(holds(refusal(R"([{"ops": )" + std::string(ops) + "}]"), "\"parts[0].ops\" is no run of ops"))
+            << ops;
+    }
+    EXPECT_EQ(refusal(R"([{"ops": [0, 2], "F": 1, "B": 1, "I": 1}])"), "c.json: \"parts[0]\" has no W");
+    EXPECT_EQ(refusal(R"([{"ops": [0, 2], "F": 1, "B": -1, "I": 1, "W": 1}])"),
+              "c.json: \"parts[0].B\" is no time (expected 0 to 1e9)");
+    EXPECT_EQ(refusal(R"([{"ops": [0, 2], "F": 1, "B": 1, "I": 1, "W": 1, "bytes": -1}])"),
+              "c.json: \"parts[0].bytes\" is no whole number from 0");
+    EXPECT_EQ(cost_file_refusal(R"({"parts": [], "modules": {}})"),
+              "c.json: has \"modules\" and \"parts\" (expected one of them)");
+    const std::string whole = to_json_text(two_parts(four_modules()));
+    const std::string cut = cost_file_refusal(whole.substr(0, whole.size() / 2));
+    EXPECT_TRUE(holds(cut, "c.json: ")) << cut;
+}
+
+TEST(CostFile, TheRunFoldersFileIsForAutoAlone) {
+    const TemporaryFolder folder;
+    Plan plan;
+    plan.run.dir = folder.path(".");
+    plan.pipeline.split_method = "AUTO";
+    EXPECT_EQ(cost_file_of(plan), "");
+    folder.write(kRunCosts, "{}");
+    EXPECT_TRUE(cost_file_of(plan).ends_with("costs.json")) << cost_file_of(plan);
+    plan.pipeline.split_method = "FLOPS";
+    EXPECT_EQ(cost_file_of(plan), "");
+    plan.pipeline.schedule_type = "AUTO";
+    EXPECT_TRUE(cost_file_of(plan).ends_with("costs.json"));
+    plan.pipeline.cost_file = "own.json";
+    EXPECT_EQ(cost_file_of(plan), "own.json");
 }
 
 }  // namespace

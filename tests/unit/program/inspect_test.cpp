@@ -44,6 +44,25 @@ struct Case {
     Inspection page(InspectOptions options = {}) const { return inspect_program(plan, program, options); }
 };
 
+TEST(Inspect, ADividedBackwardIsHeldAgainstAWholeOneWhereCostsAreMeasured) {
+    Case one(4, "ZERO_BUBBLE_H1");
+    one.program.costs.stages = {{100, 200, 100, 100}, {100, 200, 100, 100}};
+    EXPECT_FALSE(one.page().undivided_makespan) << "estimates";
+    one.program.has_measured_costs = true;
+    const Inspection even = one.page();
+    ASSERT_TRUE(even.undivided_makespan);
+    EXPECT_LT(even.makespan, *even.undivided_makespan);
+    EXPECT_EQ(even.halves_over_whole, 1);
+    for (StageCosts& stage : one.program.costs.stages) stage.weight_gradient *= 3;
+    const Inspection dear = one.page();
+    EXPECT_GT(dear.makespan, *dear.undivided_makespan);
+    EXPECT_EQ(*dear.undivided_makespan, *even.undivided_makespan);
+    EXPECT_EQ(dear.halves_over_whole, 2);
+    Case whole;
+    whole.program.has_measured_costs = true;
+    EXPECT_FALSE(whole.page().undivided_makespan) << "1F1B itself";
+}
+
 TEST(Inspect, StagesHaveTheirBytesByKindAndShares) {
     const Inspection page = Case().page();
     ASSERT_EQ(page.stages.size(), 2U);

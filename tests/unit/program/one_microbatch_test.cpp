@@ -4,6 +4,7 @@
 
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
+#include "unit/graph/graphs.hpp"
 
 namespace vpp {
 namespace {
@@ -49,6 +50,22 @@ TEST(OneMicrobatch, HalvesWhereTheScheduleHasThem) {
     EXPECT_NE(all[1].find("1I0"), std::string::npos) << all[1];
     EXPECT_NE(all[1].find("1W0"), std::string::npos) << all[1];
     EXPECT_EQ(all[1].find("1B0"), std::string::npos) << all[1];
+}
+
+TEST(OnOneRank, RunsMicrobatchesOneAfterTheOther) {
+    test::GraphMaker maker;
+    int value = maker.input("x");
+    for (int i = 0; i < 3; ++i) value = maker.op("m", {value, maker.parameter("w" + std::to_string(i), 4)}, 1);
+    Program program;
+    program.mesh.pp = 2;
+    program.training.graph = maker.finish();
+    program.evaluation.emplace();
+    const Program one = on_one_rank(program, {1, 2}, 2, false);
+    EXPECT_EQ(to_text(one.training.schedule.actions.at(0)), "0F0 1F0 2F0 2B0 1B0 0B0 0F1 1F1 2F1 2B1 1B1 0B1");
+    EXPECT_EQ(to_text(on_one_rank(program, {1}, 1, true).training.schedule.actions.at(0)), "0F0 1F0 1I0 1W0 0I0 0W0");
+    EXPECT_EQ(one.mesh.num_ranks(), 1);
+    EXPECT_FALSE(one.evaluation);
+    EXPECT_EQ(on_one_rank(program, {}, 1, false).training.split.num_stages(), 1);
 }
 
 TEST(OneMicrobatch, KeepsSizeAndStagesAndEvaluatesNothing) {

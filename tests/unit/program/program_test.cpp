@@ -31,6 +31,7 @@ Program sample() {
     program.costs = {{{3, 4, 5, 6}}, 7, {{1, 8}}, 2, {{1, 3}}, 9, 10};
     program.cost_unit = "ms";
     program.cost_source = "a file";
+    program.balance = Balance{{3}, 4, 3.5, 4.5};
     program.search.emplace();
     program.search->best_generator = "1F1B";
     program.search->origin = "GPIPE";
@@ -81,6 +82,12 @@ std::vector<std::pair<std::string, Change>> changes() {
     costs("costs.ticks_per_unit", [](ScheduleCosts& c) { c.ticks_per_unit *= 10; });
     all.emplace_back("cost_unit", [](Program& p) { p.cost_unit += "x"; });
     all.emplace_back("cost_source", [](Program& p) { p.cost_source += "x"; });
+    all.emplace_back("has_measured_costs", [](Program& p) { p.has_measured_costs ^= true; });
+    all.emplace_back("balance", [](Program& p) { p.balance.reset(); });
+    all.emplace_back("balance.cuts", [](Program& p) { ++p.balance->cuts[0]; });
+    all.emplace_back("balance.bottleneck", [](Program& p) { ++p.balance->bottleneck; });
+    all.emplace_back("balance.lower_bound", [](Program& p) { ++p.balance->lower_bound; });
+    all.emplace_back("balance.next_best", [](Program& p) { p.balance->next_best.reset(); });
     all.emplace_back("search", [](Program& p) { p.search.reset(); });
     const auto search = [&](const std::string& name, const std::function<void(SearchRecord&)>& change) {
         all.emplace_back(name, [change](Program& p) { change(*p.search); });

@@ -41,6 +41,23 @@ Plan searched_plan(std::vector<std::string> arguments, int ranks) {
     return resolve_plan(parse_plan(test::kShortPlan, "plan.toml", arguments, test::built_names()), ranks);
 }
 
+/// Costs by hand: every op has F = 1, B = 2, and halves that take this together.
+CostModel costs_with_halves(const Graph& graph, double halves) {
+    CostModel costs;
+    costs.ops.assign(graph.ops.size(), {1, 2, halves / 2, halves / 2});
+    costs.unit = "ms";
+    costs.is_measured = true;
+    return costs;
+}
+
+int num_halves(const Schedule& schedule) {
+    int count = 0;
+    for (const std::vector<Action>& list : schedule.actions) {
+        for (const Action& action : list) count += action.kind == ActionKind::I;
+    }
+    return count;
+}
+
 SearchResult search(const Plan& plan, const Graph& graph) {
     return search_schedule(plan, graph, find_costs(plan, graph));
 }
@@ -58,6 +75,15 @@ Ticks best_generated(const SearchResult& result, double memory_limit) {
         best = std::min(best, simulate(lower(made, chain_edges(size.num_stages())), result.costs).makespan);
     }
     return best;
+}
+
+TEST(SearchedSchedule, HalvesAreChosenOnlyWhereMeasuredCostsSayThatTheyPay) {
+    const Graph graph = heavy_head();
+    const Plan plan = searched_plan({"pipeline.search.moves=2000", "pipeline.split_method=AUTO"}, 2);
+    const SearchResult paying = search_schedule(plan, graph, costs_with_halves(graph, 2));
+    EXPECT_GT(num_halves(paying.schedule), 0);
+    const SearchResult dear = search_schedule(plan, graph, costs_with_halves(graph, 6));
+    EXPECT_EQ(num_halves(dear.schedule), 0) << "I and W take three times what B does";
 }
 
 TEST(SearchedSchedule, AHeavyHeadIsBetterThanEveryGeneratorAtTheSameMemory) {

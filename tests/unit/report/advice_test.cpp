@@ -46,8 +46,29 @@ TEST(Advice, UnevenRanksNameTheBusiestAndTheGain) {
               "stages a step would take 18.5 % less; try pipeline.split_method = \"FLOPS\"\n");
     page.split_method = "FLOPS";
     EXPECT_THAT(said(page, "uneven_ranks"), HasSubstr("virtual_chunks = 2"));
+    page.split_method = "AUTO";
+    EXPECT_THAT(said(page, "uneven_ranks"),
+                HasSubstr("no cut is better; smaller units or more stages a rank may help"));
     page.even_makespan = page.makespan;  // evenness would not help this schedule
     EXPECT_EQ(said(page, "uneven_ranks"), "");
+}
+
+TEST(Advice, ADividedBackwardThatCannotPayIsSaid) {
+    Inspection page = good_page();
+    page.schedule.name = "ZERO_BUBBLE_H1";
+    page.cost_unit = "ms";
+    page.makespan = 27;
+    page.halves_over_whole = 1.25;
+    EXPECT_EQ(said(page, "divided_backward"), "") << "nothing was measured";
+    page.undivided_makespan = 26;
+    EXPECT_EQ(said(page, "divided_backward"),
+              "ZERO_BUBBLE_H1 cannot pay here: by measured costs a step takes 27.000 ms with it and 26.000 ms with "
+              "1F1B, as I and W together take 1.25 times what B does; set schedule_type = \"1F1B\", or \"AUTO\", which "
+              "chooses by the same costs; the same bits\n");
+    page.undivided_makespan = 27.1;
+    EXPECT_THAT(said(page, "divided_backward"), HasSubstr("hardly pays"));
+    page.undivided_makespan = 30;
+    EXPECT_EQ(said(page, "divided_backward"), "") << "it pays";
 }
 
 TEST(Advice, MoreMicrobatchesComeWithTheirNumber) {

@@ -1,0 +1,101 @@
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <iostream>
+
+#include "app/commands/commands.hpp"
+#include "app/environment.hpp"
+#include "app/job.hpp"
+#include "app/terminal.hpp"
+#include "base/elapsed.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/units.hpp"
+#include "comm/mpi_session.hpp"
+#include "engine/agreement.hpp"
+#include "engine/cost_profile.hpp"
+#include "graph/model_output.hpp"
+#include "graph/trial_load.hpp"
+#include "report/cost_text.hpp"
+#include "stage/tensor_memory.hpp"
+
+namespace vpp {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ProfileArguments {
+    PlanArguments plan;
+    std::string out = kRunCosts;
+};
+
+/// As a plan names it: relative to the plan.
+std::string seen_from_plan(const std::string& file, const std::string& plan) {
+    std::error_code error;
+    const fs::path relative = fs::relative(fs::absolute(file), fs::absolute(plan).parent_path(), error);
+    return error || relative.empty() ? fs::absolute(file).string() : relative.string();
+}
+
+std::vector<CostRow> rows_of(const CostFile& file) {
+    std::vector<CostRow> rows;
+    for (const PartTimes& part : file.parts) {
+        const OpCosts& times = part.times;
+        rows.push_back(
+            {part.module, times.forward, times.backward, times.input_gradient, times.weight_gradient, part.kept_bytes});
+    }
+    return rows;
+}
+
+void print_profile(const CostProfile& profile, const ProfileArguments& arguments, double seconds) {
+    const CostFile& file = profile.file;
+    const Terminal terminal = output_terminal();
+    std::cout << cost_table(rows_of(file), {terminal.width, terminal.colour}) << "\nmilliseconds of a microbatch of "
+              << counted_text(file.microbatch_size, "sample") << ", " << file.measured << "; the lower quartile of "
+              << profile.num_passes * (kProfiledMicrobatches - 1) << " or more\n"
+              << counted_text(static_cast<int64_t>(file.parts.size()), "part")
+              << ", each timed by itself; what that added, " << fixed_text(profile.overhead * 1e3, 1)
+              << " us a part, is taken off\n"
+              << "a message is taken to need " << fixed_text(file.transfer, 2) << " ms and "
+              << fixed_text(file.transfer_per_mib, 2) << " ms a MiB: not measured by one process, edit it\n"
+              << "wrote " << arguments.out << " in " << fixed_text(seconds, 1) << " s; to use it, under [pipeline]:\n"
+              << "  cost_file = \"" << seen_from_plan(arguments.out, arguments.plan.config) << "\"\n"
+              << "  split_method = \"AUTO\"      # and schedule_type = \"AUTO\"\n"
+              << std::flush;
+}
+
+int run_profile(const ProfileArguments& arguments) {
+    const auto launch = launch_info(environment_of(launch_variables()));
+    if (launch && launch->size > 1) {
+        throw Error(ErrorKind::CommandLine,
+                    "vpp profile measures in one process; type it without mpirun (vpp train measures by itself where "
+                    "split_method = \"AUTO\" needs it)");
+    }
+    count_tensor_memory();
+    const Plan plan = resolved_plan(arguments.plan);
+    print_models_plainly();
+    trial_load(trial_files(plan), plan.model.trust_sha256);
+    set_threads(plan);
+    const at::Device device = choose_device(plan, 0);
+    const Datasets data = open_datasets(plan);
+    const auto start = Clock::now();
+    const CostProfile profile = profile_costs(plan, data, device, {});
+    write_file_durably(arguments.out, to_json_text(profile.file));
+    print_profile(profile, arguments, seconds_since(start));
+    return 0;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, Chosen& chosen) {
+    const auto arguments = std::make_shared<ProfileArguments>();
+    CLI::App& command = add_command(app, "profile", "measure what the parts of the model cost here, for AUTO",
+                                    "vpp profile plan.toml --out costs.json");
+    add_plan_options(command, arguments->plan);
+    command.add_option("--out", arguments->out, "where the cost file is written")
+        ->type_name("FILE")
+        ->capture_default_str();
+    command.callback([arguments, &chosen] { chosen = [arguments] { return run_profile(*arguments); }; });
+}
+
+}  // namespace vpp

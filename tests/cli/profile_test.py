@@ -1,0 +1,94 @@
+"""vpp profile and what goes by its file: the cut of AUTO, in inspect, in a training and after a resume."""
+
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, Case, main  # noqa: E402
+
+AUTO = DIGITS.replace("[pipeline]\n", "[pipeline]\nsplit_method = \"AUTO\"\n") + '[run]\ndir = "run"\n'
+
+
+class Profile(Case):
+    def ok(self, *arguments: str, ranks: int = 0):
+        done = self.vpp(*arguments, ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+        return done
+
+    def test_measures_and_says_how_to_use_it(self):
+        plan = self.plan(AUTO)
+        said = self.ok("profile", plan).stdout
+        for part in ("submodule", "F + B %", "milliseconds of a microbatch of 8 samples", "each timed by itself",
+                     "wrote costs.json in ", 'cost_file = "costs.json"', "is taken to need 0.02 ms and 0.20 ms a MiB"):
+            self.assertIn(part, said)
+        self.assertTrue(all(len(line) <= 120 for line in said.splitlines()), said)
+        costs = json.loads((self.folder / "costs.json").read_text())
+        parts = costs["parts"]
+        self.assertGreater(len(parts), 5)
+        self.assertEqual([part["ops"][0] for part in parts[1:]], [part["ops"][1] for part in parts[:-1]])
+        self.assertGreater(sum(part["F"] for part in parts), 0)
+        self.assertFalse((self.folder / "run").exists(), "profile touches no run folder")
+
+    def test_its_file_decides_the_cut_and_a_damaged_one_is_refused(self):
+        plan, file = self.plan(AUTO), self.folder / "costs.json"
+        self.assertIn("by estimates", self.ok("inspect", plan).stdout)
+        self.ok("profile", plan)
+        costs = json.loads(file.read_text())
+        cuts = []
+        for heavy in (0, -1):
+            for part in costs["parts"]:
+                part.update(F=1, B=2, I=1, W=1)
+            costs["parts"][heavy].update(F=1000, B=2000, I=1000, W=1000)
+            file.write_text(json.dumps(costs))
+            program = json.loads(self.ok("inspect", plan, "--set", "pipeline.cost_file=costs.json", "--json").stdout)
+            cuts.append(program["training"]["split"]["cuts"])
+            self.assertEqual(program["balance"]["bottleneck"] >= 3000, True)
+            text = self.ok("inspect", plan, "--set", "pipeline.cost_file=costs.json").stdout
+            self.assertRegex(text, r"split +AUTO: longest stage 3\d\d\d\.\d+ ms, lower bound 3000\.000 ms, the")
+            self.assertNotIn("by estimates", text)
+        self.assertEqual(cuts, [[costs["parts"][0]["ops"][1]], [costs["parts"][-1]["ops"][0]]])
+        whole = file.read_text()
+        file.write_text(whole[:len(whole) // 2])
+        done = self.vpp("inspect", plan, "--set", "pipeline.cost_file=costs.json")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("costs.json: ", done.stderr)
+        file.write_text(whole.replace(costs["model"], "0" * 32))
+        done = self.vpp("inspect", plan, "--set", "pipeline.cost_file=costs.json")
+        self.assertEqual(done.returncode, 78)
+        self.assertIn("was measured for another model", done.stderr)
+
+    def test_a_training_measures_once_and_a_resume_goes_by_the_same(self):
+        plan = self.plan(AUTO)
+        first = self.ok("train", plan, "--set", "train.steps=12", ranks=2).stderr
+        self.assertIn('split_method = "AUTO": measured ', first)
+        self.assertRegex(first, r"AUTO split: longest stage \S+ ms, lower bound \S+ ms, the next best cut has \S+ ms")
+        self.assertRegex(first, r"measured costs predicted \S+ ms for the actions of a step; the last 8 steps took")
+        measured = (self.folder / "run/costs.json").read_text()
+        again = self.ok("train", plan, "--set", "train.steps=24", ranks=2).stderr
+        self.assertNotIn("measured 1", again)
+        self.assertEqual((self.folder / "run/costs.json").read_text(), measured)
+        balance = [re.search(r"AUTO split: .*", text)[0] for text in (first, again)]
+        self.assertEqual(balance[0], balance[1])
+        self.assertIn("run/costs.json (digest ", self.ok("inspect", plan).stdout)
+        # Another file moves the cut, and no bit.
+        costs = json.loads(measured)
+        costs["parts"][0].update(F=1000, B=2000)
+        (self.folder / "run/costs.json").write_text(json.dumps(costs))
+        moved = self.ok("train", plan, "--set", "train.steps=30", ranks=2).stderr
+        self.assertNotIn(balance[0], moved)
+        self.assertRegex(moved, r"AUTO split: longest stage 3\d\d\d\.\d+ ms")
+        self.ok("train", self.plan(DIGITS, "one.toml"), "--set", "pipeline.num_stages=1", "--set", "train.steps=30",
+                "--set", "run.dir=one")
+        self.assertEqual(len(self.bits("run")), 30)
+        self.assertEqual(self.bits("run"), self.bits("one"))
+
+    def test_several_ranks_are_refused(self):
+        done = self.vpp("profile", self.plan(AUTO), ranks=2)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("vpp profile measures in one process; type it without mpirun", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
