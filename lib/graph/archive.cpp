@@ -149,6 +149,14 @@ void Archive::check_stored(const std::string& name, uint64_t offset) const {
     }
 }
 
+void Archive::forget(uint64_t offset, uint64_t num_bytes) const {
+    check(offset <= size_ && num_bytes <= size_ - offset, "bytes that are forgotten are bytes of the file");
+    const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const uint64_t begin = (offset + page - 1) / page * page, end = (offset + num_bytes) / page * page;
+    // Advice: what the system keeps costs memory and nothing else.
+    if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
+}
+
 std::string Archive::sha256() const {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int num_bytes = 0;

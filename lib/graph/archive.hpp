@@ -36,6 +36,9 @@ class Archive {
     std::string sha256() const;
     /// Compares stored bytes at `offset` with the record's checksum. Throws Error{BadData}.
     void check_stored(const std::string& name, uint64_t offset) const;
+    /// Gives the memory of whole pages among these bytes back to the system: whoever looks at them again finds what the
+    /// file holds, without what was written to the map.
+    void forget(uint64_t offset, uint64_t num_bytes) const;
 
   private:
     void read_directory();

@@ -43,12 +43,19 @@ class WeightStore {
         return at::from_blob(data, tensor.sizes(), tensor.strides(), tensor.options());
     }
 
+    /// Compared and copied. The pages of the map are given back, or each weight would be in memory twice.
     at::Tensor copy(const JitParameter& parameter) const {
-        if (parameter.tensor.numel() > 0) {
-            const Place place = place_of(parameter);
-            place.archive.check_stored(place.record.name, place.record.offset);
-        }
-        return mapped(parameter).clone();
+        if (parameter.tensor.numel() == 0) return mapped(parameter).clone();
+        const Place place = place_of(parameter);
+        place.archive.check_stored(place.record.name, place.record.offset);
+        at::Tensor tensor = mapped(parameter).clone();
+        place.archive.forget(place.record.offset, place.record.size_bytes);
+        return tensor;
+    }
+
+    /// Gives back the pages of all files that were read so far.
+    void forget() const {
+        for (const LoadedFile& file : files_) file.archive->forget(0, file.archive->bytes().size());
     }
 
   private:
@@ -375,6 +382,7 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
     };
     const ProbeResult result =
         probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options.microbatch_size, weight);
+    opened.weights.forget();  // the probe read every weight, and a rank keeps its own only
     JitValues values = list_values(opened.jit);
     LoadedModel loaded;
     loaded.graph = build_graph(opened.jit, aliases, result, values);

@@ -127,6 +127,24 @@ TEST_F(ArchiveTest, AFlippedBitInAWeightIsFoundWhenThatWeightIsChecked) {
     EXPECT_NO_THROW(archive.check_stored("data/0", bytes.find("\x01\x02\x03\x04")));
 }
 
+TEST_F(ArchiveTest, ForgottenPagesHoldWhatTheFileHolds) {
+    std::vector<Entry> entries = kGood;
+    entries.push_back({"m/data/2", std::string(1 << 20, 'w')});
+    const std::string bytes = zip_of(entries);
+    const size_t offset = bytes.find("wwww");
+    const Archive archive(file(bytes));
+    std::byte& middle = archive.bytes()[offset + (1 << 19)];
+    middle = std::byte{0};
+    EXPECT_NE(error_of(ErrorKind::BadData, [&] { archive.check_stored("data/2", offset); }), "");
+    archive.forget(offset, 1 << 20);
+    EXPECT_EQ(middle, std::byte{'w'});
+    EXPECT_NO_THROW(archive.check_stored("data/2", offset));
+    archive.bytes()[offset] = std::byte{0};  // no whole page: what others wrote beside it stays
+    archive.forget(offset, 1);
+    EXPECT_EQ(archive.bytes()[offset], std::byte{0});
+    EXPECT_THROW(archive.forget(bytes.size() - 1, 2), Error);
+}
+
 TEST_F(ArchiveTest, AWrongOffsetIsNoCrash) {
     const std::string bytes = zip_of(kGood);
     const Archive archive(file(bytes));

@@ -7,7 +7,7 @@
 namespace vpp {
 namespace {
 
-const Names kNames = {{"tokens"}, {"mse"}, {"FLOPS"}, {"1F1B", "GPIPE"}, {"adamw"}, {"constant"}, {"cpu"}};
+const Names kNames = {{"tokens"}, {"mse"}, {"FLOPS"}, {"1F1B", "GPIPE"}, {"adamw"}, {"constant"}, {"cpu"}, {"mpi"}};
 
 const SettingPage* setting(const std::vector<SettingPage>& all, const std::string& name) {
     const auto found = std::ranges::find(all, name, &SettingPage::name);
