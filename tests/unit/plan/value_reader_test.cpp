@@ -95,7 +95,7 @@ TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
         read_error("pipeline.split_method", "'FLOP'"),
         "pipeline.split_method does not know 'FLOP' (expected one of MANUAL, UNIFORM, PARAMETERS, FLOPS, AUTO); did "
         "you mean 'FLOPS'?");
-    EXPECT_TRUE(holds(read_error("mesh.transport", "'nccl'"), "'nccl' is not built yet (built: "));
+    EXPECT_TRUE(holds(read_error("mesh.transport", "'nccl'"), "is not compiled in: VPP_CUDA"));
     EXPECT_TRUE(holds(read_error("mesh.device", "'cuda'"), "is not compiled in: VPP_CUDA"));
     EXPECT_EQ(read_error("train.precision", "'bf16'"), "\"bf16\"");
 }
