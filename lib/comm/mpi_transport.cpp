@@ -54,28 +54,32 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
     return Seconds(to - from).count();
 }
 
-/// Pauses of a waiting thread: spin where a core is free, then let others run, then sleep in growing steps, so that
-/// more ranks than cores work well.
+/// Pauses of a waiting thread. Where it has a core for itself it stays awake for longer than the bubbles of a step
+/// last: a sleep of 50 us takes twice that, and a message that comes meanwhile waits. Where ranks share cores it lets
+/// the others run at once. Then both sleep in growing steps.
 class Backoff {
   public:
-    explicit Backoff(bool crowded) : num_spins_(crowded ? 0 : 200) {}
-    void reset() { num_pauses_ = 0; }
+    explicit Backoff(bool crowded) : crowded_(crowded) {}
+    void reset() { num_pauses_ = num_sleeps_ = 0; }
     void pause() {
-        constexpr int kYields = 200;
-        constexpr int kMaxSleepMicroseconds = 400;
-        const int round = num_pauses_++ - num_spins_;
-        if (round < 0) return;
-        if (round < kYields) {
+        constexpr int kSpins = 200, kYields = 200;
+        const int number = num_pauses_++;
+        if (number == 0) start_ = Clock::now();
+        if (!crowded_ && number < kSpins) return;
+        if (crowded_ ? number < kYields : seconds_between(start_, Clock::now()) < kAwakeSeconds) {
             sched_yield();
             return;
         }
-        const int steps = std::min((round - kYields) / 16, 3);
+        constexpr int kMaxSleepMicroseconds = 400;
+        const int steps = std::min(num_sleeps_++ / 16, 3);
         std::this_thread::sleep_for(std::chrono::microseconds(std::min(50 << steps, kMaxSleepMicroseconds)));
     }
 
   private:
-    int num_spins_;
-    int num_pauses_ = 0;
+    static constexpr double kAwakeSeconds = 0.02;
+    bool crowded_;
+    Clock::time_point start_;
+    int num_pauses_ = 0, num_sleeps_ = 0;
 };
 
 }  // namespace
