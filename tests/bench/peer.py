@@ -117,6 +117,7 @@ def main() -> None:
     if arguments.world > 1:
         dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{arguments.port}", rank=arguments.rank,
                                 world_size=arguments.world)
+    print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(measure(json.loads(line))), flush=True)
     if arguments.world > 1:

@@ -89,6 +89,11 @@ class Peer(contextlib.AbstractContextManager):
             for rank in range(ranks)
         ]
 
+    def wait_until_ready(self) -> None:
+        """Their starts must not run beside a measurement of vpp."""
+        for process in self.processes:
+            process.stdout.readline()
+
     def measure(self, size: Size, schedule: str, microbatches: int = MICROBATCHES, steps: int = 0) -> list[dict]:
         """The answers of the ranks."""
         asked = {"size": size.name, "schedule": schedule, "microbatches": microbatches, "warm_up": size.warm_up,
@@ -99,6 +104,8 @@ class Peer(contextlib.AbstractContextManager):
         answers = []
         for rank, process in enumerate(self.processes):
             line = process.stdout.readline()
+            if line == "ready\n":
+                line = process.stdout.readline()
             if not line:
                 sys.exit(f"bench: rank {rank} of torch.distributed.pipelining failed with {schedule}:\n"
                          + process.stderr.read())

@@ -11,6 +11,7 @@ TARGETS = {"a": {SMALL: 0.95, LARGE: 1.00}, "b": {SMALL: 0.80, LARGE: 0.95}, "c"
 
 def over_eager(vpp: Vpp, rounds: int) -> Iterator[Figure]:
     with Peer(1) as peer:
+        peer.wait_until_ready()
         for size in (SMALL, LARGE):
             text = plan(size, 1, "1F1B", 1)
             found = paired(rounds, lambda: vpp.train(text, 1).step_ms(size.warm_up),
@@ -28,6 +29,7 @@ def ideal_ratio(run: Run) -> float:
 def over_pipelining(vpp: Vpp, ranks: int, size: Size, rounds: int) -> Iterator[Figure]:
     """Rows of (b), and from the same runs of vpp those of (c)."""
     with Peer(ranks) as peer:
+        peer.wait_until_ready()
         for name, _, chunks, _ in SCHEDULES:
             text, runs = plan(size, ranks, name, chunks), []
 
