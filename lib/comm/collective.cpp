@@ -125,6 +125,27 @@ Bytes broadcast(Transport& transport, Bytes bytes) {
     return broadcast_as(transport, Call::Broadcast, std::move(bytes));
 }
 
+std::string from_first_rank(Transport& transport, const std::function<std::string()>& make) {
+    ByteWriter writer;
+    if (transport.rank() == kRoot) {
+        try {
+            const std::string text = make();
+            writer.put(0);
+            writer.put_text(text);
+        } catch (const Error& error) {
+            writer = ByteWriter();
+            writer.put(exit_code(error.kind()));
+            writer.put_text(error.what());
+        }
+    }
+    const Bytes bytes = broadcast(transport, writer.take());
+    ByteReader reader(bytes);
+    const auto code = reader.get<int>();
+    std::string text = reader.get_text();
+    if (code != 0) throw Error(static_cast<ErrorKind>(code), text);
+    return text;
+}
+
 std::vector<Bytes> gather(Transport& transport, Bytes bytes) {
     return gather_as(transport, Call::Gather, std::move(bytes));
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The few collective calls vpp needs, over any Transport: small, rare (start, end of a step, save), so a star around
 // rank 0. Every rank of the transport must call the same functions in the same order; sizes may differ by rank.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@ namespace vpp {
 
 /// Rank 0's bytes on every rank.  Calls: collective.
 Bytes broadcast(Transport& transport, Bytes bytes);
+
+/// What `make` gives on rank 0, the only one that calls it; the Error that it throws there is thrown on every rank.
+/// Calls: collective.
+std::string from_first_rank(Transport& transport, const std::function<std::string()>& make);
 
 /// Every rank's bytes on rank 0, by rank; empty elsewhere.  Calls: collective.
 std::vector<Bytes> gather(Transport& transport, Bytes bytes);

@@ -39,28 +39,6 @@ std::string choose_checkpoint(const Plan& plan, const CheckpointStore& store, co
     return newest ? newest->string() : "";
 }
 
-/// Rank 0 decides or fails for all.
-std::string agree_on_checkpoint(Transport& transport, const std::function<std::string()>& choose) {
-    ByteWriter writer;
-    if (transport.rank() == 0) {
-        try {
-            const std::string folder = choose();
-            writer.put(0);
-            writer.put_text(folder);
-        } catch (const Error& error) {
-            writer = ByteWriter();
-            writer.put(exit_code(error.kind()));
-            writer.put_text(error.what());
-        }
-    }
-    const Bytes bytes = broadcast(transport, writer.take());
-    ByteReader reader(bytes);
-    const auto code = reader.get<int>();
-    std::string text = reader.get_text();
-    if (code != 0) throw Error(static_cast<ErrorKind>(code), text);
-    return text;
-}
-
 /// Evaluation may take another model file with the same parameters; only a person can know whether that is meant.
 void say_differences(const CheckpointState& saved, const Plan& plan, const Program& program, const Logger& log) {
     std::map<std::string, std::string> now = facts_of(plan, program);
@@ -124,7 +102,7 @@ struct Opened {
 /// Where all ranks see one run folder, what lies in it is the whole checkpoint.
 std::optional<Opened> open_shared(Engine& engine, const Plan& plan, const Program& program,
                                   const CheckpointStore& store, const Logger& log) {
-    const std::string folder = agree_on_checkpoint(engine.transport(), [&] {
+    const std::string folder = from_first_rank(engine.transport(), [&] {
         std::string chosen = choose_checkpoint(plan, store, log);
         if (!chosen.empty()) {
             compare_facts(CheckpointReader(chosen).manifest().state, facts_of(plan, program, engine.device()), chosen,
@@ -157,7 +135,7 @@ std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Prog
     std::optional<JobCheckpoint> chosen =
         is_named ? find_named(transport, folders, plan.checkpoint.resume) : find_newest(transport, folders, store, log);
     if (!chosen) return std::nullopt;
-    const std::string folder = agree_on_checkpoint(transport, [&] {
+    const std::string folder = from_first_rank(transport, [&] {
         const std::string own = chosen->parts.at(0).folder.string();
         compare_facts(chosen->manifest.state, facts_of(plan, program, engine.device()), own, log);
         return own;
@@ -181,7 +159,7 @@ Opened open_for_evaluation(const Plan& plan, const Program& program, Transport& 
     const RunFolders folders = RunFolders::find(transport, named.empty() ? fs::path(plan.run.dir) : parent_of(named));
     if (folders.is_one()) {
         const std::string folder =
-            agree_on_checkpoint(transport, [&] { return choose_for_evaluation(plan, program, named, log); });
+            from_first_rank(transport, [&] { return choose_for_evaluation(plan, program, named, log); });
         return {folder, CheckpointReader(folder)};
     }
     const CheckpointStore store(plan.run.dir);

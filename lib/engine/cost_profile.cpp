@@ -238,26 +238,6 @@ void measure_for_run(const Plan& plan, const Datasets& data, at::Device device, 
               ", which a resumed run goes by too");
 }
 
-/// What rank 0 finds, on every rank; what it throws is thrown on every rank.
-bool on_first_rank(Transport& transport, const std::function<bool()>& body) {
-    ByteWriter writer;
-    if (transport.rank() == 0) {
-        try {
-            const bool found = body();
-            writer.put(0);
-            writer.put(found ? 1 : 0);
-        } catch (const Error& error) {
-            writer = ByteWriter();
-            writer.put(exit_code(error.kind()));
-            writer.put_text(error.what());
-        }
-    }
-    const Bytes bytes = broadcast(transport, writer.take());
-    ByteReader reader(bytes);
-    if (const auto code = reader.get<int>()) throw Error(static_cast<ErrorKind>(code), reader.get_text());
-    return reader.get<int>() != 0;
-}
-
 }  // namespace
 
 void raise_halves(std::vector<double>& input_gradient, std::vector<double>& weight_gradient, double backward) {
@@ -339,15 +319,18 @@ TransferTimes time_transfers(Transport& transport) {
 }
 
 void provide_costs(Transport& transport, const Plan& plan, const Datasets& data, at::Device device, const Logger& log) {
-    if (!on_first_rank(transport, [&] { return has_to_measure(plan, data, log); })) return;
+    constexpr const char* kMeasure = "measure";
+    const std::string todo =
+        from_first_rank(transport, [&] { return has_to_measure(plan, data, log) ? kMeasure : ""; });
+    if (todo != kMeasure) return;
     TransferTimes transfers;
     if (transport.size() > 1 && transport.rank() < 2) transfers = time_transfers(transport);
     const double deadline = transport.deadline_seconds();
     transport.set_deadline(std::max(deadline, kProfileSeconds));
     transport.set_position("waiting for rank 0, which measures the model");
-    on_first_rank(transport, [&] {
+    from_first_rank(transport, [&] {
         measure_for_run(plan, data, device, transfers, log);
-        return true;
+        return "";
     });
     transport.set_deadline(deadline);
 }

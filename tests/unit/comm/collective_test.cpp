@@ -109,5 +109,20 @@ TEST(Collective, ARankThatFailsLeavesNobodyWaiting) {
                  std::logic_error);
 }
 
+TEST(Collective, WhatTheFirstRankMakesOrThrowsReachesAll) {
+    InProcessWorld(ranks(3)).run([](Transport& transport) {
+        int calls = 0;
+        EXPECT_EQ(from_first_rank(transport, [&] { return ++calls, "made"; }), "made");
+        EXPECT_EQ(calls, transport.rank() == 0 ? 1 : 0);
+        try {
+            from_first_rank(transport, []() -> std::string { throw Error(ErrorKind::BadData, "no such thing"); });
+            ADD_FAILURE() << "nobody was told";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::BadData);
+            EXPECT_STREQ(error.what(), "no such thing");
+        }
+    });
+}
+
 }  // namespace
 }  // namespace vpp
