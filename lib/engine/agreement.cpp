@@ -18,21 +18,6 @@ namespace vpp {
 
 namespace {
 
-/// Either the program's bytes or the error that rank 0 met, so that nobody waits for a program that never comes.
-Bytes prepared_or_error(const std::function<Prepared()>& make, Prepared& prepared) {
-    ByteWriter writer;
-    try {
-        prepared = make();
-        writer.put(0);
-        writer.append(to_bytes(prepared.program));
-    } catch (const Error& error) {
-        writer = ByteWriter();
-        writer.put(exit_code(error.kind()));
-        writer.put_text(error.what());
-    }
-    return writer.take();
-}
-
 /// "[optimizer]\nlr = 1" as "[optimizer] lr = 1": a line says by itself which key it is.
 std::string lines_with_sections(const std::string& toml) {
     std::istringstream lines(toml);
@@ -97,11 +82,13 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
     Prepared prepared;
     transport.set_position("preparing the program");
     if (plan.pipeline.schedule_type == "AUTO") transport.set_deadline(most_seconds(plan.pipeline.search));
-    const Bytes bytes = broadcast(transport, transport.rank() == 0 ? prepared_or_error(make, prepared) : Bytes{});
-    ByteReader reader(bytes);
-    if (const auto code = reader.get<int>()) throw Error(static_cast<ErrorKind>(code), reader.get_text());
+    // Or its error, so that nobody waits for a program that never comes.
+    const std::string program = from_first_rank(transport, [&] {
+        prepared = make();
+        return to_string(to_bytes(prepared.program));
+    });
     if (transport.rank() != 0) {
-        prepared.program = program_from_bytes(std::span(bytes).subspan(sizeof(int)));
+        prepared.program = program_from_bytes(to_bytes(program));
         prepared.sources = open_sources(plan, prepared.program);
     }
     check_equal(transport, "the program", to_hex(digest_of(prepared.program)));
