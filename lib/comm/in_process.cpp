@@ -215,8 +215,7 @@ void Shared::report_deadlock() {
 
 // The bytes are copied, as between processes: a receiver that writes into its message must not reach the sender's.
 void Shared::send(int sender, int peer, const Channel& channel, const Buffer& bytes) {
-    auto message = std::make_shared<Message>(Message{sender, peer, channel, Buffer(bytes.bytes().size())});
-    std::copy(bytes.bytes().begin(), bytes.bytes().end(), message->bytes.bytes().begin());
+    auto message = std::make_shared<Message>(Message{sender, peer, channel, joined(bytes)});
     std::unique_lock lock(mutex_);
     if (!failure_.empty()) throw_failed(sender);
     constexpr uint64_t kScale = uint64_t{1} << 32;
@@ -308,7 +307,6 @@ class ThreadTransport final : public Transport {
     int size() const override { return shared_.options().num_ranks; }
     void send(int peer, const Channel& channel, Buffer message) override {
         check_peer(peer);
-        check(!message.device_part().data, "threads carry no memory of devices");
         shared_.send(rank_, peer, channel, message);
     }
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override {

@@ -85,7 +85,7 @@ void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
     end.link = maker.connect(id, sends);
     const Wait what{sends ? Wait::Kind::Send : Wait::Kind::Receive, peer, channel, 1, 0};
     bytes_.wait_until(what, [&] { return end.link->is_ready(); });
-    start(end, what, sends ? maker.make_memory(1) : DeviceMemory{});
+    start(end, what, sends ? maker.make_memory(1) : MemoryPart{});
     finish(end);
     bytes_.finish_sends();
 }
@@ -97,9 +97,9 @@ LinkTransport::End& LinkTransport::end_of(const Link& link) {
 }
 
 /// A send when there is memory to send, else a receive; what it received.
-DeviceMemory LinkTransport::start(End& end, const Wait& what, DeviceMemory sent) {
+MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
     try {
-        DeviceMemory received;
+        MemoryPart received;
         if (sent.data) {
             end.link->send(std::move(sent));
         } else {
@@ -119,7 +119,7 @@ DeviceMemory LinkTransport::start(End& end, const Wait& what, DeviceMemory sent)
 
 void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
     if (!may_have_part(channel)) return bytes_.send(peer, channel, std::move(message));
-    const DeviceMemory part = message.device_part();
+    const MemoryPart part = message.part();
     if (!part.data) return bytes_.send(peer, channel, with_note(message, {}));
     End& end = end_of({rank(), peer, channel.direction});
     // The bytes first: the peer prepares for what comes while the device still computes it.
@@ -141,7 +141,7 @@ Buffer LinkTransport::receive(int peer, const Channel& channel) {
     check(note.number == end.num_started, to_text(channel) + " was sent as message " + std::to_string(note.number) +
                                               " of the " + link_text(link) + " and is received as message " +
                                               std::to_string(end.num_started));
-    message.set_device_part(start(end, {Wait::Kind::Receive, peer, channel, note.num_bytes, 0}, {}));
+    message.set_part(start(end, {Wait::Kind::Receive, peer, channel, note.num_bytes, 0}, {}));
     return message;
 }
 

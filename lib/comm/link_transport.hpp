@@ -51,7 +51,7 @@ class LinkTransport final : public Transport {
     };
     void connect(const Link& link, int number, LinkMaker& maker);
     End& end_of(const Link& link);
-    DeviceMemory start(End& end, const Wait& what, DeviceMemory sent);
+    MemoryPart start(End& end, const Wait& what, MemoryPart sent);
     void finish(End& end);
     void abort() noexcept;
 

@@ -35,9 +35,9 @@ class LinkEnd {
     virtual bool is_ready() = 0;
     /// Sends what the memory holds when all that this thread has given the device until now is done.
     /// Keeps the memory until it has gone.
-    virtual void send(DeviceMemory memory) = 0;
+    virtual void send(MemoryPart memory) = 0;
     /// New memory, which what this thread gives the device behind the next is_ready() finds filled.
-    virtual DeviceMemory receive(size_t num_bytes) = 0;
+    virtual MemoryPart receive(size_t num_bytes) = 0;
     /// Operations that have ended.
     virtual int64_t num_done() = 0;
     /// Ends all at once, whatever the other rank does; nothing else is called then.
@@ -52,7 +52,7 @@ class LinkMaker {
     /// Throws: Error{MissingInput} when links cannot be made here at all.
     virtual Bytes make_id() = 0;
     /// Memory of this rank's device, of any content.
-    virtual DeviceMemory make_memory(size_t num_bytes) = 0;
+    virtual MemoryPart make_memory(size_t num_bytes) = 0;
     /// Begins to connect.
     virtual std::unique_ptr<LinkEnd> connect(const Bytes& id, bool sends) = 0;
 };

@@ -286,7 +286,7 @@ void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
 
 void MpiTransport::Impl::send(int peer, const Channel& channel, Buffer message) {
     check(peer >= 0 && peer < size(), "a message's peer is a rank of the job");
-    check(!message.device_part().data, "MPI carries no memory of devices");
+    check(!message.part().is_on_device, "MPI carries no memory of devices");
     {
         const Lock lock = lock_mpi();
         wire_.send(peer, channel, std::move(message));

@@ -21,11 +21,27 @@ struct WireHead {
     int number = 0;  ///< the content's tag, or the note's number
     Channel channel;
     uint64_t num_bytes = 0;
+    uint64_t begin_bytes = 0;  ///< so many of them are in the envelope
 };
 
 constexpr int kEnvelopeTag = 0;
 /// Envelopes and notes stay below the size up to which every MPI transport sends without asking the receiver.
 constexpr size_t kMaxNoteBytes = 1024;
+
+/// What of a message an envelope of up to `room_bytes` holds, and the rest, which stays where it is.
+struct Halves {
+    std::span<std::byte> begin, content;
+};
+
+Halves halves_of(Buffer& message, size_t room_bytes) {
+    const bool is_short = message.size_bytes() <= room_bytes;
+    const bool has_part = message.part().num_bytes > 0;
+    if (has_part && (is_short || message.bytes().size() > room_bytes)) message = joined(message);
+    if (is_short) return {message.bytes(), {}};
+    const MemoryPart& part = message.part();
+    if (part.num_bytes == 0) return {{}, message.bytes()};
+    return {message.bytes(), {part.data.get(), part.num_bytes}};
+}
 
 Bytes envelope_of(const WireHead& head, std::span<const std::byte> content) {
     ByteWriter writer;
@@ -52,8 +68,14 @@ struct MpiWire::State {
         int tag = 0;
         bool started = false;
         bool complete = false;
+        Bytes begin;  ///< until it is started
         Buffer content;
         std::vector<MPI_Request> requests;
+
+        void make_content() {
+            content = Buffer(num_bytes);
+            std::copy(begin.begin(), begin.end(), content.bytes().begin());
+        }
     };
     struct Envelope {
         Bytes bytes;
@@ -90,8 +112,9 @@ struct MpiWire::State {
     void start_arrival(Arrival& arrival) {
         if (arrival.started) return;
         arrival.started = true;
-        arrival.content = Buffer(arrival.num_bytes);
-        start_pieces(arrival.content.bytes(), arrival.requests, [&](std::byte* data, int size, MPI_Request* request) {
+        arrival.make_content();
+        const std::span<std::byte> rest = arrival.content.bytes().subspan(arrival.begin.size());
+        start_pieces(rest, arrival.requests, [&](std::byte* data, int size, MPI_Request* request) {
             check_mpi(MPI_Irecv(data, size, MPI_BYTE, arrival.key.peer, arrival.tag, content_comm(), request),
                       "MPI_Irecv");
         });
@@ -116,12 +139,11 @@ struct MpiWire::State {
         arrival->key = {peer, head.channel};
         arrival->num_bytes = head.num_bytes;
         arrival->tag = head.number;
-        if (head.num_bytes <= options.inline_bytes) {
-            arrival->content = Buffer(head.num_bytes);
-            const auto content = reader.take(head.num_bytes);
-            std::copy(content.begin(), content.end(), arrival->content.bytes().begin());
-            arrival->complete = true;
-        }
+        check(head.begin_bytes <= head.num_bytes, "an envelope holds no more than the message");
+        const auto begin = reader.take(head.begin_bytes);
+        arrival->begin.assign(begin.begin(), begin.end());
+        arrival->complete = head.begin_bytes == head.num_bytes;
+        if (arrival->complete) arrival->make_content();
         const auto match = lanes.add(arrival->key, arrival);
         start_matched(match);
         if (options.accept_unposted && !match.arrival && !arrival->complete) {
@@ -211,27 +233,26 @@ MpiWire::~MpiWire() {
 
 void MpiWire::send(int peer, const Channel& channel, Buffer message) {
     State& state = *state_;
-    const size_t num_bytes = message.bytes().size();
+    const size_t num_bytes = message.size_bytes();
+    const Halves halves = halves_of(message, state.options.inline_bytes);
     State::Outgoing& out = state.outgoing.emplace_back();
     out.peer = peer;
     out.channel = channel;
     out.num_bytes = num_bytes;
-    const bool is_inline = num_bytes <= state.options.inline_bytes;
     int tag = 0;
-    if (!is_inline) {
+    if (!halves.content.empty()) {
         int& next = state.next_tags[static_cast<size_t>(peer)];
         tag = next;
         next = (next + 1) % state.options.num_tags;
     }
-    const std::span<const std::byte> content = message.bytes();
-    out.envelope = envelope_of({0, tag, channel, num_bytes}, is_inline ? content : content.first(0));
+    out.envelope = envelope_of({0, tag, channel, num_bytes, halves.begin.size()}, halves.begin);
     out.requests.push_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(out.envelope.data(), static_cast<int>(out.envelope.size()), MPI_BYTE, peer, kEnvelopeTag,
                         state.envelope_comm(), &out.requests.back()),
               "MPI_Isend");
-    if (is_inline) return;
+    if (halves.content.empty()) return;
     out.content = std::move(message);
-    state.start_pieces(out.content.bytes(), out.requests, [&](std::byte* data, int size, MPI_Request* request) {
+    state.start_pieces(halves.content, out.requests, [&](std::byte* data, int size, MPI_Request* request) {
         check_mpi(MPI_Isend(data, size, MPI_BYTE, peer, tag, state.content_comm(), request), "MPI_Isend");
     });
 }
@@ -245,7 +266,7 @@ void MpiWire::send_note(const Note& note) {
     out.is_note = true;
     out.peer = note.peer;
     const auto content = std::span(note.bytes).first(std::min(note.bytes.size(), kMaxNoteBytes));
-    out.envelope = envelope_of({static_cast<int>(note.kind), note.number, {}, content.size()}, content);
+    out.envelope = envelope_of({static_cast<int>(note.kind), note.number, {}, content.size(), content.size()}, content);
     out.requests.push_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(out.envelope.data(), static_cast<int>(out.envelope.size()), MPI_BYTE, note.peer, kEnvelopeTag,
                         state_->envelope_comm(), &out.requests.back()),

@@ -1,8 +1,9 @@
 #pragma once
 // Messages over MPI without ever waiting; comm/mpi_transport.cpp adds the waits, the thread and the deadlines.
-// An envelope goes first: channel, size and, when the message is short, the message itself. The receiver pairs it with
-// the posted receive (comm/lanes.hpp), checks the size, allocates exactly that much and only then starts to receive the
-// content, in pieces, under the tag that the envelope names. So any number of channels fits any bound on tags, a
+// An envelope goes first: channel, size and the message's beginning: all of a short one, of one that has a part its
+// bytes. The receiver pairs it with the posted receive (comm/lanes.hpp), checks the size, allocates exactly that much
+// and only then starts to receive the content, which is the rest: in pieces, under the tag that the envelope names,
+// from the memory of the part into its place behind the bytes. So any number of channels fits any bound on tags, a
 // receive posted early costs no memory, and a message nobody expects can be named.
 #include <memory>
 #include <optional>
@@ -17,7 +18,7 @@ namespace vpp::detail {
 
 struct MpiWireOptions {
     size_t piece_bytes = size_t{1} << 30;  ///< at most INT_MAX: MPI counts in int
-    size_t inline_bytes = 2048;            ///< messages up to this size travel inside the envelope
+    size_t inline_bytes = 2048;            ///< what an envelope holds of a message at most
     int num_tags = 1 << 15;                ///< contents under way to one peer; at most what the MPI library allows
     bool accept_unposted = false;          ///< receive contents before their receive is posted
 };

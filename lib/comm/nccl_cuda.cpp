@@ -30,7 +30,7 @@ void check_nccl(ncclResult_t result, const std::string& doing, ncclComm_t commun
 
 /// From the allocator's pool of that stream, where it may be filled at once. What this thread's stream was given until
 /// the memory is let go is done before anyone gets it again.
-DeviceMemory allocate_on(const CUDAStream& stream, size_t num_bytes) {
+MemoryPart allocate_on(const CUDAStream& stream, size_t num_bytes) {
     const c10::cuda::CUDAStreamGuard guard(stream);
     const auto free = [](c10::DataPtr* memory) {
         const auto index = memory->device().index();
@@ -39,7 +39,7 @@ DeviceMemory allocate_on(const CUDAStream& stream, size_t num_bytes) {
     };
     const std::shared_ptr<c10::DataPtr> memory(
         new c10::DataPtr(c10::cuda::CUDACachingAllocator::get()->allocate(num_bytes)), free);
-    return {std::shared_ptr<std::byte>(memory, static_cast<std::byte*>(memory->get())), num_bytes};
+    return {std::shared_ptr<std::byte>(memory, static_cast<std::byte*>(memory->get())), num_bytes, true};
 }
 
 class NcclEnd final : public LinkEnd {
@@ -61,7 +61,7 @@ class NcclEnd final : public LinkEnd {
         return true;
     }
 
-    void send(DeviceMemory memory) override {
+    void send(MemoryPart memory) override {
         CUDAEvent computed;
         computed.record(compute_stream());
         computed.block(stream_);
@@ -70,8 +70,8 @@ class NcclEnd final : public LinkEnd {
         given_ = Operation{.memory = std::move(memory), .receives = false, .done = {}};
     }
 
-    DeviceMemory receive(size_t num_bytes) override {
-        DeviceMemory memory = allocate_on(stream_, num_bytes);
+    MemoryPart receive(size_t num_bytes) override {
+        MemoryPart memory = allocate_on(stream_, num_bytes);
         check_nccl(ncclRecv(memory.data.get(), num_bytes, ncclUint8, 0, communicator_, stream_), "receiving",
                    communicator_);
         given_ = Operation{.memory = memory, .receives = true, .done = {}};
@@ -91,7 +91,7 @@ class NcclEnd final : public LinkEnd {
 
   private:
     struct Operation {
-        DeviceMemory memory;
+        MemoryPart memory;
         bool receives = false;
         CUDAEvent done;
     };
@@ -125,7 +125,7 @@ class NcclLinks final : public LinkMaker {
         return {bytes.begin(), bytes.end()};
     }
 
-    DeviceMemory make_memory(size_t num_bytes) override {
+    MemoryPart make_memory(size_t num_bytes) override {
         return allocate_on(c10::cuda::getCurrentCUDAStream(device_), num_bytes);
     }
 

@@ -43,6 +43,15 @@ void Buffer::resize(size_t size_bytes) {
     size_ = size_bytes;
 }
 
+Buffer joined(const Buffer& message) {
+    const MemoryPart& part = message.part();
+    check(!part.is_on_device, "this transport carries no memory of devices");
+    Buffer whole(message.size_bytes());
+    std::copy(message.bytes().begin(), message.bytes().end(), whole.bytes().begin());
+    std::copy_n(part.data.get(), part.num_bytes, whole.bytes().data() + message.bytes().size());
+    return whole;
+}
+
 std::string to_text(const Channel& channel) {
     if (channel.direction == Direction::Control) {
         return channel.edge < 0 ? "a collective call" : "control message " + std::to_string(channel.edge);

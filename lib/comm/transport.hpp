@@ -16,14 +16,17 @@
 
 namespace vpp {
 
-/// Memory of a device, where no byte of it can be read or written here. The device may still be about to fill it.
-struct DeviceMemory {
-    std::shared_ptr<std::byte> data;  ///< an address of the device; keeps the memory alive
+/// Memory of somebody else, say a tensor's. On a device no byte of it can be read or written here, and the device may
+/// still be about to fill it.
+struct MemoryPart {
+    std::shared_ptr<std::byte> data;  ///< keeps the memory alive
     size_t num_bytes = 0;
+    bool is_on_device = false;
 };
 
-/// A message's memory: 64-byte aligned, shared between transport and whoever builds tensors over it. Behind its bytes
-/// it may have a part in the memory of a device, for transports that carry such.
+/// A message's memory: 64-byte aligned, shared between transport and whoever builds tensors over it. What is sent may
+/// have a part behind its bytes that lies elsewhere and is not copied; nobody writes into that until it has gone. What
+/// is received has one where it lies on a device.
 class Buffer {
   public:
     Buffer() = default;
@@ -35,15 +38,20 @@ class Buffer {
     /// Keeps the memory alive; tensors made over it hold a copy.
     const std::shared_ptr<std::byte>& owner() const { return data_; }
     explicit operator bool() const { return data_ != nullptr; }
+    /// Bytes and part.
+    size_t size_bytes() const { return size_ + part_.num_bytes; }
     /// Empty where there is none.
-    const DeviceMemory& device_part() const { return device_part_; }
-    void set_device_part(DeviceMemory part) { device_part_ = std::move(part); }
+    const MemoryPart& part() const { return part_; }
+    void set_part(MemoryPart part) { part_ = std::move(part); }
 
   private:
     std::shared_ptr<std::byte> data_;
     size_t size_ = 0;
-    DeviceMemory device_part_;
+    MemoryPart part_;
 };
+
+/// Bytes and part in one piece. Requires: the part is not on a device.
+Buffer joined(const Buffer& message);
 
 enum class Direction : uint8_t { Forward = 0, Backward = 1, Control = 2, Replicas = 3 };
 
@@ -77,7 +85,8 @@ class Transport {
     virtual int rank() const = 0;
     virtual int size() const = 0;
 
-    /// Whether messages may have parts in the memory of this rank's device. The others refuse them as a bug.
+    /// Whether parts of messages may lie in the memory of this rank's device. The others refuse such as a bug; what
+    /// they received has no part.
     virtual bool carries_device_memory() const { return false; }
 
     /// Starts sending; the transport keeps the buffer until it has gone.

@@ -6,7 +6,6 @@
 #include "base/clock_alignment.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "stage/message.hpp"
 
 namespace vpp {
 
@@ -229,10 +228,22 @@ void Executor::hand_back(const Edge& edge, int microbatch) {
     segment(edge.segments.gradient_to).add_gradient(microbatch, edge, take_gradient(edge, microbatch));
 }
 
+/// Tensors are sent from where they lie. What F made is kept for B too, so others have its memory; who could write into
+/// it is an op behind the segment that runs on this rank, before the message has gone.
+Contents Executor::contents_of(const Action& action) const {
+    if (!device_.is_cpu() && !transport_.carries_device_memory()) return Contents::InBytes;
+    const Edge& edge = edge_of(action);
+    if (action.kind == ActionKind::SendB || edge.is_bundle()) return Contents::Part;
+    const int end = phase_.split.segments[static_cast<size_t>(edge.segments.producer)].ops.end;
+    const std::vector<int>& writers = phase_.graph.tensors[static_cast<size_t>(edge.tensor)].writers;
+    const bool is_written_later = !writers.empty() && writers.back() >= end;
+    return is_written_later ? Contents::Part : Contents::SharedPart;
+}
+
 void Executor::send(const Action& action) {
     const Edge& edge = edge_of(action);
     const auto limit = static_cast<size_t>(edge.message_bytes);
-    const Contents contents = transport_.carries_device_memory() ? Contents::DevicePart : Contents::InBytes;
+    const Contents contents = contents_of(action);
     Buffer message;
     if (action.kind == ActionKind::SendB) {
         message = encode_tensor(take_gradient(edge, action.microbatch), limit, edge.name, contents);

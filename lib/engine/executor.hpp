@@ -12,6 +12,7 @@
 #include "engine/gradient_reduction.hpp"
 #include "program/program.hpp"
 #include "schedule/measured_times.hpp"
+#include "stage/message.hpp"
 #include "stage/segment.hpp"
 
 namespace vpp {
@@ -84,6 +85,7 @@ class Executor {
     void run_backward(const Action& action);
     void forward(Segment& segment, int microbatch, const MicrobatchSource& source);
     void backward(Segment& segment, ActionKind kind, int microbatch);
+    Contents contents_of(const Action& action) const;
     void send(const Action& action);
     void receive(const Action& action);
     at::Tensor take_tensor(const Edge& edge, int microbatch);

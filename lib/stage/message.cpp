@@ -97,9 +97,10 @@ bool is_unshared(const at::Tensor& tensor) {
 }
 
 /// The memory from the tensor's first element on.
-DeviceMemory memory_of(at::Tensor tensor, size_t num_bytes) {
+MemoryPart memory_of(at::Tensor tensor, size_t num_bytes) {
     auto* data = static_cast<std::byte*>(tensor.data_ptr());
-    return {std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(std::move(tensor)), data), num_bytes};
+    const bool is_on_device = !tensor.is_cpu();
+    return {std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(std::move(tensor)), data), num_bytes, is_on_device};
 }
 
 std::vector<int64_t> read_dims(ByteReader& reader, int64_t count) {
@@ -130,7 +131,7 @@ bool is_possible(at::IntArrayRef sizes, at::IntArrayRef base_sizes, at::IntArray
 }  // namespace
 
 Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what, Contents contents) {
-    const bool may_share = !tensor.defined() || !is_unshared(tensor);
+    const bool is_own = contents == Contents::SharedPart || (tensor.defined() && is_unshared(tensor));
     TensorHeader header;
     ByteWriter writer;
     if (!tensor.defined()) {
@@ -152,11 +153,11 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     for (int64_t size : base_sizes) writer.put(size);
     for (int64_t stride : strides) writer.put(stride);
     const auto num_bytes = static_cast<size_t>(header.payload_bytes);
-    if (contents == Contents::DevicePart && num_bytes > 0) {
+    if (contents != Contents::InBytes && num_bytes > 0) {
         check_fits(align(writer.size()) + num_bytes, limit_bytes, what);
         Buffer message = make_message(writer.take(), {}, limit_bytes, what);
-        if (may_share && header.layout == Layout::Memory) base = base.as_strided({extent}, {1}).clone();
-        message.set_device_part(memory_of(std::move(base), num_bytes));
+        if (!is_own && header.layout == Layout::Memory) base = base.as_strided({extent}, {1}).clone();
+        message.set_part(memory_of(std::move(base), num_bytes));
         return message;
     }
     // The memory as it lies, gaps and elements that share a place included.
@@ -177,7 +178,7 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     const size_t offset = align(sizeof(TensorHeader) + static_cast<size_t>(header.num_dims) * 3 * sizeof(int64_t));
     const bool compact = header.layout == Layout::Elements;
     const int64_t extent = compact ? num_elements(base_sizes) : extent_of(base_sizes, strides);
-    const DeviceMemory& part = buffer.device_part();
+    const MemoryPart& part = buffer.part();
     const size_t room_bytes = part.data ? part.num_bytes : buffer.bytes().size() - offset;
     if (offset > buffer.bytes().size() || (part.data && offset != buffer.bytes().size()) ||
         extent * static_cast<int64_t>(size_of(header.dtype)) != header.payload_bytes ||

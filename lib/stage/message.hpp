@@ -14,12 +14,12 @@ namespace vpp {
 
 /// Where a message has the elements of its tensor.
 enum class Contents {
-    InBytes,     ///< behind the header
-    DevicePart,  ///< in the memory of the tensor's device, for transports that carry such
+    InBytes,     ///< copied behind the header
+    Part,        ///< the tensor's own memory when nobody else has it, else a copy of it
+    SharedPart,  ///< the tensor's own memory in any case: nobody writes into it while the message is under way
 };
 
-/// A device part is the tensor's own memory when nobody else has it, else a copy: whoever shares it may write into it
-/// while it is under way.
+/// A part lies where the tensor does: on a device only for transports that carry such memory.
 /// Throws Error{BadData} naming `what` when the message would be longer than `limit_bytes`.
 Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what,
                      Contents contents = Contents::InBytes);

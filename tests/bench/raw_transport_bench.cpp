@@ -1,6 +1,9 @@
 // Messages that go to and fro between two ranks: vpp's transport against bare MPI calls, taking turns.
 //   mpirun --oversubscribe -np 2 raw_transport_bench [ROUNDS]
 // A line of JSON for each size: microseconds one way, and vpp's over MPI's as median, least and most of the rounds.
+// Then a tensor of that size that is kept where it is sent: sent from its own memory, and copied into the message
+// before.
+#include <ATen/ops/ones.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include "comm/collective.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
+#include "stage/message.hpp"
 
 namespace {
 
@@ -59,6 +63,32 @@ double vpp_us(MpiTransport& transport, const Size& size) {
     return microseconds_one_way(start, size.repeats);
 }
 
+double tensor_us(MpiTransport& transport, const Size& size, Contents contents) {
+    const int peer = 1 - transport.rank();
+    const size_t room_bytes = size.num_bytes + 4096;
+    at::Tensor tensor = at::ones({static_cast<int64_t>(size.num_bytes)}, at::kChar), kept;
+    const auto send = [&](const Channel& channel) {
+        kept = tensor;
+        transport.send(peer, channel, encode_tensor(tensor, room_bytes, "the tensor", contents));
+    };
+    barrier(transport);
+    const auto start = Clock::now();
+    for (int i = 0; i < size.repeats; ++i) {
+        const Channel channel{1, i, Direction::Forward};
+        transport.post_receive(peer, channel, room_bytes);
+        if (transport.rank() == 0) send(channel);
+        tensor = decode_tensor(transport.receive(peer, channel), "the tensor").tensor;
+        if (transport.rank() == 1) send(channel);
+    }
+    transport.finish_sends();
+    return microseconds_one_way(start, size.repeats);
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -69,20 +99,24 @@ int main(int argc, char** argv) {
     }
     const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
     for (const Size& size : {Size{1024, 2000}, {16 << 10, 1000}, {256 << 10, 200}, {4 << 20, 30}, {64 << 20, 4}}) {
-        std::vector<double> ratios;
-        double raw = 0, own = 0;
+        std::vector<double> raw, own, ratios, in_place, copied, savings;
         for (int round = 0; round < rounds; ++round) {
-            raw = raw_us(session, size);
+            raw.push_back(raw_us(session, size));
             MpiTransport transport(session);
-            own = vpp_us(transport, size);
+            own.push_back(vpp_us(transport, size));
+            ratios.push_back(own.back() / raw.back());
+            in_place.push_back(tensor_us(transport, size, Contents::SharedPart));
+            copied.push_back(tensor_us(transport, size, Contents::InBytes));
+            savings.push_back(in_place.back() / copied.back());
             barrier(transport);
-            ratios.push_back(own / raw);
         }
-        std::sort(ratios.begin(), ratios.end());
         if (session.rank() != 0) continue;
-        std::printf(R"({"bytes": %zu, "mpi_us": %.2f, "vpp_us": %.2f, "ratio": %.3f, "least": %.3f, "most": %.3f})"
+        std::sort(ratios.begin(), ratios.end());
+        std::printf(R"({"bytes": %zu, "mpi_us": %.2f, "vpp_us": %.2f, "ratio": %.3f, "least": %.3f, "most": %.3f, )"
+                    R"("tensor_us": %.2f, "tensor_copied_us": %.2f, "in_place_over_copied": %.3f})"
                     "\n",
-                    size.num_bytes, raw, own, ratios[ratios.size() / 2], ratios.front(), ratios.back());
+                    size.num_bytes, median(raw), median(own), median(ratios), ratios.front(), ratios.back(),
+                    median(in_place), median(copied), median(savings));
         std::fflush(stdout);
     }
 }

@@ -95,7 +95,7 @@ class RawLinks {
 Buffer message_over(const at::Tensor& tensor) {
     Buffer message(sizeof(int64_t));
     auto* data = static_cast<std::byte*>(tensor.data_ptr());
-    message.set_device_part(
+    message.set_part(
         {std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(tensor), data), static_cast<size_t>(tensor.nbytes())});
     return message;
 }
@@ -121,7 +121,7 @@ double linked_us(LinkTransport& transport, const Size& size, at::Device device) 
     const double us = microseconds_one_way(start, size.repeats);
     if (transport.rank() == 0) {
         const auto options = at::TensorOptions().dtype(at::kByte).device(device);
-        const at::Tensor came = at::from_blob(message.device_part().data.get(), {size.num_bytes}, options);
+        const at::Tensor came = at::from_blob(message.part().data.get(), {size.num_bytes}, options);
         check(came.eq(kValue).all().item<bool>(), "what came back is what was sent");
     }
     return us;

@@ -32,6 +32,15 @@ Buffer content_of(int sender, int receiver, int number, size_t num_bytes) {
     return buffer;
 }
 
+/// The same message with what is behind its first bytes somewhere else.
+Buffer parted(Buffer whole, size_t begin_bytes) {
+    const MemoryPart rest{{whole.owner(), whole.owner().get() + begin_bytes}, whole.bytes().size() - begin_bytes};
+    Buffer message(begin_bytes);
+    std::copy_n(whole.bytes().begin(), begin_bytes, message.bytes().begin());
+    message.set_part(rest);
+    return message;
+}
+
 size_t size_of(int sender, int receiver, int number, size_t max_bytes) {
     const uint64_t key = combine_key(static_cast<uint64_t>(sender * 64 + receiver), static_cast<uint64_t>(number));
     // Half of the sizes are small, so that messages inside and behind their envelope mix.
@@ -63,8 +72,9 @@ void all_pairs(const MpiTransportOptions& options, int count, size_t max_bytes) 
     for (size_t i = 0; i < takes.size() / 2; ++i) post(takes[i]);
     for (const Item& item : items) {
         const size_t num_bytes = size_of(rank, item.peer, item.number, max_bytes);
-        transport.send(item.peer, forward(item.number % 7, item.number),
-                       content_of(rank, item.peer, item.number, num_bytes));
+        Buffer message = content_of(rank, item.peer, item.number, num_bytes);
+        if (item.number % 2 == 0) message = parted(std::move(message), std::min<size_t>(num_bytes, 192));
+        transport.send(item.peer, forward(item.number % 7, item.number), std::move(message));
     }
     for (size_t i = takes.size() / 2; i < takes.size(); ++i) post(takes[i]);
     for (const Item& item : takes) {
@@ -105,6 +115,53 @@ TEST(MpiTransport, PiecesOfExactlyTheirSize) {
         EXPECT_EQ(hash_bytes(got.bytes()), hash_bytes(expected.bytes())) << num_bytes;
     }
     transport.finish_sends();
+    barrier(transport);
+}
+
+TEST(MpiTransport, PartsGoFromWhereTheyLieAndComeBehindTheBytes) {
+    MpiTransport transport(*session, {.piece_bytes = 4096});
+    const int peer = transport.rank() ^ 1;
+    for (const size_t begin_bytes : {0, 1, 64, 2047, 2048, 2049, 5000}) {
+        for (const size_t part_bytes : {0, 1, 1984, 2047, 2048, 4096, 4097, 12289}) {
+            const size_t num_bytes = begin_bytes + part_bytes;
+            transport.post_receive(peer, forward(1), num_bytes);
+            Buffer sent = parted(content_of(transport.rank(), peer, 1, num_bytes), begin_bytes);
+            const std::weak_ptr<std::byte> part = sent.part().data;
+            transport.send(peer, forward(1), std::move(sent));
+            const Buffer got = transport.receive(peer, forward(1));
+            const Buffer expected = content_of(peer, transport.rank(), 1, num_bytes);
+            ASSERT_EQ(got.bytes().size(), num_bytes);
+            EXPECT_EQ(hash_bytes(got.bytes()), hash_bytes(expected.bytes())) << begin_bytes << " + " << part_bytes;
+            transport.finish_sends();
+            EXPECT_TRUE(part.expired()) << "it has gone";
+        }
+    }
+    barrier(transport);
+}
+
+// What is written while it is under way may arrive: the part is not copied. (Such messages wait for their receiver.)
+TEST(MpiTransport, APartIsReadWhenItGoes) {
+    MpiTransport transport(*session, {.progress = Progress::Callers});
+    const int peer = transport.rank() ^ 1;
+    constexpr size_t kBytes = 1 << 20;
+    Buffer memory(kBytes);
+    std::fill(memory.bytes().begin(), memory.bytes().end(), std::byte{1});
+    Buffer message(64);
+    message.set_part({memory.owner(), kBytes});
+    transport.send(peer, forward(1), std::move(message));
+    memory.bytes()[kBytes - 1] = std::byte{2};
+    barrier(transport);
+    transport.post_receive(peer, forward(1), kBytes + 64);
+    EXPECT_EQ(transport.receive(peer, forward(1)).bytes().back(), std::byte{2});
+    transport.finish_sends();
+    barrier(transport);
+}
+
+TEST(MpiTransport, RefusesPartsOnDevices) {
+    MpiTransport transport(*session);
+    Buffer message(64);
+    message.set_part({Buffer(64).owner(), 64, true});
+    EXPECT_THROW(transport.send(transport.rank() ^ 1, forward(1), message), Error);
     barrier(transport);
 }
 

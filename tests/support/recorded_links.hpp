@@ -44,7 +44,7 @@ class RecordedLinks {
     struct Operation {
         size_t link = 0;
         bool sends = false;
-        DeviceMemory memory;
+        MemoryPart memory;
         std::vector<std::shared_ptr<Operation>> behind;  ///< of a send: receives of its rank
         bool done = false;
     };
@@ -61,11 +61,11 @@ class RecordedLinks {
         End(RecordedLinks& all, int rank, size_t link, bool sends)
             : all_(all), rank_(rank), link_(link), sends_(sends) {}
         bool is_ready() override { return all_.is_ready(*this); }
-        void send(DeviceMemory memory) override {
+        void send(MemoryPart memory) override {
             check(sends_, "the end that receives sends nothing");
             all_.give(*this, std::move(memory));
         }
-        DeviceMemory receive(size_t num_bytes) override {
+        MemoryPart receive(size_t num_bytes) override {
             check(!sends_, "the end that sends receives nothing");
             return all_.give(*this, make_bytes(num_bytes));
         }
@@ -86,7 +86,7 @@ class RecordedLinks {
       public:
         Maker(RecordedLinks& all, int rank) : all_(all), rank_(rank) {}
         Bytes make_id() override { return all_.make_id(); }
-        DeviceMemory make_memory(size_t num_bytes) override { return make_bytes(num_bytes); }
+        MemoryPart make_memory(size_t num_bytes) override { return make_bytes(num_bytes); }
         std::unique_ptr<LinkEnd> connect(const Bytes& id, bool sends) override {
             return all_.connect(rank_, ByteReader(id).get<uint64_t>(), sends);
         }
@@ -96,7 +96,7 @@ class RecordedLinks {
         int rank_;
     };
 
-    static DeviceMemory make_bytes(size_t num_bytes) {
+    static MemoryPart make_bytes(size_t num_bytes) {
         return {std::shared_ptr<std::byte>(new std::byte[std::max<size_t>(num_bytes, 1)](),
                                            std::default_delete<std::byte[]>()),
                 num_bytes};
@@ -123,7 +123,7 @@ class RecordedLinks {
         return !options_.waits_for_memory || end.sends_ || end.given_.empty() || end.given_.back()->done;
     }
 
-    DeviceMemory give(End& end, DeviceMemory memory) {
+    MemoryPart give(End& end, MemoryPart memory) {
         const std::lock_guard lock(mutex_);
         check_alive(end);
         std::vector<OperationPtr>& received = received_[end.rank_];

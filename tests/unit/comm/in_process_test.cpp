@@ -110,6 +110,21 @@ TEST(InProcess, AReceiverOwnsItsBytes) {
     });
 }
 
+TEST(InProcess, APartComesBehindTheBytes) {
+    InProcessWorld({.num_ranks = 2}).run([](Transport& transport) {
+        transport.post_receive(1 - transport.rank(), forward(0), 72);
+        Buffer sent = message_of(7, 64), lies_elsewhere = message_of(8, 8);
+        sent.set_part({lies_elsewhere.owner(), 8});
+        transport.send(1 - transport.rank(), forward(0), sent);
+        Buffer received = transport.receive(1 - transport.rank(), forward(0));
+        ASSERT_EQ(received.bytes().size(), 72u);
+        received.bytes()[64] = std::byte{99};
+        EXPECT_EQ(value_of(received), 7);
+        EXPECT_EQ(value_of(lies_elsewhere), 8);
+        transport.finish_sends();
+    });
+}
+
 TEST(InProcess, ADeadlockIsFoundAtOnceAndNamesEveryRank) {
     const auto start = std::chrono::steady_clock::now();
     const std::string text = error_of(InProcessWorld({.num_ranks = 3}), [](Transport& transport) {

@@ -13,21 +13,21 @@ namespace {
 using test::RecordedLinks;
 using vpp::testing::random_edges;
 
-DeviceMemory memory_of(uint64_t value, size_t num_bytes = sizeof(uint64_t)) {
+MemoryPart memory_of(uint64_t value, size_t num_bytes = sizeof(uint64_t)) {
     const std::shared_ptr<std::byte> bytes(new std::byte[num_bytes], std::default_delete<std::byte[]>());
     std::fill(bytes.get(), bytes.get() + num_bytes, static_cast<std::byte>(value));
     return {bytes, num_bytes};
 }
 
-bool is_filled_with(const DeviceMemory& memory, uint64_t value) {
+bool is_filled_with(const MemoryPart& memory, uint64_t value) {
     return std::all_of(memory.data.get(), memory.data.get() + memory.num_bytes,
                        [&](std::byte byte) { return byte == static_cast<std::byte>(value); });
 }
 
-Buffer linked_message(uint64_t value, DeviceMemory part = {}) {
+Buffer linked_message(uint64_t value, MemoryPart part = {}) {
     Buffer message(sizeof(value));
     std::memcpy(message.bytes().data(), &value, sizeof(value));
-    message.set_device_part(std::move(part));
+    message.set_part(std::move(part));
     return message;
 }
 
@@ -65,7 +65,7 @@ TEST(LinkTransport, BytesAndMemoryArriveTogether) {
             transport.post_receive(1, kBackward, kCapacityBytes);
             const Buffer answer = transport.receive(1, kBackward);
             EXPECT_EQ(number_of(answer), 8U);
-            EXPECT_FALSE(answer.device_part().data) << "it was sent without one";
+            EXPECT_FALSE(answer.part().data) << "it was sent without one";
             transport.finish_sends();
         } else {
             transport.post_receive(0, kForward, kCapacityBytes);
@@ -74,8 +74,8 @@ TEST(LinkTransport, BytesAndMemoryArriveTogether) {
             EXPECT_EQ(number_of(message), 7U);
             transport.send(0, kBackward, linked_message(8));
             transport.finish_sends();
-            EXPECT_EQ(message.device_part().num_bytes, 100U);
-            EXPECT_TRUE(is_filled_with(message.device_part(), 9));
+            EXPECT_EQ(message.part().num_bytes, 100U);
+            EXPECT_TRUE(is_filled_with(message.part(), 9));
         }
     });
     EXPECT_EQ(error, "");
@@ -250,7 +250,7 @@ std::vector<Link> links_of(const Schedule& lowered) {
 }
 
 /// One byte pattern and one length for each message.
-DeviceMemory part_of(const Action& transfer) {
+MemoryPart part_of(const Action& transfer) {
     const uint64_t key = combine_key(static_cast<uint64_t>(transfer.edge), static_cast<uint64_t>(transfer.microbatch)) +
                          (carries_gradient(transfer.kind) ? 1 : 0);
     return memory_of(key, 1 + key % 200);
@@ -259,7 +259,7 @@ DeviceMemory part_of(const Action& transfer) {
 /// The transfers of this rank in the order of its list, twice, as in two steps.
 void run_transfers(LinkTransport& transport, const Schedule& lowered) {
     for (int step = 0; step < 2; ++step) {
-        std::vector<std::pair<Action, DeviceMemory>> received;
+        std::vector<std::pair<Action, MemoryPart>> received;
         for (const Action& action : lowered.actions[static_cast<size_t>(transport.rank())]) {
             if (!is_transfer(action.kind)) continue;
             if (is_send(action.kind)) {
@@ -267,11 +267,11 @@ void run_transfers(LinkTransport& transport, const Schedule& lowered) {
                 continue;
             }
             transport.post_receive(action.peer, channel_of(action), kCapacityBytes);
-            received.emplace_back(action, transport.receive(action.peer, channel_of(action)).device_part());
+            received.emplace_back(action, transport.receive(action.peer, channel_of(action)).part());
         }
         transport.finish_sends();
         for (const auto& [action, part] : received) {
-            const DeviceMemory sent = part_of(action);
+            const MemoryPart sent = part_of(action);
             ASSERT_EQ(part.num_bytes, sent.num_bytes);
             ASSERT_TRUE(is_filled_with(part, static_cast<uint64_t>(*sent.data)));
         }

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
 
 #include "base/error.hpp"
 
@@ -41,6 +44,30 @@ TEST(Buffer, RefusesWhatNoMachineHas) {
     } catch (const Error& error) {
         EXPECT_STREQ(error.what(), "no memory for a message of 1.0 PiB between ranks; try a smaller microbatch");
     }
+}
+
+MemoryPart text_part(const std::string& text, bool is_on_device) {
+    auto owner = std::make_shared<std::string>(text);
+    auto* data = reinterpret_cast<std::byte*>(owner->data());
+    return {std::shared_ptr<std::byte>(std::move(owner), data), text.size(), is_on_device};
+}
+
+TEST(Joined, HasThePartBehindTheBytes) {
+    Buffer message(2);
+    std::memcpy(message.bytes().data(), "ab", 2);
+    EXPECT_EQ(message.size_bytes(), 2u);
+    EXPECT_EQ(to_string(joined(message).bytes()), "ab");
+    message.set_part(text_part("cde", false));
+    EXPECT_EQ(message.size_bytes(), 5u);
+    const Buffer whole = joined(message);
+    EXPECT_EQ(to_string(whole.bytes()), "abcde");
+    EXPECT_FALSE(whole.part().data);
+}
+
+TEST(Joined, RefusesMemoryOfDevices) {
+    Buffer message(2);
+    message.set_part(text_part("cde", true));
+    EXPECT_THROW(joined(message), Error);
 }
 
 TEST(Channel, HasAText) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <new>
+#include <tuple>
 
 #include "unit/engine/support.hpp"
 
@@ -65,6 +67,12 @@ TEST_F(Executors, outOfTurnBackwardHasTheBitsOfInTurn) {
     with_engines(setup, in_turn, [](Engine& engine) { EXPECT_EQ(engine.run_step(0).totals.parked_bytes, 0); });
 }
 
+struct ChannelLess {
+    bool operator()(const Channel& a, const Channel& b) const {
+        return std::tie(a.direction, a.edge, a.microbatch) < std::tie(b.direction, b.edge, b.microbatch);
+    }
+};
+
 /// A rank that has no memory for its second message.
 class Starving final : public PassingTransport {
   public:
@@ -88,6 +96,56 @@ TEST_F(Executors, outOfMemoryNamesTheStageAndWhatTheRankHas) {
             << text;
         EXPECT_NE(text.find(" of them since the step began; use more stages, smaller microbatches"), std::string::npos);
     }
+}
+
+/// Notes where the parts of messages lie.
+class PartsNoted final : public PassingTransport {
+  public:
+    PartsNoted(Transport& inner, std::map<Channel, const void*, ChannelLess>& parts)
+        : PassingTransport(inner), parts_(parts) {}
+    void send(int peer, const Channel& channel, Buffer message) override {
+        parts_[channel] = message.part().data.get();
+        PassingTransport::send(peer, channel, std::move(message));
+    }
+
+  private:
+    std::map<Channel, const void*, ChannelLess>& parts_;
+};
+
+// h goes to stage 1 on the other rank, and stage 2, which is on h's own rank, writes it: it has to go as a copy.
+TEST_F(Executors, tensorsAreSentFromWhereTheyLieUnlessAnOpOfTheRankWritesThemLater) {
+    if (!test_device().is_cpu()) GTEST_SKIP() << "tensors of this device go through memory of the CPU";
+    Rig setup = open("outputs");
+    const std::vector<GraphOp>& ops = setup.graph().ops;
+    const auto op_of = [&](const std::string& kind) {
+        const auto found = std::find_if(ops.begin(), ops.end(), [&](const GraphOp& op) { return op.kind == kind; });
+        return static_cast<int>(found - ops.begin());
+    };
+    const Program program =
+        cut_program(setup.prepared.program, {op_of("aten::tanh"), op_of("aten::mul_")}, plain_schedule({0, 1, 0}, 3));
+    int num_shared = 0, num_copied = 0;
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& inner) {
+        std::map<Channel, const void*, ChannelLess> parts;
+        PartsNoted transport(inner, parts);
+        Engine engine(setup.plan, program, setup.prepared.sources, setup.data, transport);
+        std::map<Channel, const void*, ChannelLess> tensors;
+        engine.executor().set_watch(
+            {[&](const Edge& edge, int microbatch, Direction direction, const at::Tensor& tensor) {
+                 tensors[{edge.id, microbatch, direction}] = tensor.const_data_ptr();
+             },
+             {}});
+        engine.run_without_update(0);
+        for (const auto& [channel, place] : parts) {
+            if (channel.direction != Direction::Forward) continue;
+            const Edge& edge = program.training.split.edges[static_cast<size_t>(channel.edge)];
+            const bool is_written = edge.name == "h.1";
+            EXPECT_EQ(place != tensors.at(channel), is_written) << edge.name;
+            (is_written ? num_copied : num_shared) += 1;
+        }
+    });
+    EXPECT_GT(num_shared, 0);
+    EXPECT_GT(num_copied, 0);
+    EXPECT_TRUE(compare_runs(run_reference(setup, 2), run_program(setup, program, 2)).is_equal);
 }
 
 TEST_F(Executors, everySeedAndDelayGivesTheSameBits) {

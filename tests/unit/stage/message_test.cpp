@@ -105,41 +105,63 @@ TEST(Message, keepsItsMemoryAliveAndApart) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(got.const_data_ptr()) % 64, 0u) << "kernels may choose by alignment";
 }
 
-TEST(Message, aDevicePartBringsEveryFormOfTensorOver) {
+TEST(Message, aPartBringsEveryFormOfTensorOver) {
     for (const Sample& sample : samples()) {
-        const Buffer message = encode_tensor(sample.tensor, kRoom, "x", Contents::DevicePart);
-        EXPECT_EQ(message.device_part().num_bytes > 0, sample.tensor.numel() > 0) << sample.name;
+        const Buffer message = encode_tensor(sample.tensor, kRoom, "x", Contents::Part);
+        EXPECT_EQ(message.part().num_bytes > 0, sample.tensor.numel() > 0) << sample.name;
         const at::Tensor got = decode_tensor(message, "x").tensor;
         EXPECT_EQ(form_of(got), form_of(sample.tensor)) << sample.name;
         EXPECT_FALSE(got.is_view()) << sample.name;
     }
-    EXPECT_FALSE(decode_tensor(encode_tensor({}, kRoom, "x", Contents::DevicePart), "x").tensor.defined());
+    EXPECT_FALSE(decode_tensor(encode_tensor({}, kRoom, "x", Contents::Part), "x").tensor.defined());
 }
 
 // Who else has the memory may write into it while the message is under way.
-TEST(Message, aDevicePartIsTheTensorsOwnMemoryOnlyWhenNobodySharesIt) {
+TEST(Message, aPartIsTheTensorsOwnMemoryOnlyWhenNobodySharesIt) {
     const at::Tensor kept = message_numbers({8});
-    const Buffer copied = encode_tensor(kept, kRoom, "x", Contents::DevicePart);
+    const Buffer copied = encode_tensor(kept, kRoom, "x", Contents::Part);
     kept.add_(1);
     EXPECT_EQ(decode_tensor(copied, "x").tensor[7].item<float>(), 7);
 
     at::Tensor view_of_kept = kept.view({2, 4});
     const void* address = kept.const_data_ptr();
-    EXPECT_NE(encode_tensor(view_of_kept, kRoom, "x", Contents::DevicePart).device_part().data.get(), address);
+    EXPECT_NE(encode_tensor(view_of_kept, kRoom, "x", Contents::Part).part().data.get(), address);
 
     at::Tensor alone = at::ones({8});
     address = alone.const_data_ptr();
-    EXPECT_EQ(encode_tensor(alone, kRoom, "x", Contents::DevicePart).device_part().data.get(), address);
+    EXPECT_EQ(encode_tensor(alone, kRoom, "x", Contents::Part).part().data.get(), address);
 }
 
-TEST(Message, aDevicePartThatIsNotWhatTheHeaderSaysIsRefused) {
-    Buffer message = encode_tensor(message_numbers({8}), kRoom, "x", Contents::DevicePart);
-    DeviceMemory part = message.device_part();
+TEST(Message, aSharedPartIsTheTensorsOwnMemoryInAnyCase) {
+    const at::Tensor kept = message_numbers({8});
+    const Buffer message = encode_tensor(kept, kRoom, "x", Contents::SharedPart);
+    EXPECT_EQ(message.part().data.get(), kept.const_data_ptr());
+    EXPECT_FALSE(message.part().is_on_device);
+    EXPECT_EQ(message.size_bytes(), encode_tensor(kept, kRoom, "x").bytes().size()) << "in bytes it is as long";
+    const at::Tensor spread = message_numbers({4, 1}).expand({4, 5});
+    EXPECT_EQ(encode_tensor(spread, kRoom, "x", Contents::SharedPart).part().data.get(), spread.const_data_ptr());
+    const at::Tensor strided = message_numbers({4, 6}).narrow(1, 1, 3);
+    EXPECT_NE(encode_tensor(strided, kRoom, "x", Contents::SharedPart).part().data.get(), strided.const_data_ptr())
+        << "its gaps are not sent";
+}
+
+// A transport that carries no parts brings bytes over in which the tensor lies as if it had been copied there.
+TEST(Message, aPartThatWasJoinedToItsBytesIsRead) {
+    for (const Sample& sample : samples()) {
+        const at::Tensor got =
+            decode_tensor(joined(encode_tensor(sample.tensor, kRoom, "x", Contents::SharedPart)), "x").tensor;
+        EXPECT_EQ(form_of(got), form_of(sample.tensor)) << sample.name;
+    }
+}
+
+TEST(Message, aPartThatIsNotWhatTheHeaderSaysIsRefused) {
+    Buffer message = encode_tensor(message_numbers({8}), kRoom, "x", Contents::Part);
+    MemoryPart part = message.part();
     part.num_bytes -= 4;
-    message.set_device_part(part);
+    message.set_part(part);
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { decode_tensor(message, "x"); }), "the message for 'x' does not hold");
     EXPECT_HAS(error_of(ErrorKind::BadData,
-                        [] { encode_tensor(message_numbers({100}), 300, "blocks.3.out", Contents::DevicePart); }),
+                        [] { encode_tensor(message_numbers({100}), 300, "blocks.3.out", Contents::Part); }),
                "the value 'blocks.3.out' needs");
 }
 
