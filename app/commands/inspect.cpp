@@ -9,6 +9,7 @@
 #include "app/planned_program.hpp"
 #include "app/terminal.hpp"
 #include "base/file.hpp"
+#include "device/cards.hpp"
 #include "engine/executor.hpp"
 #include "launch/host_facts.hpp"
 #include "program/inspect.hpp"
@@ -30,9 +31,11 @@ struct InspectArguments {
     std::string svg, dot;  ///< files
 };
 
-Machine this_machine() {
+Machine this_machine(const Plan& plan) {
     const HostFacts host = look_at_host(environment_of(host_variables()));
-    return {.cores = host.cpus, .memory_bytes = host.memory_bytes};
+    return {.cores = host.cpus,
+            .memory_bytes = host.memory_bytes,
+            .cards = plan.mesh.device == "cpu" ? std::vector<Card>() : cuda_cards()};
 }
 
 void write_said(const std::string& file, const std::string& text) {
@@ -44,7 +47,7 @@ int run_inspect(const InspectArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan, arguments.world);
     const Program program = make_program(plan);
     Inspection inspection = inspect_program(
-        plan, program, {.machine = this_machine(), .depth = arguments.depth, .receives_ahead = kReceivesAhead});
+        plan, program, {.machine = this_machine(plan), .depth = arguments.depth, .receives_ahead = kReceivesAhead});
     inspection.search = search_lines(plan, program);
     if (!arguments.svg.empty()) write_said(arguments.svg, inspection_svg(inspection));
     if (!arguments.dot.empty()) write_said(arguments.dot, inspection_dot(inspection));

@@ -1,8 +1,7 @@
 #include "launch/card_findings.hpp"
 
-#include <algorithm>
-
 #include "base/units.hpp"
+#include "device/card_shares.hpp"
 
 namespace vpp {
 
@@ -44,21 +43,14 @@ Finding judge_cards(const HostFacts& host, const CardFacts& facts, const LaunchR
 }
 
 Finding judge_card_memory(const std::vector<int64_t>& rank_bytes, const std::vector<Card>& cards) {
-    std::vector<int64_t> taken(cards.size(), 0);
-    for (size_t rank = 0; rank < rank_bytes.size(); ++rank) taken[rank % cards.size()] += rank_bytes[rank];
-    const auto share = [&](size_t card) {
-        return static_cast<double>(taken[card]) / static_cast<double>(std::max<int64_t>(1, cards[card].memory_bytes));
-    };
-    size_t fullest = 0;
-    for (size_t card = 1; card < cards.size(); ++card) {
-        if (share(card) > share(fullest)) fullest = card;
-    }
-    const size_t num_ranks = (rank_bytes.size() + cards.size() - 1 - fullest) / cards.size();
-    const std::string text = "card " + std::to_string(fullest) +
-                             " is the fullest: " + counted_text(static_cast<int64_t>(num_ranks), "rank") +
-                             (num_ranks == 1 ? " keeps" : " keep") + " up to " + bytes_text(taken[fullest]) + " of " +
-                             bytes_text(cards[fullest].memory_bytes) + " there";
-    if (taken[fullest] <= cards[fullest].memory_bytes) return {FindingLevel::Ok, "memory", text, ""};
+    const std::vector<CardShare> shares = card_shares(rank_bytes, cards);
+    const size_t number = fullest_card(shares);
+    const CardShare& fullest = shares[number];
+    const std::string text = "card " + std::to_string(number) +
+                             " is the fullest: " + counted_text(fullest.num_ranks, "rank") +
+                             (fullest.num_ranks == 1 ? " keeps" : " keep") + " up to " +
+                             bytes_text(fullest.kept_bytes) + " of " + bytes_text(fullest.memory_bytes) + " there";
+    if (fullest.kept_bytes <= fullest.memory_bytes) return {FindingLevel::Ok, "memory", text, ""};
     // An upper bound: activations are counted as if nothing of them were let go before the end of a microbatch.
     return {FindingLevel::Note, "memory", text,
             "more pipeline.num_microbatches, pipeline.recompute.what = \"stage\", or more cards"};

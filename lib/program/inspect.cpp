@@ -60,6 +60,7 @@ class Inspector {
         share_time();
         count_units();
         add_ranks();
+        add_cards();
         add_edges();
         add_links();
         page_.cuts = inspect_cuts(graph(), split(), plan_, program_.costs);
@@ -100,6 +101,7 @@ class Inspector {
         page_.threads = plan_.mesh.threads;
         page_.accumulate = plan_.train.accumulate;
         page_.machine = options_.machine;
+        page_.transport = plan_.mesh.transport;
         page_.samples = *plan_.train.global_batch_size;
         page_.microbatch_size = program_.microbatch_size;
         page_.zero1 = plan_.mesh.zero1;
@@ -299,6 +301,17 @@ class Inspector {
             rank.load = busy > 0 ? own * static_cast<double>(estimates.size()) / static_cast<double>(busy) : 1;
             page_.ranks.push_back(std::move(rank));
         }
+    }
+
+    /// What is read ahead and the copy for a save lie in the host's memory.
+    void add_cards() {
+        if (plan_.mesh.device == "cpu") return;
+        std::vector<int64_t> kept_bytes(static_cast<size_t>(page_.num_ranks), 0);
+        for (const InspectedRank& rank : page_.ranks) {
+            const int64_t on_card = rank.total_bytes - rank.saved_copy_bytes - rank.input_bytes;
+            for (int number : rank.ranks) kept_bytes.at(static_cast<size_t>(number)) = on_card;
+        }
+        page_.cards = card_shares(kept_bytes, options_.machine.cards);
     }
 
     /// The estimates with recompute = "stage"; where the plan recomputes already, its own.

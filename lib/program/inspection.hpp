@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/card_shares.hpp"
 #include "graph/balance.hpp"
 #include "schedule/costs.hpp"
 #include "schedule/schedule.hpp"
@@ -120,6 +121,7 @@ struct InspectedFlow {
 struct Machine {
     int cores = 0;
     int64_t memory_bytes = 0;
+    std::vector<Card> cards = {};
 };
 
 struct Inspection {
@@ -158,6 +160,8 @@ struct Inspection {
     std::vector<InspectedModule> modules;
     std::vector<InspectedStage> stages;
     std::vector<InspectedRank> ranks;
+    std::vector<CardShare> cards;  ///< of the machine, if all ranks run on it; empty where they compute on the CPU
+    std::string transport;         ///< mesh.transport
     std::vector<InspectedEdge> edges;
     std::vector<InspectedLink> links;
     std::vector<InspectedCut> cuts;

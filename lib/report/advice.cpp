@@ -126,6 +126,7 @@ Texts long_transfers(const Inspection& page) {
 }
 
 Texts idle_cores(const Inspection& page) {
+    if (!page.cards.empty()) return {};
     const int used = page.num_ranks * page.threads;
     const int threads = page.machine.cores / std::max(1, page.num_ranks);
     if (page.machine.cores == 0 || used >= page.machine.cores || threads <= page.threads) return {};
@@ -138,6 +139,7 @@ Texts idle_cores(const Inspection& page) {
 }
 
 Texts oversubscription(const Inspection& page) {
+    if (!page.cards.empty()) return {};
     const int used = page.num_ranks * page.threads;
     if (page.machine.cores == 0 || used <= page.machine.cores) return {};
     return {counted_text(page.num_ranks, "rank") + " of " + counted_text(page.threads, "thread") + " want " +
@@ -148,7 +150,22 @@ Texts oversubscription(const Inspection& page) {
 }
 
 /// Of all ranks on one machine.
+Texts card_memory(const Inspection& page) {
+    Texts texts;
+    for (size_t i = 0; i < page.cards.size(); ++i) {
+        const CardShare& card = page.cards[i];
+        if (card.fullness() <= kFullMemory) continue;
+        texts.push_back(counted_text(card.num_ranks, "rank") + " may want " + bytes_text(card.kept_bytes) +
+                        " on card " + std::to_string(i) + ", which has " + bytes_text(card.memory_bytes) +
+                        ": it takes more cards or more stages, smaller microbatches" +
+                        (page.recomputes ? "" : ", or pipeline.recompute = \"stage\""));
+    }
+    return texts;
+}
+
+/// Of all ranks on one machine.
 Texts memory(const Inspection& page) {
+    if (!page.cards.empty()) return {};
     int64_t all = 0, recomputed = 0;
     for (const InspectedRank& rank : page.ranks) {
         all += rank.total_bytes * static_cast<int64_t>(rank.ranks.size());
@@ -208,6 +225,7 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
+    {"card_memory", card_memory},
     {"memory", memory},
     {"oversubscription", oversubscription},
     {"idle_cores", idle_cores},

@@ -25,6 +25,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedBlock, module, stage, num_ops)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedFlow, from, to, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MicrobatchForecast, num_microbatches, bubble)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Machine, cores, memory_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CardShare, name, memory_bytes, num_ranks, kept_bytes)
 
 namespace {
 
@@ -76,6 +77,7 @@ std::string inspection_json(const Inspection& inspection) {
                {"modules", inspection.modules},
                {"stages", inspection.stages},
                {"ranks", inspection.ranks},
+               {"cards", inspection.cards},
                {"links", inspection.links},
                {"cuts", inspection.cuts},
                {"blocks", inspection.blocks},

@@ -32,6 +32,7 @@ class InspectionPage {
         add_modules();
         add_stages();
         add_ranks();
+        add_cards();
         add_replicas();
         add_edges();
         add_traffic();
@@ -68,6 +69,7 @@ class InspectionPage {
         const Schedule& schedule = page_.schedule;
         line("data", page_.data_text);
         line("mesh", page_.mesh_text + ", " + counted_text(page_.num_ranks, "rank"));
+        if (!page_.cards.empty()) line("cards", cards_text());
         text_ += "start     mpirun -np " + std::to_string(page_.num_ranks) + " vpp train --config " + page_.plan_file +
                  "\n";  // one line, to be copied
         line("step", std::to_string(page_.samples) + " samples = " + std::to_string(schedule.num_microbatches) +
@@ -75,6 +77,16 @@ class InspectionPage {
                          (page_.accumulate > 1 ? ", in " + std::to_string(page_.accumulate) + " pipeline runs" : ""));
         line("schedule", schedule.name + ", " + counted_text(schedule.num_stages(), "stage") + ", bubble " +
                              percent_text(page_.unit_bubble) + " (F = 1, B = 2, free transfers)");
+    }
+
+    std::string cards_text() const {
+        const std::string cards = counted_text(static_cast<int64_t>(page_.cards.size()), "GPU") + " here (" +
+                                  page_.cards.front().name + ", " + bytes_text(page_.cards.front().memory_bytes) + ")";
+        if (page_.num_ranks == 1) return cards;
+        const bool is_shared = page_.num_ranks > static_cast<int>(page_.cards.size());
+        const bool by_mpi = page_.transport == "mpi" || (page_.transport == "auto" && is_shared);
+        return cards + (is_shared ? "; ranks share cards" : "; a card for each rank") +
+               (by_mpi ? ": values go through the host's memory, by MPI" : ": values go from card to card, by NCCL");
     }
 
     void add_costs() {
@@ -227,6 +239,22 @@ class InspectionPage {
         add_table(memory, "bytes of a rank at its fullest moment; in its total up to " + bytes_text(input_bytes) +
                               " of data that are read ahead");
         add_table(step, "held: stage activations at once, at most; load: over a mean rank; busy: of a step");
+    }
+
+    void add_cards() {
+        if (page_.cards.empty()) return;
+        TextTable table({{"card"}, {"", true}, {"ranks"}, {"keeps <="}, {"memory"}, {"full %"}, {"", true}}, 2);
+        for (size_t i = 0; i < page_.cards.size(); ++i) {
+            const CardShare& card = page_.cards[i];
+            table.add({{std::to_string(i)},
+                       {card.name},
+                       {std::to_string(card.num_ranks)},
+                       {bytes_text(card.kept_bytes)},
+                       {bytes_text(card.memory_bytes)},
+                       {fixed_text(100 * card.fullness(), 1)},
+                       {bar(card.fullness())}});
+        }
+        add_table(table, "if all ranks run on this machine, taking its cards in turn");
     }
 
     /// "|#####.....|"

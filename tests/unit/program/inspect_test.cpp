@@ -97,6 +97,23 @@ TEST(Inspect, RanksHaveWhatTheEstimateHasAndBuffers) {
     EXPECT_DOUBLE_EQ(page.ranks[1].load, 0.5);
 }
 
+TEST(Inspect, CardsHaveWhatTheirRanksKeepThere) {
+    const Machine machine{.cores = 2, .memory_bytes = 1 << 30, .cards = {{"a card", 9, 0, 4096}}};
+    Case with;
+    with.plan.mesh.device = "auto";
+    const Inspection page = with.page({.machine = machine, .depth = 2, .receives_ahead = 0});
+    ASSERT_EQ(page.cards.size(), 1U);
+    EXPECT_EQ(page.cards[0].num_ranks, 2);
+    int64_t kept_bytes = 0;
+    for (const InspectedRank& rank : page.ranks) {
+        kept_bytes += rank.weight_bytes + rank.gradient_bytes + rank.optimizer_bytes + rank.buffer_bytes +
+                      rank.activation_bytes + rank.receive_bytes;
+    }
+    EXPECT_EQ(page.cards[0].kept_bytes, kept_bytes);
+    with.plan.mesh.device = "cpu";
+    EXPECT_TRUE(with.page({.machine = machine, .depth = 2, .receives_ahead = 0}).cards.empty());
+}
+
 TEST(Inspect, TheStepIsSimulatedAtTheCosts) {
     const Inspection page = Case().page();
     // Rank 0: F F . B F B F B B, stage 0 costs 3 + 6, stage 1 takes 1 + 2: 4 x 9 and the first trip through stage 1.

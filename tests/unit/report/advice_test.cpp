@@ -147,6 +147,23 @@ TEST(Advice, RecomputeIsAdvisedWhereItWouldFit) {
     EXPECT_EQ(said(page, "memory"), "");
 }
 
+TEST(Advice, WhereCardsComputeTheirMemoryCountsAndNotTheHosts) {
+    Inspection page = good_page();
+    page.machine.memory_bytes = 100'000;
+    page.machine.cores = 1;
+    page.cards = {{"card", 1 << 20, 1, 1 << 19}, {"card", 1 << 20, 1, 1 << 21}};
+    EXPECT_EQ(said(page, "card_memory"),
+              "1 rank may want 2.0 MiB on card 1, which has 1.0 MiB: it takes more cards or more stages, smaller "
+              "microbatches, or pipeline.recompute = \"stage\"\n");
+    page.recomputes = true;
+    page.cards[1].num_ranks = 3;
+    EXPECT_EQ(said(page, "card_memory"),
+              "3 ranks may want 2.0 MiB on card 1, which has 1.0 MiB: it takes more cards or more stages, smaller "
+              "microbatches\n");
+    page.cards.pop_back();
+    EXPECT_TRUE(advise(page).empty()) << "neither the host's memory nor its cores matter";
+}
+
 TEST(Advice, FarTiesNameTheirTraffic) {
     Inspection page = good_page();
     page.edges.push_back({1, "in.weight", "", 0, 1, true, 0, 2048, 8192, false});

@@ -125,6 +125,25 @@ TEST(InspectionText, ReplicasAndTiesHaveTheirLines) {
     EXPECT_THAT(text, HasSubstr("recompute 1 of 2 segments\n"));
 }
 
+TEST(InspectionText, CardsHaveALineAndATable) {
+    Inspection page = test::two_stages();
+    page.transport = "auto";
+    page.cards = {{"NVIDIA H200", int64_t{1} << 37, 2, int64_t{1} << 36}};
+    const std::string shared = inspection_text(page, {120, false});
+    EXPECT_THAT(shared, HasSubstr("cards     1 GPU here (NVIDIA H200, 128.0 GiB); ranks share cards: values go through "
+                                  "the host's memory, by MPI\n"));
+    EXPECT_THAT(shared, HasSubstr("card               ranks  keeps <=     memory  full %\n"
+                                  "   0  NVIDIA H200      2  64.0 GiB  128.0 GiB    50.0  |##########..........|\n"
+                                  "if all ranks run on this machine, taking its cards in turn\n"));
+    page.cards.push_back(page.cards.front());
+    EXPECT_THAT(inspection_text(page, {120, false}),
+                HasSubstr("2 GPUs here (NVIDIA H200, 128.0 GiB); a card for each rank: values go from card to card, by "
+                          "NCCL\n"));
+    page.transport = "mpi";
+    EXPECT_THAT(inspection_text(page, {120, false}), HasSubstr("a card for each rank: values go through the host's"));
+    EXPECT_THAT(inspection_text(test::two_stages(), {120, false}), Not(HasSubstr("card")));
+}
+
 TEST(InspectionText, ManyRanksGetAListOfThoseThatTalk) {
     Inspection page = test::two_stages();
     for (int rank = 2; rank < 9; ++rank) {
