@@ -8,7 +8,6 @@
 #include "app/job.hpp"
 #include "app/terminal.hpp"
 #include "base/elapsed.hpp"
-#include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/units.hpp"
 #include "comm/mpi_session.hpp"
@@ -47,6 +46,13 @@ std::vector<CostRow> rows_of(const CostFile& file) {
     return rows;
 }
 
+std::string transfer_text(const CostFile& file, bool is_measured) {
+    const std::string times =
+        fixed_text(file.transfer, 2) + " ms and " + fixed_text(file.transfer_per_mib, 2) + " ms a MiB";
+    if (is_measured) return "a message takes " + times + ", measured between ranks 0 and 1";
+    return "a message is taken to need " + times + "; mpirun vpp profile with the plan's ranks measures it";
+}
+
 void print_profile(const CostProfile& profile, const ProfileArguments& arguments, double seconds) {
     const CostFile& file = profile.file;
     const Terminal terminal = output_terminal();
@@ -56,20 +62,30 @@ void print_profile(const CostProfile& profile, const ProfileArguments& arguments
               << counted_text(static_cast<int64_t>(file.parts.size()), "part")
               << ", each timed by itself; what that added, " << fixed_text(profile.overhead * 1e3, 1)
               << " us a part, is taken off\n"
-              << "a message is taken to need " << fixed_text(file.transfer, 2) << " ms and "
-              << fixed_text(file.transfer_per_mib, 2) << " ms a MiB: not measured by one process, edit it\n"
+              << transfer_text(file, profile.transfers.is_measured) << '\n'
               << "wrote " << arguments.out << " in " << fixed_text(seconds, 1) << " s; to use it, under [pipeline]:\n"
               << "  cost_file = \"" << seen_from_plan(arguments.out, arguments.plan.config) << "\"\n"
               << "  split_method = \"AUTO\"      # and schedule_type = \"AUTO\"\n"
               << std::flush;
 }
 
+void keep_profile(const CostProfile& profile, const ProfileArguments& arguments, double seconds) {
+    write_file_durably(arguments.out, to_json_text(profile.file));
+    print_profile(profile, arguments, seconds);
+}
+
+/// Ranks time messages too.
+int profile_on(const Job& job, const ProfileArguments& arguments) {
+    const Datasets data = open_datasets(job.plan);
+    const auto start = Clock::now();
+    profile_together(job.transport, job.plan, data, job.device,
+                     [&](const CostProfile& profile) { keep_profile(profile, arguments, seconds_since(start)); });
+    return 0;
+}
+
 int run_profile(const ProfileArguments& arguments) {
-    const auto launch = launch_info(environment_of(launch_variables()));
-    if (launch && launch->size > 1) {
-        throw Error(ErrorKind::CommandLine,
-                    "vpp profile measures in one process; type it without mpirun (vpp train measures by itself where "
-                    "split_method = \"AUTO\" needs it)");
+    if (launch_info(environment_of(launch_variables()))) {
+        return run_job(arguments.plan, [&](const Job& job) { return profile_on(job, arguments); });
     }
     count_tensor_memory();
     const Plan plan = resolved_plan(arguments.plan);
@@ -79,9 +95,7 @@ int run_profile(const ProfileArguments& arguments) {
     const at::Device device = choose_device(plan, 0);
     const Datasets data = open_datasets(plan);
     const auto start = Clock::now();
-    const CostProfile profile = profile_costs(plan, data, device, {});
-    write_file_durably(arguments.out, to_json_text(profile.file));
-    print_profile(profile, arguments, seconds_since(start));
+    keep_profile(profile_costs(plan, data, device, {}), arguments, seconds_since(start));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <new>
 #include <numeric>
 
 #include "base/bytes.hpp"
@@ -212,7 +213,7 @@ std::filesystem::path run_costs(const Plan& plan) {
 
 /// Whether rank 0 has to measure. Says why a file that is there is of no use.
 bool has_to_measure(const Plan& plan, const Datasets& data, const Logger& log) {
-    if (!cuts_by_time(plan) || !plan.pipeline.cost_file.empty()) return false;
+    if (!goes_by_costs(plan) || !plan.pipeline.cost_file.empty()) return false;
     const std::filesystem::path path = run_costs(plan);
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return true;
@@ -223,19 +224,71 @@ bool has_to_measure(const Plan& plan, const Datasets& data, const Logger& log) {
     return true;
 }
 
-void measure_for_run(const Plan& plan, const Datasets& data, at::Device device, const TransferTimes& transfers,
-                     const Logger& log) {
-    const auto start = Clock::now();
-    const CostProfile profile = profile_costs(plan, data, device, transfers);
+void keep_for_run(const CostProfile& profile, const Plan& plan, double seconds, const Logger& log) {
     const std::filesystem::path path = run_costs(plan);
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
     write_file_durably(path, to_json_text(profile.file));
-    log->info("split_method = \"AUTO\": measured " +
+    log->info((cuts_by_time(plan) ? "split_method" : "schedule_type") + std::string(" = \"AUTO\": measured ") +
               counted_text(static_cast<int64_t>(profile.file.parts.size()), "part") + " of the model in " +
-              fixed_text(seconds_since(start), 1) + " s: F " + fixed_text(profile.whole.forward, 3) + " ms, B " +
+              fixed_text(seconds, 1) + " s: F " + fixed_text(profile.whole.forward, 3) + " ms, B " +
               fixed_text(profile.whole.backward, 3) + " ms of a microbatch; kept in " + path.string() +
               ", which a resumed run goes by too");
+}
+
+CostProfile profile_where_it_fits(const Plan& plan, const Datasets& data, at::Device device,
+                                  const TransferTimes& transfers) {
+    const Plan one = one_rank_plan(plan);
+    const Datasets training{data.training, nullptr};
+    Prepared prepared = prepare(one, training);
+    prepared.sources.place_on(device);
+    const Graph& graph = prepared.program.training.graph;
+    const std::vector<int> cuts = timed_cuts(graph, plan);
+    Timer timer(one, training, prepared);
+    const std::vector<StageSamples> whole = timer.time({}, false);
+    const std::vector<StageSamples> parts = timer.time(cuts, false);
+    const std::vector<StageSamples> halved = timer.time(cuts, true);
+    CostProfile profile;
+    profile.num_passes = timer.num_passes();
+    profile.whole.forward = usual_time(whole[0].forward);
+    profile.whole.backward = usual_time(whole[0].backward);
+    std::vector<double> forward = usual_times(parts, &StageSamples::forward);
+    std::vector<double> backward = usual_times(parts, &StageSamples::backward);
+    std::vector<double> input_gradient = usual_times(halved, &StageSamples::input_gradient);
+    std::vector<double> weight_gradient = usual_times(halved, &StageSamples::weight_gradient);
+    profile.overhead = settle_times(forward, profile.whole.forward);
+    const double of_backward = settle_times(backward, profile.whole.backward);
+    profile.overhead += of_backward;
+    take_off(input_gradient, of_backward);
+    take_off(weight_gradient, of_backward);
+    raise_halves(input_gradient, weight_gradient, profile.whole.backward);
+    profile.whole.input_gradient = std::accumulate(input_gradient.begin(), input_gradient.end(), 0.0);
+    profile.whole.weight_gradient = std::accumulate(weight_gradient.begin(), weight_gradient.end(), 0.0);
+    profile.transfers = transfers;
+    CostFile& file = profile.file;
+    file.unit = "ms";
+    file.transfer = transfers.ms;
+    file.transfer_per_mib = transfers.ms_per_mebibyte;
+    file.model = to_hex(graph.digest);
+    file.microbatch_size = prepared.program.microbatch_size;
+    file.measured = numeric_environment(plan, device).text();
+    for (size_t i = 0; i <= cuts.size(); ++i) {
+        const OpRange ops{i == 0 ? 0 : cuts[i - 1], i < cuts.size() ? cuts[i] : graph.num_ops()};
+        file.parts.push_back({ops,
+                              module_of(graph, ops),
+                              {forward[i], backward[i], input_gradient[i], weight_gradient[i]},
+                              parts[i].kept_bytes});
+    }
+    return profile;
+}
+
+Error no_memory(const std::string& what) {
+    return Error(ErrorKind::OutOfMemory,
+                 "measuring costs runs the whole model with its gradients on one device, and there is no memory for "
+                 "that" +
+                     what +
+                     "; smaller microbatches take less, and with pipeline.cost_file, measured on a larger "
+                     "machine by vpp profile, nothing is measured here");
 }
 
 }  // namespace
@@ -268,54 +321,35 @@ double settle_times(std::vector<double>& parts, double whole) {
 }
 
 CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device device, const TransferTimes& transfers) {
-    const Plan one = one_rank_plan(plan);
-    const Datasets training{data.training, nullptr};
-    Prepared prepared = prepare(one, training);
-    prepared.sources.place_on(device);
-    const Graph& graph = prepared.program.training.graph;
-    const std::vector<int> cuts = timed_cuts(graph, plan);
-    Timer timer(one, training, prepared);
-    const std::vector<StageSamples> whole = timer.time({}, false);
-    const std::vector<StageSamples> parts = timer.time(cuts, false);
-    const std::vector<StageSamples> halved = timer.time(cuts, true);
-    CostProfile profile;
-    profile.num_passes = timer.num_passes();
-    profile.whole.forward = usual_time(whole[0].forward);
-    profile.whole.backward = usual_time(whole[0].backward);
-    std::vector<double> forward = usual_times(parts, &StageSamples::forward);
-    std::vector<double> backward = usual_times(parts, &StageSamples::backward);
-    std::vector<double> input_gradient = usual_times(halved, &StageSamples::input_gradient);
-    std::vector<double> weight_gradient = usual_times(halved, &StageSamples::weight_gradient);
-    profile.overhead = settle_times(forward, profile.whole.forward);
-    const double of_backward = settle_times(backward, profile.whole.backward);
-    profile.overhead += of_backward;
-    take_off(input_gradient, of_backward);
-    take_off(weight_gradient, of_backward);
-    raise_halves(input_gradient, weight_gradient, profile.whole.backward);
-    profile.whole.input_gradient = std::accumulate(input_gradient.begin(), input_gradient.end(), 0.0);
-    profile.whole.weight_gradient = std::accumulate(weight_gradient.begin(), weight_gradient.end(), 0.0);
-    CostFile& file = profile.file;
-    file.unit = "ms";
-    file.transfer = transfers.ms;
-    file.transfer_per_mib = transfers.ms_per_mebibyte;
-    file.model = to_hex(graph.digest);
-    file.microbatch_size = prepared.program.microbatch_size;
-    file.measured = numeric_environment(plan, device).text();
-    for (size_t i = 0; i <= cuts.size(); ++i) {
-        const OpRange ops{i == 0 ? 0 : cuts[i - 1], i < cuts.size() ? cuts[i] : graph.num_ops()};
-        file.parts.push_back({ops,
-                              module_of(graph, ops),
-                              {forward[i], backward[i], input_gradient[i], weight_gradient[i]},
-                              parts[i].kept_bytes});
+    try {
+        return profile_where_it_fits(plan, data, device, transfers);
+    } catch (const std::bad_alloc&) {
+        throw no_memory("");
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::OutOfMemory) throw;
+        throw no_memory(std::string(" (") + error.what() + ')');
     }
-    return profile;
 }
 
 TransferTimes time_transfers(Transport& transport) {
     transport.set_position("timing messages");
     const double small = one_way_ms(transport, kSmallMessage);
     const double large = one_way_ms(transport, kLargeMessage);
-    return {small, std::max(0.0, large - small)};
+    return {small, std::max(0.0, large - small), true};
+}
+
+void profile_together(Transport& transport, const Plan& plan, const Datasets& data, at::Device device,
+                      const std::function<void(const CostProfile&)>& keep) {
+    TransferTimes transfers;
+    if (transport.size() > 1 && transport.rank() < 2) transfers = time_transfers(transport);
+    const double deadline = transport.deadline_seconds();
+    transport.set_deadline(std::max(deadline, kProfileSeconds));
+    transport.set_position("waiting for rank 0, which measures the model");
+    from_first_rank(transport, [&] {
+        keep(profile_costs(plan, data, device, transfers));
+        return "";
+    });
+    transport.set_deadline(deadline);
 }
 
 void provide_costs(Transport& transport, const Plan& plan, const Datasets& data, at::Device device, const Logger& log) {
@@ -323,16 +357,9 @@ void provide_costs(Transport& transport, const Plan& plan, const Datasets& data,
     const std::string todo =
         from_first_rank(transport, [&] { return has_to_measure(plan, data, log) ? kMeasure : ""; });
     if (todo != kMeasure) return;
-    TransferTimes transfers;
-    if (transport.size() > 1 && transport.rank() < 2) transfers = time_transfers(transport);
-    const double deadline = transport.deadline_seconds();
-    transport.set_deadline(std::max(deadline, kProfileSeconds));
-    transport.set_position("waiting for rank 0, which measures the model");
-    from_first_rank(transport, [&] {
-        measure_for_run(plan, data, device, transfers, log);
-        return "";
-    });
-    transport.set_deadline(deadline);
+    const auto start = Clock::now();
+    profile_together(transport, plan, data, device,
+                     [&](const CostProfile& profile) { keep_for_run(profile, plan, seconds_since(start), log); });
 }
 
 }  // namespace vpp

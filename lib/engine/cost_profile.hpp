@@ -2,6 +2,7 @@
 // Measured costs (program/cost_file.hpp): the model runs on this process's device with the plan's data and
 // microbatches, once cut wherever it may be cut, so that every part is timed by itself, and once whole, which says what
 // cutting adds.
+#include <functional>
 #include <vector>
 
 #include "base/log.hpp"
@@ -26,6 +27,7 @@ inline constexpr double kUsualTransferMs = 0.02, kUsualTransferMsPerMebibyte = 0
 struct TransferTimes {
     double ms = kUsualTransferMs;
     double ms_per_mebibyte = kUsualTransferMsPerMebibyte;
+    bool is_measured = false;
 };
 
 /// What was measured, and how.
@@ -34,12 +36,13 @@ struct CostProfile {
     int num_passes = 0;   ///< timed, the fewest of all runs
     OpCosts whole;        ///< of the model in one piece, ms; the file's F and B add up to its
     double overhead = 0;  ///< ms that a cut adds to F and B of a microbatch, which the file's times are without
+    TransferTimes transfers;
 };
 
 /// Every part's F, B, I and W, by the lower quartile of all passes. Weights are those of the model file; nothing is
 /// updated or written. Takes the memory of the whole model with its gradients and one microbatch. Requires: a resolved
-/// plan; LibTorch's threads are set. Throws:   what prepare and the engine throw; Error{OutOfMemory}'s twin
-/// std::bad_alloc where the model does not fit.
+/// plan; LibTorch's threads are set.
+/// Throws: what prepare and the engine throw; Error{OutOfMemory} where the model does not fit.
 CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device device, const TransferTimes& transfers);
 
 /// What a part takes without what timing it by itself adds: `whole` is what all took as one. The same is taken off
@@ -55,7 +58,12 @@ void raise_halves(std::vector<double>& input_gradient, std::vector<double>& weig
 /// Calls: collective over the first two ranks of the transport, which has two at least.
 TransferTimes time_transfers(Transport& transport);
 
-/// Before the program of a training is agreed on: a plan that cuts by time and has no cost file gets one. Rank 0
+/// The first two ranks time their messages, rank 0 profiles, the others wait. `keep`: what rank 0 does with the
+/// profile. Calls: collective. Throws: on every rank what rank 0 met.
+void profile_together(Transport& transport, const Plan& plan, const Datasets& data, at::Device device,
+                      const std::function<void(const CostProfile&)>& keep);
+
+/// Before the program of a training is agreed on: a plan that goes by costs and has no cost file gets one. Rank 0
 /// profiles and writes it into the run folder, unless one is there that is of this model and microbatch.
 /// Calls:  collective. Throws: on every rank what rank 0 met.
 void provide_costs(Transport& transport, const Plan& plan, const Datasets& data, at::Device device, const Logger& log);

@@ -295,9 +295,13 @@ CostModel costs_of_modules(const CostFile& file, const Graph& graph, const CostM
 
 }  // namespace
 
+bool goes_by_costs(const Plan& plan) {
+    return cuts_by_time(plan) || plan.pipeline.schedule_type == "AUTO";
+}
+
 std::string cost_file_of(const Plan& plan) {
     if (!plan.pipeline.cost_file.empty()) return plan.pipeline.cost_file;
-    if (!cuts_by_time(plan) && plan.pipeline.schedule_type != "AUTO") return "";
+    if (!goes_by_costs(plan)) return "";
     const std::filesystem::path measured = std::filesystem::path(plan.run.dir) / kRunCosts;
     std::error_code error;
     return std::filesystem::exists(measured, error) ? measured.string() : "";

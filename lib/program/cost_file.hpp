@@ -54,8 +54,10 @@ struct CostFile {
 /// The file that measured costs of a run are kept in, in its folder.
 inline constexpr const char* kRunCosts = "costs.json";
 
-/// The cost file that a plan goes by: its own, else that of its run folder where split or schedule is AUTO; empty:
-/// none.
+/// Whether what a plan makes of its model depends on what parts of it cost: split or schedule is AUTO.
+bool goes_by_costs(const Plan& plan);
+
+/// The cost file that a plan goes by: its own, else that of its run folder where it goes by costs; empty: none.
 std::string cost_file_of(const Plan& plan);
 
 /// Of what was measured: parts. parse_cost_file reads it back.

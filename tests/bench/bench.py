@@ -15,10 +15,12 @@ import growth
 import start
 import steps
 import table
+import zero_bubble
 from models import ROOT, SIZES, export
 from sides import Vpp
 
-GROUPS = ((steps, "abc"), (start, "de"), (growth, "fg"), (disk, "hi"))
+GROUPS = ((steps, "abc"), (start, "de"), (growth, "fg"), (disk, "hi"), (zero_bubble, "j"))
+LETTERS = "abcdefghij"
 
 
 def main() -> int:
@@ -26,10 +28,10 @@ def main() -> int:
     parser.add_argument("vpp", help="the program")
     parser.add_argument("--json", type=pathlib.Path, default=ROOT / "build" / "bench.json", help="where to write them")
     parser.add_argument("--rounds", type=int, default=3, help="pairs of runs of a figure")
-    parser.add_argument("--only", default="abcdefghi", help="letters of the figures to take")
+    parser.add_argument("--only", default=LETTERS, help="letters of the figures to take")
     arguments = parser.parse_args()
-    if arguments.rounds < 1 or not set(arguments.only) <= set("abcdefghi"):
-        parser.error("--rounds is at least 1, --only takes letters of a to i")
+    if arguments.rounds < 1 or not set(arguments.only) <= set(LETTERS):
+        parser.error(f"--rounds is at least 1, --only takes letters of {LETTERS[0]} to {LETTERS[-1]}")
     about = {"machine": table.machine(), "rounds": arguments.rounds}
     figures, begin = [], time.monotonic()
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -49,11 +49,16 @@ class Vpp:
             return [*SHELL, self.binary, *words]
         return ["mpirun", "-q", "--oversubscribe", "-np", str(ranks), self.binary, *words]
 
-    def inspect(self, text: str) -> dict:
+    def inspect(self, text: str, *options: str) -> dict:
         (self.folder / "plan.toml").write_text(text)
-        done = subprocess.run([self.binary, "inspect", "plan.toml", "--json"], cwd=self.folder, check=True,
+        done = subprocess.run([self.binary, "inspect", "plan.toml", "--json", *options], cwd=self.folder, check=True,
                               capture_output=True, text=True, timeout=LIMIT_S)
         return json.loads(done.stdout)
+
+    def profile(self, text: str, ranks: int, costs: str) -> None:
+        (self.folder / "plan.toml").write_text(text)
+        subprocess.run(self.command(ranks, ["profile", "plan.toml", "--out", costs]), cwd=self.folder, env=ENVIRONMENT,
+                       check=True, capture_output=True, timeout=LIMIT_S)
 
     def train(self, text: str, ranks: int, *options: str, keep: bool = False) -> Run:
         """With keep the run goes on where the last one ended."""

@@ -21,7 +21,8 @@ class Profile(Case):
         plan = self.plan(AUTO)
         said = self.ok("profile", plan).stdout
         for part in ("submodule", "F + B %", "milliseconds of a microbatch of 8 samples", "each timed by itself",
-                     "wrote costs.json in ", 'cost_file = "costs.json"', "is taken to need 0.02 ms and 0.20 ms a MiB"):
+                     "wrote costs.json in ", 'cost_file = "costs.json"',
+                     "is taken to need 0.02 ms and 0.20 ms a MiB; mpirun vpp profile"):
             self.assertIn(part, said)
         self.assertTrue(all(len(line) <= 120 for line in said.splitlines()), said)
         costs = json.loads((self.folder / "costs.json").read_text())
@@ -84,10 +85,25 @@ class Profile(Case):
         self.assertEqual(len(self.bits("run")), 30)
         self.assertEqual(self.bits("run"), self.bits("one"))
 
-    def test_several_ranks_are_refused(self):
-        done = self.vpp("profile", self.plan(AUTO), ranks=2)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("vpp profile measures in one process; type it without mpirun", done.stderr)
+    def test_ranks_measure_messages_too(self):
+        plan = self.plan(AUTO)
+        said = self.ok("profile", plan, ranks=2).stdout
+        self.assertRegex(said, r"a message takes \d+\.\d\d ms and \d+\.\d\d ms a MiB, measured between ranks 0 and 1")
+        self.assertEqual(said.count("wrote costs.json in "), 1, "one rank speaks")
+        costs = json.loads((self.folder / "costs.json").read_text())
+        self.assertGreater(costs["transfer"], 0)
+        self.assertNotEqual([costs["transfer"], costs["transfer_per_mib"]], [0.02, 0.2])
+        refused = self.vpp("profile", plan, ranks=3)
+        self.assertEqual(refused.returncode, 69, refused.stderr)
+        unwritten = self.vpp("profile", plan, "--out", "missing/costs.json", ranks=2)
+        self.assertNotEqual(unwritten.returncode, 0)
+        self.assertIn("missing/costs.json", unwritten.stderr)
+
+    def test_a_searched_schedule_is_searched_with_measured_costs(self):
+        plan = self.plan(DIGITS + '[run]\ndir = "run"\n')
+        words = ("--set", "pipeline.schedule_type=AUTO", "--set", "pipeline.search.moves=200", "--set", "train.steps=2")
+        self.assertIn('schedule_type = "AUTO": measured ', self.ok("train", plan, *words, ranks=2).stderr)
+        self.assertIn("run/costs.json (digest ", self.ok("inspect", plan, *words).stdout)
 
 
 if __name__ == "__main__":

@@ -178,6 +178,48 @@ TEST(CostProfile, NothingIsMeasuredForOtherMethods) {
     EXPECT_EQ(provide(setup).file, "");
 }
 
+TEST(CostProfile, ASearchedScheduleIsMeasuredForToo) {
+    const TemporaryFolder folder;
+    Rig setup = set_up_tiny("mlp", folder.path("."),
+                            {"mesh.pp=2", "pipeline.schedule_type=AUTO", "run.dir=" + folder.path("run")});
+    const Provided first = provide(setup);
+    EXPECT_TRUE(holds(first.log, "schedule_type = \"AUTO\": measured ")) << first.log;
+    EXPECT_FALSE(first.file.empty());
+    EXPECT_TRUE(prepare(setup.plan, setup.data).program.has_measured_costs);
+}
+
+/// Data for which there is no memory, once a model runs.
+class Endless final : public Dataset {
+  public:
+    explicit Endless(std::shared_ptr<Dataset> inner) : inner_(std::move(inner)) {}
+    const Fields& fields() const override { return inner_->fields(); }
+    void read(int64_t sample, int field, std::span<std::byte> out) const override { inner_->read(sample, field, out); }
+    void read_draw(const Draw&, int, std::span<std::byte>) const override { throw std::bad_alloc(); }
+    std::string digest() const override { return inner_->digest(); }
+
+  private:
+    std::shared_ptr<Dataset> inner_;
+};
+
+TEST(CostProfile, AModelThatDoesNotFitIsSaidSo) {
+    const TemporaryFolder folder;
+    Rig setup = set_up_tiny("mlp", folder.path("."), {"mesh.pp=2", "pipeline.split_method=AUTO"});
+    const Datasets data{std::make_shared<Endless>(setup.data.training), nullptr};
+    const Error error = error_of([&] { profile_costs(setup.plan, data, test_device(), {}); });
+    EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+    const std::string text = error.what();
+    EXPECT_EQ(
+        text.rfind("measuring costs runs the whole model with its gradients on one device, and there is no memory "
+                   "for that (",
+                   0),
+        0u)
+        << text;
+    EXPECT_TRUE(holds(text,
+                      "); smaller microbatches take less, and with pipeline.cost_file, measured on a larger "
+                      "machine by vpp profile, nothing is measured here"))
+        << text;
+}
+
 TEST(CostProfile, WhatRankZeroMeetsIsThrownOnEveryRank) {
     const TemporaryFolder folder;
     Rig setup = set_up_tiny("mlp", folder.path("."),
