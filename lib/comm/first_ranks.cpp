@@ -6,7 +6,7 @@
 
 namespace vpp {
 
-FirstRanks::FirstRanks(Transport& job, int size) : job_(job), size_(size) {
+FirstRanks::FirstRanks(Transport& job, int size) : PassingTransport(job), size_(size) {
     check(size >= 1 && size <= job.size() && job.rank() < size, "this rank is one of the first ranks");
 }
 
@@ -16,22 +16,22 @@ void FirstRanks::check_peer(int peer) const {
 
 void FirstRanks::send(int peer, const Channel& channel, Buffer message) {
     check_peer(peer);
-    job_.send(peer, channel, std::move(message));
+    PassingTransport::send(peer, channel, std::move(message));
 }
 
 void FirstRanks::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
     check_peer(peer);
-    job_.post_receive(peer, channel, capacity_bytes);
+    PassingTransport::post_receive(peer, channel, capacity_bytes);
 }
 
 Buffer FirstRanks::receive(int peer, const Channel& channel) {
     check_peer(peer);
-    return job_.receive(peer, channel);
+    return PassingTransport::receive(peer, channel);
 }
 
 bool FirstRanks::has_arrived(int peer, const Channel& channel) {
     check_peer(peer);
-    return job_.has_arrived(peer, channel);
+    return PassingTransport::has_arrived(peer, channel);
 }
 
 }  // namespace vpp

@@ -46,12 +46,13 @@ PartNote take_note(Buffer& message) {
 
 }  // namespace
 
-LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker) : bytes_(bytes) {
+LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker)
+    : PassingTransport(bytes) {
     try {
         const std::vector<Link> order = connect_order(links);
         for (size_t i = 0; i < order.size(); ++i) {
             if (order[i].from != rank() && order[i].to != rank()) continue;
-            bytes_.set_position("connecting the " + link_text(order[i]));
+            set_position("connecting the " + link_text(order[i]));
             connect(order[i], static_cast<int>(i), maker);
         }
     } catch (...) {
@@ -75,19 +76,19 @@ void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
         id = maker.make_id();
         Buffer message(id.size());
         std::copy(id.begin(), id.end(), message.bytes().begin());
-        bytes_.send(peer, channel, std::move(message));
+        PassingTransport::send(peer, channel, std::move(message));
     } else {
-        bytes_.post_receive(peer, channel, kIdBytes);
-        const Buffer message = bytes_.receive(peer, channel);
+        PassingTransport::post_receive(peer, channel, kIdBytes);
+        const Buffer message = PassingTransport::receive(peer, channel);
         id.assign(message.bytes().begin(), message.bytes().end());
     }
     End& end = ends_[link];
     end.link = maker.connect(id, sends);
     const Wait what{sends ? Wait::Kind::Send : Wait::Kind::Receive, peer, channel, 1, 0};
-    bytes_.wait_until(what, [&] { return end.link->is_ready(); });
+    wait_until(what, [&] { return end.link->is_ready(); });
     start(end, what, sends ? maker.make_memory(1) : MemoryPart{});
     finish(end);
-    bytes_.finish_sends();
+    PassingTransport::finish_sends();
 }
 
 LinkTransport::End& LinkTransport::end_of(const Link& link) {
@@ -108,7 +109,7 @@ MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
         end.under_way.push_back(what);
         ++end.num_started;
         if (!end.link->is_ready()) {
-            bytes_.wait_until(what, [&] { return end.link->is_ready(); });
+            wait_until(what, [&] { return end.link->is_ready(); });
         }
         return received;
     } catch (...) {
@@ -118,21 +119,21 @@ MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
 }
 
 void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
-    if (!may_have_part(channel)) return bytes_.send(peer, channel, std::move(message));
+    if (!may_have_part(channel)) return PassingTransport::send(peer, channel, std::move(message));
     const MemoryPart part = message.part();
-    if (!part.data) return bytes_.send(peer, channel, with_note(message, {}));
+    if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {}));
     End& end = end_of({rank(), peer, channel.direction});
     // The bytes first: the peer prepares for what comes while the device still computes it.
-    bytes_.send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
+    PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
     start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, part);
 }
 
 void LinkTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
-    bytes_.post_receive(peer, channel, capacity_bytes + (may_have_part(channel) ? sizeof(PartNote) : 0));
+    PassingTransport::post_receive(peer, channel, capacity_bytes + (may_have_part(channel) ? sizeof(PartNote) : 0));
 }
 
 Buffer LinkTransport::receive(int peer, const Channel& channel) {
-    Buffer message = bytes_.receive(peer, channel);
+    Buffer message = PassingTransport::receive(peer, channel);
     if (!may_have_part(channel)) return message;
     const PartNote note = take_note(message);
     if (note.num_bytes == 0) return message;
@@ -148,14 +149,14 @@ Buffer LinkTransport::receive(int peer, const Channel& channel) {
 void LinkTransport::finish(End& end) {
     while (!end.under_way.empty()) {
         const auto num_finished = end.num_started - static_cast<int64_t>(end.under_way.size());
-        bytes_.wait_until(end.under_way.front(), [&] { return end.link->num_done() > num_finished; });
+        wait_until(end.under_way.front(), [&] { return end.link->num_done() > num_finished; });
         end.under_way.pop_front();
     }
 }
 
 void LinkTransport::finish_sends() {
     try {
-        bytes_.finish_sends();
+        PassingTransport::finish_sends();
         for (auto& [link, end] : ends_) finish(end);
     } catch (...) {
         abort();

@@ -11,14 +11,14 @@
 
 #include "comm/inquiry.hpp"
 #include "comm/links.hpp"
-#include "comm/transport.hpp"
+#include "comm/passing_transport.hpp"
 
 namespace vpp {
 
 /// A sent device part goes when the device has computed it, a received one is there for what the device is given behind
 /// receive(): neither call waits for the device. finish_sends() waits for both, within the deadline. When that passes,
 /// a peer is lost or a link fails, all links of this rank are aborted before the error leaves.
-class LinkTransport final : public Transport {
+class LinkTransport final : public PassingTransport {
   public:
     /// Connects this rank's ends of `links` and sends one byte over each, since connections are made by their use.
     /// Requires: the same links on every rank. Owns: borrows `bytes`, which must outlive it.
@@ -27,21 +27,12 @@ class LinkTransport final : public Transport {
     /// Aborts what is under way. A rank whose peers may still be at work waits for them first (barrier).
     ~LinkTransport() override;
 
-    int rank() const override { return bytes_.rank(); }
-    int size() const override { return bytes_.size(); }
     bool carries_device_memory() const override { return true; }
     void send(int peer, const Channel& channel, Buffer message) override;
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override;
     Buffer receive(int peer, const Channel& channel) override;
-    /// The device part may still be under way.
-    bool has_arrived(int peer, const Channel& channel) override { return bytes_.has_arrived(peer, channel); }
-    /// Waits for received device parts too.
+    /// Waits for received device parts too. (A message has arrived while its device part may still be under way.)
     void finish_sends() override;
-    void wait_until(const Wait& what, const std::function<bool()>& done) override { bytes_.wait_until(what, done); }
-    double take_wait_seconds() override { return bytes_.take_wait_seconds(); }
-    void set_deadline(double seconds) override { bytes_.set_deadline(seconds); }
-    double deadline_seconds() const override { return bytes_.deadline_seconds(); }
-    void set_position(const std::string& text) override { bytes_.set_position(text); }
 
   private:
     struct End {
@@ -55,7 +46,6 @@ class LinkTransport final : public Transport {
     void finish(End& end);
     void abort() noexcept;
 
-    Transport& bytes_;
     std::map<Link, End> ends_;
     bool is_aborted_ = false;
 };

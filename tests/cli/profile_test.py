@@ -10,6 +10,8 @@ from vpp_process import DIGITS, Case, main  # noqa: E402
 
 AUTO = DIGITS.replace("[pipeline]\n", "[pipeline]\nsplit_method = \"AUTO\"\n") + '[run]\ndir = "run"\n'
 
+I_KIND, W_KIND = 2, 3  # schedule/action.hpp
+
 
 class Profile(Case):
     def ok(self, *arguments: str, ranks: int = 0):
@@ -98,6 +100,25 @@ class Profile(Case):
         unwritten = self.vpp("profile", plan, "--out", "missing/costs.json", ranks=2)
         self.assertNotEqual(unwritten.returncode, 0)
         self.assertIn("missing/costs.json", unwritten.stderr)
+
+    def test_a_backward_is_divided_where_that_pays(self):
+        plan, file = self.plan(AUTO), self.folder / "costs.json"
+        self.ok("profile", plan)
+        costs = json.loads(file.read_text())
+        words = [word for key in ("cost_file=costs.json", "schedule_type=AUTO", "num_microbatches=8",
+                                  "search.moves=2000") for word in ("--set", f"pipeline.{key}")]
+        divided = {}
+        for half in (1, 2):  # I and W are as long as B together, and each by itself
+            for part in costs["parts"]:
+                part.update(F=1, B=2, I=half, W=half)
+            file.write_text(json.dumps(costs | {"transfer": 0, "transfer_per_mib": 0}))
+            schedule = json.loads(self.ok("inspect", plan, *words, "--json").stdout)["training"]["schedule"]
+            kinds = [action["kind"] for actions in schedule["actions"] for action in actions]
+            divided[half] = sum(kind in (I_KIND, W_KIND) for kind in kinds)
+        self.assertGreater(divided[1], 0)
+        self.assertEqual(divided[2], 0)
+        said = self.ok("inspect", plan, *words[:2], "--set", "pipeline.schedule_type=ZERO_BUBBLE_H1").stdout
+        self.assertIn("with 1F1B, as I and W together take 2.00 times", said.replace("\n  ", " "))
 
     def test_a_searched_schedule_is_searched_with_measured_costs(self):
         plan = self.plan(DIGITS + '[run]\ndir = "run"\n')

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/in_process.hpp"
+#include "comm/passing_transport.hpp"
 #include "engine/engine.hpp"
 #include "engine/verify.hpp"
 #include "plan/plan.hpp"
@@ -63,31 +64,5 @@ RunRecord run_reference(Rig& setup, int64_t steps);
 /// Runs `body` on every rank of a world with an engine for the program.
 void with_engines(Rig& setup, const Program& program, const std::function<void(Engine&)>& body,
                   InProcessOptions options = {});
-
-/// Passes everything on; tests override what they damage.
-class PassingTransport : public Transport {
-  public:
-    explicit PassingTransport(Transport& inner) : inner_(inner) {}
-    int rank() const override { return inner_.rank(); }
-    int size() const override { return inner_.size(); }
-    void send(int peer, const Channel& channel, Buffer message) override {
-        inner_.send(peer, channel, std::move(message));
-    }
-    void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override {
-        inner_.post_receive(peer, channel, capacity_bytes);
-    }
-    Buffer receive(int peer, const Channel& channel) override { return inner_.receive(peer, channel); }
-    bool has_arrived(int peer, const Channel& channel) override { return inner_.has_arrived(peer, channel); }
-    bool carries_device_memory() const override { return inner_.carries_device_memory(); }
-    void finish_sends() override { inner_.finish_sends(); }
-    void wait_until(const Wait& what, const std::function<bool()>& done) override { inner_.wait_until(what, done); }
-    double take_wait_seconds() override { return inner_.take_wait_seconds(); }
-    void set_deadline(double seconds) override { inner_.set_deadline(seconds); }
-    double deadline_seconds() const override { return inner_.deadline_seconds(); }
-    void set_position(const std::string& text) override { inner_.set_position(text); }
-
-  private:
-    Transport& inner_;
-};
 
 }  // namespace vpp::test

@@ -27,7 +27,7 @@ TEST(LinksOf, areThoseOfEveryPipeline) {
 class Linked final : public PassingTransport {
   public:
     Linked(std::unique_ptr<LinkMaker> maker, std::unique_ptr<LinkTransport> links)
-        : PassingTransport(*links), maker_(std::move(maker)), links_(std::move(links)) {}
+        : PassingTransport(static_cast<Transport&>(*links)), maker_(std::move(maker)), links_(std::move(links)) {}
 
   private:
     std::unique_ptr<LinkMaker> maker_;

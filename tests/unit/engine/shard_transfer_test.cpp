@@ -11,7 +11,7 @@ using test::expect_error;
 namespace fs = std::filesystem;
 
 /// Flips one bit of the n-th large message, or passes all on.
-class FlippingShard : public test::PassingTransport {
+class FlippingShard : public PassingTransport {
   public:
     FlippingShard(Transport& inner, int wanted) : PassingTransport(inner), wanted_(wanted) {}
     void send(int peer, const Channel& channel, Buffer message) override {
