@@ -8,6 +8,7 @@
 #include <functional>
 #include <new>
 #include <numeric>
+#include <span>
 
 #include "base/bytes.hpp"
 #include "base/clock_alignment.hpp"
@@ -142,6 +143,14 @@ class Timer {
         return samples;
     }
 
+    /// B, I and W of the stage behind a cut, one timed right after the other.
+    OpCosts time_divided(int cut) {
+        const StageSamples whole = time({cut}, false)[1];
+        const StageSamples halved = time({cut}, true)[1];
+        return {usual_time(whole.forward), usual_time(whole.backward), usual_time(halved.input_gradient),
+                usual_time(halved.weight_gradient)};
+    }
+
     int num_passes() const { return num_passes_; }
 
   private:
@@ -171,8 +180,24 @@ std::vector<double> usual_times(const std::vector<StageSamples>& stages, std::ve
 }
 
 /// Takes from every value as much, but no more than it has.
-void take_off(std::vector<double>& values, double amount) {
+void take_off(std::span<double> values, double amount) {
     for (double& value : values) value = std::max(0.0, value - amount);
+}
+
+double sum_of(std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+/// The first of the parts between these cuts of which a gradient leaves towards the part before it; without one, the
+/// number of parts.
+size_t first_with_input_gradient(const Graph& graph, const std::vector<int>& cuts) {
+    for (size_t i = 0; i < cuts.size(); ++i) {
+        const Split split = make_stages(graph, {cuts[i]});
+        if (std::any_of(split.edges.begin(), split.edges.end(), [](const Edge& edge) { return edge.has_gradient; })) {
+            return i + 1;
+        }
+    }
+    return cuts.size() + 1;
 }
 
 std::string module_of(const Graph& graph, const OpRange& ops) {
@@ -257,13 +282,17 @@ CostProfile profile_where_it_fits(const Plan& plan, const Datasets& data, at::De
     std::vector<double> input_gradient = usual_times(halved, &StageSamples::input_gradient);
     std::vector<double> weight_gradient = usual_times(halved, &StageSamples::weight_gradient);
     profile.overhead = settle_times(forward, profile.whole.forward);
-    const double of_backward = settle_times(backward, profile.whole.backward);
-    profile.overhead += of_backward;
-    take_off(input_gradient, of_backward);
-    take_off(weight_gradient, of_backward);
-    raise_halves(input_gradient, weight_gradient, profile.whole.backward);
-    profile.whole.input_gradient = std::accumulate(input_gradient.begin(), input_gradient.end(), 0.0);
-    profile.whole.weight_gradient = std::accumulate(weight_gradient.begin(), weight_gradient.end(), 0.0);
+    profile.overhead += settle_times(backward, profile.whole.backward);
+    const size_t first = first_with_input_gradient(graph, cuts);
+    std::fill_n(input_gradient.begin(), first, 0.0);
+    std::copy_n(backward.begin(), first, weight_gradient.begin());
+    if (first < parts.size()) {
+        const OpCosts stage = timer.time_divided(cuts[first - 1]);
+        settle_halves(std::span(input_gradient).subspan(first), std::span(weight_gradient).subspan(first),
+                      sum_of(std::span(backward).subspan(first)), stage);
+    }
+    profile.whole.input_gradient = sum_of(input_gradient);
+    profile.whole.weight_gradient = sum_of(weight_gradient);
     profile.transfers = transfers;
     CostFile& file = profile.file;
     file.unit = "ms";
@@ -293,22 +322,22 @@ Error no_memory(const std::string& what) {
 
 }  // namespace
 
-void raise_halves(std::vector<double>& input_gradient, std::vector<double>& weight_gradient, double backward) {
-    const double halves = std::accumulate(input_gradient.begin(), input_gradient.end(), 0.0) +
-                          std::accumulate(weight_gradient.begin(), weight_gradient.end(), 0.0);
-    if (halves >= backward || halves <= 0) return;
-    for (double& time : input_gradient) time *= backward / halves;
-    for (double& time : weight_gradient) time *= backward / halves;
+void settle_halves(std::span<double> input_gradient, std::span<double> weight_gradient, double backward,
+                   const OpCosts& stage) {
+    const double halves = stage.input_gradient + stage.weight_gradient;
+    const double times = backward / std::min(stage.backward, halves);
+    settle_times(input_gradient, times * stage.input_gradient);
+    settle_times(weight_gradient, times * stage.weight_gradient);
 }
 
-double settle_times(std::vector<double>& parts, double whole) {
-    const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+double settle_times(std::span<double> parts, double whole) {
+    const double sum = sum_of(parts);
     if (sum <= whole) {
         for (double& part : parts) part *= sum > 0 ? whole / sum : 1;
         return 0;
     }
     // What is too much is spread over those that have it: the shortest drop out first.
-    std::vector<double> sorted = parts;
+    std::vector<double> sorted(parts.begin(), parts.end());
     std::sort(sorted.begin(), sorted.end());
     double rest = sum - whole, amount = 0;
     for (size_t i = 0; i < sorted.size(); ++i) {

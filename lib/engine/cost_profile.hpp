@@ -1,8 +1,10 @@
 #pragma once
 // Measured costs (program/cost_file.hpp): the model runs on this process's device with the plan's data and
 // microbatches, once cut wherever it may be cut, so that every part is timed by itself, and once whole, which says what
-// cutting adds.
+// cutting adds; then as one stage behind the first cut that a gradient crosses, with B and with I and W, which says
+// what dividing a backward adds.
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/log.hpp"
@@ -48,11 +50,13 @@ CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device dev
 /// What a part takes without what timing it by itself adds: `whole` is what all took as one. The same is taken off
 /// every part, but no more than it has; where parts took less than the whole they are scaled up. Gives: what was taken
 /// off a part.
-double settle_times(std::vector<double>& parts, double whole);
+double settle_times(std::span<double> parts, double whole);
 
-/// I and W run every op of one backward once, so both together never take less: where they were quicker, the machine
-/// was, and they are scaled up to it.
-void raise_halves(std::vector<double>& input_gradient, std::vector<double>& weight_gradient, double backward);
+/// I and W of parts that take `backward` for their B: as much more as one stage takes for its halves, which starts the
+/// pass twice and every op with weights in it. Never less than B: halves run each of its ops once, so where they were
+/// quicker, the machine was. `stage`: of all of these parts, timed at one time.
+void settle_halves(std::span<double> input_gradient, std::span<double> weight_gradient, double backward,
+                   const OpCosts& stage);
 
 /// Messages there and back between the first two ranks, by the lower quartile.
 /// Calls: collective over the first two ranks of the transport, which has two at least.

@@ -119,13 +119,8 @@ class Inspector {
         page_.bubble = metrics.bubble_makespan;
         page_.makespan = metrics.makespan;
         page_.even_makespan = program_.costs.units(simulate(schedule(), even_costs()).makespan);
-        if (program_.has_measured_costs && page_.pp > 1 && page_.accumulate == 1 && divides_backward()) add_undivided();
-    }
-
-    bool divides_backward() const {
-        return std::ranges::any_of(schedule().actions, [](const std::vector<Action>& list) {
-            return std::ranges::any_of(list, [](const Action& action) { return action.kind == ActionKind::I; });
-        });
+        const bool is_comparable = program_.has_measured_costs && page_.pp > 1 && page_.accumulate == 1;
+        if (is_comparable && schedule().divides_backward()) add_undivided();
     }
 
     /// 1F1B has one stage a rank, so with several it cuts anew, by the plan's own method; some cannot.

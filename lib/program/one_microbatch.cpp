@@ -1,18 +1,10 @@
 #include "program/one_microbatch.hpp"
 
-#include <algorithm>
-
 #include "program/lowered_schedule.hpp"
 
 namespace vpp {
 
 namespace {
-
-bool has_halves(const Schedule& schedule) {
-    return std::ranges::any_of(schedule.actions, [](const std::vector<Action>& list) {
-        return std::ranges::any_of(list, [](const Action& action) { return action.kind == ActionKind::I; });
-    });
-}
 
 /// A microbatch through stages of a rank.
 void go_there_and_back(std::vector<Action>& list, const std::vector<int>& stages, int microbatch, bool halves) {
@@ -25,7 +17,7 @@ void go_there_and_back(std::vector<Action>& list, const std::vector<int>& stages
 
 Schedule there_and_back(const Schedule& whole) {
     Schedule compute{whole.name, whole.num_ranks, 1, whole.rank_of_stage, {}, false};
-    const bool halves = has_halves(whole);
+    const bool halves = whole.divides_backward();
     for (int rank = 0; rank < whole.num_ranks; ++rank) {
         go_there_and_back(compute.actions.emplace_back(), whole.stages_of(rank), 0, halves);
     }

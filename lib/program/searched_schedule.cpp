@@ -75,6 +75,22 @@ Candidates find_candidates(const Plan& plan, const Graph& graph, const CostModel
     return candidates;
 }
 
+SearchResult search_halves_that_pay(SearchRequest request) {
+    SearchRequest without_halves = request;
+    without_halves.split_backward = false;
+    without_halves.moves = request.moves / 4;
+    request.moves -= without_halves.moves;
+    SearchResult divided = search_schedule(request);
+    if (!divided.schedule.divides_backward()) return divided;
+    SearchResult whole = search_schedule(without_halves);
+    whole.moves += divided.moves;
+    divided.moves = whole.moves;
+    whole.lower_bound = divided.lower_bound;
+    check(whole.costs.ticks_per_unit == divided.costs.ticks_per_unit, "both are in the unit of the same candidates");
+    const double gain = 1 - static_cast<double>(divided.cost()) / static_cast<double>(whole.cost());
+    return gain < kWorthwhileGain ? whole : divided;
+}
+
 }  // namespace
 
 SearchResult search_schedule(const Plan& plan, const Graph& graph, const CostModel& costs) {
@@ -97,7 +113,7 @@ SearchResult search_schedule(const Plan& plan, const Graph& graph, const CostMod
     request.moves = search.moves;
     request.seed = search.seed;
     try {
-        return search_schedule(request);
+        return costs.is_measured ? search_halves_that_pay(request) : search_schedule(request);
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::Plan) throw;
         throw Error(ErrorKind::Plan, error.problems().front().message, plan.where("pipeline.schedule_type"));

@@ -4,6 +4,7 @@
 
 #include "base/units.hpp"
 #include "report/inspection_words.hpp"
+#include "schedule/costs.hpp"
 
 namespace vpp {
 
@@ -11,7 +12,6 @@ namespace {
 
 // When a rule speaks.
 constexpr double kUnevenLoad = 1.15;         // of the busiest rank over the mean
-constexpr double kWorthwhileGain = 0.03;     // of the time of a step
 constexpr double kLargeBubble = 0.15;        // of a step
 constexpr double kSmallBubble = 0.10;        // what more microbatches should reach
 constexpr double kMuchLighterCut = 0.7;      // bytes of the better cut over those of this one

@@ -13,6 +13,9 @@ namespace vpp {
 
 using Ticks = int64_t;
 
+/// What costs promise less than this part of a step, measured steps may not show.
+inline constexpr double kWorthwhileGain = 0.03;
+
 /// What one stage costs for one microbatch.
 struct StageCosts {
     Ticks forward = 1;          ///< F

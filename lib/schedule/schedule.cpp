@@ -12,6 +12,12 @@ std::vector<int> Schedule::stages_of(int rank) const {
     return stages;
 }
 
+bool Schedule::divides_backward() const {
+    return std::ranges::any_of(actions, [](const std::vector<Action>& list) {
+        return std::ranges::any_of(list, [](const Action& action) { return action.kind == ActionKind::I; });
+    });
+}
+
 std::vector<int> peak_in_flight(const Schedule& schedule) {
     std::vector<int> peaks;
     for (const std::vector<Action>& list : schedule.actions) {

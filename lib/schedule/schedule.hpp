@@ -21,6 +21,8 @@ struct Schedule {
     int num_stages() const { return static_cast<int>(rank_of_stage.size()); }
     /// The stages of a rank, ascending.
     std::vector<int> stages_of(int rank) const;
+    /// Whether any stage has I and W.
+    bool divides_backward() const;
 };
 
 /// A value that goes from one stage to a later one, as far as schedules care. The gradient goes to `gradient_to`:

@@ -205,11 +205,7 @@ class TimedRun {
 
 Schedule order_tied(const Schedule& compute, const std::vector<ScheduleEdge>& edges, const ScheduleCosts& costs) {
     const bool has_tied = std::any_of(edges.begin(), edges.end(), [](const ScheduleEdge& edge) { return edge.tied; });
-    const auto splits = [](const std::vector<Action>& list) {
-        return std::any_of(list.begin(), list.end(), [](const Action& action) { return action.kind == ActionKind::I; });
-    };
-    const bool has_split = std::any_of(compute.actions.begin(), compute.actions.end(), splits);
-    return has_tied && has_split ? TimedRun(compute, edges, costs).run() : compute;
+    return has_tied && compute.divides_backward() ? TimedRun(compute, edges, costs).run() : compute;
 }
 
 }  // namespace vpp

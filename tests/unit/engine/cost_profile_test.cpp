@@ -30,11 +30,17 @@ TEST(CostProfile, WhatIsTooMuchIsTakenOffEveryPart) {
     EXPECT_EQ(parts, (std::vector<double>{0, 0}));
 }
 
+TEST(CostProfile, HalvesTakeAsMuchMoreAsThoseOfOneStage) {
+    // A stage whose halves took 5 where its B took 4: parts with a B of 8 get 10, shared as that stage shares.
+    std::vector<double> input_gradient{1, 2}, weight_gradient{3, 5};
+    settle_halves(input_gradient, weight_gradient, 8, {2, 4, 3, 2});
+    EXPECT_EQ(input_gradient, (std::vector<double>{2, 4}));
+    EXPECT_EQ(weight_gradient, (std::vector<double>{1, 3})) << "what timing parts adds is taken off";
+}
+
 TEST(CostProfile, HalvesTakeNoLessThanTheWhole) {
     std::vector<double> input_gradient{1, 2}, weight_gradient{1, 0};
-    raise_halves(input_gradient, weight_gradient, 4);
-    EXPECT_EQ(input_gradient, (std::vector<double>{1, 2})) << "as much";
-    raise_halves(input_gradient, weight_gradient, 8);
+    settle_halves(input_gradient, weight_gradient, 8, {2, 6, 3, 1});
     EXPECT_EQ(input_gradient, (std::vector<double>{2, 4}));
     EXPECT_EQ(weight_gradient, (std::vector<double>{2, 0}));
 }
@@ -73,6 +79,10 @@ TEST(CostProfile, TimesEveryPartOfEveryKindOfModel) {
         Rig setup = set_up_tiny(model, folder.path("."), {"mesh.pp=2", "pipeline.recompute.what=stage"});
         const CostProfile profile = profile_costs(setup.plan, setup.data, test_device(), {});
         expect_whole(profile, setup.graph(), candidate_cuts(setup.graph(), setup.plan));
+        const OpCosts& first = profile.file.parts.front().times;
+        EXPECT_EQ(first.input_gradient, 0) << "nothing is before it";
+        EXPECT_EQ(first.weight_gradient, first.backward);
+        EXPECT_GT(profile.whole.input_gradient, 0);
         EXPECT_EQ(profile.file.transfer, kUsualTransferMs);
     }
 }

@@ -84,6 +84,33 @@ TEST(SearchedSchedule, HalvesAreChosenOnlyWhereMeasuredCostsSayThatTheyPay) {
     EXPECT_GT(num_halves(paying.schedule), 0);
     const SearchResult dear = search_schedule(plan, graph, costs_with_halves(graph, 6));
     EXPECT_EQ(num_halves(dear.schedule), 0) << "I and W take three times what B does";
+    EXPECT_LE(dear.moves, 2000) << "both searches share the plan's moves";
+}
+
+TEST(SearchedSchedule, HalvesThatGainLessThanMeasuredStepsShowAreNotChosen) {
+    const Graph graph = heavy_head();
+    const Plan plan = searched_plan({"pipeline.search.moves=2000", "pipeline.split_method=AUTO"}, 2);
+    const SearchResult whole = search_schedule(plan, graph, costs_with_halves(graph, 6));
+    ASSERT_EQ(num_halves(whole.schedule), 0);
+    bool is_refused = false;
+    for (const double halves : {2.0, 2.05, 2.1, 2.15, 2.2, 2.25, 2.3, 2.35, 2.4}) {
+        CostModel costs = costs_with_halves(graph, halves);
+        const SearchResult chosen = search_schedule(plan, graph, costs);
+        costs.is_measured = false;  // the search as it is
+        const SearchResult best = search_schedule(plan, graph, costs);
+        const double gain = 1 - static_cast<double>(best.makespan) / static_cast<double>(whole.makespan);
+        if (num_halves(chosen.schedule) > 0) {
+            EXPECT_LE(static_cast<double>(chosen.makespan),
+                      (1 - kWorthwhileGain) * static_cast<double>(whole.makespan));
+        }
+        const bool hardly_pays = num_halves(best.schedule) > 0 && gain > 0 && gain < kWorthwhileGain / 2;
+        if (hardly_pays) {
+            EXPECT_EQ(num_halves(chosen.schedule), 0) << halves;
+        }
+        is_refused = is_refused || hardly_pays;
+        EXPECT_LE(chosen.lower_bound, best.makespan) << "no order is better, divided or not";
+    }
+    EXPECT_TRUE(is_refused) << "some halves gain a little";
 }
 
 TEST(SearchedSchedule, AHeavyHeadIsBetterThanEveryGeneratorAtTheSameMemory) {

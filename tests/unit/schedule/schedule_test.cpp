@@ -15,6 +15,14 @@ TEST(Schedule, StagesOfARankAscend) {
     EXPECT_TRUE(v.stages_of(2).empty());
 }
 
+TEST(Schedule, KnowsWhetherItDividesBackward) {
+    using enum ActionKind;
+    Schedule schedule{"X", 2, 1, {0, 1}, {{{F, 0, 0}, {B, 0, 0}}, {{F, 1, 0}, {B, 1, 0}}}};
+    EXPECT_FALSE(schedule.divides_backward());
+    schedule.actions[1] = {{F, 1, 0}, {I, 1, 0}, {W, 1, 0}};
+    EXPECT_TRUE(schedule.divides_backward());
+}
+
 TEST(PeakInFlight, BackwardFreesAnActivation) {
     using enum ActionKind;
     const Schedule schedule{
