@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.hpp"
 #include "comm/lanes.hpp"
@@ -18,13 +19,10 @@ struct PartNote {
 
 constexpr size_t kIdBytes = 4096;  // more than any library's names have
 
-bool may_have_part(const Channel& channel) {
-    return channel.direction == Direction::Forward || channel.direction == Direction::Backward;
-}
-
 std::string link_text(const Link& link) {
-    return std::string(link.kind == Direction::Forward ? "forward" : "backward") + " link from rank " +
-           std::to_string(link.from) + " to rank " + std::to_string(link.to);
+    std::string text = link.kind == Direction::Forward ? "forward link" : "backward link";
+    if (link.kind == Direction::Replicas) text = "link " + std::to_string(link.content) + " between replicas";
+    return text + " from rank " + std::to_string(link.from) + " to rank " + std::to_string(link.to);
 }
 
 Buffer with_note(const Buffer& message, const PartNote& note) {
@@ -119,28 +117,30 @@ MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
 }
 
 void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
-    if (!may_have_part(channel)) return PassingTransport::send(peer, channel, std::move(message));
+    const std::optional<Link> link = link_of(rank(), peer, channel);
+    if (!link) return PassingTransport::send(peer, channel, std::move(message));
     const MemoryPart part = message.part();
     if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {}));
-    End& end = end_of({rank(), peer, channel.direction});
+    End& end = end_of(*link);
     // The bytes first: the peer prepares for what comes while the device still computes it.
     PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
     start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, part);
 }
 
 void LinkTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
-    PassingTransport::post_receive(peer, channel, capacity_bytes + (may_have_part(channel) ? sizeof(PartNote) : 0));
+    PassingTransport::post_receive(peer, channel,
+                                   capacity_bytes + (link_of(peer, rank(), channel) ? sizeof(PartNote) : 0));
 }
 
 Buffer LinkTransport::receive(int peer, const Channel& channel) {
     Buffer message = PassingTransport::receive(peer, channel);
-    if (!may_have_part(channel)) return message;
+    const std::optional<Link> link = link_of(peer, rank(), channel);
+    if (!link) return message;
     const PartNote note = take_note(message);
     if (note.num_bytes == 0) return message;
-    const Link link{peer, rank(), channel.direction};
-    End& end = end_of(link);
+    End& end = end_of(*link);
     check(note.number == end.num_started, to_text(channel) + " was sent as message " + std::to_string(note.number) +
-                                              " of the " + link_text(link) + " and is received as message " +
+                                              " of the " + link_text(*link) + " and is received as message " +
                                               std::to_string(end.num_started));
     message.set_part(start(end, {Wait::Kind::Receive, peer, channel, note.num_bytes, 0}, {}));
     return message;

@@ -6,6 +6,12 @@
 
 namespace vpp {
 
+std::optional<Link> link_of(int from, int to, const Channel& channel) {
+    if (channel.direction == Direction::Control) return std::nullopt;
+    const bool is_of_replicas = channel.direction == Direction::Replicas;
+    return Link{from, to, channel.direction, is_of_replicas ? channel.microbatch : 0};
+}
+
 std::vector<Link> connect_order(std::vector<Link> links) {
     std::sort(links.begin(), links.end());
     links.erase(std::unique(links.begin(), links.end()), links.end());

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,17 @@
 
 namespace vpp {
 
-/// Values of forward passes and gradients have links apart.
+/// Values of forward passes, gradients, and what replicas send have links apart.
 struct Link {
     int from = 0;
     int to = 0;
     Direction kind = Direction::Forward;
+    int content = 0;  ///< between replicas: what it is about, which has a link of its own (Channel::microbatch)
     auto operator<=>(const Link&) const = default;
 };
+
+/// The link that a channel's device parts go over; none for control messages.
+std::optional<Link> link_of(int from, int to, const Channel& channel);
 
 /// The order in which all ranks connect: rounds in which no rank has two links, one behind the other, so that
 /// neighbours connect at once and nobody waits in a circle. Of links that are named twice, one.

@@ -231,7 +231,7 @@ void Executor::hand_back(const Edge& edge, int microbatch) {
 /// Tensors are sent from where they lie. What F made is kept for B too, so others have its memory; who could write into
 /// it is an op behind the segment that runs on this rank, before the message has gone.
 Contents Executor::contents_of(const Action& action) const {
-    if (!device_.is_cpu() && !transport_.carries_device_memory()) return Contents::InBytes;
+    if (!device_.is_cpu() && !transport_.carries_device_memory()) return Contents::HostPart;
     const Edge& edge = edge_of(action);
     if (action.kind == ActionKind::SendB || edge.is_bundle()) return Contents::Part;
     const int end = phase_.split.segments[static_cast<size_t>(edge.segments.producer)].ops.end;

@@ -25,7 +25,9 @@ GradientReduction::GradientReduction(const Graph& graph, const std::vector<Repli
             bucket.number = static_cast<int>(buckets_.size()) - 1;
             bucket.stage = group.stage;
             bucket.pieces = pieces;
-            for (const Pieces& share : pieces) bucket.messages.emplace_back(graph, share);
+            for (const Pieces& share : pieces) {
+                bucket.messages.emplace_back(graph, share, place_of_parts(transport, weights.device()));
+            }
         }
     }
 }
@@ -66,7 +68,8 @@ void GradientReduction::activate_next() {
 }
 
 void GradientReduction::advance() {
-    for (Active& active : active_) move_on(active, /*waits=*/false);
+    InOrder in_order{true, std::vector<bool>(replicas_.size(), true)};
+    for (Active& active : active_) move_on(active, in_order, /*waits=*/false);
     active_.remove_if([this](const Active& active) { return is_done(active); });
     activate_next();
 }
@@ -78,7 +81,8 @@ void GradientReduction::finish() {
         transport_.set_position("reducing the gradients of " +
                                 (first.stage >= 0 ? "stage " + std::to_string(first.stage) : "tied parameters") +
                                 ", bucket " + std::to_string(first.number));
-        move_on(active_.front(), /*waits=*/true);
+        InOrder first_of_all{true, std::vector<bool>(replicas_.size(), true)};
+        move_on(active_.front(), first_of_all, /*waits=*/true);
         advance();
     }
     absent_.clear();
@@ -106,14 +110,17 @@ bool GradientReduction::have_gradients_arrived(const Active& active) const {
     return true;
 }
 
-void GradientReduction::move_on(Active& active, bool waits) {
+void GradientReduction::move_on(Active& active, InOrder& in_order, bool waits) {
     const Bucket& bucket = *active.bucket;
-    const bool can_add = !active.is_summed && !bucket.pieces[own_].empty();
-    if (can_add && (waits || have_gradients_arrived(active))) add_up(active);
+    if (!active.is_summed && !bucket.pieces[own_].empty()) {
+        in_order.adds = in_order.adds && (waits || have_gradients_arrived(active));
+        if (in_order.adds) add_up(active);
+    }
     const Channel channel = replica_channel(bucket.number, ReplicaContent::Sums);
     for (size_t i = 0; i < replicas_.size(); ++i) {
         if (i == own_ || active.has_sums[i] || bucket.pieces[i].empty()) continue;
-        if (waits || transport_.has_arrived(replicas_[i], channel)) take_sums(active, i);
+        in_order.takes[i] = in_order.takes[i] && (waits || transport_.has_arrived(replicas_[i], channel));
+        if (in_order.takes[i]) take_sums(active, i);
     }
 }
 

@@ -3,8 +3,9 @@
 // coordinate, whatever the transport. Every replica owns a share of each bucket: it receives that share of the others,
 // adds, and sends the sums back. Each sends and receives 2 (d - 1) / d of the gradients, as in a ring.
 //
-// A stage's buckets start at its REDUCE_GRAD and move on between later actions; what is not done at the end of the
-// actions is waited for. A gradient that no replica has stays undefined; one that some have is the sum of those.
+// A stage's buckets start at its REDUCE_GRAD and move on between later actions, each content in the order in which they
+// were started; what is not done at the end of the actions is waited for. A gradient that no replica has stays
+// undefined; one that some have is the sum of those.
 #include <cstddef>
 #include <deque>
 #include <list>
@@ -53,10 +54,16 @@ class GradientReduction {
         std::vector<bool> has_sums;  ///< by replica
     };
 
+    /// What buckets behind this one may do: not before it has done the same.
+    struct InOrder {
+        bool adds = true;
+        std::vector<bool> takes;  ///< the sums of a replica
+    };
+
     void activate_next();
     bool is_done(const Active& active) const;
     bool have_gradients_arrived(const Active& active) const;
-    void move_on(Active& active, bool waits);
+    void move_on(Active& active, InOrder& in_order, bool waits);
     void add_up(Active& active);
     void take_sums(Active& active, size_t replica);
     std::vector<at::Tensor> gradients_of(const Pieces& pieces) const;

@@ -1,6 +1,9 @@
 #include "engine/program_links.hpp"
 
+#include <algorithm>
+
 #include "comm/nccl.hpp"
+#include "engine/replica_pieces.hpp"
 
 namespace vpp {
 
@@ -16,9 +19,26 @@ void add_links(std::vector<Link>& links, const Schedule& lowered, const std::vec
     }
 }
 
+/// A rank sends to a replica of it, or only the first does.
+void add_replica_links(std::vector<Link>& links, const std::vector<int>& replicas, ReplicaContent content,
+                       bool from_first_alone) {
+    const Channel channel = replica_channel(0, content);
+    for (int from : replicas) {
+        for (int to : replicas) {
+            const bool sends = from != to && (from == replicas.front() || !from_first_alone);
+            if (sends) links.push_back(*link_of(from, to, channel));
+        }
+    }
+}
+
+bool writes_buffers(const Graph& graph) {
+    return std::any_of(graph.parameters.begin(), graph.parameters.end(),
+                       [](const GraphParameter& parameter) { return parameter.is_buffer && parameter.written; });
+}
+
 }  // namespace
 
-std::vector<Link> links_of(const Program& program) {
+std::vector<Link> links_of(const Program& program, bool zero1) {
     std::vector<Link> links;
     for (int rank = 0; rank < program.mesh.num_ranks(); ++rank) {
         const std::vector<int> pipeline = program.mesh.pipeline_of(rank);
@@ -26,14 +46,23 @@ std::vector<Link> links_of(const Program& program) {
         add_links(links, program.training.schedule, pipeline);
         if (program.evaluation) add_links(links, program.evaluation->schedule, pipeline);
     }
+    for (int rank = 0; rank < program.mesh.num_ranks(); ++rank) {
+        const std::vector<int> replicas = program.mesh.replicas_of(rank);
+        if (replicas.front() != rank) continue;
+        add_replica_links(links, replicas, ReplicaContent::Gradients, false);
+        add_replica_links(links, replicas, ReplicaContent::Sums, false);
+        if (zero1) add_replica_links(links, replicas, ReplicaContent::Parameters, false);
+        if (writes_buffers(program.training.graph)) add_replica_links(links, replicas, ReplicaContent::Buffers, true);
+    }
     return links;
 }
 
 ProgramTransport::ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device)
     : job_(job) {
-    if (plan.mesh.transport != "nccl" || program.mesh.pp == 1) return;
+    const std::vector<Link> links = links_of(program, plan.mesh.zero1);
+    if (plan.mesh.transport != "nccl" || links.empty()) return;
     maker_ = make_nccl_links(device.index());
-    links_ = std::make_unique<LinkTransport>(job, links_of(program), *maker_);
+    links_ = std::make_unique<LinkTransport>(job, links, *maker_);
 }
 
 }  // namespace vpp

@@ -11,8 +11,16 @@
 
 namespace vpp {
 
-/// The links that the phases of a program use, in all of its pipelines.
-std::vector<Link> links_of(const Program& program);
+/// The links that the phases of a program use, in all of its pipelines, and those between its replicas: gradients of
+/// shares, their sums, with `zero1` (mesh.zero1) updated parameters, and buffers, which all have from replica 0.
+/// Optimizer state goes beside them, as bytes: it moves at saves alone.
+///
+/// No operation of a card waits in a circle: a rank gives a receive to its card when the bytes of the message are
+/// there, which its sender sent just before it gave the send to its own, so whatever an operation waits for was given
+/// before it; and both ends give those of one link in one order, since each content has links of its own and is sent
+/// and received in the order of the buckets (engine/gradient_reduction.hpp) or of the schedule
+/// (schedule/message_order.hpp).
+std::vector<Link> links_of(const Program& program, bool zero1);
 
 /// Where mesh.transport is "nccl", a transport over the program's links; else the job's own.
 class ProgramTransport {

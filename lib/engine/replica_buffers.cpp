@@ -26,7 +26,7 @@ ReplicaBuffers::ReplicaBuffers(const Graph& graph, const Weights& weights, Trans
       transport_(transport),
       replicas_(std::move(replicas)),
       buffers_(written_buffers(graph, weights)),
-      message_(graph, buffers_) {}
+      message_(graph, buffers_, place_of_parts(transport, weights.device())) {}
 
 void ReplicaBuffers::follow_first() {
     if (buffers_.empty()) return;

@@ -98,7 +98,9 @@ void ReplicaOptimizer::spread_parameters() const {
         for (const std::vector<Pieces>& bucket : group.buckets) {
             const Channel channel = replica_channel(number++, ReplicaContent::Parameters);
             std::vector<PieceMessage> messages;
-            for (const Pieces& pieces : bucket) messages.emplace_back(graph_, pieces);
+            for (const Pieces& pieces : bucket) {
+                messages.emplace_back(graph_, pieces, place_of_parts(transport_, weights_.device()));
+            }
             for (size_t i = 0; i < replicas_.size(); ++i) {
                 if (i == own_ || bucket[i].empty()) continue;
                 transport_.post_receive(replicas_[i], channel, messages[i].size_bytes());

@@ -1,5 +1,6 @@
 #include "engine/replica_pieces.hpp"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
 #include <cstring>
@@ -8,6 +9,7 @@
 #include "engine/alignment.hpp"
 #include "graph/torch_dtype.hpp"
 #include "optim/memory_order.hpp"
+#include "stage/message.hpp"
 
 namespace vpp {
 
@@ -20,46 +22,65 @@ at::Tensor elements_of(const at::Tensor& whole, const Piece& piece) {
     return in_memory_order(whole).slice(0, piece.begin, piece.end);
 }
 
-PieceMessage::PieceMessage(const Graph& graph, const Pieces& pieces) {
-    size_bytes_ = aligned_bytes(pieces.size());
+std::optional<at::Device> place_of_parts(const Transport& transport, at::Device device) {
+    return transport.carries_device_memory() ? std::optional(device) : std::nullopt;
+}
+
+PieceMessage::PieceMessage(const Graph& graph, const Pieces& pieces, std::optional<at::Device> place)
+    : header_bytes_(aligned_bytes(pieces.size())), place_(place) {
     for (const Piece& piece : pieces) {
         const DType dtype = graph.parameters[static_cast<size_t>(piece.parameter)].dtype;
-        entries_.push_back({to_torch(dtype), piece.size(), size_bytes_});
-        size_bytes_ += aligned_bytes(static_cast<size_t>(piece.size()) * size_of(dtype));
+        entries_.push_back({to_torch(dtype), piece.size(), aligned_bytes(elements_bytes_)});
+        elements_bytes_ = entries_.back().offset + static_cast<size_t>(piece.size()) * size_of(dtype);
     }
 }
 
 Buffer PieceMessage::make(const std::vector<at::Tensor>& elements) const {
     check(elements.size() == entries_.size(), "a message has all of its pieces");
-    Buffer message(size_bytes_);
-    std::byte* data = message.bytes().data();
+    Buffer message(place_ ? header_bytes_ : size_bytes());
+    at::Tensor part;
+    if (place_) part = at::empty({static_cast<int64_t>(elements_bytes_)}, at::TensorOptions(*place_).dtype(at::kByte));
     for (size_t i = 0; i < entries_.size(); ++i) {
-        const at::Tensor& tensor = elements[i];
-        data[i] = std::byte{tensor.defined()};
-        if (!tensor.defined()) continue;
-        check(tensor.scalar_type() == entries_[i].dtype && tensor.numel() == entries_[i].num_elements &&
-                  tensor.is_contiguous(),
-              "a piece has the form that its message has planned");
-        const at::Tensor here = tensor.cpu();
-        std::memcpy(data + entries_[i].offset, here.const_data_ptr(), here.nbytes());
+        message.bytes()[i] = std::byte{elements[i].defined()};
+        if (elements[i].defined()) write(i, elements[i], message.bytes().data() + header_bytes_, part);
     }
+    if (place_) message.set_part(part_of(std::move(part), elements_bytes_));
     return message;
 }
 
-std::vector<at::Tensor> PieceMessage::read(const Buffer& message, at::Device device) const {
-    if (message.bytes().size() != size_bytes_) {
-        throw Error(ErrorKind::RanksDisagree, "a message between replicas has another size than it must have (got " +
-                                                  std::to_string(message.bytes().size()) + " bytes, expected " +
-                                                  std::to_string(size_bytes_) + ")");
+/// Into the part where there is one.
+void PieceMessage::write(size_t entry, const at::Tensor& elements, std::byte* bytes, const at::Tensor& part) const {
+    const auto& [dtype, num_elements, offset] = entries_[entry];
+    check(elements.scalar_type() == dtype && elements.numel() == num_elements && elements.is_contiguous(),
+          "a piece has the form that its message has planned");
+    if (!part.defined()) {
+        const at::Tensor here = elements.cpu();
+        std::memcpy(bytes + offset, here.const_data_ptr(), here.nbytes());
+        return;
     }
-    std::byte* data = message.owner().get();
+    const auto begin = static_cast<int64_t>(offset);
+    part.slice(0, begin, begin + static_cast<int64_t>(elements.nbytes())).view(dtype).copy_(elements);
+}
+
+std::vector<at::Tensor> PieceMessage::read(const Buffer& message, at::Device device) const {
+    const size_t expected_bytes = place_ ? header_bytes_ : size_bytes();
+    const size_t part_bytes = place_ ? elements_bytes_ : 0;
+    if (message.bytes().size() != expected_bytes || message.part().num_bytes != part_bytes) {
+        throw Error(ErrorKind::RanksDisagree, "a message between replicas has another size than it must have (got " +
+                                                  std::to_string(message.size_bytes()) + " bytes, expected " +
+                                                  std::to_string(size_bytes()) + ")");
+    }
+    const std::shared_ptr<std::byte>& owner = place_ ? message.part().data : message.owner();
+    std::byte* data = place_ ? owner.get() : owner.get() + header_bytes_;
+    const at::Device place = place_.value_or(at::kCPU);
     std::vector<at::Tensor> elements(entries_.size());
     for (size_t i = 0; i < entries_.size(); ++i) {
-        if (data[i] == std::byte{0}) continue;
-        elements[i] = at::from_blob(
-            data + entries_[i].offset, {entries_[i].num_elements}, [owner = message.owner()](void*) {},
-            at::TensorOptions().dtype(entries_[i].dtype));
-        elements[i] = elements[i].to(device);
+        if (message.bytes()[i] == std::byte{0}) continue;
+        const auto options = at::TensorOptions(place).dtype(entries_[i].dtype);
+        const auto keep_alive = [owner](void*) {};
+        elements[i] =
+            at::from_blob(data + entries_[i].offset, {entries_[i].num_elements}, {1}, keep_alive, options, place);
+        if (!place_) elements[i] = elements[i].to(device);
     }
     return elements;
 }

@@ -2,6 +2,7 @@
 // What replicas send each other: pieces of gradients, parameters and optimizer state (program/replica_shares.hpp).
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "comm/transport.hpp"
@@ -18,15 +19,19 @@ Channel replica_channel(int number, ReplicaContent content);
 /// then.
 at::Tensor elements_of(const at::Tensor& whole, const Piece& piece);
 
+/// Where a transport has the elements of pieces that lie on `device`: there, when it carries such memory.
+std::optional<at::Device> place_of_parts(const Transport& transport, at::Device device);
+
 /// The form of a message with these pieces, each there or not: a byte for each that says so, then the elements, each
 /// at a multiple of 64 bytes.
 class PieceMessage {
   public:
-    PieceMessage(const Graph& graph, const Pieces& pieces);
-    size_t size_bytes() const { return size_bytes_; }
+    /// `place`: the elements are the message's part and lie there; none: they are copied behind its bytes.
+    PieceMessage(const Graph& graph, const Pieces& pieces, std::optional<at::Device> place = std::nullopt);
+    size_t size_bytes() const { return header_bytes_ + elements_bytes_; }
     /// `elements`: by piece, one dim; undefined where there are none.
     Buffer make(const std::vector<at::Tensor>& elements) const;
-    /// By piece; on the CPU they keep the message's memory alive.
+    /// By piece; on the CPU and in a part they keep the message's memory alive.
     /// Throws: Error{RanksDisagree} for a message of another size.
     std::vector<at::Tensor> read(const Buffer& message, at::Device device = at::kCPU) const;
 
@@ -34,10 +39,14 @@ class PieceMessage {
     struct Entry {
         at::ScalarType dtype;
         int64_t num_elements = 0;
-        size_t offset = 0;
+        size_t offset = 0;  ///< behind the header
     };
+    void write(size_t entry, const at::Tensor& elements, std::byte* bytes, const at::Tensor& part) const;
+
     std::vector<Entry> entries_;
-    size_t size_bytes_ = 0;
+    size_t header_bytes_ = 0;
+    size_t elements_bytes_ = 0;
+    std::optional<at::Device> place_;
 };
 
 }  // namespace vpp

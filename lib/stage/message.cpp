@@ -96,13 +96,6 @@ bool is_unshared(const at::Tensor& tensor) {
     return tensor.use_count() == 1 && tensor.storage().use_count() == 1;
 }
 
-/// The memory from the tensor's first element on.
-MemoryPart memory_of(at::Tensor tensor, size_t num_bytes) {
-    auto* data = static_cast<std::byte*>(tensor.data_ptr());
-    const bool is_on_device = !tensor.is_cpu();
-    return {std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(std::move(tensor)), data), num_bytes, is_on_device};
-}
-
 std::vector<int64_t> read_dims(ByteReader& reader, int64_t count) {
     std::vector<int64_t> dims;
     for (int64_t i = 0; i < count; ++i) dims.push_back(reader.get<int64_t>());
@@ -128,7 +121,18 @@ bool is_possible(at::IntArrayRef sizes, at::IntArrayRef base_sizes, at::IntArray
     throw Error(ErrorKind::BadData, "the message for '" + what + "' does not hold what it says");
 }
 
+at::Tensor on_host(const at::Tensor& elements) {
+    const auto options = elements.options().device(at::kCPU).pinned_memory(elements.is_cuda());
+    return at::empty(elements.sizes(), options).copy_(elements);
+}
+
 }  // namespace
+
+MemoryPart part_of(at::Tensor tensor, size_t num_bytes) {
+    auto* data = static_cast<std::byte*>(tensor.data_ptr());
+    const bool is_on_device = !tensor.is_cpu();
+    return {std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(std::move(tensor)), data), num_bytes, is_on_device};
+}
 
 Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what, Contents contents) {
     const bool is_own = contents == Contents::SharedPart || (tensor.defined() && is_unshared(tensor));
@@ -156,8 +160,13 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     if (contents != Contents::InBytes && num_bytes > 0) {
         check_fits(align(writer.size()) + num_bytes, limit_bytes, what);
         Buffer message = make_message(writer.take(), {}, limit_bytes, what);
-        if (!is_own && header.layout == Layout::Memory) base = base.as_strided({extent}, {1}).clone();
-        message.set_part(memory_of(std::move(base), num_bytes));
+        const at::Tensor elements = base.as_strided({extent}, {1});
+        if (contents == Contents::HostPart) {
+            base = on_host(elements);
+        } else if (!is_own && header.layout == Layout::Memory) {
+            base = elements.clone();
+        }
+        message.set_part(part_of(std::move(base), num_bytes));
         return message;
     }
     // The memory as it lies, gaps and elements that share a place included.

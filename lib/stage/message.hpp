@@ -16,8 +16,12 @@ namespace vpp {
 enum class Contents {
     InBytes,     ///< copied behind the header
     Part,        ///< the tensor's own memory when nobody else has it, else a copy of it
+    HostPart,    ///< a copy of it in the host's memory, pinned where the tensor lies on a card
     SharedPart,  ///< the tensor's own memory in any case: nobody writes into it while the message is under way
 };
+
+/// The memory from a tensor's first element on, which keeps the tensor alive.
+MemoryPart part_of(at::Tensor tensor, size_t num_bytes);
 
 /// A part lies where the tensor does: on a device only for transports that carry such memory.
 /// Throws Error{BadData} naming `what` when the message would be longer than `limit_bytes`.

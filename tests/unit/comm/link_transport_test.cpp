@@ -126,6 +126,12 @@ TEST(LinkTransport, AMessageNeedsItsLink) {
         transport.finish_sends();
     });
     EXPECT_CONTAINS(error, "there is no forward link from rank 0 to rank 1");
+    const std::string of_replicas = run(2, {}, recorded, [&](LinkTransport& transport) {
+        const Channel channel{0, 2, Direction::Replicas};
+        if (transport.rank() == 0) transport.send(1, channel, linked_message(1, memory_of(1)));
+        transport.finish_sends();
+    });
+    EXPECT_CONTAINS(of_replicas, "there is no link 2 between replicas from rank 0 to rank 1");
 }
 
 /// Rank 0 sends to rank 1 over links that stand still behind the first byte.

@@ -31,6 +31,14 @@ std::vector<Link> chain(int num_ranks) {
     return links;
 }
 
+TEST(LinkOf, EveryContentOfReplicasHasItsOwn) {
+    EXPECT_EQ(link_of(0, 1, {4, 2, Direction::Forward}), (Link{0, 1, Direction::Forward}));
+    EXPECT_EQ(link_of(0, 1, {5, 3, Direction::Forward}), (Link{0, 1, Direction::Forward}));
+    EXPECT_EQ(link_of(0, 1, {4, 2, Direction::Replicas}), (Link{0, 1, Direction::Replicas, 2}));
+    EXPECT_NE(link_of(0, 1, {4, 1, Direction::Replicas}), link_of(0, 1, {4, 2, Direction::Replicas}));
+    EXPECT_FALSE(link_of(0, 1, {4, 2, Direction::Control}));
+}
+
 TEST(ConnectOrder, AChainConnectsInAsManyRoundsAsARankHasLinks) {
     const auto [degree, rounds] = degree_and_rounds(connect_order(chain(1000)));
     EXPECT_EQ(degree, 4);

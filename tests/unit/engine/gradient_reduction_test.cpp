@@ -7,7 +7,11 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 
+#include <numeric>
+
+#include "base/random.hpp"
 #include "engine/verify.hpp"
+#include "support/linked_runs.hpp"
 #include "unit/engine/support.hpp"
 
 namespace vpp::test {
@@ -185,6 +189,163 @@ TEST(GradientReduction, addsInTheOrderOfTheReplicas) {
             EXPECT_EQ(at::equal(weights.at(0).grad(), expected), order[0] == 0);
         });
     }
+}
+
+/// Gradients of some stages and replicas, drawn; what the replicas reduce them to.
+class RandomReduction {
+  public:
+    explicit RandomReduction(uint64_t seed) : key_(mix64(seed)), num_replicas_(2 + draw(3)) {
+        const int num_stages = 1 + draw(3);
+        split_.stages.resize(static_cast<size_t>(num_stages));
+        std::vector<int> stages;
+        for (int stage = 0; stage < num_stages; ++stage) {
+            stages.push_back(stage);
+            for (int left = 1 + draw(3); left > 0; --left) add_parameter(stage);
+        }
+        shares_ = find_shares(graph_, split_, stages, num_replicas_, 64 << draw(6));
+        for (int left = num_stages; left > 0; --left) {
+            order_.insert(order_.begin() + draw(static_cast<int>(order_.size()) + 1), left - 1);
+        }
+    }
+
+    int num_replicas() const { return num_replicas_; }
+    std::vector<int> replicas() const {
+        std::vector<int> ranks(static_cast<size_t>(num_replicas_));
+        std::iota(ranks.begin(), ranks.end(), 0);
+        return ranks;
+    }
+
+    /// One replica's part.
+    void run(Transport& transport) const {
+        DrawnSource source(graph_);
+        Weights weights;
+        std::vector<int> stages(split_.stages.size());
+        std::iota(stages.begin(), stages.end(), 0);
+        weights.load(source, split_, stages);
+        GradientReduction reduction(graph_, shares_, weights, transport, replicas());
+        uint64_t key = mix64(key_ + static_cast<uint64_t>(transport.rank()));
+        for (int stage : order_) {
+            for (int parameter : split_.stages[static_cast<size_t>(stage)].parameters) {
+                at::Tensor(weights.at(parameter)).mutable_grad() = gradient(parameter, transport.rank());
+            }
+            reduction.start(stage);
+            for (key = mix64(key); key % 2 == 0; key = mix64(key)) reduction.advance();
+        }
+        reduction.finish();
+        transport.finish_sends();
+        for (int parameter = 0; parameter < static_cast<int>(graph_.parameters.size()); ++parameter) {
+            const at::Tensor sum = expected_sum(parameter), own = weights.at(parameter).grad();
+            ASSERT_EQ(sum.defined(), own.defined());
+            ASSERT_TRUE(!sum.defined() || at::equal(sum, own)) << "parameter " << parameter;
+        }
+    }
+
+  private:
+    class DrawnSource : public ZeroWeights {
+      public:
+        explicit DrawnSource(const Graph& graph) : graph_(graph) {}
+        at::Tensor weight(int parameter) override {
+            return at::zeros(graph_.parameters[static_cast<size_t>(parameter)].shape);
+        }
+
+      private:
+        const Graph& graph_;
+    };
+
+    int draw(int bound) { return static_cast<int>((key_ = mix64(key_)) % static_cast<uint64_t>(bound)); }
+
+    void add_parameter(int stage) {
+        split_.stages[static_cast<size_t>(stage)].parameters.push_back(static_cast<int>(graph_.parameters.size()));
+        graph_.parameters.push_back({"w", {}, DType::F32, {1 + draw(400)}, false, true, false, {}});
+    }
+
+    /// One of eight is missing.
+    at::Tensor gradient(int parameter, int replica) const {
+        const uint64_t key = combine_key(static_cast<uint64_t>(parameter), static_cast<uint64_t>(replica));
+        if (mix64(key ^ key_) % 8 == 0) return {};
+        const std::vector<int64_t>& shape = graph_.parameters[static_cast<size_t>(parameter)].shape;
+        return at::randn(shape, at::detail::createCPUGenerator(key));
+    }
+
+    at::Tensor expected_sum(int parameter) const {
+        at::Tensor sum;
+        for (int replica : replicas()) {
+            const at::Tensor one = gradient(parameter, replica);
+            if (one.defined()) sum = sum.defined() ? sum.add(one) : one;
+        }
+        return sum;
+    }
+
+    uint64_t key_;
+    int num_replicas_;
+    Graph graph_;
+    Split split_;
+    std::vector<ReplicaShares> shares_;
+    std::vector<int> order_;  ///< in which gradients of stages are whole
+};
+
+/// All contents over the link of the first.
+class OneLink final : public PassingTransport {
+  public:
+    using PassingTransport::PassingTransport;
+    void send(int peer, const Channel& channel, Buffer message) override {
+        PassingTransport::send(peer, on_one(channel), std::move(message));
+    }
+    void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override {
+        PassingTransport::post_receive(peer, on_one(channel), capacity_bytes);
+    }
+    Buffer receive(int peer, const Channel& channel) override {
+        return PassingTransport::receive(peer, on_one(channel));
+    }
+    bool has_arrived(int peer, const Channel& channel) override {
+        return PassingTransport::has_arrived(peer, on_one(channel));
+    }
+
+  private:
+    static Channel on_one(const Channel& channel) {
+        if (channel.direction != Direction::Replicas) return channel;
+        return {2 * channel.edge + channel.microbatch, 0, Direction::Replicas};
+    }
+};
+
+/// What a reduction over links ends with.
+std::string reduce_over_links(uint64_t seed, bool on_one_link = false) {
+    const RandomReduction reduction(seed);
+    Program program;
+    program.mesh = {1, reduction.num_replicas(), 1};
+    program.training.schedule.actions.resize(1);
+    RecordedLinks recorded({.waits_for_memory = true});
+    try {
+        const InProcessOptions world{.num_ranks = reduction.num_replicas(), .seed = seed, .delay_probability = 0.3};
+        InProcessWorld(world).run([&](Transport& bytes) {
+            const auto maker = recorded.maker(bytes.rank());
+            LinkTransport links(bytes, links_of(program, false), *maker);
+            OneLink one(links);
+            reduction.run(on_one_link ? static_cast<Transport&>(one) : links);
+        });
+    } catch (const Error& error) {
+        return error.what();
+    }
+    EXPECT_GT(recorded.num_done(), recorded.num_links()) << "gradients go over links";
+    return "";
+}
+
+void reduce_random_layouts(uint64_t first, uint64_t count) {
+    for (uint64_t seed = first; seed < first + count; ++seed) ASSERT_EQ(reduce_over_links(seed), "") << seed;
+}
+
+TEST(GradientReduction, AnyLayoutEndsWithTheSumOverLinks) {
+    reduce_random_layouts(0, 200);
+}
+
+TEST(GradientReductionFull, AnyLayoutEndsWithTheSumOverLinks) {
+    reduce_random_layouts(10000, 10000);
+}
+
+TEST(GradientReduction, ContentsThatShareALinkCross) {
+    int num_crossing = 0;
+    for (uint64_t seed = 0; seed < 60; ++seed) num_crossing += reduce_over_links(seed, true).empty() ? 0 : 1;
+    EXPECT_GT(num_crossing, 10) << "the stand-in sees nothing";
 }
 
 }  // namespace

@@ -38,6 +38,25 @@ TEST(ReplicaPieces, keepTheirMessagesMemory) {
     EXPECT_TRUE(at::equal(elements[0], at::arange(100, at::kFloat)));
 }
 
+TEST(ReplicaPieces, areAPartWhereThatIsCarried) {
+    const Graph graph = graph_of({DType::F32, DType::F64, DType::F32});
+    const PieceMessage form(graph, {{0, 64, 100}, {1, 0, 7}, {2, 0, 64}}, at::kCPU);
+    std::vector<at::Tensor> elements;
+    {
+        const at::Tensor w = at::arange(100, at::kFloat), v = at::arange(100, at::kDouble);
+        const Buffer message = form.make({elements_of(w, {0, 64, 100}), {}, elements_of(v.to(at::kFloat), {2, 0, 64})});
+        EXPECT_EQ(message.bytes().size(), 64U);
+        EXPECT_EQ(message.size_bytes(), form.size_bytes());
+        elements = form.read(message);
+    }
+    EXPECT_TRUE(at::equal(elements[0], at::arange(64, 100, at::kFloat)));
+    EXPECT_FALSE(elements[1].defined());
+    EXPECT_TRUE(at::equal(elements[2], at::arange(64, at::kFloat)));
+    Buffer without = form.make({{}, {}, {}});
+    without.set_part({});
+    EXPECT_HAS(error_of(ErrorKind::RanksDisagree, [&] { form.read(without); }), "has another size than it must have");
+}
+
 TEST(ReplicaPieces, ofAnotherSizeAreRefused) {
     const Graph graph = graph_of({DType::F32});
     const PieceMessage form(graph, {{0, 0, 64}});

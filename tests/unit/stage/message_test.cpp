@@ -132,6 +132,19 @@ TEST(Message, aPartIsTheTensorsOwnMemoryOnlyWhenNobodySharesIt) {
     EXPECT_EQ(encode_tensor(alone, kRoom, "x", Contents::Part).part().data.get(), address);
 }
 
+TEST(Message, aHostPartIsACopyInAnyCase) {
+    at::Tensor alone = message_numbers({8});
+    const void* address = alone.const_data_ptr();
+    const Buffer message = encode_tensor(alone, kRoom, "x", Contents::HostPart);
+    EXPECT_NE(message.part().data.get(), address);
+    EXPECT_FALSE(message.part().is_on_device);
+    const at::Tensor strided = message_numbers({4, 6}).t().slice(0, 1, 5);
+    const ReceivedTensor received =
+        decode_tensor(joined(encode_tensor(strided, kRoom, "x", Contents::HostPart)), "x");
+    EXPECT_TRUE(at::equal(received.tensor, strided));
+    EXPECT_EQ(received.tensor.strides(), strided.strides());
+}
+
 TEST(Message, aSharedPartIsTheTensorsOwnMemoryInAnyCase) {
     const at::Tensor kept = message_numbers({8});
     const Buffer message = encode_tensor(kept, kRoom, "x", Contents::SharedPart);

@@ -1,0 +1,34 @@
+#pragma once
+// Engines over links whose other ends are threads of this process (support/recorded_links.hpp).
+#include <memory>
+#include <utility>
+
+#include "engine/program_links.hpp"
+#include "schedule/message_order.hpp"
+#include "support/pipeline.hpp"
+#include "support/recorded_links.hpp"
+
+namespace vpp::test {
+
+/// What an engine sees.
+class Linked final : public PassingTransport {
+  public:
+    Linked(std::unique_ptr<LinkMaker> maker, std::unique_ptr<LinkTransport> links)
+        : PassingTransport(static_cast<Transport&>(*links)), maker_(std::move(maker)), links_(std::move(links)) {}
+
+  private:
+    std::unique_ptr<LinkMaker> maker_;
+    std::unique_ptr<LinkTransport> links_;
+};
+
+/// As run_program. Requires: links that wait for memory, since the CPU reads what came at once.
+inline RunRecord run_over_links(Rig& setup, Program program, RecordedLinks& recorded, int64_t steps = 2) {
+    program.training.schedule = order_channels(program.training.schedule);
+    return run_wrapped(setup, program, steps, [&](Transport& inner) -> std::unique_ptr<Transport> {
+        auto maker = recorded.maker(inner.rank());
+        auto links = std::make_unique<LinkTransport>(inner, links_of(program, setup.plan.mesh.zero1), *maker);
+        return std::make_unique<Linked>(std::move(maker), std::move(links));
+    });
+}
+
+}  // namespace vpp::test
