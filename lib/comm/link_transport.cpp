@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "comm/lanes.hpp"
@@ -105,6 +106,7 @@ MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
             received = end.link->receive(what.num_bytes);
         }
         end.under_way.push_back(what);
+        if (is_timed_) end.timed.push_back({what.peer, what.channel, what.kind == Wait::Kind::Send, 0, 0});
         ++end.num_started;
         if (!end.link->is_ready()) {
             wait_until(what, [&] { return end.link->is_ready(); });
@@ -114,6 +116,26 @@ MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
         abort();
         throw;
     }
+}
+
+void LinkTransport::time_parts(bool on) {
+    is_timed_ = on;
+    for (auto& [link, end] : ends_) end.link->set_timed(on);
+}
+
+std::vector<PartSpan> LinkTransport::take_part_spans() {
+    std::vector<PartSpan> spans;
+    for (auto& [link, end] : ends_) {
+        check(end.under_way.empty(), "times are taken when all has ended");
+        const auto times = end.link->take_times();
+        check(times.size() == end.timed.size(), "a link has the times of its operations");
+        for (size_t i = 0; i < times.size(); ++i) {
+            std::tie(end.timed[i].begin, end.timed[i].end) = times[i];
+            spans.push_back(end.timed[i]);
+        }
+        end.timed.clear();
+    }
+    return spans;
 }
 
 void LinkTransport::send(int peer, const Channel& channel, Buffer message) {

@@ -28,6 +28,8 @@ class LinkTransport final : public PassingTransport {
     ~LinkTransport() override;
 
     bool carries_device_memory() const override { return true; }
+    void time_parts(bool on) override;
+    std::vector<PartSpan> take_part_spans() override;
     void send(int peer, const Channel& channel, Buffer message) override;
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override;
     Buffer receive(int peer, const Channel& channel) override;
@@ -38,7 +40,8 @@ class LinkTransport final : public PassingTransport {
     struct End {
         std::unique_ptr<LinkEnd> link;
         int64_t num_started = 0;
-        std::deque<Wait> under_way;  ///< what was started and has not ended, in order
+        std::deque<Wait> under_way;   ///< what was started and has not ended, in order
+        std::vector<PartSpan> timed;  ///< what was started while times are kept, in order; without times
     };
     void connect(const Link& link, int number, LinkMaker& maker);
     End& end_of(const Link& link);
@@ -47,6 +50,7 @@ class LinkTransport final : public PassingTransport {
     void abort() noexcept;
 
     std::map<Link, End> ends_;
+    bool is_timed_ = false;
     bool is_aborted_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -45,6 +46,11 @@ class LinkEnd {
     virtual MemoryPart receive(size_t num_bytes) = 0;
     /// Operations that have ended.
     virtual int64_t num_done() = 0;
+    /// Whether the times of operations that are given from now on are kept.
+    virtual void set_timed(bool is_timed) = 0;
+    /// Begin and end of those that were kept, in order, on the host's clock (base/clock_alignment.hpp), nanoseconds;
+    /// forgets them. Requires: they have ended.
+    virtual std::vector<std::pair<int64_t, int64_t>> take_times() = 0;
     /// Ends all at once, whatever the other rank does; nothing else is called then.
     virtual void abort() noexcept = 0;
 };

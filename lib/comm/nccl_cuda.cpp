@@ -4,11 +4,14 @@
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
+#include <cmath>
 #include <cstring>
 #include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "base/clock_alignment.hpp"
 #include "base/error.hpp"
 #include "comm/nccl.hpp"
 
@@ -65,23 +68,48 @@ class NcclEnd final : public LinkEnd {
         CUDAEvent computed;
         computed.record(compute_stream());
         computed.block(stream_);
+        Operation operation = begin(/*receives=*/false);
         check_nccl(ncclSend(memory.data.get(), memory.num_bytes, ncclUint8, 1, communicator_, stream_), "sending",
                    communicator_);
-        given_ = Operation{.memory = std::move(memory), .receives = false, .done = {}};
+        operation.memory = std::move(memory);
+        given_ = std::move(operation);
     }
 
     MemoryPart receive(size_t num_bytes) override {
         MemoryPart memory = allocate_on(stream_, num_bytes);
+        Operation operation = begin(/*receives=*/true);
         check_nccl(ncclRecv(memory.data.get(), num_bytes, ncclUint8, 0, communicator_, stream_), "receiving",
                    communicator_);
-        given_ = Operation{.memory = memory, .receives = true, .done = {}};
+        operation.memory = memory;
+        given_ = std::move(operation);
         return memory;
     }
 
     int64_t num_done() override {
         is_ready();
-        for (; !under_way_.empty() && under_way_.front().done.query(); ++num_done_) under_way_.pop_front();
+        for (; !under_way_.empty() && under_way_.front().done.query(); ++num_done_) {
+            Operation& ended = under_way_.front();
+            if (ended.begun) timed_.emplace_back(std::move(*ended.begun), std::move(ended.done));
+            under_way_.pop_front();
+        }
         return num_done_;
+    }
+
+    void set_timed(bool is_timed) override { is_timed_ = is_timed; }
+
+    std::vector<std::pair<int64_t, int64_t>> take_times() override {
+        constexpr double kNanosecondsOfAMillisecond = 1e6;
+        CUDAEvent last(cudaEventDefault);
+        last.record(stream_);
+        last.synchronize();
+        const int64_t now = steady_nanoseconds();
+        const auto time_of = [&](const CUDAEvent& event) {
+            return now - std::llround(event.elapsed_time(last) * kNanosecondsOfAMillisecond);
+        };
+        std::vector<std::pair<int64_t, int64_t>> times;
+        for (const auto& [begun, done] : timed_) times.emplace_back(time_of(begun), time_of(done));
+        timed_.clear();
+        return times;
     }
 
     // Also in place of destroying it, which may wait for the other rank.
@@ -93,8 +121,19 @@ class NcclEnd final : public LinkEnd {
     struct Operation {
         MemoryPart memory;
         bool receives = false;
+        std::optional<CUDAEvent> begun;  ///< when it is timed
         CUDAEvent done;
     };
+
+    Operation begin(bool receives) {
+        if (!is_timed_) return {.memory = {}, .receives = receives, .begun = {}, .done = {}};
+        Operation timed{.memory = {},
+                        .receives = receives,
+                        .begun = CUDAEvent(cudaEventDefault),
+                        .done = CUDAEvent(cudaEventDefault)};
+        timed.begun->record(stream_);
+        return timed;
+    }
 
     CUDAStream compute_stream() const { return c10::cuda::getCurrentCUDAStream(device_); }
 
@@ -112,6 +151,8 @@ class NcclEnd final : public LinkEnd {
     std::optional<Operation> given_;  ///< not yet in the stream
     std::deque<Operation> under_way_;
     int64_t num_done_ = 0;
+    bool is_timed_ = false;
+    std::vector<std::pair<CUDAEvent, CUDAEvent>> timed_;  ///< begin and end of what has ended
 };
 
 class NcclLinks final : public LinkMaker {

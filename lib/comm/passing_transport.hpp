@@ -1,6 +1,7 @@
 #pragma once
 // A transport over another one: it passes everything on, and who derives from it says what goes otherwise.
 #include <utility>
+#include <vector>
 
 #include "comm/transport.hpp"
 
@@ -16,6 +17,8 @@ class PassingTransport : public Transport {
     int rank() const override { return inner_.rank(); }
     int size() const override { return inner_.size(); }
     bool carries_device_memory() const override { return inner_.carries_device_memory(); }
+    void time_parts(bool on) override { inner_.time_parts(on); }
+    std::vector<PartSpan> take_part_spans() override { return inner_.take_part_spans(); }
     void send(int peer, const Channel& channel, Buffer message) override {
         inner_.send(peer, channel, std::move(message));
     }

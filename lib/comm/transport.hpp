@@ -79,6 +79,15 @@ struct Wait {
     double seconds = 0;    ///< how long it has lasted
 };
 
+/// When a device moved the part of a message; on this rank's clock (base/clock_alignment.hpp), nanoseconds.
+struct PartSpan {
+    int peer = 0;
+    Channel channel;
+    bool sends = false;
+    int64_t begin = 0;
+    int64_t end = 0;
+};
+
 class Transport {
   public:
     virtual ~Transport() = default;
@@ -88,6 +97,11 @@ class Transport {
     /// Whether parts of messages may lie in the memory of this rank's device. The others refuse such as a bug; what
     /// they received has no part.
     virtual bool carries_device_memory() const { return false; }
+
+    /// From now on notes when devices move parts, or no longer.
+    virtual void time_parts(bool) {}
+    /// Of what was noted since the last call. Requires: finish_sends() after it.
+    virtual std::vector<PartSpan> take_part_spans() { return {}; }
 
     /// Starts sending; the transport keeps the buffer until it has gone.
     virtual void send(int peer, const Channel& channel, Buffer message) = 0;

@@ -92,8 +92,11 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         meter_.restart_peak();
         const int64_t before = meter_.now();
         const int64_t begin = steady_nanoseconds();
+        const bool is_marked = marks_ && is_computing(actions[i].kind);
         try {
+            if (is_marked) marks_->mark();
             run_action(actions[i], source);
+            if (is_marked) marks_->mark();
         } catch (const Error& error) {
             throw Error(error.kind(), position + ": " + error.what());
         } catch (const std::bad_alloc&) {
@@ -107,6 +110,37 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     if (reduction_ != nullptr) reduction_->finish();
     transport_.finish_sends();
     read_losses();
+    if (is_device_timed_) note_device_times();
+}
+
+void Executor::set_device_timed(bool is_timed) {
+    is_device_timed_ = is_timed;
+    marks_.reset();
+    if (is_timed && !device_.is_cpu()) marks_.emplace(device_);
+    transport_.time_parts(is_timed);
+}
+
+void Executor::note_device_times() {
+    const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
+    const std::vector<int64_t> moments = marks_ ? marks_->take() : std::vector<int64_t>();
+    const std::vector<PartSpan> parts = transport_.take_part_spans();
+    auto moment = moments.begin();
+    for (size_t i = 0; i < actions.size(); ++i) {
+        ActionSpan& span = spans_[i];
+        if (marks_ && is_computing(actions[i].kind)) {
+            span.device_begin = *moment++;
+            span.device_end = *moment++;
+        }
+        if (!is_transfer(actions[i].kind)) continue;
+        const int peer = pipeline_[static_cast<size_t>(actions[i].peer)];
+        const auto part = std::find_if(parts.begin(), parts.end(), [&](const PartSpan& other) {
+            return other.peer == peer && other.sends == is_send(actions[i].kind) &&
+                   other.channel == channel_of(actions[i]);
+        });
+        if (part == parts.end()) continue;  // it went through the host
+        span.device_begin = part->begin;
+        span.device_end = part->end;
+    }
 }
 
 /// Once a run: each value that is read waits for the device.

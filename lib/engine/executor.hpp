@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "device/device_marks.hpp"
 #include "device/memory_meter.hpp"
 #include "engine/gradient_reduction.hpp"
 #include "program/program.hpp"
@@ -55,6 +57,10 @@ class Executor {
     /// What sums the gradients of replicas; none where there is one replica. Borrowed.
     void set_reduction(GradientReduction* reduction) { reduction_ = reduction; }
 
+    /// Whether spans say from now on when the rank's card computed and moved what actions gave it. A run waits for it
+    /// at its end then.
+    void set_device_timed(bool is_timed);
+
     /// For all runs from now on; empty functions are not called.
     void set_watch(ExecutorWatch watch) { watch_ = std::move(watch); }
 
@@ -80,6 +86,7 @@ class Executor {
     void run_action(const Action& action, const MicrobatchSource& source);
     std::string memory_text() const;
     void note_time(int64_t begin);
+    void note_device_times();
     void read_losses();
     void run_forward(const Action& action, const MicrobatchSource& source);
     void run_backward(const Action& action);
@@ -118,6 +125,8 @@ class Executor {
     int64_t bytes_before_ = 0;
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
+    bool is_device_timed_ = false;
+    std::optional<DeviceMarks> marks_;  ///< of the run: the begin and end of every computing action
     GradientReduction* reduction_ = nullptr;
 };
 

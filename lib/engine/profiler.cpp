@@ -19,7 +19,12 @@ namespace {
 constexpr double kWritingSeconds = 600;
 
 ActionSpan aligned(const ClockLine& clock, const ActionSpan& span) {
-    return {clock.to_asking(span.begin), clock.to_asking(span.end), span.wait, span.load};
+    ActionSpan moved{clock.to_asking(span.begin), clock.to_asking(span.end), span.wait, span.load};
+    if (span.device_end > 0) {
+        moved.device_begin = clock.to_asking(span.device_begin);
+        moved.device_end = clock.to_asking(span.device_end);
+    }
+    return moved;
 }
 
 ReadSpan aligned(const ClockLine& clock, const ReadSpan& span) {

@@ -27,6 +27,8 @@ class Profiler {
     /// Before each step. The first time inside the range the clocks of the ranks are compared.
     /// Calls: collective.
     void before(int64_t step);
+    /// Whether the step that comes is profiled.
+    bool is_open() const { return is_open_; }
     /// Behind each step; behind the last one of the range all is written, for which all wait: the transport's deadline
     /// is then a long one, until the caller sets another.
     /// Calls: collective.

@@ -150,7 +150,10 @@ class Trainer {
         const int64_t total = engine_.total_steps();
         int64_t& step = result_.last_step;
         while (step < total && !stopping_) {
-            if (profiler_) profiler_->before(step + 1);
+            if (profiler_) {
+                profiler_->before(step + 1);
+                engine_.executor().set_device_timed(profiler_->is_open());
+            }
             const StepResult done = engine_.run_step(step++);
             if (profiler_) profiler_->after(step, done.moments, engine_.executor().spans(), done.reads);
             stopping_ = done.totals.stop && step < total;

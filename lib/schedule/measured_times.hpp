@@ -16,8 +16,9 @@ inline constexpr double kNanosecondsPerMillisecond = 1e6;
 struct ActionSpan {
     int64_t begin = 0;
     int64_t end = 0;
-    int64_t wait = 0;  ///< of it, waiting for messages
-    int64_t load = 0;  ///< of it, waiting for data, which an F does first
+    int64_t wait = 0;                          ///< of it, waiting for messages
+    int64_t load = 0;                          ///< of it, waiting for data, which an F does first
+    int64_t device_begin = 0, device_end = 0;  ///< when the rank's card did it; both 0: not known
 
     int64_t busy() const { return end - begin - wait; }
 };

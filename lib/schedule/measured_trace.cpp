@@ -1,7 +1,9 @@
 #include "schedule/measured_trace.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.hpp"
 #include "schedule/replay.hpp"
@@ -32,6 +34,7 @@ class MeasuredTraceWriter {
 
   private:
     static int thread_of(int stage) { return kPartsThread + 1 + stage; }
+    int device_thread() const { return thread_of(lowered_.num_stages()) + 2; }  // behind those of data
     double microseconds(int64_t time) const { return static_cast<double>(time - begin_) / kNanosecondsPerMicrosecond; }
 
     void add_rank(size_t number) {
@@ -56,6 +59,36 @@ class MeasuredTraceWriter {
         check(actions.size() == rank.actions.size(), "the time of every action is known");
         for (size_t i = 0; i < actions.size(); ++i) add_action(number, actions[i], rank.actions[i]);
         add_data(number, actions, rank);
+        add_device(number, actions, rank);
+    }
+
+    /// What the host handed out, when the card did it: a lane of what it computed, then one for each of its links.
+    void add_device(size_t number, const std::vector<Action>& actions, const MeasuredRank& rank) {
+        std::map<std::pair<ActionKind, int>, int> lanes;
+        for (size_t i = 0; i < actions.size(); ++i) {
+            const Action& action = actions[i];
+            const ActionSpan& span = rank.actions[i];
+            if (span.device_end == 0) continue;
+            const bool moves = is_transfer(action.kind);
+            const std::pair key = moves ? std::pair(action.kind, action.peer) : std::pair(ActionKind::F, -1);
+            const auto [lane, is_new] = lanes.emplace(key, device_thread() + static_cast<int>(lanes.size()));
+            if (is_new) add_name("thread_name", number, lane->second, lane_name(action));
+            events_.push_back(
+                {{"ph", "X"},
+                 {"name", std::string(kind_word(action.kind)) + ' ' + std::to_string(action.microbatch)},
+                 {"cat", "card"},
+                 {"pid", number},
+                 {"tid", lane->second},
+                 {"ts", microseconds(span.device_begin)},
+                 {"dur", static_cast<double>(span.device_end - span.device_begin) / kNanosecondsPerMicrosecond},
+                 {"args", {{"stage", action.stage}, {"microbatch", action.microbatch}}}});
+        }
+    }
+
+    static std::string lane_name(const Action& action) {
+        if (!is_transfer(action.kind)) return "card: computing";
+        return std::string("card: ") + kind_word(action.kind) + (is_send(action.kind) ? " to PP " : " from PP ") +
+               std::to_string(action.peer);
     }
 
     /// The lane of what was read, whenever that was, and the lane of what an F waited for.

@@ -13,14 +13,18 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/bench"))
+import models  # noqa: E402
 SKIPPED = 77
 MPIRUN = ["mpirun", "--oversubscribe", "-q", "-np"]
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MODELS = ("mlp", "gpt", "bn_cnn")
+COMPUTING = ("F", "B", "I", "W")
 
 
 class Row(Exception):
@@ -86,7 +90,25 @@ def nccl_transport(build: pathlib.Path, device: str) -> str:
     return raw_ratio(run([*MPIRUN, "2", build / "tests/gpu/vpp_link_check"]))
 
 
-ROWS = {"unit tests": unit_tests, "verify": verified, "one stage": one_stage, "MPI": mpi_transport,
+def traced(build: pathlib.Path, device: str) -> str:
+    """A profiled step of two ranks: when the card did what their actions gave it."""
+    with tempfile.TemporaryDirectory() as folder:
+        models.export(models.SMALL, pathlib.Path(folder))
+        plan = pathlib.Path(folder, "plan.toml")
+        plan.write_text(models.plan(models.SMALL, 2, "1F1B", 1))
+        run([*MPIRUN, "2", build / "vpp", "train", plan, "--profile", "5..5", "--set", f"mesh.device={device}",
+             "--set", f"run.dir={folder}/run"])
+        events = json.loads(pathlib.Path(folder, "run/profile/trace-step5.json").read_text())["traceEvents"]
+    computing = [event for event in events if event.get("cat") in COMPUTING]
+    on_card = [event for event in events if event.get("cat") == "card" and event["name"].split()[0] in COMPUTING]
+    expected = len(computing) if device == "cuda" else 0
+    if len(on_card) != expected:
+        raise Row(f"{len(on_card)} of {expected} computing actions have a time of the card")
+    handing_out, doing = (sum(event["dur"] for event in some) / 1e3 for some in (computing, on_card))
+    return f"{len(on_card)} actions on the card, {doing:.1f} ms; handing them out took {handing_out:.1f} ms"
+
+
+ROWS = {"unit tests": unit_tests, "verify": verified, "one stage": one_stage, "trace": traced, "MPI": mpi_transport,
         "NCCL": nccl_transport}
 
 

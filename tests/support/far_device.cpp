@@ -30,6 +30,8 @@
 #include <mutex>
 #include <string>
 
+#include "base/clock_alignment.hpp"
+
 namespace vpp::test {
 
 namespace {
@@ -111,8 +113,15 @@ class FarGuard final : public c10::impl::DeviceGuardImplInterface {
     c10::Stream getNewStream(at::Device, int) const override { return stream(); }
     c10::Stream exchangeStream(c10::Stream) const override { return stream(); }
     c10::DeviceIndex deviceCount() const noexcept override { return 1; }
-    // All is done when a call returns.
-    void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
+    // All is done when a call returns. An event is the moment at which it was recorded.
+    void record(void** event, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {
+        if (*event == nullptr) *event = new int64_t;
+        *static_cast<int64_t*>(*event) = steady_nanoseconds();
+    }
+    void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<int64_t*>(event); }
+    double elapsedTime(void* from, void* to, c10::DeviceIndex) const override {
+        return static_cast<double>(*static_cast<int64_t*>(to) - *static_cast<int64_t*>(from)) / 1e6;
+    }
     void block(void*, const c10::Stream&) const override {}
     bool queryEvent(void*) const override { return true; }
     bool queryStream(const c10::Stream&) const override { return true; }

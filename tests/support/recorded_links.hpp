@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock_alignment.hpp"
 #include "base/error.hpp"
 #include "comm/links.hpp"
 
@@ -47,6 +48,7 @@ class RecordedLinks {
         MemoryPart memory;
         std::vector<std::shared_ptr<Operation>> behind;  ///< of a send: receives of its rank
         bool done = false;
+        int64_t given = 0, ended = 0;  ///< nanoseconds
     };
     using OperationPtr = std::shared_ptr<Operation>;
     using Queue = std::deque<OperationPtr>;
@@ -70,6 +72,8 @@ class RecordedLinks {
             return all_.give(*this, make_bytes(num_bytes));
         }
         int64_t num_done() override { return all_.num_done_of(*this); }
+        void set_timed(bool is_timed) override { all_.set_timed(*this, is_timed); }
+        std::vector<std::pair<int64_t, int64_t>> take_times() override { return all_.take_times(*this); }
         void abort() noexcept override { all_.note_abort(*this); }
 
       private:
@@ -79,7 +83,8 @@ class RecordedLinks {
         size_t link_;
         bool sends_;
         bool is_aborted_ = false;
-        std::vector<OperationPtr> given_;
+        bool is_timed_ = false;
+        std::vector<OperationPtr> given_, timed_;
     };
 
     class Maker final : public LinkMaker {
@@ -128,13 +133,15 @@ class RecordedLinks {
         check_alive(end);
         std::vector<OperationPtr>& received = received_[end.rank_];
         std::erase_if(received, [](const OperationPtr& operation) { return operation->done; });
-        auto operation = std::make_shared<Operation>(Operation{end.link_, end.sends_, memory, {}, false});
+        auto operation =
+            std::make_shared<Operation>(Operation{end.link_, end.sends_, memory, {}, false, steady_nanoseconds(), 0});
         if (end.sends_) {
             operation->behind = received;
         } else {
             received.push_back(operation);
         }
         end.given_.push_back(operation);
+        if (end.is_timed_) end.timed_.push_back(operation);
         queues_[queue_key(end.rank_, end.link_)].push_back(std::move(operation));
         move();
         const auto under_way =
@@ -148,6 +155,22 @@ class RecordedLinks {
         check_alive(end);
         return std::count_if(end.given_.begin(), end.given_.end(),
                              [](const OperationPtr& operation) { return operation->done; });
+    }
+
+    void set_timed(End& end, bool is_timed) {
+        const std::lock_guard lock(mutex_);
+        end.is_timed_ = is_timed;
+    }
+
+    std::vector<std::pair<int64_t, int64_t>> take_times(End& end) {
+        const std::lock_guard lock(mutex_);
+        std::vector<std::pair<int64_t, int64_t>> times;
+        for (const OperationPtr& operation : end.timed_) {
+            check(operation->done, "times are asked of what has ended");
+            times.emplace_back(operation->given, operation->ended);
+        }
+        end.timed_.clear();
+        return times;
     }
 
     void note_abort(End& end) noexcept {
@@ -186,6 +209,7 @@ class RecordedLinks {
         // Of a float an upper bit of the fraction: no bit that is lost in a sum, and none that makes it infinite.
         if (num_done_ == options_.damaged) receive->memory.data.get()[receive->memory.num_bytes - 2] ^= std::byte{0x10};
         send->done = receive->done = true;
+        send->ended = receive->ended = steady_nanoseconds();
         ++num_done_;
         queues_[queue_key(links_[link].sender, link)].pop_front();
         queues_[queue_key(links_[link].receiver, link)].pop_front();

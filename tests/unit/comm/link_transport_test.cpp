@@ -84,6 +84,45 @@ TEST(LinkTransport, BytesAndMemoryArriveTogether) {
     EXPECT_EQ(recorded.num_aborted(), 0);
 }
 
+TEST(LinkTransport, TimesOfPartsAreKeptWhereAsked) {
+    RecordedLinks recorded;
+    const std::string error = run(2, kBothWays, recorded, [](LinkTransport& transport) {
+        const auto send_one = [&](int edge) {
+            const Channel channel{edge, 0, Direction::Forward};
+            if (transport.rank() == 0) {
+                transport.send(1, channel, linked_message(7, memory_of(9, 100)));
+            } else {
+                transport.post_receive(0, channel, kCapacityBytes);
+                transport.receive(0, channel);
+            }
+            transport.finish_sends();
+        };
+        send_one(1);
+        EXPECT_TRUE(transport.take_part_spans().empty()) << "nobody asked";
+        PassingTransport above(static_cast<Transport&>(transport));
+        above.time_parts(true);
+        const int64_t before = steady_nanoseconds();
+        send_one(2);
+        send_one(3);
+        const int64_t behind = steady_nanoseconds();
+        const std::vector<PartSpan> spans = above.take_part_spans();
+        ASSERT_EQ(spans.size(), 2U);
+        for (size_t i = 0; i < spans.size(); ++i) {
+            EXPECT_EQ(spans[i].peer, 1 - transport.rank());
+            EXPECT_EQ(spans[i].channel.edge, 2 + static_cast<int>(i));
+            EXPECT_EQ(spans[i].sends, transport.rank() == 0);
+            EXPECT_LE(before, spans[i].begin);
+            EXPECT_LE(spans[i].begin, spans[i].end);
+            EXPECT_LE(spans[i].end, behind);
+        }
+        EXPECT_TRUE(above.take_part_spans().empty()) << "they are forgotten";
+        above.time_parts(false);
+        send_one(4);
+        EXPECT_TRUE(above.take_part_spans().empty());
+    });
+    EXPECT_EQ(error, "");
+}
+
 TEST(LinkTransport, ControlMessagesGoPastTheLinks) {
     RecordedLinks recorded;
     const std::string error = run(2, {}, recorded, [](LinkTransport& transport) {

@@ -221,6 +221,29 @@ TEST_F(Executors, aDamagedMessageIsAnErrorWithItsPlace) {
     EXPECT_HAS(text, "does not hold what it says");
 }
 
+TEST_F(Executors, spansSayWhenADeviceComputed) {
+    Rig setup = open("mlp");
+    const Program program = cut_program(setup.prepared.program, {}, plain_schedule({0}, 3));
+    InProcessWorld({.num_ranks = 1}).run([&](Transport& transport) {
+        Engine engine(setup.plan, program, setup.prepared.sources, setup.data, transport);
+        engine.executor().set_device_timed(true);
+        engine.run_without_update(0);
+        constexpr int64_t kTolerance = 500'000'000;
+        int64_t last = 0;
+        for (const ActionSpan& span : engine.executor().spans()) {
+            if (test_device().is_cpu()) {
+                EXPECT_EQ(span.device_end, 0);
+                continue;
+            }
+            EXPECT_GT(span.device_begin, span.begin - kTolerance);
+            EXPECT_LE(last, span.device_begin) << "one behind the other";
+            EXPECT_LT(span.device_begin, span.device_end);
+            EXPECT_LT(span.device_end, span.end + kTolerance);
+            last = span.device_end;
+        }
+    });
+}
+
 TEST_F(Executors, actionsOfReplicasAreABugWithoutReplicas) {
     Rig setup = open("mlp");
     Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 0}, 3));

@@ -29,12 +29,14 @@ Program two_ranks() {
 
 constexpr int64_t kActionNanoseconds = 100'000;
 
-/// One action behind the other.
+/// One action behind the other; the card of rank 1 does each half an action later.
 std::vector<ActionSpan> actions(const Program& program, int rank, int64_t begin) {
     std::vector<ActionSpan> spans;
     for (size_t i = 0; i < program.training.schedule.actions[static_cast<size_t>(rank)].size(); ++i) {
-        spans.push_back({begin, begin + kActionNanoseconds, 0});
-        begin += kActionNanoseconds;
+        const int64_t end = begin + kActionNanoseconds, half = kActionNanoseconds / 2;
+        ActionSpan& span = spans.emplace_back(ActionSpan{begin, end});
+        if (rank == 1) span.device_begin = begin + half, span.device_end = end + half;
+        begin = end;
     }
     return spans;
 }
@@ -90,6 +92,13 @@ TEST_F(Profiling, EveryStepIsATraceAndOneIsDrawn) {
     const json trace = read("trace-step3.json");
     EXPECT_EQ(trace.at("otherData").at("step"), 3);
     EXPECT_GT(trace.at("otherData").at("clock_error_ms"), 0);
+    std::map<std::string, double> host, card;  // rank 1, by name
+    for (const json& event : trace.at("traceEvents")) {
+        if (event.at("ph") != "X" || event.at("pid") != 1) continue;
+        (event.at("cat") == "card" ? card : host)[event.at("name")] = event.at("ts");
+    }
+    EXPECT_EQ(card.size(), 8U);
+    for (const auto& [name, microseconds] : card) EXPECT_NEAR(microseconds - host.at(name), 50, 10) << name;
     const json timeline = read("timeline.json");
     EXPECT_EQ(timeline.at("actions").size(), 16U) << "F and B of two microbatches, and a transfer beside each";
     std::map<int, int> by_rank;

@@ -97,6 +97,36 @@ TEST_P(OverLinks, replicasHaveTheBitsOfOneDevice) {
     }
 }
 
+TEST_P(OverLinks, spansSayWhenLinksMovedWhatActionsGaveThem) {
+    Program program = cut_program(setup_.prepared.program, cuts_, plain_schedule({0, 1, 1, 0}, 3));
+    program.training.schedule = order_channels(program.training.schedule);
+    RecordedLinks recorded({.waits_for_memory = true});
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
+        const auto maker = recorded.maker(bytes.rank());
+        LinkTransport links(bytes, links_of(program, false), *maker);
+        Engine engine(setup_.plan, program, setup_.prepared.sources, setup_.data, links);
+        const std::vector<Action>& actions = program.training.schedule.actions[static_cast<size_t>(bytes.rank())];
+        engine.run_step(0);
+        for (const ActionSpan& span : engine.executor().spans()) EXPECT_EQ(span.device_end, 0) << "nobody asked";
+        engine.executor().set_device_timed(true);
+        engine.run_step(1);
+        int num_moved = 0;
+        for (size_t i = 0; i < actions.size(); ++i) {
+            const ActionSpan& span = engine.executor().spans()[i];
+            if (span.device_end == 0) continue;  // a plain value, or the CPU's own work
+            EXPECT_TRUE(is_transfer(actions[i].kind));
+            EXPECT_LE(span.begin, span.device_begin);
+            EXPECT_LE(span.device_begin, span.device_end);
+            ++num_moved;
+        }
+        EXPECT_GE(num_moved, 3 * 4) << "values and gradients of three microbatches, there and back";
+        engine.executor().set_device_timed(false);
+        engine.run_step(2);
+        for (const ActionSpan& span : engine.executor().spans()) EXPECT_EQ(span.device_end, 0);
+        links.finish_sends();
+    });
+}
+
 TEST_P(OverLinks, aTurnedBitIsSeen) {
     const RunRecord reference = run_reference(setup_, 2);
     const Program program = cut_program(setup_.prepared.program, cuts_, plain_schedule({0, 1, 1, 0}, 3));

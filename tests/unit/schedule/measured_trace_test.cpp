@@ -123,6 +123,44 @@ TEST(WriteMeasuredTrace, EveryActionIsAnEventAtItsTime) {
     }
 }
 
+TEST(WriteMeasuredTrace, ACardHasLanesOfItsOwn) {
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 2);
+    MeasuredStep step = measured(lowered);
+    const auto lanes = [&] {
+        std::map<std::string, int> count;  // by rank and lane; its events
+        const json events = measured_events_of(lowered, step);
+        for (const json& name : events) {
+            if (name.at("name") != "thread_name") continue;
+            const auto is_there = [&](const json& event) {
+                return event.value("cat", "") == "card" && event.at("pid") == name.at("pid") &&
+                       event.at("tid") == name.at("tid");
+            };
+            const auto num_events = std::count_if(events.begin(), events.end(), is_there);
+            const std::string rank = std::to_string(name.at("pid").get<int>());
+            if (num_events > 0) {
+                count[rank + ' ' + name.at("args").at("name").get<std::string>()] = static_cast<int>(num_events);
+            }
+        }
+        return count;
+    };
+    EXPECT_TRUE(lanes().empty()) << "nothing is known of a card";
+    // The card of rank 1 does all a millisecond later, but what goes by the host.
+    for (size_t i = 0; i < lowered.actions[1].size(); ++i) {
+        ActionSpan& span = step.ranks[1].actions[i];
+        if (lowered.actions[1][i].kind == ActionKind::SendB) continue;
+        span.device_begin = span.begin + 1'000'000;
+        span.device_end = span.end + 1'000'000;
+    }
+    EXPECT_EQ(lanes(), (std::map<std::string, int>{{"1 card: computing", 4}, {"1 card: RECV_F from PP 0", 2}}));
+    for (const json& event : measured_events_of(lowered, step)) {
+        if (event.value("cat", "") == "card" && event.at("name") == "F 0") {
+            EXPECT_EQ(event.at("ts"), 2000);
+            EXPECT_EQ(event.at("dur"), 1000);
+            EXPECT_EQ(event.at("args"), (json{{"stage", 1}, {"microbatch", 0}}));
+        }
+    }
+}
+
 TEST(WriteMeasuredTrace, EverySendHasOneArrowToItsReceive) {
     const Schedule lowered = lowered_schedule("1F1B", 3, 1, 4);
     const json events = measured_events_of(lowered, measured(lowered, 1'000'000, 0, 500));

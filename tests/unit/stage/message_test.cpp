@@ -139,8 +139,7 @@ TEST(Message, aHostPartIsACopyInAnyCase) {
     EXPECT_NE(message.part().data.get(), address);
     EXPECT_FALSE(message.part().is_on_device);
     const at::Tensor strided = message_numbers({4, 6}).t().slice(0, 1, 5);
-    const ReceivedTensor received =
-        decode_tensor(joined(encode_tensor(strided, kRoom, "x", Contents::HostPart)), "x");
+    const ReceivedTensor received = decode_tensor(joined(encode_tensor(strided, kRoom, "x", Contents::HostPart)), "x");
     EXPECT_TRUE(at::equal(received.tensor, strided));
     EXPECT_EQ(received.tensor.strides(), strided.strides());
 }
