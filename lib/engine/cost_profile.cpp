@@ -193,9 +193,8 @@ double sum_of(std::span<const double> values) {
 size_t first_with_input_gradient(const Graph& graph, const std::vector<int>& cuts) {
     for (size_t i = 0; i < cuts.size(); ++i) {
         const Split split = make_stages(graph, {cuts[i]});
-        if (std::any_of(split.edges.begin(), split.edges.end(), [](const Edge& edge) { return edge.has_gradient; })) {
-            return i + 1;
-        }
+        const auto is_crossed = [](const Edge& edge) { return edge.has_gradient && !edge.is_tied(); };
+        if (std::any_of(split.edges.begin(), split.edges.end(), is_crossed)) return i + 1;
     }
     return cuts.size() + 1;
 }
@@ -282,7 +281,10 @@ CostProfile profile_where_it_fits(const Plan& plan, const Datasets& data, at::De
     std::vector<double> input_gradient = usual_times(halved, &StageSamples::input_gradient);
     std::vector<double> weight_gradient = usual_times(halved, &StageSamples::weight_gradient);
     profile.overhead = settle_times(forward, profile.whole.forward);
-    profile.overhead += settle_times(backward, profile.whole.backward);
+    const double of_backward = settle_times(backward, profile.whole.backward);
+    profile.overhead += of_backward;
+    take_off(input_gradient, of_backward);
+    take_off(weight_gradient, of_backward);
     const size_t first = first_with_input_gradient(graph, cuts);
     std::fill_n(input_gradient.begin(), first, 0.0);
     std::copy_n(backward.begin(), first, weight_gradient.begin());
@@ -324,10 +326,11 @@ Error no_memory(const std::string& what) {
 
 void settle_halves(std::span<double> input_gradient, std::span<double> weight_gradient, double backward,
                    const OpCosts& stage) {
-    const double halves = stage.input_gradient + stage.weight_gradient;
-    const double times = backward / std::min(stage.backward, halves);
-    settle_times(input_gradient, times * stage.input_gradient);
-    settle_times(weight_gradient, times * stage.weight_gradient);
+    const double halves = sum_of(input_gradient) + sum_of(weight_gradient);
+    const double share = std::max(1.0, (stage.input_gradient + stage.weight_gradient) / stage.backward);
+    if (halves <= 0) return;
+    for (double& time : input_gradient) time *= backward * share / halves;
+    for (double& time : weight_gradient) time *= backward * share / halves;
 }
 
 double settle_times(std::span<double> parts, double whole) {

@@ -133,11 +133,12 @@ void Executor::note_device_times() {
         }
         if (!is_transfer(actions[i].kind)) continue;
         const int peer = pipeline_[static_cast<size_t>(actions[i].peer)];
-        const auto part = std::find_if(parts.begin(), parts.end(), [&](const PartSpan& other) {
+        // The last of its name: an evaluation behind the step before has such messages too.
+        const auto part = std::find_if(parts.rbegin(), parts.rend(), [&](const PartSpan& other) {
             return other.peer == peer && other.sends == is_send(actions[i].kind) &&
                    other.channel == channel_of(actions[i]);
         });
-        if (part == parts.end()) continue;  // it went through the host
+        if (part == parts.rend()) continue;  // it went through the host
         span.device_begin = part->begin;
         span.device_end = part->end;
     }

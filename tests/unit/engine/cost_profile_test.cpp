@@ -31,11 +31,13 @@ TEST(CostProfile, WhatIsTooMuchIsTakenOffEveryPart) {
 }
 
 TEST(CostProfile, HalvesTakeAsMuchMoreAsThoseOfOneStage) {
-    // A stage whose halves took 5 where its B took 4: parts with a B of 8 get 10, shared as that stage shares.
-    std::vector<double> input_gradient{1, 2}, weight_gradient{3, 5};
+    // A stage whose halves took 5 where its B took 4: parts with a B of 8 get 10, as they share it.
+    std::vector<double> input_gradient{1, 2}, weight_gradient{5, 12};
     settle_halves(input_gradient, weight_gradient, 8, {2, 4, 3, 2});
-    EXPECT_EQ(input_gradient, (std::vector<double>{2, 4}));
-    EXPECT_EQ(weight_gradient, (std::vector<double>{1, 3})) << "what timing parts adds is taken off";
+    EXPECT_EQ(input_gradient, (std::vector<double>{0.5, 1}));
+    EXPECT_EQ(weight_gradient, (std::vector<double>{2.5, 6}));
+    settle_halves(input_gradient, weight_gradient, 16, {2, 4, 3, 2});
+    EXPECT_EQ(weight_gradient, (std::vector<double>{5, 12})) << "up as well as down";
 }
 
 TEST(CostProfile, HalvesTakeNoLessThanTheWhole) {
