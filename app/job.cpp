@@ -141,7 +141,6 @@ at::Device choose_device(const Plan& plan, int local_rank) {
     if (plan.mesh.device == "cpu") return at::kCPU;
     const std::vector<Card> cards = cuda_cards();
     const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
-    check_precision(device, plan.train.precision);
     if (!device.is_cpu()) {
         set_unless_set(kCublasVariable, kCublasWorkspace);
         set_unless_set(kCudaQueuesVariable, kCudaQueues);

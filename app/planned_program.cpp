@@ -1,5 +1,6 @@
 #include "app/planned_program.hpp"
 
+#include "device/device.hpp"
 #include "engine/agreement.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
@@ -12,7 +13,7 @@ Program make_program(const Plan& plan) {
     trial_load(trial_files(plan), plan.model.trust_sha256);
     set_threads(plan);
     const Datasets data = open_datasets(plan);
-    Program program = prepare(plan, data).program;
+    Program program = prepare(plan, data, planned_device(plan.mesh.device)).program;
     check_model_rules(plan, program);
     return program;
 }

@@ -16,6 +16,7 @@
 #include "comm/mpi_session.hpp"
 #include "comm/nccl.hpp"
 #include "device/cards.hpp"
+#include "device/device.hpp"
 #include "engine/agreement.hpp"
 #include "engine/run_facts.hpp"
 #include "graph/initial_values.hpp"
@@ -145,7 +146,7 @@ class Doctor {
         Datasets data;
         if (!attempt("data", [&] { data = open_datasets(*plan_); })) return;
         const bool is_prepared = attempt("model", [&] {
-            Program program = prepare(*plan_, data).program;
+            Program program = prepare(*plan_, data, planned_device(plan_->mesh.device)).program;
             check_model_rules(*plan_, program);
             check_have_values(*plan_, program.training.graph);
             program_ = std::move(program);

@@ -74,7 +74,7 @@ void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish)
 int eval_on(const Job& job, const EvaluationRequest& request, bool json) {
     Datasets data = open_validation(job.plan);
     const EvaluationWish wish = evaluation_wish(job.plan, data, request);
-    const auto make = [&] { return prepare_evaluation(job.plan, data, wish); };
+    const auto make = [&] { return prepare_evaluation(job.plan, data, wish, job.device); };
     Prepared prepared = agree_on_program(job.transport, job.plan, data, make, job.device);
     guard_ranges(data, job.plan, prepared.program.evaluation->graph);
     if (job.is_first()) {

@@ -29,11 +29,9 @@ at::Device device_of_rank(const std::string& kind, int local_rank, const std::ve
     return {at::kCUDA, static_cast<at::DeviceIndex>(static_cast<size_t>(local_rank) % cards.size())};
 }
 
-void check_precision(at::Device device, const std::string& precision) {
-    if (device.is_cpu() || precision == "fp32") return;
-    throw Error(ErrorKind::Plan, "train.precision = \"" + precision +
-                                     "\" is not built yet on cards; set train.precision = \"fp32\", or mesh.device = "
-                                     "\"cpu\"");
+at::Device planned_device(const std::string& kind) {
+    const bool on_card = kind == "cuda" || (kind == "auto" && !cuda_cards().empty());
+    return on_card ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
 }
 
 void start_device(at::Device device) {

@@ -22,9 +22,9 @@ std::string resolve_device_kind(const std::string& kind, const std::vector<Card>
 /// Requires: a resolved kind; cards for "cuda".
 at::Device device_of_rank(const std::string& kind, int local_rank, const std::vector<Card>& cards);
 
-/// Mixed precision on cards is not built yet: autocast has other lists there than the probe on the CPU goes by, so
-/// values would cross cuts in dtypes that nobody planned. Throws Error{Plan} for anything but "fp32" off the CPU.
-void check_precision(at::Device device, const std::string& precision);
+/// What the ranks of a plan compute on, for who looks at it without a job: a card for "cuda", be there one here or not,
+/// and for "auto" where there is one.
+at::Device planned_device(const std::string& kind);
 
 /// Starts it and makes it this thread's own, so that ranks make nothing on cards of others.
 /// Throws Error{MissingInput} in LibTorch's words when it does not start.

@@ -66,7 +66,7 @@ void check_model_rules(const Plan& plan, const Program& program) {
 
 Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data, at::Device device) {
     const auto make = [&] {
-        Prepared prepared = prepare(plan, data);
+        Prepared prepared = prepare(plan, data, device);
         check_model_rules(plan, prepared.program);
         check_have_values(plan, prepared.program.training.graph);
         return prepared;

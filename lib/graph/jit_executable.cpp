@@ -76,7 +76,8 @@ class Slicer {
 }  // namespace
 
 std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, const std::vector<Value*>& inputs,
-                                        const std::vector<Value*>& outputs, at::Device device) {
+                                        const std::vector<Value*>& outputs, at::Device device,
+                                        std::optional<at::ScalarType> autocast) {
     bool random = false;
     for (int i = range.begin; i < range.end; ++i) random = random || jit.ops[static_cast<size_t>(i)].random;
     Slicer slicer;
@@ -89,7 +90,7 @@ std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, cons
     for (Value* output : outputs) slicer.add_output(output);
     const std::shared_ptr<torch::jit::Graph> graph = slicer.take();
     if (!device.is_cpu()) place_graph(*graph, device);
-    return std::make_unique<JitExecutable>(graph, random ? jit.num_sites : 0, jit.autocast, device.type());
+    return std::make_unique<JitExecutable>(graph, random ? jit.num_sites : 0, autocast, device.type());
 }
 
 }  // namespace vpp

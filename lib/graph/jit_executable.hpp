@@ -1,6 +1,7 @@
 #pragma once
 // Runs of ops as interpreter code of their own.
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "graph/jit_graph.hpp"
@@ -9,11 +10,13 @@
 namespace vpp {
 
 /// Compiles the ops [range.begin, range.end): inputs first, then what `outputs` names. Every input is an input of the
-/// graph or an output of an earlier op. Ops run in the precision of the graph. The executable keeps what it needs of
-/// the graph. They compute on `device`: a device that the model names is that one, and so is the one of ops that name
-/// none and take no tensor (torch.arange(n)), as under torch.set_default_device. Constant tensors go there too.
+/// graph or an output of an earlier op. The executable keeps what it needs of the graph. Ops compute on `device`: a
+/// device that the model names is that one, and so is the one of ops that name none and take no tensor
+/// (torch.arange(n)), as under torch.set_default_device. Constant tensors go there too. They are cast to `autocast` as
+/// its lists there say (graph/autocast.hpp).
 std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range,
                                         const std::vector<torch::jit::Value*>& inputs,
-                                        const std::vector<torch::jit::Value*>& outputs, at::Device device = at::kCPU);
+                                        const std::vector<torch::jit::Value*>& outputs, at::Device device = at::kCPU,
+                                        std::optional<at::ScalarType> autocast = std::nullopt);
 
 }  // namespace vpp

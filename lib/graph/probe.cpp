@@ -6,6 +6,8 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "graph/autocast.hpp"
+#include "graph/card_autocast.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/meta_forms.hpp"
 #include "graph/torch_dtype.hpp"
@@ -57,6 +59,7 @@ bool run_meta_form(const JitGraph& jit, int index, ProbeResult& result) {
         const auto constant = torch::jit::toIValue(input);
         inputs.push_back(constant ? *constant : result.values.at(input));
     }
+    if (jit.autocast) cast_as_on_cards(c10::toString(node->schema().operator_name()), inputs);
     result.values[node->output()] = form(inputs);
     return true;
 }
@@ -136,9 +139,13 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
 }  // namespace
 
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
-                  const std::function<at::Tensor(size_t)>& weight) {
-    // Autocast leaves tensors of the meta device as they are.
-    if (jit.autocast) return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
+                  const std::function<at::Tensor(size_t)>& weight, at::Device device) {
+    if (jit.autocast && device.is_cpu()) {
+        // It leaves tensors of the meta device as they are, and what it casts is written down nowhere.
+        const AutocastScope scope(at::kCPU, jit.autocast);
+        return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
+    }
+    const CardAutocastScope scope(jit.autocast);
     try {
         return probe_on(jit, inputs, microbatch_size, weight, at::kMeta);
     } catch (const Error&) {

@@ -1,7 +1,7 @@
 #pragma once
 // One microbatch through the model, op by op, to learn what the graph does not say: dtypes and shapes, gradient flags,
 // and which values are one tensor. On the meta device first, where nothing is computed; where an op has no form there,
-// and in mixed precision, on the CPU with the file's weights.
+// and in the CPU's mixed precision, on the CPU with the file's weights.
 #include <ATen/core/ivalue.h>
 
 #include <functional>
@@ -28,9 +28,10 @@ struct ProbeInput {
     Field field;
 };
 
-/// `weight` gives a parameter's tensor, bytes included; asked for on the CPU only.
+/// `weight` gives a parameter's tensor, bytes included; asked for on the CPU only. In mixed precision dtypes are those
+/// that `device`, where the model will run, gives its values.
 /// Throws Error{BadData} naming op and FQN when an op fails on both devices.
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
-                  const std::function<at::Tensor(size_t parameter)>& weight);
+                  const std::function<at::Tensor(size_t parameter)>& weight, at::Device device = at::kCPU);
 
 }  // namespace vpp

@@ -98,7 +98,7 @@ class TorchScriptSource : public Source {
         for (int value : live_ins) inputs.push_back(values_.at(static_cast<size_t>(value)));
         for (int parameter : parameters) inputs.push_back(jit_.parameters.at(static_cast<size_t>(parameter)).value);
         for (int value : live_outs) outputs.push_back(values_.at(static_cast<size_t>(value)));
-        return compile_ops(jit_, range, inputs, outputs, device());
+        return compile_ops(jit_, range, inputs, outputs, device(), jit_.autocast);
     }
 
     at::Tensor weight(int parameter) override {
@@ -180,16 +180,17 @@ std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const TorchScriptOptio
 }
 
 /// Probes with the plan's size; when that fails and another size works, says which.
-ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
-                            const std::function<at::Tensor(size_t)>& weight) {
+ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
+                            const TorchScriptOptions& options, const std::function<at::Tensor(size_t)>& weight) {
+    const int64_t microbatch_size = options.microbatch_size;
     try {
-        return probe(jit, inputs, microbatch_size, weight);
+        return probe(jit, inputs, microbatch_size, weight, options.device);
     } catch (const Error& error) {
         std::string sizes;
         for (int64_t size : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128}) {
             if (size == microbatch_size) continue;
             try {
-                probe(jit, inputs, size, weight);
+                probe(jit, inputs, size, weight, options.device);
                 sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
             } catch (const Error&) {
                 continue;
@@ -348,7 +349,8 @@ std::unique_ptr<Source> make_source(OpenedModel opened, JitValues values) {
 
 }  // namespace
 
-TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, int64_t microbatch_size, bool training) {
+TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, int64_t microbatch_size, bool training,
+                                       at::Device device) {
     TorchScriptOptions options;
     options.inputs = plan.model.inputs;
     options.loss = plan.loss;
@@ -361,6 +363,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.microbatch_size = microbatch_size;
     options.deferred_batch_norm = plan.pipeline.deferred_batch_norm;
     options.precision = plan.train.precision;
+    options.device = device;
     options.stages = plan.pipeline.stages;
     options.init = {plan.model.init, plan.train.seed};
     options.freeze = plan.model.freeze;
@@ -380,8 +383,7 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
         if (parameter.is_buffer) tensor = tensor.clone();
         return tensor.set_requires_grad(parameter.tensor.requires_grad());
     };
-    const ProbeResult result =
-        probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options.microbatch_size, weight);
+    const ProbeResult result = probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options, weight);
     opened.weights.forget();  // the probe read every weight, and a rank keeps its own only
     JitValues values = list_values(opened.jit);
     LoadedModel loaded;

@@ -30,6 +30,7 @@ struct TorchScriptOptions {
     Fields fields;                               ///< of the data set: dtypes and shapes of the inputs
     int64_t microbatch_size = 1;                 ///< samples
     std::string precision = "fp32";              ///< of the ops: train.precision
+    at::Device device = at::kCPU;                ///< where the model will run: mixed precision goes by its lists
     std::vector<StagePlan> stages = {};          ///< join these; empty: one model
     InitialValues init = {};                     ///< parameters that are not read
     std::vector<std::string> freeze = {};        ///< globs over parameters that are not trained
@@ -52,6 +53,7 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
 std::unique_ptr<Source> open_torchscript(const ModelFiles& files, const TorchScriptOptions& options, Digest& digest);
 
 /// The options of a plan.
-TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, int64_t microbatch_size, bool training);
+TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, int64_t microbatch_size, bool training,
+                                       at::Device device = at::kCPU);
 
 }  // namespace vpp

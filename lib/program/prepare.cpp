@@ -303,20 +303,21 @@ Datasets open_datasets(const Plan& plan) {
     return data;
 }
 
-Prepared prepare(const Plan& plan, const Datasets& data) {
+Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     std::optional<Schedule> generated = generate_schedule(plan);
     const ModelFiles files = open_model_files(plan);
     Prepared prepared;
     Program& program = prepared.program;
     program = begin_program(plan, *data.training, data);
-    LoadedModel model =
-        load_torchscript(files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/true));
+    const auto options = [&](bool training) {
+        return torchscript_options(plan, program.fields, program.microbatch_size, training, device);
+    };
+    LoadedModel model = load_torchscript(files, options(/*training=*/true));
     check_target_type(plan, model.graph);
     const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
-        LoadedModel twin = load_torchscript(
-            files, torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false));
+        LoadedModel twin = load_torchscript(files, options(/*training=*/false));
         warn_of_writes(twin.graph, program.training.graph.warnings);
         program.evaluation = evaluation_phase(settled, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
@@ -324,13 +325,14 @@ Prepared prepare(const Plan& plan, const Datasets& data) {
     return prepared;
 }
 
-Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const EvaluationWish& wish) {
+Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const EvaluationWish& wish, at::Device device) {
     check(data.validation != nullptr, "an evaluation has validation data");
     const ModelFiles files = open_model_files(plan);
     Prepared prepared;
     Program& program = prepared.program;
     program = begin_program(plan, *data.validation, data);
-    TorchScriptOptions options = torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false);
+    TorchScriptOptions options =
+        torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false, device);
     options.keep_outputs = wish.outputs;
     LoadedModel model = load_torchscript(files, options);
     if (wish.outputs && model.graph.outputs.empty()) {

@@ -40,9 +40,10 @@ struct Prepared {
     Sources sources;
 };
 
+/// For ranks that compute on devices like this one: in mixed precision it decides dtypes, and nothing else does.
 /// Requires: the plan is resolved for its world (plan/rules.hpp).
 /// Throws Error{Plan, BadData, MissingInput}: everything that can be wrong with data, model, split or schedule.
-Prepared prepare(const Plan& plan, const Datasets& data);
+Prepared prepare(const Plan& plan, const Datasets& data, at::Device device = at::kCPU);
 
 /// What an evaluation without training wants.
 struct EvaluationWish {
@@ -55,7 +56,8 @@ struct EvaluationWish {
 /// Requires: the plan is resolved for its world; the data have a validation part.
 /// Throws what prepare throws; Error{BadData} also when the model cannot take the partial microbatch at the end, or
 /// has no outputs to give.
-Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const EvaluationWish& wish);
+Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const EvaluationWish& wish,
+                            at::Device device = at::kCPU);
 
 /// The digest of the plan's model as training knows it: what a checkpoint has as the fact "model".
 Digest training_digest(const Plan& plan, const Fields& fields);

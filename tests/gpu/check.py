@@ -60,6 +60,16 @@ def verified(build: pathlib.Path, device: str) -> str:
     return text.strip().splitlines()[-1]
 
 
+def verified_mixed(build: pathlib.Path, device: str) -> str:
+    """Mixed precision the same way: what was planned without the card holds on it."""
+    said = []
+    for precision, names in (("bf16", ("gpt", "bn_cnn")), ("fp16", ("mlp", "gpt"))):
+        text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--precision", precision,
+                    "--cuts", "1", *names], VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
+        said.append(f"{precision}: {text.strip().splitlines()[-1]}")
+    return "; ".join(said)
+
+
 def one_stage(build: pathlib.Path, device: str) -> str:
     """A step of one stage against eager Python, taking turns."""
     text = run([sys.executable, ROOT / "tests/bench/one_stage.py", build / "vpp", "--device", device])
@@ -108,8 +118,8 @@ def traced(build: pathlib.Path, device: str) -> str:
     return f"{len(on_card)} actions on the card, {doing:.1f} ms; handing them out took {handing_out:.1f} ms"
 
 
-ROWS = {"unit tests": unit_tests, "verify": verified, "one stage": one_stage, "trace": traced, "MPI": mpi_transport,
-        "NCCL": nccl_transport}
+ROWS = {"unit tests": unit_tests, "verify": verified, "mixed": verified_mixed, "one stage": one_stage,
+        "trace": traced, "MPI": mpi_transport, "NCCL": nccl_transport}
 
 
 def main() -> int:

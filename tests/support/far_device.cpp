@@ -2,6 +2,9 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/Functions.h>
+#include <ATen/Operators.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
@@ -286,7 +289,20 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&run_near>());
 }
 
-// No op is cast: the far device has no lists of autocast.
+// LibTorch's autocast for cards, from its own macros, which want these names and that of m.
+#define VPP_LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define VPP_FLOAT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define VPP_FLOAT_RESULT(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define VPP_WIDEST(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+    using at::DimnameList, at::IntArrayRef, at::Scalar, at::ScalarType, at::Tensor;
+    AT_FORALL_LOWER_PRECISION_FP(VPP_LOWER);
+    AT_FORALL_FP32(VPP_FLOAT);
+    AT_FORALL_FP32_SET_OPT_DTYPE(VPP_FLOAT_RESULT);
+    AT_FORALL_PROMOTE(VPP_WIDEST);
+    AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE);
+}
+
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
     library.fallback(torch::CppFunction::makeFallthrough());
 }

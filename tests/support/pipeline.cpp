@@ -36,7 +36,7 @@ Rig set_up(Plan plan) {
     Rig setup{resolve_plan(std::move(plan), world), {}, {}};
     set_threads(setup.plan);
     setup.data = open_datasets(setup.plan);
-    setup.prepared = prepare(setup.plan, setup.data);
+    setup.prepared = prepare(setup.plan, setup.data, test_device());
     setup.prepared.sources.place_on(test_device());
     return setup;
 }

@@ -59,18 +59,10 @@ TEST(Device, ExactKernelsAreAskedForOffTheCpuOnly) {
     context.setDeterministicAlgorithms(false, false);
 }
 
-TEST(Device, MixedPrecisionOffTheCpuIsRefusedByName) {
-    check_precision(at::kCPU, "bf16");
-    check_precision({at::kCUDA, 0}, "fp32");
-    try {
-        check_precision({at::kCUDA, 0}, "bf16");
-        FAIL() << "nothing planned its dtypes";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::Plan);
-        EXPECT_STREQ(error.what(),
-                     "train.precision = \"bf16\" is not built yet on cards; set train.precision = \"fp32\", "
-                     "or mesh.device = \"cpu\"");
-    }
+TEST(Device, APlanForCardsIsLookedAtWithoutOne) {
+    EXPECT_TRUE(planned_device("cpu").is_cpu());
+    EXPECT_TRUE(planned_device("cuda").is_cuda());
+    EXPECT_EQ(planned_device("auto").is_cuda(), !cuda_cards().empty());
 }
 
 TEST(Device, OneThatDoesNotStartIsSaidInLibTorchsWords) {

@@ -1,0 +1,32 @@
+#pragma once
+// What autocast would do on a card, without one: LibTorch's lists for CUDA (ATen/autocast_mode.h), applied to tensors
+// of any device. So a microbatch can be followed on the meta device, where nothing is computed and no weight is read,
+// and a plan for cards can be looked at on a machine that has none.
+#include <ATen/core/ivalue.h>
+#include <c10/core/ScalarType.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/autocast.hpp"
+
+namespace vpp {
+
+/// The twin of AutocastScope for a card that is not there.
+class CardAutocastScope {
+  public:
+    explicit CardAutocastScope(std::optional<c10::ScalarType> dtype);
+
+  private:
+    AutocastScope scope_;
+    std::optional<c10::impl::IncludeDispatchKeyGuard> included_;  ///< ops look at the casts whatever their tensors
+};
+
+/// The arguments of the op `name` ("aten::layer_norm"; an overload behind a dot), which it would get cast in the scope
+/// of this thread. Those of an op of no list stay.
+/// Requires: no op that is told its dtype by an argument (softmax, sum, norm).
+void cast_as_on_cards(const std::string& name, std::vector<c10::IValue>& arguments);
+
+}  // namespace vpp
