@@ -16,15 +16,6 @@ namespace vpp {
 
 namespace {
 
-/// embedding(weight [v, d], indices [...]) -> [..., d].
-at::Tensor embedding_form(const std::vector<c10::IValue>& inputs) {
-    const at::Tensor weight = inputs.at(0).toTensor(), indices = inputs.at(1).toTensor();
-    TORCH_CHECK(weight.dim() == 2, "'weight' must be 2-D");
-    std::vector<int64_t> shape = indices.sizes().vec();
-    shape.push_back(weight.size(1));
-    return at::empty(shape, weight.options()) + weight.sum();  // the sum brings the gradient's flag along
-}
-
 /// layer_norm(input, shape, weight, bias, eps, cudnn) -> as the input, one row behind the other in memory.
 at::Tensor layer_norm_form(const std::vector<c10::IValue>& inputs) {
     const at::Tensor input = inputs.at(0).toTensor();
@@ -68,9 +59,8 @@ struct Row {
     MetaForm form;
 };
 
-constexpr std::array<Row, 3> kRows{{{"aten::embedding", embedding_form},
-                                    {"aten::layer_norm", layer_norm_form},
-                                    {"aten::scaled_dot_product_attention", attention_form}}};
+constexpr std::array<Row, 2> kRows{
+    {{"aten::layer_norm", layer_norm_form}, {"aten::scaled_dot_product_attention", attention_form}}};
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #pragma once
-// Ops that LibTorch does not run on the meta device from C++, or runs there into another memory layout than on the CPU:
-// what they give, worked out from the shapes. One row of a table an op, so that models of any size are probed without
-// computing; ops whose shapes depend on numbers have no place here.
+// Ops that LibTorch runs on the meta device into another memory layout than on the CPU: what they give, worked out from
+// the shapes. One row of a table an op. Those that it does not run there at all are in graph/meta_kernels.hpp.
 #include <ATen/core/ivalue.h>
 
 #include <vector>
@@ -12,7 +11,7 @@ namespace vpp {
 /// CPU. Throws what LibTorch throws when the inputs do not fit.
 using MetaForm = at::Tensor (*)(const std::vector<c10::IValue>& inputs);
 
-/// The form of an op kind ("aten::embedding"); nullptr for ops that need none.
+/// The form of an op kind ("aten::layer_norm"); nullptr for ops that need none.
 MetaForm find_meta_form(const char* kind);
 
 }  // namespace vpp

@@ -10,6 +10,7 @@
 #include "graph/card_autocast.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/meta_forms.hpp"
+#include "graph/meta_kernels.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_memory.hpp"
 
@@ -145,6 +146,7 @@ ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, in
         const AutocastScope scope(at::kCPU, jit.autocast);
         return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
     }
+    complete_meta_kernels();
     const CardAutocastScope scope(jit.autocast);
     try {
         return probe_on(jit, inputs, microbatch_size, weight, at::kMeta);

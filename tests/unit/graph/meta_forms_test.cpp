@@ -1,7 +1,6 @@
 // Each form against the op on the CPU.
 #include "graph/meta_forms.hpp"
 
-#include <ATen/ops/embedding.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/ones.h>
@@ -29,19 +28,6 @@ void expect_alike(const at::Tensor& meta, const at::Tensor& cpu) {
 
 TEST(MetaForms, OtherOpsHaveNone) {
     EXPECT_EQ(find_meta_form("aten::linear"), nullptr);
-}
-
-TEST(MetaForms, Embedding) {
-    for (const bool trained : {true, false}) {
-        for (const auto dtype : {at::kFloat, at::kBFloat16}) {
-            for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3}, {2, 5}, {2, 3, 4}}) {
-                const at::Tensor weight = at::zeros({7, 6}, dtype).set_requires_grad(trained);
-                const at::Tensor indices = at::zeros(shape, at::kLong);
-                expect_alike(find_meta_form("aten::embedding")({on_meta(weight), on_meta(indices), -1, false, false}),
-                             at::embedding(weight, indices));
-            }
-        }
-    }
 }
 
 TEST(MetaForms, LayerNorm) {

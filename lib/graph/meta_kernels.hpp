@@ -1,0 +1,11 @@
+#pragma once
+// Kernels of the meta device that LibTorch has in Python only, or nowhere: relu, where, index_select, var, convolutions
+// and some 100 more. With them models are followed without computing their large ops or reading a weight.
+namespace vpp {
+
+/// Adds them to this process, once. An op gets one when it has a kernel of the CPU, none for meta, and a result whose
+/// shape does not depend on numbers, as LibTorch's tags have it (nonzero has none): it runs on the CPU over zeros,
+/// which are memory that nothing has touched. Convolutions are worked out from their shapes.
+void complete_meta_kernels();
+
+}  // namespace vpp
