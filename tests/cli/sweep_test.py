@@ -125,7 +125,8 @@ class Mistakes(Sweep):
 
 
 class Going(Sweep):
-    steps = ("--set", "train.steps=100", "--set", "checkpoint.every=1000", "--grid", "train.seed=1,2,3")
+    steps = ("--set", "train.steps=100", "--set", "train.global_batch_size=256", "--set", "checkpoint.every=1000",
+             "--grid", "train.seed=1,2,3")
 
     def start_and_wait_for_the_second(self, folder: str) -> subprocess.Popen:
         job = self.start("sweep", self.config, *ONE_RANK, *self.steps, "--folder", folder, "--go", ranks=0)

@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
+from vpp_process import DIGITS, ROOT, SLOW_DATA, Case, main  # noqa: E402
 
 
 class RunningCase(Case):
@@ -40,7 +40,7 @@ class LostRanks(RunningCase):
         self.assertEqual(whole.returncode, 0, whole.stderr)
         draw = random.Random(7)
         for _ in range(2):
-            job = self.start("train", plan, *settings, "--set", "run.dir=run", ranks=2)
+            job = self.start("train", plan, *settings, "--set", "run.dir=run", ranks=2, environment=SLOW_DATA)
             self.wait_for_step(job, "run", draw.randrange(12, 30) + len(self.bits("run")) // 10 * 10)
             self.assertIsNone(self.run_end("run"), "it is under way")
             os.kill(self.pids(job)[draw.randrange(2)], signal.SIGKILL)
@@ -145,7 +145,7 @@ class Signals(RunningCase):
         for target in ("mpirun", 0, 1):
             with self.subTest(target=target):
                 before = len(self.bits("run"))
-                job = self.start(*self.arguments("run", "checkpoint.every=1000"), ranks=2)
+                job = self.start(*self.arguments("run", "checkpoint.every=1000"), ranks=2, environment=SLOW_DATA)
                 self.wait_for_step(job, "run", before + 5)
                 os.kill(job.pid if target == "mpirun" else self.pids(job)[target], signal.SIGUSR1)
                 self.assertEqual(job.wait(60), 85)
@@ -154,7 +154,7 @@ class Signals(RunningCase):
 
     def test_while_it_loads(self):
         for _ in range(3):
-            job = self.start(*self.arguments("run"), ranks=2)
+            job = self.start(*self.arguments("run"), ranks=2, environment=SLOW_DATA)
             self.wait_until_it_listens(job, 2)
             os.kill(job.pid, signal.SIGUSR1)
             self.assertEqual(job.wait(60), 85)
@@ -166,7 +166,7 @@ class Signals(RunningCase):
         settings = ("train.eval_every=1", "checkpoint.every=1")
         for _ in range(4):
             before = len(self.bits("run"))
-            job = self.start(*self.arguments("run", *settings), ranks=2)
+            job = self.start(*self.arguments("run", *settings), ranks=2, environment=SLOW_DATA)
             self.wait_for_step(job, "run", before + 1)
             time.sleep(draw.random() * 0.1)
             os.kill(job.pid, signal.SIGUSR1)
@@ -177,7 +177,7 @@ class Signals(RunningCase):
         self.steps = 1000
         for number in (signal.SIGTERM, signal.SIGINT):
             before = len(self.bits("run"))
-            job = self.start(*self.arguments("run", "checkpoint.every=100"), ranks=2)
+            job = self.start(*self.arguments("run", "checkpoint.every=100"), ranks=2, environment=SLOW_DATA)
             self.wait_for_step(job, "run", before + 12)
             os.kill(job.pid, number)
             self.assertNotEqual(job.wait(60), 0)

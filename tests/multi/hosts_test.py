@@ -11,9 +11,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from run_state import checkpoints, final  # noqa: E402
-from vpp_process import DIGITS, ENVIRONMENT, MPIRUN, ROOT, VPP, Case, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, FAULTS, MPIRUN, ROOT, VPP, Case, main  # noqa: E402
 
-FAULTS = os.environ.get("VPP_FAULTS", "")
 ENOSPC, EIO = 28, 5
 
 

@@ -112,7 +112,7 @@ class Profiles(Case):
 
     def test_a_rank_that_stood_still_shows_in_the_trace(self):
         job = self.start("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=150",
-                         "--profile", "1..150", ranks=2)
+                         "--set", "train.global_batch_size=256", "--profile", "1..150", ranks=2)
         while not self.metrics("run"):
             self.assertIsNone(job.poll())
             time.sleep(0.01)

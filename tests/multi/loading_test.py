@@ -8,9 +8,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
+from vpp_process import DIGITS, FAULTS, ROOT, Case, main  # noqa: E402
 
-FAULTS = os.environ.get("VPP_FAULTS", "")
 MICROBATCHES = 4
 
 
@@ -27,7 +26,7 @@ class Slow(LoadingCase):
     def steps(self, run: str, *settings: str) -> list[list[dict]]:
         """The events of rank 0 in some steps in which reading takes far longer than computing."""
         done = self.train(run, "train.steps=8", *settings, ranks=2, more=("--profile", "4..7"),
-                          fault="0 pread digits_train_image 1 1000000 0 3")
+                          fault="0 pread digits_train_image 1 1000000 0 8")
         self.assertEqual(done.returncode, 0, done.stderr)
         traces = [json.loads(path.read_text()) for path in sorted((self.folder / run / "profile").glob("trace-*"))]
         self.assertEqual(len(traces), 4)
@@ -43,11 +42,13 @@ class Slow(LoadingCase):
 
     def test_reading_goes_on_while_others_compute(self):
         late = 0
+        longest = []
         for events in self.steps("ahead"):
             late += self.late_reads(events)
             waits = [event["dur"] for event in events if event["cat"] == "wait"]
             self.assertEqual(len(waits), MICROBATCHES)
-            self.assertGreater(max(waits), 3000, "one that waits for a read shows it")
+            longest.append(max(waits))
+        self.assertGreater(max(longest), 3000, "one that waits for a read shows it")
         # Of 16; where the thread has to wait for a core, F 1 may begin directly behind F 0.
         self.assertLessEqual(late, 8)
         for events in self.steps("when needed", "data.read_ahead_bytes=0"):  # the control

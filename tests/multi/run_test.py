@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ENVIRONMENT, VPP, Case, children, is_alive, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, SLOW_DATA, VPP, Case, children, is_alive, main  # noqa: E402
 
 
 class RunCase(Case):
@@ -101,7 +101,7 @@ class Signals(RunCase):
         steps = "train.steps=100"
         for number in (signal.SIGINT, signal.SIGTERM):
             before = len(self.bits("run"))
-            job = self.start(*self.arguments(steps, "checkpoint.every=1000"), ranks=0)
+            job = self.start(*self.arguments(steps, "checkpoint.every=1000"), ranks=0, environment=SLOW_DATA)
             self.wait_for_step(job, before + 5)
             os.kill(job.pid, number)
             self.assertEqual(job.wait(60), 85, self.error())
@@ -153,7 +153,7 @@ class Restarts(RunCase):
     settings = ("train.steps=60", "checkpoint.every=10")
 
     def kill_a_rank(self, *settings: str) -> subprocess.Popen:
-        job = self.start(*self.arguments(*self.settings, *settings), ranks=0)
+        job = self.start(*self.arguments(*self.settings, *settings), ranks=0, environment=SLOW_DATA)
         self.wait_for_step(job, 15)
         os.kill(self.ranks(job)[1], signal.SIGKILL)
         return job
@@ -180,7 +180,8 @@ class Restarts(RunCase):
     def test_a_run_that_began_anew_goes_on_from_its_own_checkpoints(self):
         old = self.vpp(*self.arguments("train.steps=20", "train.seed=7"))
         self.assertEqual(old.returncode, 0, old.stderr)
-        job = self.start(*self.arguments(*self.settings, "run.max_restarts=1", "checkpoint.resume=no"), ranks=0)
+        job = self.start(*self.arguments(*self.settings, "run.max_restarts=1", "checkpoint.resume=no"), ranks=0,
+                         environment=SLOW_DATA)
         while len(self.bits("run")) >= 20:
             time.sleep(0.01)
         self.wait_for_step(job, 15)

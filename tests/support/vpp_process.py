@@ -25,6 +25,11 @@ ENVIRONMENT = os.environ | {
     "OMP_NUM_THREADS": "1",
 }
 
+# The library of faults, for jobs that get it by LD_PRELOAD.
+FAULTS = os.environ.get("VPP_FAULTS", "")
+# A step of the digits takes a tenth of a second, which leaves time to do something to a job; no bit changes by it.
+SLOW_DATA = {"LD_PRELOAD": FAULTS, "VPP_DISK_FAULT": "0 pread digits_train_image 1 1000000 0 3"}
+
 # Trains the BatchNorm classifier on the digits in a second; tests add to it with --set.
 DIGITS = f"""
 [model]
