@@ -1,12 +1,15 @@
 #include "graph/meta_kernels.hpp"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/native/ConvUtils.h>
+#include <ATen/ops/clamp_min.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/result_type.h>
 #include <sys/mman.h>
 #include <torch/library.h>
 
@@ -69,6 +72,25 @@ at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const std
     return at::empty(shape, input.options(), channels_last ? last : at::MemoryFormat::Contiguous);
 }
 
+// These two may be the largest tensors of a model, attention scores above all: their zeros would take memory.
+
+at::Tensor relu_shape(const at::Tensor& input) {
+    return at::clamp_min(input, 0);
+}
+
+at::Tensor where_shape(const at::Tensor& condition, const at::Tensor& input, const at::Tensor& other) {
+    at::TensorIterator laid_out = at::TensorIteratorConfig()
+                                      .check_all_same_dtype(false)
+                                      .add_owned_output(at::Tensor())
+                                      .add_owned_const_input(condition)
+                                      .add_owned_const_input(input)
+                                      .add_owned_const_input(other)
+                                      .declare_static_dtype(at::result_type(input, other))
+                                      .declare_static_device(at::kMeta)
+                                      .build();
+    return laid_out.output();
+}
+
 /// Whether it runs on meta as it is, by a kernel of its own or by one that is made of other ops.
 bool runs_on_meta(const c10::OperatorHandle& op) {
     return std::ranges::any_of(
@@ -89,6 +111,9 @@ bool follows_from_shapes(const c10::OperatorHandle& op) {
 
 torch::Library make_library() {
     torch::Library library(torch::Library::IMPL, "aten", DispatchKey::Meta, __FILE__, __LINE__);
+    library.impl("convolution_overrideable", convolve);
+    library.impl("relu", relu_shape);
+    library.impl("where.self", where_shape);
     c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
     for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
@@ -96,7 +121,6 @@ torch::Library make_library() {
         if (runs_on_meta(*op) || !follows_from_shapes(*op)) continue;
         library.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_over_zeros>());
     }
-    library.impl("convolution_overrideable", convolve);
     return library;
 }
 

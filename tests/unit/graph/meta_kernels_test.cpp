@@ -55,6 +55,15 @@ const std::vector<Tried>& cases() {
              return Tensors{y};
          }},
         {"where", matrix, [](auto& x) { return Tensors{at::where(x[0] > 0, x[0], x[0][0] * 2)}; }},
+        {"where of two types", matrix,
+         [](auto& x) {
+             const at::Tensor whole = at::ones({6}, x[0].options().dtype(at::kLong));
+             return Tensors{at::where(x[0][0] > 0, x[0].detach().to(at::kBFloat16), whole)};
+         }},
+        {"where of transposed ones", turned,
+         [](auto& x) {
+             return Tensors{at::where(x[0] > 0, x[0], x[0] * 2), at::where(x[0] > 0, x[0], 1.0)};
+         }},
         {"hardtanh", matrix, [](auto& x) { return Tensors{at::hardtanh(x[0])}; }},
         {"prelu", matrix, [](auto& x) { return Tensors{at::prelu(x[0], x[0][0])}; }},
         {"flip", turned, [](auto& x) { return Tensors{at::flip(x[0], {0})}; }},
@@ -170,6 +179,7 @@ TEST(MetaKernels, WhatNobodyReadsTakesNoMemory) {
     const at::Tensor weight = at::empty({int64_t{1} << 20, bytes_per_row / 4}, at::kMeta);  // a tebibyte
     const at::Tensor rows = at::zeros({3}, at::TensorOptions(at::kMeta).dtype(at::kLong));
     EXPECT_EQ(at::embedding(weight, rows).sizes(), (std::vector<int64_t>{3, bytes_per_row / 4}));
+    EXPECT_EQ(at::where(weight > 0, at::relu(weight), weight).sizes(), weight.sizes());
 }
 
 TEST(MetaKernels, WhatDoesNotFitIsSaidAsOnTheCpu) {
