@@ -22,6 +22,7 @@ at::Tensor layer_norm_form(const std::vector<c10::IValue>& inputs) {
     const int64_t num_last = static_cast<int64_t>(inputs.at(1).toIntVector().size());
     TORCH_CHECK(num_last <= input.dim() && inputs.at(1).toIntVector() == input.sizes().slice(input.dim() - num_last),
                 "the input does not end with the normalized shape ", inputs.at(1));
+    // The sums bring the gradient's flag along.
     at::Tensor output = at::empty(input.sizes(), input.options()) + input.sum();
     for (const size_t i : {2, 3}) {
         if (!inputs.at(i).isNone()) output = output + inputs.at(i).toTensor().sum().to(input.scalar_type());

@@ -84,26 +84,28 @@ TEST(LinkTransport, BytesAndMemoryArriveTogether) {
     EXPECT_EQ(recorded.num_aborted(), 0);
 }
 
+/// Rank 0 sends a part of so many bytes to rank 1.
+void send_one(LinkTransport& transport, const Channel& channel, size_t num_bytes) {
+    if (transport.rank() == 0) {
+        transport.send(1, channel, linked_message(1, memory_of(1, num_bytes)));
+    } else {
+        transport.post_receive(0, channel, kCapacityBytes);
+        transport.receive(0, channel);
+    }
+    transport.finish_sends();
+}
+
 TEST(LinkTransport, TimesOfPartsAreKeptWhereAsked) {
     RecordedLinks recorded;
     const std::string error = run(2, kBothWays, recorded, [](LinkTransport& transport) {
-        const auto send_one = [&](int edge) {
-            const Channel channel{edge, 0, Direction::Forward};
-            if (transport.rank() == 0) {
-                transport.send(1, channel, linked_message(7, memory_of(9, 100)));
-            } else {
-                transport.post_receive(0, channel, kCapacityBytes);
-                transport.receive(0, channel);
-            }
-            transport.finish_sends();
-        };
-        send_one(1);
+        const auto send_over = [&](int edge) { send_one(transport, {edge, 0, Direction::Forward}, 100); };
+        send_over(1);
         EXPECT_TRUE(transport.take_part_spans().empty()) << "nobody asked";
         PassingTransport above(static_cast<Transport&>(transport));
         above.time_parts(true);
         const int64_t before = steady_nanoseconds();
-        send_one(2);
-        send_one(3);
+        send_over(2);
+        send_over(3);
         const int64_t behind = steady_nanoseconds();
         const std::vector<PartSpan> spans = above.take_part_spans();
         ASSERT_EQ(spans.size(), 2U);
@@ -117,7 +119,7 @@ TEST(LinkTransport, TimesOfPartsAreKeptWhereAsked) {
         }
         EXPECT_TRUE(above.take_part_spans().empty()) << "they are forgotten";
         above.time_parts(false);
-        send_one(4);
+        send_over(4);
         EXPECT_TRUE(above.take_part_spans().empty());
     });
     EXPECT_EQ(error, "");
@@ -173,21 +175,15 @@ TEST(LinkTransport, AMessageNeedsItsLink) {
     EXPECT_CONTAINS(of_replicas, "there is no link 2 between replicas from rank 0 to rank 1");
 }
 
-/// Rank 0 sends to rank 1 over links that stand still behind the first byte.
-void send_one(LinkTransport& transport) {
+/// The links are made to stand still behind the first byte, or to fail.
+void send_over_stuck_link(LinkTransport& transport) {
     transport.set_position("the step");
-    if (transport.rank() == 0) {
-        transport.send(1, kForward, linked_message(1, memory_of(1, 2048)));
-    } else {
-        transport.post_receive(0, kForward, kCapacityBytes);
-        transport.receive(0, kForward);
-    }
-    transport.finish_sends();
+    send_one(transport, kForward, 2048);
 }
 
 TEST(LinkTransport, AWaitForACardEndsInAReportAndAnAbort) {
     RecordedLinks recorded({.stuck_after = 2});
-    const std::string error = run(2, kBothWays, recorded, send_one);
+    const std::string error = run(2, kBothWays, recorded, send_over_stuck_link);
     EXPECT_CONTAINS(error, "no rank can go on");
     EXPECT_CONTAINS(error, "rank 0 (the step) has waited");
     EXPECT_CONTAINS(error, "for rank 1 to take forward edge 3, microbatch 2 (2.0 KiB)");
@@ -204,7 +200,7 @@ TEST(LinkTransport, AConnectionThatIsNotMadeIsReportedWithItsLink) {
 
 TEST(LinkTransport, AFailureOfTheLibraryEndsTheRunInItsWords) {
     RecordedLinks recorded({.stuck_after = 2, .failure = "the cable is out"});
-    EXPECT_EQ(run(2, kBothWays, recorded, send_one), "the cable is out");
+    EXPECT_EQ(run(2, kBothWays, recorded, send_over_stuck_link), "the cable is out");
     EXPECT_EQ(recorded.num_aborted(), 4);
 }
 
