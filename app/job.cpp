@@ -22,6 +22,7 @@
 #include "engine/agreement.hpp"
 #include "engine/value_ranges.hpp"
 #include "graph/model_output.hpp"
+#include "graph/torch_memory.hpp"
 #include "graph/trial_load.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
@@ -50,6 +51,11 @@ Failure current_failure() {
                 "out of memory; use more stages, smaller microbatches (a larger pipeline.num_microbatches), or fewer "
                 "ranks here"};
     } catch (const std::exception& error) {
+        try {
+            throw_if_out_of_memory(error);
+        } catch (...) {
+            return current_failure();
+        }
         return {exit_code(ErrorKind::Bug), std::string("this is a bug in vpp: ") + error.what()};
     }
 }

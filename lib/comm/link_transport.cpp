@@ -1,8 +1,10 @@
 #include "comm/link_transport.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -45,8 +47,9 @@ PartNote take_note(Buffer& message) {
 
 }  // namespace
 
-LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker)
-    : PassingTransport(bytes) {
+LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker,
+                             double patience_seconds)
+    : PassingTransport(bytes), patience_seconds_(patience_seconds) {
     try {
         const std::vector<Link> order = connect_order(links);
         for (size_t i = 0; i < order.size(); ++i) {
@@ -66,6 +69,18 @@ LinkTransport::~LinkTransport() {
     if (!is_idle) abort();
 }
 
+template <typename Use>
+void LinkTransport::watch(const Link& link, const Use& use) const {
+    try {
+        use();
+    } catch (const LinkFailure& failure) {
+        constexpr double kYieldSeconds = 0.4;  // of two ranks that know no more the lower one speaks
+        const double yield_seconds = rank() == std::max(link.from, link.to) ? kYieldSeconds : 0;
+        std::this_thread::sleep_for(std::chrono::duration<double>(patience_seconds_ + yield_seconds));
+        throw Error(ErrorKind::RankLost, "the " + link_text(link) + " has failed: " + failure.what());
+    }
+}
+
 void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
     const bool sends = link.from == rank();
     const int peer = sends ? link.to : link.from;
@@ -82,9 +97,12 @@ void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
         id.assign(message.bytes().begin(), message.bytes().end());
     }
     End& end = ends_[link];
-    end.link = maker.connect(id, sends);
+    end.name = link;
     const Wait what{sends ? Wait::Kind::Send : Wait::Kind::Receive, peer, channel, 1, 0};
-    wait_until(what, [&] { return end.link->is_ready(); });
+    watch(link, [&] {
+        end.link = maker.connect(id, sends);
+        wait_until(what, [&] { return end.link->is_ready(); });
+    });
     start(end, what, sends ? maker.make_memory(1) : MemoryPart{});
     finish(end);
     PassingTransport::finish_sends();
@@ -99,18 +117,19 @@ LinkTransport::End& LinkTransport::end_of(const Link& link) {
 /// A send when there is memory to send, else a receive; what it received.
 MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
     try {
+        for (auto& [link, other] : ends_) let_go(other);
         MemoryPart received;
-        if (sent.data) {
-            end.link->send(std::move(sent));
-        } else {
-            received = end.link->receive(what.num_bytes);
-        }
-        end.under_way.push_back(what);
-        if (is_timed_) end.timed.push_back({what.peer, what.channel, what.kind == Wait::Kind::Send, 0, 0});
-        ++end.num_started;
-        if (!end.link->is_ready()) {
-            wait_until(what, [&] { return end.link->is_ready(); });
-        }
+        watch(end.name, [&] {
+            if (sent.data) {
+                end.link->send(std::move(sent));
+            } else {
+                received = end.link->receive(what.num_bytes);
+            }
+            end.under_way.push_back(what);
+            if (is_timed_) end.timed.push_back({what.peer, what.channel, what.kind == Wait::Kind::Send, 0, 0});
+            ++end.num_started;
+            if (!end.link->is_ready()) wait_until(what, [&] { return end.link->is_ready(); });
+        });
         return received;
     } catch (...) {
         abort();
@@ -168,11 +187,21 @@ Buffer LinkTransport::receive(int peer, const Channel& channel) {
     return message;
 }
 
+/// A step's messages would else stay in memory until its end.
+void LinkTransport::let_go(End& end) {
+    if (end.under_way.empty()) return;
+    watch(end.name, [&] {
+        const int64_t num_left = end.num_started - end.link->num_done();
+        while (static_cast<int64_t>(end.under_way.size()) > num_left) end.under_way.pop_front();
+    });
+}
+
 void LinkTransport::finish(End& end) {
     while (!end.under_way.empty()) {
         const auto num_finished = end.num_started - static_cast<int64_t>(end.under_way.size());
-        wait_until(end.under_way.front(), [&] { return end.link->num_done() > num_finished; });
-        end.under_way.pop_front();
+        const Wait first = end.under_way.front();
+        watch(end.name, [&] { wait_until(first, [&] { return end.link->num_done() > num_finished; }); });
+        let_go(end);
     }
 }
 

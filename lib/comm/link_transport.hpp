@@ -16,14 +16,17 @@
 namespace vpp {
 
 /// A sent device part goes when the device has computed it, a received one is there for what the device is given behind
-/// receive(): neither call waits for the device. finish_sends() waits for both, within the deadline. When that passes,
-/// a peer is lost or a link fails, all links of this rank are aborted before the error leaves.
+/// receive(): neither call waits for the device, and both let go of the memory of what has gone. finish_sends() waits
+/// for all, within the deadline. When that passes, a peer is lost or a link fails, all links of this rank are aborted
+/// before the error leaves. A link that fails is most often the first that a rank sees of a peer's own error, so it is
+/// reported late: the peer knows why.
 class LinkTransport final : public PassingTransport {
   public:
     /// Connects this rank's ends of `links` and sends one byte over each, since connections are made by their use.
+    /// patience_seconds: from the failure of a link to the error that says so; a job that ends meanwhile says why.
     /// Requires: the same links on every rank. Owns: borrows `bytes`, which must outlive it.
     /// Calls: collective over the ranks of the links. Throws: Error{RankLost} behind the deadline; what `maker` throws.
-    LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker);
+    LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker, double patience_seconds = 3);
     /// Aborts what is under way. A rank whose peers may still be at work waits for them first (barrier).
     ~LinkTransport() override;
 
@@ -38,6 +41,7 @@ class LinkTransport final : public PassingTransport {
 
   private:
     struct End {
+        Link name;
         std::unique_ptr<LinkEnd> link;
         int64_t num_started = 0;
         std::deque<Wait> under_way;   ///< what was started and has not ended, in order
@@ -47,8 +51,12 @@ class LinkTransport final : public PassingTransport {
     End& end_of(const Link& link);
     MemoryPart start(End& end, const Wait& what, MemoryPart sent);
     void finish(End& end);
+    void let_go(End& end);
+    template <typename Use>
+    void watch(const Link& link, const Use& use) const;
     void abort() noexcept;
 
+    double patience_seconds_;
     std::map<Link, End> ends_;
     bool is_timed_ = false;
     bool is_aborted_ = false;

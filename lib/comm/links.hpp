@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/error.hpp"
 #include "comm/transport.hpp"
 
 namespace vpp {
@@ -31,16 +32,22 @@ std::optional<Link> link_of(int from, int to, const Channel& channel);
 /// neighbours connect at once and nobody waits in a circle. Of links that are named twice, one.
 std::vector<Link> connect_order(std::vector<Link> links);
 
+/// What the library of a link says when the link fails.
+class LinkFailure : public Error {
+  public:
+    explicit LinkFailure(const std::string& text) : Error(ErrorKind::RankLost, text) {}
+};
+
 /// One rank's end of a link. Operations of a link happen in the order in which they are given, at each end; an
 /// operation ends when both ends were given it and all before it. None of the calls waits.
-/// Throws: Error{RankLost} in the library's words, from any call.
+/// Throws: LinkFailure, from any call.
 class LinkEnd {
   public:
     virtual ~LinkEnd() = default;
     /// Whether the connecting, or the operation that was given last, has been taken on; the next one may be given then.
     virtual bool is_ready() = 0;
     /// Sends what the memory holds when all that this thread has given the device until now is done.
-    /// Keeps the memory until it has gone.
+    /// Keeps the memory until num_done() counts it.
     virtual void send(MemoryPart memory) = 0;
     /// New memory, which what this thread gives the device behind the next is_ready() finds filled.
     virtual MemoryPart receive(size_t num_bytes) = 0;

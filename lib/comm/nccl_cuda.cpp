@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/clock_alignment.hpp"
-#include "base/error.hpp"
 #include "comm/nccl.hpp"
 
 namespace vpp {
@@ -26,9 +25,9 @@ void check_nccl(ncclResult_t result, const std::string& doing, ncclComm_t commun
     // In progress is no failure: communicators do not block.
     if (result == ncclSuccess || result == ncclInProgress) return;
     const std::string more = communicator == nullptr ? "" : ncclGetLastError(communicator);
-    throw Error(ErrorKind::RankLost, "NCCL has failed while " + doing + ": " + ncclGetErrorString(result) +
-                                         (more.empty() ? "" : " (" + more + ")") +
-                                         "; NCCL_DEBUG=INFO says more, mesh.transport = \"mpi\" goes without it");
+    throw LinkFailure("NCCL has failed while " + doing + ": " + ncclGetErrorString(result) +
+                      (more.empty() ? "" : " (" + more + ")") +
+                      "; NCCL_DEBUG=INFO says more, mesh.transport = \"mpi\" goes without it");
 }
 
 /// From the allocator's pool of that stream, where it may be filled at once. What this thread's stream was given until
@@ -140,7 +139,10 @@ class NcclEnd final : public LinkEnd {
     /// NCCL gives the stream its kernel from a thread of its own, so the event comes when that has ended.
     void mark_given() {
         given_->done.record(stream_);
-        if (given_->receives) given_->done.block(compute_stream());
+        if (given_->receives) {
+            given_->done.block(compute_stream());
+            given_->memory = {};  // whoever gets it next has it in this stream, behind what fills it
+        }
         under_way_.push_back(std::move(*given_));
         given_.reset();
     }

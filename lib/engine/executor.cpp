@@ -98,9 +98,14 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
             run_action(actions[i], source);
             if (is_marked) marks_->mark();
         } catch (const Error& error) {
-            throw Error(error.kind(), position + ": " + error.what());
+            const bool has_no_memory = error.kind() == ErrorKind::OutOfMemory;
+            throw Error(error.kind(),
+                        position + ": " + error.what() + (has_no_memory ? " (" + memory_text() + ")" : std::string()));
         } catch (const std::bad_alloc&) {
-            throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text());
+            throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text() +
+                                                    "; use more stages, smaller microbatches (a larger "
+                                                    "pipeline.num_microbatches), pipeline.recompute, or fewer ranks "
+                                                    "here");
         }
         note_time(begin);
         if (reduction_ != nullptr) reduction_->advance();
@@ -158,8 +163,7 @@ double Executor::loss_of(int microbatch) const {
 std::string Executor::memory_text() const {
     const int64_t now = meter_.now();
     return "this rank's tensors take " + bytes_text(now) + ", " + bytes_text(now - bytes_before_) +
-           " of them since the step began; use more stages, smaller microbatches (a larger "
-           "pipeline.num_microbatches), pipeline.recompute, or fewer ranks here";
+           " of them since the step began";
 }
 
 /// Of the action that has just ended.

@@ -34,6 +34,7 @@
 #include <string>
 
 #include "base/clock_alignment.hpp"
+#include "device/device.hpp"
 
 namespace vpp::test {
 
@@ -322,7 +323,10 @@ at::Device far_device() {
 at::Device test_device() {
     const char* name = std::getenv("VPP_TEST_DEVICE");
     if (name == nullptr || std::string(name) == "cpu") return at::kCPU;
-    return std::string(name) == "far" ? far_device() : at::Device(name);
+    if (std::string(name) == "far") return far_device();
+    const at::Device device(at::Device(name).type(), 0);
+    start_device(device);
+    return device;
 }
 
 int64_t num_far_copies() {

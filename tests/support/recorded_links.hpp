@@ -153,8 +153,13 @@ class RecordedLinks {
     int64_t num_done_of(const End& end) {
         const std::lock_guard lock(mutex_);
         check_alive(end);
-        return std::count_if(end.given_.begin(), end.given_.end(),
-                             [](const OperationPtr& operation) { return operation->done; });
+        int64_t num_done = 0;
+        for (const OperationPtr& operation : end.given_) {
+            if (!operation->done) continue;
+            operation->memory.data = {};
+            ++num_done;
+        }
+        return num_done;
     }
 
     void set_timed(End& end, bool is_timed) {
@@ -185,7 +190,7 @@ class RecordedLinks {
 
     void check_alive(const End& end) const {
         check(!end.is_aborted_, "an aborted link is not used");
-        if (is_stopped() && !options_.failure.empty()) throw Error(ErrorKind::RankLost, options_.failure);
+        if (is_stopped() && !options_.failure.empty()) throw LinkFailure(options_.failure);
     }
 
     /// The operation of the link at the head of a rank's queue; null when something else is there.

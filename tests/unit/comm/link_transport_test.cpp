@@ -45,7 +45,7 @@ std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& re
     try {
         InProcessWorld({.num_ranks = num_ranks, .seed = seed, .delay_probability = 0.3}).run([&](Transport& bytes) {
             const auto maker = recorded.maker(bytes.rank());
-            LinkTransport transport(bytes, links, *maker);
+            LinkTransport transport(bytes, links, *maker, /*patience_seconds=*/0);
             body(transport);
         });
     } catch (const Error& error) {
@@ -125,6 +125,34 @@ TEST(LinkTransport, TimesOfPartsAreKeptWhereAsked) {
     EXPECT_EQ(error, "");
 }
 
+/// Of ten messages that rank 1 takes one by one, how many rank 0 still holds behind each.
+TEST(LinkTransport, WhatHasGoneIsLetGoOfWhileTheStepGoesOn) {
+    RecordedLinks recorded;
+    int64_t most_held = 0;
+    const std::string error = run(2, kBothWays, recorded, [&](LinkTransport& transport) {
+        std::vector<std::weak_ptr<std::byte>> sent;
+        for (int m = 0; m < 10; ++m) {
+            const Channel there{3, m, Direction::Forward}, back{3, m, Direction::Backward};
+            if (transport.rank() == 0) {
+                MemoryPart part = memory_of(1);
+                sent.push_back(part.data);
+                transport.send(1, there, linked_message(1, std::move(part)));
+                transport.post_receive(1, back, kCapacityBytes);
+                transport.receive(1, back);
+            } else {
+                transport.post_receive(0, there, kCapacityBytes);
+                transport.receive(0, there);
+                transport.send(0, back, linked_message(1, memory_of(2)));
+            }
+            const auto held = std::count_if(sent.begin(), sent.end(), [](const auto& one) { return !one.expired(); });
+            most_held = std::max<int64_t>(most_held, held);
+        }
+        transport.finish_sends();
+    });
+    EXPECT_EQ(error, "");
+    EXPECT_LE(most_held, 1);
+}
+
 TEST(LinkTransport, ControlMessagesGoPastTheLinks) {
     RecordedLinks recorded;
     const std::string error = run(2, {}, recorded, [](LinkTransport& transport) {
@@ -200,7 +228,11 @@ TEST(LinkTransport, AConnectionThatIsNotMadeIsReportedWithItsLink) {
 
 TEST(LinkTransport, AFailureOfTheLibraryEndsTheRunInItsWords) {
     RecordedLinks recorded({.stuck_after = 2, .failure = "the cable is out"});
-    EXPECT_EQ(run(2, kBothWays, recorded, send_over_stuck_link), "the cable is out");
+    const std::string error = run(2, kBothWays, recorded, send_over_stuck_link);
+    EXPECT_TRUE(error.starts_with("the forward link from rank 0 to rank 1 has failed: ") ||
+                error.starts_with("the backward link from rank 1 to rank 0 has failed: "))
+        << error;
+    EXPECT_TRUE(error.ends_with(": the cable is out")) << error;
     EXPECT_EQ(recorded.num_aborted(), 4);
 }
 

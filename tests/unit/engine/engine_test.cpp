@@ -5,7 +5,9 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <atomic>
 #include <cmath>
@@ -133,7 +135,7 @@ std::vector<at::Tensor> first_norm_inputs(const Rig& setup, const at::Tensor& fi
     std::vector<at::Tensor> inputs;
     for (size_t begin = 0; begin < draws.size(); begin += static_cast<size_t>(size)) {
         const at::Tensor x = loader.load(0, std::span(draws).subspan(begin, static_cast<size_t>(size)));
-        inputs.push_back(at::conv2d(x, filter, {}, 1, 1));
+        inputs.push_back(at::conv2d(x.to(test_device()), filter.to(test_device()), {}, 1, 1));
     }
     return inputs;
 }
@@ -141,7 +143,7 @@ std::vector<at::Tensor> first_norm_inputs(const Rig& setup, const at::Tensor& fi
 TEST_F(Engines, deferredBatchNormTakesOneUpdateWithTheWholeBatch) {
     Rig setup = open("bn_cnn", kDeferred);
     const FirstStep step = first_step(setup);
-    at::Tensor sum = at::zeros({4}), squares = at::zeros({4});
+    at::Tensor sum = at::zeros({4}, test_device()), squares = at::zeros({4}, test_device());
     int64_t count = 0;
     for (const at::Tensor& h : first_norm_inputs(setup, step.before.at("model.c1").detach())) {
         sum += h.sum({0, 2, 3});
@@ -149,11 +151,11 @@ TEST_F(Engines, deferredBatchNormTakesOneUpdateWithTheWholeBatch) {
         count += h.numel() / 4;
     }
     const at::Tensor mean = sum / count, var = squares / count - mean * mean;
-    Tensors expected{{"running_mean1", at::zeros({4}) * (1 - 0.1) + mean * 0.1},
-                     {"running_var1", at::ones({4}) * (1 - 0.1) + var * 0.1},
+    Tensors expected{{"running_mean1", at::zeros_like(mean) * (1 - 0.1) + mean * 0.1},
+                     {"running_var1", at::ones_like(var) * (1 - 0.1) + var * 0.1},
                      {"num_batches_tracked1", at::ones({}, at::kLong)}};
     for (const auto& [name, tensor] : expected) {
-        EXPECT_TRUE(at::equal(step.after.at("model." + name), tensor)) << name;
+        EXPECT_TRUE(at::equal(step.after.at("model." + name), tensor.cpu())) << name;
     }
     EXPECT_EQ(step.after.at("model.num_batches_tracked2").item<int64_t>(), 1);
 }

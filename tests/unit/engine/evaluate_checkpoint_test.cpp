@@ -54,8 +54,9 @@ class EvaluateCheckpoint : public ::testing::Test {
         InProcessWorld(options).run([&](Transport& transport) {
             const Datasets data = open_validation(plan);
             const EvaluationWish wish = evaluation_wish(plan, data, request);
-            Prepared prepared =
-                agree_on_program(transport, plan, data, [&] { return prepare_evaluation(plan, data, wish); });
+            Prepared prepared = agree_on_program(transport, plan, data,
+                                                 [&] { return prepare_evaluation(plan, data, wish, test_device()); });
+            prepared.sources.place_on(test_device());
             EXPECT_FALSE(prepared.program.has_training());
             const EvaluationReport own = evaluate_checkpoint(plan, prepared, data, wish, request, transport, log_.log);
             if (transport.rank() == 0) report = own;

@@ -46,7 +46,8 @@ TEST(Rehearsal, TellsOfEveryStageRankAndEdge) {
     }
     for (const RehearsalReport::Rank& rank : report.ranks) {
         EXPECT_GT(rank.state_bytes, 0);
-        EXPECT_GT(rank.full_state_bytes, rank.state_bytes / 2);
+        EXPECT_GT(rank.full_state_bytes, test_device().is_cuda() ? 0 : rank.state_bytes / 2)
+            << "a card gives 512 bytes at least";
         EXPECT_GE(rank.most_simulated_bytes, rank.least_simulated_bytes);
         EXPECT_GT(rank.process_bytes, 0);
     }

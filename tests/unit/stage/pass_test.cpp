@@ -30,7 +30,7 @@ class Whole {
         for (size_t i = 0; i < setup_.graph().inputs.size(); ++i) {
             const GraphValue& value = setup_.graph().values[static_cast<size_t>(setup_.graph().inputs[i].value)];
             const std::vector<Draw> draws{{0}, {1}};
-            inputs.tensors[value.tensors[0]] = loader.load(static_cast<int>(i), draws);
+            inputs.tensors[value.tensors[0]] = loader.load(static_cast<int>(i), draws).to(test_device());
         }
         return inputs;
     }

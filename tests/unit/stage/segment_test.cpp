@@ -47,7 +47,7 @@ class Line {
     void feed(int index, int microbatch) {
         const std::vector<Draw> draws{{2 * microbatch}, {2 * microbatch + 1}};
         for (int input : split_.stages[static_cast<size_t>(index)].inputs) {
-            stage(index).set_input(microbatch, input, loader_.load(input, draws));
+            stage(index).set_input(microbatch, input, loader_.load(input, draws).to(test_device()));
         }
     }
 
@@ -388,7 +388,7 @@ TEST_F(SegmentTest, anOpThatFailsIsNamed) {
     Rig setup = open_tiny("mlp");
     Line line(setup, {cut_behind(setup, "aten::tanh")});
     line.feed(1, 0);
-    line.stage(1).receive_tensor(0, line.split().edges.at(0), at::ones({2, 5}), true);
+    line.stage(1).receive_tensor(0, line.split().edges.at(0), at::ones({2, 5}, test_device()), true);
     const std::string text = error_of(ErrorKind::BadData, [&] { line.stage(1).forward(0, 0); });
     EXPECT_HAS(text, "the model fails");
     EXPECT_HAS(text, "mat1 and mat2");

@@ -15,7 +15,7 @@ namespace vpp::test {
 /// dtype, sizes, strides and elements of a tensor as one string.
 inline std::string form_of(const at::Tensor& tensor) {
     if (!tensor.defined()) return "undefined";
-    const at::Tensor plain = tensor.detach().contiguous();
+    const at::Tensor plain = tensor.detach().cpu().contiguous();
     std::string text = std::string(c10::toString(tensor.scalar_type())) + " ";
     for (int64_t size : tensor.sizes()) text += std::to_string(size) + ",";
     for (int64_t stride : tensor.strides()) text += " " + std::to_string(stride);

@@ -1,0 +1,104 @@
+"""Jobs on soft cards: what goes otherwise than on the CPU. VPP_BINARY is vpp with soft cards, VPP_SOFT_CARDS says how
+many there are."""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from vpp_process import DIGITS, ROOT, Case  # noqa: E402
+
+QUICK = ("--set", "run.dir=run", "--set", "train.steps=8")
+
+
+class Cards(Case):
+    def train(self, *settings: str, ranks: int = 2, cards: int = 4, text: str = DIGITS, **environment: str):
+        return self.vpp("train", self.plan(text), *QUICK, *(word for one in settings for word in ("--set", one)),
+                        ranks=ranks, environment={"VPP_SOFT_CARDS": str(cards)} | environment)
+
+    def test_replicas_have_the_bits_of_one_device(self):
+        for zero1 in ("false", "true"):
+            with self.subTest(zero1):
+                done = self.vpp("verify", self.plan(DIGITS), "--steps", "3", "--set", "mesh.dp=2", "--set",
+                                f"mesh.zero1={zero1}", "--set", "mesh.bucket_bytes=2048", ranks=4)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("soft card", done.stdout)
+                self.assertIn("bitwise equal: all of it", done.stdout)
+
+    def test_ranks_that_share_a_card_go_by_mpi_and_are_told_so_where_nccl_is_asked_for(self):
+        self.assertEqual(self.train(cards=1).returncode, 0)
+        done = self.train("mesh.transport=nccl", "run.dir=other", cards=1)
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertIn("rank 0 and rank 1", done.stderr)
+
+    def test_how_ranks_send_changes_no_bit(self):
+        for transport in ("mpi", "nccl"):
+            done = self.train(f"mesh.transport={transport}", f"run.dir={transport}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.bits("mpi"), self.bits("nccl"))
+        self.assertEqual(self.train("run.dir=other", "train.seed=3").returncode, 0)
+        self.assertNotEqual(self.bits("other"), self.bits("nccl"))
+
+    def test_a_resume_has_the_bits_of_the_unbroken_run(self):
+        self.assertEqual(self.train("run.dir=whole").returncode, 0)
+        self.assertEqual(self.train("train.steps=5").returncode, 0)
+        done = self.train("mesh.transport=mpi")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.bits("run"), self.bits("whole"))
+
+    def test_an_error_of_a_rank_is_said_and_not_what_nccl_says_of_it(self):
+        labels = bytearray((ROOT / "models/data/digits_train_label.npy").read_bytes())
+        labels[-8:] = (10).to_bytes(8, "little")
+        (self.folder / "labels.npy").write_bytes(labels)
+        done = self.train(f"data.train.label={self.folder}/labels.npy", "train.steps=60")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("labels.npy", done.stderr)
+        self.assertNotIn("NCCL", done.stderr)
+
+    def test_a_rank_that_stands_still_is_named(self):
+        job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",
+                         "--set", "run.deadline_floor_s=3", "--set", "run.deadline_factor=1", ranks=2)
+        while sum(line["event"] == "step" for line in self.metrics("run")) < 5:
+            self.assertIsNone(job.poll(), (self.folder / "err").read_text())
+            time.sleep(0.02)
+        os.kill(self.pids(job)[1], signal.SIGSTOP)
+        self.assertEqual(job.wait(60), 75)
+        said = (self.folder / "err").read_text()
+        self.assertIn("rank 1", said)
+        self.assertNotIn("NCCL", said)
+
+    def test_memory_of_a_card_that_runs_out(self):
+        plan = (ROOT / "configs/quickstart.toml").read_text().replace('"../models', f'"{ROOT}/models')
+        for num_bytes, position in ((1_000_000, ""), (7_000_000, "stage 0, F of microbatch 1: ")):
+            done = self.train("lr_schedule.warmup_steps=1", text=plan, ranks=4, VPP_SOFT_CARD_BYTES=str(num_bytes))
+            self.assertEqual(done.returncode, 71, done.stderr)
+            self.assertRegex(done.stderr, "rank [0-3]: " + position.replace("0", "[0-3]").replace("1", r"\d") +
+                             "the device has no memory left: CUDA out of memory. Tried to allocate 2.00 MiB")
+            self.assertIn("use more stages, smaller microbatches", done.stderr)
+            self.assertEqual("(this rank's tensors take " in done.stderr, position != "", done.stderr)
+
+    def test_a_trace_has_lanes_of_cards(self):
+        done = self.vpp("train", self.plan(DIGITS), *QUICK, "--profile", "5..6", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        events = json.loads((self.folder / "run/profile/trace-step6.json").read_text())["traceEvents"]
+        lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertEqual({lane for lane in lanes if lane.startswith("card: ")},
+                         {"card: computing", "card: SEND_F to PP 1", "card: RECV_F from PP 0", "card: SEND_B to PP 0",
+                          "card: RECV_B from PP 1"})
+        on_card = [event["name"].split()[0] for event in events if event.get("cat") == "card"]
+        for kind in ("F", "B"):
+            self.assertEqual(on_card.count(kind), 8, on_card)
+
+    def test_doctor_and_inspect_know_the_cards(self):
+        said = self.vpp("doctor").stdout
+        self.assertIn("4 GPUs (soft card, 8.0 GiB)", said)
+        shown = self.vpp("inspect", self.plan(DIGITS), environment={"VPP_SOFT_CARD_BYTES": "200000"}).stdout
+        self.assertRegex(shown, r"may want [0-9.]+ \w+ on card")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

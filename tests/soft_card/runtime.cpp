@@ -1,0 +1,353 @@
+// CUDA's runtime over a soft card: what LibTorch and vpp call of it, for a process in which this library comes first.
+// VPP_SOFT_CARDS: how many cards there are (1). A kernel of a real card, which nothing here can run, ends the process.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "soft_card/memory.hpp"
+#include "soft_card/runtime.hpp"
+#include "soft_card/streams.hpp"
+
+// Handles are pointers to these.
+struct CUstream_st {
+    vpp::soft_card::Stream stream;
+};
+struct CUevent_st {
+    std::mutex mutex;
+    std::shared_ptr<const vpp::soft_card::Moment> moment;  ///< none: not yet recorded
+};
+
+namespace vpp::soft_card {
+
+namespace {
+
+constexpr double kNanosecondsOfAMillisecond = 1e6;
+constexpr int kMajor = 9, kNumProcessors = 8, kWarp = 32, kThreadsOfABlock = 1024, kThreadsOfAProcessor = 2048;
+constexpr size_t kSharedBytes = size_t{48} << 10;
+
+thread_local int current_card = 0;
+
+int num_cards() {
+    const char* text = std::getenv("VPP_SOFT_CARDS");
+    return text == nullptr ? 1 : std::atoi(text);
+}
+
+std::shared_ptr<const Moment> moment_of(cudaEvent_t event) {
+    const std::lock_guard lock(event->mutex);
+    return event->moment;
+}
+
+cudaError_t copy(void* to, const void* from, size_t num_bytes, cudaStream_t stream) {
+    const Place source = place_of(from), target = place_of(to);
+    Stream& queue = stream_of(stream);
+    if (source == Place::Pageable && target == Place::Card) {
+        // As a driver does it: the bytes are taken at once.
+        const auto* bytes = static_cast<const std::byte*>(from);
+        queue.give([to = near(to), taken = std::vector<std::byte>(bytes, bytes + num_bytes)] {
+            std::memcpy(to, taken.data(), taken.size());
+        });
+        return cudaSuccess;
+    }
+    queue.give([to = near(to), from = near(from), num_bytes] { std::memmove(to, from, num_bytes); });
+    if (target == Place::Pageable) queue.finish();
+    return cudaSuccess;
+}
+
+cudaError_t set(void* memory, int value, size_t num_bytes, cudaStream_t stream) {
+    stream_of(stream).give([to = near(memory), value, num_bytes] { std::memset(to, value, num_bytes); });
+    return cudaSuccess;
+}
+
+std::vector<cudaStream_t>& all_streams() {
+    static auto& streams = *new std::vector<cudaStream_t>;
+    return streams;
+}
+
+std::mutex& streams_mutex() {
+    static auto& mutex = *new std::mutex;
+    return mutex;
+}
+
+cudaStream_t new_stream() {
+    const std::lock_guard lock(streams_mutex());
+    all_streams().push_back(new CUstream_st);
+    return all_streams().back();
+}
+
+[[noreturn]] cudaError_t refuse_kernel() {
+    std::fputs("soft card: a kernel of a real card was started; tests/soft_card/kernels.cpp has to take its op\n",
+               stderr);
+    std::abort();
+}
+
+}  // namespace
+
+Stream& stream_of(cudaStream_t stream) {
+    if (stream != nullptr) return stream->stream;
+    static auto& defaults = *new std::map<int, cudaStream_t>;
+    static auto& mutex = *new std::mutex;
+    const std::lock_guard lock(mutex);
+    cudaStream_t& own = defaults[current_card];
+    if (own == nullptr) own = new_stream();
+    return own->stream;
+}
+
+}  // namespace vpp::soft_card
+
+using namespace vpp::soft_card;
+
+extern "C" {
+
+// Devices.
+
+cudaError_t cudaGetDeviceCount(int* count) {
+    *count = num_cards();
+    return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+    *device = current_card;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    if (device < 0 || device >= num_cards()) return cudaErrorInvalidDevice;
+    current_card = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+    if (device < 0 || device >= num_cards()) return cudaErrorInvalidDevice;
+    *properties = {};
+    std::strcpy(properties->name, "soft card");
+    properties->major = kMajor;
+    properties->totalGlobalMem = card_bytes();
+    properties->multiProcessorCount = kNumProcessors;
+    properties->warpSize = kWarp;
+    properties->maxThreadsPerBlock = kThreadsOfABlock;
+    properties->maxThreadsPerMultiProcessor = kThreadsOfAProcessor;
+    properties->sharedMemPerBlock = kSharedBytes;
+    std::memset(properties->uuid.bytes, 0, sizeof(properties->uuid.bytes));
+    properties->uuid.bytes[0] = static_cast<char>(device + 1);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+    *value = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
+    std::snprintf(text, static_cast<size_t>(size), "0000:%02d:00.0", device);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+    *can = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    *least = *greatest = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+    const std::lock_guard lock(streams_mutex());
+    for (cudaStream_t stream : all_streams()) stream->stream.finish();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() {
+    return cudaSuccess;
+}
+
+cudaError_t cudaPeekAtLastError() {
+    return cudaSuccess;
+}
+
+// Memory.
+
+cudaError_t cudaMalloc(void** memory, size_t num_bytes) {
+    *memory = take_card_memory(num_bytes);
+    return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFree(void* memory) {
+    if (memory != nullptr) cudaDeviceSynchronize();
+    give_memory(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void** memory, size_t num_bytes, unsigned) {
+    *memory = take_pinned_memory(num_bytes);
+    return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFreeHost(void* memory) {
+    give_memory(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+    *free = free_card_bytes();
+    *total = card_bytes();
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+    constexpr cudaMemoryType kTypes[] = {cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice};
+    *attributes = {};
+    attributes->type = kTypes[static_cast<int>(place_of(address))];
+    attributes->device = current_card;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t num_bytes, cudaMemcpyKind, cudaStream_t stream) {
+    return copy(to, from, num_bytes, stream);
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t num_bytes, cudaMemcpyKind) {
+    copy(to, from, num_bytes, nullptr);
+    stream_of(nullptr).finish();
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* memory, int value, size_t num_bytes, cudaStream_t stream) {
+    return set(memory, value, num_bytes, stream);
+}
+
+cudaError_t cudaMemset(void* memory, int value, size_t num_bytes) {
+    return set(memory, value, num_bytes, nullptr);
+}
+
+// Streams.
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+    *stream = new_stream();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    stream_of(stream).finish();  // its thread stays
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    return stream_of(stream).is_idle() ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    stream_of(stream).finish();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    if (auto moment = moment_of(event)) stream_of(stream).wait_for(std::move(moment));
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+    stream_of(stream).give([function, data] { function(data); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+    *status = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status, unsigned long long*, cudaGraph_t*,
+                                     const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
+    *status = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
+    return cudaSuccess;
+}
+
+// Events.
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+    *event = new CUevent_st;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    auto moment = stream_of(stream).mark();
+    const std::lock_guard lock(event->mutex);
+    event->moment = std::move(moment);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+    return cudaEventRecord(event, stream);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    const auto moment = moment_of(event);
+    return moment == nullptr || moment->is_reached() ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    if (const auto moment = moment_of(event)) moment->wait();
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+    const auto from = moment_of(start), to = moment_of(end);
+    if (from == nullptr || to == nullptr) return cudaErrorInvalidResourceHandle;
+    if (!from->is_reached() || !to->is_reached()) return cudaErrorNotReady;
+    const auto nanoseconds = static_cast<double>(to->nanoseconds() - from->nanoseconds());
+    *milliseconds = static_cast<float>(nanoseconds / kNanosecondsOfAMillisecond);
+    return cudaSuccess;
+}
+
+// Kernels.
+
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
+    refuse_kernel();
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, size_t, cudaStream_t) {
+    refuse_kernel();
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**) {
+    refuse_kernel();
+}
+
+// Of the driver, which LibTorch looks up under this library's name (CMakeLists.txt).
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* is_active) {
+    *flags = 0;
+    *is_active = 1;
+    return CUDA_SUCCESS;
+}
+
+}  // extern "C"

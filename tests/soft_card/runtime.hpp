@@ -1,0 +1,12 @@
+#pragma once
+// The stream behind a handle of CUDA's.
+#include <cuda_runtime_api.h>
+
+#include "soft_card/streams.hpp"
+
+namespace vpp::soft_card {
+
+/// Null: the default stream of this thread's card.
+Stream& stream_of(cudaStream_t stream);
+
+}  // namespace vpp::soft_card

@@ -1,0 +1,58 @@
+#pragma once
+// Streams of a soft card: each is a thread that does what it is given, in order and at times late, as a card does what
+// the host gave it long ago.
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace vpp::soft_card {
+
+/// A moment in a stream: reached when all that the stream was given before it is done.
+class Moment {
+  public:
+    bool is_reached() const { return nanoseconds_ != 0; }
+    void reach();
+    void wait() const { nanoseconds_.wait(0); }
+    /// When it was reached, on the host's clock. Requires: it is reached.
+    int64_t nanoseconds() const { return nanoseconds_; }
+
+  private:
+    std::atomic<int64_t> nanoseconds_ = 0;
+};
+
+class Stream {
+  public:
+    /// The thread lives as long as the process: LibTorch keeps its streams to the end too.
+    Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+
+    void give(std::function<void()> work);
+    std::shared_ptr<const Moment> mark();
+    void wait_for(std::shared_ptr<const Moment> moment);
+    bool is_idle();
+    /// Waits until all that it was given is done.
+    void finish();
+
+  private:
+    struct Task {
+        std::function<void()> work;
+        bool may_be_late = false;
+    };
+    void put(Task task);
+    [[noreturn]] void run();
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Task> tasks_;  ///< the first is being done
+};
+
+/// Waits for some microseconds, in one call of a few. VPP_SOFT_CARD_LATE=0: never.
+void be_late();
+bool may_be_late();
+
+}  // namespace vpp::soft_card
