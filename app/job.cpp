@@ -185,6 +185,8 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
     } catch (...) {
         return told_once(launch);
     }
+    const bool may_use_links = world > 1 && plan.mesh.device != "cpu" && plan.mesh.transport != "mpi";
+    if (may_use_links) set_unless_set(kKernelLoadingVariable, kKernelLoading);
     at::Device device = at::kCPU;
     try {
         // The other ranks of the host go on to MPI's start and wait there.

@@ -44,6 +44,12 @@ inline constexpr const char* kCublasWorkspace = ":4096:8";
 inline constexpr const char* kCudaQueuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
 inline constexpr const char* kCudaQueues = "32";
 
+/// A kernel that is loaded when it is first used may wait for all that the card does (CUDA programming guide, 4.7 "Lazy
+/// Loading"), and the card runs one for each message whose other end is not there yet: two ranks could wait for each
+/// other. To be set before CUDA starts, where ranks send from card to card.
+inline constexpr const char* kKernelLoadingVariable = "CUDA_MODULE_LOADING";
+inline constexpr const char* kKernelLoading = "EAGER";
+
 /// What decides the bits of a device's kernels, beside LibTorch's build: "NVIDIA H200 (9.0), CUDA 13.0"; empty for the
 /// CPU.
 std::string device_text(at::Device device, const std::vector<Card>& cards);

@@ -1,5 +1,6 @@
-// Tracing writes a convolution as aten::_convolution, whatever the model called. LibTorch's autocast for CPUs knows the
-// ops that models call only: a traced model would convolve in float32 where an eager or scripted one is cast.
+// Tracing writes a convolution as aten::_convolution, whatever the model called, with the flags that cuDNN had on the
+// machine of the trace: on a card it would use TF32 and choose among kernels of different bits, whatever is set there.
+// Nor does LibTorch's autocast for CPUs know it: a traced model would convolve in float32 where a scripted one is cast.
 #include <torch/csrc/jit/ir/constants.h>
 
 #include "graph/jit_graph.hpp"

@@ -140,7 +140,8 @@ void fold_none_checks(torch::jit::Block* block);
 void fold_constants(JitGraph& jit);
 
 /// Gives every aten::_convolution of a traced model the name of the op that the model called (aten::conv2d, ...): the
-/// same arithmetic, and autocast knows it.  Requires: constants are folded. One with unknown strides stays.
+/// same arithmetic, by this machine's settings, and autocast knows it.  Requires: constants are folded. One with
+/// unknown strides stays.
 void name_convolutions(JitGraph& jit);
 
 /// Makes growing lists values that do not change: `l.append(x)` at the top level becomes `l + [x]`.

@@ -335,7 +335,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
     if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
     jit.autocast = autocast_dtype(options.precision);
-    if (jit.autocast) name_convolutions(jit);
+    name_convolutions(jit);
     list_ops(jit);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");

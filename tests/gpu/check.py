@@ -95,6 +95,14 @@ def mpi_transport(build: pathlib.Path, device: str) -> str:
     return raw_ratio(run([*MPIRUN, "2", build / "tests/multi/vpp_raw_transport_bench"]))
 
 
+def nccl_links(build: pathlib.Path, device: str) -> str:
+    """What links send when, and when memory is given again, with compute streams that are held back."""
+    text = run([build / "tests/gpu/vpp_link_test", "--gtest_brief=1"])
+    if "SKIPPED" in text:
+        raise Row("skipped: NCCL needs two cards")
+    return f"{re.search(r'PASSED  . (.+) tests', text)[1]} tests"
+
+
 def nccl_transport(build: pathlib.Path, device: str) -> str:
     """Messages from card to card against NCCL's own calls; contents compared."""
     return raw_ratio(run([*MPIRUN, "2", build / "tests/gpu/vpp_link_check"]))
@@ -119,7 +127,7 @@ def traced(build: pathlib.Path, device: str) -> str:
 
 
 ROWS = {"unit tests": unit_tests, "verify": verified, "mixed": verified_mixed, "one stage": one_stage,
-        "trace": traced, "MPI": mpi_transport, "NCCL": nccl_transport}
+        "trace": traced, "MPI": mpi_transport, "links": nccl_links, "NCCL": nccl_transport}
 
 
 def main() -> int:

@@ -35,6 +35,20 @@ class Cards(Case):
         self.assertEqual(done.returncode, 78, done.stderr)
         self.assertIn("rank 0 and rank 1", done.stderr)
 
+    def test_no_kernel_is_loaded_while_messages_are_under_way(self):
+        plan = self.plan((ROOT / "configs/quickstart.toml").read_text().replace('"../models', f'"{ROOT}/models'))
+        words = ["train", plan, "--set", "train.steps=2", "--set", "train.eval_every=0", "--set",
+                 "lr_schedule.warmup_steps=1", "--set", "pipeline.schedule_type=ZERO_BUBBLE_V", "--set",
+                 "pipeline.virtual_chunks=2"]
+        done = self.vpp(*words, "--set", "run.dir=run", ranks=4)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        job = self.start(*words, "--set", "run.dir=lazy", ranks=4, environment={"CUDA_MODULE_LOADING": "LAZY"})
+        time.sleep(15)
+        self.assertIsNone(job.poll(), "the control: two ranks wait for each other")
+        self.assertEqual(self.metrics("lazy"), [])
+        job.terminate()
+        job.wait(30)
+
     def test_how_ranks_send_changes_no_bit(self):
         for transport in ("mpi", "nccl"):
             done = self.train(f"mesh.transport={transport}", f"run.dir={transport}")

@@ -12,12 +12,14 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
 #include <torch/library.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -264,7 +266,22 @@ void round(const at::Tensor& tensor) {
     }
 }
 
+/// A kernel is loaded when it is first used, which may wait for all that the card does (CUDA's programming guide, 4.7
+/// "Lazy Loading"), unless CUDA_MODULE_LOADING=EAGER loads all at the start.
+void load(const std::string& op) {
+    static const bool is_lazy = [] {
+        const char* mode = std::getenv("CUDA_MODULE_LOADING");
+        return mode == nullptr || std::string(mode) != "EAGER";
+    }();
+    if (!is_lazy) return;
+    static std::mutex mutex;
+    static std::set<std::string> loaded;
+    const std::lock_guard lock(mutex);
+    if (loaded.insert(op).second) cudaDeviceSynchronize();
+}
+
 void run_near(const c10::OperatorHandle& op, Stack* stack) {
+    load(c10::toString(op.operator_name()));
     current_stream().finish();
     const CardRandomness randomness(op, *stack);
     NearCall call(op, *stack);

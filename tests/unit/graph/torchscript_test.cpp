@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -217,6 +218,21 @@ TEST(TorchScript, OptionsComeFromThePlan) {
     EXPECT_EQ(options.loss->kind, "mse");
     EXPECT_EQ(options.microbatch_size, 8);
     EXPECT_FALSE(options.training);
+}
+
+/// As tracing writes it, with the flags of cuDNN: its own choice of kernels, any of them, cuDNN at all, TF32.
+TEST(TorchScript, AConvolutionOfATraceHasNoSettingsOfItsOwn) {
+    const ModuleSpec model{"Model",
+                           "def forward(self, x):\n"
+                           "    y = torch._convolution(x, self.w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, "
+                           "True, False, True, True)\n    return torch.mean(y)\n",
+                           {{"w", weight({2, 3, 3, 3})}}};
+    const Graph graph = load(model, options_for({floats("x", {3, 8, 8})})).graph;
+    const auto number = [&](const std::string& kind) {
+        return std::ranges::count(graph.ops, kind, [](const GraphOp& op) { return op.kind; });
+    };
+    EXPECT_EQ(number("aten::conv2d"), 1);
+    EXPECT_EQ(number("aten::_convolution"), 0);
 }
 
 /// `count` blocks of four ops: linear, batch norm's counter and itself, in-place ReLU.
