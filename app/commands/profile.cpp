@@ -57,8 +57,8 @@ void print_profile(const CostProfile& profile, const ProfileArguments& arguments
     const CostFile& file = profile.file;
     const Terminal terminal = output_terminal();
     std::cout << cost_table(rows_of(file), {terminal.width, terminal.colour}) << "\nmilliseconds of a microbatch of "
-              << counted_text(file.microbatch_size, "sample") << ", " << file.measured << "; the lower quartile of "
-              << profile.num_passes * (kProfiledMicrobatches - 1) << " or more\n"
+              << counted_text(file.microbatch_size, "sample") << ", the lower quartile of "
+              << profile.num_passes * (kProfiledMicrobatches - 1) << " or more\non " << file.measured << '\n'
               << counted_text(static_cast<int64_t>(file.parts.size()), "part")
               << ", each timed by itself; what that added, " << fixed_text(profile.overhead * 1e3, 1)
               << " us a part, is taken off\n"

@@ -22,7 +22,8 @@ class Profile(Case):
     def test_measures_and_says_how_to_use_it(self):
         plan = self.plan(AUTO)
         said = self.ok("profile", plan).stdout
-        for part in ("submodule", "F + B %", "milliseconds of a microbatch of 8 samples", "each timed by itself",
+        for part in ("submodule", "F + B %", "milliseconds of a microbatch of 8 samples, the lower quartile of ",
+                     "\non LibTorch ", "each timed by itself",
                      "wrote costs.json in ", 'cost_file = "costs.json"',
                      "is taken to need 0.02 ms and 0.20 ms a MiB; mpirun vpp profile"):
             self.assertIn(part, said)
