@@ -1,5 +1,6 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAEvent.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
@@ -44,10 +45,29 @@ MemoryPart allocate_on(const CUDAStream& stream, size_t num_bytes) {
     return {std::shared_ptr<std::byte>(memory, static_cast<std::byte*>(memory->get())), num_bytes, true};
 }
 
+/// A stream that nobody shares: LibTorch's pool has 32, and links that share one wait for each other.
+class OwnStream {
+  public:
+    OwnStream() {
+        int least = 0, greatest = 0;
+        C10_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+        C10_CUDA_CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest));
+    }
+    ~OwnStream() { C10_CUDA_IGNORE_ERROR(cudaStreamDestroy(stream_)); }
+    OwnStream(const OwnStream&) = delete;
+    OwnStream& operator=(const OwnStream&) = delete;
+
+    CUDAStream on(c10::DeviceIndex device) const { return c10::cuda::getStreamFromExternal(stream_, device); }
+
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
 class NcclEnd final : public LinkEnd {
   public:
+    /// Requires: the device is the thread's current one.
     NcclEnd(const ncclUniqueId& id, bool sends, c10::DeviceIndex device)
-        : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)) {
+        : device_(device), stream_(own_stream_.on(device)) {
         ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
         config.blocking = 0;
         check_nccl(ncclCommInitRankConfig(&communicator_, 2, id, sends ? 0 : 1, &config), "connecting");
@@ -148,6 +168,7 @@ class NcclEnd final : public LinkEnd {
     }
 
     c10::DeviceIndex device_;
+    OwnStream own_stream_;
     CUDAStream stream_;
     ncclComm_t communicator_ = nullptr;
     std::optional<Operation> given_;  ///< not yet in the stream

@@ -85,12 +85,18 @@ class NcclLink : public ::testing::Test {
             // Not the default one, which is that of the card that the thread is at.
             c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index));
         }
+        connect();
+    }
+
+    /// A new link from card 0 to card 1.
+    void connect() {
         const Bytes id = makers_[0]->make_id();
         for (int card : {0, 1}) {
             const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(card));
             ends_[card] = makers_[card]->connect(id, card == 0);
         }
         for (const auto& end : ends_) wait_until([&] { return end->is_ready(); });
+        num_passed_ = 0;
     }
 
     LinkEnd& sender() { return *ends_[0]; }
@@ -211,6 +217,16 @@ TEST_F(NcclLink, OperationsEndInTheirOrder) {
     }
     wait_until([&] { return sender().num_done() == 5 && receiver().num_done() == 5; });
     for (int value = 1; value <= 5; ++value) EXPECT_EQ(values_of(came[static_cast<size_t>(value - 1)], 1), all(value));
+}
+
+TEST_F(NcclLink, WaitsForNoOtherLinkHoweverManyThereAre) {
+    send(memory(0, 1));
+    const std::unique_ptr<LinkEnd> idle[]{std::move(ends_[0]), std::move(ends_[1])};
+    for (int value = 0; value < 40; ++value) {
+        connect();
+        EXPECT_EQ(values_of(pass(value), 1), all(value));
+    }
+    EXPECT_EQ(idle[0]->num_done(), 0) << "nobody receives it";
 }
 
 TEST_F(NcclLink, TimesAreOnTheHostsClock) {
