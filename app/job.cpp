@@ -75,9 +75,11 @@ int told_once(const std::optional<LaunchInfo>& launch) {
 /// Ends the job from the watchdog's thread, when the ranks themselves cannot.
 class HardEnd {
   public:
-    explicit HardEnd(EndRecord& end) : end_(end) {}
+    HardEnd(EndRecord& end, int launch_rank) : end_(end), launch_rank_(launch_rank) {}
     void attach(MpiSession* session) { session_ = session; }
     void operator()(const std::string& text, int code) const {
+        // Another rank has said why they cannot start, and mpirun ends the job.
+        if (!session_ && launch_rank_ > 0 && stop_signals::is_being_ended()) _exit(code);
         say(text);
         end_.write(code, text);
         if (session_) session_->abort(code);
@@ -86,6 +88,7 @@ class HardEnd {
 
   private:
     EndRecord& end_;
+    int launch_rank_;
     MpiSession* session_ = nullptr;
 };
 
@@ -99,10 +102,12 @@ std::string find_transport(Transport& transport, const Plan& plan, at::Device de
 int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<LaunchInfo>& launch, at::Device device,
                  const std::function<int(const Job&)>& body) {
     EndRecord end;
-    HardEnd hard_end(end);
+    const int launch_rank = launch ? launch->rank : 0;
+    HardEnd hard_end(end, launch_rank);
     Watchdog watchdog({[&hard_end](const std::string& text, int code) { hard_end(text, code); }});
     MpiSessionOptions session_options;
     session_options.watchdog = &watchdog;
+    session_options.launch_rank = launch_rank;
     MpiSession session(session_options);
     hard_end.attach(&session);
     try {

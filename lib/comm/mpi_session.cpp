@@ -9,6 +9,7 @@
 #include <chrono>
 #include <exception>
 #include <system_error>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -61,6 +62,26 @@ std::string late_text(const std::string& what, double seconds) {
     return what + " did not finish within " + duration_text(seconds) +
            "; see that every rank was started, lives, and reaches the others over the network "
            "(vpp run --interface names it)";
+}
+
+/// How much later than rank 0 the start-up of rank 1, and of all others, is given up. Rank 0 speaks for them and ends
+/// the job; rank 1 does where rank 0 is what they wait for. When ranks of one job exit together while they connect,
+/// mpirun (Open MPI 4.1.4) itself hung in 5 of 508 jobs, and in none of 1362 where they came one after the other.
+double turn_seconds(int launch_rank) {
+    constexpr double kTurnSeconds = 0.4;
+    return kTurnSeconds * std::min(launch_rank, 2);
+}
+
+/// MPI_Abort waits for mpirun's answer without a bound.
+void end_process_after(std::chrono::seconds time, int code) noexcept {
+    try {
+        std::thread([time, code] {
+            std::this_thread::sleep_for(time);
+            _exit(code);
+        }).detach();
+    } catch (const std::system_error&) {
+        // No thread is to be had: MPI_Abort then has to answer.
+    }
 }
 
 }  // namespace
@@ -122,7 +143,8 @@ MpiSession::MpiSession(const MpiSessionOptions& options)
     : options_(options), uncaught_at_start_(std::uncaught_exceptions()) {
     Watchdog::Phase phase;
     if (options.watchdog != nullptr) {
-        phase = options.watchdog->begin(late_text("MPI's start-up", options.start_seconds), options.start_seconds);
+        phase = options.watchdog->begin(late_text("MPI's start-up", options.start_seconds),
+                                        options.start_seconds + turn_seconds(options.launch_rank));
     }
     int started = 0;
     MPI_Initialized(&started);
@@ -183,6 +205,7 @@ MpiSession::~MpiSession() {
 
 void MpiSession::abort(int code) noexcept {
     keep_open_ = true;
+    end_process_after(std::chrono::seconds(5), code);
     // A thread that is stuck inside MPI keeps the lock for ever; the job has to end all the same.
     const bool locked = mutex_.try_lock_for(std::chrono::milliseconds(200));
     MPI_Abort(MPI_COMM_WORLD, code);

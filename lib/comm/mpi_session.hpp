@@ -40,6 +40,7 @@ struct MpiSessionOptions {
     Watchdog* watchdog = nullptr;  ///< watches MPI's start and end; outlives the session
     double start_seconds = 120;    ///< deadline of MPI's start-up
     double end_seconds = 60;       ///< deadline of MPI's end: the other ranks may still work
+    int launch_rank = 0;           ///< this rank as LaunchInfo has it: ranks that cannot start end one after the other
 };
 
 /// Invariant: MPI runs while it lives; one per process, ever. It ends MPI only on a good end: never while an exception
@@ -67,8 +68,8 @@ class MpiSession {
     /// From now on the destructor leaves MPI as it is: after an error the other ranks would wait for this one.
     void keep_open() noexcept { keep_open_ = true; }
 
-    /// Ends the whole job with this exit code; from any thread. Ends this process too, so it does not return unless MPI
-    /// itself fails: call _exit behind it.
+    /// Ends the whole job with this exit code; from any thread. Ends this process too, within seconds even when mpirun
+    /// does not answer, so it does not return unless MPI itself fails: call _exit behind it.
     void abort(int code) noexcept;
 
     /// Held around every MPI call (MPI is started with MPI_THREAD_SERIALIZED).

@@ -32,7 +32,8 @@ void go_wrong(const std::string& scenario) {
     mark();
     if (scenario == "stop") raise(SIGSTOP);
     if (scenario == "sleep") std::this_thread::sleep_for(std::chrono::seconds(60));
-    if (scenario == "throw") throw Error(ErrorKind::NotFinite, "loss is nan");
+    if (scenario == "deaf") kill(getppid(), SIGSTOP);  // mpirun, which this test lets go on later
+    if (scenario == "throw" || scenario == "deaf") throw Error(ErrorKind::NotFinite, "loss is nan");
 }
 
 void pass_token(Transport& transport, const std::string& scenario, bool chosen) {
@@ -60,11 +61,15 @@ void pass_token(Transport& transport, const std::string& scenario, bool chosen) 
     transport.finish_sends();
 }
 
+int launch_rank() {
+    const char* text = std::getenv("OMPI_COMM_WORLD_RANK");
+    return text != nullptr ? std::atoi(text) : 0;
+}
+
 int run(const std::string& scenario, int chosen, Watchdog& watchdog, std::unique_ptr<MpiSession>& session) {
-    const char* rank_text = std::getenv("OMPI_COMM_WORLD_RANK");
-    const int rank = rank_text != nullptr ? std::atoi(rank_text) : 0;
+    const int rank = launch_rank();
     if (scenario == "start" && rank == chosen) go_wrong("stop");
-    session = std::make_unique<MpiSession>(MpiSessionOptions{&watchdog, 2, 5});
+    session = std::make_unique<MpiSession>(MpiSessionOptions{&watchdog, 2, 5, rank});
     MpiTransportOptions options;
     options.deadline_seconds = 2;
     options.watchdog = &watchdog;
@@ -88,8 +93,11 @@ int run(const std::string& scenario, int chosen, Watchdog& watchdog, std::unique
 int main(int argc, char** argv) {
     if (argc != 3) return 2;
     std::unique_ptr<MpiSession> session;
-    Watchdog watchdog({.on_fatal = [&session](const std::string& text, int code) {
+    const auto start = std::chrono::steady_clock::now();
+    Watchdog watchdog({.on_fatal = [&session, start](const std::string& text, int code) {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         std::fprintf(stderr, "fatal: %s\n", text.c_str());
+        if (!session) std::fprintf(stderr, "TURN of rank %d after %.3f s\n", launch_rank(), seconds.count());
         if (session) session->abort(code);
         _exit(code);
     }});
