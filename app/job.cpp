@@ -27,6 +27,7 @@
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "stage/tensor_memory.hpp"
+#include "stage/torch_device_memory.hpp"
 
 namespace vpp {
 
@@ -99,6 +100,25 @@ std::string find_transport(Transport& transport, const Plan& plan, at::Device de
     return choose_transport(transport, plan.mesh.transport, card);
 }
 
+/// From now on MPI moves messages from card to card, where it can on all ranks.
+bool carry_by_mpi(MpiTransport& transport, at::Device device) {
+    const bool can = !device.is_cpu() && mpi_moves_device_memory(environment_of({kMpiCudaVariable}));
+    if (!is_everywhere(transport, can)) return false;
+    transport.carry(make_device_memory(device));
+    return true;
+}
+
+/// How values go between ranks, as all of them have agreed.
+void choose_way(MpiTransport& transport, Plan& plan, at::Device device, const Logger& log) {
+    plan.mesh.transport = find_transport(transport, plan, device);
+    if (!has_cuda_parts() || transport.size() == 1) return;
+    std::string way = "from card to card by NCCL";
+    if (plan.mesh.transport == "mpi") {
+        way = carry_by_mpi(transport, device) ? "from card to card by MPI" : "through the host's memory by MPI";
+    }
+    if (!device.is_cpu() && transport.rank() == 0) log->info("values go " + way);
+}
+
 int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<LaunchInfo>& launch, at::Device device,
                  const std::function<int(const Job&)>& body) {
     EndRecord end;
@@ -125,7 +145,7 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
         const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
-        plan.mesh.transport = find_transport(transport, plan, device);
+        choose_way(transport, plan, device, log);
         const int code = body({plan, transport, log, end, load.is_crowded(), launch && launch->by_srun, device});
         transport.set_position("the end of the job");
         barrier(transport);

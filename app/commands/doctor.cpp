@@ -55,7 +55,8 @@ class Doctor {
     explicit Doctor(const DoctorArguments& arguments)
         : arguments_(arguments), host_(look_at_host(environment_of(host_variables()))) {
         if (!has_cuda_parts()) return;
-        cards_ = {true, cuda_version() + ", " + nccl_version(), cuda_cards()};
+        cards_ = {true, cuda_version() + ", " + nccl_version(), cuda_cards(),
+                  mpi_moves_device_memory(environment_of({kMpiCudaVariable}))};
     }
 
     std::vector<Finding> look() {

@@ -9,6 +9,7 @@
 #include "app/planned_program.hpp"
 #include "app/terminal.hpp"
 #include "base/file.hpp"
+#include "comm/mpi_session.hpp"
 #include "device/cards.hpp"
 #include "engine/executor.hpp"
 #include "launch/host_facts.hpp"
@@ -35,7 +36,8 @@ Machine this_machine(const Plan& plan) {
     const HostFacts host = look_at_host(environment_of(host_variables()));
     return {.cores = host.cpus,
             .memory_bytes = host.memory_bytes,
-            .cards = plan.mesh.device == "cpu" ? std::vector<Card>() : cuda_cards()};
+            .cards = plan.mesh.device == "cpu" ? std::vector<Card>() : cuda_cards(),
+            .mpi_moves_card_memory = mpi_moves_device_memory(environment_of({kMpiCudaVariable}))};
 }
 
 void write_said(const std::string& file, const std::string& text) {

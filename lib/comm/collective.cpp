@@ -167,6 +167,12 @@ std::vector<Bytes> all_gather(Transport& transport, Bytes bytes) {
     return all;
 }
 
+bool is_everywhere(Transport& transport, bool is_here) {
+    const Bytes yes{std::byte{1}};
+    const std::vector<Bytes> all = all_gather(transport, is_here ? yes : Bytes{});
+    return std::ranges::count(all, yes) == transport.size();
+}
+
 void barrier(Transport& transport) {
     gather_as(transport, Call::Barrier, {});
     broadcast_as(transport, Call::Barrier, {});

@@ -23,6 +23,9 @@ std::vector<Bytes> gather(Transport& transport, Bytes bytes);
 /// Every rank's bytes on every rank.  Calls: collective.
 std::vector<Bytes> all_gather(Transport& transport, Bytes bytes);
 
+/// Whether it is so on every rank.  Calls: collective.
+bool is_everywhere(Transport& transport, bool is_here);
+
 /// Returns when every rank has called it.  Calls: collective.
 void barrier(Transport& transport);
 

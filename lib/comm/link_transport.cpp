@@ -130,6 +130,7 @@ MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
             ++end.num_started;
             if (!end.link->is_ready()) wait_until(what, [&] { return end.link->is_ready(); });
         });
+        watch_receives();
         return received;
     } catch (...) {
         abort();
@@ -196,6 +197,17 @@ void LinkTransport::let_go(End& end) {
     });
 }
 
+/// A device waits for what it was given to receive, and this rank may wait for it in any call of the device's library,
+/// where no deadline is. A send that does not end keeps nothing from computing.
+void LinkTransport::watch_receives() {
+    watched_.end();
+    for (const auto& [link, end] : ends_) {
+        if (end.under_way.empty() || link.to != rank()) continue;
+        watched_ = begin_device_wait(end.under_way.front());
+        return;
+    }
+}
+
 void LinkTransport::finish(End& end) {
     while (!end.under_way.empty()) {
         const auto num_finished = end.num_started - static_cast<int64_t>(end.under_way.size());
@@ -203,6 +215,7 @@ void LinkTransport::finish(End& end) {
         watch(end.name, [&] { wait_until(first, [&] { return end.link->num_done() > num_finished; }); });
         let_go(end);
     }
+    watch_receives();
 }
 
 void LinkTransport::finish_sends() {

@@ -52,12 +52,14 @@ class LinkTransport final : public PassingTransport {
     MemoryPart start(End& end, const Wait& what, MemoryPart sent);
     void finish(End& end);
     void let_go(End& end);
+    void watch_receives();
     template <typename Use>
     void watch(const Link& link, const Use& use) const;
     void abort() noexcept;
 
     double patience_seconds_;
     std::map<Link, End> ends_;
+    Watchdog::Phase watched_;  ///< while something is to come
     bool is_timed_ = false;
     bool is_aborted_ = false;
 };

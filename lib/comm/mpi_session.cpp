@@ -1,6 +1,9 @@
 #include "comm/mpi_session.hpp"
 
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #include <sched.h>
 #include <unistd.h>
 
@@ -188,6 +191,17 @@ std::string mpi_library_version() {
     int length = 0;
     detail::check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
     return printable(text);  // Open MPI counts the closing zero in its length
+}
+
+bool mpi_moves_device_memory(const std::map<std::string, std::string>& environment) {
+    const auto wanted = environment.find(kMpiCudaVariable);
+    const std::vector<std::string> words_for_no{"0", "false", "f", "no", "n", "disabled"};
+    if (wanted != environment.end() && std::ranges::count(words_for_no, wanted->second) > 0) return false;
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+    return MPIX_Query_cuda_support() == 1;
+#else
+    return false;
+#endif
 }
 
 MpiSession::~MpiSession() {

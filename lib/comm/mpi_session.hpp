@@ -95,6 +95,14 @@ class MpiSession {
 /// "Open MPI v4.1.4, ..."; may be asked before MPI starts.
 std::string mpi_library_version();
 
+/// What turns off that Open MPI looks where memory lies: mpirun --mca opal_cuda_support 0 sets it in every rank.
+inline constexpr const char* kMpiCudaVariable = "OMPI_MCA_opal_cuda_support";
+
+/// Whether the MPI library says that it moves memory of CUDA devices by itself ("CUDA-aware"), and nobody has turned
+/// that off; may be asked before MPI starts.
+/// Requires: `environment` holds kMpiCudaVariable if it is set.
+bool mpi_moves_device_memory(const std::map<std::string, std::string>& environment);
+
 namespace detail {
 
 /// Throws Error{RankLost} with MPI's own text when an MPI call did not succeed.

@@ -101,6 +101,9 @@ class MpiTransport::Impl {
     double deadline_seconds() const { return deadline_seconds_; }
     void set_position(const std::string& text);
     void wait(const Wait& what, const std::function<bool()>& done);
+    Watchdog::Phase begin_device_wait(const Wait& what);
+    void carry(std::unique_ptr<DeviceMemory> device);
+    bool carries_device_memory() const { return device_ != nullptr; }
 
   private:
     using Lock = std::unique_lock<std::timed_mutex>;
@@ -160,6 +163,7 @@ class MpiTransport::Impl {
     bool is_lost_ = false;  ///< a rank is lost: nothing that was sent may arrive
 
     // Guarded by the session's mutex.
+    std::unique_ptr<DeviceMemory> device_;
     MpiWire wire_;
     int inquiry_ = 0;
     std::vector<std::optional<RankStatus>> answers_;
@@ -255,6 +259,7 @@ bool MpiTransport::Impl::progress() {
 
 void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
     Backoff backoff(crowded_);
+    bool has_entered_device = false;
     std::unique_lock sleep(thread_mutex_);
     while (!stop.stop_requested()) {
         Seconds period = kAnswerPeriod;
@@ -262,6 +267,7 @@ void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
         if (Lock lock(session_.mutex(), std::try_to_lock); lock) {
             bool moved = false;
             try {
+                if (device_ && !std::exchange(has_entered_device, true)) device_->enter();
                 moved = progress();
             } catch (...) {
                 failure_ = std::current_exception();
@@ -286,9 +292,9 @@ void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
 
 void MpiTransport::Impl::send(int peer, const Channel& channel, Buffer message) {
     check(peer >= 0 && peer < size(), "a message's peer is a rank of the job");
-    check(!message.part().is_on_device, "MPI carries no memory of devices");
     {
         const Lock lock = lock_mpi();
+        check(!message.part().is_on_device || device_, "this rank's MPI carries no memory of devices");
         wire_.send(peer, channel, std::move(message));
         progress();
     }
@@ -326,6 +332,24 @@ void MpiTransport::Impl::finish_sends() {
         oldest = wire_.oldest_send();
     }
     if (oldest) wait(*oldest, [&] { return !wire_.oldest_send(); });
+}
+
+/// Behind the reports of ranks that wait here themselves: they know more.
+Watchdog::Phase MpiTransport::Impl::begin_device_wait(const Wait& what) {
+    if (options_.watchdog == nullptr) return {};
+    const double seconds = deadline_seconds_ + kAskSeconds + kYieldSeconds + kReportedSeconds;
+    RankStatus status = this->status();
+    status.wait = what;
+    status.wait->seconds = seconds;
+    return options_.watchdog->begin(to_text(rank(), status) + "; its device waits, and it waits for its device",
+                                    seconds);
+}
+
+void MpiTransport::Impl::carry(std::unique_ptr<DeviceMemory> device) {
+    const Lock lock = lock_mpi();
+    device->enter();
+    device_ = std::move(device);
+    wire_.use(*device_);
 }
 
 void MpiTransport::Impl::set_position(const std::string& text) {
@@ -456,6 +480,12 @@ void MpiTransport::Impl::report(int peer) {
 MpiTransport::MpiTransport(MpiSession& session, const MpiTransportOptions& options)
     : impl_(std::make_unique<Impl>(session, options)) {}
 MpiTransport::~MpiTransport() = default;
+void MpiTransport::carry(std::unique_ptr<DeviceMemory> device) {
+    impl_->carry(std::move(device));
+}
+bool MpiTransport::carries_device_memory() const {
+    return impl_->carries_device_memory();
+}
 int MpiTransport::rank() const {
     return impl_->rank();
 }
@@ -479,6 +509,9 @@ void MpiTransport::finish_sends() {
 }
 void MpiTransport::wait_until(const Wait& what, const std::function<bool()>& done) {
     impl_->wait(what, done);
+}
+Watchdog::Phase MpiTransport::begin_device_wait(const Wait& what) {
+    return impl_->begin_device_wait(what);
 }
 double MpiTransport::take_wait_seconds() {
     return impl_->take_wait_seconds();

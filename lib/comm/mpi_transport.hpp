@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "comm/device_memory.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/transport.hpp"
 #include "comm/watchdog.hpp"
@@ -40,6 +41,13 @@ class MpiTransport final : public Transport {
     /// Waits a little for sends under way; when they do not go, MPI is left open (MpiSession::keep_open).
     ~MpiTransport() override;
 
+    /// From now on parts of messages may lie in the memory of this rank's device: one that is sent goes when the device
+    /// has computed it, behind send(); one that comes is there when receive() returns.
+    /// Requires: MPI moves it (mpi_moves_device_memory); called on all ranks, before the first such message, by
+    /// the thread that computes.
+    void carry(std::unique_ptr<DeviceMemory> device);
+    bool carries_device_memory() const override;
+
     int rank() const override;
     int size() const override;
     void send(int peer, const Channel& channel, Buffer message) override;
@@ -48,6 +56,7 @@ class MpiTransport final : public Transport {
     bool has_arrived(int peer, const Channel& channel) override;
     void finish_sends() override;
     void wait_until(const Wait& what, const std::function<bool()>& done) override;
+    Watchdog::Phase begin_device_wait(const Wait& what) override;
     double take_wait_seconds() override;
     void set_deadline(double seconds) override;
     double deadline_seconds() const override;

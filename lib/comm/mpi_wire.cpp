@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <list>
 
 #include "base/elapsed.hpp"
@@ -22,6 +23,7 @@ struct WireHead {
     Channel channel;
     uint64_t num_bytes = 0;
     uint64_t begin_bytes = 0;  ///< so many of them are in the envelope
+    uint64_t part_bytes = 0;   ///< so many of them, the last, go into memory of the receiver's device
 };
 
 constexpr int kEnvelopeTag = 0;
@@ -29,18 +31,24 @@ constexpr int kEnvelopeTag = 0;
 constexpr size_t kMaxNoteBytes = 1024;
 
 /// What of a message an envelope of up to `room_bytes` holds, and the rest, which stays where it is.
-struct Halves {
+struct Portions {
     std::span<std::byte> begin, content;
+    std::span<std::byte> on_device;  ///< goes last, when the device has computed it
 };
 
-Halves halves_of(Buffer& message, size_t room_bytes) {
+Portions portions_of(Buffer& message, size_t room_bytes) {
+    const MemoryPart part = message.part();
+    const std::span<std::byte> part_span{part.data.get(), part.num_bytes};
+    const bool fits_bytes = message.bytes().size() <= room_bytes;
+    if (part.is_on_device) {
+        if (fits_bytes) return {message.bytes(), {}, part_span};
+        return {{}, message.bytes(), part_span};
+    }
     const bool is_short = message.size_bytes() <= room_bytes;
-    const bool has_part = message.part().num_bytes > 0;
-    if (has_part && (is_short || message.bytes().size() > room_bytes)) message = joined(message);
-    if (is_short) return {message.bytes(), {}};
-    const MemoryPart& part = message.part();
-    if (part.num_bytes == 0) return {{}, message.bytes()};
-    return {message.bytes(), {part.data.get(), part.num_bytes}};
+    if (part.num_bytes > 0 && (is_short || !fits_bytes)) message = joined(message);
+    if (is_short) return {message.bytes(), {}, {}};
+    if (message.part().num_bytes == 0) return {{}, message.bytes(), {}};
+    return {message.bytes(), part_span, {}};
 }
 
 Bytes envelope_of(const WireHead& head, std::span<const std::byte> content) {
@@ -61,10 +69,13 @@ struct MpiWire::State {
         Buffer content;
         size_t num_bytes = 0;
         std::vector<MPI_Request> requests;
+        int tag = 0;
+        std::function<bool()> is_computed;  ///< while the part on the device has not been given to MPI
     };
     struct Arrival {
         LaneKey key;
         size_t num_bytes = 0;
+        size_t part_bytes = 0;
         int tag = 0;
         bool started = false;
         bool complete = false;
@@ -73,7 +84,7 @@ struct MpiWire::State {
         std::vector<MPI_Request> requests;
 
         void make_content() {
-            content = Buffer(num_bytes);
+            content = Buffer(num_bytes - part_bytes);
             std::copy(begin.begin(), begin.end(), content.bytes().begin());
         }
     };
@@ -95,6 +106,7 @@ struct MpiWire::State {
     Lanes<Arrival> lanes;
     std::vector<ArrivalPtr> active;
     std::vector<Note> notes;
+    DeviceMemory* device = nullptr;
 
     MPI_Comm envelope_comm() const { return comms[0]; }
     MPI_Comm content_comm() const { return comms[1]; }
@@ -113,11 +125,28 @@ struct MpiWire::State {
         if (arrival.started) return;
         arrival.started = true;
         arrival.make_content();
-        const std::span<std::byte> rest = arrival.content.bytes().subspan(arrival.begin.size());
-        start_pieces(rest, arrival.requests, [&](std::byte* data, int size, MPI_Request* request) {
+        const auto receive = [&](std::byte* data, int size, MPI_Request* request) {
             check_mpi(MPI_Irecv(data, size, MPI_BYTE, arrival.key.peer, arrival.tag, content_comm(), request),
                       "MPI_Irecv");
+        };
+        start_pieces(arrival.content.bytes().subspan(arrival.begin.size()), arrival.requests, receive);
+        if (arrival.part_bytes == 0) return;
+        MemoryPart part = device->take(arrival.part_bytes);
+        start_pieces({part.data.get(), part.num_bytes}, arrival.requests, receive);
+        arrival.content.set_part(std::move(part));
+    }
+
+    void start_sending(Outgoing& out, std::span<std::byte> content) {
+        start_pieces(content, out.requests, [&](std::byte* data, int size, MPI_Request* request) {
+            check_mpi(MPI_Isend(data, size, MPI_BYTE, out.peer, out.tag, content_comm(), request), "MPI_Isend");
         });
+    }
+
+    void send_computed_part(Outgoing& out) {
+        if (!out.is_computed || !out.is_computed()) return;
+        out.is_computed = {};
+        const MemoryPart& part = out.content.part();
+        start_sending(out, {part.data.get(), part.num_bytes});
     }
 
     /// A message that is too long is never received; take() says so.
@@ -139,7 +168,10 @@ struct MpiWire::State {
         arrival->key = {peer, head.channel};
         arrival->num_bytes = head.num_bytes;
         arrival->tag = head.number;
-        check(head.begin_bytes <= head.num_bytes, "an envelope holds no more than the message");
+        arrival->part_bytes = head.part_bytes;
+        check(head.part_bytes <= head.num_bytes && head.begin_bytes <= head.num_bytes - head.part_bytes,
+              "an envelope holds no more than the message");
+        check(head.part_bytes == 0 || device != nullptr, "all ranks carry memory of devices, or none");
         const auto begin = reader.take(head.begin_bytes);
         arrival->begin.assign(begin.begin(), begin.end());
         arrival->complete = head.begin_bytes == head.num_bytes;
@@ -225,6 +257,10 @@ bool MpiWire::start() {
     return true;
 }
 
+void MpiWire::use(DeviceMemory& device) {
+    state_->device = &device;
+}
+
 // Communicators of a job that goes down stay as they are: freeing them may need the lost rank.
 MpiWire::~MpiWire() {
     const bool quiet = state_->outgoing.empty() && state_->active.empty();
@@ -234,27 +270,29 @@ MpiWire::~MpiWire() {
 void MpiWire::send(int peer, const Channel& channel, Buffer message) {
     State& state = *state_;
     const size_t num_bytes = message.size_bytes();
-    const Halves halves = halves_of(message, state.options.inline_bytes);
+    const Portions portions = portions_of(message, state.options.inline_bytes);
     State::Outgoing& out = state.outgoing.emplace_back();
     out.peer = peer;
     out.channel = channel;
     out.num_bytes = num_bytes;
-    int tag = 0;
-    if (!halves.content.empty()) {
+    const bool is_whole = portions.content.empty() && portions.on_device.empty();
+    if (!is_whole) {
         int& next = state.next_tags[static_cast<size_t>(peer)];
-        tag = next;
+        out.tag = next;
         next = (next + 1) % state.options.num_tags;
     }
-    out.envelope = envelope_of({0, tag, channel, num_bytes, halves.begin.size()}, halves.begin);
+    out.envelope =
+        envelope_of({0, out.tag, channel, num_bytes, portions.begin.size(), portions.on_device.size()}, portions.begin);
     out.requests.push_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(out.envelope.data(), static_cast<int>(out.envelope.size()), MPI_BYTE, peer, kEnvelopeTag,
                         state.envelope_comm(), &out.requests.back()),
               "MPI_Isend");
-    if (halves.content.empty()) return;
+    if (is_whole) return;
     out.content = std::move(message);
-    state.start_pieces(halves.content, out.requests, [&](std::byte* data, int size, MPI_Request* request) {
-        check_mpi(MPI_Isend(data, size, MPI_BYTE, peer, tag, state.content_comm(), request), "MPI_Isend");
-    });
+    state.start_sending(out, portions.content);
+    if (portions.on_device.empty()) return;
+    out.is_computed = state.device->mark();
+    state.send_computed_part(out);
 }
 
 void MpiWire::post(int peer, const Channel& channel, size_t capacity_bytes) {
@@ -280,7 +318,9 @@ bool MpiWire::progress() {
                  arrival->complete = State::all_done(arrival->requests);
                  return arrival->complete;
              }) > 0;
-    moved |= std::erase_if(state.outgoing, [](State::Outgoing& out) { return State::all_done(out.requests); }) > 0;
+    for (State::Outgoing& out : state.outgoing) state.send_computed_part(out);
+    moved |= std::erase_if(state.outgoing,
+                           [](State::Outgoing& out) { return !out.is_computed && State::all_done(out.requests); }) > 0;
     return moved;
 }
 

@@ -3,13 +3,15 @@
 // An envelope goes first: channel, size and the message's beginning: all of a short one, of one that has a part its
 // bytes. The receiver pairs it with the posted receive (comm/lanes.hpp), checks the size, allocates exactly that much
 // and only then starts to receive the content, which is the rest: in pieces, under the tag that the envelope names,
-// from the memory of the part into its place behind the bytes. So any number of channels fits any bound on tags, a
+// from the memory of the part into its place behind the bytes, or into new memory of the device when it lies on one;
+// then it is sent when the device has computed it. So any number of channels fits any bound on tags, a
 // receive posted early costs no memory, and a message nobody expects can be named.
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "comm/device_memory.hpp"
 #include "comm/inquiry.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/transport.hpp"
@@ -40,6 +42,9 @@ class MpiWire {
     MpiWire(const MpiSession& session, const MpiWireOptions& options);
     bool start();
     ~MpiWire();
+
+    /// From now on parts may lie in this memory. Owns: borrows it; it outlives the wire.
+    void use(DeviceMemory& device);
 
     void send(int peer, const Channel& channel, Buffer message);
     void post(int peer, const Channel& channel, size_t capacity_bytes);

@@ -29,6 +29,7 @@ class PassingTransport : public Transport {
     bool has_arrived(int peer, const Channel& channel) override { return inner_.has_arrived(peer, channel); }
     void finish_sends() override { inner_.finish_sends(); }
     void wait_until(const Wait& what, const std::function<bool()>& done) override { inner_.wait_until(what, done); }
+    Watchdog::Phase begin_device_wait(const Wait& what) override { return inner_.begin_device_wait(what); }
     double take_wait_seconds() override { return inner_.take_wait_seconds(); }
     void set_deadline(double seconds) override { inner_.set_deadline(seconds); }
     double deadline_seconds() const override { return inner_.deadline_seconds(); }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "comm/watchdog.hpp"
 
 namespace vpp {
 
@@ -123,6 +124,11 @@ class Transport {
     /// Waits, as receive does, for something that comes by another way than this transport's messages: `done` is asked
     /// again and again, `what` is what a report says of the wait. What done throws ends it.
     virtual void wait_until(const Wait& what, const std::function<bool()>& done) = 0;
+
+    /// For what a device waits while this rank, which may wait for its device, calls nothing here: when it lasts longer
+    /// than a wait may, and the phase still lives, the job ends with a sentence that names it. Without a watchdog
+    /// empty.
+    virtual Watchdog::Phase begin_device_wait(const Wait&) { return {}; }
 
     /// Seconds spent waiting in receive and finish_sends since the last call.
     virtual double take_wait_seconds() = 0;

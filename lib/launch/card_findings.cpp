@@ -12,13 +12,15 @@ std::string cards_text(size_t count, const std::string& first) {
 }
 
 /// How values go between ranks here.
-std::string transport_text(size_t num_cards, const LaunchRequest& request, const HostFacts& host) {
+std::string transport_text(const CardFacts& facts, const LaunchRequest& request, const HostFacts& host) {
+    const size_t num_cards = facts.cards.size();
     if (request.ranks == 1) return "";
     if (is_placed_by_mpirun(request, host)) return "; values go by NCCL where every rank has a card of its own";
     const std::string ranks = counted_text(request.ranks, "rank");
     if (static_cast<size_t>(request.ranks) <= num_cards) return "; one for each of " + ranks + ": values go by NCCL";
     return "; " + ranks + " share " + (num_cards == 1 ? "it" : "them") +
-           ": values go through the host's memory, by MPI";
+           (facts.mpi_moves_card_memory ? ": values go from card to card, by MPI"
+                                        : ": values go through the host's memory, by MPI");
 }
 
 }  // namespace
@@ -28,8 +30,7 @@ Finding judge_cards(const HostFacts& host, const CardFacts& facts, const LaunchR
         const Card& first = facts.cards.front();
         const std::string each = first.name + ", " + bytes_text(first.memory_bytes);
         return {FindingLevel::Ok, "GPU",
-                cards_text(facts.cards.size(), each) + ", " + facts.versions +
-                    transport_text(facts.cards.size(), request, host),
+                cards_text(facts.cards.size(), each) + ", " + facts.versions + transport_text(facts, request, host),
                 ""};
     }
     if (host.gpus.empty()) return {FindingLevel::Ok, "GPU", "none seen; none is needed, training runs on the CPU", ""};

@@ -15,6 +15,7 @@ struct CardFacts {
     bool has_parts = false;   ///< CUDA and NCCL are compiled in
     std::string versions;     ///< "CUDA 13.0, NCCL 2.28.9"
     std::vector<Card> cards;  ///< that this process may use
+    bool mpi_moves_card_memory = false;
 };
 
 /// Cards that are there, whether they are used, and how values go between the ranks that share them or not.

@@ -122,6 +122,7 @@ struct Machine {
     int cores = 0;
     int64_t memory_bytes = 0;
     std::vector<Card> cards = {};
+    bool mpi_moves_card_memory = false;
 };
 
 struct Inspection {

@@ -85,8 +85,9 @@ class InspectionPage {
         if (page_.num_ranks == 1) return cards;
         const bool is_shared = page_.num_ranks > static_cast<int>(page_.cards.size());
         const bool by_mpi = page_.transport == "mpi" || (page_.transport == "auto" && is_shared);
-        return cards + (is_shared ? "; ranks share cards" : "; a card for each rank") +
-               (by_mpi ? ": values go through the host's memory, by MPI" : ": values go from card to card, by NCCL");
+        const bool by_host = by_mpi && !page_.machine.mpi_moves_card_memory;
+        return cards + (is_shared ? "; ranks share cards" : "; a card for each rank") + ": values go " +
+               (by_host ? "through the host's memory" : "from card to card") + (by_mpi ? ", by MPI" : ", by NCCL");
     }
 
     void add_costs() {

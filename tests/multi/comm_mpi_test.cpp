@@ -1,9 +1,13 @@
 // The MPI transport under a real mpirun, with any number of ranks from 2 on. Every rank runs every test, in this order.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -163,6 +167,76 @@ TEST(MpiTransport, RefusesPartsOnDevices) {
     message.set_part({Buffer(64).owner(), 64, true});
     EXPECT_THROW(transport.send(transport.rank() ^ 1, forward(1), message), Error);
     barrier(transport);
+}
+
+/// Memory of a device that is the host's, and computes when it is told so.
+class SlowDevice : public DeviceMemory {
+  public:
+    explicit SlowDevice(std::shared_ptr<std::atomic<int>> num_computed) : num_computed_(std::move(num_computed)) {}
+    void enter() override {}
+    std::function<bool()> mark() override {
+        return [computed = num_computed_, number = ++num_given_] { return *computed >= number; };
+    }
+    MemoryPart take(size_t num_bytes) override { return {Buffer(num_bytes).owner(), num_bytes, true}; }
+
+  private:
+    std::shared_ptr<std::atomic<int>> num_computed_;
+    int num_given_ = 0;
+};
+
+/// The same bytes with all behind the first `begin_bytes` on a device.
+Buffer on_device(const Buffer& whole, size_t begin_bytes) {
+    Buffer message = parted(whole, begin_bytes);
+    MemoryPart part = message.part();
+    part.is_on_device = true;
+    message.set_part(part);
+    return message;
+}
+
+Buffer in_one_piece(const Buffer& message) {
+    Buffer whole(message.size_bytes());
+    const auto end = std::copy(message.bytes().begin(), message.bytes().end(), whole.bytes().begin());
+    std::copy_n(message.part().data.get(), message.part().num_bytes, end);
+    return whole;
+}
+
+TEST(MpiTransport, PartsGoFromDeviceToDeviceWhenTheyAreComputed) {
+    constexpr size_t kPartBytes = 20000;
+    for (const size_t begin_bytes : {0, 192, 5000}) {
+        MpiTransport transport(*session, {.piece_bytes = 4096});
+        EXPECT_FALSE(transport.carries_device_memory());
+        const auto num_computed = std::make_shared<std::atomic<int>>(0);
+        transport.carry(std::make_unique<SlowDevice>(num_computed));
+        EXPECT_TRUE(transport.carries_device_memory());
+        const int peer = transport.rank() ^ 1;
+        const size_t num_bytes = begin_bytes + kPartBytes;
+        const Buffer early = content_of(transport.rank(), peer, 1, num_bytes);
+        for (int number : {1, 2}) transport.post_receive(peer, forward(number), num_bytes);
+        transport.post_receive(peer, forward(3), 100);
+        transport.send(peer, forward(1), on_device(early, begin_bytes));
+        transport.send(peer, forward(2), on_device(content_of(transport.rank(), peer, 2, num_bytes), begin_bytes));
+        transport.send(peer, forward(3), Buffer(100));  // waits for no device
+        transport.receive(peer, forward(3));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_FALSE(transport.has_arrived(peer, forward(1)));
+        barrier(transport);
+        std::copy_n(content_of(transport.rank(), peer, 7, num_bytes).bytes().begin(), num_bytes, early.owner().get());
+        *num_computed = 1;
+        const Buffer first = transport.receive(peer, forward(1));
+        EXPECT_EQ(first.bytes().size(), begin_bytes);
+        ASSERT_TRUE(first.part().is_on_device);
+        const Buffer expected = content_of(peer, transport.rank(), 7, num_bytes);
+        const auto tail = [&](const Buffer& whole) { return hash_bytes(whole.bytes().subspan(begin_bytes)); };
+        EXPECT_EQ(tail(in_one_piece(first)), tail(expected)) << "what was computed last";
+        EXPECT_FALSE(transport.has_arrived(peer, forward(2)));
+        barrier(transport);
+        *num_computed = 2;
+        const Buffer second = transport.receive(peer, forward(2));
+        EXPECT_EQ(hash_bytes(in_one_piece(second).bytes()),
+                  hash_bytes(content_of(peer, transport.rank(), 2, num_bytes).bytes()));
+        transport.finish_sends();
+        barrier(transport);
+    }
 }
 
 TEST(MpiTransport, OneChannelKeepsItsOrderWhateverTheSizes) {

@@ -40,6 +40,15 @@ TEST(Collective, MovesBytesOfEverySizeUnderEverySeed) {
     }
 }
 
+TEST(Collective, WhatIsSoOnAllRanksButOneIsNotEverywhere) {
+    InProcessWorld(ranks(3)).run([&](Transport& transport) {
+        EXPECT_TRUE(is_everywhere(transport, true));
+        EXPECT_FALSE(is_everywhere(transport, false));
+        for (int other = 0; other < 3; ++other) EXPECT_FALSE(is_everywhere(transport, transport.rank() != other));
+        transport.finish_sends();
+    });
+}
+
 TEST(Collective, BarrierHoldsAllRanksBack) {
     int entered = 0;
     InProcessWorld(ranks(4)).run([&](Transport& transport) {

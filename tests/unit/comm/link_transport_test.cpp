@@ -4,6 +4,8 @@
 #include <tuple>
 
 #include "comm/in_process.hpp"
+#include "comm/passing_transport.hpp"
+#include "comm/watchdog.hpp"
 #include "support/recorded_links.hpp"
 #include "unit/schedule/support.hpp"
 
@@ -55,6 +57,46 @@ std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& re
 }
 
 const std::vector<Link> kBothWays{{0, 1, Direction::Forward}, {1, 0, Direction::Backward}};
+
+/// Notes for what the device of rank 0 waits.
+class WatchedTransport : public PassingTransport {
+  public:
+    WatchedTransport(Transport& inner, Watchdog& watchdog) : PassingTransport(inner), watchdog_(watchdog) {}
+    Watchdog::Phase begin_device_wait(const Wait& what) override { return watchdog_.begin(to_text(what.channel), 9); }
+
+  private:
+    Watchdog& watchdog_;
+};
+
+/// What the watchdog of rank 1 says long after it has received; `stuck_after`: as of the links.
+std::string said_by_watchdog(int64_t stuck_after, bool finishes) {
+    RecordedLinks recorded({.stuck_after = stuck_after});
+    std::string said;
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
+        double now = 0;
+        const auto note = [&](const std::string& text, int) { said += text; };
+        Watchdog watchdog({.on_fatal = note, .now = [&] { return now; }, .period_seconds = 0});
+        WatchedTransport watched(bytes, watchdog);
+        const auto maker = recorded.maker(bytes.rank());
+        LinkTransport transport(watched, kBothWays, *maker, /*patience_seconds=*/0);
+        watchdog.look();
+        if (bytes.rank() == 0) {
+            transport.send(1, kForward, linked_message(7, memory_of(9)));
+        } else {
+            transport.post_receive(0, kForward, kCapacityBytes);
+            transport.receive(0, kForward);
+            if (finishes) transport.finish_sends();
+            for (now += 5; now < 100; now += 0.1) watchdog.look();
+        }
+    });
+    return said;
+}
+
+TEST(LinkTransport, AReceiveThatDoesNotEndIsWatchedThoughNoCallWaits) {
+    constexpr int64_t kConnecting = 2;
+    EXPECT_EQ(said_by_watchdog(kConnecting, /*finishes=*/false), to_text(kForward));
+    EXPECT_EQ(said_by_watchdog(-1, /*finishes=*/true), "");
+}
 
 TEST(LinkTransport, BytesAndMemoryArriveTogether) {
     RecordedLinks recorded;

@@ -40,12 +40,15 @@ TEST(CardFindings, CardsThatAreNotUsed) {
 
 TEST(CardFindings, HowValuesGoBetweenThem) {
     HostFacts host;
-    const CardFacts facts{true, "CUDA 13.0, NCCL 2.28.9", two_cards()};
+    CardFacts facts{true, "CUDA 13.0, NCCL 2.28.9", two_cards()};
     const std::string cards = "2 GPUs (NVIDIA H200, 140.0 GiB), CUDA 13.0, NCCL 2.28.9";
     expect_of_cards(judge_cards(host, facts, job_of(1)), Ok, cards);
     expect_of_cards(judge_cards(host, facts, job_of(2)), Ok, cards + "; one for each of 2 ranks: values go by NCCL");
     expect_of_cards(judge_cards(host, facts, job_of(4)), Ok,
                     cards + "; 4 ranks share them: values go through the host's memory, by MPI");
+    facts.mpi_moves_card_memory = true;
+    expect_of_cards(judge_cards(host, facts, job_of(4)), Ok,
+                    cards + "; 4 ranks share them: values go from card to card, by MPI");
     host.allocation = "Slurm";
     LaunchRequest elsewhere = job_of(4);
     elsewhere.host = "a:2,b:2";

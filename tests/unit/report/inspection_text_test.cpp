@@ -141,6 +141,8 @@ TEST(InspectionText, CardsHaveALineAndATable) {
                           "NCCL\n"));
     page.transport = "mpi";
     EXPECT_THAT(inspection_text(page, {120, false}), HasSubstr("a card for each rank: values go through the host's"));
+    page.machine.mpi_moves_card_memory = true;
+    EXPECT_THAT(inspection_text(page, {120, false}), HasSubstr(": values go from card to card, by MPI"));
     EXPECT_THAT(inspection_text(test::two_stages(), {120, false}), Not(HasSubstr("card")));
 }
 
