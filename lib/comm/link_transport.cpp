@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <optional>
 #include <thread>
 #include <tuple>
 
@@ -23,9 +22,17 @@ struct PartNote {
 constexpr size_t kIdBytes = 4096;  // more than any library's names have
 
 std::string link_text(const Link& link) {
-    std::string text = link.kind == Direction::Forward ? "forward link" : "backward link";
-    if (link.kind == Direction::Replicas) text = "link " + std::to_string(link.content) + " between replicas";
-    return text + " from rank " + std::to_string(link.from) + " to rank " + std::to_string(link.to);
+    if (link.is_one_way()) {
+        return (link.kind == Direction::Forward ? "forward link from rank " : "backward link from rank ") +
+               std::to_string(link.ranks[0]) + " to rank " + std::to_string(link.ranks[1]);
+    }
+    std::string text = "link " + std::to_string(link.content) + " between replicas on ranks";
+    for (size_t i = 0; i < link.ranks.size(); ++i) text += (i == 0 ? " " : ", ") + std::to_string(link.ranks[i]);
+    return text;
+}
+
+bool has_link(const Channel& channel) {
+    return channel.direction == Direction::Forward || channel.direction == Direction::Backward;
 }
 
 Buffer with_note(const Buffer& message, const PartNote& note) {
@@ -45,6 +52,11 @@ PartNote take_note(Buffer& message) {
     return note;
 }
 
+void check_number(const Link& link, const Channel& channel, int64_t sent, int64_t received) {
+    check(sent == received, to_text(channel) + " was sent as message " + std::to_string(sent) + " of the " +
+                                link_text(link) + " and is received as message " + std::to_string(received));
+}
+
 }  // namespace
 
 LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker,
@@ -53,7 +65,8 @@ LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, L
     try {
         const std::vector<Link> order = connect_order(links);
         for (size_t i = 0; i < order.size(); ++i) {
-            if (order[i].from != rank() && order[i].to != rank()) continue;
+            const std::vector<int>& ranks = order[i].ranks;
+            if (std::find(ranks.begin(), ranks.end(), rank()) == ranks.end()) continue;
             set_position("connecting the " + link_text(order[i]));
             connect(order[i], static_cast<int>(i), maker);
         }
@@ -74,38 +87,55 @@ void LinkTransport::watch(const Link& link, const Use& use) const {
     try {
         use();
     } catch (const LinkFailure& failure) {
-        constexpr double kYieldSeconds = 0.4;  // of two ranks that know no more the lower one speaks
-        const double yield_seconds = rank() == std::max(link.from, link.to) ? kYieldSeconds : 0;
+        constexpr double kYieldSeconds = 0.4;  // of ranks that know no more the lowest one speaks
+        const bool is_lowest = rank() == *std::min_element(link.ranks.begin(), link.ranks.end());
+        const double yield_seconds = is_lowest ? 0 : kYieldSeconds;
         std::this_thread::sleep_for(std::chrono::duration<double>(patience_seconds_ + yield_seconds));
         throw Error(ErrorKind::RankLost, "the " + link_text(link) + " has failed: " + failure.what());
     }
 }
 
 void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
-    const bool sends = link.from == rank();
-    const int peer = sends ? link.to : link.from;
     const Channel channel{number, 0, Direction::Control};
-    Bytes id;
-    if (sends) {
-        id = maker.make_id();
+    const Bytes id = agree_on_id(link, channel, maker);
+    const size_t place = place_of(rank(), link.ranks);
+    const bool sends = !link.is_one_way() || place == 0, receives = !link.is_one_way() || place == 1;
+    const int peer = link.ranks[place == 0 ? 1 : 0];
+    const Wait what{receives ? Wait::Kind::Receive : Wait::Kind::Send, peer, channel, 1, 0};
+    End& end = ends_[link];
+    end.name = link;
+    watch(link, [&] {
+        end.link = maker.connect(id, static_cast<int>(place), static_cast<int>(link.ranks.size()));
+        wait_until(what, [&] { return end.link->is_ready(); });
+    });
+    std::vector<MemoryPart> sent(link.ranks.size());
+    std::vector<size_t> received_bytes(link.ranks.size());
+    for (size_t i = 0; i < link.ranks.size(); ++i) {
+        if (i == place) continue;
+        if (sends) sent[i] = maker.make_memory(1);
+        received_bytes[i] = receives ? 1 : 0;
+    }
+    start(end, what, std::move(sent), received_bytes);
+    finish(end);
+    PassingTransport::finish_sends();
+}
+
+/// The first of the ranks has it made.
+Bytes LinkTransport::agree_on_id(const Link& link, const Channel& channel, LinkMaker& maker) {
+    const int first = link.ranks.front();
+    if (rank() != first) {
+        PassingTransport::post_receive(first, channel, kIdBytes);
+        const Buffer message = PassingTransport::receive(first, channel);
+        return {message.bytes().begin(), message.bytes().end()};
+    }
+    Bytes id = maker.make_id();
+    for (int peer : link.ranks) {
+        if (peer == first) continue;
         Buffer message(id.size());
         std::copy(id.begin(), id.end(), message.bytes().begin());
         PassingTransport::send(peer, channel, std::move(message));
-    } else {
-        PassingTransport::post_receive(peer, channel, kIdBytes);
-        const Buffer message = PassingTransport::receive(peer, channel);
-        id.assign(message.bytes().begin(), message.bytes().end());
     }
-    End& end = ends_[link];
-    end.name = link;
-    const Wait what{sends ? Wait::Kind::Send : Wait::Kind::Receive, peer, channel, 1, 0};
-    watch(link, [&] {
-        end.link = maker.connect(id, sends);
-        wait_until(what, [&] { return end.link->is_ready(); });
-    });
-    start(end, what, sends ? maker.make_memory(1) : MemoryPart{});
-    finish(end);
-    PassingTransport::finish_sends();
+    return id;
 }
 
 LinkTransport::End& LinkTransport::end_of(const Link& link) {
@@ -114,24 +144,35 @@ LinkTransport::End& LinkTransport::end_of(const Link& link) {
     return end->second;
 }
 
-/// A send when there is memory to send, else a receive; what it received.
-MemoryPart LinkTransport::start(End& end, const Wait& what, MemoryPart sent) {
+/// The memory of what it receives, which deliver() has filled.
+std::vector<MemoryPart> LinkTransport::start(End& end, const Wait& what, std::vector<MemoryPart> sent,
+                                             const std::vector<size_t>& received_bytes) {
     try {
         for (auto& [link, other] : ends_) let_go(other);
-        MemoryPart received;
+        std::vector<MemoryPart> received;
         watch(end.name, [&] {
-            if (sent.data) {
-                end.link->send(std::move(sent));
-            } else {
-                received = end.link->receive(what.num_bytes);
-            }
-            end.under_way.push_back(what);
+            received = end.link->move(std::move(sent), received_bytes);
+            end.under_way.push_back({what});
             if (is_timed_) end.timed.push_back({what.peer, what.channel, what.kind == Wait::Kind::Send, 0, 0});
             ++end.num_started;
             if (!end.link->is_ready()) wait_until(what, [&] { return end.link->is_ready(); });
         });
-        watch_receives();
         return received;
+    } catch (...) {
+        abort();
+        throw;
+    }
+}
+
+/// What this rank computes from now on finds what the operation received.
+void LinkTransport::deliver(End& end, int64_t operation, const Wait& what) {
+    try {
+        watch(end.name, [&] {
+            if (!end.link->deliver(operation)) wait_until(what, [&] { return end.link->deliver(operation); });
+        });
+        const int64_t num_ended = end.num_started - static_cast<int64_t>(end.under_way.size());
+        if (operation >= num_ended) end.under_way[static_cast<size_t>(operation - num_ended)].device_waits = true;
+        watch_receives();
     } catch (...) {
         abort();
         throw;
@@ -159,33 +200,72 @@ std::vector<PartSpan> LinkTransport::take_part_spans() {
 }
 
 void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
-    const std::optional<Link> link = link_of(rank(), peer, channel);
-    if (!link) return PassingTransport::send(peer, channel, std::move(message));
+    if (!has_link(channel)) return PassingTransport::send(peer, channel, std::move(message));
     const MemoryPart part = message.part();
     if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {}));
-    End& end = end_of(*link);
+    End& end = end_of({{rank(), peer}, channel.direction});
     // The bytes first: the peer prepares for what comes while the device still computes it.
     PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
-    start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, part);
+    start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
 }
 
 void LinkTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
-    PassingTransport::post_receive(peer, channel,
-                                   capacity_bytes + (link_of(peer, rank(), channel) ? sizeof(PartNote) : 0));
+    PassingTransport::post_receive(peer, channel, capacity_bytes + (has_link(channel) ? sizeof(PartNote) : 0));
+}
+
+void LinkTransport::exchange(Exchange messages) {
+    const auto& [ranks, channel, sent, expected] = messages;
+    End& end = end_of(link_of(ranks, channel));
+    Wait what{Wait::Kind::Receive, ranks[place_of(rank(), ranks) == 0 ? 1 : 0], channel, 0, 0};
+    std::vector<MemoryPart> sent_parts(ranks.size());
+    std::vector<size_t> received_bytes(ranks.size());
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        if (expected[i].num_bytes == 0) continue;
+        PassingTransport::post_receive(ranks[i], channel, expected[i].num_bytes + sizeof(PartNote));
+        received_bytes[i] = expected[i].part_bytes;
+        what.num_bytes += received_bytes[i];
+    }
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        if (!sent[i]) continue;
+        sent_parts[i] = sent[i].part();
+        PassingTransport::send(ranks[i], channel, with_note(sent[i], {sent_parts[i].num_bytes, end.num_started}));
+    }
+    Untaken untaken{&end, end.num_started, false, {}};
+    const std::vector<MemoryPart> received = start(end, what, std::move(sent_parts), received_bytes);
+    for (size_t i = 0; i < ranks.size(); ++i) {
+        if (expected[i].num_bytes > 0) untaken.parts.emplace(ranks[i], received[i]);
+    }
+    if (!untaken.parts.empty()) exchanges_[{channel.edge, channel.microbatch}] = std::move(untaken);
 }
 
 Buffer LinkTransport::receive(int peer, const Channel& channel) {
     Buffer message = PassingTransport::receive(peer, channel);
-    const std::optional<Link> link = link_of(peer, rank(), channel);
-    if (!link) return message;
+    if (exchanges_.contains({channel.edge, channel.microbatch}) && channel.direction == Direction::Replicas) {
+        message.set_part(take_exchanged(peer, channel, take_note(message).number));
+        return message;
+    }
+    if (!has_link(channel)) return message;
     const PartNote note = take_note(message);
     if (note.num_bytes == 0) return message;
-    End& end = end_of(*link);
-    check(note.number == end.num_started, to_text(channel) + " was sent as message " + std::to_string(note.number) +
-                                              " of the " + link_text(*link) + " and is received as message " +
-                                              std::to_string(end.num_started));
-    message.set_part(start(end, {Wait::Kind::Receive, peer, channel, note.num_bytes, 0}, {}));
+    End& end = end_of({{peer, rank()}, channel.direction});
+    check_number(end.name, channel, note.number, end.num_started);
+    const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
+    message.set_part(start(end, what, {{}, {}}, {note.num_bytes, 0})[0]);
+    deliver(end, end.num_started - 1, what);
     return message;
+}
+
+MemoryPart LinkTransport::take_exchanged(int peer, const Channel& channel, int64_t number) {
+    const auto found = exchanges_.find({channel.edge, channel.microbatch});
+    Untaken& untaken = found->second;
+    check_number(untaken.end->name, channel, number, untaken.operation);
+    MemoryPart part = std::move(untaken.parts.at(peer));
+    if (!std::exchange(untaken.is_delivered, true)) {
+        deliver(*untaken.end, untaken.operation, {Wait::Kind::Receive, peer, channel, part.num_bytes, 0});
+    }
+    untaken.parts.erase(peer);
+    if (untaken.parts.empty()) exchanges_.erase(found);
+    return part;
 }
 
 /// A step's messages would else stay in memory until its end.
@@ -202,8 +282,10 @@ void LinkTransport::let_go(End& end) {
 void LinkTransport::watch_receives() {
     watched_.end();
     for (const auto& [link, end] : ends_) {
-        if (end.under_way.empty() || link.to != rank()) continue;
-        watched_ = begin_device_wait(end.under_way.front());
+        const auto waits = std::find_if(end.under_way.begin(), end.under_way.end(),
+                                        [](const Operation& operation) { return operation.device_waits; });
+        if (waits == end.under_way.end()) continue;
+        watched_ = begin_device_wait(waits->what);
         return;
     }
 }
@@ -211,7 +293,7 @@ void LinkTransport::watch_receives() {
 void LinkTransport::finish(End& end) {
     while (!end.under_way.empty()) {
         const auto num_finished = end.num_started - static_cast<int64_t>(end.under_way.size());
-        const Wait first = end.under_way.front();
+        const Wait first = end.under_way.front().what;
         watch(end.name, [&] { wait_until(first, [&] { return end.link->num_done() > num_finished; }); });
         let_go(end);
     }

@@ -1,7 +1,8 @@
 #pragma once
 // A transport whose messages may lie in the memory of devices: their bytes go over another transport, which says what
 // comes, and their device parts over links, in the order in which the sender gives them. Links do not reorder, so a
-// rank has to receive what one peer sends it in one direction in that order (schedule/message_order.hpp).
+// rank has to receive what one peer sends it in one direction in that order (schedule/message_order.hpp). What replicas
+// exchange goes in one operation of their link; other messages between them have no device part.
 #include <deque>
 #include <map>
 #include <memory>
@@ -16,8 +17,8 @@
 namespace vpp {
 
 /// A sent device part goes when the device has computed it, a received one is there for what the device is given behind
-/// receive(): neither call waits for the device, and both let go of the memory of what has gone. finish_sends() waits
-/// for all, within the deadline. When that passes, a peer is lost or a link fails, all links of this rank are aborted
+/// receive(): no call waits for the device, and all let go of the memory of what has gone. finish_sends() waits for
+/// all, within the deadline. When that passes, a peer is lost or a link fails, all links of this rank are aborted
 /// before the error leaves. A link that fails is most often the first that a rank sees of a peer's own error, so it is
 /// reported late: the peer knows why.
 class LinkTransport final : public PassingTransport {
@@ -35,21 +36,37 @@ class LinkTransport final : public PassingTransport {
     std::vector<PartSpan> take_part_spans() override;
     void send(int peer, const Channel& channel, Buffer message) override;
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override;
+    void exchange(Exchange messages) override;
     Buffer receive(int peer, const Channel& channel) override;
     /// Waits for received device parts too. (A message has arrived while its device part may still be under way.)
     void finish_sends() override;
 
   private:
+    struct Operation {
+        Wait what;
+        bool device_waits = false;
+    };
     struct End {
         Link name;
         std::unique_ptr<LinkEnd> link;
         int64_t num_started = 0;
-        std::deque<Wait> under_way;   ///< what was started and has not ended, in order
-        std::vector<PartSpan> timed;  ///< what was started while times are kept, in order; without times
+        std::deque<Operation> under_way;  ///< what was started and has not ended, in order
+        std::vector<PartSpan> timed;      ///< what was started while times are kept, in order; without times
+    };
+    /// Of an exchange, by rank: what has been given to receive and is not yet taken.
+    struct Untaken {
+        End* end = nullptr;
+        int64_t operation = 0;
+        bool is_delivered = false;
+        std::map<int, MemoryPart> parts;
     };
     void connect(const Link& link, int number, LinkMaker& maker);
+    Bytes agree_on_id(const Link& link, const Channel& channel, LinkMaker& maker);
     End& end_of(const Link& link);
-    MemoryPart start(End& end, const Wait& what, MemoryPart sent);
+    std::vector<MemoryPart> start(End& end, const Wait& what, std::vector<MemoryPart> sent,
+                                  const std::vector<size_t>& received_bytes);
+    void deliver(End& end, int64_t operation, const Wait& what);
+    MemoryPart take_exchanged(int peer, const Channel& channel, int64_t number);
     void finish(End& end);
     void let_go(End& end);
     void watch_receives();
@@ -59,6 +76,7 @@ class LinkTransport final : public PassingTransport {
 
     double patience_seconds_;
     std::map<Link, End> ends_;
+    std::map<std::pair<int, int>, Untaken> exchanges_;  ///< by number and content
     Watchdog::Phase watched_;  ///< while something is to come
     bool is_timed_ = false;
     bool is_aborted_ = false;

@@ -6,10 +6,8 @@
 
 namespace vpp {
 
-std::optional<Link> link_of(int from, int to, const Channel& channel) {
-    if (channel.direction == Direction::Control) return std::nullopt;
-    const bool is_of_replicas = channel.direction == Direction::Replicas;
-    return Link{from, to, channel.direction, is_of_replicas ? channel.microbatch : 0};
+Link link_of(const std::vector<int>& replicas, const Channel& channel) {
+    return {replicas, Direction::Replicas, channel.microbatch};
 }
 
 std::vector<Link> connect_order(std::vector<Link> links) {
@@ -18,10 +16,13 @@ std::vector<Link> connect_order(std::vector<Link> links) {
     std::map<int, std::set<size_t>> taken;  // the rounds of each rank
     std::vector<std::pair<size_t, Link>> rounds;
     for (const Link& link : links) {
+        const auto is_taken = [&](size_t round) {
+            return std::any_of(link.ranks.begin(), link.ranks.end(),
+                               [&](int rank) { return taken[rank].contains(round); });
+        };
         size_t round = 0;
-        while (taken[link.from].contains(round) || taken[link.to].contains(round)) ++round;
-        taken[link.from].insert(round);
-        taken[link.to].insert(round);
+        while (is_taken(round)) ++round;
+        for (int rank : link.ranks) taken[rank].insert(round);
         rounds.emplace_back(round, link);
     }
     std::stable_sort(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -1,11 +1,10 @@
 #pragma once
-// One-way channels for memory of devices: a link is a direction between two ranks with its own order, so that nothing
-// waits for a message of another link. What carries them is NCCL (comm/nccl.hpp) or, in tests, a stand-in that records.
-// A transport over links is comm/link_transport.hpp.
+// Channels for memory of devices: a link joins two ranks one way, or all ranks of a group, and has an order of its own,
+// so that nothing waits for a message of another link. What carries them is NCCL (comm/nccl.hpp) or, in tests, a
+// stand-in that records. A transport over links is comm/link_transport.hpp.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,15 +17,15 @@ namespace vpp {
 
 /// Values of forward passes, gradients, and what replicas send have links apart.
 struct Link {
-    int from = 0;
-    int to = 0;
+    std::vector<int> ranks;  ///< who sends and who receives; between replicas all of them, and each does both
     Direction kind = Direction::Forward;
     int content = 0;  ///< between replicas: what it is about, which has a link of its own (Channel::microbatch)
     auto operator<=>(const Link&) const = default;
+    bool is_one_way() const { return kind != Direction::Replicas; }
 };
 
-/// The link that a channel's device parts go over; none for control messages.
-std::optional<Link> link_of(int from, int to, const Channel& channel);
+/// The link of what replicas exchange under that channel.
+Link link_of(const std::vector<int>& replicas, const Channel& channel);
 
 /// The order in which all ranks connect: rounds in which no rank has two links, one behind the other, so that
 /// neighbours connect at once and nobody waits in a circle. Of links that are named twice, one.
@@ -39,18 +38,20 @@ class LinkFailure : public Error {
 };
 
 /// One rank's end of a link. Operations of a link happen in the order in which they are given, at each end; an
-/// operation ends when both ends were given it and all before it. None of the calls waits.
+/// operation ends when both ends of all that it moves were given it and all before it. None of the calls waits.
 /// Throws: LinkFailure, from any call.
 class LinkEnd {
   public:
     virtual ~LinkEnd() = default;
     /// Whether the connecting, or the operation that was given last, has been taken on; the next one may be given then.
     virtual bool is_ready() = 0;
-    /// Sends what the memory holds when all that this thread has given the device until now is done.
-    /// Keeps the memory until num_done() counts it.
-    virtual void send(MemoryPart memory) = 0;
-    /// New memory, which what this thread gives the device behind the next is_ready() finds filled.
-    virtual MemoryPart receive(size_t num_bytes) = 0;
+    /// An operation: by place in the link's ranks, what goes there and how many bytes come from there, all at once.
+    /// Sends what the memory holds when all that this thread has given the device until now is done, and keeps it until
+    /// num_done() counts the operation. Returns new memory for what comes.
+    virtual std::vector<MemoryPart> move(std::vector<MemoryPart> sent, const std::vector<size_t>& received_bytes) = 0;
+    /// Whether what this thread gives the device from now on finds filled what an operation receives (they count from
+    /// 0); makes the device wait for it.  Requires: is_ready() behind that move.
+    virtual bool deliver(int64_t operation) = 0;
     /// Operations that have ended.
     virtual int64_t num_done() = 0;
     /// Whether the times of operations that are given from now on are kept.
@@ -58,7 +59,7 @@ class LinkEnd {
     /// Begin and end of those that were kept, in order, on the host's clock (base/clock_alignment.hpp), nanoseconds;
     /// forgets them. Requires: they have ended.
     virtual std::vector<std::pair<int64_t, int64_t>> take_times() = 0;
-    /// Ends all at once, whatever the other rank does; nothing else is called then.
+    /// Ends all at once, whatever the other ranks do; nothing else is called then.
     virtual void abort() noexcept = 0;
 };
 
@@ -66,13 +67,13 @@ class LinkEnd {
 class LinkMaker {
   public:
     virtual ~LinkMaker() = default;
-    /// A link's name, made by the rank that sends, for both ends.
+    /// A link's name, made by the first of its ranks, for all ends.
     /// Throws: Error{MissingInput} when links cannot be made here at all.
     virtual Bytes make_id() = 0;
     /// Memory of this rank's device, of any content.
     virtual MemoryPart make_memory(size_t num_bytes) = 0;
-    /// Begins to connect.
-    virtual std::unique_ptr<LinkEnd> connect(const Bytes& id, bool sends) = 0;
+    /// Begins to connect. `place`: of this rank among the link's.
+    virtual std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) = 0;
 };
 
 }  // namespace vpp

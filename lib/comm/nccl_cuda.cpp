@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -66,11 +67,11 @@ class OwnStream {
 class NcclEnd final : public LinkEnd {
   public:
     /// Requires: the device is the thread's current one.
-    NcclEnd(const ncclUniqueId& id, bool sends, c10::DeviceIndex device)
+    NcclEnd(const ncclUniqueId& id, int place, int num_ranks, c10::DeviceIndex device)
         : device_(device), stream_(own_stream_.on(device)) {
         ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
         config.blocking = 0;
-        check_nccl(ncclCommInitRankConfig(&communicator_, 2, id, sends ? 0 : 1, &config), "connecting");
+        check_nccl(ncclCommInitRankConfig(&communicator_, num_ranks, id, place, &config), "connecting");
     }
     ~NcclEnd() override { abort(); }
 
@@ -83,25 +84,28 @@ class NcclEnd final : public LinkEnd {
         return true;
     }
 
-    void send(MemoryPart memory) override {
-        CUDAEvent computed;
-        computed.record(compute_stream());
-        computed.block(stream_);
-        Operation operation = begin(/*receives=*/false);
-        check_nccl(ncclSend(memory.data.get(), memory.num_bytes, ncclUint8, 1, communicator_, stream_), "sending",
-                   communicator_);
-        operation.memory = std::move(memory);
+    std::vector<MemoryPart> move(std::vector<MemoryPart> sent, const std::vector<size_t>& received_bytes) override {
+        const bool sends = std::any_of(sent.begin(), sent.end(), [](const MemoryPart& part) { return part.data; });
+        if (sends) {
+            CUDAEvent computed;
+            computed.record(compute_stream());
+            computed.block(stream_);
+        }
+        Operation operation = begin();
+        operation.sent = std::move(sent);
+        for (size_t num_bytes : received_bytes) {
+            operation.received.push_back(num_bytes > 0 ? allocate_on(stream_, num_bytes) : MemoryPart{});
+        }
+        give(operation);
         given_ = std::move(operation);
+        return given_->received;
     }
 
-    MemoryPart receive(size_t num_bytes) override {
-        MemoryPart memory = allocate_on(stream_, num_bytes);
-        Operation operation = begin(/*receives=*/true);
-        check_nccl(ncclRecv(memory.data.get(), num_bytes, ncclUint8, 0, communicator_, stream_), "receiving",
-                   communicator_);
-        operation.memory = memory;
-        given_ = std::move(operation);
-        return memory;
+    /// What has ended needs no event: whatever the stream is given later finds it.
+    bool deliver(int64_t operation) override {
+        if (operation < num_done_) return true;
+        under_way_[static_cast<size_t>(operation - num_done_)].done.block(compute_stream());
+        return true;
     }
 
     int64_t num_done() override {
@@ -138,20 +142,34 @@ class NcclEnd final : public LinkEnd {
 
   private:
     struct Operation {
-        MemoryPart memory;
-        bool receives = false;
-        std::optional<CUDAEvent> begun;  ///< when it is timed
+        std::vector<MemoryPart> sent;
+        std::vector<MemoryPart> received;  ///< until it is in the stream
+        std::optional<CUDAEvent> begun;    ///< when it is timed
         CUDAEvent done;
     };
 
-    Operation begin(bool receives) {
-        if (!is_timed_) return {.memory = {}, .receives = receives, .begun = {}, .done = {}};
-        Operation timed{.memory = {},
-                        .receives = receives,
+    Operation begin() {
+        if (!is_timed_) return {};
+        Operation timed{.sent = {},
+                        .received = {},
                         .begun = CUDAEvent(cudaEventDefault),
                         .done = CUDAEvent(cudaEventDefault)};
         timed.begun->record(stream_);
         return timed;
+    }
+
+    /// Gives NCCL all that moves as one group, which none of it has to wait for the rest in.
+    void give(const Operation& operation) {
+        ncclResult_t result = ncclGroupStart();
+        const auto note = [&](ncclResult_t next) { result = result == ncclSuccess || result == ncclInProgress ? next : result; };
+        for (size_t i = 0; i < operation.sent.size(); ++i) {
+            const MemoryPart &out = operation.sent[i], &in = operation.received[i];
+            const auto peer = static_cast<int>(i);
+            if (out.num_bytes > 0) note(ncclSend(out.data.get(), out.num_bytes, ncclUint8, peer, communicator_, stream_));
+            if (in.num_bytes > 0) note(ncclRecv(in.data.get(), in.num_bytes, ncclUint8, peer, communicator_, stream_));
+        }
+        note(ncclGroupEnd());
+        check_nccl(result, "moving messages", communicator_);
     }
 
     CUDAStream compute_stream() const { return c10::cuda::getCurrentCUDAStream(device_); }
@@ -159,10 +177,7 @@ class NcclEnd final : public LinkEnd {
     /// NCCL gives the stream its kernel from a thread of its own, so the event comes when that has ended.
     void mark_given() {
         given_->done.record(stream_);
-        if (given_->receives) {
-            given_->done.block(compute_stream());
-            given_->memory = {};  // whoever gets it next has it in this stream, behind what fills it
-        }
+        given_->received.clear();  // whoever gets it next has it in this stream, behind what fills it
         under_way_.push_back(std::move(*given_));
         given_.reset();
     }
@@ -193,8 +208,8 @@ class NcclLinks final : public LinkMaker {
         return allocate_on(c10::cuda::getCurrentCUDAStream(device_), num_bytes);
     }
 
-    std::unique_ptr<LinkEnd> connect(const Bytes& id, bool sends) override {
-        return std::make_unique<NcclEnd>(ByteReader(id).get<ncclUniqueId>(), sends, device_);
+    std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) override {
+        return std::make_unique<NcclEnd>(ByteReader(id).get<ncclUniqueId>(), place, num_ranks, device_);
     }
 
   private:

@@ -25,6 +25,7 @@ class PassingTransport : public Transport {
     void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override {
         inner_.post_receive(peer, channel, capacity_bytes);
     }
+    void exchange(Exchange messages) override { inner_.exchange(std::move(messages)); }
     Buffer receive(int peer, const Channel& channel) override { return inner_.receive(peer, channel); }
     bool has_arrived(int peer, const Channel& channel) override { return inner_.has_arrived(peer, channel); }
     void finish_sends() override { inner_.finish_sends(); }

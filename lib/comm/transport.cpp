@@ -43,6 +43,22 @@ void Buffer::resize(size_t size_bytes) {
     size_ = size_bytes;
 }
 
+size_t place_of(int rank, const std::vector<int>& ranks) {
+    const auto place = std::find(ranks.begin(), ranks.end(), rank);
+    check(place != ranks.end(), "a rank is one of its group");
+    return static_cast<size_t>(place - ranks.begin());
+}
+
+void Transport::exchange(Exchange messages) {
+    for (size_t i = 0; i < messages.ranks.size(); ++i) {
+        const auto& [num_bytes, part_bytes] = messages.expected[i];
+        if (num_bytes > 0) post_receive(messages.ranks[i], messages.channel, num_bytes + part_bytes);
+    }
+    for (size_t i = 0; i < messages.ranks.size(); ++i) {
+        if (messages.sent[i]) send(messages.ranks[i], messages.channel, std::move(messages.sent[i]));
+    }
+}
+
 Buffer joined(const Buffer& message) {
     const MemoryPart& part = message.part();
     check(!part.is_on_device, "this transport carries no memory of devices");

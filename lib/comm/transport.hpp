@@ -70,6 +70,23 @@ struct Channel {
 /// between replicas "message 4 between replicas".
 std::string to_text(const Channel& channel);
 
+/// Where a rank stands in a group. Requires: it is of it.
+size_t place_of(int rank, const std::vector<int>& ranks);
+
+/// Of a message that is to come: its bytes and its part.
+struct MessageSize {
+    size_t num_bytes = 0;
+    size_t part_bytes = 0;
+};
+
+/// What the ranks of a group send each other at once.
+struct Exchange {
+    std::vector<int> ranks;             ///< the group, in one order on all of them, this rank among them
+    Channel channel;                    ///< between replicas
+    std::vector<Buffer> sent;           ///< by rank of the group; none where nothing goes
+    std::vector<MessageSize> expected;  ///< by rank of the group; 0 bytes where nothing comes
+};
+
 /// A wait that has not ended yet.
 struct Wait {
     enum class Kind : uint8_t { Receive = 0, Send = 1 };
@@ -110,6 +127,10 @@ class Transport {
     /// Makes a receive ready before its message comes. `capacity_bytes` bounds the message; a longer one is an error.
     /// A channel may be posted once per message.
     virtual void post_receive(int peer, const Channel& channel, size_t capacity_bytes) = 0;
+
+    /// Posts the receives of an exchange and starts its sends; receive() takes what comes, peer by peer.
+    /// Requires: all ranks of the group start the exchanges of a content (Channel::microbatch) in one order.
+    virtual void exchange(Exchange messages);
 
     /// The message of a posted channel. Waits at most until the deadline, then throws Error{RankLost} that names
     /// peer, channel, bytes and the time waited, and says whether the peer still answers.

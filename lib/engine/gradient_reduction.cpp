@@ -15,9 +15,7 @@ namespace vpp {
 GradientReduction::GradientReduction(const Graph& graph, const std::vector<ReplicaShares>& shares,
                                      const Weights& weights, Transport& transport, std::vector<int> replicas)
     : graph_(graph), weights_(weights), transport_(transport), replicas_(std::move(replicas)) {
-    const auto own = std::find(replicas_.begin(), replicas_.end(), transport.rank());
-    check(own != replicas_.end(), "this rank is one of the replicas");
-    own_ = static_cast<size_t>(own - replicas_.begin());
+    own_ = place_of(transport.rank(), replicas_);
     for (const ReplicaShares& group : shares) {
         for (const std::vector<Pieces>& pieces : group.buckets) {
             check(pieces.size() == replicas_.size(), "every replica has a share of a bucket");
@@ -51,26 +49,31 @@ void GradientReduction::start(int stage) {
 void GradientReduction::activate_next() {
     for (; active_.size() < kMostActive && !waiting_.empty(); waiting_.pop_front()) {
         const Bucket& bucket = *waiting_.front();
-        active_.push_back({&bucket, false, std::vector<bool>(replicas_.size(), false)});
+        const Channel channel = replica_channel(bucket.number, ReplicaContent::Gradients);
+        Exchange gradients{replicas_, channel, std::vector<Buffer>(replicas_.size()), {}};
         for (size_t i = 0; i < replicas_.size(); ++i) {
-            if (i == own_) continue;
-            if (!bucket.pieces[own_].empty()) {
-                transport_.post_receive(replicas_[i], replica_channel(bucket.number, ReplicaContent::Gradients),
-                                        bucket.messages[own_].size_bytes());
-            }
-            if (bucket.pieces[i].empty()) continue;
-            transport_.post_receive(replicas_[i], replica_channel(bucket.number, ReplicaContent::Sums),
-                                    bucket.messages[i].size_bytes());
-            transport_.send(replicas_[i], replica_channel(bucket.number, ReplicaContent::Gradients),
-                            bucket.messages[i].make(gradients_of(bucket.pieces[i])));
+            const bool is_own = i == own_;
+            gradients.expected.push_back(is_own ? MessageSize{} : bucket.messages[own_].size());
+            if (is_own || bucket.pieces[i].empty()) continue;
+            gradients.sent[i] = bucket.messages[i].make(gradients_of(bucket.pieces[i]));
         }
+        transport_.exchange(std::move(gradients));
+        active_.push_back({&bucket});
     }
 }
 
 void GradientReduction::advance() {
-    InOrder in_order{true, std::vector<bool>(replicas_.size(), true)};
-    for (Active& active : active_) move_on(active, in_order, /*waits=*/false);
-    active_.remove_if([this](const Active& active) { return is_done(active); });
+    for (Active& active : active_) {
+        if (active.is_summed) continue;
+        if (!has_arrived(*active.bucket, ReplicaContent::Gradients)) break;
+        add_up(active);
+    }
+    while (!active_.empty() && active_.front().is_summed) {
+        const Bucket& first = *active_.front().bucket;
+        if (!has_arrived(first, ReplicaContent::Sums)) break;
+        take_sums(first);
+        active_.pop_front();
+    }
     activate_next();
 }
 
@@ -81,8 +84,9 @@ void GradientReduction::finish() {
         transport_.set_position("reducing the gradients of " +
                                 (first.stage >= 0 ? "stage " + std::to_string(first.stage) : "tied parameters") +
                                 ", bucket " + std::to_string(first.number));
-        InOrder first_of_all{true, std::vector<bool>(replicas_.size(), true)};
-        move_on(active_.front(), first_of_all, /*waits=*/true);
+        if (!active_.front().is_summed) add_up(active_.front());
+        take_sums(first);
+        active_.pop_front();
         advance();
     }
     absent_.clear();
@@ -93,35 +97,18 @@ double GradientReduction::take_exposed_seconds() {
     return std::exchange(exposed_seconds_, 0);
 }
 
-/// Shares that are empty on a small bucket have nothing to wait for.
-bool GradientReduction::is_done(const Active& active) const {
-    for (size_t i = 0; i < replicas_.size(); ++i) {
-        if (active.bucket->pieces[i].empty()) continue;
-        if (i == own_ ? !active.is_summed : !active.has_sums[i]) return false;
-    }
-    return true;
+/// Shares are empty where a bucket is small: of an own one nothing comes, of another's no sums.
+bool GradientReduction::sends_here(const Bucket& bucket, ReplicaContent content, size_t replica) const {
+    const size_t share = content == ReplicaContent::Gradients ? own_ : replica;
+    return replica != own_ && !bucket.pieces[share].empty();
 }
 
-bool GradientReduction::have_gradients_arrived(const Active& active) const {
-    const Channel channel = replica_channel(active.bucket->number, ReplicaContent::Gradients);
+bool GradientReduction::has_arrived(const Bucket& bucket, ReplicaContent content) const {
+    const Channel channel = replica_channel(bucket.number, content);
     for (size_t i = 0; i < replicas_.size(); ++i) {
-        if (i != own_ && !transport_.has_arrived(replicas_[i], channel)) return false;
+        if (sends_here(bucket, content, i) && !transport_.has_arrived(replicas_[i], channel)) return false;
     }
     return true;
-}
-
-void GradientReduction::move_on(Active& active, InOrder& in_order, bool waits) {
-    const Bucket& bucket = *active.bucket;
-    if (!active.is_summed && !bucket.pieces[own_].empty()) {
-        in_order.adds = in_order.adds && (waits || have_gradients_arrived(active));
-        if (in_order.adds) add_up(active);
-    }
-    const Channel channel = replica_channel(bucket.number, ReplicaContent::Sums);
-    for (size_t i = 0; i < replicas_.size(); ++i) {
-        if (i == own_ || active.has_sums[i] || bucket.pieces[i].empty()) continue;
-        in_order.takes[i] = in_order.takes[i] && (waits || transport_.has_arrived(replicas_[i], channel));
-        if (in_order.takes[i]) take_sums(active, i);
-    }
 }
 
 void GradientReduction::add_up(Active& active) {
@@ -130,6 +117,7 @@ void GradientReduction::add_up(Active& active) {
     const Channel channel = replica_channel(bucket.number, ReplicaContent::Gradients);
     std::vector<at::Tensor> sums(bucket.pieces[own_].size());
     for (size_t i = 0; i < replicas_.size(); ++i) {
+        if (i != own_ && !sends_here(bucket, ReplicaContent::Gradients, i)) continue;
         const std::vector<at::Tensor> gradients =
             i == own_ ? gradients_of(bucket.pieces[own_])
                       : bucket.messages[own_].read(transport_.receive(replicas_[i], channel), weights_.device());
@@ -143,19 +131,17 @@ void GradientReduction::add_up(Active& active) {
         }
     }
     write(bucket.pieces[own_], sums);
-    for (size_t i = 0; i < replicas_.size(); ++i) {
-        if (i == own_) continue;
-        transport_.send(replicas_[i], replica_channel(bucket.number, ReplicaContent::Sums),
-                        bucket.messages[own_].make(sums));
-    }
+    transport_.exchange(
+        spread(replicas_, own_, replica_channel(bucket.number, ReplicaContent::Sums), bucket.messages, sums));
     active.is_summed = true;
 }
 
-void GradientReduction::take_sums(Active& active, size_t replica) {
-    const Bucket& bucket = *active.bucket;
+void GradientReduction::take_sums(const Bucket& bucket) {
     const Channel channel = replica_channel(bucket.number, ReplicaContent::Sums);
-    write(bucket.pieces[replica], bucket.messages[replica].read(transport_.receive(replicas_[replica], channel)));
-    active.has_sums[replica] = true;
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+        if (!sends_here(bucket, ReplicaContent::Sums, i)) continue;
+        write(bucket.pieces[i], bucket.messages[i].read(transport_.receive(replicas_[i], channel)));
+    }
 }
 
 std::vector<at::Tensor> GradientReduction::gradients_of(const Pieces& pieces) const {

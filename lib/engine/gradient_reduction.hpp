@@ -3,12 +3,11 @@
 // coordinate, whatever the transport. Every replica owns a share of each bucket: it receives that share of the others,
 // adds, and sends the sums back. Each sends and receives 2 (d - 1) / d of the gradients, as in a ring.
 //
-// A stage's buckets start at its REDUCE_GRAD and move on between later actions, each content in the order in which they
-// were started; what is not done at the end of the actions is waited for. A gradient that no replica has stays
+// A stage's buckets start at its REDUCE_GRAD and move on between later actions: each exchanges gradients, then sums, and
+// does neither before those that were started earlier; what is not done at the end of the actions is waited for. A gradient that no replica has stays
 // undefined; one that some have is the sum of those.
 #include <cstddef>
 #include <deque>
-#include <list>
 #include <set>
 #include <vector>
 
@@ -50,22 +49,14 @@ class GradientReduction {
     /// A bucket under way.
     struct Active {
         const Bucket* bucket = nullptr;
-        bool is_summed = false;      ///< this replica's share
-        std::vector<bool> has_sums;  ///< by replica
-    };
-
-    /// What buckets behind this one may do: not before it has done the same.
-    struct InOrder {
-        bool adds = true;
-        std::vector<bool> takes;  ///< the sums of a replica
+        bool is_summed = false;  ///< this replica's share, and on its way to the others
     };
 
     void activate_next();
-    bool is_done(const Active& active) const;
-    bool have_gradients_arrived(const Active& active) const;
-    void move_on(Active& active, InOrder& in_order, bool waits);
+    bool has_arrived(const Bucket& bucket, ReplicaContent content) const;
+    bool sends_here(const Bucket& bucket, ReplicaContent content, size_t replica) const;
     void add_up(Active& active);
-    void take_sums(Active& active, size_t replica);
+    void take_sums(const Bucket& bucket);
     std::vector<at::Tensor> gradients_of(const Pieces& pieces) const;
     void write(const Pieces& pieces, const std::vector<at::Tensor>& sums) const;
 
@@ -76,7 +67,7 @@ class GradientReduction {
     size_t own_ = 0;  ///< in replicas_
     std::vector<Bucket> buckets_;
     std::deque<const Bucket*> waiting_;
-    std::list<Active> active_;
+    std::deque<Active> active_;
     std::set<int> absent_;  ///< parameters of which this replica has no gradient to add
     double exposed_seconds_ = 0;
 };

@@ -13,20 +13,8 @@ void add_links(std::vector<Link>& links, const Schedule& lowered, const std::vec
     for (size_t pp = 0; pp < lowered.actions.size(); ++pp) {
         for (const Action& action : lowered.actions[pp]) {
             if (!is_transfer(action.kind) || !is_send(action.kind)) continue;
-            links.push_back({pipeline[pp], pipeline[static_cast<size_t>(action.peer)],
+            links.push_back({{pipeline[pp], pipeline[static_cast<size_t>(action.peer)]},
                              carries_gradient(action.kind) ? Direction::Backward : Direction::Forward});
-        }
-    }
-}
-
-/// A rank sends to a replica of it, or only the first does.
-void add_replica_links(std::vector<Link>& links, const std::vector<int>& replicas, ReplicaContent content,
-                       bool from_first_alone) {
-    const Channel channel = replica_channel(0, content);
-    for (int from : replicas) {
-        for (int to : replicas) {
-            const bool sends = from != to && (from == replicas.front() || !from_first_alone);
-            if (sends) links.push_back(*link_of(from, to, channel));
         }
     }
 }
@@ -49,10 +37,14 @@ std::vector<Link> links_of(const Program& program, bool zero1) {
     for (int rank = 0; rank < program.mesh.num_ranks(); ++rank) {
         const std::vector<int> replicas = program.mesh.replicas_of(rank);
         if (replicas.front() != rank) continue;
-        add_replica_links(links, replicas, ReplicaContent::Gradients, false);
-        add_replica_links(links, replicas, ReplicaContent::Sums, false);
-        if (zero1) add_replica_links(links, replicas, ReplicaContent::Parameters, false);
-        if (writes_buffers(program.training.graph)) add_replica_links(links, replicas, ReplicaContent::Buffers, true);
+        const auto add = [&](ReplicaContent content) {
+            links.push_back(link_of(replicas, replica_channel(0, content)));
+        };
+        if (replicas.size() < 2) continue;
+        add(ReplicaContent::Gradients);
+        add(ReplicaContent::Sums);
+        if (zero1) add(ReplicaContent::Parameters);
+        if (writes_buffers(program.training.graph)) add(ReplicaContent::Buffers);
     }
     return links;
 }

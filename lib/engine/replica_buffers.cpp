@@ -25,23 +25,23 @@ ReplicaBuffers::ReplicaBuffers(const Graph& graph, const Weights& weights, Trans
     : weights_(weights),
       transport_(transport),
       replicas_(std::move(replicas)),
-      buffers_(written_buffers(graph, weights)),
-      message_(graph, buffers_, place_of_parts(transport, weights.device())) {}
+      own_(place_of(transport.rank(), replicas_)),
+      buffers_(written_buffers(graph, weights)) {
+    const auto place = place_of_parts(transport, weights.device());
+    for (size_t i = 0; i < replicas_.size(); ++i) messages_.emplace_back(graph, i == 0 ? buffers_ : Pieces{}, place);
+}
 
 void ReplicaBuffers::follow_first() {
     if (buffers_.empty()) return;
     const at::NoGradGuard no_grad;
     const Channel channel = replica_channel(0, ReplicaContent::Buffers);
-    std::vector<at::Tensor> own;
-    for (const Piece& buffer : buffers_) own.push_back(elements_of(weights_.at(buffer.parameter), buffer));
-    if (transport_.rank() == replicas_.front()) {
-        for (size_t i = 1; i < replicas_.size(); ++i) transport_.send(replicas_[i], channel, message_.make(own));
-        transport_.finish_sends();
-        return;
-    }
-    transport_.post_receive(replicas_.front(), channel, message_.size_bytes());
-    const std::vector<at::Tensor> first = message_.read(transport_.receive(replicas_.front(), channel));
-    for (size_t i = 0; i < own.size(); ++i) own[i].copy_(first[i]);
+    std::vector<at::Tensor> values;
+    for (const Piece& buffer : buffers_) values.push_back(elements_of(weights_.at(buffer.parameter), buffer));
+    const bool is_first = own_ == 0;
+    transport_.exchange(spread(replicas_, own_, channel, messages_, is_first ? values : std::vector<at::Tensor>()));
+    if (is_first) return transport_.finish_sends();
+    const std::vector<at::Tensor> first = messages_[0].read(transport_.receive(replicas_.front(), channel));
+    for (size_t i = 0; i < values.size(); ++i) values[i].copy_(first[i]);
 }
 
 }  // namespace vpp

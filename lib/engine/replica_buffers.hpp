@@ -21,8 +21,9 @@ class ReplicaBuffers {
     const Weights& weights_;
     Transport& transport_;
     std::vector<int> replicas_;
+    size_t own_ = 0;  ///< in replicas_
     Pieces buffers_;
-    PieceMessage message_;
+    std::vector<PieceMessage> messages_;  ///< by replica: the first has all, the others nothing
 };
 
 }  // namespace vpp

@@ -39,9 +39,7 @@ ReplicaOptimizer::ReplicaOptimizer(const Plan& plan, const Graph& graph, const s
       is_zero1_(plan.mesh.zero1),
       writers_(find_writers(shares)),
       pieces_(replicas_.size()) {
-    const auto own = std::find(replicas_.begin(), replicas_.end(), transport.rank());
-    check(own != replicas_.end(), "this rank is one of the replicas");
-    own_ = static_cast<size_t>(own - replicas_.begin());
+    own_ = place_of(transport.rank(), replicas_);
     for (const ReplicaShares& group : shares) {
         for (size_t i = 0; i < pieces_.size(); ++i) {
             pieces_[i].insert(pieces_[i].end(), group.by_replica[i].begin(), group.by_replica[i].end());
@@ -101,15 +99,9 @@ void ReplicaOptimizer::spread_parameters() const {
             for (const Pieces& pieces : bucket) {
                 messages.emplace_back(graph_, pieces, place_of_parts(transport_, weights_.device()));
             }
-            for (size_t i = 0; i < replicas_.size(); ++i) {
-                if (i == own_ || bucket[i].empty()) continue;
-                transport_.post_receive(replicas_[i], channel, messages[i].size_bytes());
-            }
             std::vector<at::Tensor> own;
             for (const Piece& piece : bucket[own_]) own.push_back(elements_of(weights_.at(piece.parameter), piece));
-            for (size_t i = 0; i < replicas_.size(); ++i) {
-                if (i != own_ && !own.empty()) transport_.send(replicas_[i], channel, messages[own_].make(own));
-            }
+            transport_.exchange(spread(replicas_, own_, channel, messages, own));
             for (size_t i = 0; i < replicas_.size(); ++i) {
                 if (i == own_ || bucket[i].empty()) continue;
                 const std::vector<at::Tensor> updated = messages[i].read(transport_.receive(replicas_[i], channel));

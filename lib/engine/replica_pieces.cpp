@@ -35,6 +35,11 @@ PieceMessage::PieceMessage(const Graph& graph, const Pieces& pieces, std::option
     }
 }
 
+MessageSize PieceMessage::size() const {
+    if (place_) return {header_bytes_, elements_bytes_};
+    return {size_bytes(), 0};
+}
+
 Buffer PieceMessage::make(const std::vector<at::Tensor>& elements) const {
     check(elements.size() == entries_.size(), "a message has all of its pieces");
     Buffer message(place_ ? header_bytes_ : size_bytes());
@@ -83,6 +88,18 @@ std::vector<at::Tensor> PieceMessage::read(const Buffer& message, at::Device dev
         if (!place_) elements[i] = elements[i].to(device);
     }
     return elements;
+}
+
+Exchange spread(const std::vector<int>& replicas, size_t own, const Channel& channel,
+                const std::vector<PieceMessage>& messages, const std::vector<at::Tensor>& elements) {
+    Exchange exchange{replicas, channel, std::vector<Buffer>(replicas.size()), {}};
+    const Buffer message = elements.empty() ? Buffer() : messages[own].make(elements);
+    for (size_t i = 0; i < replicas.size(); ++i) {
+        const bool is_own = i == own;
+        if (!is_own) exchange.sent[i] = message;
+        exchange.expected.push_back(is_own ? MessageSize{} : messages[i].size());
+    }
+    return exchange;
 }
 
 }  // namespace vpp

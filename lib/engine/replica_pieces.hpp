@@ -29,6 +29,8 @@ class PieceMessage {
     /// `place`: the elements are the message's part and lie there; none: they are copied behind its bytes.
     PieceMessage(const Graph& graph, const Pieces& pieces, std::optional<at::Device> place = std::nullopt);
     size_t size_bytes() const { return header_bytes_ + elements_bytes_; }
+    /// 0 bytes where there are no pieces; such a message is not sent.
+    MessageSize size() const;
     /// `elements`: by piece, one dim; undefined where there are none.
     Buffer make(const std::vector<at::Tensor>& elements) const;
     /// By piece; on the CPU and in a part they keep the message's memory alive.
@@ -48,5 +50,10 @@ class PieceMessage {
     size_t elements_bytes_ = 0;
     std::optional<at::Device> place_;
 };
+
+/// What this replica has of something goes to all others, what they have of it comes.
+/// `messages`: by replica, of the pieces that it has; `elements`: of this one's.
+Exchange spread(const std::vector<int>& replicas, size_t own, const Channel& channel,
+                const std::vector<PieceMessage>& messages, const std::vector<at::Tensor>& elements);
 
 }  // namespace vpp

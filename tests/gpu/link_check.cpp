@@ -133,7 +133,7 @@ void run(MpiSession& session, MpiTransport& transport, int rounds) {
     choose_transport(transport, "nccl", cuda_cards().at(static_cast<size_t>(device.index())).id);
     RawLinks raw(transport);
     const auto maker = make_nccl_links(device.index());
-    LinkTransport links(transport, {{0, 1, Direction::Forward}, {1, 0, Direction::Forward}}, *maker);
+    LinkTransport links(transport, {{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Forward}}, *maker);
     for (const Size& size : {Size{1024, 500}, {256 << 10, 200}, {4 << 20, 100}, {256 << 20, 10}}) {
         std::vector<double> ratios;
         double theirs = 0, own = 0;

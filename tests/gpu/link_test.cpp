@@ -45,10 +45,10 @@ class NcclLink : public ::testing::Test {
         const Bytes id = makers_[0]->make_id();
         for (int card : {0, 1}) {
             const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(card));
-            ends_[card] = makers_[card]->connect(id, card == 0);
+            ends_[card] = makers_[card]->connect(id, card, 2);
         }
         for (const auto& end : ends_) wait_until([&] { return end->is_ready(); });
-        num_passed_ = 0;
+        num_passed_ = num_received_ = 0;
     }
 
     LinkEnd& sender() { return *ends_[0]; }
@@ -67,12 +67,13 @@ class NcclLink : public ::testing::Test {
     }
 
     void send(MemoryPart memory) {
-        sender().send(std::move(memory));
+        sender().move({{}, std::move(memory)}, {0, 0});
         wait_until([&] { return sender().is_ready(); });
     }
     MemoryPart receive() {
-        MemoryPart memory = receiver().receive(kBytes);
+        MemoryPart memory = receiver().move({{}, {}}, {kBytes, 0})[0];
         wait_until([&] { return receiver().is_ready(); });
+        receiver().deliver(num_received_++);
         return memory;
     }
     /// A message with that value from card 0 to card 1.
@@ -99,7 +100,7 @@ class NcclLink : public ::testing::Test {
 
     std::unique_ptr<LinkMaker> makers_[2]{make_nccl_links(0), make_nccl_links(1)};
     std::unique_ptr<LinkEnd> ends_[2];
-    int64_t num_passed_ = 0;
+    int64_t num_passed_ = 0, num_received_ = 0;
 };
 
 TEST_F(NcclLink, SendsWhatTheStreamWasGivenToCompute) {
@@ -169,6 +170,27 @@ TEST_F(NcclLink, OperationsEndInTheirOrder) {
     }
     wait_until([&] { return sender().num_done() == 5 && receiver().num_done() == 5; });
     for (int value = 1; value <= 5; ++value) EXPECT_EQ(values_of(came[static_cast<size_t>(value - 1)], 1), all(value));
+}
+
+TEST_F(NcclLink, AnExchangeGoesBothWaysAtOnceAndHoldsNoStreamBeforeItIsDelivered) {
+    MemoryPart came[2];
+    const auto exchange = [&](int card) {
+        std::vector<MemoryPart> sent(2);
+        std::vector<size_t> received_bytes(2);
+        const auto other = static_cast<size_t>(1 - card);
+        sent[other] = memory(card, 5 + card);
+        received_bytes[other] = kBytes;
+        came[card] = ends_[card]->move(std::move(sent), received_bytes)[other];
+        wait_until([&] { return ends_[card]->is_ready(); });
+    };
+    exchange(1);
+    EXPECT_EQ(values_of(memory(1, 9), 1), all(9)) << "card 1 computes on";
+    exchange(0);
+    for (int card : {0, 1}) {
+        ends_[card]->deliver(0);
+        EXPECT_EQ(values_of(came[card], card), all(6 - card));
+    }
+    wait_until([&] { return sender().num_done() == 1 && receiver().num_done() == 1; });
 }
 
 TEST_F(NcclLink, WaitsForNoOtherLinkHoweverManyThereAre) {

@@ -21,10 +21,11 @@ class Cards(Case):
                         ranks=ranks, environment={"VPP_SOFT_CARDS": str(cards)} | environment)
 
     def test_replicas_have_the_bits_of_one_device(self):
-        for zero1 in ("false", "true"):
-            with self.subTest(zero1):
-                done = self.vpp("verify", self.plan(DIGITS), "--steps", "3", "--set", "mesh.dp=2", "--set",
-                                f"mesh.zero1={zero1}", "--set", "mesh.bucket_bytes=2048", ranks=4)
+        for dp, zero1 in ((2, "false"), (2, "true"), (4, "true")):
+            with self.subTest((dp, zero1)):
+                done = self.vpp("verify", self.plan(DIGITS), "--steps", "3", "--set", f"mesh.dp={dp}", "--set",
+                                f"mesh.zero1={zero1}", "--set", "mesh.bucket_bytes=2048", "--set",
+                                f"mesh.pp={4 // dp}", "--set", f"pipeline.num_stages={4 // dp}", ranks=4)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertIn("soft card", done.stdout)
                 self.assertIn("bitwise equal: all of it", done.stdout)

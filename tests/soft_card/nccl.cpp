@@ -1,6 +1,7 @@
-// NCCL between soft cards: what vpp calls of it. A communicator is two sockets between two processes of one host, one
-// for each way. As with NCCL, a send ends when the other rank receives, an operation is in progress until a thread of
-// the communicator has given it to its stream, and one that fails stands still until the communicator is aborted.
+// NCCL between soft cards: what vpp calls of it. A communicator is two sockets between each two of its processes, one
+// for each way; all are on one host. As with NCCL, a send ends when the other rank receives, what is in one group goes
+// at once and ends together, a group is in progress until a thread of the communicator has given it to its stream, and
+// one that fails stands still until the communicator is aborted.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,6 +16,7 @@
 #include <random>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "soft_card/memory.hpp"
 #include "soft_card/runtime.hpp"
@@ -34,6 +36,7 @@ class Connection {
     Connection& operator=(const Connection&) = delete;
 
     void take(int socket) { socket_ = socket; }
+    int give() { return std::exchange(socket_, -1); }
     bool is_open() const { return socket_ >= 0; }
     void shut() {
         if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
@@ -62,10 +65,16 @@ class Connection {
     int socket_ = -1;
 };
 
+using Transfer = std::function<ncclResult_t()>;
+
 /// What a rank has of a communicator; its threads keep it until they are done.
 class Communicator : public std::enable_shared_from_this<Communicator> {
   public:
-    Communicator(int rank, bool is_blocking) : rank_(rank), is_blocking_(is_blocking) {}
+    Communicator(int rank, int num_ranks, bool is_blocking)
+        : rank_(rank),
+          is_blocking_(is_blocking),
+          sending_(static_cast<size_t>(num_ranks)),
+          receiving_(static_cast<size_t>(num_ranks)) {}
 
     ncclResult_t begin_to_connect(const ncclUniqueId& id) {
         host_.give([self = shared_from_this(), id] { self->connect(id); });
@@ -75,46 +84,56 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
     ncclResult_t state() const { return state_; }
 
-    ncclResult_t send(const void* memory, size_t num_bytes, cudaStream_t stream) {
-        return begin(stream, [self = shared_from_this(), from = near(memory), num_bytes] {
+    bool has_peer(int rank) const { return rank >= 0 && rank < num_ranks() && rank != rank_; }
+
+    Transfer send(const void* memory, size_t num_bytes, int peer) {
+        Connection& way = sending_.at(static_cast<size_t>(peer));
+        return [self = shared_from_this(), &way, from = near(memory), num_bytes] {
             size_t expected = 0;
-            if (!self->sending_.read(&expected, sizeof(expected))) return ncclRemoteError;
+            if (!way.read(&expected, sizeof(expected))) return ncclRemoteError;
             if (expected != num_bytes) return ncclInvalidUsage;
-            return self->sending_.write(from, num_bytes) ? ncclSuccess : ncclRemoteError;
-        });
+            return way.write(from, num_bytes) ? ncclSuccess : ncclRemoteError;
+        };
     }
 
-    ncclResult_t receive(void* memory, size_t num_bytes, cudaStream_t stream) {
-        return begin(stream, [self = shared_from_this(), to = near(memory), num_bytes] {
+    Transfer receive(void* memory, size_t num_bytes, int peer) {
+        Connection& way = receiving_.at(static_cast<size_t>(peer));
+        return [self = shared_from_this(), &way, to = near(memory), num_bytes] {
             std::memset(to, kGarbage, num_bytes);
-            const bool came =
-                self->receiving_.write(&num_bytes, sizeof(num_bytes)) && self->receiving_.read(to, num_bytes);
+            const bool came = way.write(&num_bytes, sizeof(num_bytes)) && way.read(to, num_bytes);
             return came ? ncclSuccess : ncclRemoteError;
-        });
+        };
     }
 
-    void abort() {
-        is_aborted_ = true;
-        is_aborted_.notify_all();
-        host_.finish();  // it may be connecting
-        sending_.shut();
-        receiving_.shut();
-    }
-
-  private:
-    ncclResult_t begin(cudaStream_t stream, std::function<ncclResult_t()> transfer) {
+    /// All at once, when the stream has done what came before.
+    ncclResult_t begin(cudaStream_t stream, std::vector<Transfer> group) {
         if (state_ != ncclSuccess) return ncclInvalidUsage;  // the one before is not yet with its stream
         state_ = ncclInProgress;
-        host_.give([self = shared_from_this(), &queue = stream_of(stream), transfer = std::move(transfer)] {
-            queue.give([self, transfer] {
-                const ncclResult_t result = transfer();
-                if (result != ncclSuccess) self->stand_still(result);
+        host_.give([self = shared_from_this(), &queue = stream_of(stream), group = std::move(group)] {
+            queue.give([self, group] {
+                std::vector<std::jthread> at_once;
+                for (const Transfer& transfer : group) {
+                    at_once.emplace_back([&self, &transfer] {
+                        if (const ncclResult_t result = transfer(); result != ncclSuccess) self->stand_still(result);
+                    });
+                }
             });
             self->progress_ends();
         });
         if (is_blocking_) host_.finish();
         return is_blocking_ ? ncclSuccess : ncclInProgress;
     }
+
+    void abort() {
+        is_aborted_ = true;
+        is_aborted_.notify_all();
+        host_.finish();  // it may be connecting
+        for (Connection& way : sending_) way.shut();
+        for (Connection& way : receiving_) way.shut();
+    }
+
+  private:
+    int num_ranks() const { return static_cast<int>(sending_.size()); }
 
     void progress_ends() {
         ncclResult_t expected = ncclInProgress;  // or what has failed already
@@ -126,37 +145,53 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         is_aborted_.wait(false);
     }
 
-    /// Rank 0 listens under the communicator's name.
-    void connect(const ncclUniqueId& id) {
+    /// What a rank says first on a connection that it makes.
+    struct Hello {
+        int rank = 0;
+        bool sends = false;
+    };
+
+    /// The address of a rank, under the communicator's name; in no folder: it begins with a zero.
+    static sockaddr_un address_of(const ncclUniqueId& id, int rank) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        std::memcpy(address.sun_path + 1, id.internal, kNameBytes);  // in no folder: it begins with a zero
-        const auto* name = reinterpret_cast<const sockaddr*>(&address);
-        constexpr socklen_t kAddressBytes = offsetof(sockaddr_un, sun_path) + 1 + kNameBytes;
-        // The first is the way from rank 0 to rank 1.
-        Connection* const ways[] = {rank_ == 0 ? &sending_ : &receiving_, rank_ == 0 ? &receiving_ : &sending_};
-        if (rank_ == 0) {
-            Connection listener;
-            const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-            listener.take(socket);
-            if (::bind(socket, name, kAddressBytes) != 0 || ::listen(socket, 2) != 0) {
-                state_ = ncclSystemError;
-                return;
+        std::memcpy(address.sun_path + 1, id.internal, kNameBytes);
+        std::memcpy(address.sun_path + 1 + kNameBytes, &rank, sizeof(rank));
+        return address;
+    }
+
+    /// Every rank listens, and connects to those before it.
+    void connect(const ncclUniqueId& id) {
+        const sockaddr_un own = address_of(id, rank_);
+        const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        Connection listening;
+        listening.take(listener);
+        if (::bind(listener, reinterpret_cast<const sockaddr*>(&own), kAddressBytes) != 0 ||
+            ::listen(listener, 2 * num_ranks()) != 0) {
+            state_ = ncclSystemError;
+            return;
+        }
+        for (int peer = 0; peer < rank_; ++peer) {
+            for (const bool sends : {true, false}) {
+                Connection& way = (sends ? sending_ : receiving_)[static_cast<size_t>(peer)];
+                retry([&] { way.take(connected(address_of(id, peer))); }, way);
+                const Hello hello{rank_, sends};
+                way.write(&hello, sizeof(hello));
             }
-            for (Connection* way : ways) {
-                retry([&] { way->take(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC)); }, *way);
-            }
-        } else {
-            for (Connection* way : ways) {
-                retry([&] { way->take(connected(name, kAddressBytes)); }, *way);
-            }
+        }
+        for (int left = 2 * (num_ranks() - 1 - rank_); left > 0 && !is_aborted_; --left) {
+            Connection made;
+            retry([&] { made.take(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)); }, made);
+            Hello hello;
+            if (!made.read(&hello, sizeof(hello))) continue;
+            (hello.sends ? receiving_ : sending_).at(static_cast<size_t>(hello.rank)).take(made.give());
         }
         progress_ends();
     }
 
-    static int connected(const sockaddr* name, socklen_t size) {
+    static int connected(const sockaddr_un& address) {
         const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (::connect(socket, name, size) == 0) return socket;
+        if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), kAddressBytes) == 0) return socket;
         ::close(socket);
         return -1;
     }
@@ -170,12 +205,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     }
 
     static constexpr size_t kNameBytes = 64;
+    static constexpr socklen_t kAddressBytes = offsetof(sockaddr_un, sun_path) + 1 + kNameBytes + sizeof(int);
 
     int rank_;
     bool is_blocking_;
     std::atomic<ncclResult_t> state_ = ncclInProgress;
     std::atomic<bool> is_aborted_ = false;
-    Connection sending_, receiving_;
+    std::vector<Connection> sending_, receiving_;  // by rank
     Stream& host_ = *new Stream;
 };
 
@@ -189,6 +225,30 @@ struct ncclComm {
     std::shared_ptr<Communicator> communicator;
 };
 
+namespace {
+
+/// What this thread has given since its group began; all of one communicator and one stream.
+struct Group {
+    int depth = 0;
+    ncclComm_t communicator = nullptr;
+    cudaStream_t stream = nullptr;
+    std::vector<Transfer> transfers;
+};
+thread_local Group group;
+
+ncclResult_t add(ncclComm_t communicator, cudaStream_t stream, Transfer transfer) {
+    ncclGroupStart();
+    const bool is_first = group.transfers.empty();
+    const bool fits = is_first || (group.communicator == communicator && group.stream == stream);
+    group.communicator = communicator;
+    group.stream = stream;
+    group.transfers.push_back(std::move(transfer));
+    const ncclResult_t result = ncclGroupEnd();
+    return fits ? result : ncclInvalidUsage;
+}
+
+}  // namespace
+
 extern "C" {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
@@ -198,9 +258,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int num_ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
-    if (num_ranks != 2 || rank < 0 || rank > 1) return ncclInvalidArgument;
+    if (rank < 0 || rank >= num_ranks) return ncclInvalidArgument;
     const bool is_blocking = config == nullptr || config->blocking != 0;
-    *made = new ncclComm{std::make_shared<Communicator>(rank, is_blocking)};
+    *made = new ncclComm{std::make_shared<Communicator>(rank, num_ranks, is_blocking)};
     return (*made)->communicator->begin_to_connect(id);
 }
 
@@ -217,16 +277,30 @@ const char* ncclGetLastError(ncclComm_t) {
     return "";
 }
 
-ncclResult_t ncclSend(const void* memory, size_t count, ncclDataType_t type, int, ncclComm_t communicator,
-                      cudaStream_t stream) {
-    if (type != ncclUint8) return ncclInvalidArgument;
-    return communicator->communicator->send(memory, count, stream);
+ncclResult_t ncclGroupStart() {
+    ++group.depth;
+    return ncclSuccess;
 }
 
-ncclResult_t ncclRecv(void* memory, size_t count, ncclDataType_t type, int, ncclComm_t communicator,
+ncclResult_t ncclGroupEnd() {
+    if (--group.depth > 0) return ncclSuccess;
+    const Group whole = std::exchange(group, {});
+    if (whole.transfers.empty()) return ncclSuccess;
+    return whole.communicator->communicator->begin(whole.stream, whole.transfers);
+}
+
+ncclResult_t ncclSend(const void* memory, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
                       cudaStream_t stream) {
-    if (type != ncclUint8) return ncclInvalidArgument;
-    return communicator->communicator->receive(memory, count, stream);
+    Communicator& own = *communicator->communicator;
+    if (type != ncclUint8 || !own.has_peer(peer)) return ncclInvalidArgument;
+    return add(communicator, stream, own.send(memory, count, peer));
+}
+
+ncclResult_t ncclRecv(void* memory, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+    Communicator& own = *communicator->communicator;
+    if (type != ncclUint8 || !own.has_peer(peer)) return ncclInvalidArgument;
+    return add(communicator, stream, own.receive(memory, count, peer));
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {

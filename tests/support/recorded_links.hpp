@@ -1,8 +1,9 @@
 #pragma once
 // Links between threads of one process that behave as NCCL's do on cards and keep a record. Each rank has a queue of
-// operations for each of its links; an operation ends when it is at the head of its queue at both ends, and a send only
-// when what the rank had received before it is there, since its card computes in the order of the calls. So whatever
-// would stand still on cards stands still here, where the world of threads sees it (comm/in_process.hpp).
+// operations for each of its links; a message moves when what sends it and what receives it are at the heads of their
+// queues, and an operation that sends begins only when all that the rank's card waits for is there, since the card
+// computes in the order of the calls; it ends when all of its messages have moved. So whatever would stand still on
+// cards stands still here, where the world of threads sees it (comm/in_process.hpp).
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -21,9 +22,9 @@ namespace vpp::test {
 
 struct RecordedLinksOptions {
     bool one_queue = false;         ///< all links of a rank share a queue, as if they shared a stream
-    bool waits_for_memory = false;  ///< a receive is ready when its memory is filled, for tests that compute with it
+    bool waits_for_memory = false;  ///< what comes is delivered when its memory is filled, for tests that compute with it
     int64_t damaged = -1;           ///< the message whose last float arrives with a bit turned; negative: none
-    int64_t stuck_after = -1;       ///< so many operations end and no more; negative: all
+    int64_t stuck_after = -1;       ///< so many messages move and no more; negative: all
     std::string failure = {};       ///< what the library says from then on instead of standing still
 };
 
@@ -38,15 +39,20 @@ class RecordedLinks {
     int64_t num_links() const { return static_cast<int64_t>(links_.size()); }
     int64_t num_done() const { return num_done_; }
     int64_t num_aborted() const { return num_aborted_; }
-    /// How many messages a sender had under way on one link at once.
+    /// How many operations a sender had under way on one link at once.
     int64_t most_under_way() const { return most_under_way_; }
 
   private:
+    struct Message {
+        bool sends = false;
+        size_t other = 0;  ///< place of the other rank
+        MemoryPart memory;
+        bool has_moved = false;
+    };
     struct Operation {
         size_t link = 0;
-        bool sends = false;
-        MemoryPart memory;
-        std::vector<std::shared_ptr<Operation>> behind;  ///< of a send: receives of its rank
+        std::vector<Message> messages;
+        std::vector<std::shared_ptr<Operation>> behind;  ///< for which the card waits before it sends
         bool done = false;
         int64_t given = 0, ended = 0;  ///< nanoseconds
     };
@@ -54,23 +60,16 @@ class RecordedLinks {
     using Queue = std::deque<OperationPtr>;
     /// One end, or of all ends of a rank with one_queue.
     using QueueKey = std::pair<int, size_t>;
-    struct Ends {
-        int sender = -1, receiver = -1;
-    };
+    using Ranks = std::vector<int>;  ///< of a link, by place; -1: not yet connected
 
     class End final : public LinkEnd {
       public:
-        End(RecordedLinks& all, int rank, size_t link, bool sends)
-            : all_(all), rank_(rank), link_(link), sends_(sends) {}
+        End(RecordedLinks& all, int rank, size_t link) : all_(all), rank_(rank), link_(link) {}
         bool is_ready() override { return all_.is_ready(*this); }
-        void send(MemoryPart memory) override {
-            check(sends_, "the end that receives sends nothing");
-            all_.give(*this, std::move(memory));
+        std::vector<MemoryPart> move(std::vector<MemoryPart> sent, const std::vector<size_t>& received) override {
+            return all_.give(*this, sent, received);
         }
-        MemoryPart receive(size_t num_bytes) override {
-            check(!sends_, "the end that sends receives nothing");
-            return all_.give(*this, make_bytes(num_bytes));
-        }
+        bool deliver(int64_t operation) override { return all_.deliver(*this, static_cast<size_t>(operation)); }
         int64_t num_done() override { return all_.num_done_of(*this); }
         void set_timed(bool is_timed) override { all_.set_timed(*this, is_timed); }
         std::vector<std::pair<int64_t, int64_t>> take_times() override { return all_.take_times(*this); }
@@ -81,7 +80,6 @@ class RecordedLinks {
         RecordedLinks& all_;
         int rank_;
         size_t link_;
-        bool sends_;
         bool is_aborted_ = false;
         bool is_timed_ = false;
         std::vector<OperationPtr> given_, timed_;
@@ -92,8 +90,8 @@ class RecordedLinks {
         Maker(RecordedLinks& all, int rank) : all_(all), rank_(rank) {}
         Bytes make_id() override { return all_.make_id(); }
         MemoryPart make_memory(size_t num_bytes) override { return make_bytes(num_bytes); }
-        std::unique_ptr<LinkEnd> connect(const Bytes& id, bool sends) override {
-            return all_.connect(rank_, ByteReader(id).get<uint64_t>(), sends);
+        std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) override {
+            return all_.connect(rank_, ByteReader(id).get<uint64_t>(), place, num_ranks);
         }
 
       private:
@@ -114,40 +112,56 @@ class RecordedLinks {
         return {bytes.begin(), bytes.end()};
     }
 
-    std::unique_ptr<LinkEnd> connect(int rank, size_t link, bool sends) {
+    std::unique_ptr<LinkEnd> connect(int rank, size_t link, int place, int num_ranks) {
         const std::lock_guard lock(mutex_);
-        (sends ? links_.at(link).sender : links_.at(link).receiver) = rank;
-        return std::make_unique<End>(*this, rank, link, sends);
+        Ranks& ranks = links_.at(link);
+        ranks.resize(static_cast<size_t>(num_ranks), -1);
+        ranks.at(static_cast<size_t>(place)) = rank;
+        return std::make_unique<End>(*this, rank, link);
     }
 
     bool is_ready(const End& end) {
         const std::lock_guard lock(mutex_);
         check_alive(end);
-        const Ends& ends = links_[end.link_];
-        if (ends.sender < 0 || ends.receiver < 0) return false;
-        return !options_.waits_for_memory || end.sends_ || end.given_.empty() || end.given_.back()->done;
+        const Ranks& ranks = links_[end.link_];
+        return std::find(ranks.begin(), ranks.end(), -1) == ranks.end();
     }
 
-    MemoryPart give(End& end, MemoryPart memory) {
+    std::vector<MemoryPart> give(End& end, const std::vector<MemoryPart>& sent, const std::vector<size_t>& received) {
         const std::lock_guard lock(mutex_);
         check_alive(end);
-        std::vector<OperationPtr>& received = received_[end.rank_];
-        std::erase_if(received, [](const OperationPtr& operation) { return operation->done; });
-        auto operation =
-            std::make_shared<Operation>(Operation{end.link_, end.sends_, memory, {}, false, steady_nanoseconds(), 0});
-        if (end.sends_) {
-            operation->behind = received;
-        } else {
-            received.push_back(operation);
+        check(sent.size() == links_[end.link_].size() && sent.size() == received.size(), "a place for each rank");
+        auto operation = std::make_shared<Operation>(Operation{end.link_, {}, {}, false, steady_nanoseconds(), 0});
+        std::vector<MemoryPart> memory(sent.size());
+        bool sends = false;
+        for (size_t i = 0; i < sent.size(); ++i) {
+            if (sent[i].data) operation->messages.push_back({true, i, sent[i], false});
+            if (sent[i].data) sends = true;
+            if (received[i] == 0) continue;
+            memory[i] = make_bytes(received[i]);
+            operation->messages.push_back({false, i, memory[i], false});
         }
+        std::vector<OperationPtr>& awaited = awaited_[end.rank_];
+        std::erase_if(awaited, [](const OperationPtr& other) { return other->done; });
+        if (sends) operation->behind = awaited;
         end.given_.push_back(operation);
         if (end.is_timed_) end.timed_.push_back(operation);
         queues_[queue_key(end.rank_, end.link_)].push_back(std::move(operation));
         move();
         const auto under_way =
             std::count_if(end.given_.begin(), end.given_.end(), [](const OperationPtr& given) { return !given->done; });
-        if (end.sends_) most_under_way_ = std::max<int64_t>(most_under_way_, under_way);
+        if (sends) most_under_way_ = std::max<int64_t>(most_under_way_, under_way);
         return memory;
+    }
+
+    bool deliver(End& end, size_t number) {
+        const std::lock_guard lock(mutex_);
+        check_alive(end);
+        const OperationPtr& operation = end.given_.at(number);
+        if (operation->done) return true;
+        if (options_.waits_for_memory) return false;
+        awaited_[end.rank_].push_back(operation);
+        return true;
     }
 
     int64_t num_done_of(const End& end) {
@@ -156,7 +170,7 @@ class RecordedLinks {
         int64_t num_done = 0;
         for (const OperationPtr& operation : end.given_) {
             if (!operation->done) continue;
-            operation->memory.data = {};
+            for (Message& message : operation->messages) message.memory.data = {};
             ++num_done;
         }
         return num_done;
@@ -193,32 +207,56 @@ class RecordedLinks {
         if (is_stopped() && !options_.failure.empty()) throw LinkFailure(options_.failure);
     }
 
-    /// The operation of the link at the head of a rank's queue; null when something else is there.
-    OperationPtr head(int rank, size_t link, bool sends) {
-        if (rank < 0) return nullptr;
+    /// The operation of the link at the head of a rank's queue when it may begin, else null.
+    OperationPtr head(int rank, size_t link) {
         const Queue& queue = queues_[queue_key(rank, link)];
-        if (queue.empty() || queue.front()->link != link || queue.front()->sends != sends) return nullptr;
-        return queue.front();
+        if (rank < 0 || queue.empty() || queue.front()->link != link) return nullptr;
+        const auto& behind = queue.front()->behind;
+        const bool begins = std::all_of(behind.begin(), behind.end(), [](const auto& other) { return other->done; });
+        return begins ? queue.front() : nullptr;
     }
 
     bool move(size_t link) {
-        if (is_stopped()) return false;
-        const OperationPtr send = head(links_[link].sender, link, true);
-        const OperationPtr receive = head(links_[link].receiver, link, false);
-        if (!send || !receive) return false;
-        const bool is_computed = std::all_of(send->behind.begin(), send->behind.end(),
-                                             [](const OperationPtr& earlier) { return earlier->done; });
-        if (!is_computed) return false;
-        check(send->memory.num_bytes == receive->memory.num_bytes, "both ends of a link move as many bytes");
-        std::memcpy(receive->memory.data.get(), send->memory.data.get(), send->memory.num_bytes);
-        // Of a float an upper bit of the fraction: no bit that is lost in a sum, and none that makes it infinite.
-        if (num_done_ == options_.damaged) receive->memory.data.get()[receive->memory.num_bytes - 2] ^= std::byte{0x10};
-        send->done = receive->done = true;
-        send->ended = receive->ended = steady_nanoseconds();
-        ++num_done_;
-        queues_[queue_key(links_[link].sender, link)].pop_front();
-        queues_[queue_key(links_[link].receiver, link)].pop_front();
-        return true;
+        bool moved = false;
+        const Ranks& ranks = links_[link];
+        for (size_t from = 0; from < ranks.size(); ++from) {
+            const OperationPtr sender = head(ranks[from], link);
+            if (!sender) continue;
+            for (Message& message : sender->messages) {
+                if (!message.sends || message.has_moved) continue;
+                const OperationPtr receiver = head(ranks[message.other], link);
+                if (receiver && !is_stopped()) moved |= move(message, *receiver, from);
+            }
+        }
+        for (int rank : ranks) {
+            const OperationPtr first = head(rank, link);
+            if (!first || !all_moved(*first)) continue;
+            first->done = moved = true;
+            first->ended = steady_nanoseconds();
+            queues_[queue_key(rank, link)].pop_front();
+        }
+        return moved;
+    }
+
+    static bool all_moved(const Operation& operation) {
+        return std::all_of(operation.messages.begin(), operation.messages.end(),
+                           [](const Message& message) { return message.has_moved; });
+    }
+
+    bool move(Message& sent, Operation& receiver, size_t from) {
+        for (Message& received : receiver.messages) {
+            if (received.sends || received.other != from || received.has_moved) continue;
+            const size_t num_bytes = received.memory.num_bytes;
+            check(sent.memory.num_bytes == num_bytes, "both ends of a link move as many bytes");
+            std::byte* const data = received.memory.data.get();
+            std::memcpy(data, sent.memory.data.get(), num_bytes);
+            // Of a float an upper bit of the fraction: none that is lost in a sum, and none that makes it infinite.
+            if (num_done_ == options_.damaged) data[std::max<size_t>(num_bytes, 2) - 2] ^= std::byte{0x10};
+            sent.has_moved = received.has_moved = true;
+            ++num_done_;
+            return true;
+        }
+        return false;
     }
 
     void move() {
@@ -230,9 +268,9 @@ class RecordedLinks {
 
     const Options options_;
     std::mutex mutex_;
-    std::vector<Ends> links_;
+    std::vector<Ranks> links_;
     std::map<QueueKey, Queue> queues_;
-    std::map<int, std::vector<OperationPtr>> received_;
+    std::map<int, std::vector<OperationPtr>> awaited_;  ///< by rank: what its card was told to wait for
     int64_t num_done_ = 0, num_aborted_ = 0, most_under_way_ = 0;
 };
 

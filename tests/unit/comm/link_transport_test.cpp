@@ -56,7 +56,7 @@ std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& re
     return "";
 }
 
-const std::vector<Link> kBothWays{{0, 1, Direction::Forward}, {1, 0, Direction::Backward}};
+const std::vector<Link> kBothWays{{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Backward}};
 
 /// Notes for what the device of rank 0 waits.
 class WatchedTransport : public PassingTransport {
@@ -96,6 +96,31 @@ TEST(LinkTransport, AReceiveThatDoesNotEndIsWatchedThoughNoCallWaits) {
     constexpr int64_t kConnecting = 2;
     EXPECT_EQ(said_by_watchdog(kConnecting, /*finishes=*/false), to_text(kForward));
     EXPECT_EQ(said_by_watchdog(-1, /*finishes=*/true), "");
+}
+
+TEST(LinkTransport, AnExchangeIsWatchedFromWhenItsFirstMessageIsTaken) {
+    RecordedLinks recorded({.stuck_after = 2});  // the connecting
+    const Channel channel{5, 2, Direction::Replicas};
+    const std::vector<int> both{0, 1};
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
+        double now = 0;
+        std::string said;
+        const auto note = [&](const std::string& text, int) { said += text; };
+        Watchdog watchdog({.on_fatal = note, .now = [&] { return now; }, .period_seconds = 0});
+        WatchedTransport watched(bytes, watchdog);
+        const auto maker = recorded.maker(bytes.rank());
+        LinkTransport transport(watched, {link_of(both, channel)}, *maker, /*patience_seconds=*/0);
+        const auto wait_long = [&] {
+            for (const double end = now + 100; now < end; now += 0.1) watchdog.look();
+        };
+        const MessageSize size{sizeof(uint64_t), sizeof(uint64_t)};
+        transport.exchange({both, channel, std::vector<Buffer>(2, linked_message(7, memory_of(9))), {size, size}});
+        wait_long();
+        EXPECT_EQ(said, "");
+        transport.receive(1 - bytes.rank(), channel);
+        wait_long();
+        EXPECT_EQ(said, to_text(channel));
+    });
 }
 
 TEST(LinkTransport, BytesAndMemoryArriveTogether) {
@@ -232,17 +257,115 @@ TEST(LinkTransport, MessagesThatCrossAreABug) {
 
 TEST(LinkTransport, AMessageNeedsItsLink) {
     RecordedLinks recorded;
-    const std::string error = run(2, {{1, 0, Direction::Backward}}, recorded, [&](LinkTransport& transport) {
+    const std::string error = run(2, {{{1, 0}, Direction::Backward}}, recorded, [&](LinkTransport& transport) {
         if (transport.rank() == 0) transport.send(1, kForward, linked_message(1, memory_of(1)));
         transport.finish_sends();
     });
     EXPECT_CONTAINS(error, "there is no forward link from rank 0 to rank 1");
     const std::string of_replicas = run(2, {}, recorded, [&](LinkTransport& transport) {
-        const Channel channel{0, 2, Direction::Replicas};
-        if (transport.rank() == 0) transport.send(1, channel, linked_message(1, memory_of(1)));
-        transport.finish_sends();
+        transport.exchange({{1, 0}, {0, 2, Direction::Replicas}, {{}, {}}, {{}, {}}});
     });
-    EXPECT_CONTAINS(of_replicas, "there is no link 2 between replicas from rank 0 to rank 1");
+    EXPECT_CONTAINS(of_replicas, "there is no link 2 between replicas on ranks 1, 0");
+}
+
+constexpr Channel kExchange{5, 2, Direction::Replicas};
+const std::vector<int> kGroup{2, 0, 1};  // in another order than that of the ranks
+const std::vector<Link> kGroupLink{link_of(kGroup, kExchange)};
+
+uint64_t value_between(int from, int to) {
+    return static_cast<uint64_t>(10 * from + to);
+}
+
+/// Every rank sends each other a message with a part of its own length.
+Exchange all_to_all(int rank, const Channel& channel) {
+    Exchange exchange{kGroup, channel, {}, {}};
+    for (int peer : kGroup) {
+        const bool is_own = peer == rank;
+        const uint64_t out = value_between(rank, peer), in = value_between(peer, rank);
+        exchange.sent.push_back(is_own ? Buffer() : linked_message(out, memory_of(out, 1 + out)));
+        exchange.expected.push_back(is_own ? MessageSize{} : MessageSize{sizeof(uint64_t), 1 + in});
+    }
+    return exchange;
+}
+
+/// What came of all_to_all.
+void take_all(LinkTransport& transport, const Channel& channel) {
+    std::vector<std::pair<int, Buffer>> received;
+    for (int peer : kGroup) {
+        if (peer != transport.rank()) received.emplace_back(peer, transport.receive(peer, channel));
+    }
+    transport.finish_sends();
+    for (const auto& [peer, message] : received) {
+        const uint64_t value = value_between(peer, transport.rank());
+        EXPECT_EQ(number_of(message), value);
+        EXPECT_EQ(message.bytes().size(), sizeof(value)) << "without what the transport added";
+        EXPECT_EQ(message.part().num_bytes, 1 + value);
+        EXPECT_TRUE(is_filled_with(message.part(), value));
+    }
+}
+
+TEST(LinkTransport, RanksExchangeMessagesInOneOperationOfTheirLink) {
+    RecordedLinks recorded;
+    const Channel next{6, kExchange.microbatch, Direction::Replicas};
+    const std::string error = run(3, kGroupLink, recorded, [&](LinkTransport& transport) {
+        transport.exchange(all_to_all(transport.rank(), kExchange));
+        transport.exchange(all_to_all(transport.rank(), next));
+        take_all(transport, kExchange);
+        take_all(transport, next);
+    });
+    EXPECT_EQ(error, "");
+    EXPECT_EQ(recorded.num_links(), 1);
+    EXPECT_EQ(recorded.num_done(), 3 * 6) << "one byte each way at the start, and two messages";
+    EXPECT_EQ(recorded.most_under_way(), 2);
+}
+
+TEST(LinkTransport, AnExchangeOfWhichARankSendsOrReceivesNothing) {
+    RecordedLinks recorded;
+    const std::string error = run(3, kGroupLink, recorded, [&](LinkTransport& transport) {
+        Exchange from_first{kGroup, kExchange, std::vector<Buffer>(3), std::vector<MessageSize>(3)};
+        const bool is_first = transport.rank() == kGroup[0];
+        for (size_t i = 1; is_first && i < 3; ++i) from_first.sent[i] = linked_message(3, memory_of(4));
+        if (!is_first) from_first.expected[0] = {sizeof(uint64_t), sizeof(uint64_t)};
+        transport.exchange(std::move(from_first));
+        const Buffer message = is_first ? Buffer() : transport.receive(kGroup[0], kExchange);
+        transport.finish_sends();
+        EXPECT_TRUE(is_first || is_filled_with(message.part(), 4));
+    });
+    EXPECT_EQ(error, "");
+}
+
+// Each of three ranks passes a value on over a link of its own between giving its part of an exchange and taking what
+// came: cards that waited for the exchange at once would wait in a circle.
+TEST(LinkTransport, NothingWaitsForAnExchangeBeforeItIsTaken) {
+    const auto circle = [](bool takes_first) {
+        RecordedLinks recorded;
+        std::vector<Link> links = kGroupLink;
+        for (int rank = 0; rank < 3; ++rank) links.push_back({{rank, (rank + 1) % 3}, Direction::Forward});
+        return run(3, links, recorded, [&](LinkTransport& transport) {
+            const int next = (transport.rank() + 1) % 3, previous = (transport.rank() + 2) % 3;
+            const bool passes_first = transport.rank() == 0;  // the others exchange behind what they receive
+            if (!passes_first) transport.post_receive(previous, kForward, kCapacityBytes);
+            if (!passes_first) transport.receive(previous, kForward);
+            transport.exchange(all_to_all(transport.rank(), kExchange));
+            if (takes_first) take_all(transport, kExchange);
+            if (next != 0) transport.send(next, kForward, linked_message(1, memory_of(1)));
+            if (!takes_first) take_all(transport, kExchange);
+        });
+    };
+    EXPECT_EQ(circle(/*takes_first=*/false), "");
+    EXPECT_CONTAINS(circle(/*takes_first=*/true), "no rank can go on");
+}
+
+TEST(LinkTransport, OtherMessagesOfReplicasGoPastTheLinks) {
+    RecordedLinks recorded;
+    const Channel state{5, 3, Direction::Replicas};
+    const std::string error = run(3, kGroupLink, recorded, [&](LinkTransport& transport) {
+        if (transport.rank() == 0) transport.send(1, state, linked_message(3));
+        if (transport.rank() != 1) return;
+        transport.post_receive(0, state, sizeof(uint64_t));
+        EXPECT_EQ(number_of(transport.receive(0, state)), 3U);
+    });
+    EXPECT_EQ(error, "");
 }
 
 /// The links are made to stand still behind the first byte, or to fail.
@@ -357,7 +480,7 @@ std::vector<Link> links_of(const Schedule& lowered) {
     for (int rank = 0; rank < lowered.num_ranks; ++rank) {
         for (const Action& action : lowered.actions[static_cast<size_t>(rank)]) {
             if (is_transfer(action.kind) && is_send(action.kind)) {
-                links.push_back({rank, action.peer, channel_of(action).direction});
+                links.push_back({{rank, action.peer}, channel_of(action).direction});
             }
         }
     }

@@ -9,15 +9,19 @@
 namespace vpp {
 namespace {
 
-/// The most links that a rank has, and the rounds that follow from an order: a link comes one behind the later of the
-/// last links of its two ranks.
+/// The most links that a rank has, and the rounds that follow from an order: a link comes one behind the latest of the
+/// last links of its ranks.
 std::pair<int, int> degree_and_rounds(const std::vector<Link>& order) {
     std::map<int, int> degree, round;
     int most = 0, rounds = 0;
     for (const Link& link : order) {
-        most = std::max({most, ++degree[link.from], ++degree[link.to]});
-        round[link.from] = round[link.to] = std::max(round[link.from], round[link.to]) + 1;
-        rounds = std::max(rounds, round[link.from]);
+        int last = 0;
+        for (int rank : link.ranks) {
+            most = std::max(most, ++degree[rank]);
+            last = std::max(last, round[rank]);
+        }
+        for (int rank : link.ranks) round[rank] = last + 1;
+        rounds = std::max(rounds, last + 1);
     }
     return {most, rounds};
 }
@@ -25,24 +29,34 @@ std::pair<int, int> degree_and_rounds(const std::vector<Link>& order) {
 std::vector<Link> chain(int num_ranks) {
     std::vector<Link> links;
     for (int rank = 0; rank + 1 < num_ranks; ++rank) {
-        links.push_back({rank, rank + 1, Direction::Forward});
-        links.push_back({rank + 1, rank, Direction::Backward});
+        links.push_back({{rank, rank + 1}, Direction::Forward});
+        links.push_back({{rank + 1, rank}, Direction::Backward});
     }
     return links;
 }
 
 TEST(LinkOf, EveryContentOfReplicasHasItsOwn) {
-    EXPECT_EQ(link_of(0, 1, {4, 2, Direction::Forward}), (Link{0, 1, Direction::Forward}));
-    EXPECT_EQ(link_of(0, 1, {5, 3, Direction::Forward}), (Link{0, 1, Direction::Forward}));
-    EXPECT_EQ(link_of(0, 1, {4, 2, Direction::Replicas}), (Link{0, 1, Direction::Replicas, 2}));
-    EXPECT_NE(link_of(0, 1, {4, 1, Direction::Replicas}), link_of(0, 1, {4, 2, Direction::Replicas}));
-    EXPECT_FALSE(link_of(0, 1, {4, 2, Direction::Control}));
+    EXPECT_EQ(link_of({3, 7}, {4, 2, Direction::Replicas}), (Link{{3, 7}, Direction::Replicas, 2}));
+    EXPECT_EQ(link_of({3, 7}, {5, 2, Direction::Replicas}), (Link{{3, 7}, Direction::Replicas, 2}));
+    EXPECT_NE(link_of({3, 7}, {4, 1, Direction::Replicas}), link_of({3, 7}, {4, 2, Direction::Replicas}));
 }
 
 TEST(ConnectOrder, AChainConnectsInAsManyRoundsAsARankHasLinks) {
     const auto [degree, rounds] = degree_and_rounds(connect_order(chain(1000)));
     EXPECT_EQ(degree, 4);
     EXPECT_EQ(rounds, 4) << "one behind the other would be 1998";
+}
+
+TEST(ConnectOrder, GroupsConnectBesideEachOther) {
+    std::vector<Link> links;
+    for (int stage = 0; stage < 4; ++stage) {
+        std::vector<int> replicas;
+        for (int replica = 0; replica < 128; ++replica) replicas.push_back(4 * replica + stage);
+        for (int content = 0; content < 3; ++content) links.push_back({replicas, Direction::Replicas, content});
+    }
+    const auto [degree, rounds] = degree_and_rounds(connect_order(links));
+    EXPECT_EQ(degree, 3) << "however many replicas there are";
+    EXPECT_EQ(rounds, 3);
 }
 
 TEST(ConnectOrder, HasEveryLinkOnceWhateverTheOrderOfTheAsking) {

@@ -288,11 +288,9 @@ class RandomReduction {
 class OneLink final : public PassingTransport {
   public:
     using PassingTransport::PassingTransport;
-    void send(int peer, const Channel& channel, Buffer message) override {
-        PassingTransport::send(peer, on_one(channel), std::move(message));
-    }
-    void post_receive(int peer, const Channel& channel, size_t capacity_bytes) override {
-        PassingTransport::post_receive(peer, on_one(channel), capacity_bytes);
+    void exchange(Exchange messages) override {
+        messages.channel = on_one(messages.channel);
+        PassingTransport::exchange(std::move(messages));
     }
     Buffer receive(int peer, const Channel& channel) override {
         return PassingTransport::receive(peer, on_one(channel));
