@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "comm/mpi_session.hpp"
+
 namespace vpp {
 
 namespace {
@@ -20,6 +22,10 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
         if (const char* value = std::getenv(name.c_str())) found[name] = value;
     }
     return found;
+}
+
+bool mpi_moves_card_memory() {
+    return mpi_moves_device_memory(environment_of({kMpiCudaVariable}));
 }
 
 std::string program_name() {

@@ -13,6 +13,9 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
 /// For libraries that look for it in this process.
 void set_unless_set(const char* variable, const char* value);
 
+/// Whether MPI takes messages from cards (comm/mpi_session.hpp), as this environment has it.
+bool mpi_moves_card_memory();
+
 /// How this program was called: argv[0].
 std::string program_name();
 

@@ -100,22 +100,19 @@ std::string find_transport(Transport& transport, const Plan& plan, at::Device de
     return choose_transport(transport, plan.mesh.transport, card);
 }
 
-/// From now on MPI moves messages from card to card, where it can on all ranks.
-bool carry_by_mpi(MpiTransport& transport, at::Device device) {
-    const bool can = !device.is_cpu() && mpi_moves_device_memory(environment_of({kMpiCudaVariable}));
-    if (!is_everywhere(transport, can)) return false;
-    transport.carry(make_device_memory(device));
-    return true;
+/// Messages of cards by MPI: from card to card where it moves their memory on all ranks, else through the host's.
+std::string carry_by_mpi(MpiTransport& transport, at::Device device) {
+    const bool is_direct = is_everywhere(transport, !device.is_cpu() && mpi_moves_card_memory());
+    if (!device.is_cpu()) transport.carry(is_direct ? make_device_memory(device) : make_staged_memory(device));
+    return is_direct ? "from card to card by MPI" : "through the host's memory by MPI";
 }
 
 /// How values go between ranks, as all of them have agreed.
 void choose_way(MpiTransport& transport, Plan& plan, at::Device device, const Logger& log) {
     plan.mesh.transport = find_transport(transport, plan, device);
     if (!has_cuda_parts() || transport.size() == 1) return;
-    std::string way = "from card to card by NCCL";
-    if (plan.mesh.transport == "mpi") {
-        way = carry_by_mpi(transport, device) ? "from card to card by MPI" : "through the host's memory by MPI";
-    }
+    const bool by_mpi = plan.mesh.transport == "mpi";
+    const std::string way = by_mpi ? carry_by_mpi(transport, device) : "from card to card by NCCL";
     if (!device.is_cpu() && transport.rank() == 0) log->info("values go " + way);
 }
 

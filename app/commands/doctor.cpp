@@ -55,8 +55,7 @@ class Doctor {
     explicit Doctor(const DoctorArguments& arguments)
         : arguments_(arguments), host_(look_at_host(environment_of(host_variables()))) {
         if (!has_cuda_parts()) return;
-        cards_ = {true, cuda_version() + ", " + nccl_version(), cuda_cards(),
-                  mpi_moves_device_memory(environment_of({kMpiCudaVariable}))};
+        cards_ = {true, cuda_version() + ", " + nccl_version(), cuda_cards(), mpi_moves_card_memory()};
     }
 
     std::vector<Finding> look() {

@@ -9,7 +9,6 @@
 #include "app/planned_program.hpp"
 #include "app/terminal.hpp"
 #include "base/file.hpp"
-#include "comm/mpi_session.hpp"
 #include "device/cards.hpp"
 #include "engine/executor.hpp"
 #include "launch/host_facts.hpp"
@@ -37,7 +36,7 @@ Machine this_machine(const Plan& plan) {
     return {.cores = host.cpus,
             .memory_bytes = host.memory_bytes,
             .cards = plan.mesh.device == "cpu" ? std::vector<Card>() : cuda_cards(),
-            .mpi_moves_card_memory = mpi_moves_device_memory(environment_of({kMpiCudaVariable}))};
+            .mpi_moves_card_memory = mpi_moves_card_memory()};
 }
 
 void write_said(const std::string& file, const std::string& text) {

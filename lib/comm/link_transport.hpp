@@ -77,7 +77,7 @@ class LinkTransport final : public PassingTransport {
     double patience_seconds_;
     std::map<Link, End> ends_;
     std::map<std::pair<int, int>, Untaken> exchanges_;  ///< by number and content
-    Watchdog::Phase watched_;  ///< while something is to come
+    Watchdog::Phase watched_;                           ///< while something is to come
     bool is_timed_ = false;
     bool is_aborted_ = false;
 };

@@ -12,6 +12,7 @@
 #include <optional>
 #include <stop_token>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -104,6 +105,8 @@ class MpiTransport::Impl {
     Watchdog::Phase begin_device_wait(const Wait& what);
     void carry(std::unique_ptr<DeviceMemory> device);
     bool carries_device_memory() const { return device_ != nullptr; }
+    void time_parts(bool on);
+    std::vector<PartSpan> take_part_spans();
 
   private:
     using Lock = std::unique_lock<std::timed_mutex>;
@@ -161,6 +164,8 @@ class MpiTransport::Impl {
     double wait_seconds_ = 0;
     Watchdog::Phase end_phase_;
     bool is_lost_ = false;  ///< a rank is lost: nothing that was sent may arrive
+    bool is_timed_ = false;
+    std::vector<PartSpan> timed_;  ///< what the device was given to move while times are kept; without times
 
     // Guarded by the session's mutex.
     std::unique_ptr<DeviceMemory> device_;
@@ -295,6 +300,7 @@ void MpiTransport::Impl::send(int peer, const Channel& channel, Buffer message) 
     {
         const Lock lock = lock_mpi();
         check(!message.part().is_on_device || device_, "this rank's MPI carries no memory of devices");
+        if (is_timed_ && message.part().num_bytes > 0) timed_.push_back({peer, channel, true, 0, 0});
         wire_.send(peer, channel, std::move(message));
         progress();
     }
@@ -315,6 +321,10 @@ Buffer MpiTransport::Impl::receive(int peer, const Channel& channel) {
         what.num_bytes = wire_.capacity_bytes(peer, channel);
     }
     wait(what, [&] { return (message = wire_.take(peer, channel)).has_value(); });
+    if (device_ && message->part().num_bytes > 0) {
+        if (is_timed_) timed_.push_back({peer, channel, false, 0, 0});
+        message->set_part(device_->deliver(message->part()));
+    }
     return std::move(*message);
 }
 
@@ -350,6 +360,20 @@ void MpiTransport::Impl::carry(std::unique_ptr<DeviceMemory> device) {
     device->enter();
     device_ = std::move(device);
     wire_.use(*device_);
+}
+
+void MpiTransport::Impl::time_parts(bool on) {
+    is_timed_ = on && device_;
+    if (device_) device_->set_timed(on);
+}
+
+std::vector<PartSpan> MpiTransport::Impl::take_part_spans() {
+    std::vector<PartSpan> spans = std::exchange(timed_, {});
+    const auto times = device_ ? device_->take_times() : std::vector<std::pair<int64_t, int64_t>>();
+    if (times.empty()) return {};  // MPI itself has moved them
+    check(times.size() == spans.size(), "a device has the times of what it moved");
+    for (size_t i = 0; i < spans.size(); ++i) std::tie(spans[i].begin, spans[i].end) = times[i];
+    return spans;
 }
 
 void MpiTransport::Impl::set_position(const std::string& text) {
@@ -485,6 +509,12 @@ void MpiTransport::carry(std::unique_ptr<DeviceMemory> device) {
 }
 bool MpiTransport::carries_device_memory() const {
     return impl_->carries_device_memory();
+}
+void MpiTransport::time_parts(bool on) {
+    impl_->time_parts(on);
+}
+std::vector<PartSpan> MpiTransport::take_part_spans() {
+    return impl_->take_part_spans();
 }
 int MpiTransport::rank() const {
     return impl_->rank();

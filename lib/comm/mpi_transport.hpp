@@ -42,11 +42,13 @@ class MpiTransport final : public Transport {
     ~MpiTransport() override;
 
     /// From now on parts of messages may lie in the memory of this rank's device: one that is sent goes when the device
-    /// has computed it, behind send(); one that comes is there when receive() returns.
-    /// Requires: MPI moves it (mpi_moves_device_memory); called on all ranks, before the first such message, by
-    /// the thread that computes.
+    /// has computed it, behind send(); one that comes is there for what the device is given behind receive().
+    /// Requires: MPI moves what `device` gives it (mpi_moves_device_memory); called on all ranks, before the first
+    /// such message, by the thread that computes.
     void carry(std::unique_ptr<DeviceMemory> device);
     bool carries_device_memory() const override;
+    void time_parts(bool on) override;
+    std::vector<PartSpan> take_part_spans() override;
 
     int rank() const override;
     int size() const override;

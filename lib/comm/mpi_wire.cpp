@@ -70,7 +70,7 @@ struct MpiWire::State {
         size_t num_bytes = 0;
         std::vector<MPI_Request> requests;
         int tag = 0;
-        std::function<bool()> is_computed;  ///< while the part on the device has not been given to MPI
+        std::function<bool()> is_filled;  ///< while the part of the device has not been given to MPI
     };
     struct Arrival {
         LaneKey key;
@@ -142,9 +142,9 @@ struct MpiWire::State {
         });
     }
 
-    void send_computed_part(Outgoing& out) {
-        if (!out.is_computed || !out.is_computed()) return;
-        out.is_computed = {};
+    void send_filled_part(Outgoing& out) {
+        if (!out.is_filled || !out.is_filled()) return;
+        out.is_filled = {};
         const MemoryPart& part = out.content.part();
         start_sending(out, {part.data.get(), part.num_bytes});
     }
@@ -291,8 +291,10 @@ void MpiWire::send(int peer, const Channel& channel, Buffer message) {
     out.content = std::move(message);
     state.start_sending(out, portions.content);
     if (portions.on_device.empty()) return;
-    out.is_computed = state.device->mark();
-    state.send_computed_part(out);
+    DeviceMemory::Outgoing part = state.device->send(out.content.part());
+    out.content.set_part(std::move(part.memory));
+    out.is_filled = std::move(part.is_filled);
+    state.send_filled_part(out);
 }
 
 void MpiWire::post(int peer, const Channel& channel, size_t capacity_bytes) {
@@ -318,9 +320,9 @@ bool MpiWire::progress() {
                  arrival->complete = State::all_done(arrival->requests);
                  return arrival->complete;
              }) > 0;
-    for (State::Outgoing& out : state.outgoing) state.send_computed_part(out);
+    for (State::Outgoing& out : state.outgoing) state.send_filled_part(out);
     moved |= std::erase_if(state.outgoing,
-                           [](State::Outgoing& out) { return !out.is_computed && State::all_done(out.requests); }) > 0;
+                           [](State::Outgoing& out) { return !out.is_filled && State::all_done(out.requests); }) > 0;
     return moved;
 }
 

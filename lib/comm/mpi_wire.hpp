@@ -3,8 +3,8 @@
 // An envelope goes first: channel, size and the message's beginning: all of a short one, of one that has a part its
 // bytes. The receiver pairs it with the posted receive (comm/lanes.hpp), checks the size, allocates exactly that much
 // and only then starts to receive the content, which is the rest: in pieces, under the tag that the envelope names,
-// from the memory of the part into its place behind the bytes, or into new memory of the device when it lies on one;
-// then it is sent when the device has computed it. So any number of channels fits any bound on tags, a
+// from the memory of the part into its place behind the bytes; of a part that lies on a device from where and into what
+// comm/device_memory.hpp gives for it, when that is filled. So any number of channels fits any bound on tags, a
 // receive posted early costs no memory, and a message nobody expects can be named.
 #include <memory>
 #include <optional>
@@ -43,7 +43,7 @@ class MpiWire {
     bool start();
     ~MpiWire();
 
-    /// From now on parts may lie in this memory. Owns: borrows it; it outlives the wire.
+    /// From now on parts may lie on this device. Owns: borrows it; it outlives the wire.
     void use(DeviceMemory& device);
 
     void send(int peer, const Channel& channel, Buffer message);

@@ -6,6 +6,7 @@
 #include "base/clock_alignment.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "device/upload.hpp"
 
 namespace vpp {
 
@@ -218,7 +219,7 @@ void Executor::run_backward(const Action& action) {
 void Executor::forward(Segment& now, int microbatch, const MicrobatchSource& source) {
     for (int input : phase_.split.segments[static_cast<size_t>(now.index())].inputs) {
         const int64_t begin = steady_nanoseconds();
-        at::Tensor loaded = source.input(microbatch, input).to(device_);
+        at::Tensor loaded = upload(source.input(microbatch, input), device_);
         load_nanoseconds_ += steady_nanoseconds() - begin;
         now.set_input(microbatch, input, std::move(loaded));
     }

@@ -3,9 +3,9 @@
 // coordinate, whatever the transport. Every replica owns a share of each bucket: it receives that share of the others,
 // adds, and sends the sums back. Each sends and receives 2 (d - 1) / d of the gradients, as in a ring.
 //
-// A stage's buckets start at its REDUCE_GRAD and move on between later actions: each exchanges gradients, then sums, and
-// does neither before those that were started earlier; what is not done at the end of the actions is waited for. A gradient that no replica has stays
-// undefined; one that some have is the sum of those.
+// A stage's buckets start at its REDUCE_GRAD and move on between later actions: each exchanges gradients, then sums,
+// neither before those that were started earlier; what is not done at the end of the actions is waited for. A gradient
+// that no replica has stays undefined; one that some have is the sum of those.
 #include <cstddef>
 #include <deque>
 #include <set>

@@ -1,5 +1,6 @@
 // Memory of a card that MPI moves: when it may be read, and when it is given again, seen with a compute stream that is
 // held back. Skipped where there is no card.
+#include <ATen/ops/full.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
 #include <gtest/gtest.h>
@@ -13,6 +14,8 @@
 
 #include "device/cards.hpp"
 #include "device/device.hpp"
+#include "device/stream_memory.hpp"
+#include "device/upload.hpp"
 #include "gpu/streams.hpp"
 #include "stage/torch_device_memory.hpp"
 
@@ -30,6 +33,7 @@ class CardMemory : public ::testing::Test {
         start_device({at::kCUDA, 0});
         c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, 0));
         memory_ = make_device_memory({at::kCUDA, 0});
+        staged_ = make_staged_memory({at::kCUDA, 0});
     }
 
     static c10::cuda::CUDAStream stream() { return c10::cuda::getCurrentCUDAStream(0); }
@@ -56,16 +60,69 @@ class CardMemory : public ::testing::Test {
         return holds();
     }
 
-    std::unique_ptr<DeviceMemory> memory_;
+    /// Memory of the card with that value, as the stream computes it.
+    static MemoryPart computed(int value) {
+        const std::shared_ptr<std::byte> memory = stream_memory(stream(), stream(), kTakenBytes);
+        check(cudaMemsetAsync(memory.get(), value, kTakenBytes, stream()) == cudaSuccess, "a card fills");
+        return {memory, kTakenBytes, true};
+    }
+    static test::Values all(int value) { return test::Values(kTakenBytes, static_cast<unsigned char>(value)); }
+    static test::Values values_of(const MemoryPart& host) {
+        const auto* bytes = reinterpret_cast<const unsigned char*>(host.data.get());
+        return {bytes, bytes + host.num_bytes};
+    }
+
+    std::unique_ptr<DeviceMemory> memory_, staged_;
 };
 
-TEST_F(CardMemory, AMarkIsReachedWhenTheStreamIsThere) {
+TEST_F(CardMemory, WhatIsSentIsFilledWhenTheStreamIsThere) {
+    for (DeviceMemory* memory : {memory_.get(), staged_.get()}) {
+        HeldStream held(stream());
+        const DeviceMemory::Outgoing sent = memory->send(computed(5));
+        EXPECT_FALSE(sent.is_filled());
+        std::jthread([&] { EXPECT_FALSE(sent.is_filled()); }).join();
+        held.let_go();
+        EXPECT_TRUE(comes(sent.is_filled));
+    }
+}
+
+TEST_F(CardMemory, AStagedCopyHasWhatWasComputedAndTheStreamDoesNotWaitForIt) {
     HeldStream held(stream());
-    const std::function<bool()> is_reached = memory_->mark();
-    EXPECT_FALSE(is_reached());
-    std::jthread([&] { EXPECT_FALSE(is_reached()); }).join();
+    MemoryPart part = computed(5);
+    const DeviceMemory::Outgoing sent = staged_->send(part);
+    const void* const address = part.data.get();
+    part = {};
+    const MemoryPart next = computed(6);
+    EXPECT_NE(next.data.get(), address) << "it is kept until it is copied";
     held.let_go();
-    EXPECT_TRUE(comes(is_reached));
+    ASSERT_TRUE(comes(sent.is_filled));
+    EXPECT_EQ(values_of(sent.memory), all(5));
+}
+
+TEST_F(CardMemory, WhatIsDeliveredIsThereForTheStreamAndNotBeforeIt) {
+    for (int value = 1; value < 8; ++value) {
+        MemoryPart taken = staged_->take(kTakenBytes);
+        std::fill_n(taken.data.get(), kTakenBytes, static_cast<std::byte>(value));
+        const MemoryPart part = staged_->deliver(std::move(taken));
+        LateCopy found(part, stream());
+        EXPECT_EQ(found.wait(), all(value));
+    }
+}
+
+TEST_F(CardMemory, DeliveredMemoryThatTheStreamStillReadsReceivesNothing) {
+    const auto deliver = [&](int value) {
+        MemoryPart taken = staged_->take(kTakenBytes);
+        std::fill_n(taken.data.get(), kTakenBytes, static_cast<std::byte>(value));
+        return staged_->deliver(std::move(taken));
+    };
+    MemoryPart first = deliver(1);
+    stream().synchronize();
+    HeldStream held(stream());
+    LateCopy found(first, stream());
+    first = {};
+    for (int value = 2; value < 8; ++value) deliver(value);
+    held.let_go();
+    EXPECT_EQ(found.wait(), all(1));
 }
 
 TEST_F(CardMemory, WhatTheStreamStillReadsIsNotGivenAgain) {
@@ -92,6 +149,15 @@ TEST_F(CardMemory, WhatTheStreamHasLetGoButStillReadsIsNotGiven) {
     EXPECT_TRUE(is_left_alone(part.data.get()));
     held.let_go();
     read.wait();
+}
+
+TEST_F(CardMemory, AnUploadWaitsForNothingAndHasWhatTheHostHadThen) {
+    HeldStream held(stream());
+    at::Tensor host = at::full({1000}, 5, at::kInt);
+    const at::Tensor there = upload(host, {at::kCUDA, 0});
+    host.fill_(6);
+    held.let_go();
+    EXPECT_TRUE(there.eq(5).all().item<bool>());
 }
 
 }  // namespace

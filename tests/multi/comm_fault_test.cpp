@@ -144,13 +144,16 @@ TEST(CommFault, AStartUpThatDoesNotFinishIsSaid) {
 
 TEST(CommFault, RanksEndWhenMpirunDoesNotAnswer) {
     const std::string look_at_ranks =
-        " & mpirun=$!; sleep 9; "
-        "for process in /proc/[0-9]*/stat; do read -r number name state parent rest <$process; "
-        "[ \"$parent\" = $mpirun ] && [ $state != Z ] && echo LIVES; done 2>/dev/null; "
-        "kill -CONT $mpirun; wait $mpirun";
+        "lives() { for process in /proc/[0-9]*/stat; do read -r number name state parent rest <$process; "
+        "[ \"$parent\" = $mpirun ] && [ $state != Z ] && return; done 2>/dev/null; return 1; }; ";
+    // The last of them waits until its deadline, then for mpirun.
+    const std::string wait_for_ranks =
+        " & mpirun=$!; lived=; for tenth in $(seq 300); do sleep 0.1; "
+        "if lives; then lived=1; elif [ $lived ]; then break; fi; done; "
+        "lives && echo LIVES; kill -CONT $mpirun; wait $mpirun";
     std::string line = line_of("deaf", 1);
     line.erase(0, line.find(mpirun));
-    const Outcome outcome = run_line(line + look_at_ranks);
+    const Outcome outcome = run_line(look_at_ranks + line + wait_for_ranks);
     EXPECT_TRUE(has(outcome, "error: loss is nan")) << outcome.text;
     EXPECT_FALSE(has(outcome, "LIVES")) << outcome.text;
     EXPECT_NE(outcome.code, 0) << outcome.text;

@@ -169,18 +169,32 @@ TEST(MpiTransport, RefusesPartsOnDevices) {
     barrier(transport);
 }
 
-/// Memory of a device that is the host's, and computes when it is told so.
+/// Memory of a device that is the host's, and computes when it is told so. Staged, its messages go from and to others.
 class SlowDevice : public DeviceMemory {
   public:
-    explicit SlowDevice(std::shared_ptr<std::atomic<int>> num_computed) : num_computed_(std::move(num_computed)) {}
+    SlowDevice(std::shared_ptr<std::atomic<int>> num_computed, bool is_staged)
+        : num_computed_(std::move(num_computed)), is_staged_(is_staged) {}
     void enter() override {}
-    std::function<bool()> mark() override {
-        return [computed = num_computed_, number = ++num_given_] { return *computed >= number; };
+    Outgoing send(MemoryPart part) override {
+        const MemoryPart from = part;
+        if (is_staged_) part = take(part.num_bytes);
+        return {part, [=, computed = num_computed_, number = ++num_given_] {
+                    if (*computed < number) return false;
+                    if (from.data != part.data) std::copy_n(from.data.get(), from.num_bytes, part.data.get());
+                    return true;
+                }};
     }
-    MemoryPart take(size_t num_bytes) override { return {Buffer(num_bytes).owner(), num_bytes, true}; }
+    MemoryPart take(size_t num_bytes) override { return {Buffer(num_bytes).owner(), num_bytes, !is_staged_}; }
+    MemoryPart deliver(MemoryPart taken) override {
+        if (!is_staged_) return taken;
+        const MemoryPart own{Buffer(taken.num_bytes).owner(), taken.num_bytes, true};
+        std::copy_n(taken.data.get(), taken.num_bytes, own.data.get());
+        return own;
+    }
 
   private:
     std::shared_ptr<std::atomic<int>> num_computed_;
+    bool is_staged_;
     int num_given_ = 0;
 };
 
@@ -200,13 +214,15 @@ Buffer in_one_piece(const Buffer& message) {
     return whole;
 }
 
-TEST(MpiTransport, PartsGoFromDeviceToDeviceWhenTheyAreComputed) {
+class MpiTransportOfDevices : public ::testing::TestWithParam<bool> {};
+
+TEST_P(MpiTransportOfDevices, PartsGoFromDeviceToDeviceWhenTheyAreComputed) {
     constexpr size_t kPartBytes = 20000;
     for (const size_t begin_bytes : {0, 192, 5000}) {
         MpiTransport transport(*session, {.piece_bytes = 4096});
         EXPECT_FALSE(transport.carries_device_memory());
         const auto num_computed = std::make_shared<std::atomic<int>>(0);
-        transport.carry(std::make_unique<SlowDevice>(num_computed));
+        transport.carry(std::make_unique<SlowDevice>(num_computed, GetParam()));
         EXPECT_TRUE(transport.carries_device_memory());
         const int peer = transport.rank() ^ 1;
         const size_t num_bytes = begin_bytes + kPartBytes;
@@ -238,6 +254,8 @@ TEST(MpiTransport, PartsGoFromDeviceToDeviceWhenTheyAreComputed) {
         barrier(transport);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(DirectAndStaged, MpiTransportOfDevices, ::testing::Bool());
 
 TEST(MpiTransport, OneChannelKeepsItsOrderWhateverTheSizes) {
     MpiTransport transport(*session);

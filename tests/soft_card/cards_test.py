@@ -16,9 +16,11 @@ QUICK = ("--set", "run.dir=run", "--set", "train.steps=8")
 
 
 class Cards(Case):
-    def train(self, *settings: str, ranks: int = 2, cards: int = 4, text: str = DIGITS, **environment: str):
+    def train(self, *settings: str, ranks: int = 2, cards: int = 4, text: str = DIGITS, profile: str = "",
+              **environment: str):
         return self.vpp("train", self.plan(text), *QUICK, *(word for one in settings for word in ("--set", one)),
-                        ranks=ranks, environment={"VPP_SOFT_CARDS": str(cards)} | environment)
+                        *(("--profile", profile) if profile else ()), ranks=ranks,
+                        environment={"VPP_SOFT_CARDS": str(cards)} | environment)
 
     def test_replicas_have_the_bits_of_one_device(self):
         for dp, zero1 in ((2, "false"), (2, "true"), (4, "true")):
@@ -111,16 +113,19 @@ class Cards(Case):
             self.assertEqual("(this rank's tensors take " in done.stderr, position != "", done.stderr)
 
     def test_a_trace_has_lanes_of_cards(self):
-        done = self.vpp("train", self.plan(DIGITS), *QUICK, "--profile", "5..6", ranks=2)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        events = json.loads((self.folder / "run/profile/trace-step6.json").read_text())["traceEvents"]
-        lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
-        self.assertEqual({lane for lane in lanes if lane.startswith("card: ")},
-                         {"card: computing", "card: SEND_F to PP 1", "card: RECV_F from PP 0", "card: SEND_B to PP 0",
-                          "card: RECV_B from PP 1"})
-        on_card = [event["name"].split()[0] for event in events if event.get("cat") == "card"]
-        for kind in ("F", "B"):
-            self.assertEqual(on_card.count(kind), 8, on_card)
+        moved = {"card: SEND_F to PP 1", "card: RECV_F from PP 0", "card: SEND_B to PP 0", "card: RECV_B from PP 1"}
+        aware = {"VPP_SOFT_MPI_TAKES_CARDS": "1"}
+        for way, transport, environment, expected in (("nccl", "nccl", {}, moved), ("host", "mpi", {}, moved),
+                                                      ("aware", "mpi", aware, set())):
+            with self.subTest(way):
+                done = self.train(f"mesh.transport={transport}", f"run.dir={way}", profile="5..6", **environment)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                events = json.loads((self.folder / way / "profile/trace-step6.json").read_text())["traceEvents"]
+                lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+                self.assertEqual({lane for lane in lanes if lane.startswith("card: ")}, {"card: computing"} | expected)
+                on_card = [event["name"].split()[0] for event in events if event.get("cat") == "card"]
+                for kind in ("F", "B"):
+                    self.assertEqual(on_card.count(kind), 8, on_card)
 
     def test_doctor_and_inspect_know_the_cards(self):
         said = self.vpp("doctor").stdout

@@ -329,6 +329,11 @@ at::Device test_device() {
     return device;
 }
 
+at::Device device_beside_cpu() {
+    const at::Device device = test_device();
+    return device.is_cpu() ? far_device() : device;
+}
+
 int64_t num_far_copies() {
     return g_num_copies;
 }

@@ -14,6 +14,10 @@ at::Device far_device();
 /// Where rigs compute: the device that VPP_TEST_DEVICE names ("far", "cuda"), else the CPU.
 at::Device test_device();
 
+/// A device that is not the CPU: that one, or the far one. A process in which the far one is registered has no pinned
+/// memory for cards, so no test registers it where a card is asked for.
+at::Device device_beside_cpu();
+
 /// Copies between host and far memory since the process began.
 int64_t num_far_copies();
 

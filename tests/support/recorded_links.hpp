@@ -22,7 +22,7 @@ namespace vpp::test {
 
 struct RecordedLinksOptions {
     bool one_queue = false;         ///< all links of a rank share a queue, as if they shared a stream
-    bool waits_for_memory = false;  ///< what comes is delivered when its memory is filled, for tests that compute with it
+    bool waits_for_memory = false;  ///< what comes is delivered when it is filled, for tests that compute with it
     int64_t damaged = -1;           ///< the message whose last float arrives with a bit turned; negative: none
     int64_t stuck_after = -1;       ///< so many messages move and no more; negative: all
     std::string failure = {};       ///< what the library says from then on instead of standing still

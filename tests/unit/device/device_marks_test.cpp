@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/clock_alignment.hpp"
+#include "device/device.hpp"
 #include "support/far_device.hpp"
 
 namespace vpp::test {
@@ -14,7 +15,8 @@ namespace {
 
 TEST(DeviceMarks, AreOnTheClockOfTheHost) {
     constexpr int64_t kTolerance = 500'000'000;  // what the machine does between a mark's moment and the host's
-    DeviceMarks marks(far_device());
+    start_device(device_beside_cpu());
+    DeviceMarks marks(device_beside_cpu());
     std::vector<int64_t> before, behind;
     for (int i = 0; i < 3; ++i) {
         before.push_back(steady_nanoseconds());

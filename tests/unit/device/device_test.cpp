@@ -67,7 +67,7 @@ TEST(Device, APlanForCardsIsLookedAtWithoutOne) {
 
 TEST(Device, OneThatDoesNotStartIsSaidInLibTorchsWords) {
     start_device(at::kCPU);
-    start_device(test::far_device());
+    start_device(test::device_beside_cpu());
     if (!cuda_cards().empty()) GTEST_SKIP() << "there is a card";
     try {
         start_device({at::kCUDA, 0});

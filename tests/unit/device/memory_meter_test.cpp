@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
+#include "device/device.hpp"
 #include "stage/tensor_memory.hpp"
 #include "support/far_device.hpp"
 
@@ -11,9 +12,10 @@ namespace {
 
 TEST(MemoryMeter, CountsItsOwnDevice) {
     count_tensor_memory();
+    start_device(device_beside_cpu());
     constexpr int64_t kBytes = 1 << 20;
-    for (const at::Device device : {at::Device(at::kCPU), far_device()}) {
-        const at::Device other = device.is_cpu() ? far_device() : at::Device(at::kCPU);
+    for (const at::Device device : {at::Device(at::kCPU), device_beside_cpu()}) {
+        const at::Device other = device.is_cpu() ? device_beside_cpu() : at::Device(at::kCPU);
         const MemoryMeter meter(device);
         meter.restart_peak();
         const int64_t before = meter.now();
