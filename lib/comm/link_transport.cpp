@@ -280,14 +280,17 @@ void LinkTransport::let_go(End& end) {
 /// A device waits for what it was given to receive, and this rank may wait for it in any call of the device's library,
 /// where no deadline is. A send that does not end keeps nothing from computing.
 void LinkTransport::watch_receives() {
-    watched_.end();
     for (const auto& [link, end] : ends_) {
         const auto waits = std::find_if(end.under_way.begin(), end.under_way.end(),
                                         [](const Operation& operation) { return operation.device_waits; });
         if (waits == end.under_way.end()) continue;
-        watched_ = begin_device_wait(waits->what);
+        const int64_t num_ended = end.num_started - static_cast<int64_t>(end.under_way.size());
+        const std::pair first(&end, num_ended + (waits - end.under_way.begin()));
+        if (std::exchange(watched_operation_, first) != first) watched_ = begin_device_wait(waits->what);
         return;
     }
+    watched_.end();
+    watched_operation_ = {};
 }
 
 void LinkTransport::finish(End& end) {

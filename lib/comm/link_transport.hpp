@@ -77,7 +77,8 @@ class LinkTransport final : public PassingTransport {
     double patience_seconds_;
     std::map<Link, End> ends_;
     std::map<std::pair<int, int>, Untaken> exchanges_;  ///< by number and content
-    Watchdog::Phase watched_;                           ///< while something is to come
+    Watchdog::Phase watched_;                           ///< while the device waits for something
+    std::pair<const End*, int64_t> watched_operation_;
     bool is_timed_ = false;
     bool is_aborted_ = false;
 };

@@ -95,9 +95,22 @@ def mpi_transport(build: pathlib.Path, device: str) -> str:
     return raw_ratio(run([*MPIRUN, "2", build / "tests/multi/vpp_raw_transport_bench"]))
 
 
+def staged_messages(build: pathlib.Path, device: str) -> str:
+    """Messages of a card that two ranks share, through pinned memory, against CUDA's copies and MPI's own calls."""
+    return raw_ratio(run([*MPIRUN, "2", build / "tests/gpu/vpp_link_check", "mpi"]))
+
+
+def card_memory(build: pathlib.Path, device: str) -> str:
+    """When memory that MPI moves is read, filled and given again, with a compute stream that is held back."""
+    text = run([build / "tests/gpu/vpp_link_test", "--gtest_brief=1", "--gtest_filter=CardMemory.*"])
+    if "SKIPPED" in text:
+        raise Row("skipped: there is no card")
+    return f"{re.search(r'PASSED  . (.+) tests', text)[1]} tests"
+
+
 def nccl_links(build: pathlib.Path, device: str) -> str:
     """What links send when, and when memory is given again, with compute streams that are held back."""
-    text = run([build / "tests/gpu/vpp_link_test", "--gtest_brief=1"])
+    text = run([build / "tests/gpu/vpp_link_test", "--gtest_brief=1", "--gtest_filter=NcclLink.*"])
     if "SKIPPED" in text:
         raise Row("skipped: NCCL needs two cards")
     return f"{re.search(r'PASSED  . (.+) tests', text)[1]} tests"
@@ -105,7 +118,7 @@ def nccl_links(build: pathlib.Path, device: str) -> str:
 
 def nccl_transport(build: pathlib.Path, device: str) -> str:
     """Messages from card to card against NCCL's own calls; contents compared."""
-    return raw_ratio(run([*MPIRUN, "2", build / "tests/gpu/vpp_link_check"]))
+    return raw_ratio(run([*MPIRUN, "2", build / "tests/gpu/vpp_link_check", "nccl"]))
 
 
 def traced(build: pathlib.Path, device: str) -> str:
@@ -127,7 +140,8 @@ def traced(build: pathlib.Path, device: str) -> str:
 
 
 ROWS = {"unit tests": unit_tests, "verify": verified, "mixed": verified_mixed, "one stage": one_stage,
-        "trace": traced, "MPI": mpi_transport, "links": nccl_links, "NCCL": nccl_transport}
+        "trace": traced, "MPI": mpi_transport, "memory": card_memory, "staged": staged_messages, "links": nccl_links,
+        "NCCL": nccl_transport}
 
 
 def main() -> int:

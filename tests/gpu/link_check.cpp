@@ -1,19 +1,25 @@
-// Links by NCCL between two cards: contents, and vpp's transport against bare NCCL calls, taking turns.
-//   mpirun -np 2 vpp_link_check [ROUNDS]
-// A line of JSON for each size: microseconds one way, and vpp's over NCCL's. Ends with 77 and the reason where there
-// are not two cards.
+// Messages between cards: contents, and vpp's transport against bare calls, taking turns.
+//   mpirun -np 2 vpp_link_check nccl|mpi [ROUNDS [MOST_BYTES]]
+// nccl: by links, against NCCL, from card to card; mpi: through pinned memory of the host, against copies of CUDA and
+// MPI, between ranks that may share a card. A line of JSON for each size: microseconds one way, and vpp's over the
+// bare calls'. Ends with 77 and the reason where there are not enough cards.
+#include <ATen/ops/empty.h>
 #include <ATen/ops/eq.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
+#include <mpi.h>
 #include <nccl.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -25,6 +31,7 @@
 #include "comm/transport_kinds.hpp"
 #include "device/cards.hpp"
 #include "device/device.hpp"
+#include "stage/torch_device_memory.hpp"
 
 namespace {
 
@@ -92,16 +99,40 @@ class RawLinks {
     ncclComm_t communicators_[2] = {};
 };
 
+/// Each message copied to pinned memory, sent by MPI, and copied back.
+double raw_staged_us(MpiSession& session, const Size& size, at::Device device) {
+    const std::lock_guard lock(session.mutex());
+    const auto stream = c10::cuda::getCurrentCUDAStream(device.index());
+    const at::Tensor memory = filled(size, 1, device);
+    const at::Tensor pinned = at::empty({size.num_bytes}, at::TensorOptions(at::kByte).pinned_memory(true));
+    const int peer = 1 - session.rank(), count = static_cast<int>(size.num_bytes);
+    const auto send = [&] {
+        pinned.copy_(memory, /*non_blocking=*/true);
+        stream.synchronize();
+        MPI_Send(pinned.const_data_ptr(), count, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
+    };
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto start = Clock::now();
+    for (int i = 0; i < size.repeats; ++i) {
+        if (session.rank() == 0) send();
+        MPI_Recv(pinned.mutable_data_ptr(), count, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        memory.copy_(pinned, /*non_blocking=*/true);
+        if (session.rank() == 1) send();
+    }
+    stream.synchronize();
+    return microseconds_one_way(start, size.repeats);
+}
+
 Buffer message_over(const at::Tensor& tensor) {
     Buffer message(sizeof(int64_t));
     auto* data = static_cast<std::byte*>(tensor.data_ptr());
-    message.set_part(
-        {std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(tensor), data), static_cast<size_t>(tensor.nbytes())});
+    message.set_part({std::shared_ptr<std::byte>(std::make_shared<at::Tensor>(tensor), data),
+                      static_cast<size_t>(tensor.nbytes()), /*is_on_device=*/true});
     return message;
 }
 
 /// What a rank received it sends; rank 0 looks at the end whether it is what it sent first.
-double linked_us(LinkTransport& transport, const Size& size, at::Device device) {
+double own_us(Transport& transport, const Size& size, at::Device device) {
     const int peer = 1 - transport.rank();
     constexpr int kValue = 113;
     Buffer message;
@@ -111,7 +142,7 @@ double linked_us(LinkTransport& transport, const Size& size, at::Device device) 
     const auto start = Clock::now();
     for (int i = 0; i < size.repeats; ++i) {
         const Channel channel{1, i, Direction::Forward};
-        transport.post_receive(peer, channel, 64);
+        transport.post_receive(peer, channel, 64 + static_cast<size_t>(size.num_bytes));
         if (transport.rank() == 0) transport.send(peer, channel, std::move(message));
         message = transport.receive(peer, channel);
         if (transport.rank() == 1) transport.send(peer, channel, message);
@@ -127,43 +158,72 @@ double linked_us(LinkTransport& transport, const Size& size, at::Device device) 
     return us;
 }
 
-void run(MpiSession& session, MpiTransport& transport, int rounds) {
-    const at::Device device = device_of_rank("cuda", session.local_rank(), cuda_cards());
-    start_device(device);
+using Timed = std::function<double(const Size&)>;  ///< microseconds one way
+
+struct Extent {
+    int rounds;
+    int64_t most_bytes;
+};
+
+void compare(int rank, const Extent& extent, const Timed& bare, const Timed& own) {
+    for (const Size& size : {Size{1024, 500}, {256 << 10, 200}, {4 << 20, 100}, {256 << 20, 10}}) {
+        if (size.num_bytes > extent.most_bytes) continue;
+        std::vector<double> ratios;
+        double bare_us = 0, vpp_us = 0;
+        for (int round = 0; round < extent.rounds; ++round) {
+            bare_us = bare(size);
+            vpp_us = own(size);
+            ratios.push_back(vpp_us / bare_us);
+        }
+        std::sort(ratios.begin(), ratios.end());
+        if (rank != 0) continue;
+        std::printf(R"({"bytes": %ld, "bare_us": %.2f, "vpp_us": %.2f, "ratio": %.3f, "least": %.3f, "most": %.3f})"
+                    "\n",
+                    static_cast<long>(size.num_bytes), bare_us, vpp_us, ratios[ratios.size() / 2], ratios.front(),
+                    ratios.back());
+    }
+}
+
+void compare_nccl(MpiTransport& transport, at::Device device, const Extent& extent) {
     choose_transport(transport, "nccl", cuda_cards().at(static_cast<size_t>(device.index())).id);
     RawLinks raw(transport);
     const auto maker = make_nccl_links(device.index());
     LinkTransport links(transport, {{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Forward}}, *maker);
-    for (const Size& size : {Size{1024, 500}, {256 << 10, 200}, {4 << 20, 100}, {256 << 20, 10}}) {
-        std::vector<double> ratios;
-        double theirs = 0, own = 0;
-        for (int round = 0; round < rounds; ++round) {
-            theirs = raw.us(size, device);
-            own = linked_us(links, size, device);
-            ratios.push_back(own / theirs);
-        }
-        std::sort(ratios.begin(), ratios.end());
-        if (session.rank() != 0) continue;
-        std::printf(R"({"bytes": %ld, "nccl_us": %.2f, "vpp_us": %.2f, "ratio": %.3f, "least": %.3f, "most": %.3f})"
-                    "\n",
-                    static_cast<long>(size.num_bytes), theirs, own, ratios[ratios.size() / 2], ratios.front(),
-                    ratios.back());
-    }
-    barrier(transport);
+    compare(
+        transport.rank(), extent, [&](const Size& size) { return raw.us(size, device); },
+        [&](const Size& size) { return own_us(links, size, device); });
+}
+
+void compare_staged(MpiSession& session, MpiTransport& transport, at::Device device, const Extent& extent) {
+    transport.carry(make_staged_memory(device));
+    compare(
+        transport.rank(), extent, [&](const Size& size) { return raw_staged_us(session, size, device); },
+        [&](const Size& size) { return own_us(transport, size, device); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     MpiSession session;
-    const size_t num_cards = cuda_cards().size();
-    if (session.size() != 2 || num_cards < 2) {
+    const bool is_nccl = argc < 2 || std::string(argv[1]) == "nccl";
+    const size_t num_cards = cuda_cards().size(), num_needed = is_nccl ? 2 : 1;
+    if (session.size() != 2 || num_cards < num_needed) {
         if (session.rank() == 0) {
-            std::printf("skipped: NCCL needs a card for each of two ranks, and there are %d ranks and %zu cards\n",
-                        session.size(), num_cards);
+            std::printf("skipped: %s, and there are %d ranks and %zu cards\n",
+                        is_nccl ? "NCCL needs a card for each of two ranks" : "two ranks need a card", session.size(),
+                        num_cards);
         }
         return kSkipped;
     }
+    const Extent extent{argc > 2 ? std::max(1, std::atoi(argv[2])) : 5,
+                        argc > 3 ? std::atoll(argv[3]) : std::numeric_limits<int64_t>::max()};
+    const at::Device device = device_of_rank("cuda", session.local_rank(), cuda_cards());
+    start_device(device);
     MpiTransport transport(session);
-    run(session, transport, argc > 1 ? std::max(1, std::atoi(argv[1])) : 5);
+    if (is_nccl) {
+        compare_nccl(transport, device, extent);
+    } else {
+        compare_staged(session, transport, device, extent);
+    }
+    barrier(transport);
 }
