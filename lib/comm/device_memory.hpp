@@ -12,6 +12,7 @@
 
 namespace vpp {
 
+/// Every call but take() and what is_filled asks comes from one thread at a time, that which computes.
 class DeviceMemory {
   public:
     virtual ~DeviceMemory() = default;
@@ -22,8 +23,8 @@ class DeviceMemory {
         MemoryPart memory;                ///< what the library sends
         std::function<bool()> is_filled;  ///< before that it must not be read; asked by any thread, never waits
     };
-    /// What is in the part when all that the calling thread has given the device until now is done. Keeps the part
-    /// until then.
+    /// What is in the part when all that the calling thread has given the device until now is done. What is returned
+    /// keeps the part as long as that needs it.
     virtual Outgoing send(MemoryPart part) = 0;
 
     /// New memory that the library may fill at once. From any thread.

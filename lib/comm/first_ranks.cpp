@@ -24,6 +24,11 @@ void FirstRanks::post_receive(int peer, const Channel& channel, size_t capacity_
     PassingTransport::post_receive(peer, channel, capacity_bytes);
 }
 
+void FirstRanks::exchange(Exchange messages) {
+    for (int rank : messages.ranks) check_peer(rank);
+    PassingTransport::exchange(std::move(messages));
+}
+
 Buffer FirstRanks::receive(int peer, const Channel& channel) {
     check_peer(peer);
     return PassingTransport::receive(peer, channel);

@@ -144,39 +144,41 @@ LinkTransport::End& LinkTransport::end_of(const Link& link) {
     return end->second;
 }
 
-/// The memory of what it receives, which deliver() has filled.
-std::vector<MemoryPart> LinkTransport::start(End& end, const Wait& what, std::vector<MemoryPart> sent,
-                                             const std::vector<size_t>& received_bytes) {
+/// What a use of links or of the bytes' transport throws leaves when all links are aborted.
+template <typename Use>
+auto LinkTransport::guarded(const Use& use) {
     try {
-        for (auto& [link, other] : ends_) let_go(other);
-        std::vector<MemoryPart> received;
-        watch(end.name, [&] {
-            received = end.link->move(std::move(sent), received_bytes);
-            end.under_way.push_back({what});
-            if (is_timed_) end.timed.push_back({what.peer, what.channel, what.kind == Wait::Kind::Send, 0, 0});
-            ++end.num_started;
-            if (!end.link->is_ready()) wait_until(what, [&] { return end.link->is_ready(); });
-        });
-        return received;
+        return use();
     } catch (...) {
         abort();
         throw;
     }
 }
 
+/// The memory of what it receives, to be filled: deliver().
+std::vector<MemoryPart> LinkTransport::start(End& end, const Wait& what, std::vector<MemoryPart> sent,
+                                             const std::vector<size_t>& received_bytes) {
+    for (auto& [link, other] : ends_) let_go(other);
+    std::vector<MemoryPart> received;
+    watch(end.name, [&] {
+        received = end.link->move(std::move(sent), received_bytes);
+        end.under_way.push_back({what});
+        if (is_timed_) end.timed.push_back({what.peer, what.channel, what.kind == Wait::Kind::Send, 0, 0});
+        ++end.num_started;
+        if (!end.link->is_ready()) wait_until(what, [&] { return end.link->is_ready(); });
+    });
+    watch_receives();
+    return received;
+}
+
 /// What this rank computes from now on finds what the operation received.
 void LinkTransport::deliver(End& end, int64_t operation, const Wait& what) {
-    try {
-        watch(end.name, [&] {
-            if (!end.link->deliver(operation)) wait_until(what, [&] { return end.link->deliver(operation); });
-        });
-        const int64_t num_ended = end.num_started - static_cast<int64_t>(end.under_way.size());
-        if (operation >= num_ended) end.under_way[static_cast<size_t>(operation - num_ended)].device_waits = true;
-        watch_receives();
-    } catch (...) {
-        abort();
-        throw;
-    }
+    watch(end.name, [&] {
+        if (!end.link->deliver(operation)) wait_until(what, [&] { return end.link->deliver(operation); });
+    });
+    const int64_t num_ended = end.num_started - static_cast<int64_t>(end.under_way.size());
+    if (operation >= num_ended) end.under_way[static_cast<size_t>(operation - num_ended)] = {what, true};
+    watch_receives();
 }
 
 void LinkTransport::time_parts(bool on) {
@@ -200,13 +202,15 @@ std::vector<PartSpan> LinkTransport::take_part_spans() {
 }
 
 void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
-    if (!has_link(channel)) return PassingTransport::send(peer, channel, std::move(message));
-    const MemoryPart part = message.part();
-    if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {}));
-    End& end = end_of({{rank(), peer}, channel.direction});
-    // The bytes first: the peer prepares for what comes while the device still computes it.
-    PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
-    start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
+    guarded([&] {
+        if (!has_link(channel)) return PassingTransport::send(peer, channel, std::move(message));
+        const MemoryPart part = message.part();
+        if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {}));
+        End& end = end_of({{rank(), peer}, channel.direction});
+        // The bytes first: the peer prepares for what comes while the device still computes it.
+        PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
+        start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
+    });
 }
 
 void LinkTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
@@ -214,9 +218,17 @@ void LinkTransport::post_receive(int peer, const Channel& channel, size_t capaci
 }
 
 void LinkTransport::exchange(Exchange messages) {
+    guarded([&] { start_exchange(messages); });
+}
+
+void LinkTransport::start_exchange(const Exchange& messages) {
     const auto& [ranks, channel, sent, expected] = messages;
     End& end = end_of(link_of(ranks, channel));
-    Wait what{Wait::Kind::Receive, ranks[place_of(rank(), ranks) == 0 ? 1 : 0], channel, 0, 0};
+    Untaken untaken{&end, end.num_started, {}};
+    const size_t own = place_of(rank(), ranks);
+    check(!sent[own] && expected[own].num_bytes == 0, "a rank sends itself nothing");
+    const int any_peer = ranks[own == 0 ? 1 : 0];
+    Wait what{Wait::Kind::Receive, any_peer, channel, 0, 0};
     std::vector<MemoryPart> sent_parts(ranks.size());
     std::vector<size_t> received_bytes(ranks.size());
     for (size_t i = 0; i < ranks.size(); ++i) {
@@ -228,44 +240,59 @@ void LinkTransport::exchange(Exchange messages) {
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (!sent[i]) continue;
         sent_parts[i] = sent[i].part();
-        PassingTransport::send(ranks[i], channel, with_note(sent[i], {sent_parts[i].num_bytes, end.num_started}));
+        PassingTransport::send(ranks[i], channel, with_note(sent[i], {sent_parts[i].num_bytes, untaken.operation}));
     }
-    Untaken untaken{&end, end.num_started, false, {}};
     const std::vector<MemoryPart> received = start(end, what, std::move(sent_parts), received_bytes);
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (expected[i].num_bytes > 0) untaken.parts.emplace(ranks[i], received[i]);
     }
-    if (!untaken.parts.empty()) exchanges_[{channel.edge, channel.microbatch}] = std::move(untaken);
+    if (untaken.parts.empty()) return;
+    const bool is_new = exchanges_.emplace(std::pair(channel.edge, channel.microbatch), std::move(untaken)).second;
+    check(is_new, "what an exchange brought is taken before the next of its name");
 }
 
 Buffer LinkTransport::receive(int peer, const Channel& channel) {
-    Buffer message = PassingTransport::receive(peer, channel);
-    if (exchanges_.contains({channel.edge, channel.microbatch}) && channel.direction == Direction::Replicas) {
-        message.set_part(take_exchanged(peer, channel, take_note(message).number));
+    return guarded([&] {
+        Buffer message = PassingTransport::receive(peer, channel);
+        const bool is_of_replicas = channel.direction == Direction::Replicas;
+        if (is_of_replicas && exchanges_.contains({channel.edge, channel.microbatch})) {
+            take_exchanged(peer, channel, message);
+        } else if (has_link(channel)) {
+            take_linked(peer, channel, message);
+        }
         return message;
-    }
-    if (!has_link(channel)) return message;
+    });
+}
+
+void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& message) {
     const PartNote note = take_note(message);
-    if (note.num_bytes == 0) return message;
+    if (note.num_bytes == 0) return;
     End& end = end_of({{peer, rank()}, channel.direction});
     check_number(end.name, channel, note.number, end.num_started);
     const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
     message.set_part(start(end, what, {{}, {}}, {note.num_bytes, 0})[0]);
     deliver(end, end.num_started - 1, what);
-    return message;
 }
 
-MemoryPart LinkTransport::take_exchanged(int peer, const Channel& channel, int64_t number) {
+/// The device waits when all ranks have said that they are there, and not for the first of them.
+void LinkTransport::take_exchanged(int peer, const Channel& channel, Buffer& message) {
     const auto found = exchanges_.find({channel.edge, channel.microbatch});
     Untaken& untaken = found->second;
-    check_number(untaken.end->name, channel, number, untaken.operation);
+    const PartNote note = take_note(message);
+    check_number(untaken.end->name, channel, note.number, untaken.operation);
     MemoryPart part = std::move(untaken.parts.at(peer));
-    if (!std::exchange(untaken.is_delivered, true)) {
-        deliver(*untaken.end, untaken.operation, {Wait::Kind::Receive, peer, channel, part.num_bytes, 0});
+    if (note.num_bytes != part.num_bytes) {
+        throw Error(ErrorKind::RanksDisagree, to_text(channel) + " from rank " + std::to_string(peer) +
+                                                  " has another size than it must have (got " +
+                                                  std::to_string(note.num_bytes) + " bytes, expected " +
+                                                  std::to_string(part.num_bytes) + ")");
     }
     untaken.parts.erase(peer);
-    if (untaken.parts.empty()) exchanges_.erase(found);
-    return part;
+    if (untaken.parts.empty()) {
+        deliver(*untaken.end, untaken.operation, {Wait::Kind::Receive, peer, channel, part.num_bytes, 0});
+        exchanges_.erase(found);
+    }
+    message.set_part(std::move(part));
 }
 
 /// A step's messages would else stay in memory until its end.
@@ -277,8 +304,8 @@ void LinkTransport::let_go(End& end) {
     });
 }
 
-/// A device waits for what it was given to receive, and this rank may wait for it in any call of the device's library,
-/// where no deadline is. A send that does not end keeps nothing from computing.
+/// A device waits for what was delivered to it, and this rank may wait for it in any call of the device's library,
+/// where no deadline is. Another send that does not end keeps nothing from computing.
 void LinkTransport::watch_receives() {
     for (const auto& [link, end] : ends_) {
         const auto waits = std::find_if(end.under_way.begin(), end.under_way.end(),
@@ -304,13 +331,10 @@ void LinkTransport::finish(End& end) {
 }
 
 void LinkTransport::finish_sends() {
-    try {
+    guarded([&] {
         PassingTransport::finish_sends();
         for (auto& [link, end] : ends_) finish(end);
-    } catch (...) {
-        abort();
-        throw;
-    }
+    });
 }
 
 void LinkTransport::abort() noexcept {

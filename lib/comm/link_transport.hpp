@@ -57,7 +57,6 @@ class LinkTransport final : public PassingTransport {
     struct Untaken {
         End* end = nullptr;
         int64_t operation = 0;
-        bool is_delivered = false;
         std::map<int, MemoryPart> parts;
     };
     void connect(const Link& link, int number, LinkMaker& maker);
@@ -66,10 +65,14 @@ class LinkTransport final : public PassingTransport {
     std::vector<MemoryPart> start(End& end, const Wait& what, std::vector<MemoryPart> sent,
                                   const std::vector<size_t>& received_bytes);
     void deliver(End& end, int64_t operation, const Wait& what);
-    MemoryPart take_exchanged(int peer, const Channel& channel, int64_t number);
+    void start_exchange(const Exchange& messages);
+    void take_linked(int peer, const Channel& channel, Buffer& message);
+    void take_exchanged(int peer, const Channel& channel, Buffer& message);
     void finish(End& end);
     void let_go(End& end);
     void watch_receives();
+    template <typename Use>
+    auto guarded(const Use& use);
     template <typename Use>
     void watch(const Link& link, const Use& use) const;
     void abort() noexcept;

@@ -49,8 +49,9 @@ class LinkEnd {
     /// Sends what the memory holds when all that this thread has given the device until now is done, and keeps it until
     /// num_done() counts the operation. Returns new memory for what comes.
     virtual std::vector<MemoryPart> move(std::vector<MemoryPart> sent, const std::vector<size_t>& received_bytes) = 0;
-    /// Whether what this thread gives the device from now on finds filled what an operation receives (they count from
-    /// 0); makes the device wait for it.  Requires: is_ready() behind that move.
+    /// Makes the device wait for what an operation receives (they count from 0): what this thread gives it from now on
+    /// finds it filled. False where memory is the host's and not yet filled; to be asked again then.
+    /// Requires: is_ready() behind that move.
     virtual bool deliver(int64_t operation) = 0;
     /// Operations that have ended.
     virtual int64_t num_done() = 0;

@@ -168,7 +168,7 @@ class MpiTransport::Impl {
     std::vector<PartSpan> timed_;  ///< what the device was given to move while times are kept; without times
 
     // Guarded by the session's mutex.
-    std::unique_ptr<DeviceMemory> device_;
+    std::unique_ptr<DeviceMemory> device_;  ///< its send, deliver and times are the caller's
     MpiWire wire_;
     int inquiry_ = 0;
     std::vector<std::optional<RankStatus>> answers_;
@@ -300,7 +300,8 @@ void MpiTransport::Impl::send(int peer, const Channel& channel, Buffer message) 
     {
         const Lock lock = lock_mpi();
         check(!message.part().is_on_device || device_, "this rank's MPI carries no memory of devices");
-        if (is_timed_ && message.part().num_bytes > 0) timed_.push_back({peer, channel, true, 0, 0});
+        if (is_timed_ && message.part().is_on_device && message.part().num_bytes > 0)
+            timed_.push_back({peer, channel, true, 0, 0});
         wire_.send(peer, channel, std::move(message));
         progress();
     }

@@ -23,7 +23,7 @@ struct WireHead {
     Channel channel;
     uint64_t num_bytes = 0;
     uint64_t begin_bytes = 0;  ///< so many of them are in the envelope
-    uint64_t part_bytes = 0;   ///< so many of them, the last, go into memory of the receiver's device
+    uint64_t part_bytes = 0;   ///< so many of them, the last, are for the receiver's device
 };
 
 constexpr int kEnvelopeTag = 0;

@@ -10,8 +10,8 @@ namespace vpp {
 /// "NCCL 2.28.9"; empty without CUDA parts.
 std::string nccl_version();
 
-/// Each link is a communicator of two ranks with a stream of its own on the card `device_index`, so that neither the
-/// computing nor another link waits for it.
+/// Each link is a communicator of its ranks with a stream of its own on the card `device_index`, so that no other link
+/// waits for it, and the computing only for what is delivered.
 /// Requires: CUDA parts, and that this thread has made the card its own (device/device.hpp). All calls of the maker and
 /// its ends come from that thread.
 std::unique_ptr<LinkMaker> make_nccl_links(int device_index);

@@ -100,6 +100,7 @@ class NcclEnd final : public LinkEnd {
     void set_timed(bool is_timed) override { is_timed_ = is_timed; }
 
     std::vector<std::pair<int64_t, int64_t>> take_times() override {
+        if (timed_.empty()) return {};
         const EventClock clock(stream_);
         std::vector<std::pair<int64_t, int64_t>> times;
         for (const auto& [begun, done] : timed_) times.emplace_back(clock.time_of(begun), clock.time_of(done));
@@ -120,7 +121,7 @@ class NcclEnd final : public LinkEnd {
         std::optional<c10::Event> done;    ///< once it is in the stream
     };
 
-    /// One group, in which nothing waits for the rest.
+    /// One group: no message waits for the call of another.
     void give(const Operation& operation) {
         std::vector<ncclResult_t> results{ncclGroupStart()};
         for (size_t i = 0; i < operation.sent.size(); ++i) {

@@ -1,5 +1,6 @@
 #pragma once
-// A transport over another one: it passes everything on, and who derives from it says what goes otherwise.
+// A transport over another one: it passes everything on, and who derives from it says what goes otherwise. An exchange
+// is passed on whole: its messages do not come by send() and post_receive().
 #include <utility>
 #include <vector>
 

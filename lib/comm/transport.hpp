@@ -128,7 +128,8 @@ class Transport {
     /// A channel may be posted once per message.
     virtual void post_receive(int peer, const Channel& channel, size_t capacity_bytes) = 0;
 
-    /// Posts the receives of an exchange and starts its sends; receive() takes what comes, peer by peer.
+    /// Posts the receives of an exchange and starts its sends; receive() takes what comes, peer by peer. Parts of its
+    /// messages are filled when all of them were taken.
     /// Requires: all ranks of the group start the exchanges of a content (Channel::microbatch) in one order.
     virtual void exchange(Exchange messages);
 

@@ -10,13 +10,9 @@
 
 namespace vpp {
 
-namespace {
-
 c10::Stream current_stream(at::Device device) {
     return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
-
-}  // namespace
 
 c10::Event moment_of(const c10::Stream& stream, c10::EventFlag flag) {
     c10::Event event(stream.device_type(), flag);
@@ -56,6 +52,7 @@ void DeviceMarks::mark() {
 }
 
 std::vector<int64_t> DeviceMarks::take() {
+    if (marks_.empty()) return {};
     const EventClock clock(current_stream(device_));
     std::vector<int64_t> times;
     for (const c10::Event& mark : marks_) times.push_back(clock.time_of(mark));

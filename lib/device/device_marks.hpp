@@ -11,6 +11,9 @@
 
 namespace vpp {
 
+/// In which this thread gives the device its work.
+c10::Stream current_stream(at::Device device);
+
 /// A moment in a stream: when all that it was given until now is done.
 c10::Event moment_of(const c10::Stream& stream, c10::EventFlag flag = c10::EventFlag::PYTORCH_DEFAULT);
 /// One whose time can be asked for.

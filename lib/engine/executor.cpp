@@ -144,7 +144,7 @@ void Executor::note_device_times() {
             return other.peer == peer && other.sends == is_send(actions[i].kind) &&
                    other.channel == channel_of(actions[i]);
         });
-        if (part == parts.rend()) continue;  // it went through the host
+        if (part == parts.rend()) continue;  // it had none, or MPI moved it by itself
         span.device_begin = part->begin;
         span.device_end = part->end;
     }

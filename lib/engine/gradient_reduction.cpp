@@ -54,8 +54,7 @@ void GradientReduction::activate_next() {
         for (size_t i = 0; i < replicas_.size(); ++i) {
             const bool is_own = i == own_;
             gradients.expected.push_back(is_own ? MessageSize{} : bucket.messages[own_].size());
-            if (is_own || bucket.pieces[i].empty()) continue;
-            gradients.sent[i] = bucket.messages[i].make(gradients_of(bucket.pieces[i]));
+            if (!is_own) gradients.sent[i] = bucket.messages[i].make(gradients_of(bucket.pieces[i]));
         }
         transport_.exchange(std::move(gradients));
         active_.push_back({&bucket});
@@ -97,16 +96,10 @@ double GradientReduction::take_exposed_seconds() {
     return std::exchange(exposed_seconds_, 0);
 }
 
-/// Shares are empty where a bucket is small: of an own one nothing comes, of another's no sums.
-bool GradientReduction::sends_here(const Bucket& bucket, ReplicaContent content, size_t replica) const {
-    const size_t share = content == ReplicaContent::Gradients ? own_ : replica;
-    return replica != own_ && !bucket.pieces[share].empty();
-}
-
 bool GradientReduction::has_arrived(const Bucket& bucket, ReplicaContent content) const {
     const Channel channel = replica_channel(bucket.number, content);
     for (size_t i = 0; i < replicas_.size(); ++i) {
-        if (sends_here(bucket, content, i) && !transport_.has_arrived(replicas_[i], channel)) return false;
+        if (i != own_ && !transport_.has_arrived(replicas_[i], channel)) return false;
     }
     return true;
 }
@@ -114,13 +107,13 @@ bool GradientReduction::has_arrived(const Bucket& bucket, ReplicaContent content
 void GradientReduction::add_up(Active& active) {
     const at::NoGradGuard no_grad;
     const Bucket& bucket = *active.bucket;
-    const Channel channel = replica_channel(bucket.number, ReplicaContent::Gradients);
+    const PieceMessage& form = bucket.messages[own_];
+    const std::vector<Buffer> received =
+        receive_all(transport_, replicas_, own_, replica_channel(bucket.number, ReplicaContent::Gradients));
     std::vector<at::Tensor> sums(bucket.pieces[own_].size());
     for (size_t i = 0; i < replicas_.size(); ++i) {
-        if (i != own_ && !sends_here(bucket, ReplicaContent::Gradients, i)) continue;
         const std::vector<at::Tensor> gradients =
-            i == own_ ? gradients_of(bucket.pieces[own_])
-                      : bucket.messages[own_].read(transport_.receive(replicas_[i], channel), weights_.device());
+            i == own_ ? gradients_of(bucket.pieces[own_]) : form.read(received[i], weights_.device());
         for (size_t k = 0; k < sums.size(); ++k) {
             if (!gradients[k].defined()) continue;
             if (sums[k].defined()) {
@@ -131,16 +124,16 @@ void GradientReduction::add_up(Active& active) {
         }
     }
     write(bucket.pieces[own_], sums);
-    transport_.exchange(
-        spread(replicas_, own_, replica_channel(bucket.number, ReplicaContent::Sums), bucket.messages, sums));
+    const Channel channel = replica_channel(bucket.number, ReplicaContent::Sums);
+    transport_.exchange(exchange_of_own(replicas_, own_, channel, bucket.messages, sums));
     active.is_summed = true;
 }
 
 void GradientReduction::take_sums(const Bucket& bucket) {
-    const Channel channel = replica_channel(bucket.number, ReplicaContent::Sums);
+    const std::vector<Buffer> received =
+        receive_all(transport_, replicas_, own_, replica_channel(bucket.number, ReplicaContent::Sums));
     for (size_t i = 0; i < replicas_.size(); ++i) {
-        if (!sends_here(bucket, ReplicaContent::Sums, i)) continue;
-        write(bucket.pieces[i], bucket.messages[i].read(transport_.receive(replicas_[i], channel)));
+        if (i != own_) write(bucket.pieces[i], bucket.messages[i].read(received[i]));
     }
 }
 

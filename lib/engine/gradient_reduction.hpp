@@ -54,7 +54,6 @@ class GradientReduction {
 
     void activate_next();
     bool has_arrived(const Bucket& bucket, ReplicaContent content) const;
-    bool sends_here(const Bucket& bucket, ReplicaContent content, size_t replica) const;
     void add_up(Active& active);
     void take_sums(const Bucket& bucket);
     std::vector<at::Tensor> gradients_of(const Pieces& pieces) const;

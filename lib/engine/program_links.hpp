@@ -16,10 +16,11 @@ namespace vpp {
 /// parameters, and buffers, which all have from replica 0. Optimizer state goes beside them, as bytes: it moves at
 /// saves alone.
 ///
-/// No operation of a card waits in a circle: a rank lets its card wait for what comes only when the bytes of the
-/// message are there, which its sender sent just before it gave the operation to its own card, so whatever a card waits
-/// for was given before; and all ends give those of one link in one order, since each content has a link of its own and
-/// goes in the order of the buckets (engine/gradient_reduction.hpp) or of the schedule (schedule/message_order.hpp).
+/// No operation of a card waits in a circle: a rank lets its card wait for an operation only when the bytes of all of
+/// its messages are there, and each other rank of a link sends some just before it gives the operation to its own card,
+/// be there a part with them or not; so whatever a card waits for was given before. And all ends give those of one link
+/// in one order, since each content has a link of its own and goes in the order of the buckets
+/// (engine/gradient_reduction.hpp) or of the schedule (schedule/message_order.hpp).
 std::vector<Link> links_of(const Program& program, bool zero1);
 
 /// Where mesh.transport is "nccl", a transport over the program's links; else the job's own.

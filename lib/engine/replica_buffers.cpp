@@ -38,9 +38,12 @@ void ReplicaBuffers::follow_first() {
     std::vector<at::Tensor> values;
     for (const Piece& buffer : buffers_) values.push_back(elements_of(weights_.at(buffer.parameter), buffer));
     const bool is_first = own_ == 0;
-    transport_.exchange(spread(replicas_, own_, channel, messages_, is_first ? values : std::vector<at::Tensor>()));
-    if (is_first) return transport_.finish_sends();
-    const std::vector<at::Tensor> first = messages_[0].read(transport_.receive(replicas_.front(), channel));
+    const std::vector<at::Tensor> own = is_first ? values : std::vector<at::Tensor>();
+    transport_.exchange(exchange_of_own(replicas_, own_, channel, messages_, own));
+    const std::vector<Buffer> received = receive_all(transport_, replicas_, own_, channel);
+    transport_.finish_sends();
+    if (is_first) return;
+    const std::vector<at::Tensor> first = messages_[0].read(received[0]);
     for (size_t i = 0; i < values.size(); ++i) values[i].copy_(first[i]);
 }
 

@@ -101,10 +101,11 @@ void ReplicaOptimizer::spread_parameters() const {
             }
             std::vector<at::Tensor> own;
             for (const Piece& piece : bucket[own_]) own.push_back(elements_of(weights_.at(piece.parameter), piece));
-            transport_.exchange(spread(replicas_, own_, channel, messages, own));
+            transport_.exchange(exchange_of_own(replicas_, own_, channel, messages, own));
+            const std::vector<Buffer> received = receive_all(transport_, replicas_, own_, channel);
             for (size_t i = 0; i < replicas_.size(); ++i) {
-                if (i == own_ || bucket[i].empty()) continue;
-                const std::vector<at::Tensor> updated = messages[i].read(transport_.receive(replicas_[i], channel));
+                if (i == own_) continue;
+                const std::vector<at::Tensor> updated = messages[i].read(received[i]);
                 for (size_t k = 0; k < updated.size(); ++k) {
                     elements_of(weights_.at(bucket[i][k].parameter), bucket[i][k]).copy_(updated[k]);
                 }

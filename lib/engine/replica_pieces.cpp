@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
@@ -27,7 +28,7 @@ std::optional<at::Device> place_of_parts(const Transport& transport, at::Device 
 }
 
 PieceMessage::PieceMessage(const Graph& graph, const Pieces& pieces, std::optional<at::Device> place)
-    : header_bytes_(aligned_bytes(pieces.size())), place_(place) {
+    : header_bytes_(aligned_bytes(std::max<size_t>(1, pieces.size()))), place_(place) {
     for (const Piece& piece : pieces) {
         const DType dtype = graph.parameters[static_cast<size_t>(piece.parameter)].dtype;
         entries_.push_back({to_torch(dtype), piece.size(), aligned_bytes(elements_bytes_)});
@@ -49,7 +50,7 @@ Buffer PieceMessage::make(const std::vector<at::Tensor>& elements) const {
         message.bytes()[i] = std::byte{elements[i].defined()};
         if (elements[i].defined()) write(i, elements[i], message.bytes().data() + header_bytes_, part);
     }
-    if (place_) message.set_part(part_of(std::move(part), elements_bytes_));
+    if (elements_bytes_ > 0 && place_) message.set_part(part_of(std::move(part), elements_bytes_));
     return message;
 }
 
@@ -90,16 +91,25 @@ std::vector<at::Tensor> PieceMessage::read(const Buffer& message, at::Device dev
     return elements;
 }
 
-Exchange spread(const std::vector<int>& replicas, size_t own, const Channel& channel,
-                const std::vector<PieceMessage>& messages, const std::vector<at::Tensor>& elements) {
+Exchange exchange_of_own(const std::vector<int>& replicas, size_t own, const Channel& channel,
+                         const std::vector<PieceMessage>& messages, const std::vector<at::Tensor>& elements) {
     Exchange exchange{replicas, channel, std::vector<Buffer>(replicas.size()), {}};
-    const Buffer message = elements.empty() ? Buffer() : messages[own].make(elements);
+    const Buffer message = messages[own].make(elements);
     for (size_t i = 0; i < replicas.size(); ++i) {
         const bool is_own = i == own;
         if (!is_own) exchange.sent[i] = message;
         exchange.expected.push_back(is_own ? MessageSize{} : messages[i].size());
     }
     return exchange;
+}
+
+std::vector<Buffer> receive_all(Transport& transport, const std::vector<int>& replicas, size_t own,
+                                const Channel& channel) {
+    std::vector<Buffer> messages(replicas.size());
+    for (size_t i = 0; i < replicas.size(); ++i) {
+        if (i != own) messages[i] = transport.receive(replicas[i], channel);
+    }
+    return messages;
 }
 
 }  // namespace vpp

@@ -29,7 +29,6 @@ class PieceMessage {
     /// `place`: the elements are the message's part and lie there; none: they are copied behind its bytes.
     PieceMessage(const Graph& graph, const Pieces& pieces, std::optional<at::Device> place = std::nullopt);
     size_t size_bytes() const { return header_bytes_ + elements_bytes_; }
-    /// 0 bytes where there are no pieces; such a message is not sent.
     MessageSize size() const;
     /// `elements`: by piece, one dim; undefined where there are none.
     Buffer make(const std::vector<at::Tensor>& elements) const;
@@ -51,9 +50,14 @@ class PieceMessage {
     std::optional<at::Device> place_;
 };
 
-/// What this replica has of something goes to all others, what they have of it comes.
+/// What this replica has of something goes to all others, what they have of it comes. Of no pieces there is a message
+/// too: it says that the replica is there (engine/program_links.hpp).
 /// `messages`: by replica, of the pieces that it has; `elements`: of this one's.
-Exchange spread(const std::vector<int>& replicas, size_t own, const Channel& channel,
-                const std::vector<PieceMessage>& messages, const std::vector<at::Tensor>& elements);
+Exchange exchange_of_own(const std::vector<int>& replicas, size_t own, const Channel& channel,
+                         const std::vector<PieceMessage>& messages, const std::vector<at::Tensor>& elements);
+
+/// What comes of an exchange, by replica; nothing of this one's own.
+std::vector<Buffer> receive_all(Transport& transport, const std::vector<int>& replicas, size_t own,
+                                const Channel& channel);
 
 }  // namespace vpp

@@ -22,10 +22,6 @@ namespace {
 
 using c10::impl::VirtualGuardImpl;
 
-c10::Stream current_stream(at::Device device) {
-    return VirtualGuardImpl(device.type()).getStream(device);
-}
-
 c10::Stream other_stream(at::Device device) {
     return VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
 }
@@ -90,6 +86,7 @@ class StagedMemory final : public DeviceMemory {
     void set_timed(bool is_timed) override { is_timed_ = is_timed; }
 
     std::vector<std::pair<int64_t, int64_t>> take_times() override {
+        if (timed_.empty()) return {};
         for (const c10::Stream& stream : {sending_, receiving_}) stream.synchronize();
         const EventClock clock(receiving_);
         std::vector<std::pair<int64_t, int64_t>> times;
@@ -102,7 +99,8 @@ class StagedMemory final : public DeviceMemory {
     at::Tensor over(const MemoryPart& part) const {
         const at::Device place = part.is_on_device ? device_ : at::Device(at::kCPU);
         const auto options = at::TensorOptions(at::kByte).device(place);
-        return at::from_blob(part.data.get(), {static_cast<int64_t>(part.num_bytes)}, options);
+        return at::from_blob(
+            part.data.get(), {static_cast<int64_t>(part.num_bytes)}, {1}, [](void*) {}, options, place);
     }
 
     /// The moment when it is done.

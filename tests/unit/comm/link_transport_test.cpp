@@ -68,8 +68,8 @@ class WatchedTransport : public PassingTransport {
     Watchdog& watchdog_;
 };
 
-/// What the watchdog of rank 1 says long after it has received; `stuck_after`: as of the links.
-std::string said_by_watchdog(int64_t stuck_after, bool finishes) {
+/// What the watchdog of rank 1 says long after it has received; `stuck_after`: as of the links; `sends`: it only sends.
+std::string said_by_watchdog(int64_t stuck_after, bool finishes, bool sends = false) {
     RecordedLinks recorded({.stuck_after = stuck_after});
     std::string said;
     InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
@@ -86,7 +86,10 @@ std::string said_by_watchdog(int64_t stuck_after, bool finishes) {
             transport.post_receive(0, kForward, kCapacityBytes);
             transport.receive(0, kForward);
             if (finishes) transport.finish_sends();
-            for (now += 5; now < 100; now += 0.1) watchdog.look();
+            for (now += 5; now < 100; now += 0.1) {
+                watchdog.look();
+                if (sends) transport.send(0, kBackward, linked_message(8, memory_of(1)));
+            }
         }
     });
     return said;
@@ -96,9 +99,10 @@ TEST(LinkTransport, AReceiveThatDoesNotEndIsWatchedThoughNoCallWaits) {
     constexpr int64_t kConnecting = 2;
     EXPECT_EQ(said_by_watchdog(kConnecting, /*finishes=*/false), to_text(kForward));
     EXPECT_EQ(said_by_watchdog(-1, /*finishes=*/true), "");
+    EXPECT_EQ(said_by_watchdog(-1, /*finishes=*/false, /*sends=*/true), "") << "what it waited for has come";
 }
 
-TEST(LinkTransport, AnExchangeIsWatchedFromWhenItsFirstMessageIsTaken) {
+TEST(LinkTransport, AnExchangeIsWatchedFromWhenItIsTaken) {
     RecordedLinks recorded({.stuck_after = 2});  // the connecting
     const Channel channel{5, 2, Direction::Replicas};
     const std::vector<int> both{0, 1};
@@ -113,8 +117,11 @@ TEST(LinkTransport, AnExchangeIsWatchedFromWhenItsFirstMessageIsTaken) {
         const auto wait_long = [&] {
             for (const double end = now + 100; now < end; now += 0.1) watchdog.look();
         };
-        const MessageSize size{sizeof(uint64_t), sizeof(uint64_t)};
-        transport.exchange({both, channel, std::vector<Buffer>(2, linked_message(7, memory_of(9))), {size, size}});
+        Exchange exchange{both, channel, std::vector<Buffer>(2), std::vector<MessageSize>(2)};
+        const auto other = static_cast<size_t>(1 - bytes.rank());
+        exchange.sent[other] = linked_message(7, memory_of(9));
+        exchange.expected[other] = {sizeof(uint64_t), sizeof(uint64_t)};
+        transport.exchange(std::move(exchange));
         wait_long();
         EXPECT_EQ(said, "");
         transport.receive(1 - bytes.rank(), channel);
@@ -354,6 +361,39 @@ TEST(LinkTransport, NothingWaitsForAnExchangeBeforeItIsTaken) {
     };
     EXPECT_EQ(circle(/*takes_first=*/false), "");
     EXPECT_CONTAINS(circle(/*takes_first=*/true), "no rank can go on");
+}
+
+// Rank 2 gives its part of the exchange only behind a value that rank 0 sends when it has taken what rank 1 sent it.
+TEST(LinkTransport, ADeviceWaitsForAnExchangeWhenAllRanksAreThere) {
+    RecordedLinks recorded;
+    std::vector<Link> links = kGroupLink;
+    links.push_back({{0, 2}, Direction::Forward});
+    const std::string error = run(3, links, recorded, [&](LinkTransport& transport) {
+        if (transport.rank() == 2) {
+            transport.post_receive(0, kForward, kCapacityBytes);
+            transport.receive(0, kForward);
+        }
+        transport.exchange(all_to_all(transport.rank(), kExchange));
+        if (transport.rank() != 0) return take_all(transport, kExchange);
+        transport.receive(1, kExchange);
+        transport.send(2, kForward, linked_message(1, memory_of(1)));
+        transport.receive(2, kExchange);
+        transport.finish_sends();
+    });
+    EXPECT_EQ(error, "");
+}
+
+TEST(LinkTransport, APartOfAnotherSizeThanExpectedIsSaid) {
+    RecordedLinks recorded;
+    const std::string error = run(3, kGroupLink, recorded, [&](LinkTransport& transport) {
+        Exchange exchange = all_to_all(transport.rank(), kExchange);
+        if (transport.rank() == 1) exchange.sent[0].set_part({});
+        transport.exchange(std::move(exchange));
+        take_all(transport, kExchange);
+    });
+    EXPECT_CONTAINS(error,
+                    "message 5 between replicas from rank 1 has another size than it must have (got 0 bytes, expected "
+                    "13)");
 }
 
 TEST(LinkTransport, OtherMessagesOfReplicasGoPastTheLinks) {

@@ -16,7 +16,9 @@ TEST(StreamMemory, IsOfTheDeviceAndAsLongAsAsked) {
     start_device(device);
     const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
     const std::shared_ptr<std::byte> memory = stream_memory(stream, stream, 3000);
-    at::Tensor over = at::from_blob(memory.get(), {3000}, at::TensorOptions(at::kByte).device(device));
+    const auto options = at::TensorOptions(at::kByte).device(device);
+    at::Tensor over = at::from_blob(
+        memory.get(), {3000}, {1}, [](void*) {}, options, device);
     EXPECT_EQ(over.device(), device);
     EXPECT_EQ(over.fill_(7).sum().item<int64_t>(), 7 * 3000);
 }
