@@ -56,8 +56,11 @@ class CardMemory : public ::testing::Test {
     }
 
     static bool comes(const std::function<bool()>& holds) {
-        for (int i = 0; i < 2000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        return holds();
+        for (int i = 0; i < 2000; ++i) {
+            if (holds()) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        return false;
     }
 
     /// Memory of the card with that value, as the stream computes it.
