@@ -194,7 +194,7 @@ TEST(GradientReduction, addsInTheOrderOfTheReplicas) {
 /// Gradients of some stages and replicas, drawn; what the replicas reduce them to.
 class RandomReduction {
   public:
-    explicit RandomReduction(uint64_t seed) : key_(mix64(seed)), num_replicas_(2 + draw(3)) {
+    explicit RandomReduction(uint64_t seed) : key_(mix64(seed)), num_replicas_(2 + draw(5)) {
         const int num_stages = 1 + draw(3);
         split_.stages.resize(static_cast<size_t>(num_stages));
         std::vector<int> stages;
