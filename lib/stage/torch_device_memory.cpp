@@ -8,6 +8,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -106,13 +107,10 @@ class StagedMemory final : public DeviceMemory {
     /// The moment when it is done.
     c10::Event copy(const MemoryPart& to, const MemoryPart& from, const c10::Stream& stream) {
         const c10::StreamGuard guard(stream);
-        if (!is_timed_) {
-            over(to).copy_(over(from), /*non_blocking=*/true);
-            return moment_of(stream);
-        }
-        c10::Event begun = timed_moment_of(stream);
+        std::optional<c10::Event> begun;
+        if (is_timed_) begun = timed_moment_of(stream);
         over(to).copy_(over(from), /*non_blocking=*/true);
-        timed_.emplace_back(std::move(begun), timed_moment_of(stream));
+        if (begun) timed_.emplace_back(std::move(*begun), timed_moment_of(stream));
         return moment_of(stream);
     }
 
