@@ -9,8 +9,10 @@
 #include "app/planned_program.hpp"
 #include "app/terminal.hpp"
 #include "base/file.hpp"
+#include "comm/link_room.hpp"
 #include "device/cards.hpp"
 #include "engine/executor.hpp"
+#include "engine/program_links.hpp"
 #include "launch/host_facts.hpp"
 #include "program/inspect.hpp"
 #include "program/program_json.hpp"
@@ -49,6 +51,7 @@ int run_inspect(const InspectArguments& arguments) {
     const Program program = make_program(plan);
     Inspection inspection = inspect_program(
         plan, program, {.machine = this_machine(plan), .depth = arguments.depth, .receives_ahead = kReceivesAhead});
+    if (inspection.send_by_nccl()) check_links_fit(links_of(program, plan.mesh.zero1));
     inspection.search = search_lines(plan, program);
     if (!arguments.svg.empty()) write_said(arguments.svg, inspection_svg(inspection));
     if (!arguments.dot.empty()) write_said(arguments.dot, inspection_dot(inspection));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/link_room.hpp"
 #include "comm/nccl.hpp"
 #include "device/device_marks.hpp"
 #include "device/stream_memory.hpp"
@@ -46,14 +47,21 @@ class OwnStream {
     cudaStream_t stream_ = nullptr;
 };
 
+/// What all ends of a link have from the first of its ranks.
+struct LinkName {
+    ncclUniqueId id;
+    int num_blocks;  ///< NCCL wants the same at every end
+};
+
 class NcclEnd final : public LinkEnd {
   public:
     /// Requires: the device is the thread's current one.
-    NcclEnd(const ncclUniqueId& id, int place, int num_ranks, c10::DeviceIndex device)
+    NcclEnd(const LinkName& name, int place, int num_ranks, c10::DeviceIndex device)
         : device_(device), stream_(own_stream_.on(device)) {
         ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
         config.blocking = 0;
-        check_nccl(ncclCommInitRankConfig(&communicator_, num_ranks, id, place, &config), "connecting");
+        config.maxCTAs = name.num_blocks;
+        check_nccl(ncclCommInitRankConfig(&communicator_, num_ranks, name.id, place, &config), "connecting");
     }
     ~NcclEnd() override { abort(); }
 
@@ -165,12 +173,13 @@ class NcclEnd final : public LinkEnd {
 
 class NcclLinks final : public LinkMaker {
   public:
-    explicit NcclLinks(int device_index) : device_(static_cast<c10::DeviceIndex>(device_index)) {}
+    NcclLinks(int device_index, size_t num_links)
+        : device_(static_cast<c10::DeviceIndex>(device_index)), num_links_(num_links) {}
 
     Bytes make_id() override {
-        ncclUniqueId id;
-        check_nccl(ncclGetUniqueId(&id), "starting");
-        const auto bytes = bytes_of(id);
+        LinkName name{{}, blocks_of_a_link(num_multiprocessors(), num_links_)};
+        check_nccl(ncclGetUniqueId(&name.id), "starting");
+        const auto bytes = bytes_of(name);
         return {bytes.begin(), bytes.end()};
     }
 
@@ -180,11 +189,19 @@ class NcclLinks final : public LinkMaker {
     }
 
     std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) override {
-        return std::make_unique<NcclEnd>(ByteReader(id).get<ncclUniqueId>(), place, num_ranks, device_);
+        return std::make_unique<NcclEnd>(ByteReader(id).get<LinkName>(), place, num_ranks, device_);
     }
 
   private:
+    /// 0 without a card, which the connecting reports.
+    int num_multiprocessors() const {
+        int count = 0;
+        const bool is_there = cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_) == cudaSuccess;
+        return is_there ? count : 0;
+    }
+
     c10::DeviceIndex device_;
+    size_t num_links_;
 };
 
 }  // namespace
@@ -197,8 +214,8 @@ std::string nccl_version() {
            std::to_string(version % kMinor);
 }
 
-std::unique_ptr<LinkMaker> make_nccl_links(int device_index) {
-    return std::make_unique<NcclLinks>(device_index);
+std::unique_ptr<LinkMaker> make_nccl_links(int device_index, size_t num_links) {
+    return std::make_unique<NcclLinks>(device_index, num_links);
 }
 
 }  // namespace vpp

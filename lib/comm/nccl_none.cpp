@@ -7,7 +7,7 @@ std::string nccl_version() {
     return "";
 }
 
-std::unique_ptr<LinkMaker> make_nccl_links(int) {
+std::unique_ptr<LinkMaker> make_nccl_links(int, size_t) {
     check(false, "NCCL is not compiled in: VPP_CUDA");
     return nullptr;
 }

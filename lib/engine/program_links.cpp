@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/link_room.hpp"
 #include "comm/nccl.hpp"
 #include "engine/replica_pieces.hpp"
 
@@ -53,7 +54,8 @@ ProgramTransport::ProgramTransport(Transport& job, const Plan& plan, const Progr
     : job_(job) {
     const std::vector<Link> links = links_of(program, plan.mesh.zero1);
     if (plan.mesh.transport != "nccl" || links.empty()) return;
-    maker_ = make_nccl_links(device.index());
+    check_links_fit(links);
+    maker_ = make_nccl_links(device.index(), most_links_of_a_rank(links));
     links_ = std::make_unique<LinkTransport>(job, links, *maker_);
 }
 

@@ -28,7 +28,8 @@ class ProgramTransport {
   public:
     /// Requires: the program was prepared for that plan; `device` is this rank's.
     /// Owns: borrows the job's transport, which must outlive it.
-    /// Calls: collective. Throws: Error{RankLost} when ranks do not connect.
+    /// Calls: collective. Throws: Error{Plan} when a card has no room for its rank's links (comm/link_room.hpp),
+    /// Error{RankLost} when ranks do not connect.
     ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device);
 
     Transport& get() { return links_ ? static_cast<Transport&>(*links_) : job_; }

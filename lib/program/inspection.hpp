@@ -170,6 +170,11 @@ struct Inspection {
     std::vector<InspectedFlow> flows;
 
     int num_stages() const { return static_cast<int>(stages.size()); }
+    bool share_cards() const { return num_ranks > static_cast<int>(cards.size()); }
+    /// Of ranks that compute on cards, as a job with those of this machine would choose.
+    bool send_by_nccl() const {
+        return num_ranks > 1 && (transport == "nccl" || (transport == "auto" && !share_cards()));
+    }
 };
 
 }  // namespace vpp

@@ -83,10 +83,9 @@ class InspectionPage {
         const std::string cards = counted_text(static_cast<int64_t>(page_.cards.size()), "GPU") + " here (" +
                                   page_.cards.front().name + ", " + bytes_text(page_.cards.front().memory_bytes) + ")";
         if (page_.num_ranks == 1) return cards;
-        const bool is_shared = page_.num_ranks > static_cast<int>(page_.cards.size());
-        const bool by_mpi = page_.transport == "mpi" || (page_.transport == "auto" && is_shared);
+        const bool by_mpi = !page_.send_by_nccl();
         const bool by_host = by_mpi && !page_.machine.mpi_moves_card_memory;
-        return cards + (is_shared ? "; ranks share cards" : "; a card for each rank") + ": values go " +
+        return cards + (page_.share_cards() ? "; ranks share cards" : "; a card for each rank") + ": values go " +
                (by_host ? "through the host's memory" : "from card to card") + (by_mpi ? ", by MPI" : ", by NCCL");
     }
 

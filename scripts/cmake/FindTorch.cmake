@@ -2,6 +2,7 @@
 # (the folder `torch` of an installed wheel). Target: torch. With VPP_CUDA also torch_cuda: LibTorch's CUDA libraries,
 # and CUDA's runtime and NCCL of the wheels that torch brings along, with their headers. No toolkit is needed, since vpp
 # has no kernels of its own; a program that is linked so starts without a card, too.
+# Torch_PYTHON: the interpreter of that wheel, for tests.
 if(NOT VPP_TORCH_DIR)
   set(VPP_TORCH_DIR "" CACHE PATH "The folder torch of an installed wheel; empty: the one that scripts/setup made")
 endif()
@@ -21,6 +22,7 @@ endif()
 if(NOT EXISTS "${_torch_dir}/lib/libtorch_cpu.so")
   message(FATAL_ERROR "LibTorch was not found; run scripts/setup, or give -DVPP_TORCH_DIR=<site-packages>/torch")
 endif()
+get_filename_component(Torch_PYTHON ${_torch_dir}/../../../../bin/python ABSOLUTE)
 file(STRINGS ${_torch_dir}/version.py _version REGEX "^__version__")
 string(REGEX REPLACE ".*'([^']*)'.*" "\\1" Torch_VERSION "${_version}")
 

@@ -187,8 +187,9 @@ void compare(int rank, const Extent& extent, const Timed& bare, const Timed& own
 void compare_nccl(MpiTransport& transport, at::Device device, const Extent& extent) {
     choose_transport(transport, "nccl", cuda_cards().at(static_cast<size_t>(device.index())).id);
     RawLinks raw(transport);
-    const auto maker = make_nccl_links(device.index());
-    LinkTransport links(transport, {{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Forward}}, *maker);
+    const std::vector<Link> both{{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Forward}};
+    const auto maker = make_nccl_links(device.index(), both.size());
+    LinkTransport links(transport, both, *maker);
     compare(
         transport.rank(), extent, [&](const Size& size) { return raw.us(size, device); },
         [&](const Size& size) { return own_us(links, size, device); });

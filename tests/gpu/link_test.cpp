@@ -15,6 +15,7 @@
 
 #include "base/clock_alignment.hpp"
 #include "base/error.hpp"
+#include "comm/link_room.hpp"
 #include "comm/nccl.hpp"
 #include "device/cards.hpp"
 #include "device/device.hpp"
@@ -98,7 +99,7 @@ class NcclLink : public ::testing::Test {
     }
     static void wait_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
-    std::unique_ptr<LinkMaker> makers_[2]{make_nccl_links(0), make_nccl_links(1)};
+    std::unique_ptr<LinkMaker> makers_[2]{make_nccl_links(0, kMostLinks), make_nccl_links(1, kMostLinks)};
     std::unique_ptr<LinkEnd> ends_[2];
     int64_t num_passed_ = 0, num_received_ = 0;
 };
@@ -201,6 +202,41 @@ TEST_F(NcclLink, WaitsForNoOtherLinkHoweverManyThereAre) {
         EXPECT_EQ(values_of(pass(value), 1), all(value));
     }
     EXPECT_EQ(idle[0]->num_done(), 0) << "nobody receives it";
+}
+
+TEST_F(NcclLink, AsManyAsARankMayHaveWaitBesideEachOther) {
+    struct Both {
+        std::unique_ptr<LinkEnd> ends[2];
+    };
+    std::vector<Both> ways[2];  // by the card that sends
+    for (size_t i = 0; i < kMostLinks; ++i) {
+        connect();
+        ways[i % 2].push_back({{std::move(ends_[0]), std::move(ends_[1])}});
+    }
+    std::vector<MemoryPart> came;
+    const auto give = [&](Both& link, int card, int other, bool sends) {
+        std::vector<MemoryPart> sent(2);
+        std::vector<size_t> received_bytes(2);
+        if (sends) sent[static_cast<size_t>(other)] = memory(card, 7);
+        if (!sends) received_bytes[static_cast<size_t>(other)] = kBytes;
+        LinkEnd& end = *link.ends[card];
+        const std::vector<MemoryPart> received = end.move(std::move(sent), received_bytes);
+        if (!sends) came.push_back(received[static_cast<size_t>(other)]);
+        wait_until([&] { return end.is_ready(); });
+    };
+    for (int sender : {0, 1}) {
+        for (Both& link : ways[sender]) give(link, 1 - sender, sender, false);
+    }
+    wait_a_little();
+    for (int sender : {0, 1}) {
+        for (Both& link : ways[sender]) give(link, sender, 1 - sender, true);
+    }
+    for (auto& links : ways) {
+        for (Both& link : links) {
+            wait_until([&] { return link.ends[0]->num_done() == 1 && link.ends[1]->num_done() == 1; });
+        }
+    }
+    for (size_t i = 0; i < came.size(); ++i) EXPECT_EQ(values_of(came[i], i < came.size() / 2 ? 1 : 0), all(7));
 }
 
 TEST_F(NcclLink, TimesAreOnTheHostsClock) {

@@ -1,7 +1,8 @@
 // NCCL between soft cards: what vpp calls of it. A communicator is two sockets between each two of its processes, one
 // for each way; all are on one host. As with NCCL, a send ends when the other rank receives, what is in one group goes
 // at once and ends together, a group is in progress until a thread of the communicator has given it to its stream, and
-// one that fails stands still until the communicator is aborted.
+// one that fails stands still until the communicator is aborted. While it is under way it holds multiprocessors of its
+// card, at most as many as its communicator's configuration says, and one for which there are none left waits.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -9,10 +10,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -65,14 +69,44 @@ class Connection {
     int socket_ = -1;
 };
 
+/// What kernels share of a card of this process.
+class Multiprocessors {
+  public:
+    static Multiprocessors& of_current_card() {
+        static auto& cards = *new std::map<int, Multiprocessors>;
+        static auto& mutex = *new std::mutex;
+        const std::lock_guard lock(mutex);
+        int card = 0;
+        cudaGetDevice(&card);
+        return cards[card];
+    }
+
+    void take(int count) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return num_free_ >= count; });
+        num_free_ -= count;
+    }
+    void give(int count) {
+        const std::lock_guard lock(mutex_);
+        num_free_ += count;
+        changed_.notify_all();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int num_free_ = kNumMultiprocessors;
+};
+
 using Transfer = std::function<ncclResult_t()>;
 
 /// What a rank has of a communicator; its threads keep it until they are done.
 class Communicator : public std::enable_shared_from_this<Communicator> {
   public:
-    Communicator(int rank, int num_ranks, bool is_blocking)
+    Communicator(int rank, int num_ranks, const ncclConfig_t& config)
         : rank_(rank),
-          is_blocking_(is_blocking),
+          is_blocking_(config.blocking != 0),
+          num_blocks_(config.maxCTAs == NCCL_CONFIG_UNDEF_INT ? kMostBlocks : config.maxCTAs),
           sending_(static_cast<size_t>(num_ranks)),
           receiving_(static_cast<size_t>(num_ranks)) {}
 
@@ -110,14 +144,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         if (state_ != ncclSuccess) return ncclInvalidUsage;  // the one before is not yet with its stream
         state_ = ncclInProgress;
         host_.give([self = shared_from_this(), &queue = stream_of(stream), group = std::move(group)] {
-            queue.give([self, group] {
-                std::vector<std::jthread> at_once;
-                for (const Transfer& transfer : group) {
-                    at_once.emplace_back([&self, &transfer] {
-                        if (const ncclResult_t result = transfer(); result != ncclSuccess) self->stand_still(result);
-                    });
-                }
-            });
+            queue.give([self, group] { self->run(group); });
             self->progress_ends();
         });
         if (is_blocking_) host_.finish();
@@ -134,6 +161,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   private:
     int num_ranks() const { return static_cast<int>(sending_.size()); }
+
+    void run(const std::vector<Transfer>& group) {
+        card_.take(num_blocks_);
+        std::vector<std::thread> at_once;
+        for (const Transfer& transfer : group) {
+            at_once.emplace_back([&] {
+                if (const ncclResult_t result = transfer(); result != ncclSuccess) stand_still(result);
+            });
+        }
+        for (std::thread& transfer : at_once) transfer.join();
+        card_.give(num_blocks_);
+    }
 
     void progress_ends() {
         ncclResult_t expected = ncclInProgress;  // or what has failed already
@@ -207,8 +246,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     static constexpr size_t kNameBytes = 64;
     static constexpr socklen_t kAddressBytes = offsetof(sockaddr_un, sun_path) + 1 + kNameBytes + sizeof(int);
 
+    static constexpr int kMostBlocks = 32;
+
     int rank_;
     bool is_blocking_;
+    int num_blocks_;
+    Multiprocessors& card_ = Multiprocessors::of_current_card();
     std::atomic<ncclResult_t> state_ = ncclInProgress;
     std::atomic<bool> is_aborted_ = false;
     std::vector<Connection> sending_, receiving_;  // by rank
@@ -259,8 +302,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int num_ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
     if (rank < 0 || rank >= num_ranks) return ncclInvalidArgument;
-    const bool is_blocking = config == nullptr || config->blocking != 0;
-    *made = new ncclComm{std::make_shared<Communicator>(rank, num_ranks, is_blocking)};
+    const ncclConfig_t defaults = NCCL_CONFIG_INITIALIZER;
+    *made = new ncclComm{std::make_shared<Communicator>(rank, num_ranks, config == nullptr ? defaults : *config)};
     return (*made)->communicator->begin_to_connect(id);
 }
 

@@ -32,7 +32,7 @@ namespace vpp::soft_card {
 namespace {
 
 constexpr double kNanosecondsOfAMillisecond = 1e6;
-constexpr int kMajor = 9, kNumProcessors = 8, kWarp = 32, kThreadsOfABlock = 1024, kThreadsOfAProcessor = 2048;
+constexpr int kMajor = 9, kWarp = 32, kThreadsOfABlock = 1024, kThreadsOfAProcessor = 2048;
 constexpr size_t kSharedBytes = size_t{48} << 10;
 
 thread_local int current_card = 0;
@@ -132,7 +132,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     std::strcpy(properties->name, "soft card");
     properties->major = kMajor;
     properties->totalGlobalMem = card_bytes();
-    properties->multiProcessorCount = kNumProcessors;
+    properties->multiProcessorCount = kNumMultiprocessors;
     properties->warpSize = kWarp;
     properties->maxThreadsPerBlock = kThreadsOfABlock;
     properties->maxThreadsPerMultiProcessor = kThreadsOfAProcessor;
@@ -142,8 +142,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-    *value = 0;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+    *value = attribute == cudaDevAttrMultiProcessorCount ? kNumMultiprocessors : 0;
     return cudaSuccess;
 }
 
@@ -243,9 +243,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    stream_of(stream).finish();  // its thread stays
-    return cudaSuccess;
+cudaError_t cudaStreamDestroy(cudaStream_t) {
+    return cudaSuccess;  // its thread stays, and does what the stream was given
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {

@@ -6,6 +6,8 @@
 
 namespace vpp::soft_card {
 
+inline constexpr int kNumMultiprocessors = 132;  // of an H100
+
 /// Null: the default stream of this thread's card.
 Stream& stream_of(cudaStream_t stream);
 
