@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
-#include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "comm/lanes.hpp"
@@ -190,13 +190,9 @@ std::vector<PartSpan> LinkTransport::take_part_spans() {
     std::vector<PartSpan> spans;
     for (auto& [link, end] : ends_) {
         check(end.under_way.empty(), "times are taken when all has ended");
-        const auto times = end.link->take_times();
-        check(times.size() == end.timed.size(), "a link has the times of its operations");
-        for (size_t i = 0; i < times.size(); ++i) {
-            std::tie(end.timed[i].begin, end.timed[i].end) = times[i];
-            spans.push_back(end.timed[i]);
-        }
-        end.timed.clear();
+        std::vector<PartSpan> timed = std::exchange(end.timed, {});
+        set_times(timed, end.link->take_times());
+        spans.insert(spans.end(), timed.begin(), timed.end());
     }
     return spans;
 }

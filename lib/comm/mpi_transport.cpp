@@ -12,7 +12,6 @@
 #include <optional>
 #include <stop_token>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -372,8 +371,7 @@ std::vector<PartSpan> MpiTransport::Impl::take_part_spans() {
     std::vector<PartSpan> spans = std::exchange(timed_, {});
     const auto times = device_ ? device_->take_times() : std::vector<std::pair<int64_t, int64_t>>();
     if (times.empty()) return {};  // MPI itself has moved them
-    check(times.size() == spans.size(), "a device has the times of what it moved");
-    for (size_t i = 0; i < spans.size(); ++i) std::tie(spans[i].begin, spans[i].end) = times[i];
+    set_times(spans, times);
     return spans;
 }
 

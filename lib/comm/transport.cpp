@@ -1,6 +1,7 @@
 #include "comm/transport.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/block_cache.hpp"
 #include "base/error.hpp"
@@ -15,6 +16,11 @@ constexpr size_t kAlignmentBytes = 64;
 constexpr size_t kMaxCapacityBytes = size_t{1} << 46;
 
 }  // namespace
+
+void set_times(std::vector<PartSpan>& spans, const std::vector<std::pair<int64_t, int64_t>>& times) {
+    check(times.size() == spans.size(), "every part that was moved has its times");
+    for (size_t i = 0; i < times.size(); ++i) std::tie(spans[i].begin, spans[i].end) = times[i];
+}
 
 // An empty message also owns memory, so that it differs from no message at all.
 Buffer::Buffer(size_t capacity_bytes) : size_(capacity_bytes) {

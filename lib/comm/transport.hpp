@@ -106,6 +106,9 @@ struct PartSpan {
     int64_t end = 0;
 };
 
+/// Begins and ends of parts that were moved in this order. Requires: as many.
+void set_times(std::vector<PartSpan>& spans, const std::vector<std::pair<int64_t, int64_t>>& times);
+
 class Transport {
   public:
     virtual ~Transport() = default;
