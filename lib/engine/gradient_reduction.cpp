@@ -84,9 +84,11 @@ void GradientReduction::finish() {
                                 (first.stage >= 0 ? "stage " + std::to_string(first.stage) : "tied parameters") +
                                 ", bucket " + std::to_string(first.number));
         if (!active_.front().is_summed) add_up(active_.front());
+        advance();  // to what has come of others, while the sums of the first are under way
+        if (active_.empty() || active_.front().bucket != &first) continue;
         take_sums(first);
         active_.pop_front();
-        advance();
+        activate_next();
     }
     absent_.clear();
     exposed_seconds_ += seconds_since(start);
