@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 std::map<int, size_t> links_by_rank(const std::vector<Link>& links) {
     std::map<int, size_t> counts;
-    for (const Link& link : connect_order(links)) {
+    for (const Link& link : std::set<Link>(links.begin(), links.end())) {
         for (int rank : link.ranks) ++counts[rank];
     }
     return counts;

@@ -24,6 +24,7 @@ TEST(Nccl, NamesLinks) {
     if (!has_cuda_parts()) GTEST_SKIP() << "NCCL is not compiled in: VPP_CUDA";
     const auto maker = make_nccl_links(0, 1);
     const Bytes id = maker->make_id();
+    EXPECT_EQ(id.size(), 128U + sizeof(int));  // NCCL's name and how many blocks
     EXPECT_NE(id, maker->make_id());
 }
 
