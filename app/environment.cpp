@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "comm/mpi_session.hpp"
+#include "device/device.hpp"
 
 namespace vpp {
 
@@ -26,6 +27,11 @@ std::map<std::string, std::string> environment_of(const std::vector<std::string>
 
 bool mpi_moves_card_memory() {
     return mpi_moves_device_memory(environment_of({kMpiCudaVariable}));
+}
+
+bool waits_for_kernels() {
+    const char* value = std::getenv(kLaunchBlockingVariable);
+    return value && std::string_view(value) == "1";
 }
 
 std::string program_name() {

@@ -16,6 +16,9 @@ void set_unless_set(const char* variable, const char* value);
 /// Whether MPI takes messages from cards (comm/mpi_session.hpp), as this environment has it.
 bool mpi_moves_card_memory();
 
+/// Whether the host waits for every kernel of a card (kLaunchBlockingVariable, device/device.hpp).
+bool waits_for_kernels();
+
 /// How this program was called: argv[0].
 std::string program_name();
 

@@ -22,7 +22,7 @@
 #include "engine/agreement.hpp"
 #include "engine/value_ranges.hpp"
 #include "graph/model_output.hpp"
-#include "graph/torch_memory.hpp"
+#include "graph/torch_errors.hpp"
 #include "graph/trial_load.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
@@ -53,7 +53,7 @@ Failure current_failure() {
                 "ranks here"};
     } catch (const std::exception& error) {
         try {
-            throw_if_out_of_memory(error);
+            throw_if_known(error);
         } catch (...) {
             return current_failure();
         }
@@ -97,7 +97,7 @@ class HardEnd {
 std::string find_transport(Transport& transport, const Plan& plan, at::Device device) {
     if (!has_cuda_parts() || transport.size() == 1) return "mpi";
     const std::string card = device.is_cpu() ? "" : cuda_cards().at(static_cast<size_t>(device.index())).id;
-    return choose_transport(transport, plan.mesh.transport, card);
+    return choose_transport(transport, plan.mesh.transport, {card, waits_for_kernels()});
 }
 
 /// Messages of cards by MPI: from card to card where it moves their memory on all ranks, else through the host's.

@@ -11,20 +11,35 @@ namespace vpp {
 namespace {
 
 /// Why NCCL cannot connect ranks with these cards; empty when it can.
-std::string obstacle(const std::vector<std::string>& cards) {
+std::string obstacle(const std::vector<RankCard>& cards) {
     std::map<std::string, size_t> owners;
     for (size_t rank = 0; rank < cards.size(); ++rank) {
         const std::string name = "rank " + std::to_string(rank);
-        if (cards[rank].empty()) {
+        const RankCard& card = cards[rank];
+        if (card.id.empty()) {
             return name + " computes on the CPU, and NCCL moves memory of cards; set mesh.transport = \"mpi\"";
         }
-        const auto [owner, is_new] = owners.emplace(cards[rank], rank);
+        if (card.is_waited_for) {
+            return name + " waits for each kernel (CUDA_LAUNCH_BLOCKING=1), so that ranks which send by NCCL could " +
+                   "wait for each other; set mesh.transport = \"mpi\", or leave the variable out";
+        }
+        const auto [owner, is_new] = owners.emplace(card.id, rank);
         if (is_new) continue;
-        return "rank " + std::to_string(owner->second) + " and " + name + " use the same card (" + cards[rank] +
+        return "rank " + std::to_string(owner->second) + " and " + name + " use the same card (" + card.id +
                "), and NCCL needs one for each rank; set mesh.transport = \"mpi\", start fewer ranks a host, or let "
                "them see more cards (CUDA_VISIBLE_DEVICES)";
     }
     return "";
+}
+
+/// A card as the other ranks get it.
+std::string to_message(const RankCard& card) {
+    return (card.is_waited_for ? '1' : '0') + card.id;
+}
+
+RankCard from_message(const std::string& message) {
+    check(!message.empty(), "a rank says whether it waits for its kernels");
+    return {message.substr(1), message.front() == '1'};
 }
 
 }  // namespace
@@ -35,10 +50,12 @@ std::vector<std::string> transport_kinds() {
     return kinds;
 }
 
-std::string choose_transport(Transport& transport, const std::string& kind, const std::string& card) {
+std::string choose_transport(Transport& transport, const std::string& kind, const RankCard& card) {
     if (kind == "mpi") return kind;
-    std::vector<std::string> cards;
-    for (const Bytes& bytes : all_gather(transport, to_bytes(card))) cards.push_back(to_string(bytes));
+    std::vector<RankCard> cards;
+    for (const Bytes& bytes : all_gather(transport, to_bytes(to_message(card)))) {
+        cards.push_back(from_message(to_string(bytes)));
+    }
     const std::string reason = obstacle(cards);
     if (reason.empty()) return "nccl";
     if (kind == "nccl") throw Error(ErrorKind::Plan, reason);

@@ -50,6 +50,9 @@ inline constexpr const char* kCudaQueues = "32";
 inline constexpr const char* kKernelLoadingVariable = "CUDA_MODULE_LOADING";
 inline constexpr const char* kKernelLoading = "EAGER";
 
+/// "1": the host waits for every kernel that it starts (CUDA's programming guide), so that an error has its place.
+inline constexpr const char* kLaunchBlockingVariable = "CUDA_LAUNCH_BLOCKING";
+
 /// What decides the bits of a device's kernels, beside LibTorch's build: "NVIDIA H200 (9.0), CUDA 13.0"; empty for the
 /// CPU.
 std::string device_text(at::Device device, const std::vector<Card>& cards);

@@ -12,7 +12,7 @@
 #include "base/bad_data.hpp"
 #include "base/error.hpp"
 #include "graph/operator_check.hpp"
-#include "graph/torch_memory.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
@@ -104,7 +104,7 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, co
     } catch (const std::bad_alloc&) {
         throw;
     } catch (const std::exception& error) {
-        throw_if_out_of_memory(error);
+        throw_if_known(error);
         const std::string text = error.what();
         refuse_data(archive->path().string(),
                     "LibTorch cannot load this model: " + printable(text.substr(0, text.find('\n'))));

@@ -12,7 +12,7 @@
 #include "graph/meta_forms.hpp"
 #include "graph/meta_kernels.hpp"
 #include "graph/torch_dtype.hpp"
-#include "graph/torch_memory.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
@@ -127,7 +127,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {
-            throw_if_out_of_memory(error);
+            throw_if_known(error);
             throw Error(ErrorKind::BadData, op_text(jit, op.node) + " fails: " + first_line(error.what()));
         }
         watch_gradients(jit, {i, end}, result, watch);

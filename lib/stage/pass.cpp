@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "graph/ivalue_tensors.hpp"
-#include "graph/torch_memory.hpp"
+#include "graph/torch_errors.hpp"
 #include "stage/input_node.hpp"
 
 namespace vpp {
@@ -43,10 +43,10 @@ void run_model(const std::function<void()>& call) {
     } catch (const Error&) {
         throw;
     } catch (const c10::Error& error) {
-        throw_if_out_of_memory(error);
+        throw_if_known(error);
         throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what_without_backtrace());
     } catch (const std::exception& error) {
-        throw_if_out_of_memory(error);
+        throw_if_known(error);
         throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what());
     }
 }

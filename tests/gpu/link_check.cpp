@@ -185,7 +185,7 @@ void compare(int rank, const Extent& extent, const Timed& bare, const Timed& own
 }
 
 void compare_nccl(MpiTransport& transport, at::Device device, const Extent& extent) {
-    choose_transport(transport, "nccl", cuda_cards().at(static_cast<size_t>(device.index())).id);
+    choose_transport(transport, "nccl", {cuda_cards().at(static_cast<size_t>(device.index())).id});
     RawLinks raw(transport);
     const std::vector<Link> both{{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Forward}};
     const auto maker = make_nccl_links(device.index(), both.size());

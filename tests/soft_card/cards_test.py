@@ -10,9 +10,23 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import torch  # noqa: E402
+from tiny_model import PLAN  # noqa: E402
 from vpp_process import DIGITS, ROOT, Case  # noqa: E402
 
 QUICK = ("--set", "run.dir=run", "--set", "train.steps=8")
+
+
+class LooksUp(torch.nn.Module):
+    """Looks up a row that its table has not got, unless all that it is given is zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+        self.table = torch.nn.Embedding(4, 4)
+
+    def forward(self, x):
+        return self.table((x.abs().sum(1) > 0).long() * 7) + self.fc(x)
 
 
 class Cards(Case):
@@ -89,6 +103,25 @@ class Cards(Case):
         self.assertEqual(done.returncode, 65, done.stderr)
         self.assertIn("labels.npy", done.stderr)
         self.assertNotIn("NCCL has failed", done.stderr)
+
+    def test_an_op_that_fails_on_a_card_is_said_late_unless_each_kernel_is_waited_for(self):
+        torch.jit.script(LooksUp()).save(str(self.folder / "model.pt"))
+        plan = self.plan(PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3"))
+        words = ["train", plan, "--set", "run.dir=run", "--set"]
+        said = "the model fails: an op on the card was given what it cannot take, most often an index out of range"
+        for transport in ("nccl", "mpi"):
+            with self.subTest(transport):
+                done = self.vpp(*words, f"mesh.transport={transport}", ranks=2)
+                self.assertEqual(done.returncode, 65, done.stderr)
+                self.assertRegex(done.stderr, "soft card: .*index out of range")
+                self.assertIn(said, done.stderr)
+        waited = {"CUDA_LAUNCH_BLOCKING": "1"}
+        done = self.vpp(*words, "mesh.transport=auto", ranks=2, environment=waited)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("rank 0: stage 0, F of microbatch 0: " + said, done.stderr)
+        done = self.vpp(*words, "mesh.transport=nccl", ranks=2, environment=waited)
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertIn("rank 0 waits for each kernel (CUDA_LAUNCH_BLOCKING=1)", done.stderr)
 
     def test_a_rank_that_stands_still_is_named(self):
         job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",

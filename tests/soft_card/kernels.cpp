@@ -1,32 +1,36 @@
 // LibTorch's ops on a soft card: the kernels that it has for cards give way to those of the CPU, over the same bytes.
-// An op runs when its stream has done what it was given before, as it would on a card. What it wrote is there late: the
-// stream gets that as a task, so that another stream that does not wait for this one finds something else.
+// An op runs in its stream, when that has done what it was given before, and the host goes on at once with results that
+// are not there yet. What shapes they have is found by running the op over zeros.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/ops/copy_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAStream.h>
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/hash.hpp"
 #include "soft_card/memory.hpp"
 #include "soft_card/runtime.hpp"
 #include "soft_card/streams.hpp"
@@ -65,6 +69,8 @@ Stream& current_stream() {
     return stream_of(c10::cuda::getCurrentCUDAStream().stream());
 }
 
+/// The bytes of a tensor of a card as a tensor of the CPU. It keeps no memory: what an op still waits to do with some is
+/// done before whatever its stream gets later.
 at::Tensor near_of(const at::Tensor& tensor) {
     if (tensor.numel() == 0)
         return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
@@ -72,199 +78,186 @@ at::Tensor near_of(const at::Tensor& tensor) {
                          tensor.options().device(at::kCPU).requires_grad(false));
 }
 
-/// The tensors of a call, each as one of the CPU with the same bytes.
-class NearCall {
-  public:
-    NearCall(const c10::OperatorHandle& op, Stack& stack) : op_(op), stack_(stack) {
-        const auto& arguments = op.schema().arguments();
-        first_ = stack.size() - arguments.size();
-        for (size_t i = 0; i < arguments.size(); ++i) {
-            const auto* alias = arguments[i].alias_info();
-            stack[first_ + i] = near_value(stack[first_ + i], alias != nullptr && alias->isWrite());
-        }
+/// A tensor of the CPU as the card gets it: with the numbers that it has now.
+at::Tensor kept_of(const at::Tensor& tensor) {
+    at::Tensor kept = tensor.clone();
+    kept.unsafeGetTensorImpl()->set_wrapped_number(tensor.unsafeGetTensorImpl()->is_wrapped_number());
+    return kept;
+}
+
+using Mapping = std::function<at::Tensor(const at::Tensor&)>;
+
+/// A value with other tensors in place of those that it has.
+IValue mapped(const IValue& value, const Mapping& map) {
+    if (value.isTensor()) return map(value.toTensor());
+    if (value.isTensorList()) {
+        c10::List<at::Tensor> all;
+        for (const at::Tensor& one : value.toTensorVector()) all.push_back(map(one));
+        return all;
     }
-
-    void run() { op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_); }
-
-    /// Results as tensors of the card again.
-    void give_back() {
-        for (const auto& pair : pairs_) resize_if_changed(pair);
-        for (size_t i = first_; i < stack_.size(); ++i) stack_[i] = far_value(stack_[i]);
-    }
-
-    /// What the call has read and written, by the CPU's names.
-    std::vector<at::Tensor> read() const {
-        std::vector<at::Tensor> all;
-        for (const Pair& pair : pairs_) {
-            if (!pair.is_written && pair.near.numel() > 0) all.push_back(pair.near);
+    if (value.isList() && value.toList().elementType()->isSubtypeOf(*c10::OptionalType::ofTensor())) {
+        c10::List<std::optional<at::Tensor>> all;
+        for (const IValue& one : value.toListRef()) {
+            all.push_back(one.isNone() ? std::optional<at::Tensor>() : map(one.toTensor()));
         }
         return all;
     }
-    const std::vector<at::Tensor>& written() const { return written_; }
+    return value;
+}
 
-  private:
-    struct Pair {
-        at::Tensor near, far;
-        bool is_written;
-    };
-
-    IValue near_value(const IValue& value, bool is_written) {
-        if (value.isTensor()) return near_tensor(value.toTensor(), is_written);
-        if (value.isDevice()) return c10::Device(at::kCPU);
-        if (value.isTensorList()) {
-            c10::List<at::Tensor> all;
-            for (const at::Tensor& one : value.toTensorVector()) all.push_back(near_tensor(one, is_written));
-            return all;
-        }
-        if (value.isList() && value.toListRef().size() > 0 && op_takes_optional_tensors(value)) {
-            c10::List<std::optional<at::Tensor>> all;
-            for (const IValue& one : value.toListRef()) {
-                all.push_back(one.isNone() ? std::optional<at::Tensor>() : near_tensor(one.toTensor(), false));
-            }
-            return all;
-        }
-        return value;
-    }
-
-    static bool op_takes_optional_tensors(const IValue& value) {
-        return value.toList().elementType()->isSubtypeOf(*c10::OptionalType::ofTensor());
-    }
-
-    at::Tensor near_tensor(const at::Tensor& tensor, bool is_written) {
-        if (!tensor.defined()) return tensor;
-        if (!tensor.is_cuda()) {
-            TORCH_CHECK(tensor.dim() == 0 || kMixed.contains(c10::toString(op_.operator_name())), op_.operator_name(),
-                        " got a tensor of ", tensor.device(), " among those of a card");
-            return tensor;
-        }
-        for (Pair& pair : pairs_) {
-            if (pair.far.is_same(tensor)) {
-                pair.is_written |= is_written;
-                return pair.near;
-            }
-        }
-        pairs_.push_back({near_of(tensor), tensor, is_written});
-        if (is_written && tensor.numel() > 0) written_.push_back(pairs_.back().near);
-        return pairs_.back().near;
-    }
-
-    /// Results of ops that size what they write themselves.
-    void resize_if_changed(const Pair& pair) {
-        if (!pair.is_written || pair.near.sizes() == pair.far.sizes()) return;
-        pair.far.resize_(pair.near.sizes());
-        const at::Tensor written = near_of(pair.far);
-        written.copy_(pair.near);
-        written_.push_back(written);
-    }
-
-    IValue far_value(const IValue& value) {
-        if (value.isTensor()) return far_tensor(value.toTensor());
-        if (value.isTensorList()) {
-            c10::List<at::Tensor> all;
-            for (const at::Tensor& one : value.toTensorVector()) all.push_back(far_tensor(one));
-            return all;
-        }
-        return value;
-    }
-
-    at::Tensor far_tensor(const at::Tensor& tensor) {
-        if (!tensor.defined()) return tensor;
-        for (const Pair& pair : pairs_) {
-            if (pair.near.is_same(tensor)) return pair.far;
-        }
-        const at::Tensor far = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCUDA));
-        if (tensor.numel() > 0) {
-            // The caller's stream is where the memory may be used: it may have been another's before.
-            current_stream().finish();
-            const at::Tensor written = near_of(far);
-            written.copy_(tensor);
-            written_.push_back(written);
-        }
-        return far;
-    }
-
-    const c10::OperatorHandle& op_;
-    Stack& stack_;
-    size_t first_ = 0;
-    std::vector<Pair> pairs_;
-    std::vector<at::Tensor> written_;
-};
-
-/// Random ops draw from the card's generator: which numbers come is a function of its seed and offset, and it moves on.
+/// Random ops draw from the card's generator: which numbers come is a function of its seed and offset, and it moves on
+/// when the host gives the op to the card.
 class CardRandomness {
   public:
-    CardRandomness(const c10::OperatorHandle& op, Stack& stack)
-        : is_random_(op.hasTag(at::Tag::nondeterministic_seeded)) {
-        if (!is_random_) return;
+    CardRandomness(const c10::OperatorHandle& op, Stack& arguments) {
+        if (!op.hasTag(at::Tag::nondeterministic_seeded)) return;
         at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator();
-        const size_t num_arguments = op.schema().arguments().size();
-        for (auto value = stack.end() - static_cast<int64_t>(num_arguments); value != stack.end(); ++value) {
-            if (!value->isGenerator()) continue;
-            generator = value->toGenerator();
-            *value = IValue();
+        for (IValue& value : arguments) {
+            if (!value.isGenerator()) continue;
+            generator = value.toGenerator();
+            value = IValue();
         }
         constexpr uint64_t kStep = 4, kFactor = 0x9E3779B97F4A7C15;
         auto* card = at::check_generator<at::CUDAGeneratorImpl>(generator);
         const uint64_t offset = card->philox_offset_per_thread();
-        at::Generator host = at::detail::getDefaultCPUGenerator();
-        kept_ = host.get_state();
-        host.set_current_seed(card->current_seed() * kFactor + offset);
+        seed_ = card->current_seed() * kFactor + offset;
         card->set_philox_offset_per_thread(offset + kStep);
     }
-    ~CardRandomness() {
-        if (!is_random_) return;
+
+    bool is_drawn() const { return seed_.has_value(); }
+
+    /// Runs `op`, which draws from the host's generator. Requires: nobody else does meanwhile.
+    void run(const c10::OperatorHandle& op, Stack& stack) const {
+        if (!seed_) return op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
         at::Generator host = at::detail::getDefaultCPUGenerator();
-        host.set_state(kept_);
+        const at::Tensor kept = host.get_state();
+        host.set_current_seed(*seed_);
+        op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
+        host.set_state(kept);
     }
-    CardRandomness(const CardRandomness&) = delete;
-    CardRandomness& operator=(const CardRandomness&) = delete;
 
   private:
-    bool is_random_;
-    at::Tensor kept_;
+    std::optional<uint64_t> seed_;
 };
 
-using Bytes = std::span<std::byte>;
-
-std::vector<Bytes> bytes_of(const std::vector<at::Tensor>& tensors) {
-    std::vector<Bytes> all;
-    for (const at::Tensor& tensor : tensors) {
-        // Others share bytes with what the call does not touch.
-        if (!tensor.is_non_overlapping_and_dense()) continue;
-        all.emplace_back(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
+/// One op, from the call of the host to its turn in the stream.
+class Call {
+  public:
+    Call(const c10::OperatorHandle& op, Stack arguments)
+        : op_(op), arguments_(std::move(arguments)), randomness_(op, arguments_) {
+        for (IValue& value : arguments_) {
+            if (value.isDevice()) value = c10::Device(at::kCPU);
+            value = mapped(value, [&](const at::Tensor& tensor) {
+                if (!tensor.defined() || tensor.is_cuda()) return tensor;
+                TORCH_CHECK(tensor.dim() == 0 || kMixed.contains(c10::toString(op.operator_name())),
+                            op.operator_name(), " got a tensor of ", tensor.device(), " among those of a card");
+                return kept_of(tensor);
+            });
+        }
     }
-    return all;
-}
 
-std::vector<Digest> sums_of(const std::vector<Bytes>& all) {
-    std::vector<Digest> sums;
-    for (const Bytes bytes : all) sums.push_back(hash_bytes(bytes));
-    return sums;
-}
-
-/// The card does late what the host has computed already: what was written is taken away until the stream brings it,
-/// and what was read has to be there until then.
-void leave_to_stream(const std::vector<Bytes>& read, const std::vector<Bytes>& written) {
-    if (!may_be_late()) return;
-    std::vector<Digest> sums = sums_of(read);
-    std::vector<std::vector<std::byte>> kept;  // before anything is taken: two may be the same
-    for (const Bytes bytes : written) kept.emplace_back(bytes.begin(), bytes.end());
-    for (const Bytes bytes : written) std::ranges::fill(bytes, std::byte{kGarbage});
-    current_stream().give([read, written, sums = std::move(sums), kept = std::move(kept)] {
-        for (size_t i = 0; i < written.size(); ++i) std::ranges::copy(kept[i], written[i].begin());
-        if (sums_of(read) == sums) return;
-        std::fputs("soft card: what an op reads was overwritten before the op ran\n", stderr);
-        std::abort();
-    });
-}
-
-/// The last bit of every element is zero.
-void round(const at::Tensor& tensor) {
-    if (tensor.scalar_type() != at::kFloat) return;
-    for (uint32_t& bits : std::span(static_cast<uint32_t*>(tensor.data_ptr()), tensor.nbytes() / sizeof(uint32_t))) {
-        bits &= ~uint32_t{1};
+    /// Tensors of the card, which hold the results when the stream has done what it is given here. A random op is waited
+    /// for: the host's generator is the host's.
+    Stack give_to(Stream& stream) {
+        Stack results = results_without_numbers(stream);
+        Stack near_arguments, near_results;
+        for (const IValue& value : arguments_) near_arguments.push_back(mapped(value, near_if_far));
+        for (const IValue& value : results) near_results.push_back(mapped(value, near_if_far));
+        launch(stream, [op = op_, randomness = randomness_, near_arguments = std::move(near_arguments),
+                     near_results = std::move(near_results)]() mutable {
+            run_in_turn(op, randomness, near_arguments, near_results);
+        });
+        if (randomness_.is_drawn()) stream.finish();
+        return results;
     }
-}
+
+  private:
+    static at::Tensor near_if_far(const at::Tensor& tensor) {
+        return tensor.defined() && tensor.is_cuda() ? near_of(tensor) : tensor;
+    }
+
+    /// Shapes follow from those of the arguments, so zeros tell them; else the card is waited for, as one has to be.
+    Stack results_without_numbers(Stream& stream) {
+        if (!op_.hasTag(at::Tag::dynamic_output_shape) && !op_.hasTag(at::Tag::data_dependent_output)) {
+            try {
+                return results_from([](const at::Tensor& far) {
+                    const auto options = far.options().device(at::kCPU).requires_grad(false);
+                    at::Tensor zeros = at::empty_strided(far.sizes(), far.strides(), options);
+                    std::memset(zeros.data_ptr(), 0, zeros.storage().nbytes());
+                    return zeros;
+                });
+            } catch (const c10::Error&) {  // zeros were wrong for it
+            }
+        }
+        stream.finish();
+        return results_from([](const at::Tensor& far) { return near_of(far).clone(); });
+    }
+
+    Stack results_from(const Mapping& stand_in_of) {
+        std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // each behind what it stands for
+        Stack stack;
+        for (const IValue& value : arguments_) {
+            stack.push_back(mapped(value, [&](const at::Tensor& tensor) {
+                if (!tensor.defined() || !tensor.is_cuda()) return tensor;
+                for (const auto& [far, stand_in] : stand_ins) {
+                    if (far.is_same(tensor)) return stand_in;
+                }
+                return stand_ins.emplace_back(tensor, stand_in_of(tensor)).second;
+            }));
+        }
+        randomness_.run(op_, stack);
+        for (const auto& [far, stand_in] : stand_ins) {
+            if (far.sizes() != stand_in.sizes()) far.resize_(stand_in.sizes());  // the op sizes what it writes
+        }
+        for (IValue& value : stack) {
+            value = mapped(value, [&](const at::Tensor& result) {
+                if (!result.defined()) return result;
+                for (const auto& [far, stand_in] : stand_ins) {
+                    if (stand_in.is_same(result)) return far;
+                }
+                return at::empty_strided(result.sizes(), result.strides(), result.options().device(at::kCUDA));
+            });
+        }
+        return stack;
+    }
+
+    static void run_in_turn(const c10::OperatorHandle& op, const CardRandomness& randomness, Stack& stack,
+                            const Stack& results) {
+        const at::AutoDispatchBelowADInplaceOrView below_autograd;
+        try {
+            randomness.run(op, stack);
+            for (size_t i = 0; i < results.size(); ++i) store(op, stack[i], results[i]);
+        } catch (const c10::Error& error) {
+            const std::string name = c10::toString(op.operator_name());
+            std::fprintf(stderr, "soft card: %s: %s\n", name.c_str(), error.what_without_backtrace());
+            fail();
+        }
+    }
+
+    static void store(const c10::OperatorHandle& op, const IValue& value, const IValue& result) {
+        if (value.isTensorList()) {
+            const auto all = value.toTensorVector(), places = result.toTensorVector();
+            for (size_t i = 0; i < all.size(); ++i) store(op, all[i], places[i]);
+        }
+        if (!value.isTensor() || !value.toTensor().defined()) return;
+        const at::Tensor &tensor = value.toTensor(), &place = result.toTensor();
+        if (tensor.data_ptr() == place.data_ptr()) return;  // written where it is
+        if (kRounded.contains(c10::toString(op.operator_name()))) round(tensor);
+        place.copy_(tensor);
+    }
+
+    /// The last bit of every element becomes zero.
+    static void round(const at::Tensor& tensor) {
+        if (tensor.scalar_type() != at::kFloat) return;
+        for (uint32_t& bits : std::span(static_cast<uint32_t*>(tensor.data_ptr()), tensor.nbytes() / sizeof(uint32_t))) {
+            bits &= ~uint32_t{1};
+        }
+    }
+
+    c10::OperatorHandle op_;
+    Stack arguments_;  ///< tensors of the card as the host has them
+    CardRandomness randomness_;
+};
 
 /// A kernel is loaded when it is first used, which may wait for all that the card does (CUDA's programming guide, 4.7
 /// "Lazy Loading"), unless CUDA_MODULE_LOADING=EAGER loads all at the start.
@@ -282,13 +275,11 @@ void load(const std::string& op) {
 
 void run_near(const c10::OperatorHandle& op, Stack* stack) {
     load(c10::toString(op.operator_name()));
-    current_stream().finish();
-    const CardRandomness randomness(op, *stack);
-    NearCall call(op, *stack);
-    call.run();
-    call.give_back();
-    if (kRounded.contains(c10::toString(op.operator_name()))) std::ranges::for_each(call.written(), round);
-    leave_to_stream(bytes_of(call.read()), bytes_of(call.written()));
+    const auto first = stack->end() - static_cast<int64_t>(op.schema().arguments().size());
+    Call call(op, Stack(first, stack->end()));
+    stack->erase(first, stack->end());
+    for (IValue& result : call.give_to(current_stream())) stack->push_back(std::move(result));
+    C10_CUDA_CHECK(cudaGetLastError());
 }
 
 /// Between a card and the host, and of bytes alone: by the runtime, as LibTorch does it.
@@ -296,10 +287,7 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
     const bool on_card = to.is_cuda() && from.is_cuda();
     const bool as_bytes = to.scalar_type() == from.scalar_type() && to.is_contiguous() && from.is_contiguous();
     if (!on_card || as_bytes || to.numel() == 0) return at::native::copy_(to, from, non_blocking);
-    current_stream().finish();
-    const at::Tensor read = near_of(from), written = near_of(to);
-    written.copy_(read);
-    leave_to_stream(bytes_of({read}), bytes_of({written}));
+    launch(current_stream(), [read = near_of(from), written = near_of(to)] { written.copy_(read); });
     return to;
 }
 

@@ -144,7 +144,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         if (state_ != ncclSuccess) return ncclInvalidUsage;  // the one before is not yet with its stream
         state_ = ncclInProgress;
         host_.give([self = shared_from_this(), &queue = stream_of(stream), group = std::move(group)] {
-            queue.give([self, group] { self->run(group); });
+            launch(queue, [self, group] { self->run(group); });
             self->progress_ends();
         });
         if (is_blocking_) host_.finish();

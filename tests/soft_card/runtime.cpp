@@ -42,6 +42,11 @@ int num_cards() {
     return text == nullptr ? 1 : std::atoi(text);
 }
 
+/// What the calls say that a real card would be asked for.
+cudaError_t state() {
+    return has_failed() ? cudaErrorAssert : cudaSuccess;
+}
+
 std::shared_ptr<const Moment> moment_of(cudaEvent_t event) {
     const std::lock_guard lock(event->mutex);
     return event->moment;
@@ -56,16 +61,16 @@ cudaError_t copy(void* to, const void* from, size_t num_bytes, cudaStream_t stre
         queue.give([to = near(to), taken = std::vector<std::byte>(bytes, bytes + num_bytes)] {
             std::memcpy(to, taken.data(), taken.size());
         });
-        return cudaSuccess;
+        return state();
     }
     queue.give([to = near(to), from = near(from), num_bytes] { std::memmove(to, from, num_bytes); });
     if (target == Place::Pageable) queue.finish();
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t set(void* memory, int value, size_t num_bytes, cudaStream_t stream) {
     stream_of(stream).give([to = near(memory), value, num_bytes] { std::memset(to, value, num_bytes); });
-    return cudaSuccess;
+    return state();
 }
 
 std::vector<cudaStream_t>& all_streams() {
@@ -91,6 +96,15 @@ cudaStream_t new_stream() {
 }
 
 }  // namespace
+
+void launch(Stream& stream, std::function<void()> kernel) {
+    static const bool is_waited_for = [] {
+        const char* text = std::getenv("CUDA_LAUNCH_BLOCKING");
+        return text != nullptr && std::string(text) == "1";
+    }();
+    stream.give(std::move(kernel));
+    if (is_waited_for) stream.finish();
+}
 
 Stream& stream_of(cudaStream_t stream) {
     if (stream != nullptr) return stream->stream;
@@ -170,20 +184,21 @@ cudaError_t cudaDriverGetVersion(int* version) {
 cudaError_t cudaDeviceSynchronize() {
     const std::lock_guard lock(streams_mutex());
     for (cudaStream_t stream : all_streams()) stream->stream.finish();
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaGetLastError() {
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaPeekAtLastError() {
-    return cudaSuccess;
+    return state();
 }
 
 // Memory.
 
 cudaError_t cudaMalloc(void** memory, size_t num_bytes) {
+    if (has_failed()) return state();
     *memory = take_card_memory(num_bytes);
     return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
@@ -191,7 +206,7 @@ cudaError_t cudaMalloc(void** memory, size_t num_bytes) {
 cudaError_t cudaFree(void* memory) {
     if (memory != nullptr) cudaDeviceSynchronize();
     give_memory(memory);
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaHostAlloc(void** memory, size_t num_bytes, unsigned) {
@@ -225,7 +240,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t num_bytes, cudaMe
 cudaError_t cudaMemcpy(void* to, const void* from, size_t num_bytes, cudaMemcpyKind) {
     copy(to, from, num_bytes, nullptr);
     stream_of(nullptr).finish();
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t num_bytes, cudaStream_t stream) {
@@ -248,22 +263,22 @@ cudaError_t cudaStreamDestroy(cudaStream_t) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    return stream_of(stream).is_idle() ? cudaSuccess : cudaErrorNotReady;
+    return has_failed() || stream_of(stream).is_idle() ? state() : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     stream_of(stream).finish();
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     if (auto moment = moment_of(event)) stream_of(stream).wait_for(std::move(moment));
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
     stream_of(stream).give([function, data] { function(data); });
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
@@ -301,7 +316,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     auto moment = stream_of(stream).mark();
     const std::lock_guard lock(event->mutex);
     event->moment = std::move(moment);
-    return cudaSuccess;
+    return state();
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
@@ -310,12 +325,12 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     const auto moment = moment_of(event);
-    return moment == nullptr || moment->is_reached() ? cudaSuccess : cudaErrorNotReady;
+    return has_failed() || moment == nullptr || moment->is_reached() ? state() : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    if (const auto moment = moment_of(event)) moment->wait();
-    return cudaSuccess;
+    if (const auto moment = moment_of(event)) moment->wait_of_host();
+    return state();
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

@@ -1,5 +1,6 @@
 #include "soft_card/streams.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <random>
@@ -11,9 +12,29 @@
 
 namespace vpp::soft_card {
 
+namespace {
+
+std::atomic<bool> failed = false;
+
+constexpr std::chrono::microseconds kLook{50};
+
+}  // namespace
+
+void fail() {
+    failed = true;
+}
+
+bool has_failed() {
+    return failed;
+}
+
 void Moment::reach() {
     nanoseconds_ = steady_nanoseconds();
     nanoseconds_.notify_all();
+}
+
+void Moment::wait_of_host() const {
+    while (!is_reached() && !has_failed()) std::this_thread::sleep_for(kLook);
 }
 
 Stream::Stream() {
@@ -42,7 +63,7 @@ bool Stream::is_idle() {
 
 void Stream::finish() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return tasks_.empty(); });
+    while (!tasks_.empty() && !has_failed()) changed_.wait_for(lock, kLook);
 }
 
 void Stream::put(Task task) {
@@ -57,27 +78,23 @@ void Stream::run() {
         changed_.wait(lock, [this] { return !tasks_.empty(); });
         const Task& task = tasks_.front();  // stays where it is while others are added
         lock.unlock();
-        if (task.may_be_late) be_late();
-        task.work();
+        if (task.is_work) be_late();
+        if (!task.is_work || !has_failed()) task.work();
         lock.lock();
         tasks_.pop_front();
         if (tasks_.empty()) changed_.notify_all();
     }
 }
 
-bool may_be_late() {
+void be_late() {
     static const bool may = [] {
         const char* late = std::getenv("VPP_SOFT_CARD_LATE");
         return late == nullptr || std::string(late) != "0";
     }();
-    return may;
-}
-
-void be_late() {
     constexpr unsigned kOneIn = 8;
     constexpr unsigned kMostMicroseconds = 200;
     thread_local std::minstd_rand random{std::random_device{}()};
-    if (may_be_late() && random() % kOneIn == 0) {
+    if (may && random() % kOneIn == 0) {
         std::this_thread::sleep_for(std::chrono::microseconds(random() % kMostMicroseconds));
     }
 }

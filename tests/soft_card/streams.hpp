@@ -11,12 +11,18 @@
 
 namespace vpp::soft_card {
 
+/// The cards of this process do nothing more, as after a kernel that has failed (CUDA's cudaErrorAssert).
+void fail();
+bool has_failed();
+
 /// A moment in a stream: reached when all that the stream was given before it is done.
 class Moment {
   public:
     bool is_reached() const { return nanoseconds_ != 0; }
     void reach();
     void wait() const { nanoseconds_.wait(0); }
+    /// The same for a host, which is told when the cards have failed.
+    void wait_of_host() const;
     /// When it was reached, on the host's clock. Requires: it is reached.
     int64_t nanoseconds() const { return nanoseconds_; }
 
@@ -31,17 +37,18 @@ class Stream {
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
+    /// Work of a failed card is left undone.
     void give(std::function<void()> work);
     std::shared_ptr<const Moment> mark();
     void wait_for(std::shared_ptr<const Moment> moment);
     bool is_idle();
-    /// Waits until all that it was given is done.
+    /// Waits until all that it was given is done, or the cards have failed.
     void finish();
 
   private:
     struct Task {
         std::function<void()> work;
-        bool may_be_late = false;
+        bool is_work = false;
     };
     void put(Task task);
     [[noreturn]] void run();
@@ -53,6 +60,5 @@ class Stream {
 
 /// Waits for some microseconds, in one call of a few. VPP_SOFT_CARD_LATE=0: never.
 void be_late();
-bool may_be_late();
 
 }  // namespace vpp::soft_card

@@ -10,7 +10,7 @@ namespace vpp {
 namespace {
 
 /// What each rank is told: the kind, or the error.
-std::vector<std::string> chosen(const std::string& kind, const std::vector<std::string>& cards) {
+std::vector<std::string> chosen(const std::string& kind, const std::vector<RankCard>& cards) {
     std::vector<std::string> told(cards.size());
     InProcessWorld({.num_ranks = static_cast<int>(cards.size())}).run([&](Transport& transport) {
         const auto rank = static_cast<size_t>(transport.rank());
@@ -33,15 +33,15 @@ TEST(TransportKinds, NcclComesWithItsParts) {
 
 TEST(ChooseTransport, AutoIsNcclWhereEveryRankHasItsOwnCard) {
     using Kinds = std::vector<std::string>;
-    EXPECT_EQ(chosen("auto", {"GPU-a", "GPU-b", "GPU-c"}), Kinds(3, "nccl"));
-    EXPECT_EQ(chosen("auto", {"GPU-a", "GPU-b", "GPU-a"}), Kinds(3, "mpi"));
-    EXPECT_EQ(chosen("auto", {"GPU-a", "", "GPU-b"}), Kinds(3, "mpi"));
-    EXPECT_EQ(chosen("mpi", {"GPU-a", "GPU-b"}), Kinds(2, "mpi"));
-    EXPECT_EQ(chosen("nccl", {"GPU-a", "GPU-b"}), Kinds(2, "nccl"));
+    EXPECT_EQ(chosen("auto", {{"GPU-a"}, {"GPU-b"}, {"GPU-c"}}), Kinds(3, "nccl"));
+    EXPECT_EQ(chosen("auto", {{"GPU-a"}, {"GPU-b"}, {"GPU-a"}}), Kinds(3, "mpi"));
+    EXPECT_EQ(chosen("auto", {{"GPU-a"}, {""}, {"GPU-b"}}), Kinds(3, "mpi"));
+    EXPECT_EQ(chosen("mpi", {{"GPU-a"}, {"GPU-b"}}), Kinds(2, "mpi"));
+    EXPECT_EQ(chosen("nccl", {{"GPU-a"}, {"GPU-b"}}), Kinds(2, "nccl"));
 }
 
 TEST(ChooseTransport, TwoRanksOnOneCardAreNamed) {
-    for (const std::string& told : chosen("nccl", {"GPU-a", "GPU-b", "GPU-c", "GPU-b"})) {
+    for (const std::string& told : chosen("nccl", {{"GPU-a"}, {"GPU-b"}, {"GPU-c"}, {"GPU-b"}})) {
         EXPECT_CONTAINS(told,
                         "rank 1 and rank 3 use the same card (GPU-b), and NCCL needs one for each rank; set "
                         "mesh.transport = \"mpi\"");
@@ -49,9 +49,19 @@ TEST(ChooseTransport, TwoRanksOnOneCardAreNamed) {
 }
 
 TEST(ChooseTransport, ARankWithoutACardIsNamed) {
-    for (const std::string& told : chosen("nccl", {"GPU-a", ""})) {
+    for (const std::string& told : chosen("nccl", {{"GPU-a"}, {""}})) {
         EXPECT_CONTAINS(told, "rank 1 computes on the CPU, and NCCL moves memory of cards");
     }
+}
+
+TEST(ChooseTransport, ARankThatWaitsForItsKernelsIsNamed) {
+    const std::vector<RankCard> cards{{"GPU-a"}, {.id = "GPU-b", .is_waited_for = true}};
+    for (const std::string& told : chosen("nccl", cards)) {
+        EXPECT_EQ(told,
+                  "rank 1 waits for each kernel (CUDA_LAUNCH_BLOCKING=1), so that ranks which send by NCCL could wait "
+                  "for each other; set mesh.transport = \"mpi\", or leave the variable out");
+    }
+    EXPECT_EQ(chosen("auto", cards), std::vector<std::string>(2, "mpi"));
 }
 
 }  // namespace

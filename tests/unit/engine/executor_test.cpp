@@ -174,6 +174,7 @@ TEST_F(Executors, withoutOverlapTheBitsAreTheSame) {
 }
 
 TEST_F(Executors, aStageThatFailsEndsAllRanksAtOnceAndSaysWhere) {
+    if (test_device().is_cuda()) GTEST_SKIP() << "a card fails later and for good (soft.jobs)";
     Rig setup = open("looks_up");
     const std::vector<int> legal = setup.legal_cuts();
     for (const auto& ranks : {std::vector<int>{0, 1, 2}, {0, 0, 1}}) {

@@ -1,0 +1,80 @@
+#include "graph/torch_errors.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// The line of `text` from `begin` on; empty where it has none.
+std::string_view line_from(std::string_view text, std::string_view begin) {
+    const size_t at = text.find(begin);
+    if (at == std::string_view::npos) return "";
+    text = text.substr(at);
+    return text.substr(0, text.find('\n'));
+}
+
+/// What a card's allocator says, without its advice, or CUDA where it wanted memory by itself.
+std::string memory_words(std::string_view text) {
+    std::string_view line = line_from(text, "CUDA out of memory.");
+    for (const char* begin : {"CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}) {
+        if (line.empty()) line = line_from(text, begin);
+    }
+    line = line.substr(0, line.find(" If reserved but unallocated"));
+    while (line.ends_with('.')) line.remove_suffix(1);
+    return std::string(line);
+}
+
+constexpr std::string_view kAssert = "CUDA error: device-side assert triggered";
+
+/// Behind these "the process must be terminated and relaunched" (CUDA's runtime API, cudaError_t), and none is about
+/// what an op was given.
+constexpr std::string_view kOfFailedCards[] = {
+    "CUDA error: uncorrectable ECC error encountered",
+    "CUDA error: uncorrectable NVLink error detected during the execution",
+    "CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error",
+    "CUDA error: an illegal memory access was encountered",
+    "CUDA error: the launch timed out and was terminated",
+    "CUDA error: hardware stack error",
+    "CUDA error: an illegal instruction was encountered",
+    "CUDA error: misaligned address",
+    "CUDA error: invalid program counter",
+    "CUDA error: unspecified launch failure",
+    "CUDA error: unknown error",
+};
+
+}  // namespace
+
+void throw_if_known(const std::exception& error) {
+    if (dynamic_cast<const std::bad_alloc*>(&error)) throw std::bad_alloc();
+    const std::string_view text = error.what();
+    if (const std::string words = memory_words(text); !words.empty()) {
+        throw Error(ErrorKind::OutOfMemory,
+                    "the device has no memory left: " + words +
+                        "; use more stages, smaller microbatches (a larger pipeline.num_microbatches), "
+                        "pipeline.recompute, or fewer ranks a card");
+    }
+    if (text.find(kAssert) != std::string_view::npos) {
+        throw Error(ErrorKind::BadData,
+                    "the model fails: an op on the card was given what it cannot take, most often an index out of "
+                    "range (" +
+                        std::string(kAssert) +
+                        "; the card's own words stand above); it ran here or before; try mesh.device = \"cpu\", or "
+                        "CUDA_LAUNCH_BLOCKING=1 in the environment, to learn where");
+    }
+    const auto failed = std::ranges::find_if(
+        kOfFailedCards, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
+    if (failed != std::end(kOfFailedCards)) {
+        throw Error(ErrorKind::RankLost, "the card has failed (" + std::string(*failed) +
+                                             "); look for Xid in the kernel's log (dmesg) and start the job again, "
+                                             "without this card if it fails again");
+    }
+    if (text.find("can't allocate memory") != std::string_view::npos) throw std::bad_alloc();
+}
+
+}  // namespace vpp

@@ -1,0 +1,14 @@
+#pragma once
+// What LibTorch's errors mean to a user. It stands in their texts: the JIT passes an op's error on inside another.
+#include <exception>
+
+namespace vpp {
+
+/// Throws what is known of LibTorch's error; returns otherwise.
+///   std::bad_alloc      the host has no memory left
+///   Error{OutOfMemory}  a device has none left
+///   Error{BadData}      an op on a card was given what it cannot take; cards say that late
+///   Error{RankLost}     a card has failed, so that only a new process can use it
+void throw_if_known(const std::exception& error);
+
+}  // namespace vpp

@@ -1,0 +1,97 @@
+#include "graph/torch_errors.hpp"
+
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace vpp {
+namespace {
+
+TEST(TorchErrors, LibTorchsOwnErrorIsKnown) {
+    try {
+        at::empty({int64_t{1} << 60}, at::kByte);
+        FAIL() << "an exbibyte was given";
+    } catch (const std::exception& error) {
+        EXPECT_THROW(throw_if_known(error), std::bad_alloc) << error.what();
+    }
+    EXPECT_THROW(throw_if_known(std::bad_alloc()), std::bad_alloc);
+    EXPECT_NO_THROW(throw_if_known(std::runtime_error("shapes do not fit")));
+}
+
+constexpr const char* kOfCards =
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB of which 1.72 GiB is "
+    "free. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+
+std::string text_of_cards(const std::string& words) {
+    return "the device has no memory left: " + words +
+           "; use more stages, smaller microbatches (a larger pipeline.num_microbatches), pipeline.recompute, or fewer "
+           "ranks a card";
+}
+
+void expect_known(const std::exception& error, ErrorKind kind, const std::string& text) {
+    try {
+        throw_if_known(error);
+        FAIL() << "it is known: " << error.what();
+    } catch (const Error& known) {
+        EXPECT_EQ(known.kind(), kind);
+        EXPECT_EQ(std::string(known.what()), text);
+    }
+}
+
+void expect_memory(const std::exception& error) {
+    expect_known(error, ErrorKind::OutOfMemory,
+                 text_of_cards("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 "
+                               "GiB of which 1.72 GiB is free"));
+}
+
+TEST(TorchErrors, ADevicesErrorKeepsItsWords) {
+    try {
+        C10_THROW_ERROR(OutOfMemoryError, kOfCards);
+    } catch (const std::exception& error) {
+        expect_memory(error);
+    }
+}
+
+TEST(TorchErrors, AnOpOfAModelPassesThemOnInsideOthers) {
+    expect_memory(std::runtime_error("The following operation failed in the TorchScript interpreter.\nTraceback\n" +
+                                     std::string("RuntimeError: ") + kOfCards + "\n"));
+}
+
+/// An error of CUDA as LibTorch 2.11 has it.
+std::runtime_error of_cuda(const std::string& words) {
+    return std::runtime_error("CUDA error: " + words +
+                              "\nCUDA kernel errors might be asynchronously reported at some other API call, so the "
+                              "stacktrace below might be incorrect.\n");
+}
+
+TEST(TorchErrors, CudaWantsMemoryByItselfToo) {
+    expect_known(of_cuda("out of memory"), ErrorKind::OutOfMemory, text_of_cards("CUDA error: out of memory"));
+    const std::string blas = "CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`";
+    expect_known(of_cuda(blas), ErrorKind::OutOfMemory, text_of_cards("CUDA error: " + blas));
+}
+
+TEST(TorchErrors, ACardSaysLateWhatAnOpCannotTake) {
+    expect_known(of_cuda("device-side assert triggered"), ErrorKind::BadData,
+                 "the model fails: an op on the card was given what it cannot take, most often an index out of range "
+                 "(CUDA error: device-side assert triggered; the card's own words stand above); it ran here or before; "
+                 "try mesh.device = \"cpu\", or CUDA_LAUNCH_BLOCKING=1 in the environment, to learn where");
+}
+
+TEST(TorchErrors, ACardThatHasFailedMayBeStartedAgain) {
+    for (const std::string words : {"uncorrectable ECC error encountered", "unspecified launch failure"}) {
+        expect_known(of_cuda(words), ErrorKind::RankLost,
+                     "the card has failed (CUDA error: " + words +
+                         "); look for Xid in the kernel's log (dmesg) and start the job again, without this card if it "
+                         "fails again");
+    }
+    EXPECT_NO_THROW(throw_if_known(of_cuda("invalid argument"))) << "a mistake of vpp's own";
+}
+
+}  // namespace
+}  // namespace vpp
