@@ -4,6 +4,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "base/error.hpp"
+#include "device/exact_kernels.hpp"
 
 namespace vpp {
 
@@ -57,6 +58,7 @@ void use_exact_kernels(at::Device device) {
     context.setAllowTF32CuBLAS(false);
     context.setAllowTF32CuDNN(false);
     context.setSDPUseCuDNN(false);
+    if (device.is_cuda()) take_over_inexact_kernels();
 }
 
 std::string device_text(at::Device device, const std::vector<Card>& cards) {

@@ -30,6 +30,17 @@ std::string memory_words(std::string_view text) {
     return std::string(line);
 }
 
+/// The kernel that LibTorch says has no exact form; empty when the text is not about one.
+std::string inexact_kernel(std::string_view text) {
+    const size_t end = text.find(" does not have a deterministic implementation");
+    if (end == std::string_view::npos) return "";
+    text = text.substr(0, end);
+    constexpr std::string_view kInScripts = "RuntimeError: ";
+    text.remove_prefix(text.rfind('\n') + 1);  // none: npos + 1 is 0
+    if (text.starts_with(kInScripts)) text.remove_prefix(kInScripts.size());
+    return std::string(text);
+}
+
 constexpr std::string_view kAssert = "CUDA error: device-side assert triggered";
 
 /// Behind these "the process must be terminated and relaunched" (CUDA's runtime API, cudaError_t), and none is about
@@ -66,6 +77,11 @@ void throw_if_known(const std::exception& error) {
                         std::string(kAssert) +
                         "; the card's own words stand above); it ran here or before; try mesh.device = \"cpu\", or "
                         "CUDA_LAUNCH_BLOCKING=1 in the environment, to learn where");
+    }
+    if (const std::string kernel = inexact_kernel(text); !kernel.empty()) {
+        throw Error(ErrorKind::BadData, "the model fails: " + kernel +
+                                            " gives other bits every time on a card (README, GPUs, lists such ops); "
+                                            "use another op in the model, or mesh.device = \"cpu\"");
     }
     const auto failed = std::ranges::find_if(
         kOfFailedCards, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });

@@ -7,7 +7,7 @@ namespace vpp {
 /// Throws what is known of LibTorch's error; returns otherwise.
 ///   std::bad_alloc      the host has no memory left
 ///   Error{OutOfMemory}  a device has none left
-///   Error{BadData}      an op on a card was given what it cannot take; cards say that late
+///   Error{BadData}      an op on a card was given what it cannot take (cards say that late), or has no exact kernel
 ///   Error{RankLost}     a card has failed, so that only a new process can use it
 void throw_if_known(const std::exception& error);
 

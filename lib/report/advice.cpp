@@ -163,6 +163,17 @@ Texts card_memory(const Inspection& page) {
     return texts;
 }
 
+Texts card_kernels(const Inspection& page) {
+    Texts texts;
+    for (const InspectedInexactOp& op : page.inexact_ops) {
+        texts.push_back(op.kind + " in '" + op.module +
+                        "' has no kernel for cards that gives the same bits every time" +
+                        (op.in_backward ? " in its backward pass" : "") +
+                        ", so a job stops there; use another op, or mesh.device = \"cpu\"");
+    }
+    return texts;
+}
+
 /// Of all ranks on one machine.
 Texts memory(const Inspection& page) {
     if (!page.cards.empty()) return {};
@@ -225,6 +236,7 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
+    {"card_kernels", card_kernels},
     {"card_memory", card_memory},
     {"memory", memory},
     {"oversubscription", oversubscription},

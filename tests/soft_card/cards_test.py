@@ -29,6 +29,47 @@ class LooksUp(torch.nn.Module):
         return self.table((x.abs().sum(1) > 0).long() * 7) + self.fc(x)
 
 
+class Resizes(torch.nn.Module):
+    """Ops whose backward passes on cards LibTorch has no exact kernel for; `last` is one more of them."""
+
+    def __init__(self, last: torch.nn.Module):
+        super().__init__()
+        self.first = torch.nn.Conv2d(2, 6, 3, padding=1)
+        self.pool = torch.nn.AdaptiveAvgPool2d((3, 2))
+        self.up = torch.nn.Upsample(scale_factor=2.0, mode="bilinear", align_corners=False)
+        self.last = last
+        self.out = torch.nn.Conv2d(6, 3, 3)
+
+    def forward(self, x):
+        return self.out(self.last(self.up(self.pool(self.first(x)))))
+
+
+class Antialiased(torch.nn.Module):
+    def forward(self, x):
+        return torch._C._nn._upsample_bilinear2d_aa(x, (8, 6), False)
+
+
+IMAGES = """
+[model]
+file = "model.pt"
+[loss]
+kind = "cross_entropy"
+target = "label"
+[data]
+kind = "synthetic"
+samples = 32
+[data.fields]
+x = "float32[2,7,5]"
+label = "int64[6,4] < 3"
+[pipeline]
+num_stages = 2
+num_microbatches = 2
+[train]
+steps = 2
+global_batch_size = 8
+"""
+
+
 class Cards(Case):
     def train(self, *settings: str, ranks: int = 2, cards: int = 4, text: str = DIGITS, profile: str = "",
               **environment: str):
@@ -122,6 +163,24 @@ class Cards(Case):
         done = self.vpp(*words, "mesh.transport=nccl", ranks=2, environment=waited)
         self.assertEqual(done.returncode, 78, done.stderr)
         self.assertIn("rank 0 waits for each kernel (CUDA_LAUNCH_BLOCKING=1)", done.stderr)
+
+    def test_backward_passes_without_an_exact_kernel_of_libtorch_have_another(self):
+        model = self.folder / "model.pt"
+        maxima = torch.nn.Sequential(torch.nn.ReplicationPad2d(2), torch.nn.AdaptiveMaxPool2d((8, 6)))
+        torch.jit.script(Resizes(maxima)).save(str(model))
+        plan = self.plan(IMAGES)
+        for transport in ("nccl", "mpi"):
+            done = self.vpp("verify", plan, "--steps", "2", "--set", f"mesh.transport={transport}", ranks=2)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("bitwise equal: all of it", done.stdout)
+        self.assertNotIn("no kernel for cards", self.vpp("inspect", plan).stdout)
+        torch.jit.script(Resizes(Antialiased())).save(str(model))
+        self.assertIn("aten::_upsample_bilinear2d_aa in 'last' has no kernel for cards that gives the same bits",
+                      self.vpp("inspect", plan).stdout)
+        done = self.vpp("train", plan, "--set", "run.dir=run", ranks=2)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertRegex(done.stderr, r"stage \d, B of microbatch 0: the model fails: "
+                                      "_upsample_bilinear2d_aa_backward_cuda gives other bits every time on a card")
 
     def test_a_rank_that_stands_still_is_named(self):
         job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",

@@ -3,8 +3,8 @@
 // are not there yet. What shapes they have is found by running the op over zeros.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_tag.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/ops/copy_native.h>
@@ -65,12 +65,40 @@ const std::set<std::string> kMixed{"aten::copy_", "aten::index.Tensor", "aten::i
 const std::set<std::string> kRounded{"aten::mm",      "aten::addmm",       "aten::bmm",
                                      "aten::baddbmm", "aten::convolution", "aten::convolution_backward"};
 
+/// Ops whose kernels for cards throw where only exact ones may run, as LibTorch's own do (graph/inexact_ops.hpp).
+const std::set<std::string> kInexact{"_adaptive_avg_pool2d_backward",
+                                     "_adaptive_avg_pool3d_backward",
+                                     "adaptive_max_pool2d_backward",
+                                     "avg_pool3d_backward",
+                                     "_ctc_loss_backward",
+                                     "fractional_max_pool2d_backward",
+                                     "fractional_max_pool3d_backward",
+                                     "grid_sampler_2d_backward",
+                                     "grid_sampler_3d_backward",
+                                     "index_reduce",
+                                     "max_pool3d_with_indices_backward",
+                                     "max_unpool2d",
+                                     "max_unpool3d",
+                                     "nll_loss2d_forward",
+                                     "put_",
+                                     "reflection_pad1d_backward",
+                                     "reflection_pad3d_backward",
+                                     "replication_pad1d_backward",
+                                     "replication_pad2d_backward",
+                                     "replication_pad3d_backward",
+                                     "_upsample_bicubic2d_aa_backward",
+                                     "_upsample_bilinear2d_aa_backward",
+                                     "upsample_bicubic2d_backward",
+                                     "upsample_bilinear2d_backward",
+                                     "upsample_linear1d_backward",
+                                     "upsample_trilinear3d_backward"};
+
 Stream& current_stream() {
     return stream_of(c10::cuda::getCurrentCUDAStream().stream());
 }
 
-/// The bytes of a tensor of a card as a tensor of the CPU. It keeps no memory: what an op still waits to do with some is
-/// done before whatever its stream gets later.
+/// The bytes of a tensor of a card as a tensor of the CPU. It keeps no memory: what an op still waits to do with some
+/// is done before whatever its stream gets later.
 at::Tensor near_of(const at::Tensor& tensor) {
     if (tensor.numel() == 0)
         return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
@@ -149,22 +177,22 @@ class Call {
             if (value.isDevice()) value = c10::Device(at::kCPU);
             value = mapped(value, [&](const at::Tensor& tensor) {
                 if (!tensor.defined() || tensor.is_cuda()) return tensor;
-                TORCH_CHECK(tensor.dim() == 0 || kMixed.contains(c10::toString(op.operator_name())),
-                            op.operator_name(), " got a tensor of ", tensor.device(), " among those of a card");
+                TORCH_CHECK(tensor.dim() == 0 || kMixed.contains(c10::toString(op.operator_name())), op.operator_name(),
+                            " got a tensor of ", tensor.device(), " among those of a card");
                 return kept_of(tensor);
             });
         }
     }
 
-    /// Tensors of the card, which hold the results when the stream has done what it is given here. A random op is waited
-    /// for: the host's generator is the host's.
+    /// Tensors of the card, which hold the results when the stream has done what it is given here. A random op is
+    /// waited for: the host's generator is the host's.
     Stack give_to(Stream& stream) {
         Stack results = results_without_numbers(stream);
         Stack near_arguments, near_results;
         for (const IValue& value : arguments_) near_arguments.push_back(mapped(value, near_if_far));
         for (const IValue& value : results) near_results.push_back(mapped(value, near_if_far));
         launch(stream, [op = op_, randomness = randomness_, near_arguments = std::move(near_arguments),
-                     near_results = std::move(near_results)]() mutable {
+                        near_results = std::move(near_results)]() mutable {
             run_in_turn(op, randomness, near_arguments, near_results);
         });
         if (randomness_.is_drawn()) stream.finish();
@@ -249,7 +277,8 @@ class Call {
     /// The last bit of every element becomes zero.
     static void round(const at::Tensor& tensor) {
         if (tensor.scalar_type() != at::kFloat) return;
-        for (uint32_t& bits : std::span(static_cast<uint32_t*>(tensor.data_ptr()), tensor.nbytes() / sizeof(uint32_t))) {
+        for (uint32_t& bits :
+             std::span(static_cast<uint32_t*>(tensor.data_ptr()), tensor.nbytes() / sizeof(uint32_t))) {
             bits &= ~uint32_t{1};
         }
     }
@@ -275,6 +304,8 @@ void load(const std::string& op) {
 
 void run_near(const c10::OperatorHandle& op, Stack* stack) {
     load(c10::toString(op.operator_name()));
+    const std::string name = op.operator_name().name.substr(std::strlen("aten::"));
+    if (kInexact.contains(name)) at::globalContext().alertNotDeterministic(name + "_cuda");
     const auto first = stack->end() - static_cast<int64_t>(op.schema().arguments().size());
     Call call(op, Stack(first, stack->end()));
     stack->erase(first, stack->end());

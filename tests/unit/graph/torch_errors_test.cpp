@@ -83,6 +83,17 @@ TEST(TorchErrors, ACardSaysLateWhatAnOpCannotTake) {
                  "try mesh.device = \"cpu\", or CUDA_LAUNCH_BLOCKING=1 in the environment, to learn where");
 }
 
+TEST(TorchErrors, AnOpWithoutAnExactKernelIsNamed) {
+    const std::string words =
+        "grid_sampler_2d_backward_cuda does not have a deterministic implementation, but you set "
+        "'torch.use_deterministic_algorithms(True)'. You can turn off determinism just for this operation";
+    for (const char* begin : {"", "The following operation failed in the TorchScript interpreter.\nRuntimeError: "}) {
+        expect_known(std::runtime_error(begin + words), ErrorKind::BadData,
+                     "the model fails: grid_sampler_2d_backward_cuda gives other bits every time on a card (README, "
+                     "GPUs, lists such ops); use another op in the model, or mesh.device = \"cpu\"");
+    }
+}
+
 TEST(TorchErrors, ACardThatHasFailedMayBeStartedAgain) {
     for (const std::string words : {"uncorrectable ECC error encountered", "unspecified launch failure"}) {
         expect_known(of_cuda(words), ErrorKind::RankLost,

@@ -114,6 +114,23 @@ TEST(Inspect, CardsHaveWhatTheirRanksKeepThere) {
     EXPECT_TRUE(with.page({.machine = machine, .depth = 2, .receives_ahead = 0}).cards.empty());
 }
 
+TEST(Inspect, OpsThatAJobOnCardsStopsAtAreFound) {
+    Case with;
+    with.program.training.graph.ops[0].kind = "aten::put_";
+    with.program.training.graph.ops[1].kind = "aten::grid_sampler";
+    with.plan.mesh.device = "cpu";
+    EXPECT_TRUE(with.page().inexact_ops.empty());
+    with.plan.mesh.device = "cuda";
+    const Inspection page = with.page();
+    ASSERT_EQ(page.inexact_ops.size(), 2U);
+    EXPECT_EQ(page.inexact_ops[0].kind, "aten::put_");
+    EXPECT_EQ(page.inexact_ops[0].module, "a");
+    EXPECT_FALSE(page.inexact_ops[0].in_backward);
+    EXPECT_TRUE(page.inexact_ops[1].in_backward);
+    with.plan.pipeline.forward_only = true;
+    EXPECT_EQ(with.page().inexact_ops.size(), 1U);
+}
+
 TEST(Inspect, TheStepIsSimulatedAtTheCosts) {
     const Inspection page = Case().page();
     // Rank 0: F F . B F B F B B, stage 0 costs 3 + 6, stage 1 takes 1 + 2: 4 x 9 and the first trip through stage 1.

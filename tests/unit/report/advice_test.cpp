@@ -164,6 +164,17 @@ TEST(Advice, WhereCardsComputeTheirMemoryCountsAndNotTheHosts) {
     EXPECT_TRUE(advise(page).empty()) << "neither the host's memory nor its cores matter";
 }
 
+TEST(Advice, OpsWithoutAnExactKernelForCardsAreNamed) {
+    Inspection page = good_page();
+    EXPECT_EQ(said(page, "card_kernels"), "");
+    page.inexact_ops = {{"aten::put_", "bank", false}, {"aten::max_pool3d", "net.pool", true}};
+    EXPECT_EQ(said(page, "card_kernels"),
+              "aten::put_ in 'bank' has no kernel for cards that gives the same bits every time, so a job stops there; "
+              "use another op, or mesh.device = \"cpu\"\n"
+              "aten::max_pool3d in 'net.pool' has no kernel for cards that gives the same bits every time in its "
+              "backward pass, so a job stops there; use another op, or mesh.device = \"cpu\"\n");
+}
+
 TEST(Advice, FarTiesNameTheirTraffic) {
     Inspection page = good_page();
     page.edges.push_back({1, "in.weight", "", 0, 1, true, 0, 2048, 8192, false});

@@ -1,0 +1,150 @@
+// The backward passes that stand in for LibTorch's inexact ones, over numbers that every order of sums gets right, so
+// that they have the bits of the CPU's own.
+#include "device/exact_kernels.hpp"
+
+#include <ATen/Functions.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace vpp {
+namespace {
+
+using resizing::Padding;
+using Sizes = std::vector<int64_t>;
+
+/// Small whole numbers.
+at::Tensor whole_numbers(const Sizes& sizes) {
+    const int64_t count = c10::multiply_integers(sizes);
+    return at::arange(count).mul(7).remainder(11).sub(5).to(at::kFloat).view(sizes);
+}
+
+/// The gradient that the CPU's own backward gives the input of `op`.
+at::Tensor expected(const Sizes& input, const at::Tensor& gradient, const std::function<at::Tensor(at::Tensor)>& op) {
+    const at::Tensor leaf = at::zeros(input).set_requires_grad(true);
+    op(leaf).backward(gradient);
+    return leaf.grad();
+}
+
+void expect_same(const at::Tensor& made, const at::Tensor& expected) {
+    EXPECT_EQ(made.sizes(), expected.sizes());
+    EXPECT_TRUE(at::equal(made, expected)) << made << expected;
+}
+
+const at::Tensor kNumber = at::zeros({});
+
+TEST(ExactKernels, AdaptiveAverages) {
+    const at::Tensor gradient = whole_numbers({2, 3, 4, 2});
+    const at::Tensor own = expected({2, 3, 6, 8}, gradient, [](const at::Tensor& input) {
+        return at::adaptive_avg_pool2d(input, {4, 2});
+    });
+    expect_same(resized_backward(
+                    gradient, {resizing::adaptive_average(6, 4, kNumber), resizing::adaptive_average(8, 2, kNumber)}),
+                own);
+    EXPECT_FALSE(at::equal(resized_backward(gradient, {resizing::adaptive_average(6, 4, kNumber),
+                                                       resizing::adaptive_average(8, 2, kNumber).flip(0)}),
+                           own))
+        << "the control";
+}
+
+TEST(ExactKernels, LinearInterpolation) {
+    const at::Tensor gradient = whole_numbers({2, 3, 8, 5});
+    expect_same(resized_backward(gradient, {resizing::linear(4, 8, false, std::nullopt, kNumber),
+                                            resizing::linear(10, 5, false, std::nullopt, kNumber)}),
+                expected({2, 3, 4, 10}, gradient, [](const at::Tensor& input) {
+                    return at::upsample_bilinear2d(input, {8, 5}, false);
+                }));
+    expect_same(resized_backward(gradient, {resizing::linear(15, 8, true, std::nullopt, kNumber),
+                                            resizing::linear(3, 5, true, std::nullopt, kNumber)}),
+                expected({2, 3, 15, 3}, gradient, [](const at::Tensor& input) {
+                    return at::upsample_bilinear2d(input, {8, 5}, true);
+                }));
+    // A scale that is not the ratio of the sizes: 9 is 4.5 * 2, rounded down.
+    const at::Tensor wide = whole_numbers({1, 2, 9});
+    const auto scaled = [](const at::Tensor& input) {
+        return at::upsample_linear1d(input, at::IntArrayRef({9}), false, 2.0);
+    };
+    const at::Tensor own = expected({1, 2, 5}, wide, scaled);
+    expect_same(resized_backward(wide, {resizing::linear(5, 9, false, 2.0, kNumber)}), own);
+    EXPECT_FALSE(at::equal(resized_backward(wide, {resizing::linear(5, 9, false, std::nullopt, kNumber)}), own));
+}
+
+TEST(ExactKernels, CubicInterpolation) {
+    const at::Tensor gradient = whole_numbers({1, 2, 8, 8});
+    for (const int64_t size : {4, 16}) {
+        const at::Tensor matrix = resizing::cubic(size, 8, false, std::nullopt, kNumber);
+        expect_same(resized_backward(gradient, {matrix, matrix}),
+                    expected({1, 2, size, size}, gradient, [](const at::Tensor& input) {
+                        return at::upsample_bicubic2d(input, {8, 8}, false);
+                    }));
+    }
+}
+
+TEST(ExactKernels, Padding) {
+    const at::Tensor gradient = whole_numbers({2, 3, 7, 9});
+    expect_same(resized_backward(gradient, {resizing::padding(4, 2, 1, Padding::Replicate, kNumber),
+                                            resizing::padding(10, -2, 1, Padding::Replicate, kNumber)}),
+                expected({2, 3, 4, 10}, gradient, [](const at::Tensor& input) {
+                    return at::replication_pad2d(input, {-2, 1, 2, 1});
+                }));
+    expect_same(resized_backward(gradient, {resizing::padding(4, 2, 1, Padding::Reflect, kNumber),
+                                            resizing::padding(4, 2, 3, Padding::Reflect, kNumber)}),
+                expected({2, 3, 4, 4}, gradient, [](const at::Tensor& input) {
+                    return at::reflection_pad2d(input, {2, 3, 2, 1});
+                }));
+}
+
+TEST(ExactKernels, AveragesOfWindows) {
+    const at::Tensor gradient = whole_numbers({1, 2, 3, 2, 2}).mul(36);
+    for (const bool counts_padding : {false, true}) {
+        for (const auto divisor : {std::optional<int64_t>(), std::optional<int64_t>(4)}) {
+            const auto pool = [&](const at::Tensor& input) {
+                return at::avg_pool3d(input, {2, 4, 2}, {2, 2, 4}, {1, 1, 0}, true, counts_padding, divisor);
+            };
+            const auto matrix = [&](int64_t in, int64_t out, int64_t size, int64_t step, int64_t padding) {
+                const resizing::Window window{size, step, padding, counts_padding, !divisor};
+                return resizing::average(in, out, window, kNumber.to(at::kDouble));
+            };
+            const at::Tensor made = resized_backward(
+                gradient.to(at::kDouble), {matrix(4, 3, 2, 2, 1), matrix(4, 2, 4, 2, 1), matrix(5, 2, 2, 4, 0)});
+            expect_same((divisor ? made.div(*divisor) : made).to(at::kFloat),
+                        expected({1, 2, 4, 4, 5}, gradient, pool));
+        }
+    }
+}
+
+TEST(ExactKernels, Maxima) {
+    const at::Tensor input = whole_numbers({2, 3, 5, 4}).set_requires_grad(true);
+    const auto [largest, indices] = at::adaptive_max_pool2d(input, {3, 3});
+    const at::Tensor gradient = whole_numbers({2, 3, 3, 3});
+    largest.backward(gradient);
+    expect_same(maximum_backward(gradient, input.detach(), indices, 2), input.grad());
+
+    const at::Tensor volume = whole_numbers({2, 4, 5, 6}).set_requires_grad(true);
+    const auto [top, places] = at::max_pool3d_with_indices(volume, {2, 3, 3}, {1, 1, 2});
+    top.backward(at::ones_like(top));
+    expect_same(maximum_backward(at::ones_like(top), volume.detach(), places, 3), volume.grad());
+}
+
+TEST(ExactKernels, HalfPrecisionIsSummedInFloat32) {
+    const at::Tensor gradient = at::ones({1, 1, 512}, at::kBFloat16);
+    const at::Tensor made = resized_backward(gradient, {resizing::padding(1, 511, 0, Padding::Replicate, kNumber)});
+    EXPECT_EQ(made.scalar_type(), at::kBFloat16);
+    EXPECT_EQ(made.item<float>(), 512) << "sums of bfloat16 stop at 256";
+}
+
+TEST(ExactKernels, LossesOfImages) {
+    const at::Tensor input = whole_numbers({2, 3, 4, 4});
+    const at::Tensor target = at::arange(32).remainder(4).view({2, 4, 4});  // 3 is ignored
+    for (const auto& weight : {std::optional<at::Tensor>(), std::optional(at::arange(3).to(at::kFloat).add(1))}) {
+        for (const int64_t reduction : {at::Reduction::None, at::Reduction::Mean, at::Reduction::Sum}) {
+            const auto made = nll_loss_of_images(input, target, weight, reduction, 3);
+            const auto own = at::nll_loss2d_forward(input, target, weight, reduction, 3);
+            expect_same(std::get<0>(made), std::get<0>(own));
+            expect_same(std::get<1>(made), std::get<1>(own));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace vpp
