@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <functional>
 #include <iostream>
 #include <new>
 #include <thread>
@@ -93,6 +96,33 @@ class HardEnd {
     MpiSession* session_ = nullptr;
 };
 
+/// A card that has failed fails again where its memory is given back, in destructors, which ends the process before
+/// anybody has said why.
+class TerminateHandler {
+  public:
+    explicit TerminateHandler(std::function<void(const Failure&)> end) {
+        end_ = std::move(end);
+        before_ = std::set_terminate([] {
+            if (std::current_exception() && end_) end_(current_failure());
+            std::abort();
+        });
+    }
+    ~TerminateHandler() {
+        std::set_terminate(before_);
+        end_ = nullptr;
+    }
+    TerminateHandler(const TerminateHandler&) = delete;
+    TerminateHandler& operator=(const TerminateHandler&) = delete;
+
+  private:
+    static inline std::function<void(const Failure&)> end_;
+    std::terminate_handler before_ = nullptr;
+};
+
+std::string speaker(const MpiSession& session) {
+    return session.size() > 1 ? "rank " + std::to_string(session.rank()) + ": " : "";
+}
+
 /// mesh.transport as it is: what auto stands for here, agreed upon by all ranks.
 std::string find_transport(Transport& transport, const Plan& plan, at::Device device) {
     if (!has_cuda_parts() || transport.size() == 1) return "mpi";
@@ -139,6 +169,9 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
         options.overlap = plan.pipeline.overlap_p2p_comm;
         options.watchdog = &watchdog;
         MpiTransport transport(session, options);
+        const TerminateHandler at_terminate([&](const Failure& failure) {
+            hard_end(speaker(session) + transport.position() + ": " + failure.text, failure.code);
+        });
         const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
@@ -154,9 +187,8 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
             if (failure.code != exit_code(ErrorKind::RankLost)) std::this_thread::sleep_for(kFirstRankSpeaks);
             if (stop_signals::is_being_ended()) _exit(failure.code);
         }
-        const std::string by = session.size() > 1 ? "rank " + std::to_string(session.rank()) + ": " : "";
-        say(by + failure.text);
-        end.write(failure.code, by + failure.text);
+        say(speaker(session) + failure.text);
+        end.write(failure.code, speaker(session) + failure.text);
         session.keep_open();
         if (session.size() > 1) session.abort(failure.code);
         _exit(failure.code);

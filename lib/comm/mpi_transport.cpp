@@ -100,6 +100,7 @@ class MpiTransport::Impl {
     void set_deadline(double seconds) { deadline_seconds_ = seconds; }
     double deadline_seconds() const { return deadline_seconds_; }
     void set_position(const std::string& text);
+    std::string position() const;
     void wait(const Wait& what, const std::function<bool()>& done);
     Watchdog::Phase begin_device_wait(const Wait& what);
     void carry(std::unique_ptr<DeviceMemory> device);
@@ -177,7 +178,7 @@ class MpiTransport::Impl {
     std::exception_ptr failure_;
     std::condition_variable_any moved_;
 
-    std::mutex status_mutex_;
+    mutable std::mutex status_mutex_;
     std::string position_ = "start";
     Clock::time_point position_start_ = Clock::now();
     std::optional<Wait> wait_;
@@ -381,6 +382,11 @@ void MpiTransport::Impl::set_position(const std::string& text) {
     position_start_ = Clock::now();
 }
 
+std::string MpiTransport::Impl::position() const {
+    const std::lock_guard lock(status_mutex_);
+    return position_;
+}
+
 void MpiTransport::Impl::wait(const Wait& what, const std::function<bool()>& done) {
     {
         const Lock lock = lock_mpi();
@@ -553,6 +559,9 @@ double MpiTransport::deadline_seconds() const {
 }
 void MpiTransport::set_position(const std::string& text) {
     impl_->set_position(text);
+}
+std::string MpiTransport::position() const {
+    return impl_->position();
 }
 
 }  // namespace vpp

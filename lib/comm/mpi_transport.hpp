@@ -63,6 +63,8 @@ class MpiTransport final : public Transport {
     void set_deadline(double seconds) override;
     double deadline_seconds() const override;
     void set_position(const std::string& text) override;
+    /// What it was set to last. Calls: from any thread.
+    std::string position() const;
 
   private:
     class Impl;

@@ -20,9 +20,16 @@ namespace {
 
 using c10::cuda::CUDAStream;
 
+/// A card that has failed says why; NCCL only that its calls fail. Nothing waits here.
+void check_card() {
+    const cudaError_t state = cudaStreamQuery(nullptr);
+    if (state != cudaErrorNotReady) C10_CUDA_CHECK(state);
+}
+
 void check_nccl(ncclResult_t result, const std::string& doing, ncclComm_t communicator = nullptr) {
     // In progress is no failure: communicators do not block.
     if (result == ncclSuccess || result == ncclInProgress) return;
+    check_card();
     const std::string more = communicator == nullptr ? "" : ncclGetLastError(communicator);
     throw LinkFailure("NCCL has failed while " + doing + ": " + ncclGetErrorString(result) +
                       (more.empty() ? "" : " (" + more + ")") +
@@ -69,7 +76,10 @@ class NcclEnd final : public LinkEnd {
         ncclResult_t state = ncclSuccess;
         check_nccl(ncclCommGetAsyncError(communicator_, &state), "being asked", communicator_);
         check_nccl(state, "moving messages", communicator_);
-        if (state == ncclInProgress) return false;
+        if (state == ncclInProgress) {
+            check_card();
+            return false;
+        }
         if (given_) mark_given();
         return true;
     }

@@ -22,11 +22,12 @@ class LooksUp(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.fc = torch.nn.Linear(4, 4)
+        self.fc = torch.nn.Linear(4, 4, bias=False)
         self.table = torch.nn.Embedding(4, 4)
 
     def forward(self, x):
-        return self.table((x.abs().sum(1) > 0).long() * 7) + self.fc(x)
+        y = self.fc(x)
+        return self.table((y.abs().sum(1) > 0).long() * 7) + y
 
 
 class Resizes(torch.nn.Module):
@@ -150,16 +151,16 @@ class Cards(Case):
         plan = self.plan(PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3"))
         words = ["train", plan, "--set", "run.dir=run", "--set"]
         said = "the model fails: an op on the card was given what it cannot take, most often an index out of range"
-        for transport in ("nccl", "mpi"):
+        for transport in ("nccl", "nccl", "nccl", "mpi"):  # it is noticed now here, now there
             with self.subTest(transport):
                 done = self.vpp(*words, f"mesh.transport={transport}", ranks=2)
                 self.assertEqual(done.returncode, 65, done.stderr)
                 self.assertRegex(done.stderr, "soft card: .*index out of range")
-                self.assertIn(said, done.stderr)
+                self.assertRegex(done.stderr, r"vpp: error: rank \d: (stage \d, .*: )?" + said)
         waited = {"CUDA_LAUNCH_BLOCKING": "1"}
         done = self.vpp(*words, "mesh.transport=auto", ranks=2, environment=waited)
         self.assertEqual(done.returncode, 65, done.stderr)
-        self.assertIn("rank 0: stage 0, F of microbatch 0: " + said, done.stderr)
+        self.assertIn("rank 1: stage 1, F of microbatch 0: " + said, done.stderr)
         done = self.vpp(*words, "mesh.transport=nccl", ranks=2, environment=waited)
         self.assertEqual(done.returncode, 78, done.stderr)
         self.assertIn("rank 0 waits for each kernel (CUDA_LAUNCH_BLOCKING=1)", done.stderr)

@@ -145,6 +145,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         state_ = ncclInProgress;
         host_.give([self = shared_from_this(), &queue = stream_of(stream), group = std::move(group)] {
             launch(queue, [self, group] { self->run(group); });
+            if (has_failed()) self->state_ = ncclUnhandledCudaError;
             self->progress_ends();
         });
         if (is_blocking_) host_.finish();

@@ -52,24 +52,31 @@ std::shared_ptr<const Moment> moment_of(cudaEvent_t event) {
     return event->moment;
 }
 
+/// A failed card does nothing more.
+void work(Stream& stream, std::function<void()> task) {
+    stream.give([task = std::move(task)] {
+        if (!has_failed()) task();
+    });
+}
+
 cudaError_t copy(void* to, const void* from, size_t num_bytes, cudaStream_t stream) {
     const Place source = place_of(from), target = place_of(to);
     Stream& queue = stream_of(stream);
     if (source == Place::Pageable && target == Place::Card) {
         // As a driver does it: the bytes are taken at once.
         const auto* bytes = static_cast<const std::byte*>(from);
-        queue.give([to = near(to), taken = std::vector<std::byte>(bytes, bytes + num_bytes)] {
+        work(queue, [to = near(to), taken = std::vector<std::byte>(bytes, bytes + num_bytes)] {
             std::memcpy(to, taken.data(), taken.size());
         });
         return state();
     }
-    queue.give([to = near(to), from = near(from), num_bytes] { std::memmove(to, from, num_bytes); });
+    work(queue, [to = near(to), from = near(from), num_bytes] { std::memmove(to, from, num_bytes); });
     if (target == Place::Pageable) queue.finish();
     return state();
 }
 
 cudaError_t set(void* memory, int value, size_t num_bytes, cudaStream_t stream) {
-    stream_of(stream).give([to = near(memory), value, num_bytes] { std::memset(to, value, num_bytes); });
+    work(stream_of(stream), [to = near(memory), value, num_bytes] { std::memset(to, value, num_bytes); });
     return state();
 }
 
@@ -102,7 +109,7 @@ void launch(Stream& stream, std::function<void()> kernel) {
         const char* text = std::getenv("CUDA_LAUNCH_BLOCKING");
         return text != nullptr && std::string(text) == "1";
     }();
-    stream.give(std::move(kernel));
+    work(stream, std::move(kernel));
     if (is_waited_for) stream.finish();
 }
 
@@ -277,7 +284,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-    stream_of(stream).give([function, data] { function(data); });
+    work(stream_of(stream), [function, data] { function(data); });
     return state();
 }
 

@@ -78,8 +78,8 @@ void Stream::run() {
         changed_.wait(lock, [this] { return !tasks_.empty(); });
         const Task& task = tasks_.front();  // stays where it is while others are added
         lock.unlock();
-        if (task.is_work) be_late();
-        if (!task.is_work || !has_failed()) task.work();
+        if (task.may_be_late) be_late();
+        task.work();
         lock.lock();
         tasks_.pop_front();
         if (tasks_.empty()) changed_.notify_all();

@@ -37,7 +37,6 @@ class Stream {
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
-    /// Work of a failed card is left undone.
     void give(std::function<void()> work);
     std::shared_ptr<const Moment> mark();
     void wait_for(std::shared_ptr<const Moment> moment);
@@ -48,7 +47,7 @@ class Stream {
   private:
     struct Task {
         std::function<void()> work;
-        bool is_work = false;
+        bool may_be_late = false;
     };
     void put(Task task);
     [[noreturn]] void run();
