@@ -20,16 +20,9 @@ namespace {
 
 using c10::cuda::CUDAStream;
 
-/// A card that has failed says why; NCCL only that its calls fail. Nothing waits here.
-void check_card() {
-    const cudaError_t state = cudaStreamQuery(nullptr);
-    if (state != cudaErrorNotReady) C10_CUDA_CHECK(state);
-}
-
 void check_nccl(ncclResult_t result, const std::string& doing, ncclComm_t communicator = nullptr) {
     // In progress is no failure: communicators do not block.
     if (result == ncclSuccess || result == ncclInProgress) return;
-    check_card();
     const std::string more = communicator == nullptr ? "" : ncclGetLastError(communicator);
     throw LinkFailure("NCCL has failed while " + doing + ": " + ncclGetErrorString(result) +
                       (more.empty() ? "" : " (" + more + ")") +
@@ -74,12 +67,9 @@ class NcclEnd final : public LinkEnd {
 
     bool is_ready() override {
         ncclResult_t state = ncclSuccess;
-        check_nccl(ncclCommGetAsyncError(communicator_, &state), "being asked", communicator_);
-        check_nccl(state, "moving messages", communicator_);
-        if (state == ncclInProgress) {
-            check_card();
-            return false;
-        }
+        check_own(ncclCommGetAsyncError(communicator_, &state), "being asked");
+        check_own(state, "moving messages");
+        if (state == ncclInProgress) return false;
         if (given_) mark_given();
         return true;
     }
@@ -139,6 +129,14 @@ class NcclEnd final : public LinkEnd {
         std::optional<c10::Event> done;    ///< once it is in the stream
     };
 
+    /// A card that has failed says why itself; NCCL only that its calls fail, or nothing.
+    void check_own(ncclResult_t result, const std::string& doing) const {
+        if (result == ncclSuccess) return;
+        const cudaError_t card = cudaStreamQuery(stream_);
+        if (card != cudaErrorNotReady) C10_CUDA_CHECK(card);
+        check_nccl(result, doing, communicator_);
+    }
+
     /// One group: no message waits for the call of another.
     void give(const Operation& operation) {
         std::vector<ncclResult_t> results{ncclGroupStart()};
@@ -153,7 +151,7 @@ class NcclEnd final : public LinkEnd {
             }
         }
         results.push_back(ncclGroupEnd());
-        for (ncclResult_t result : results) check_nccl(result, "moving messages", communicator_);
+        for (ncclResult_t result : results) check_own(result, "moving messages");
     }
 
     MemoryPart new_memory(size_t num_bytes) const {

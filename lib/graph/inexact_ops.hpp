@@ -9,7 +9,7 @@ namespace vpp {
 
 enum class Inexact { Never, Backward, Always };
 
-/// Where an op ("aten::max_pool3d") has no kernel for cards that gives the same bits every time.
+/// Where an op ("aten::grid_sampler") has no kernel for cards that gives the same bits every time.
 Inexact inexact_on_cards(std::string_view kind);
 
 }  // namespace vpp

@@ -7,6 +7,9 @@
 
 #include <functional>
 
+#include "device/device.hpp"
+#include "support/far_device.hpp"
+
 namespace vpp {
 namespace {
 
@@ -26,36 +29,44 @@ at::Tensor expected(const Sizes& input, const at::Tensor& gradient, const std::f
     return leaf.grad();
 }
 
-void expect_same(const at::Tensor& made, const at::Tensor& expected) {
+void expect_same(const at::Tensor& on_device, const at::Tensor& expected) {
+    const at::Tensor made = on_device.cpu();
     EXPECT_EQ(made.sizes(), expected.sizes());
     EXPECT_TRUE(at::equal(made, expected)) << made << expected;
 }
 
-const at::Tensor kNumber = at::zeros({});
+/// On the device that is tested, as what the kernels take.
+at::Tensor here(const at::Tensor& tensor) {
+    start_device(test::test_device());
+    return tensor.to(test::test_device());
+}
+
+at::Tensor number() {
+    return here(at::zeros({}));
+}
 
 TEST(ExactKernels, AdaptiveAverages) {
     const at::Tensor gradient = whole_numbers({2, 3, 4, 2});
     const at::Tensor own = expected({2, 3, 6, 8}, gradient, [](const at::Tensor& input) {
         return at::adaptive_avg_pool2d(input, {4, 2});
     });
-    expect_same(resized_backward(
-                    gradient, {resizing::adaptive_average(6, 4, kNumber), resizing::adaptive_average(8, 2, kNumber)}),
-                own);
-    EXPECT_FALSE(at::equal(resized_backward(gradient, {resizing::adaptive_average(6, 4, kNumber),
-                                                       resizing::adaptive_average(8, 2, kNumber).flip(0)}),
-                           own))
-        << "the control";
+    const at::Tensor made = resized_backward(
+        here(gradient), {resizing::adaptive_average(6, 4, number()), resizing::adaptive_average(8, 2, number())});
+    expect_same(made, own);
+    const at::Tensor turned = resized_backward(here(gradient), {resizing::adaptive_average(6, 4, number()),
+                                                                resizing::adaptive_average(8, 2, number()).flip(0)});
+    EXPECT_FALSE(at::equal(turned.cpu(), own)) << "the control";
 }
 
 TEST(ExactKernels, LinearInterpolation) {
     const at::Tensor gradient = whole_numbers({2, 3, 8, 5});
-    expect_same(resized_backward(gradient, {resizing::linear(4, 8, false, std::nullopt, kNumber),
-                                            resizing::linear(10, 5, false, std::nullopt, kNumber)}),
+    expect_same(resized_backward(here(gradient), {resizing::linear(4, 8, false, std::nullopt, number()),
+                                                  resizing::linear(10, 5, false, std::nullopt, number())}),
                 expected({2, 3, 4, 10}, gradient, [](const at::Tensor& input) {
                     return at::upsample_bilinear2d(input, {8, 5}, false);
                 }));
-    expect_same(resized_backward(gradient, {resizing::linear(15, 8, true, std::nullopt, kNumber),
-                                            resizing::linear(3, 5, true, std::nullopt, kNumber)}),
+    expect_same(resized_backward(here(gradient), {resizing::linear(15, 8, true, std::nullopt, number()),
+                                                  resizing::linear(3, 5, true, std::nullopt, number())}),
                 expected({2, 3, 15, 3}, gradient, [](const at::Tensor& input) {
                     return at::upsample_bilinear2d(input, {8, 5}, true);
                 }));
@@ -65,15 +76,16 @@ TEST(ExactKernels, LinearInterpolation) {
         return at::upsample_linear1d(input, at::IntArrayRef({9}), false, 2.0);
     };
     const at::Tensor own = expected({1, 2, 5}, wide, scaled);
-    expect_same(resized_backward(wide, {resizing::linear(5, 9, false, 2.0, kNumber)}), own);
-    EXPECT_FALSE(at::equal(resized_backward(wide, {resizing::linear(5, 9, false, std::nullopt, kNumber)}), own));
+    expect_same(resized_backward(here(wide), {resizing::linear(5, 9, false, 2.0, number())}), own);
+    const at::Tensor unscaled = resized_backward(here(wide), {resizing::linear(5, 9, false, std::nullopt, number())});
+    EXPECT_FALSE(at::equal(unscaled.cpu(), own)) << "the control";
 }
 
 TEST(ExactKernels, CubicInterpolation) {
     const at::Tensor gradient = whole_numbers({1, 2, 8, 8});
     for (const int64_t size : {4, 16}) {
-        const at::Tensor matrix = resizing::cubic(size, 8, false, std::nullopt, kNumber);
-        expect_same(resized_backward(gradient, {matrix, matrix}),
+        const at::Tensor matrix = resizing::cubic(size, 8, false, std::nullopt, number());
+        expect_same(resized_backward(here(gradient), {matrix, matrix}),
                     expected({1, 2, size, size}, gradient, [](const at::Tensor& input) {
                         return at::upsample_bicubic2d(input, {8, 8}, false);
                     }));
@@ -82,13 +94,13 @@ TEST(ExactKernels, CubicInterpolation) {
 
 TEST(ExactKernels, Padding) {
     const at::Tensor gradient = whole_numbers({2, 3, 7, 9});
-    expect_same(resized_backward(gradient, {resizing::padding(4, 2, 1, Padding::Replicate, kNumber),
-                                            resizing::padding(10, -2, 1, Padding::Replicate, kNumber)}),
+    expect_same(resized_backward(here(gradient), {resizing::padding(4, 2, 1, Padding::Replicate, number()),
+                                                  resizing::padding(10, -2, 1, Padding::Replicate, number())}),
                 expected({2, 3, 4, 10}, gradient, [](const at::Tensor& input) {
                     return at::replication_pad2d(input, {-2, 1, 2, 1});
                 }));
-    expect_same(resized_backward(gradient, {resizing::padding(4, 2, 1, Padding::Reflect, kNumber),
-                                            resizing::padding(4, 2, 3, Padding::Reflect, kNumber)}),
+    expect_same(resized_backward(here(gradient), {resizing::padding(4, 2, 1, Padding::Reflect, number()),
+                                                  resizing::padding(4, 2, 3, Padding::Reflect, number())}),
                 expected({2, 3, 4, 4}, gradient, [](const at::Tensor& input) {
                     return at::reflection_pad2d(input, {2, 3, 2, 1});
                 }));
@@ -103,10 +115,10 @@ TEST(ExactKernels, AveragesOfWindows) {
             };
             const auto matrix = [&](int64_t in, int64_t out, int64_t size, int64_t step, int64_t padding) {
                 const resizing::Window window{size, step, padding, counts_padding, !divisor};
-                return resizing::average(in, out, window, kNumber.to(at::kDouble));
+                return resizing::average(in, out, window, number().to(at::kDouble));
             };
             const at::Tensor made = resized_backward(
-                gradient.to(at::kDouble), {matrix(4, 3, 2, 2, 1), matrix(4, 2, 4, 2, 1), matrix(5, 2, 2, 4, 0)});
+                here(gradient.to(at::kDouble)), {matrix(4, 3, 2, 2, 1), matrix(4, 2, 4, 2, 1), matrix(5, 2, 2, 4, 0)});
             expect_same((divisor ? made.div(*divisor) : made).to(at::kFloat),
                         expected({1, 2, 4, 4, 5}, gradient, pool));
         }
@@ -118,17 +130,18 @@ TEST(ExactKernels, Maxima) {
     const auto [largest, indices] = at::adaptive_max_pool2d(input, {3, 3});
     const at::Tensor gradient = whole_numbers({2, 3, 3, 3});
     largest.backward(gradient);
-    expect_same(maximum_backward(gradient, input.detach(), indices, 2), input.grad());
+    expect_same(maximum_backward(here(gradient), here(input.detach()), here(indices), 2), input.grad());
 
     const at::Tensor volume = whole_numbers({2, 4, 5, 6}).set_requires_grad(true);
     const auto [top, places] = at::max_pool3d_with_indices(volume, {2, 3, 3}, {1, 1, 2});
     top.backward(at::ones_like(top));
-    expect_same(maximum_backward(at::ones_like(top), volume.detach(), places, 3), volume.grad());
+    expect_same(maximum_backward(here(at::ones_like(top)), here(volume.detach()), here(places), 3), volume.grad());
 }
 
 TEST(ExactKernels, HalfPrecisionIsSummedInFloat32) {
     const at::Tensor gradient = at::ones({1, 1, 512}, at::kBFloat16);
-    const at::Tensor made = resized_backward(gradient, {resizing::padding(1, 511, 0, Padding::Replicate, kNumber)});
+    const at::Tensor made =
+        resized_backward(here(gradient), {resizing::padding(1, 511, 0, Padding::Replicate, number())});
     EXPECT_EQ(made.scalar_type(), at::kBFloat16);
     EXPECT_EQ(made.item<float>(), 512) << "sums of bfloat16 stop at 256";
 }
@@ -138,7 +151,8 @@ TEST(ExactKernels, LossesOfImages) {
     const at::Tensor target = at::arange(32).remainder(4).view({2, 4, 4});  // 3 is ignored
     for (const auto& weight : {std::optional<at::Tensor>(), std::optional(at::arange(3).to(at::kFloat).add(1))}) {
         for (const int64_t reduction : {at::Reduction::None, at::Reduction::Mean, at::Reduction::Sum}) {
-            const auto made = nll_loss_of_images(input, target, weight, reduction, 3);
+            const auto made = nll_loss_of_images(here(input), here(target),
+                                                 weight ? std::optional(here(*weight)) : weight, reduction, 3);
             const auto own = at::nll_loss2d_forward(input, target, weight, reduction, 3);
             expect_same(std::get<0>(made), std::get<0>(own));
             expect_same(std::get<1>(made), std::get<1>(own));
