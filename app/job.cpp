@@ -187,8 +187,9 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
             if (failure.code != exit_code(ErrorKind::RankLost)) std::this_thread::sleep_for(kFirstRankSpeaks);
             if (stop_signals::is_being_ended()) _exit(failure.code);
         }
-        say(speaker(session) + failure.text);
-        end.write(failure.code, speaker(session) + failure.text);
+        const std::string text = speaker(session) + failure.text;
+        say(text);
+        end.write(failure.code, text);
         session.keep_open();
         if (session.size() > 1) session.abort(failure.code);
         _exit(failure.code);

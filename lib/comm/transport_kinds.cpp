@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/nccl.hpp"
@@ -32,16 +33,6 @@ std::string obstacle(const std::vector<RankCard>& cards) {
     return "";
 }
 
-/// A card as the other ranks get it.
-std::string to_message(const RankCard& card) {
-    return (card.is_waited_for ? '1' : '0') + card.id;
-}
-
-RankCard from_message(const std::string& message) {
-    check(!message.empty(), "a rank says whether it waits for its kernels");
-    return {message.substr(1), message.front() == '1'};
-}
-
 }  // namespace
 
 std::vector<std::string> transport_kinds() {
@@ -52,9 +43,13 @@ std::vector<std::string> transport_kinds() {
 
 std::string choose_transport(Transport& transport, const std::string& kind, const RankCard& card) {
     if (kind == "mpi") return kind;
+    ByteWriter own;
+    own.put_text(card.id);
+    own.put(card.is_waited_for);
     std::vector<RankCard> cards;
-    for (const Bytes& bytes : all_gather(transport, to_bytes(to_message(card)))) {
-        cards.push_back(from_message(to_string(bytes)));
+    for (const Bytes& bytes : all_gather(transport, own.take())) {
+        ByteReader reader(bytes);
+        cards.push_back({.id = reader.get_text(), .is_waited_for = reader.get<bool>()});
     }
     const std::string reason = obstacle(cards);
     if (reason.empty()) return "nccl";

@@ -31,6 +31,16 @@ at::Tensor selection(const at::Tensor& index, int64_t in, const at::Tensor& like
     return index.unsqueeze(1).eq(indices(in, like)).to(like.scalar_type());
 }
 
+/// All elements of the input from a begin to an end for each of the output.
+at::Tensor windows(const at::Tensor& begin, const at::Tensor& end, int64_t in, const at::Tensor& like) {
+    const at::Tensor place = indices(in, like);
+    return place.ge(begin.unsqueeze(1)).logical_and(place.lt(end.unsqueeze(1))).to(like.scalar_type());
+}
+
+at::Tensor divided(const at::Tensor& matrix, const at::Tensor& counts) {
+    return matrix / counts.unsqueeze(1).to(matrix.scalar_type());
+}
+
 /// Where the elements of the output lie in the input.
 at::Tensor places(int64_t in, int64_t out, bool align_corners, std::optional<double> scale, const at::Tensor& like) {
     const at::Tensor element = numbers(out, like);
@@ -43,22 +53,17 @@ at::Tensor places(int64_t in, int64_t out, bool align_corners, std::optional<dou
 
 at::Tensor adaptive_average(int64_t in, int64_t out, const at::Tensor& like) {
     const at::Tensor element = indices(out, like);
-    const at::Tensor begin = (element * in).floor_divide(out).unsqueeze(1);
-    const at::Tensor end = ((element + 1) * in + (out - 1)).floor_divide(out).unsqueeze(1);
-    const at::Tensor place = indices(in, like);
-    const at::Tensor inside = place.ge(begin).logical_and(place.lt(end));
-    return inside.to(like.scalar_type()) / (end - begin).to(like.scalar_type());
+    const at::Tensor begin = (element * in).floor_divide(out);
+    const at::Tensor end = ((element + 1) * in + (out - 1)).floor_divide(out);
+    return divided(windows(begin, end, in, like), end - begin);
 }
 
 at::Tensor average(int64_t in, int64_t out, const Window& window, const at::Tensor& like) {
     const at::Tensor begin = indices(out, like) * window.step - window.padding;
     const at::Tensor end = (begin + window.size).clamp_max(in + window.padding);  // not of a last one that sticks out
-    const at::Tensor place = indices(in, like);
-    const at::Tensor inside = place.ge(begin.unsqueeze(1)).logical_and(place.lt(end.unsqueeze(1)));
-    const at::Tensor matrix = inside.to(like.scalar_type());
+    const at::Tensor matrix = windows(begin, end, in, like);
     if (!window.is_divided) return matrix;
-    const at::Tensor count = window.counts_padding ? end - begin : end.clamp_max(in) - begin.clamp_min(0);
-    return matrix / count.unsqueeze(1).to(like.scalar_type());
+    return divided(matrix, window.counts_padding ? end - begin : end.clamp_max(in) - begin.clamp_min(0));
 }
 
 at::Tensor linear(int64_t in, int64_t out, bool align_corners, std::optional<double> scale, const at::Tensor& like) {
@@ -97,38 +102,36 @@ namespace {
 
 using resizing::Padding;
 
-at::Tensor number_of(const at::Tensor& gradient) {
-    return at::zeros({}, gradient.options().dtype(at::toOpMathType(gradient.scalar_type())));
-}
-
-/// The sizes of the last dimensions, as many as `count`.
-std::vector<int64_t> last_sizes(at::IntArrayRef sizes, size_t count) {
-    return {sizes.end() - static_cast<int64_t>(count), sizes.end()};
+/// Of what was resized along its last dimensions, as many as `num_dims`. `matrix_of(i, in, out, like)`: of the i-th of
+/// them.
+template <typename MatrixOf>
+at::Tensor resizing_backward(const at::Tensor& gradient, at::IntArrayRef input, size_t num_dims, MatrixOf matrix_of) {
+    const at::Tensor like = at::zeros({}, gradient.options().dtype(at::toOpMathType(gradient.scalar_type())));
+    const at::IntArrayRef in = input.slice(input.size() - num_dims);
+    const at::IntArrayRef out = gradient.sizes().slice(input.size() - num_dims);
+    std::vector<at::Tensor> matrices;
+    for (size_t i = 0; i < num_dims; ++i) matrices.push_back(matrix_of(i, in[i], out[i], like));
+    return resized_backward(gradient, matrices);
 }
 
 template <size_t num_dims>
 at::Tensor adaptive_average_backward(const at::Tensor& gradient, const at::Tensor& input) {
-    const std::vector<int64_t> in = last_sizes(input.sizes(), num_dims), out = last_sizes(gradient.sizes(), num_dims);
-    std::vector<at::Tensor> matrices;
-    for (size_t i = 0; i < num_dims; ++i) {
-        matrices.push_back(resizing::adaptive_average(in[i], out[i], number_of(gradient)));
-    }
-    return resized_backward(gradient, matrices);
+    return resizing_backward(gradient, input.sizes(), num_dims,
+                             [](size_t, int64_t in, int64_t out, const at::Tensor& like) {
+                                 return resizing::adaptive_average(in, out, like);
+                             });
 }
 
 at::Tensor average3d_backward(const at::Tensor& gradient, const at::Tensor& input, at::IntArrayRef size,
                               at::IntArrayRef step, at::IntArrayRef padding, bool /*ceil*/, bool counts_padding,
                               std::optional<int64_t> divisor) {
-    constexpr size_t kNumDims = 3;
-    const std::vector<int64_t> in = last_sizes(input.sizes(), kNumDims), out = last_sizes(gradient.sizes(), kNumDims);
     const auto one_of = [](at::IntArrayRef all, size_t i) { return all[all.size() == 1 ? 0 : i]; };
-    std::vector<at::Tensor> matrices;
-    for (size_t i = 0; i < kNumDims; ++i) {
-        const resizing::Window window{one_of(size, i), one_of(step.empty() ? size : step, i), one_of(padding, i),
-                                      counts_padding, !divisor};
-        matrices.push_back(resizing::average(in[i], out[i], window, number_of(gradient)));
-    }
-    const at::Tensor result = resized_backward(gradient, matrices);
+    const at::Tensor result =
+        resizing_backward(gradient, input.sizes(), 3, [&](size_t i, int64_t in, int64_t out, const at::Tensor& like) {
+            const resizing::Window window{one_of(size, i), one_of(step.empty() ? size : step, i), one_of(padding, i),
+                                          counts_padding, !divisor};
+            return resizing::average(in, out, window, like);
+        });
     return divisor ? result / *divisor : result;
 }
 
@@ -152,50 +155,44 @@ at::Tensor fractional_maximum_backward(const at::Tensor& gradient, const at::Ten
 using Interpolation = decltype(&resizing::linear);
 using Scale = std::optional<double>;
 
-at::Tensor interpolation_backward(Interpolation interpolation, const at::Tensor& gradient, c10::SymIntArrayRef out,
-                                  c10::SymIntArrayRef in, bool align_corners, const std::vector<Scale>& scales) {
-    std::vector<at::Tensor> matrices;
-    for (size_t i = 0; i < scales.size(); ++i) {
-        const int64_t in_size = in[in.size() - scales.size() + i].guard_int(__FILE__, __LINE__);
-        const int64_t out_size = out[i].guard_int(__FILE__, __LINE__);
-        matrices.push_back(interpolation(in_size, out_size, align_corners, scales[i], number_of(gradient)));
-    }
-    return resized_backward(gradient, matrices);
+at::Tensor interpolation_backward(Interpolation interpolation, const at::Tensor& gradient, c10::SymIntArrayRef input,
+                                  bool align_corners, const std::vector<Scale>& scales) {
+    return resizing_backward(gradient, C10_AS_INTARRAYREF_SLOW(input), scales.size(),
+                             [&](size_t i, int64_t in, int64_t out, const at::Tensor& like) {
+                                 return interpolation(in, out, align_corners, scales[i], like);
+                             });
 }
 
-at::Tensor linear1d_backward(const at::Tensor& gradient, c10::SymIntArrayRef out, c10::SymIntArrayRef in,
+at::Tensor linear1d_backward(const at::Tensor& gradient, c10::SymIntArrayRef /*out*/, c10::SymIntArrayRef in,
                              bool align_corners, Scale scale) {
-    return interpolation_backward(resizing::linear, gradient, out, in, align_corners, {scale});
+    return interpolation_backward(resizing::linear, gradient, in, align_corners, {scale});
 }
 
-at::Tensor bilinear2d_backward(const at::Tensor& gradient, c10::SymIntArrayRef out, c10::SymIntArrayRef in,
+at::Tensor bilinear2d_backward(const at::Tensor& gradient, c10::SymIntArrayRef /*out*/, c10::SymIntArrayRef in,
                                bool align_corners, Scale height, Scale width) {
-    return interpolation_backward(resizing::linear, gradient, out, in, align_corners, {height, width});
+    return interpolation_backward(resizing::linear, gradient, in, align_corners, {height, width});
 }
 
-at::Tensor bicubic2d_backward(const at::Tensor& gradient, c10::SymIntArrayRef out, c10::SymIntArrayRef in,
+at::Tensor bicubic2d_backward(const at::Tensor& gradient, c10::SymIntArrayRef /*out*/, c10::SymIntArrayRef in,
                               bool align_corners, Scale height, Scale width) {
-    return interpolation_backward(resizing::cubic, gradient, out, in, align_corners, {height, width});
+    return interpolation_backward(resizing::cubic, gradient, in, align_corners, {height, width});
 }
 
-at::Tensor trilinear3d_backward(const at::Tensor& gradient, c10::SymIntArrayRef out, c10::SymIntArrayRef in,
+at::Tensor trilinear3d_backward(const at::Tensor& gradient, c10::SymIntArrayRef /*out*/, c10::SymIntArrayRef in,
                                 bool align_corners, Scale depth, Scale height, Scale width) {
-    return interpolation_backward(resizing::linear, gradient, out, in, align_corners, {depth, height, width});
+    return interpolation_backward(resizing::linear, gradient, in, align_corners, {depth, height, width});
 }
 
 /// Paddings begin with the last dimension.
 template <Padding kind>
 at::Tensor padding_backward(const at::Tensor& gradient, const at::Tensor& input, c10::SymIntArrayRef paddings) {
-    const size_t num_dims = paddings.size() / 2;
-    const std::vector<int64_t> in = last_sizes(input.sizes(), num_dims);
-    std::vector<at::Tensor> matrices;
-    for (size_t i = 0; i < num_dims; ++i) {
-        const size_t at = 2 * (num_dims - 1 - i);
-        const int64_t before = paddings[at].guard_int(__FILE__, __LINE__);
-        const int64_t after = paddings[at + 1].guard_int(__FILE__, __LINE__);
-        matrices.push_back(resizing::padding(in[i], before, after, kind, number_of(gradient)));
-    }
-    return resized_backward(gradient, matrices);
+    const at::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(paddings);
+    const size_t num_dims = sizes.size() / 2;
+    return resizing_backward(gradient, input.sizes(), num_dims,
+                             [&](size_t i, int64_t in, int64_t /*out*/, const at::Tensor& like) {
+                                 const size_t place = 2 * (num_dims - 1 - i);
+                                 return resizing::padding(in, sizes[place], sizes[place + 1], kind, like);
+                             });
 }
 
 /// LibTorch warns when a kernel gives way to another.
@@ -226,7 +223,7 @@ at::Tensor maximum_backward(const at::Tensor& gradient, const at::Tensor& input,
 std::tuple<at::Tensor, at::Tensor> nll_loss_of_images(const at::Tensor& input, const at::Tensor& target,
                                                       const std::optional<at::Tensor>& weight, int64_t reduction,
                                                       c10::SymInt ignored) {
-    const at::Tensor counts = target.ne(ignored.guard_int(__FILE__, __LINE__));
+    const at::Tensor counts = target.ne(ignored.expect_int());
     const at::Tensor label = target.masked_fill(counts.logical_not(), 0);
     const bool is_weighted = weight && weight->defined();
     at::Tensor factor = counts.to(input.scalar_type());

@@ -1,5 +1,8 @@
 #include "graph/inexact_ops.hpp"
 
+#include <algorithm>
+#include <span>
+
 namespace vpp {
 
 namespace {
@@ -13,11 +16,8 @@ constexpr std::string_view kAlways[] = {
     "aten::index_reduce", "aten::index_reduce_", "aten::max_unpool2d", "aten::max_unpool3d", "aten::put", "aten::put_",
 };
 
-bool is_one_of(const auto& kinds, std::string_view kind) {
-    for (const std::string_view one : kinds) {
-        if (one == kind) return true;
-    }
-    return false;
+bool is_one_of(std::span<const std::string_view> kinds, std::string_view kind) {
+    return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 }  // namespace
