@@ -4,6 +4,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/grid_sampler_2d.h>
+#include <ATen/ops/grid_sampler_2d_backward.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -11,6 +13,8 @@
 #include <torch/library.h>
 
 #include <tuple>
+
+#include "device/host_kernels.hpp"
 
 namespace vpp {
 
@@ -195,6 +199,26 @@ at::Tensor padding_backward(const at::Tensor& gradient, const at::Tensor& input,
                              });
 }
 
+at::Tensor unpooled_maximum2d(const at::Tensor& input, const at::Tensor& indices, c10::SymIntArrayRef output) {
+    return unpooled_maximum(input, indices, C10_AS_INTARRAYREF_SLOW(output));
+}
+
+at::Tensor unpooled_maximum3d(const at::Tensor& input, const at::Tensor& indices, c10::SymIntArrayRef output,
+                              at::IntArrayRef /*step*/, at::IntArrayRef /*padding*/) {
+    return unpooled_maximum(input, indices, C10_AS_INTARRAYREF_SLOW(output));
+}
+
+/// What at::grid_sampler leaves to cuDNN, which does not say that its pass backward has the same bits every time:
+/// bilinear, zeros outside, corners aligned.
+at::Tensor bilinear_grid_sampler(const at::Tensor& input, const at::Tensor& grid) {
+    return at::grid_sampler_2d(input, grid, 0, 0, true);
+}
+
+std::tuple<at::Tensor, at::Tensor> bilinear_grid_sampler_backward(const at::Tensor& input, const at::Tensor& grid,
+                                                                  const at::Tensor& gradient) {
+    return at::grid_sampler_2d_backward(gradient, input, grid, 0, 0, true, {true, true});
+}
+
 /// LibTorch warns when a kernel gives way to another.
 class NoWarnings final : public c10::WarningHandler {
     void process(const c10::Warning& /*warning*/) override {}
@@ -235,6 +259,28 @@ std::tuple<at::Tensor, at::Tensor> nll_loss_of_images(const at::Tensor& input, c
     return {reduction == at::Reduction::Mean ? losses.sum() / total : losses.sum(), total};
 }
 
+at::Tensor unpooled_maximum(const at::Tensor& input, const at::Tensor& indices, at::IntArrayRef output) {
+    const auto first = input.dim() - static_cast<int64_t>(output.size());
+    std::vector<int64_t> sizes = input.sizes().slice(0, static_cast<size_t>(first)).vec();
+    sizes.insert(sizes.end(), output.begin(), output.end());
+    at::Tensor result = at::zeros(sizes, input.options());
+    result.flatten(first).scatter_(first, indices.flatten(first), input.flatten(first));
+    return result;
+}
+
+at::Tensor& put(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
+    TORCH_CHECK_INDEX(index.scalar_type() == at::kLong, "put_(): Expected a long tensor for index, but got ",
+                      index.scalar_type());
+    TORCH_CHECK_INDEX(index.numel() == source.numel(),
+                      "put_(): Expected source and index to have the same number of "
+                      "elements, but got ",
+                      source.numel(), " and ", index.numel());
+    const at::Tensor flat = self.flatten();
+    flat.index_put_({index.flatten()}, source.flatten(), accumulate);
+    if (!flat.is_alias_of(self)) self.copy_(flat.view_as(self));
+    return self;
+}
+
 void take_over_inexact_kernels() {
     static const torch::Library library = [] {
         NoWarnings no_warnings;
@@ -260,6 +306,12 @@ void take_over_inexact_kernels() {
         made.impl("fractional_max_pool2d_backward", &fractional_maximum_backward<2>);
         made.impl("fractional_max_pool3d_backward", &fractional_maximum_backward<3>);
         made.impl("nll_loss2d_forward", &nll_loss_of_images);
+        made.impl("max_unpool2d", &unpooled_maximum2d);
+        made.impl("max_unpool3d", &unpooled_maximum3d);
+        made.impl("put_", &put);
+        made.impl("cudnn_grid_sampler", &bilinear_grid_sampler);
+        made.impl("cudnn_grid_sampler_backward", &bilinear_grid_sampler_backward);
+        add_host_kernels(made);
         return made;
     }();
 }

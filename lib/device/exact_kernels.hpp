@@ -2,7 +2,7 @@
 // Backward passes for cards where LibTorch has none that gives the same bits every time: its own add with atomics, in
 // an order that nobody decides, and throw where only exact kernels may run. Resizing, padding and averages are products
 // with one matrix a dimension, so their backward is products with the same matrices, which cuBLAS sums in one order;
-// that of a maximum is a sum by index, which LibTorch has in an exact form. What is left is in graph/inexact_ops.hpp.
+// that of a maximum is a sum by index, which LibTorch has in an exact form. What is left is in device/host_kernels.hpp.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -47,7 +47,14 @@ std::tuple<at::Tensor, at::Tensor> nll_loss_of_images(const at::Tensor& input, c
                                                       const std::optional<at::Tensor>& weight, int64_t reduction,
                                                       c10::SymInt ignored);
 
-/// Puts them in the place of LibTorch's own, for all threads of this process and until its end.
+/// aten::max_unpool2d and 3d: `input` at its `indices`, counted over the last dimensions, whose sizes `output` has; of
+/// several at one place the last.
+at::Tensor unpooled_maximum(const at::Tensor& input, const at::Tensor& indices, at::IntArrayRef output);
+
+/// aten::put_: writes or adds to elements counted over all of `self`.
+at::Tensor& put(at::Tensor& self, const at::Tensor& index, const at::Tensor& source, bool accumulate);
+
+/// Puts them, and those of the host, in the place of LibTorch's own, for all threads of this process and until its end.
 void take_over_inexact_kernels();
 
 }  // namespace vpp

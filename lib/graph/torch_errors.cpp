@@ -80,8 +80,8 @@ void throw_if_known(const std::exception& error) {
     }
     if (const std::string kernel = inexact_kernel(text); !kernel.empty()) {
         throw Error(ErrorKind::BadData, "the model fails: " + kernel +
-                                            " gives other bits every time on a card (README, GPUs, lists such ops); "
-                                            "use another op in the model, or mesh.device = \"cpu\"");
+                                            " has no form on cards that gives the same bits every time; use another "
+                                            "op in the model, or mesh.device = \"cpu\"");
     }
     const auto failed = std::ranges::find_if(
         kOfFailedCards, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });

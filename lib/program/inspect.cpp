@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "graph/inexact_ops.hpp"
+#include "graph/host_ops.hpp"
 #include "graph/model_files.hpp"
 #include "graph/recompute.hpp"
 #include "graph/split.hpp"
@@ -308,16 +308,16 @@ class Inspector {
             for (int number : rank.ranks) kept_bytes.at(static_cast<size_t>(number)) = on_card;
         }
         page_.cards = card_shares(kept_bytes, options_.machine.cards);
-        if (!page_.cards.empty() || plan_.mesh.device == "cuda") add_inexact_ops();
+        if (!page_.cards.empty() || plan_.mesh.device == "cuda") add_host_ops();
     }
 
-    void add_inexact_ops() {
+    void add_host_ops() {
         for (const GraphOp& op : graph().ops) {
-            const Inexact inexact = inexact_on_cards(op.kind);
-            if (inexact == Inexact::Never) continue;
-            const bool in_backward = inexact == Inexact::Backward;
+            const OnHost on_host = runs_on_host(op.kind);
+            if (on_host == OnHost::Never) continue;
+            const bool in_backward = on_host == OnHost::Backward;
             if (in_backward && plan_.pipeline.forward_only) continue;
-            page_.inexact_ops.push_back({op.kind, op.module, in_backward});
+            page_.host_ops.push_back({op.kind, op.module, in_backward});
         }
     }
 

@@ -69,8 +69,8 @@ struct InspectedRank {
     double load = 0;        ///< computing time over that of a mean rank
 };
 
-/// An op without a kernel for cards that gives the same bits every time.
-struct InspectedInexactOp {
+/// An op that runs on the host, since cards have no kernel for it that gives the same bits every time.
+struct InspectedHostOp {
     std::string kind, module;
     bool in_backward = false;  ///< only there
 };
@@ -168,8 +168,8 @@ struct Inspection {
     std::vector<InspectedStage> stages;
     std::vector<InspectedRank> ranks;
     std::vector<CardShare> cards;  ///< of the machine, if all ranks run on it; empty where they compute on the CPU
-    std::vector<InspectedInexactOp> inexact_ops;  ///< that a job on cards stops at
-    std::string transport;                        ///< mesh.transport
+    std::vector<InspectedHostOp> host_ops;  ///< of a job on cards
+    std::string transport;                  ///< mesh.transport
     std::vector<InspectedEdge> edges;
     std::vector<InspectedLink> links;
     std::vector<InspectedCut> cuts;

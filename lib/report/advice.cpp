@@ -165,11 +165,11 @@ Texts card_memory(const Inspection& page) {
 
 Texts card_kernels(const Inspection& page) {
     Texts texts;
-    for (const InspectedInexactOp& op : page.inexact_ops) {
-        texts.push_back(op.kind + " in '" + op.module +
-                        "' has no kernel for cards that gives the same bits every time" +
+    for (const InspectedHostOp& op : page.host_ops) {
+        texts.push_back(op.kind + " in '" + op.module + "' runs on the host" +
                         (op.in_backward ? " in its backward pass" : "") +
-                        ", so a job stops there; use another op, or mesh.device = \"cpu\"");
+                        ", since cards have no kernel for it that gives the same bits every time: its card waits, so "
+                        "another op may be faster");
     }
     return texts;
 }

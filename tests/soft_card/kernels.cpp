@@ -62,10 +62,20 @@ const std::set<std::string> kKept{"aten::empty.memory_format",
 /// Ops that take tensors of the CPU and of a card at once.
 const std::set<std::string> kMixed{"aten::copy_", "aten::index.Tensor", "aten::index_put_", "aten::_index_put_impl_"};
 /// Ops whose results have other bits on a card than on the CPU.
-const std::set<std::string> kRounded{"aten::mm",      "aten::addmm",       "aten::bmm",
-                                     "aten::baddbmm", "aten::convolution", "aten::convolution_backward"};
+const std::set<std::string> kRounded{"aten::mm",
+                                     "aten::addmm",
+                                     "aten::bmm",
+                                     "aten::baddbmm",
+                                     "aten::convolution",
+                                     "aten::cumprod",
+                                     "aten::_logcumsumexp",
+                                     "aten::bincount",
+                                     "aten::scatter.reduce",
+                                     "aten::scatter_reduce.two",
+                                     "aten::convolution_backward"};
 
-/// Ops whose kernels for cards throw where only exact ones may run, as LibTorch's own do (graph/inexact_ops.hpp).
+/// Ops whose kernels for cards throw where only exact ones may run, as LibTorch's own do (device/exact_kernels.hpp,
+/// device/host_kernels.hpp).
 const std::set<std::string> kInexact{"_adaptive_avg_pool2d_backward",
                                      "_adaptive_avg_pool3d_backward",
                                      "adaptive_max_pool2d_backward",

@@ -138,6 +138,32 @@ TEST(ExactKernels, Maxima) {
     expect_same(maximum_backward(here(at::ones_like(top)), here(volume.detach()), here(places), 3), volume.grad());
 }
 
+TEST(ExactKernels, UnpooledMaxima) {
+    const at::Tensor image = whole_numbers({2, 3, 6, 4});
+    const auto [largest, indices] = at::max_pool2d_with_indices(image, {2, 2});
+    expect_same(unpooled_maximum(here(largest), here(indices), {6, 4}), at::max_unpool2d(largest, indices, {6, 4}));
+    const at::Tensor volume = whole_numbers({3, 4, 6, 2});
+    const auto [top, places] = at::max_pool3d_with_indices(volume, {2, 2, 2});
+    expect_same(unpooled_maximum(here(top), here(places), {4, 6, 2}),
+                at::max_unpool3d(top, places, {4, 6, 2}, {2, 2, 2}, {0, 0, 0}));
+}
+
+TEST(ExactKernels, Puts) {
+    const at::Tensor index = at::tensor({5, 0, -1, 5}, at::kLong).view({2, 2}), source = whole_numbers({4});
+    for (const bool accumulate : {false, true}) {
+        for (const bool turned : {false, true}) {
+            at::Tensor own = whole_numbers({3, 4}), made = here(own.clone());
+            if (turned) own = own.t(), made = made.t();
+            own.put_(index, source, accumulate);
+            EXPECT_TRUE(put(made, here(index), here(source), accumulate).is_same(made));
+            expect_same(made, own);
+        }
+    }
+    at::Tensor self = here(whole_numbers({4}));
+    EXPECT_THROW(put(self, here(index.to(at::kInt)), here(source), false), c10::Error);
+    EXPECT_THROW(put(self, here(index), here(source.slice(0, 0, 1)), false), c10::Error) << "one for all";
+}
+
 TEST(ExactKernels, HalfPrecisionIsSummedInFloat32) {
     const at::Tensor gradient = at::ones({1, 1, 512}, at::kBFloat16);
     const at::Tensor made =

@@ -114,21 +114,21 @@ TEST(Inspect, CardsHaveWhatTheirRanksKeepThere) {
     EXPECT_TRUE(with.page({.machine = machine, .depth = 2, .receives_ahead = 0}).cards.empty());
 }
 
-TEST(Inspect, OpsThatAJobOnCardsStopsAtAreFound) {
+TEST(Inspect, OpsThatAJobOnCardsRunsOnTheHostAreFound) {
     Case with;
-    with.program.training.graph.ops[0].kind = "aten::put_";
+    with.program.training.graph.ops[0].kind = "aten::ctc_loss";
     with.program.training.graph.ops[1].kind = "aten::grid_sampler";
     with.plan.mesh.device = "cpu";
-    EXPECT_TRUE(with.page().inexact_ops.empty());
+    EXPECT_TRUE(with.page().host_ops.empty());
     with.plan.mesh.device = "cuda";
     const Inspection page = with.page();
-    ASSERT_EQ(page.inexact_ops.size(), 2U);
-    EXPECT_EQ(page.inexact_ops[0].kind, "aten::put_");
-    EXPECT_EQ(page.inexact_ops[0].module, "a");
-    EXPECT_FALSE(page.inexact_ops[0].in_backward);
-    EXPECT_TRUE(page.inexact_ops[1].in_backward);
+    ASSERT_EQ(page.host_ops.size(), 2U);
+    EXPECT_EQ(page.host_ops[0].kind, "aten::ctc_loss");
+    EXPECT_EQ(page.host_ops[0].module, "a");
+    EXPECT_FALSE(page.host_ops[0].in_backward);
+    EXPECT_TRUE(page.host_ops[1].in_backward);
     with.plan.pipeline.forward_only = true;
-    EXPECT_EQ(with.page().inexact_ops.size(), 1U);
+    EXPECT_EQ(with.page().host_ops.size(), 1U);
 }
 
 TEST(Inspect, TheStepIsSimulatedAtTheCosts) {

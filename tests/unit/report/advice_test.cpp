@@ -164,15 +164,15 @@ TEST(Advice, WhereCardsComputeTheirMemoryCountsAndNotTheHosts) {
     EXPECT_TRUE(advise(page).empty()) << "neither the host's memory nor its cores matter";
 }
 
-TEST(Advice, OpsWithoutAnExactKernelForCardsAreNamed) {
+TEST(Advice, OpsThatRunOnTheHostAreNamed) {
     Inspection page = good_page();
     EXPECT_EQ(said(page, "card_kernels"), "");
-    page.inexact_ops = {{"aten::put_", "bank", false}, {"aten::max_pool3d", "net.pool", true}};
+    page.host_ops = {{"aten::ctc_loss", "loss", false}, {"aten::grid_sampler", "net.warp", true}};
     EXPECT_EQ(said(page, "card_kernels"),
-              "aten::put_ in 'bank' has no kernel for cards that gives the same bits every time, so a job stops there; "
-              "use another op, or mesh.device = \"cpu\"\n"
-              "aten::max_pool3d in 'net.pool' has no kernel for cards that gives the same bits every time in its "
-              "backward pass, so a job stops there; use another op, or mesh.device = \"cpu\"\n");
+              "aten::ctc_loss in 'loss' runs on the host, since cards have no kernel for it that gives the same bits "
+              "every time: its card waits, so another op may be faster\n"
+              "aten::grid_sampler in 'net.warp' runs on the host in its backward pass, since cards have no kernel for "
+              "it that gives the same bits every time: its card waits, so another op may be faster\n");
 }
 
 TEST(Advice, FarTiesNameTheirTraffic) {
