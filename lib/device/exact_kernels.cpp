@@ -5,15 +5,16 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/grid_sampler_2d.h>
-#include <ATen/ops/grid_sampler_2d_backward.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include <array>
 #include <tuple>
 
+#include "device/grid_sampling.hpp"
 #include "device/host_kernels.hpp"
 
 namespace vpp {
@@ -214,9 +215,18 @@ at::Tensor bilinear_grid_sampler(const at::Tensor& input, const at::Tensor& grid
     return at::grid_sampler_2d(input, grid, 0, 0, true);
 }
 
+std::tuple<at::Tensor, at::Tensor> numbered_grid_sampler_backward(const at::Tensor& gradient, const at::Tensor& input,
+                                                                  const at::Tensor& grid, int64_t interpolation,
+                                                                  int64_t padding, bool align_corners,
+                                                                  std::array<bool, 2> wanted) {
+    return grid_sampler_backward(gradient, input, grid, static_cast<GridInterpolation>(interpolation),
+                                 static_cast<GridPadding>(padding), align_corners, wanted);
+}
+
 std::tuple<at::Tensor, at::Tensor> bilinear_grid_sampler_backward(const at::Tensor& input, const at::Tensor& grid,
                                                                   const at::Tensor& gradient) {
-    return at::grid_sampler_2d_backward(gradient, input, grid, 0, 0, true, {true, true});
+    return grid_sampler_backward(gradient, input, grid, GridInterpolation::Linear, GridPadding::Zeros, true,
+                                 {true, true});
 }
 
 /// LibTorch warns when a kernel gives way to another.
@@ -309,9 +319,11 @@ void take_over_inexact_kernels() {
         made.impl("max_unpool2d", &unpooled_maximum2d);
         made.impl("max_unpool3d", &unpooled_maximum3d);
         made.impl("put_", &put);
+        made.impl("grid_sampler_2d_backward", &numbered_grid_sampler_backward);
+        made.impl("grid_sampler_3d_backward", &numbered_grid_sampler_backward);
         made.impl("cudnn_grid_sampler", &bilinear_grid_sampler);
         made.impl("cudnn_grid_sampler_backward", &bilinear_grid_sampler_backward);
-        add_host_kernels(made);
+        add_host_kernels(made);  // behind what some of them leave to the card
         return made;
     }();
 }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "device/grid_sampling.hpp"
+
 namespace vpp {
 
 namespace {
@@ -46,6 +48,10 @@ bool is_product(Arguments arguments) {
     return reduction == "prod" || reduction == "multiply";
 }
 
+bool is_cubic(Arguments arguments) {
+    return arguments[3].toInt() == static_cast<int64_t>(GridInterpolation::Cubic);
+}
+
 struct HostOp {
     const char* name;
     const char* overload = "";
@@ -67,8 +73,7 @@ constexpr HostOp kHostOps[] = {
     {"cumprod", "", is_scan_of_one_line},
     {"cumprod_", "", is_scan_of_one_line},
     {"cumprod", "out", is_scan_of_one_line},
-    {"grid_sampler_2d_backward"},
-    {"grid_sampler_3d_backward"},
+    {"grid_sampler_2d_backward", "", is_cubic},
     {"histc", "", of_floating_point},
     {"histc", "out", of_floating_point},
     {"index_reduce"},
@@ -95,7 +100,7 @@ class HostKernel final : public c10::OperatorKernel {
 
   private:
     HostOp op_;
-    c10::SafeKernelFunction of_card_;  ///< LibTorch's own
+    c10::SafeKernelFunction of_card_;
 };
 
 }  // namespace

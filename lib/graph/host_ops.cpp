@@ -8,8 +8,8 @@ namespace vpp {
 namespace {
 
 constexpr std::string_view kBackward[] = {
-    "aten::_upsample_bicubic2d_aa", "aten::_upsample_bilinear2d_aa", "aten::grid_sampler",
-    "aten::grid_sampler_2d",        "aten::grid_sampler_3d",
+    "aten::_upsample_bicubic2d_aa",
+    "aten::_upsample_bilinear2d_aa",
 };
 
 constexpr std::string_view kAlways[] = {"aten::ctc_loss", "aten::index_reduce", "aten::index_reduce_"};

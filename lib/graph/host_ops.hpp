@@ -7,7 +7,7 @@ namespace vpp {
 
 enum class OnHost { Never, Backward, Always };
 
-/// When an op ("aten::grid_sampler") runs on the host.
+/// When an op ("aten::ctc_loss") runs on the host.
 OnHost runs_on_host(std::string_view kind);
 
 }  // namespace vpp

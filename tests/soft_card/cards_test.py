@@ -46,7 +46,7 @@ class Resizes(torch.nn.Module):
 
 
 class Warps(torch.nn.Module):
-    """Ops that run on the host when a card computes."""
+    """Ops of which one runs on the host when a card computes."""
 
     def __init__(self):
         super().__init__()
@@ -189,8 +189,7 @@ class Cards(Case):
 
     def test_ops_without_any_exact_kernel_for_cards_run_on_the_host(self):
         page = self.expect_same_bits(Warps())
-        for kind in ("_upsample_bilinear2d_aa", "grid_sampler"):
-            self.assertIn(f"aten::{kind} in 'last' runs on the host in its backward pass", page)
+        self.assertIn("aten::_upsample_bilinear2d_aa in 'last' runs on the host in its backward pass", page)
 
     def test_a_rank_that_stands_still_is_named(self):
         job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",

@@ -117,7 +117,7 @@ TEST(Inspect, CardsHaveWhatTheirRanksKeepThere) {
 TEST(Inspect, OpsThatAJobOnCardsRunsOnTheHostAreFound) {
     Case with;
     with.program.training.graph.ops[0].kind = "aten::ctc_loss";
-    with.program.training.graph.ops[1].kind = "aten::grid_sampler";
+    with.program.training.graph.ops[1].kind = "aten::_upsample_bilinear2d_aa";
     with.plan.mesh.device = "cpu";
     EXPECT_TRUE(with.page().host_ops.empty());
     with.plan.mesh.device = "cuda";

@@ -167,12 +167,12 @@ TEST(Advice, WhereCardsComputeTheirMemoryCountsAndNotTheHosts) {
 TEST(Advice, OpsThatRunOnTheHostAreNamed) {
     Inspection page = good_page();
     EXPECT_EQ(said(page, "card_kernels"), "");
-    page.host_ops = {{"aten::ctc_loss", "loss", false}, {"aten::grid_sampler", "net.warp", true}};
+    page.host_ops = {{"aten::ctc_loss", "loss", false}, {"aten::_upsample_bilinear2d_aa", "net.up", true}};
     EXPECT_EQ(said(page, "card_kernels"),
               "aten::ctc_loss in 'loss' runs on the host, since cards have no kernel for it that gives the same bits "
               "every time: its card waits, so another op may be faster\n"
-              "aten::grid_sampler in 'net.warp' runs on the host in its backward pass, since cards have no kernel for "
-              "it that gives the same bits every time: its card waits, so another op may be faster\n");
+              "aten::_upsample_bilinear2d_aa in 'net.up' runs on the host in its backward pass, since cards have no "
+              "kernel for it that gives the same bits every time: its card waits, so another op may be faster\n");
 }
 
 TEST(Advice, FarTiesNameTheirTraffic) {
