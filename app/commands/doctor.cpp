@@ -153,8 +153,9 @@ class Doctor {
         });
         if (!is_prepared) return;
         for (const Finding& finding : judge_prepared(prepared_facts(data))) add(finding);
-        add(judge_memory(memory_need(), host_.available_memory_bytes));
-        if (plan_->mesh.device != "cpu" && !cards_.cards.empty()) add(judge_card_memory(card_need(), cards_.cards));
+        const bool on_cards = plan_->mesh.device != "cpu" && !cards_.cards.empty();
+        add(judge_memory(memory_need(on_cards), host_.available_memory_bytes));
+        if (on_cards) add(judge_card_memory(card_need(), cards_.cards));
     }
 
     PreparedFacts prepared_facts(const Datasets& data) const {
@@ -178,20 +179,22 @@ class Doctor {
     std::vector<int64_t> card_need() const {
         std::vector<int64_t> bytes(static_cast<size_t>(request_.ranks), 0);
         for (const RankEstimate& rank : estimate_ranks(*plan_, *program_)) {
-            const int64_t on_host = rank.saved_copy_bytes + rank.input_bytes;
-            for (int number : rank.ranks) bytes.at(static_cast<size_t>(number)) = rank.total_bytes() - on_host;
+            const int64_t on_card = rank.total_bytes() - rank.host_bytes();
+            for (int number : rank.ranks) bytes.at(static_cast<size_t>(number)) = on_card;
         }
         return bytes;
     }
 
-    MemoryNeed memory_need() const {
+    /// Of the host.
+    MemoryNeed memory_need(bool on_cards) const {
         MemoryNeed need;
         need.ranks = request_.ranks;
         need.program_bytes = own_memory_bytes();
         for (const RankEstimate& rank : estimate_ranks(*plan_, *program_)) {
             const auto replicas = static_cast<int64_t>(rank.ranks.size());
-            need.activation_bytes += replicas * rank.activation_bytes;
-            need.state_bytes += replicas * (rank.total_bytes() - rank.activation_bytes);
+            const int64_t activations = on_cards ? 0 : rank.activation_bytes;
+            need.activation_bytes += replicas * activations;
+            need.state_bytes += replicas * (on_cards ? rank.host_bytes() : rank.total_bytes() - activations);
         }
         return need;
     }

@@ -30,6 +30,8 @@ struct RankEstimate {
         return parameter_bytes + buffer_bytes + gradient_bytes + optimizer_bytes + activation_bytes + saved_copy_bytes +
                input_bytes;
     }
+    /// Of them what lies in the host's memory where the rank computes on a card.
+    int64_t host_bytes() const { return saved_copy_bytes + input_bytes; }
 };
 
 /// Optimizer state tensors of a parameter's size.

@@ -174,6 +174,20 @@ Texts card_kernels(const Inspection& page) {
     return texts;
 }
 
+/// Of all ranks on one machine, beside what lies on its cards.
+Texts host_memory(const Inspection& page) {
+    int64_t copies = 0, all = 0;
+    for (const InspectedRank& rank : page.ranks) {
+        copies += rank.saved_copy_bytes * static_cast<int64_t>(rank.ranks.size());
+        all += (rank.saved_copy_bytes + rank.input_bytes) * static_cast<int64_t>(rank.ranks.size());
+    }
+    const double room = kFullMemory * static_cast<double>(page.machine.memory_bytes);
+    if (page.cards.empty() || page.machine.memory_bytes == 0 || static_cast<double>(all) <= room) return {};
+    return {"beside their cards all ranks together may want " + bytes_text(all) + " for data that are read ahead and " +
+            "for saves in the background, this machine has " + bytes_text(page.machine.memory_bytes) +
+            ": checkpoint.background = false saves " + bytes_text(copies) + ", data.read_ahead_bytes bounds the data"};
+}
+
 /// Of all ranks on one machine.
 Texts memory(const Inspection& page) {
     if (!page.cards.empty()) return {};
@@ -238,6 +252,7 @@ struct Rule {
 constexpr Rule kRules[] = {
     {"card_kernels", card_kernels},
     {"card_memory", card_memory},
+    {"host_memory", host_memory},
     {"memory", memory},
     {"oversubscription", oversubscription},
     {"idle_cores", idle_cores},

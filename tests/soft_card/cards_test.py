@@ -231,6 +231,8 @@ class Cards(Case):
     def test_doctor_and_inspect_know_the_cards(self):
         said = self.vpp("doctor").stdout
         self.assertIn("4 GPUs (soft card, 8.0 GiB)", said)
+        said = self.vpp("doctor", self.plan(DIGITS)).stdout
+        self.assertRegex(said, r"activations 0\s+B", "they lie on the cards")
         shown = self.vpp("inspect", self.plan(DIGITS), environment={"VPP_SOFT_CARD_BYTES": "200000"}).stdout
         self.assertRegex(shown, r"may want [0-9.]+ \w+ on card")
 

@@ -108,7 +108,8 @@ class RecordedLinks {
     Bytes make_id() {
         const std::lock_guard lock(mutex_);
         links_.emplace_back();
-        const auto bytes = vpp::bytes_of(static_cast<uint64_t>(links_.size() - 1));
+        const auto number = static_cast<uint64_t>(links_.size() - 1);
+        const auto bytes = vpp::bytes_of(number);
         return {bytes.begin(), bytes.end()};
     }
 

@@ -161,7 +161,24 @@ TEST(Advice, WhereCardsComputeTheirMemoryCountsAndNotTheHosts) {
               "3 ranks may want 2.0 MiB on card 1, which has 1.0 MiB: it takes more cards or more stages, smaller "
               "microbatches\n");
     page.cards.pop_back();
-    EXPECT_TRUE(advise(page).empty()) << "neither the host's memory nor its cores matter";
+    EXPECT_TRUE(advise(page).empty()) << "what lies on cards is none of the host's memory, and its cores do not count";
+}
+
+TEST(Advice, BesideCardsTheHostHoldsCopiesForSaves) {
+    Inspection page = good_page();
+    page.cards = {{"card", 1 << 30, 1, 1 << 19}, {"card", 1 << 30, 1, 1 << 19}};
+    page.machine.memory_bytes = 1 << 20;
+    page.ranks[0].saved_copy_bytes = 400'000;
+    page.ranks[1].saved_copy_bytes = 300'000;
+    EXPECT_EQ(said(page, "host_memory"), "");
+    page.ranks[1].input_bytes = 700'000;
+    EXPECT_EQ(
+        said(page, "host_memory"),
+        "beside their cards all ranks together may want 1.3 MiB for data that are read ahead and for saves in the "
+        "background, this machine has 1.0 MiB: checkpoint.background = false saves 683.6 KiB, "
+        "data.read_ahead_bytes bounds the data\n");
+    page.cards.clear();
+    EXPECT_EQ(said(page, "host_memory"), "") << "of the CPU all is counted together";
 }
 
 TEST(Advice, OpsThatRunOnTheHostAreNamed) {
