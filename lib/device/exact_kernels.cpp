@@ -209,8 +209,8 @@ at::Tensor unpooled_maximum3d(const at::Tensor& input, const at::Tensor& indices
     return unpooled_maximum(input, indices, C10_AS_INTARRAYREF_SLOW(output));
 }
 
-/// What at::grid_sampler leaves to cuDNN, which does not say that its pass backward has the same bits every time:
-/// bilinear, zeros outside, corners aligned.
+/// What at::grid_sampler leaves to cuDNN: bilinear, zeros outside, corners aligned. Its backward pass adds with atomics
+/// (cudnnSpatialTfSamplerBackward in cuDNN's guide, "Odds and Ends"), and LibTorch does not throw there.
 at::Tensor bilinear_grid_sampler(const at::Tensor& input, const at::Tensor& grid) {
     return at::grid_sampler_2d(input, grid, 0, 0, true);
 }
