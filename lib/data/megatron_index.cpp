@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/bad_data.hpp"
+#include "base/error.hpp"
 
 namespace vpp::detail {
 
