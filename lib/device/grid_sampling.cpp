@@ -100,7 +100,12 @@ class Sampling {
     }
 
     void read_linear(bool with_grid) {
-        for (size_t which = 0; which < size_t{1} << sizes_.size(); ++which) read_corner(which, with_grid);
+        std::vector<Cells> cells;
+        for (const Places& at : places_) {
+            const at::Tensor begin = at.place.floor();
+            cells.push_back({begin, at.place - begin});
+        }
+        for (size_t which = 0; which < size_t{1} << sizes_.size(); ++which) read_corner(which, cells, with_grid);
     }
 
     at::Tensor of_input(at::IntArrayRef sizes) const {
@@ -122,12 +127,17 @@ class Sampling {
     }
 
   private:
-    void read_corner(size_t which, bool with_grid) {
+    /// Along one dimension: where the cells begin in which the elements of the output lie, and how far behind it they
+    /// are.
+    struct Cells {
+        at::Tensor begin, rest;
+    };
+
+    void read_corner(size_t which, const std::vector<Cells>& cells, bool with_grid) {
         Corner corner(places_[0].place);
         std::vector<at::Tensor> shares;  // in each dimension
         for (size_t d = 0; d < sizes_.size(); ++d) {
-            const at::Tensor begin = places_[d].place.floor();
-            const at::Tensor rest = places_[d].place - begin;
+            const auto& [begin, rest] = cells[d];
             const bool is_far = (which >> d & 1) != 0;
             corner.add(is_far ? begin + 1 : begin, sizes_[d]);
             shares.push_back(is_far ? rest : 1 - rest);

@@ -304,7 +304,7 @@ class Inspector {
         if (plan_.mesh.device == "cpu") return;
         std::vector<int64_t> kept_bytes(static_cast<size_t>(page_.num_ranks), 0);
         for (const InspectedRank& rank : page_.ranks) {
-            const int64_t on_card = rank.total_bytes - rank.saved_copy_bytes - rank.input_bytes;
+            const int64_t on_card = rank.total_bytes - rank.host_bytes();
             for (int number : rank.ranks) kept_bytes.at(static_cast<size_t>(number)) = on_card;
         }
         page_.cards = card_shares(kept_bytes, options_.machine.cards);

@@ -67,6 +67,9 @@ struct InspectedRank {
     int in_flight = 0;      ///< stage activations held at once, at most
     double busy_share = 0;  ///< of a step, 0 to 1
     double load = 0;        ///< computing time over that of a mean rank
+
+    /// Of the total what lies in the host's memory where the rank computes on a card.
+    int64_t host_bytes() const { return saved_copy_bytes + input_bytes; }
 };
 
 /// An op that runs on the host, since cards have no kernel for it that gives the same bits every time.

@@ -179,7 +179,7 @@ Texts host_memory(const Inspection& page) {
     int64_t copies = 0, all = 0;
     for (const InspectedRank& rank : page.ranks) {
         copies += rank.saved_copy_bytes * static_cast<int64_t>(rank.ranks.size());
-        all += (rank.saved_copy_bytes + rank.input_bytes) * static_cast<int64_t>(rank.ranks.size());
+        all += rank.host_bytes() * static_cast<int64_t>(rank.ranks.size());
     }
     const double room = kFullMemory * static_cast<double>(page.machine.memory_bytes);
     if (page.cards.empty() || page.machine.memory_bytes == 0 || static_cast<double>(all) <= room) return {};
