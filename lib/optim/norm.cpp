@@ -7,20 +7,24 @@
 #include <c10/core/GradMode.h>
 
 #include "base/error.hpp"
+#include "device/memory_begin.hpp"
 
 namespace vpp {
 
 namespace {
 
 constexpr double kNormOrder = 2;
-constexpr double kSmall = 1e-6;  // what Python adds to the total
+constexpr double kSmall = 1e-6;           // what Python adds to the total
+constexpr int64_t kWidestReadBytes = 64;  // by an instruction of a CPU; cards read 32 at most
 
 }  // namespace
 
 at::Tensor parameter_norm(const at::Tensor& gradient) {
     if (!gradient.defined()) return {};
     const c10::NoGradGuard no_grad;
-    return at::linalg_vector_norm(gradient, kNormOrder);
+    // Where a gradient lies depends on the layout: replicas have sums in memory of their own.
+    const bool is_aligned = begin_bytes_of(gradient.const_data_ptr(), gradient.device()) % kWidestReadBytes == 0;
+    return at::linalg_vector_norm(is_aligned ? gradient : gradient.clone(), kNormOrder);
 }
 
 at::Tensor total_norm(const std::vector<at::Tensor>& norms) {

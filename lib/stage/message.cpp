@@ -1,8 +1,8 @@
 #include "stage/message.hpp"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
 #include <c10/util/strides.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "device/memory_begin.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -18,7 +19,7 @@ namespace vpp {
 
 namespace {
 
-constexpr size_t kAlignment = 64;  // of the payload, as LibTorch allocates; kernels may choose by alignment
+constexpr size_t kAlignment = 64;  // of the payload, as LibTorch allocates
 constexpr int64_t kMaxDims = 64;
 constexpr int64_t kMaxExtent = int64_t{1} << 40;  // elements; no tensor of a message has more
 
@@ -33,6 +34,7 @@ struct TensorHeader {
     Layout layout = Layout::Undefined;
     uint8_t requires_grad = 0;
     DType dtype = DType::F32;
+    uint16_t begin_bytes = 0;  ///< of its first element (device/memory_begin.hpp)
     int64_t num_dims = 0;
     int64_t payload_bytes = 0;
 };
@@ -147,6 +149,9 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     header.layout = dense || overlaps(base.sizes(), base.strides()) ? Layout::Memory : Layout::Elements;
     header.requires_grad = tensor.requires_grad();
     header.dtype = from_torch(tensor.scalar_type());
+    if (tensor.numel() > 0) {
+        header.begin_bytes = static_cast<uint16_t>(begin_bytes_of(tensor.const_data_ptr(), tensor.device()));
+    }
     header.num_dims = tensor.dim();
     const std::vector<int64_t> strides = base.strides().vec(), base_sizes = base.sizes().vec();
     if (header.layout == Layout::Elements) base = base.contiguous();
@@ -191,7 +196,7 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     const size_t room_bytes = part.data ? part.num_bytes : buffer.bytes().size() - offset;
     if (offset > buffer.bytes().size() || (part.data && offset != buffer.bytes().size()) ||
         extent * static_cast<int64_t>(size_of(header.dtype)) != header.payload_bytes ||
-        static_cast<size_t>(header.payload_bytes) != room_bytes) {
+        static_cast<size_t>(header.payload_bytes) != room_bytes || header.begin_bytes % size_of(header.dtype) != 0) {
         bad_message(what);
     }
     // Where the elements lie: in the bytes, which are the CPU's, or in the part, which is the device's.
@@ -203,22 +208,27 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
         const auto keep_alive = [owner](void*) {};
         return at::from_blob(data, shape, steps, keep_alive, options, place);
     };
-    if (!compact && place != device) {
-        const at::Tensor memory = over_memory({extent}, {1}).to(device);
-        return {at::empty({0}, options.device(device)).set_(memory.storage(), 0, sizes, strides),
-                header.requires_grad != 0};
-    }
-    if (!compact) return {over_memory(sizes, strides), header.requires_grad != 0};
+    const bool requires_grad = header.requires_grad != 0;
+    const bool begins_right = extent == 0 || begin_bytes_of(data, place) == header.begin_bytes;
+    if (!compact && place == device && begins_right) return {over_memory(sizes, strides), requires_grad};
     at::Tensor tensor;
     try {
-        tensor = at::empty_strided(base_sizes, strides, options.device(device));
-        tensor.copy_(over_memory(base_sizes, c10::contiguous_strides(base_sizes)));
+        tensor = empty_beginning_at(header.begin_bytes, base_sizes, strides, options.device(device));
+        if (compact) {
+            tensor.copy_(over_memory(base_sizes, c10::contiguous_strides(base_sizes)));
+        } else {
+            tensor.as_strided({extent}, {1}).copy_(over_memory({extent}, {1}));
+        }
+    } catch (const c10::OutOfMemoryError&) {
+        throw;
     } catch (const c10::Error&) {
         bad_message(what);  // gaps that no memory can hold, elements that lie on each other
     }
     // Not a view: autograd treats views apart, and this tensor stands for one that was none.
-    if (base_sizes != sizes) tensor = at::empty({0}, tensor.options()).set_(tensor.storage(), 0, sizes, strides);
-    return {tensor, header.requires_grad != 0};
+    if (base_sizes != sizes) {
+        tensor = at::empty({0}, tensor.options()).set_(tensor.storage(), tensor.storage_offset(), sizes, strides);
+    }
+    return {tensor, requires_grad};
 }
 
 Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes, const std::string& what) {

@@ -1,13 +1,12 @@
 #include "stage/pass.hpp"
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_strided.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "device/memory_begin.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/torch_errors.hpp"
 #include "stage/input_node.hpp"
@@ -24,13 +23,6 @@ namespace {
 
 bool holds(const std::vector<int>& list, int entry) {
     return std::find(list.begin(), list.end(), entry) != list.end();
-}
-
-/// A copy with the same strides, so that kernels choose the same order of sums.
-at::Tensor copy_of(const at::Tensor& tensor) {
-    const at::Tensor plain = tensor.detach();
-    if (at::has_internal_overlap(plain) == at::MemOverlap::Yes) return plain.clone();
-    return at::empty_strided(plain.sizes(), plain.strides(), plain.options()).copy_(plain);
 }
 
 }  // namespace
@@ -96,12 +88,12 @@ PassInputs PassRunner::save(const PassInputs& inputs) const {
     for (const auto& [id, tensor] : inputs.tensors) {
         const std::vector<int>& writers = graph_.tensors[static_cast<size_t>(id)].writers;
         const bool is_written = !writers.empty() && writers.back() >= ops_.begin;
-        saved.tensors[id] = is_written ? copy_of(tensor) : tensor.detach();
+        saved.tensors[id] = is_written ? copy_beginning_alike(tensor) : tensor.detach();
     }
     for (size_t i = 0; i < parameters_.size(); ++i) {
         const int parameter = io_.parameters[i];
         const bool is_written = graph_.parameters[static_cast<size_t>(parameter)].written;
-        if (is_written) saved.old_state[parameter] = copy_of(parameters_[i]);
+        if (is_written) saved.old_state[parameter] = copy_beginning_alike(parameters_[i]);
     }
     return saved;
 }

@@ -276,6 +276,25 @@ def forward(self, user, item, y):
     return module;
 }
 
+/// Values and gradients that begin inside the memory of others, so not where memory is allocated.
+Module make_offsets() {
+    Module module = new_module("offsets");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 61, 61);
+    add_linear(module, "4", 5, 60);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.tanh(torch.linear(x, self.w1, self.b1))
+    row = h[1]
+    a = torch.matmul(self.w2, row) + self.b2
+    b = torch.matmul(self.w3, torch.tanh(a)) + self.b3
+    rows = torch.cat([b, a, row], 0).view([3, 61])
+    inner = rows[:, 1:]
+    c = torch.linear(inner, self.w4, self.b4)
+    return torch.mse_loss(torch.linear(x, rows), y) + torch.sum(torch.sin(c)) * torch.matmul(row, b)
+)");
+    return module;
+}
+
 // `with` needs an object with __enter__, and only the importer of saved code reads classes.
 const char* const kNoGradSource = R"(
 class no_grad:
@@ -437,6 +456,7 @@ const std::vector<Row>& rows() {
         {{"frozen", kVectors}, make_frozen},
         {{"tied", kVectors}, make_tied},
         {{"two_tower", "user = \"int64[3] < 16\"\nitem = \"int64[] < 16\"\ny = \"float32[]\"\n"}, make_two_tower},
+        {{"offsets", "x = \"float32[61]\"\ny = \"float32[3]\"\n"}, make_offsets},
         {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
         {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
         {{"overflows", kVectors}, make_overflows},
@@ -448,7 +468,7 @@ const std::vector<Row>& rows() {
     return kRows;
 }
 
-constexpr size_t kNumGood = 12;
+constexpr size_t kNumGood = 13;
 
 std::vector<TinyModel> models(size_t begin, size_t end) {
     std::vector<TinyModel> found;
