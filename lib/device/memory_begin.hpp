@@ -11,6 +11,8 @@ namespace vpp {
 /// How many bytes the address lies behind the last place where LibTorch would begin memory on that device:
 /// less than 64 on the CPU, than 512 on others. 0 for the first element of a tensor with memory of its own.
 int64_t begin_bytes_of(const void* data, at::Device device);
+/// The same of a tensor's first element; 0 when it has none.
+int64_t begin_bytes_of(const at::Tensor& tensor);
 
 /// at::empty_strided, but the first element lies so far behind such a place.
 /// Shape:    -> sizes, in these strides; it may have a storage offset and is no view.

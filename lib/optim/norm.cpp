@@ -23,7 +23,7 @@ at::Tensor parameter_norm(const at::Tensor& gradient) {
     if (!gradient.defined()) return {};
     const c10::NoGradGuard no_grad;
     // Where a gradient lies depends on the layout: replicas have sums in memory of their own.
-    const bool is_aligned = begin_bytes_of(gradient.const_data_ptr(), gradient.device()) % kWidestReadBytes == 0;
+    const bool is_aligned = begin_bytes_of(gradient) % kWidestReadBytes == 0;
     return at::linalg_vector_norm(is_aligned ? gradient : gradient.clone(), kNormOrder);
 }
 

@@ -149,9 +149,7 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     header.layout = dense || overlaps(base.sizes(), base.strides()) ? Layout::Memory : Layout::Elements;
     header.requires_grad = tensor.requires_grad();
     header.dtype = from_torch(tensor.scalar_type());
-    if (tensor.numel() > 0) {
-        header.begin_bytes = static_cast<uint16_t>(begin_bytes_of(tensor.const_data_ptr(), tensor.device()));
-    }
+    header.begin_bytes = static_cast<uint16_t>(begin_bytes_of(tensor));
     header.num_dims = tensor.dim();
     const std::vector<int64_t> strides = base.strides().vec(), base_sizes = base.sizes().vec();
     if (header.layout == Layout::Elements) base = base.contiguous();

@@ -31,10 +31,6 @@ Buffer copy_of(const Buffer& message) {
     return copy;
 }
 
-int64_t begin_of(const at::Tensor& tensor) {
-    return tensor.numel() ? begin_bytes_of(tensor.const_data_ptr(), tensor.device()) : 0;
-}
-
 at::Tensor sent(const at::Tensor& tensor) {
     return decode_tensor(copy_of(encode_tensor(tensor, kRoom, "x")), "x").tensor;
 }
@@ -75,7 +71,7 @@ TEST(Message, bringsEveryFormOfTensorOverAsItIs) {
     for (const Sample& sample : samples()) {
         const at::Tensor got = sent(sample.tensor);
         EXPECT_EQ(form_of(got), form_of(sample.tensor)) << sample.name;
-        EXPECT_EQ(begin_of(got), begin_of(sample.tensor)) << sample.name << ": kernels choose by alignment";
+        EXPECT_EQ(begin_bytes_of(got), begin_bytes_of(sample.tensor)) << sample.name << ": kernels choose by alignment";
         EXPECT_FALSE(got.is_view()) << sample.name << ": autograd treats views apart";
     }
 }
@@ -109,7 +105,7 @@ TEST(Message, keepsItsMemoryAliveAndApart) {
     got.add_(1);
     EXPECT_EQ(got[7].item<float>(), 8);
     EXPECT_EQ(original[7].item<float>(), 7);
-    EXPECT_EQ(begin_of(got), 0);
+    EXPECT_EQ(begin_bytes_of(got), 0);
 }
 
 TEST(Message, aPartBringsEveryFormOfTensorOver) {
@@ -118,7 +114,7 @@ TEST(Message, aPartBringsEveryFormOfTensorOver) {
         EXPECT_EQ(message.part().num_bytes > 0, sample.tensor.numel() > 0) << sample.name;
         const at::Tensor got = decode_tensor(message, "x").tensor;
         EXPECT_EQ(form_of(got), form_of(sample.tensor)) << sample.name;
-        EXPECT_EQ(begin_of(got), begin_of(sample.tensor)) << sample.name;
+        EXPECT_EQ(begin_bytes_of(got), begin_bytes_of(sample.tensor)) << sample.name;
         EXPECT_FALSE(got.is_view()) << sample.name;
     }
     EXPECT_FALSE(decode_tensor(encode_tensor({}, kRoom, "x", Contents::Part), "x").tensor.defined());
