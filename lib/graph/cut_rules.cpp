@@ -1,11 +1,13 @@
 #include "graph/cut_rules.hpp"
 
 #include <algorithm>
-#include <map>
+#include <limits>
 
 namespace vpp {
 
 namespace {
+
+constexpr int kNeverSettled = std::numeric_limits<int>::max();
 
 class CutFinder {
   public:
@@ -21,6 +23,7 @@ class CutFinder {
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
         for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
         refuse_live_aliases();
+        for (size_t value = 0; value < graph_.values.size(); ++value) refuse_live_twins(value);
         return std::move(cuts_);
     }
 
@@ -83,7 +86,26 @@ class CutFinder {
         }
     }
 
-    /// Two live values that may share memory, one of them written anywhere: on the other side they would not share it.
+    /// The first cut behind which nobody writes what the value holds, while its tensors know it: a view that was made
+    /// before a write learns of it when it is used next, which would come at another time on the other side.
+    int settled_from(size_t value) const {
+        int settled = 0;
+        for (int tensor : graph_.values[value].tensors) {
+            const std::vector<int>& writers = graph_.tensors[static_cast<size_t>(tensor)].writers;
+            if (writers.empty()) continue;
+            settled = std::max(settled, makes(writers.back(), tensor) ? writers.back() + 1 : kNeverSettled);
+        }
+        return settled;
+    }
+
+    bool makes(int op, int tensor) const {
+        return std::ranges::any_of(graph_.ops[static_cast<size_t>(op)].outputs, [&](int value) {
+            const std::vector<int>& held = graph_.values[static_cast<size_t>(value)].tensors;
+            return std::ranges::find(held, tensor) != held.end();
+        });
+    }
+
+    /// Two live values that may share memory that is written: on the other side they would not share it.
     void refuse_live_aliases() {
         for (size_t written = 0; written < values_.size(); ++written) {
             if (graph_.values[written].producer < 0 || !has_writers_[written]) continue;
@@ -91,13 +113,38 @@ class CutFinder {
                 const bool both_made = other != written && graph_.values[other].producer >= 0;
                 if (!both_made) continue;
                 const int first = std::max(graph_.values[written].producer, graph_.values[other].producer);
-                const int last = std::min(last_use(written), last_use(other));
+                const int settled = std::max(settled_from(written), settled_from(other));
+                const int last = std::min({last_use(written), last_use(other), settled - 1});
                 if (last <= first || !aliases_.may_share(values_[written], values_[other])) continue;
                 refuse_between(first, last,
                                "'" + graph_.values[written].name + "' and '" + graph_.values[other].name +
                                    "' may share memory that is written in place, and both are used behind it");
             }
         }
+    }
+
+    /// What comes out of control flow may be the very tensor of another value, or not, from microbatch to microbatch:
+    /// on the other side they would be two, whose gradients are summed apart.
+    void refuse_live_twins(size_t value) {
+        for (int branch : graph_.values[value].tensors) {
+            if (!graph_.tensors[static_cast<size_t>(branch)].from_branch || !is_trained(branch)) continue;
+            for (size_t other : families_.values_beside(value)) {
+                const std::vector<int>& held = graph_.values[other].tensors;
+                const auto is_twin = [&](int tensor) { return tensor != branch && is_trained(tensor); };
+                if (std::none_of(held.begin(), held.end(), is_twin)) continue;
+                if (!aliases_.may_share(values_[value], values_[other])) continue;
+                refuse_between(std::max(graph_.values[value].producer, graph_.values[other].producer),
+                               std::min(last_use(value), last_use(other)),
+                               "'" + graph_.values[value].name + "' may be the same tensor as '" +
+                                   graph_.values[other].name + "', as the data have it, and both are used behind it");
+            }
+        }
+    }
+
+    /// Whether gradients may come to it.
+    bool is_trained(int tensor) const {
+        const GraphTensor& entry = graph_.tensors[static_cast<size_t>(tensor)];
+        return entry.requires_grad || !entry.gradient_flips.empty();
     }
 
     const Graph& graph_;

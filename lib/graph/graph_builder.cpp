@@ -8,6 +8,7 @@
 #include "graph/flops.hpp"
 #include "graph/initial_values.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "graph/jit_branches.hpp"
 #include "graph/jit_families.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -48,6 +49,9 @@ class GraphBuilder {
         for (const at::Tensor& tensor : tensors_in(content))
             entry.tensors.push_back(tensor_id(tensor, entry, producer));
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
+        if (entry.is_tensor && follows_data(value->node())) {
+            graph_.tensors[static_cast<size_t>(entry.tensors[0])].from_branch = true;
+        }
         const int id = static_cast<int>(graph_.values.size());
         check(values_.at(graph_.values.size()) == value, "values are numbered as listed");
         graph_.values.push_back(std::move(entry));

@@ -4,8 +4,10 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.hpp"
+#include "graph/jit_alias_lists.hpp"
 
 namespace vpp {
 
@@ -115,6 +117,7 @@ AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     }
     if (!jit.outputs.empty()) forget_gathering(*nodes_.at(jit.ops.back().node));
     tell_silent_writes();
+    tell_lists(*copy_, values_);
     in_container_ = insert_memory(*copy_, "vpp::any_memory");
     db_ = std::make_unique<torch::jit::AliasDb>(copy_);
 }
@@ -136,9 +139,30 @@ Value* AliasFacts::copy_of(const Value* value) const {
     return found->second;
 }
 
+void AliasFacts::learn(const std::vector<std::vector<const Value*>>& groups) {
+    for (const std::vector<const Value*>& group : groups) {
+        const auto is_known = [&](const Value* value) { return analysis_says_shared(group.front(), value); };
+        if (std::ranges::all_of(group, is_known)) continue;
+        for (const Value* value : group) seen_of_value_[value].push_back(seen_.size());
+        seen_.emplace_back();
+        // What else a list holds lies in memory of its own.
+        const auto is_one = [](const Value* value) { return is_tensor(*value->type()); };
+        std::ranges::copy_if(group, std::back_inserter(seen_.back()), is_one);
+    }
+}
+
+std::vector<const Value*> AliasFacts::seen_with(const Value* value) const {
+    std::vector<const Value*> all{value};
+    const auto seen = seen_of_value_.find(value);
+    if (seen == seen_of_value_.end()) return all;
+    for (size_t group : seen->second) all.insert(all.end(), seen_[group].begin(), seen_[group].end());
+    return all;
+}
+
 bool AliasFacts::has_writers(const Value* value) const {
     if (is_plain(*value->type())) return false;
-    if (db_->hasWriters(copy_of(value))) return true;
+    const auto is_written = [this](const Value* seen) { return db_->hasWriters(copy_of(seen)); };
+    if (std::ranges::any_of(seen_with(value), is_written)) return true;
     if (is_tensor(*value->type()) || !holds_tensors(*value->type())) return false;
     // A container may hold what is written silently.
     return std::any_of(silent_writes_.begin(), silent_writes_.end(), [&](const auto& entry) {
@@ -147,12 +171,22 @@ bool AliasFacts::has_writers(const Value* value) const {
     });
 }
 
-bool AliasFacts::may_share(const Value* a, const Value* b) const {
+bool AliasFacts::analysis_says_shared(const Value* a, const Value* b) const {
     return a == b || db_->mayContainAlias(copy_of(a), copy_of(b));
 }
 
+bool AliasFacts::may_share(const Value* a, const Value* b) const {
+    if (analysis_says_shared(a, b)) return true;
+    if (seen_.empty()) return false;
+    const std::vector<const Value*> as = seen_with(a), bs = seen_with(b);
+    return std::ranges::any_of(as, [&](const Value* one) {
+        return std::ranges::any_of(bs, [&](const Value* other) { return analysis_says_shared(one, other); });
+    });
+}
+
 bool AliasFacts::may_be_in_container(const Value* value) const {
-    return db_->mayContainAlias(copy_of(value), in_container_);
+    return std::ranges::any_of(
+        seen_with(value), [this](const Value* seen) { return db_->mayContainAlias(copy_of(seen), in_container_); });
 }
 
 bool AliasFacts::writes_what_it_uses(const Node* node) const {
@@ -166,7 +200,8 @@ bool AliasFacts::may_write_at_all(const Node* node) const {
 }
 
 bool AliasFacts::may_write(const Node* node, const Value* value) const {
-    return db_->writesToAlias(nodes_.at(node), {copy_of(value)}) || may_write_silently(node, value);
+    const auto is_written = [&](const Value* seen) { return db_->writesToAlias(nodes_.at(node), {copy_of(seen)}); };
+    return std::ranges::any_of(seen_with(value), is_written) || may_write_silently(node, value);
 }
 
 bool AliasFacts::may_write_silently(const Node* node, const Value* value) const {

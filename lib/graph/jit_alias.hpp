@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "graph/jit_graph.hpp"
 
@@ -18,6 +19,10 @@ bool is_tensor(const c10::Type& type);
 class AliasFacts {
   public:
     explicit AliasFacts(const JitGraph& jit);
+
+    /// Takes in what a run saw: the values of each group lay in one memory, the first made first. Some ops give views
+    /// though their schemas say nothing of it (aten::broadcast_tensors, aten::einsum of one operand, custom ones).
+    void learn(const std::vector<std::vector<const torch::jit::Value*>>& groups);
 
     /// Whether some node writes memory that the value may hold.
     bool has_writers(const torch::jit::Value* value) const;
@@ -37,12 +42,17 @@ class AliasFacts {
     /// Puts the silent writes into the copy, behind the ops that do them.
     void tell_silent_writes();
     bool may_write_silently(const torch::jit::Node* node, const torch::jit::Value* value) const;
+    bool analysis_says_shared(const torch::jit::Value* a, const torch::jit::Value* b) const;
+    /// The value, and the tensors of which only a run says that they share memory with it.
+    std::vector<const torch::jit::Value*> seen_with(const torch::jit::Value* value) const;
 
     std::shared_ptr<torch::jit::Graph> copy_;
     std::unordered_map<const torch::jit::Value*, torch::jit::Value*> values_;
     std::unordered_map<const torch::jit::Node*, torch::jit::Node*> nodes_;
     torch::jit::Value* in_container_ = nullptr;  ///< a tensor of the copy that may be any tensor of any container
     std::unique_ptr<torch::jit::AliasDb> db_;
+    std::vector<std::vector<const torch::jit::Value*>> seen_;  ///< tensors of groups that the analysis does not know
+    std::unordered_map<const torch::jit::Value*, std::vector<size_t>> seen_of_value_;  ///< indices into seen_
     /// Values that an op writes though its schema does not say so: batch statistics.
     std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> silent_writes_;
 };

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/passes/lower_tuples.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -178,6 +179,7 @@ void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& val
 
 void fold_constants(JitGraph& jit) {
     torch::jit::ConstantPropagationImmutableTypes(jit.graph);
+    torch::jit::LowerSimpleTuples(jit.graph);
     torch::jit::EliminateDeadCode(jit.graph);
 }
 

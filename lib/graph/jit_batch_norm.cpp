@@ -78,23 +78,6 @@ bool is_increment(const Node* node, const Value* count) {
     return node->kind() == aten::add_ && node->input(0) == count && is_one(node->input(1)) && is_one(node->input(2));
 }
 
-/// A trace hands the counter of a module that is called twice from call to call in a tuple: what is taken out of it
-/// becomes what was put in. False for a node that is no tuple, or one that is used in other ways.
-bool take_apart(Node* tuple) {
-    if (tuple->kind() != prim::TupleConstruct) return false;
-    const auto uses = tuple->output()->uses();  // a copy: the users go
-    const auto unpacks = [](const torch::jit::Use& use) { return use.user->kind() == prim::TupleUnpack; };
-    if (!std::all_of(uses.begin(), uses.end(), unpacks)) return false;
-    for (const torch::jit::Use& use : uses) {
-        for (size_t i = 0; i < use.user->outputs().size(); ++i) {
-            use.user->output(i)->replaceAllUsesWith(tuple->input(i));
-        }
-        use.user->destroy();
-    }
-    tuple->destroy();
-    return true;
-}
-
 /// "bn.num_batches_tracked" for "bn.running_mean"; empty for a name of another form.
 std::string counter_name(const std::string& mean) {
     static const std::string kMean = "running_mean";
@@ -240,7 +223,6 @@ class Deferrer {
         Value* count = jit_.parameters[static_cast<size_t>(counter)].value;
         const auto remove_one = [count] {
             for (const torch::jit::Use& use : count->uses()) {
-                if (take_apart(use.user)) return true;
                 if (!is_increment(use.user, count)) continue;
                 use.user->output()->replaceAllUsesWith(count);
                 use.user->destroy();

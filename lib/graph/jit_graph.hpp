@@ -136,7 +136,8 @@ void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& val
 /// Answers `value is None` for tensors, so that branches for absent arguments fold away.
 void fold_none_checks(torch::jit::Block* block);
 
-/// Evaluates what depends on constants only and removes dead code.
+/// Evaluates what depends on constants only, takes tuples apart that are unpacked where they are made (LibTorch's alias
+/// analysis takes all that is in one for one memory), and removes dead code.
 void fold_constants(JitGraph& jit);
 
 /// Gives every aten::_convolution of a traced model the name of the op that the model called (aten::conv2d, ...): the

@@ -1,5 +1,6 @@
 #include "graph/probe.hpp"
 
+#include <ATen/ops/alias.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
 
@@ -8,6 +9,8 @@
 #include "base/error.hpp"
 #include "graph/autocast.hpp"
 #include "graph/card_autocast.hpp"
+#include "graph/ivalue_tensors.hpp"
+#include "graph/jit_branches.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/meta_forms.hpp"
 #include "graph/meta_kernels.hpp"
@@ -85,6 +88,21 @@ void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
     for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
 }
 
+/// What comes out of control flow is a tensor of its own, though this time it may be one that went in or came out
+/// before.
+void tell_apart(torch::jit::Node* node, ProbeResult& result) {
+    if (!follows_data(node)) return;
+    std::unordered_set<const void*> known;
+    for (const Value* used : values_used(node)) {
+        for (const at::Tensor& tensor : tensors_in(result.values.at(used))) known.insert(tensor.unsafeGetTensorImpl());
+    }
+    for (const Value* made : node->outputs()) {
+        c10::IValue& content = result.values.at(made);
+        if (!content.isTensor() || !content.toTensor().defined()) continue;
+        if (!known.insert(content.toTensor().unsafeGetTensorImpl()).second) content = at::alias(content.toTensor());
+    }
+}
+
 /// Whether its schema says that it writes; control flow may do anything.
 bool may_write_inputs(const torch::jit::Node* node) {
     const c10::FunctionSchema* schema = node->maybeSchema();
@@ -124,6 +142,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         const int end = guard ? end_of_guard(jit, i) : i + 1;
         try {
             if (!result.on_meta || !run_meta_form(jit, i, result)) run_range(jit, {i, end}, result);
+            tell_apart(op.node, result);
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {
@@ -153,6 +172,23 @@ ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, in
     } catch (const Error&) {
         return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
     }
+}
+
+std::vector<std::vector<const Value*>> values_in_one_memory(const ProbeResult& result,
+                                                            const std::vector<Value*>& values) {
+    std::vector<std::vector<const Value*>> groups;
+    std::unordered_map<const c10::StorageImpl*, size_t> group_of;
+    for (const Value* value : values) {
+        for (const at::Tensor& tensor : tensors_in(result.values.at(value))) {
+            if (!tensor.has_storage()) continue;
+            const auto [known, is_new] = group_of.emplace(tensor.storage().unsafeGetStorageImpl(), groups.size());
+            if (is_new) groups.emplace_back();
+            std::vector<const Value*>& group = groups[known->second];
+            if (group.empty() || group.back() != value) group.push_back(value);
+        }
+    }
+    std::erase_if(groups, [](const auto& group) { return group.size() < 2; });
+    return groups;
 }
 
 }  // namespace vpp

@@ -374,7 +374,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
 
 LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& options) {
     OpenedModel opened = open_model(files, options);
-    const AliasFacts aliases(opened.jit);
+    AliasFacts aliases(opened.jit);
     insert_reseeds(opened.jit);
     const auto weight = [&](size_t i) {
         const JitParameter& parameter = opened.jit.parameters[i];
@@ -386,6 +386,7 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
     const ProbeResult result = probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options, weight);
     opened.weights.forget();  // the probe read every weight, and a rank keeps its own only
     JitValues values = list_values(opened.jit);
+    aliases.learn(values_in_one_memory(result, values));
     LoadedModel loaded;
     loaded.graph = build_graph(opened.jit, aliases, result, values);
     loaded.graph.digest = opened.digest;

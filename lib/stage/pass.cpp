@@ -106,15 +106,18 @@ void PassRunner::attach_received(Pass& pass) const {
     }
 }
 
-/// A parameter as the ops see it: a trained one of an earlier segment ends at a node of its own, not at its `.grad`.
+/// A parameter as the ops see it: a trained one of an earlier segment ends at a node of its own, not at its `.grad`;
+/// one whose old state was kept ends where it does itself.
 at::Tensor PassRunner::bind_parameter(Pass& pass, size_t index, const PassInputs& inputs) const {
     const int parameter = io_.parameters[index];
+    const at::Tensor& now = parameters_[index];
     const auto old = inputs.old_state.find(parameter);
-    if (old != inputs.old_state.end()) return old->second;
-    at::Tensor tensor = parameters_[index];
+    at::Tensor tensor = old == inputs.old_state.end() ? now : old->second;
     if (training_ && holds(io_.tied_copies, parameter)) {
         tensor = tensor.detach();
         pass.copy_slots[parameter] = pass.copies->attach(tensor);
+    } else if (training_ && now.requires_grad() && !tensor.is_same(now)) {
+        torch::autograd::impl::set_gradient_edge(tensor, torch::autograd::impl::gradient_edge(now));
     }
     if (training_ && holds(io_.tied_arrives, parameter)) {
         pass.tied_edges[parameter] = torch::autograd::impl::gradient_edge(tensor);
@@ -145,18 +148,24 @@ std::vector<c10::IValue> PassRunner::bind_arguments(Pass& pass, const PassInputs
     return arguments;
 }
 
-/// Sorts the live-outs into tensors and values, and checks that values that were one tensor still are, and others not.
+/// Sorts the live-outs into tensors and values, and checks that values that were one tensor still are, and others not;
+/// what control flow made may be any (graph/cut_rules.hpp).
 void PassRunner::keep_results(Pass& pass, std::vector<c10::IValue> results) const {
     std::map<const void*, int> known;
     std::map<int, at::Tensor> made(pass.tensors.begin(), pass.tensors.end());  // what came in
-    for (int tensor : io_.received) known.emplace(pass.tensors.at(tensor).unsafeGetTensorImpl(), tensor);
+    for (int tensor : io_.received) {
+        if (graph_.tensors[static_cast<size_t>(tensor)].from_branch) continue;
+        known.emplace(pass.tensors.at(tensor).unsafeGetTensorImpl(), tensor);
+    }
     for (size_t i = 0; i < results.size(); ++i) {
         const GraphValue& value = graph_.values[static_cast<size_t>(io_.live_outs[i])];
         const std::vector<at::Tensor> tensors = tensors_in(results[i]);
         if (tensors.size() != value.tensors.size()) not_as_probed(value, "it holds another number of tensors");
         for (size_t k = 0; k < tensors.size(); ++k) {
-            const auto [it, is_new] = known.emplace(tensors[k].unsafeGetTensorImpl(), value.tensors[k]);
-            if (it->second != value.tensors[k]) not_as_probed(value, "it is the same tensor as another value");
+            if (!graph_.tensors[static_cast<size_t>(value.tensors[k])].from_branch) {
+                const auto [it, is_new] = known.emplace(tensors[k].unsafeGetTensorImpl(), value.tensors[k]);
+                if (it->second != value.tensors[k]) not_as_probed(value, "it is the same tensor as another value");
+            }
             const auto before = made.find(value.tensors[k]);
             const bool other = before != made.end() && !before->second.is_same(tensors[k]);
             if (other) not_as_probed(value, "it is no longer the same tensor as another value");

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <random>
 
 #include "app/registries.hpp"
@@ -91,21 +92,23 @@ class CutTest {
         world.delay_probability = seed % 2 ? 0.5 : 0;
         world.overlap = seed % 8 < 6;
         ++num_runs_;
+        std::vector<OpRange> recomputed;
         try {
             const Schedule compute = random_schedule(rank_of_stage, kMicrobatches, seed);
-            std::vector<OpRange> recomputed;
-            if (seed % 3 != 0) recomputed = random_ranges(setup_.graph(), cuts, seed);
+            if (seed % 3 != 0 && !getenv("NOREC")) recomputed = random_ranges(setup_.graph(), cuts, seed);
             const Program program = cut_program(setup_.prepared.program, cuts, compute, recomputed);
             const VerifyResult result = compare_runs(reference_, run_program(setup_, program, kSteps, world));
             num_values_ += result.num_compared;
             if (!result.is_equal)
-                say(cuts, rank_of_stage, "step " + std::to_string(result.different_step) + ": " + result.difference);
+                say(cuts, rank_of_stage, recomputed,
+                    "step " + std::to_string(result.different_step) + ": " + result.difference);
         } catch (const Error& error) {
-            say(cuts, rank_of_stage, error.what());
+            say(cuts, rank_of_stage, recomputed, error.what());
         }
     }
 
-    void say(const std::vector<int>& cuts, const std::vector<int>& rank_of_stage, const std::string& what) {
+    void say(const std::vector<int>& cuts, const std::vector<int>& rank_of_stage,
+             const std::vector<OpRange>& recomputed, const std::string& what) {
         if (++num_different_ > 20) return;
         std::cout << "  DIFFERENT";
         for (int cut : cuts) {
@@ -114,6 +117,8 @@ class CutTest {
         }
         std::cout << " | ranks";
         for (int rank : rank_of_stage) std::cout << ' ' << rank;
+        if (!recomputed.empty()) std::cout << " | recomputed";
+        for (const OpRange& range : recomputed) std::cout << ' ' << range.begin << '-' << range.end;
         std::cout << " | " << what << std::endl;
     }
 
@@ -124,9 +129,19 @@ class CutTest {
         std::printf("%s: %d ops, %zu cuts legal, %d refused (%.1f %%), %d runs, %lld values, %d different, %.1f s\n",
                     options_.model.c_str(), setup_.graph().num_ops(), legal_.size(), num_refused, 100 * share,
                     num_runs_, static_cast<long long>(num_values_), num_different_, seconds);
+        for (const auto& [reason, count] : reasons_of_refusal()) std::printf("  %d: %s\n", count, reason.c_str());
         if (share > options_.max_refused)
             std::printf("  more cuts are refused than the %.1f %% allowed\n", 100 * options_.max_refused);
         return num_different_ == 0 && num_runs_ > 0 && share <= options_.max_refused;
+    }
+
+    std::map<std::string, int> reasons_of_refusal() const {
+        std::map<std::string, int> counts;
+        for (int op = 1; op < setup_.graph().num_ops(); ++op) {
+            const GraphCut& cut = setup_.graph().cuts[static_cast<size_t>(op)];
+            if (!cut.legal) ++counts[cut.reason];
+        }
+        return counts;
     }
 
     const Options& options_;

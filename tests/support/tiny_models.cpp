@@ -295,6 +295,79 @@ def forward(self, x, y):
     return module;
 }
 
+/// Control flow that follows the data: what comes out is now the tensor that went in, now another.
+Module make_branches() {
+    Module module = new_module("branches");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.tanh(torch.linear(x, self.w1, self.b1))
+    k = h
+    if bool(torch.sum(h) > 0.0):
+        k = torch.sin(h)
+    g = torch.linear(k, self.w2, self.b2)
+    while bool(torch.max(torch.abs(g)) > 0.7):
+        g = g * 0.5
+    w = self.w3
+    if bool(torch.mean(x) > 0.0):
+        w = self.w2
+    out = torch.relu(torch.linear(g + h * k, w, self.b3)) + torch.sin(k)
+    return torch.mse_loss(torch.linear(out, self.w2, self.b3), y)
+)");
+    return module;
+}
+
+/// Written memory in pieces, as the blocks of YOLO and ShuffleNet have it.
+Module make_gated() {
+    Module module = new_module("gated");
+    for (const char* index : {"1", "3"}) add_linear(module, index, 8, 8);
+    add_linear(module, "2", 4, 4);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.silu_(torch.linear(x, self.w1, self.b1))
+    first, second = torch.chunk(h, 2, 1)
+    third = torch.relu_(torch.linear(second, self.w2, self.b2))
+    wide = torch.cat([first + third, second], 1)
+    out = torch.linear(wide, self.w3, self.b3) + h
+    return torch.mse_loss(torch.tanh(out) * torch.cat([third, first], 1), y)
+)");
+    return module;
+}
+
+/// Views of written data that no schema tells.
+Module make_shifted() {
+    Module module = new_module("shifted");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    turned = torch.einsum("ij->ji", [x])
+    turned.mul_(2.0)
+    h = torch.tanh(torch.linear(x, self.w1, self.b1))
+    left, right = torch.broadcast_tensors([x, torch.sin(h)])
+    out = (torch.sigmoid(right) + left) * torch.mean(turned)
+    out = torch.relu(torch.linear(out, self.w2, self.b2))
+    return torch.mse_loss(torch.linear(torch.tanh(out), self.w3, self.b3), y)
+)");
+    return module;
+}
+
+/// A trained weight in a dict: a write to what else is in it may be one to the weight, as far as can be seen.
+Module make_kept() {
+    Module module = new_module("kept");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.tanh(torch.linear(x, self.w1, self.b1)) * 1.5
+    named = {"h": h, "w": self.w2}
+    k = named["h"]
+    k.mul_(0.5)
+    k = torch.linear(k, named["w"], self.b2)
+    k = torch.relu(torch.linear(torch.sin(k), self.w3, self.b3))
+    return torch.mse_loss(k, y)
+)");
+    return module;
+}
+
 // `with` needs an object with __enter__, and only the importer of saved code reads classes.
 const char* const kNoGradSource = R"(
 class no_grad:
@@ -457,6 +530,10 @@ const std::vector<Row>& rows() {
         {{"tied", kVectors}, make_tied},
         {{"two_tower", "user = \"int64[3] < 16\"\nitem = \"int64[] < 16\"\ny = \"float32[]\"\n"}, make_two_tower},
         {{"offsets", "x = \"float32[61]\"\ny = \"float32[3]\"\n"}, make_offsets},
+        {{"branches", kVectors}, make_branches},
+        {{"gated", kVectors}, make_gated},
+        {{"kept", kVectors}, make_kept},
+        {{"shifted", kVectors}, make_shifted},
         {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
         {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
         {{"overflows", kVectors}, make_overflows},
@@ -468,7 +545,7 @@ const std::vector<Row>& rows() {
     return kRows;
 }
 
-constexpr size_t kNumGood = 13;
+constexpr size_t kNumGood = 17;
 
 std::vector<TinyModel> models(size_t begin, size_t end) {
     std::vector<TinyModel> found;

@@ -107,6 +107,72 @@ def forward(self, x):
     EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sin"))].legal);
 }
 
+TEST(CutRules, ViewsThatAreMadeBehindTheLastWriteMayBeCut) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    h = torch.relu_(h)
+    v, w = torch.chunk(h, 2, 1)
+    s = torch.sin(v)
+    return torch.mean(h) + torch.mean(w * s)
+)JIT");
+    EXPECT_EQ(verdict_of(model).refused, 0);
+    LoadedModel late = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    v = h.view([-1])
+    h = torch.relu_(h)
+    s = torch.sin(x)
+    return torch.mean(h) + torch.mean(v) + torch.mean(s)
+)JIT");
+    verdict_of(late);
+    EXPECT_FALSE(late.graph.cuts[static_cast<size_t>(op_of(late.graph, "aten::sin"))].legal) << "the view came before";
+}
+
+TEST(CutRules, AViewThatNoSchemaTellsIsOne) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    x.mul_(2.0)
+    y = torch.sin(x)
+    a = torch.einsum("ij->ji", [x])
+    b, c = torch.broadcast_tensors([x, torch.cos(y)])
+    d = torch.exp(c)
+    return torch.mean(a) + torch.mean(b) + torch.mean(d)
+)JIT");
+    verdict_of(model);
+    for (const char* op : {"aten::cos", "aten::exp"}) {
+        const std::string reason = reason_at(model.graph, op_of(model.graph, op));
+        EXPECT_THAT(reason, HasSubstr("is written in place and used on both sides")) << op;
+    }
+}
+
+TEST(CutRules, WhatABranchGivesIsNotCutFromWhatItMayBe) {
+    const auto legal_at_sin = [](const std::string& branch, const std::string& condition) {
+        ModuleSpec spec{"Model", "def forward(self, x):\n    h = torch.tanh(x * self.w)\n    k = h\n    if " +
+                                     condition + ":\n        k = " + branch + "\n    s = torch.sin(x)\n" +
+                                     "    return torch.mean(h * k) + torch.mean(s)\n"};
+        spec.parameters = {{"w", weight({4})}};
+        LoadedModel model = load(spec, kRuleOptions);
+        verdict_of(model);
+        const GraphCut& cut = model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sin"))];
+        const std::string reason =
+            "'k' may be the same tensor as 'h.1', as the data have it, and both are used behind it";
+        EXPECT_EQ(cut.reason, cut.legal ? "" : reason);
+        return cut.legal;
+    };
+    EXPECT_FALSE(legal_at_sin("torch.relu(h)", "bool(torch.sum(x) > 0.0)"));
+    EXPECT_TRUE(legal_at_sin("torch.relu(h)", "h.dim() > 7")) << "this branch goes the same way for every microbatch";
+    // Behind the last use of one of the two, the other may be anything.
+    LoadedModel alone = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    if bool(torch.sum(x) > 0.0):
+        h = torch.relu(h)
+    return torch.mean(torch.sin(h))
+)JIT");
+    EXPECT_EQ(verdict_of(alone).refused, 0);
+}
+
 TEST(CutRules, ViewsThatNobodyWritesMayBeCut) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):

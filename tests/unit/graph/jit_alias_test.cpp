@@ -18,6 +18,15 @@ class Facts {
     bool writes(size_t op, const std::string& name) const {
         return facts_.may_write(parsed_.jit.ops.at(op).node, parsed_.values.at(name));
     }
+    bool in_container(const std::string& name) const { return facts_.may_be_in_container(parsed_.values.at(name)); }
+    void learn(const std::vector<std::vector<std::string>>& groups) {
+        std::vector<std::vector<const torch::jit::Value*>> values;
+        for (const std::vector<std::string>& group : groups) {
+            values.emplace_back();
+            for (const std::string& name : group) values.back().push_back(parsed_.values.at(name));
+        }
+        facts_.learn(values);
+    }
     /// What may_write_at_all says of every op: "00100".
     std::string writing_ops() const {
         std::string text;
@@ -156,6 +165,33 @@ graph(%x : Tensor, %c : bool):
     EXPECT_TRUE(facts.writes(1, "y"));
     EXPECT_TRUE(facts.shared("z", "y"));
     EXPECT_TRUE(facts.shared("z", "x"));
+}
+
+TEST(AliasFacts, WhatARunSawIsSharedThoughNoSchemaSaysSo) {
+    Facts facts(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %how : str = prim::Constant[value="ij->ji"]()
+  %none : NoneType = prim::Constant()
+  %y : Tensor = aten::tanh(%x)
+  %l : Tensor[] = prim::ListConstruct(%y)
+  %e : Tensor = aten::einsum(%how, %l, %none)
+  %v : Tensor = aten::t(%e)
+  %z : Tensor = aten::relu_(%y)
+  return (%v, %z))IR");
+    EXPECT_FALSE(facts.shared("e", "y")) << "LibTorch's analysis alone";
+    EXPECT_FALSE(facts.written("e"));
+    facts.learn({{"y", "l", "e", "v", "z"}, {"w"}});
+    for (const char* name : {"l", "e", "v", "z"}) EXPECT_TRUE(facts.shared("y", name)) << name;
+    EXPECT_FALSE(facts.shared("w", "e"));
+    EXPECT_FALSE(facts.shared("x", "e"));
+    EXPECT_TRUE(facts.written("e"));
+    EXPECT_TRUE(facts.written("v"));
+    EXPECT_TRUE(facts.writes(4, "v"));
+    EXPECT_FALSE(facts.writes(2, "v"));
+    EXPECT_FALSE(facts.in_container("e"));
+    facts.learn({{"w", "l"}});
+    EXPECT_TRUE(facts.shared("w", "l"));
+    EXPECT_FALSE(facts.shared("w", "y")) << "they are in one list, each in memory of its own";
 }
 
 }  // namespace

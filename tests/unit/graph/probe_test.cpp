@@ -68,6 +68,48 @@ graph(%x : Tensor, %w : Tensor):
     EXPECT_TRUE(probed.at("n").isDouble());
 }
 
+TEST(Probe, WhatFollowsTheDataIsATensorOfItsOwn) {
+    const auto same = [](const std::string& condition) {
+        const Probed probed = run("graph(%x : Tensor, %w : Tensor):\n" + condition + R"IR(
+  %y : Tensor = aten::mul(%x, %w)
+  %z : Tensor = prim::If(%c)
+    block0():
+      %s : Tensor = aten::sin(%y)
+      -> (%s)
+    block1():
+      -> (%y)
+  return (%z))IR");
+        const at::Tensor y = probed.at("y").toTensor(), z = probed.at("z").toTensor();
+        EXPECT_TRUE(z.requires_grad());
+        EXPECT_EQ(z.storage().unsafeGetStorageImpl(), y.storage().unsafeGetStorageImpl());
+        return z.is_same(y);
+    };
+    EXPECT_FALSE(
+        same("  %none : NoneType = prim::Constant()\n  %t : Tensor = aten::sum(%x, %none)\n"
+             "  %c : bool = aten::Bool(%t)"));
+    EXPECT_TRUE(
+        same("  %n : int = prim::Constant[value=7]()\n  %r : int = aten::dim(%x)\n"
+             "  %c : bool = aten::eq(%r, %n)"));
+}
+
+TEST(Probe, ValuesInOneMemoryAreFound) {
+    const Probed probed = run(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %y : Tensor = aten::mul(%x, %w)
+  %l : Tensor[] = prim::ListConstruct(%y, %w)
+  %m : Tensor[] = aten::broadcast_tensors(%l)
+  %a : Tensor, %b : Tensor = prim::ListUnpack(%m)
+  %z : Tensor = aten::sin(%a)
+  return (%z, %b))IR");
+    const auto value = [&](const char* name) { return probed.values.at(name); };
+    const std::vector<torch::jit::Value*> all{value("x"), value("w"), value("y"), value("l"),
+                                              value("m"), value("a"), value("b"), value("z")};
+    using Group = std::vector<const torch::jit::Value*>;
+    EXPECT_THAT(values_in_one_memory(probed.result, all),
+                ::testing::ElementsAre(Group{value("w"), value("l"), value("m"), value("b")},
+                                       Group{value("y"), value("l"), value("m"), value("a")}));
+}
+
 const TorchScriptOptions kProbeOptions = options_for({floats("x", {4})}, 5);
 
 TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {

@@ -65,6 +65,16 @@ TEST(PassRunner, aSecondRunFromSavedInputsHasTheBitsOfTheFirst) {
     }
 }
 
+TEST(PassRunner, aWeightThatMayBeWrittenIsTrainedFromItsOldState) {
+    Whole whole("kept");
+    const PassInputs saved = whole.runner().save(whole.inputs());
+    ASSERT_EQ(saved.old_state.size(), 1u) << "w2, as far as can be seen";
+    whole.runner().run(saved).loss.backward();
+    const std::vector<at::Tensor> trained = whole.runner().trained();
+    EXPECT_EQ(trained.size(), 6u);
+    for (const at::Tensor& weight : trained) EXPECT_TRUE(weight.grad().defined()) << weight.sizes();
+}
+
 class PassRunnerWithBuffers : public ::testing::TestWithParam<bool> {};
 
 TEST_P(PassRunnerWithBuffers, advancesThemOnceAlthoughTheOpsRunTwice) {

@@ -1,0 +1,291 @@
+"""Random cuts of random models: small trainable models drawn from PyTorch's ops in chains that nobody would write, with
+odd sizes, views, writes in place, shared weights, buffers, randomness and control flow that follows the data.
+
+    random_models.py --cuts PROGRAM --models N [--first SEED] [--every K] [--keep FOLDER] [KEY=VALUE ...]
+
+Models SEED .. SEED + N - 1 are drawn and given to vpp_cuts, one after the other; exit code 1 if one of them differs or
+fails. A model that passes is dropped, the others stay under FOLDER as SEED/{model.py, model.pt, plan.toml, log}.
+
+Every statement is tried as it is drawn: what fails, grows too large or is not finite is left out, and a model that does
+not train in plain PyTorch is replaced by the next one that its seed gives. The same PyTorch draws the same models.
+"""
+
+import argparse
+import importlib.util
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+import torch
+
+from random_statements import DRAWS
+
+SAMPLES_PER_MICROBATCH = 2
+MOST_VALUES = 6000
+LARGEST_VALUE = 1e3
+VOCABULARY = 11
+
+
+class NothingFits(Exception):
+    """No value of the model so far is what an expression needs."""
+
+
+class Draft:
+    """A model as far as it is drawn: statements, what they are worth for one microbatch, parameters and buffers."""
+
+    samples, vocabulary = SAMPLES_PER_MICROBATCH, VOCABULARY
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        torch.manual_seed(seed)
+        width = self.random.choice([7, 13, 16, 31, 33, 61, 64])
+        self.width = width
+        self.module = torch.nn.Module()
+        self.statements = []
+        self.values = {"x": torch.randn(SAMPLES_PER_MICROBATCH, width)}
+        self.indices = torch.randint(VOCABULARY, (SAMPLES_PER_MICROBATCH, 5))
+        self.declarations = []
+        self.num_names = 0
+
+    def name(self):
+        self.num_names += 1
+        return f"v{self.num_names}"
+
+    # What expressions ask for.
+
+    def tensor(self, fits=lambda t: True):
+        """The name of a value that fits, of the late ones rather than of the early ones."""
+        names = [name for name, value in self.values.items() if fits(value)]
+        if not names:
+            raise NothingFits
+        return names[-1 - min(len(names) - 1, int(self.random.expovariate(0.5)))]
+
+    def other(self, fits):
+        """The name of any value that fits."""
+        names = [name for name, value in self.values.items() if fits(value)]
+        if not names:
+            raise NothingFits
+        return self.random.choice(names)
+
+    def of_rank(self, *ranks):
+        return self.tensor(lambda t: t.dim() in ranks)
+
+    def like(self, name):
+        shape = self.values[name].shape
+        return self.other(lambda t: t.shape == shape)
+
+    def broadcast_to(self, name):
+        shape = self.values[name].shape
+        return self.other(lambda t: t.dim() <= len(shape) and
+                          all(a in (1, b) for a, b in zip(reversed(t.shape), reversed(shape))))
+
+    def shape(self, name):
+        return list(self.values[name].shape)
+
+    def dim(self, name):
+        rank = self.values[name].dim()
+        if rank == 0:
+            raise NothingFits
+        return self.random.randrange(rank)
+
+    def size(self):
+        return self.random.choice([1, 3, 5, 7, 13, 16, 31, 61])
+
+    def choice(self, *of):
+        return self.random.choice(of)
+
+    def parameter(self, *shape):
+        fan_in = shape[-1] if len(shape) < 3 else torch.Size(shape[1:]).numel()
+        return self.declare(f"torch.nn.Parameter(torch.randn({list(shape)}) * {fan_in ** -0.5})")
+
+    def old_parameter(self, *shape):
+        """A parameter of that shape that another statement has too, where there is one."""
+        same = [name for name, parameter in self.module.named_parameters(recurse=False)
+                if list(parameter.shape) == list(shape)]
+        return "self." + self.random.choice(same) if same else self.parameter(*shape)
+
+    def submodule(self, constructor):
+        return self.declare(constructor)
+
+    def buffer(self, value):
+        return self.declare(value, is_buffer=True)
+
+    def declare(self, value, is_buffer=False):
+        name = f"m{len(self.declarations)}"
+        made = eval(value, {"torch": torch})
+        if is_buffer:
+            self.module.register_buffer(name, made)
+            self.declarations.append(f"self.register_buffer('{name}', {value})")
+        else:
+            setattr(self.module, name, made)
+            self.declarations.append(f"self.{name} = {value}")
+        return "self." + name
+
+    # How a statement becomes part of the model.
+
+    def extend(self, draw):
+        """One more statement, or False. `draw` gives an expression, or lines that set `out`."""
+        num_declarations = len(self.declarations)
+        try:
+            code = draw(self)
+            lines = code if isinstance(code, list) else [f"out = {code}"]
+            scope = {"torch": torch, "F": torch.nn.functional, "self": self.module, "tokens": self.indices}
+            scope |= {name: value.clone() for name, value in self.values.items()}  # statements write in place
+            exec("\n".join(lines), scope)
+            out = scope["out"]
+            outs = list(out) if isinstance(out, (list, tuple)) else [out]
+            if not all(usable(value) for value in outs):
+                raise NothingFits
+        except (NothingFits, RuntimeError, IndexError, ValueError, AssertionError, TypeError):
+            self.forget(num_declarations)
+            return False
+        names = [self.name() for _ in outs]
+        self.statements += [re.sub(r"\bout\b", names[0] if len(outs) == 1 else "parts", line) for line in lines]
+        if len(outs) > 1:
+            self.statements += [f"{name} = parts[{i}]" for i, name in enumerate(names)]
+        for name, value in zip(names, outs):
+            self.values[name] = value.detach()
+        return True
+
+    def forget(self, num_declarations):
+        while len(self.declarations) > num_declarations:
+            name = f"m{len(self.declarations) - 1}"
+            delattr(self.module, name)
+            self.declarations.pop()
+
+    def source(self):
+        text = " ".join(self.statements)
+        leaves = [name for name in self.values if len(re.findall(rf"\b{name}\b", text)) == 1 and name != "x"]
+        lines = ["loss = x.mean() * 0.01", *self.statements]
+        lines += [f"loss = loss + (torch.tanh({name}) * {name}).mean()" for name in leaves[-8:]]
+        return "\n".join([
+            "import torch", "import torch.nn.functional as F", "", "",
+            "class Model(torch.nn.Module):",
+            "    def __init__(self):",
+            "        super().__init__()",
+            textwrap.indent("\n".join(self.declarations or ["pass"]), " " * 8), "",
+            "    def forward(self, x: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:",
+            textwrap.indent("\n".join(lines + ["return loss"]), " " * 8), ""])
+
+
+def usable(value):
+    return (isinstance(value, torch.Tensor) and value.dtype == torch.float32 and 0 < value.numel() <= MOST_VALUES and
+            value.dim() <= 4 and bool(torch.isfinite(value).all()) and float(value.abs().max()) <= LARGEST_VALUE)
+
+
+def draw_model(seed):
+    draft = Draft(seed)
+    wanted = draft.random.randint(6, 28)
+    for _ in range(600):
+        wanted -= draft.extend(draft.random.choice(DRAWS))
+        if wanted == 0:
+            break
+    return draft
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("drawn", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Model
+
+
+def scripted_model(path, seed):
+    torch.manual_seed(seed)
+    return torch.jit.script(load(path)().train())
+
+
+def trains(model, draft):
+    """Whether PyTorch itself trains the model, more than once."""
+    for _ in range(2):
+        loss = model(draft.values["x"].clone(), draft.indices)
+        if not loss.requires_grad or not bool(torch.isfinite(loss)):
+            return False
+        loss.backward()
+    return True
+
+
+def plan(folder, draft):
+    return f"""[model]
+file = "{folder}/model.pt"
+[data]
+kind = "synthetic"
+samples = 64
+[data.fields]
+x = "float32[{draft.width}]"
+tokens = "int64[5] < {VOCABULARY}"
+[pipeline]
+num_microbatches = 3
+[optimizer]
+weight_decay = 0.1
+clip_norm = 0.7
+[train]
+steps = 3
+global_batch_size = {3 * SAMPLES_PER_MICROBATCH}
+"""
+
+
+def write_model(folder, seed):
+    folder.mkdir(parents=True, exist_ok=True)
+    for attempt in range(50):
+        draft = draw_model(seed * 50 + attempt)
+        (folder / "model.py").write_text(draft.source())
+        try:
+            if not trains(scripted_model(folder / "model.py", seed), draft):
+                continue
+        except RuntimeError:  # a write in place to what backward needs; a statement that only Python runs
+            continue
+        scripted_model(folder / "model.py", seed).save(str(folder / "model.pt"))
+        (folder / "plan.toml").write_text(plan(folder, draft))
+        return
+    raise SystemExit(f"seed {seed}: none of 50 models trains")
+
+
+SUMMARY = re.compile(r"(\d+) ops, (\d+) cuts legal, (\d+) refused .*?, (\d+) runs, (\d+) values, (\d+) different")
+
+
+def run_cuts(folder, options):
+    """Gives ops, legal, refused, runs, values and different, and whether all is well."""
+    command = [options.cuts, folder / "plan.toml", "--every", str(options.every), "--three", "8", *options.settings]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+    (folder / "log").write_text(done.stdout)
+    found = SUMMARY.search(done.stdout)
+    return [int(count) for count in found.groups()] if found else [0] * 6, found is not None and done.returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cuts", required=True, help="vpp_cuts")
+    parser.add_argument("--models", type=int, required=True)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--every", type=int, default=3)
+    parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "vpp_random_models")
+    parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="changes of the plan")
+    options = parser.parse_args()
+    sys.dont_write_bytecode = True
+    torch.set_num_threads(1)
+    totals, num_failed = [0] * 6, 0
+    for seed in range(options.first, options.first + options.models):
+        folder = options.keep.resolve() / str(seed)
+        write_model(folder, seed)
+        counts, is_well = run_cuts(folder, options)
+        totals = [total + count for total, count in zip(totals, counts)]
+        if is_well:
+            shutil.rmtree(folder)
+            continue
+        num_failed += 1
+        print(f"{folder}:\n{(folder / 'log').read_text()[:2000]}", flush=True)
+    ops, legal, refused, runs, values, different = totals
+    share = 100 * refused / max(1, legal + refused)
+    print(f"{options.models} models, {ops} ops, {legal} cuts legal, {refused} refused ({share:.1f} %)")
+    print(f"{runs} runs, {values} values, {different} different; {num_failed} models failed")
+    return 1 if num_failed or runs == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+// Which control flow follows the data, on graphs written as text.
+#include "graph/jit_branches.hpp"
+
+#include <gtest/gtest.h>
+
+#include "ir_text.hpp"
+
+namespace vpp {
+namespace {
+
+/// Whether the last op of a graph does: `%c` is what `condition` sets.
+bool follows(const std::string& condition) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor, %flag : bool):
+  %three : int = prim::Constant[value=3]()
+  %none : NoneType = prim::Constant()
+  %yes : bool = prim::Constant[value=1]()
+)IR" + condition + R"IR(
+  %y : Tensor = prim::If(%c)
+    block0():
+      %s : Tensor = aten::sin(%x)
+      -> (%s)
+    block1():
+      -> (%x)
+  return (%y))IR");
+    return follows_data(parsed.jit.ops.back().node);
+}
+
+TEST(Branches, RanksDtypesAndConstantsAreFixed) {
+    EXPECT_FALSE(follows("  %r : int = aten::dim(%x)\n  %c : bool = aten::eq(%r, %three)"));
+    EXPECT_FALSE(
+        follows("  %l : int[] = prim::ListConstruct(%three)\n  %r : int = aten::dim(%x)\n"
+                "  %c : bool = aten::__contains__(%l, %r)"));
+    EXPECT_FALSE(follows("  %c : bool = aten::is_floating_point(%x)"));
+    EXPECT_FALSE(follows("  %c : bool = aten::__not__(%yes)"));
+}
+
+TEST(Branches, NumbersSizesAndWhatComesFromOutsideFollowTheData) {
+    EXPECT_TRUE(follows("  %t : Tensor = aten::sum(%x, %none)\n  %c : bool = aten::Bool(%t)"));
+    EXPECT_TRUE(follows("  %r : int = aten::numel(%x)\n  %c : bool = aten::eq(%r, %three)"))
+        << "of a selection it follows the numbers";
+    EXPECT_TRUE(follows("  %c : bool = aten::__not__(%flag)"));
+}
+
+TEST(Branches, AnOpWithoutBlocksDoesNot) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor):
+  %y : Tensor = aten::nonzero(%x)
+  return (%y))IR");
+    EXPECT_FALSE(follows_data(parsed.jit.ops.back().node));
+}
+
+bool loop_follows(const std::string& trips, const std::string& go_on) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor, %n : int):
+  %three : int = prim::Constant[value=3]()
+  %none : NoneType = prim::Constant()
+  %yes : bool = prim::Constant[value=1]()
+  %y : Tensor = prim::Loop()IR" + trips + R"IR(, %yes, %x)
+    block0(%i : int, %h : Tensor):
+      %t : Tensor = aten::sum(%h, %none)
+      %more : bool = aten::Bool(%t)
+      %z : Tensor = aten::sin(%h)
+      -> ()IR" + go_on + R"IR(, %z)
+  return (%y))IR");
+    return follows_data(parsed.jit.ops.back().node);
+}
+
+TEST(Branches, ALoopIsFixedWhereItsTripsAndItsConditionAre) {
+    EXPECT_FALSE(loop_follows("%three", "%yes"));
+    EXPECT_TRUE(loop_follows("%n", "%yes"));
+    EXPECT_TRUE(loop_follows("%three", "%more"));
+}
+
+TEST(Branches, ABranchInsideCounts) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor, %n : int):
+  %three : int = prim::Constant[value=3]()
+  %yes : bool = prim::Constant[value=1]()
+  %y : Tensor = prim::Loop(%three, %yes, %x)
+    block0(%i : int, %h : Tensor):
+      %c : bool = aten::eq(%i, %three)
+      %z : Tensor = prim::If(%c)
+        block0():
+          %s : Tensor = aten::sin(%h)
+          -> (%s)
+        block1():
+          -> (%h)
+      -> (%yes, %z)
+  return (%y))IR");
+    EXPECT_TRUE(follows_data(parsed.jit.ops.back().node)) << "what changes from round to round is not looked into";
+}
+
+}  // namespace
+}  // namespace vpp
