@@ -8,9 +8,12 @@ namespace vpp {
 
 namespace {
 
+c10::CachingDeviceAllocator::DeviceStats stats_of(at::Device device) {
+    return c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+}
+
 c10::CachingAllocator::Stat bytes_of(at::Device device) {
-    const auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-    return c10::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[all];
+    return stats_of(device).allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
 }
 
 }  // namespace
@@ -26,6 +29,10 @@ int64_t MemoryMeter::peak() const {
 void MemoryMeter::restart_peak() const {
     if (device_.is_cpu()) return live_bytes::restart_peak();
     c10::getDeviceAllocator(device_.type())->resetPeakStats(device_.index());
+}
+
+int64_t MemoryMeter::failed_requests() const {
+    return device_.is_cpu() ? 0 : stats_of(device_).num_ooms;
 }
 
 }  // namespace vpp

@@ -16,6 +16,9 @@ class MemoryMeter {
     /// The most that was alive at once since the last restart_peak, in this process.
     int64_t peak() const;
     void restart_peak() const;
+    /// How many requests found no memory since the process began, those too that a library then did without: for a
+    /// convolution LibTorch catches the error and has cuDNN take another algorithm. 0 on the CPU.
+    int64_t failed_requests() const;
 
   private:
     at::Device device_;

@@ -12,6 +12,10 @@ namespace vpp {
 
 namespace {
 
+const char* const kTakesLess =
+    "use more stages, smaller microbatches (a larger pipeline.num_microbatches), pipeline.recompute, or fewer ranks "
+    "here";
+
 Channel channel_of(const Action& action) {
     const bool backward = action.kind == ActionKind::SendB || action.kind == ActionKind::RecvB;
     return {action.edge, action.microbatch, backward ? Direction::Backward : Direction::Forward};
@@ -80,6 +84,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
     bytes_before_ = meter_.now();
+    failed_before_ = meter_.failed_requests();
     for (const auto& segment : segments_) {
         if (!segment) continue;
         segment->begin_step(loss_factor);
@@ -98,15 +103,13 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
             if (is_marked) marks_->mark();
             run_action(actions[i], source);
             if (is_marked) marks_->mark();
+            refuse_other_algorithms();
         } catch (const Error& error) {
             const bool has_no_memory = error.kind() == ErrorKind::OutOfMemory;
             throw Error(error.kind(),
                         position + ": " + error.what() + (has_no_memory ? " (" + memory_text() + ")" : std::string()));
         } catch (const std::bad_alloc&) {
-            throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text() +
-                                                    "; use more stages, smaller microbatches (a larger "
-                                                    "pipeline.num_microbatches), pipeline.recompute, or fewer ranks "
-                                                    "here");
+            throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text() + "; " + kTakesLess);
         }
         note_time(begin);
         if (reduction_ != nullptr) reduction_->advance();
@@ -160,7 +163,16 @@ double Executor::loss_of(int microbatch) const {
     return loss.defined() ? loss.item<double>() : 0;
 }
 
-/// Where the memory is, and what takes less.
+/// On a full card libraries go on by other means, and say nothing.
+void Executor::refuse_other_algorithms() const {
+    const int64_t failed = meter_.failed_requests() - failed_before_;
+    if (failed == 0) return;
+    throw Error(ErrorKind::OutOfMemory, "the device had no memory for " + counted_text(failed, "request") +
+                                            ", and a library did without, by an algorithm that may have other bits; " +
+                                            kTakesLess);
+}
+
+/// Where the memory is.
 std::string Executor::memory_text() const {
     const int64_t now = meter_.now();
     return "this rank's tensors take " + bytes_text(now) + ", " + bytes_text(now - bytes_before_) +

@@ -84,6 +84,7 @@ class Executor {
 
   private:
     void run_action(const Action& action, const MicrobatchSource& source);
+    void refuse_other_algorithms() const;
     std::string memory_text() const;
     void note_time(int64_t begin);
     void note_device_times();
@@ -123,6 +124,7 @@ class Executor {
     double wait_seconds_ = 0;
     int64_t load_nanoseconds_ = 0;  ///< of the action under way
     int64_t bytes_before_ = 0;
+    int64_t failed_before_ = 0;  ///< requests for memory
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
     bool is_device_timed_ = false;

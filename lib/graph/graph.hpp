@@ -24,9 +24,9 @@ struct GraphTensor {
     int producer = kFromOutside;      ///< op; kFromOutside for model inputs and parameters
     int input = -1;                   ///< which model input it is, else -1
     int parameter = -1;               ///< which parameter or buffer it is, else -1
-    bool from_branch = false;         ///< made by control flow that follows the data: it may be another tensor, or not
     std::vector<int> writers;         ///< ops that may write its memory in place, ascending; not its producer
     std::vector<int> gradient_flips;  ///< ops that change in place whether it requires a gradient, ascending
+    bool from_branch = false;         ///< made by control flow that follows the data: it may be another tensor, or not
 
     static constexpr int kFromOutside = -1;
     int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }

@@ -32,5 +32,18 @@ TEST(MemoryMeter, CountsItsOwnDevice) {
     }
 }
 
+TEST(MemoryMeter, RequestsThatFailAreCounted) {
+    EXPECT_EQ(MemoryMeter(at::kCPU).failed_requests(), 0);
+    if (!test_device().is_cuda()) GTEST_SKIP() << "other devices have no requests that libraries do without";
+    start_device(test_device());
+    const MemoryMeter meter(test_device());
+    const int64_t before = meter.failed_requests();
+    const auto bytes = at::TensorOptions().dtype(at::kByte).device(test_device());
+    const at::Tensor one = at::empty({1}, bytes);
+    EXPECT_EQ(meter.failed_requests(), before);
+    EXPECT_THROW(at::empty({int64_t{1} << 50}, bytes), c10::OutOfMemoryError);
+    EXPECT_EQ(meter.failed_requests(), before + 1);
+}
+
 }  // namespace
 }  // namespace vpp::test

@@ -1,5 +1,7 @@
 #include "engine/executor.hpp"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -95,6 +97,39 @@ TEST_F(Executors, outOfMemoryNamesTheStageAndWhatTheRankHas) {
         EXPECT_EQ(text.rfind("stage 0, SEND_F of microbatch 1: out of memory; this rank's tensors take ", 0), 0u)
             << text;
         EXPECT_NE(text.find(" of them since the step began; use more stages, smaller microbatches"), std::string::npos);
+    }
+}
+
+/// A rank on which something asks for more memory than a card has, and does without.
+class Crowding final : public PassingTransport {
+  public:
+    using PassingTransport::PassingTransport;
+    void send(int peer, const Channel& channel, Buffer message) override {
+        try {
+            at::empty({int64_t{1} << 50}, at::TensorOptions().dtype(at::kByte).device(test_device()));
+        } catch (const c10::OutOfMemoryError&) {
+        }
+        PassingTransport::send(peer, channel, std::move(message));
+    }
+};
+
+TEST_F(Executors, whatALibraryDoesWithoutMemoryEndsTheStep) {
+    if (!test_device().is_cuda()) GTEST_SKIP() << "a request that fails here ends what asked";
+    Rig setup = open("share");
+    const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
+    try {
+        run_wrapped(setup, program, 1, [](Transport& inner) { return std::make_unique<Crowding>(inner); });
+        FAIL() << "it went on";
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+        EXPECT_EQ(
+            text.rfind("stage 0, SEND_F of microbatch 0: the device had no memory for 1 request, and a library did "
+                       "without, by an algorithm that may have other bits; use more stages, smaller microbatches",
+                       0),
+            0u)
+            << text;
+        EXPECT_NE(text.find(" (this rank's tensors take "), std::string::npos) << text;
     }
 }
 
