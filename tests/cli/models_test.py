@@ -217,8 +217,11 @@ class Models(Case):
         plan = PLAN.replace("num_stages = 1", "split_method = \"MANUAL\"\nsplit_points = ['middle']")
         done = self.vpp("train", self.plan(plan), ranks=2)
         self.assertEqual(done.returncode, 78, done.stderr)
-        self.assertRegex(done.stderr, "the model cannot be cut after 'middle': 'g' may be the same tensor as '[^']*', as "
-                                      "the data have it, and both are used behind it; the nearest legal cuts are ")
+        self.assertRegex(
+            done.stderr,
+            "the model cannot be cut after 'middle': 'g' may be the same tensor as '[^']*', as the data have it, and "
+            "both are used behind it; the nearest legal cuts are ",
+        )
         # Where only one of the two goes over, it may be either.
         done = self.vpp("train", self.plan(plan.replace("middle", "first")), ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
