@@ -58,13 +58,6 @@ bool holds_tensors(const c10::Type& type) {
            std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_tensors(*part); });
 }
 
-Value* insert_memory(torch::jit::Graph& graph, const char* op) {
-    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
-    Node* node = graph.insertNode(graph.create(c10::Symbol::fromQualString(op), 1));
-    node->output()->setType(c10::TensorType::get());
-    return node->output();
-}
-
 /// LibTorch takes everything that is put into a tuple for one memory. The op that gathers the model's outputs is the
 /// last one and writes nothing; that the outputs live until then is known from its uses.
 void forget_gathering(Node& gathering) {
@@ -74,6 +67,13 @@ void forget_gathering(Node& gathering) {
 }
 
 }  // namespace
+
+Value* insert_memory(torch::jit::Graph& graph, const char* op) {
+    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
+    Node* node = graph.insertNode(graph.create(c10::Symbol::fromQualString(op), 1));
+    node->output()->setType(c10::TensorType::get());
+    return node->output();
+}
 
 bool is_plain(const c10::Type& type) {
     switch (type.kind()) {

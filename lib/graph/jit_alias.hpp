@@ -15,6 +15,10 @@ namespace vpp {
 bool is_plain(const c10::Type& type);
 bool is_tensor(const c10::Type& type);
 
+/// Puts an op that makes memory at the begin of a graph that is analysed only: "vpp::fresh_memory", which is shared
+/// with nothing, or "vpp::any_memory", a tensor out of some container. Gives the tensor.
+torch::jit::Value* insert_memory(torch::jit::Graph& graph, const char* op);
+
 /// Alias facts of one graph, asked by the graph's own values and nodes. Not for use after the graph changed.
 class AliasFacts {
   public:

@@ -115,7 +115,7 @@ class Lists {
             for (Value* taken : use.user->outputs()) replace(taken, part);
         }
         stand_for(views, {part});
-        views->replaceInputWith(viewed_by(views), fresh_memory());
+        views->replaceInputWith(viewed_by(views), insert_memory(graph_, "vpp::fresh_memory"));
     }
 
     void tell_views_of_each(Node* views, Node* list) {
@@ -158,13 +158,6 @@ class Lists {
     /// LibTorch knows what a list holds that one pure function reads.
     void add_reader(Node* list) {
         graph_.create(c10::Symbol::fromQualString("vpp::read_list"), {list->output()}, 0)->insertAfter(list);
-    }
-
-    Value* fresh_memory() {
-        const torch::jit::WithInsertPoint at_start(*graph_.nodes().begin());
-        Node* node = graph_.insertNode(graph_.create(c10::Symbol::fromQualString("vpp::fresh_memory"), 1));
-        node->output()->setType(c10::TensorType::get());
-        return node->output();
     }
 
     void replace(Value* from, Value* to) {

@@ -58,19 +58,20 @@ class Draft:
 
     # What expressions ask for.
 
-    def tensor(self, fits=lambda t: True):
-        """The name of a value that fits, of the late ones rather than of the early ones."""
+    def fitting(self, fits):
         names = [name for name, value in self.values.items() if fits(value)]
         if not names:
             raise NothingFits
+        return names
+
+    def tensor(self, fits=lambda t: True):
+        """The name of a value that fits, of the late ones rather than of the early ones."""
+        names = self.fitting(fits)
         return names[-1 - min(len(names) - 1, int(self.random.expovariate(0.5)))]
 
     def other(self, fits):
         """The name of any value that fits."""
-        names = [name for name, value in self.values.items() if fits(value)]
-        if not names:
-            raise NothingFits
-        return self.random.choice(names)
+        return self.random.choice(self.fitting(fits))
 
     def of_rank(self, *ranks):
         return self.tensor(lambda t: t.dim() in ranks)

@@ -3,27 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "graph/jit_alias.hpp"
-#include "ir_text.hpp"
+#include "alias_text.hpp"
 
 namespace vpp {
 namespace {
 
-class ListFacts {
-  public:
-    explicit ListFacts(const std::string& text) : parsed_(test::parse_graph(text)), facts_(parsed_.jit) {}
-    bool written(const std::string& name) const { return facts_.has_writers(parsed_.values.at(name)); }
-    bool shared(const std::string& a, const std::string& b) const {
-        return facts_.may_share(parsed_.values.at(a), parsed_.values.at(b));
-    }
-
-  private:
-    test::ParsedGraph parsed_;
-    AliasFacts facts_;
-};
+using test::Facts;
 
 TEST(AliasLists, AListThatOpsReadSharesWithItsElementsAlone) {
-    const ListFacts facts(R"IR(
+    const Facts facts(R"IR(
 graph(%x : Tensor, %i : Tensor):
   %one : int = prim::Constant[value=1]()
   %y : Tensor = aten::tanh(%x)
@@ -47,7 +35,7 @@ graph(%x : Tensor, %i : Tensor):
 }
 
 TEST(AliasLists, WhatIsTakenOutOfAListOfViewsSharesWithWhatWasViewed) {
-    const ListFacts facts(R"IR(
+    const Facts facts(R"IR(
 graph(%x : Tensor):
   %one : int = prim::Constant[value=1]()
   %two : int = prim::Constant[value=2]()
@@ -72,7 +60,7 @@ graph(%x : Tensor):
 }
 
 TEST(AliasLists, ViewsOfEachElementShareWithTheirOwn) {
-    const ListFacts facts(R"IR(
+    const Facts facts(R"IR(
 graph(%x : Tensor):
   %y : Tensor = aten::tanh(%x)
   %z : Tensor = aten::sin(%x)
@@ -92,7 +80,7 @@ graph(%x : Tensor):
 }
 
 TEST(AliasLists, AListThatIsGivenOnHoldsAnything) {
-    const ListFacts facts(R"IR(
+    const Facts facts(R"IR(
 graph(%x : Tensor):
   %two : int = prim::Constant[value=2]()
   %y : Tensor = aten::tanh(%x)
