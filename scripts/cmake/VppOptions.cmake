@@ -17,7 +17,7 @@ endif()
 # namespaces of a module are unique (tests/lint checks it).
 if(VPP_UNITY)
   set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 endif()
 
 find_program(VPP_CCACHE ccache)
