@@ -128,44 +128,31 @@ class Going(Sweep):
     steps = ("--set", "train.steps=100", "--set", "train.global_batch_size=256", "--set", "checkpoint.every=1000",
              "--grid", "train.seed=1,2,3")
 
-    def start_and_wait_for_the_second(self, folder: str) -> subprocess.Popen:
-        job = self.start("sweep", self.config, *ONE_RANK, *self.steps, "--folder", folder, "--go", ranks=0)
+    def start_and_wait_for_the_second(self) -> subprocess.Popen:
+        """Until five steps of it are done that were not before."""
+        second = "cut/train.seed=2"
+        before = len(self.bits(second))
+        job = self.start("sweep", self.config, *ONE_RANK, *self.steps, "--folder", "cut", "--go", ranks=0)
         deadline = time.monotonic() + 240
-        while len(self.bits(f"{folder}/train.seed=2")) < 5:
+        while len(self.bits(second)) < before + 5:
             self.assertIsNone(job.poll(), self.error())
             self.assertLess(time.monotonic(), deadline, self.error())
             time.sleep(0.01)
         return job
 
-    def expect_the_rest_only(self, folder: str) -> None:
-        """The same command runs the rest; what comes out is that of a sweep that nothing happened to."""
-        done = self.sweep(*self.steps, "--folder", folder, "--go", timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"1 of 3, {folder}/train.seed=1: finished before", done.stderr)
-        self.assertEqual(done.stderr.count("the plain line is"), 2)
-        self.assertIn("resumed after step", done.stderr)
-        runs = [f"train.seed={seed}" for seed in (1, 2, 3)]
-        whole = self.sweep(*self.steps, "--folder", "whole", "--go", timeout=300)
-        self.assertEqual(whole.returncode, 0, whole.stderr)
-        found = self.results(*(f"{folder}/{run}" for run in runs))
-        self.assertEqual(found, self.results(*(f"whole/{run}" for run in runs)))
-        self.assertEqual([line[0] for line in found], ["finished"] * 3)
-        for run in runs:
-            self.assertEqual(self.bits(f"{folder}/{run}"), self.bits(f"whole/{run}"))
-
-    def test_a_signal_saves_and_stops_and_the_same_command_goes_on(self):
-        job = self.start_and_wait_for_the_second("one")
+    def stop(self) -> None:
+        job = self.start_and_wait_for_the_second()
         os.kill(job.pid, signal.SIGINT)
         self.assertEqual(job.wait(60), 85, self.error())
         self.assertIn("vpp sweep: stopped as asked by a signal; the same command goes on from there", self.error())
-        self.assertFalse((self.folder / "one/train.seed=3").exists())
+        self.assertFalse((self.folder / "cut/train.seed=3").exists())
         table = (self.folder / "out").read_text()
-        self.assertIn("C  one/train.seed=3\n", table)
+        self.assertIn("C  cut/train.seed=3\n", table)
         self.assertIn("no step", table)
-        self.expect_the_rest_only("one")
 
-    def test_a_killed_sweep_goes_on_as_well(self):
-        job = self.start_and_wait_for_the_second("two")
+    def kill(self) -> None:
+        job = self.start_and_wait_for_the_second()
+        self.assertIn("resumed after step", self.error())
         ranks = self.pids(next(iter(children(job.pid))))
         os.kill(job.pid, signal.SIGKILL)
         job.wait(60)
@@ -173,7 +160,24 @@ class Going(Sweep):
         while any(map(is_alive, ranks)):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
-        self.expect_the_rest_only("two")
+
+    def test_a_stopped_and_a_killed_sweep_go_on(self):
+        """The same command runs the rest; what comes out is that of a sweep that nothing happened to."""
+        self.stop()
+        self.kill()
+        done = self.sweep(*self.steps, "--folder", "cut", "--go", timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 of 3, cut/train.seed=1: finished before", done.stderr)
+        self.assertEqual(done.stderr.count("the plain line is"), 2)
+        self.assertIn("resumed after step", done.stderr)
+        whole = self.sweep(*self.steps, "--folder", "whole", "--go", timeout=300)
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        runs = [f"train.seed={seed}" for seed in (1, 2, 3)]
+        found = self.results(*(f"cut/{run}" for run in runs))
+        self.assertEqual(found, self.results(*(f"whole/{run}" for run in runs)))
+        self.assertEqual([line[0] for line in found], ["finished"] * 3)
+        for run in runs:
+            self.assertEqual(self.bits(f"cut/{run}"), self.bits(f"whole/{run}"))
 
     def test_a_failure_keeps_no_other_from_running(self):
         done = self.sweep("--set", "train.steps=20", "--grid", "optimizer.lr=1e30,0.003", "--go")

@@ -21,11 +21,16 @@ import sys
 import tempfile
 import textwrap
 
+import numpy as np
 import torch
 
 from random_statements import DRAWS
 
 SAMPLES_PER_MICROBATCH = 2
+MICROBATCHES = 3
+NUM_SAMPLES = 64
+STEPS = 3
+LR, WEIGHT_DECAY, CLIP_NORM = 1e-3, 0.1, 0.7
 MOST_VALUES = 6000
 LARGEST_VALUE = 1e3
 VOCABULARY = 11
@@ -47,6 +52,7 @@ class Draft:
         self.width = width
         self.module = torch.nn.Module()
         self.statements = []
+        self.made = {}  # value -> number of statements up to its own
         self.values = {"x": torch.randn(SAMPLES_PER_MICROBATCH, width)}
         self.indices = torch.randint(VOCABULARY, (SAMPLES_PER_MICROBATCH, 5))
         self.declarations = []
@@ -151,6 +157,7 @@ class Draft:
             self.statements += [f"{name} = parts[{i}]" for i, name in enumerate(names)]
         for name, value in zip(names, outs):
             self.values[name] = value.detach()
+            self.made[name] = len(self.statements)
         return True
 
     def forget(self, num_declarations):
@@ -160,10 +167,10 @@ class Draft:
             self.declarations.pop()
 
     def source(self):
-        text = " ".join(self.statements)
-        leaves = [name for name in self.values if len(re.findall(rf"\b{name}\b", text)) == 1 and name != "x"]
+        leaves = [name for name, end in self.made.items()
+                  if not any(re.search(rf"\b{name}\b", line) for line in self.statements[end:])]
         lines = ["loss = x.mean() * 0.01", *self.statements]
-        lines += [f"loss = loss + (torch.tanh({name}) * {name}).mean()" for name in leaves[-8:]]
+        lines += [f"loss = loss + (torch.tanh({name}) * {name}).mean()" for name in leaves]
         return "\n".join([
             "import torch", "import torch.nn.functional as F", "", "",
             "class Model(torch.nn.Module):",
@@ -189,7 +196,7 @@ def draw_model(seed):
     return draft
 
 
-def load(path):
+def load_class(path):
     spec = importlib.util.spec_from_file_location("drawn", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -198,7 +205,7 @@ def load(path):
 
 def scripted_model(path, seed):
     torch.manual_seed(seed)
-    return torch.jit.script(load(path)().train())
+    return torch.jit.script(load_class(path)().train())
 
 
 def trains(model, draft):
@@ -211,30 +218,39 @@ def trains(model, draft):
     return True
 
 
-def plan(folder, draft):
+def write_data(folder, draft):
+    torch.manual_seed(0)
+    np.save(folder / "x.npy", torch.randn(NUM_SAMPLES, draft.width).numpy())
+    np.save(folder / "tokens.npy", torch.randint(VOCABULARY, (NUM_SAMPLES, 5)).numpy())
+
+
+def plan(folder):
     return f"""[model]
 file = "{folder}/model.pt"
 [data]
-kind = "synthetic"
-samples = 64
-[data.fields]
-x = "float32[{draft.width}]"
-tokens = "int64[5] < {VOCABULARY}"
+kind = "arrays"
+[data.train]
+x = "{folder}/x.npy"
+tokens = "{folder}/tokens.npy"
 [pipeline]
-num_microbatches = 3
+num_microbatches = {MICROBATCHES}
 [optimizer]
-weight_decay = 0.1
-clip_norm = 0.7
+lr = {LR}
+weight_decay = {WEIGHT_DECAY}
+clip_norm = {CLIP_NORM}
 [train]
-steps = 3
-global_batch_size = {3 * SAMPLES_PER_MICROBATCH}
+steps = {STEPS}
+global_batch_size = {MICROBATCHES * SAMPLES_PER_MICROBATCH}
 """
 
 
-def write_model(folder, seed):
+def write_model(folder, seed, fits=lambda source: True):
+    """Writes model.py, model.pt, plan.toml and the data of the first model of the seed that trains and fits."""
     folder.mkdir(parents=True, exist_ok=True)
     for attempt in range(50):
         draft = draw_model(seed * 50 + attempt)
+        if not fits(draft.source()):
+            continue
         (folder / "model.py").write_text(draft.source())
         try:
             if not trains(scripted_model(folder / "model.py", seed), draft):
@@ -242,7 +258,8 @@ def write_model(folder, seed):
         except RuntimeError:  # a write in place to what backward needs; a statement that only Python runs
             continue
         scripted_model(folder / "model.py", seed).save(str(folder / "model.pt"))
-        (folder / "plan.toml").write_text(plan(folder, draft))
+        write_data(folder, draft)
+        (folder / "plan.toml").write_text(plan(folder))
         return
     raise SystemExit(f"seed {seed}: none of 50 models trains")
 

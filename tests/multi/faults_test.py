@@ -163,6 +163,7 @@ class Signals(RunningCase):
 
     def test_while_it_evaluates_and_saves(self):
         draw = random.Random(5)
+        self.steps = 50
         settings = ("train.eval_every=1", "checkpoint.every=1")
         for _ in range(4):
             before = len(self.bits("run"))
@@ -174,7 +175,6 @@ class Signals(RunningCase):
         self.finish("run", *settings)
 
     def test_a_second_of_grace_under_a_bare_mpirun(self):
-        self.steps = 1000
         for number in (signal.SIGTERM, signal.SIGINT):
             before = len(self.bits("run"))
             job = self.start(*self.arguments("run", "checkpoint.every=100"), ranks=2, environment=SLOW_DATA)

@@ -20,11 +20,11 @@ class Equality(Case):
         self.assertTrue(json.loads(done.stdout)["equal"])
 
     def test_schedules_and_methods(self):
-        for method in ("UNIFORM", "PARAMETERS", "FLOPS"):
-            for schedule, chunks in (("GPIPE", 1), ("1F1B", 1), ("INTERLEAVED_1F1B", 2)):
-                with self.subTest(f"{method} {schedule}"):
-                    self.equal(2, f"pipeline.split_method={method}", f"pipeline.schedule_type={schedule}",
-                               f"pipeline.virtual_chunks={chunks}")
+        pairs = zip(("UNIFORM", "PARAMETERS", "FLOPS"), (("GPIPE", 1), ("INTERLEAVED_1F1B", 2), ("1F1B", 1)))
+        for method, (schedule, chunks) in pairs:
+            with self.subTest(f"{method} {schedule}"):
+                self.equal(2, f"pipeline.split_method={method}", f"pipeline.schedule_type={schedule}",
+                           f"pipeline.virtual_chunks={chunks}")
 
     def test_a_searched_schedule(self):
         self.equal(2, "pipeline.schedule_type=AUTO", "pipeline.virtual_chunks=auto", "pipeline.search.moves=2000")

@@ -442,10 +442,10 @@ class Comparison:
         return f"{len(self.differences)} of {self.compared} values differ ({kinds}); first: step {step}, {kind} {name}"
 
 
-def compare(ours: list[dict], theirs: list[dict]) -> Comparison:
+def compare(ours: list[dict], theirs: list[dict], steps: int = STEPS) -> Comparison:
     """Every value that one of them has; vpp's norm is left out where Python, which does not clip, has none."""
-    if len(ours) != STEPS or len(theirs) != STEPS:
-        raise RuntimeError(f"vpp wrote {len(ours)} steps and Python {len(theirs)} of {STEPS}")
+    if len(ours) != steps or len(theirs) != steps:
+        raise RuntimeError(f"vpp wrote {len(ours)} steps and Python {len(theirs)} of {steps}")
     result, seen = Comparison(), set()
     for number, (our_step, their_step) in enumerate(zip(ours, theirs)):
         ours_by_name, theirs_by_name = vpp_values(our_step), python_values(their_step)

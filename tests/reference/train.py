@@ -27,10 +27,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "models"))
+sys.path += [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("models", "tests/cuts")]
 from export import MODELS  # noqa: E402
 
 import make_models  # noqa: E402
+import random_models  # noqa: E402
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 OPTIMIZERS = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}
@@ -88,9 +89,15 @@ RANDOM = {
     torch.gru,
     torch.rnn_tanh,
     torch.rnn_relu,
+    F.rrelu,
     torch.bernoulli,
+    torch.multinomial,
+    torch.normal,
+    torch.rand,
     torch.rand_like,
+    torch.randperm,
     torch.randn_like,
+    Tensor.exponential_,
 }
 
 
@@ -110,7 +117,10 @@ class KeyedRandomness(TorchFunctionMode):
 
 
 def load_model(name: str, weights: str) -> nn.Module:
-    model = make_models.make_model(name) if name in make_models.MODELS else MODELS[name][0]()
+    if name.endswith(".py"):
+        model = random_models.load_class(name)()
+    else:
+        model = make_models.make_model(name) if name in make_models.MODELS else MODELS[name][0]()
     model.load_state_dict(torch.jit.load(weights).state_dict())
     return model.train()
 
@@ -227,7 +237,8 @@ def run_replica(
     losses = []
     mean = 1 / (args.microbatches * args.replicas) if args.loss_reduction == "mean" else 1.0
     for m, values in enumerate(zip(*(field.chunk(args.microbatches) for field in batch.values()))):
-        inputs = dict(zip(batch, values))
+        # Tensors of their own: of a view that begins anywhere in memory the BLAS makes other sums.
+        inputs = dict(zip(batch, (value.clone() for value in values)))
         target = inputs.pop(args.target) if args.loss else None
         with autocast(args.precision):
             with KeyedRandomness(microbatch_key(args.seed, step, replica, m)):
@@ -337,7 +348,7 @@ def run_step(
 
 def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, choices=[*MODELS, *make_models.MODELS])
+    parser.add_argument("--model", required=True, help="a name, or a file.py with a class Model")
     parser.add_argument("--weights", required=True, help="the TorchScript file whose weights are taken")
     parser.add_argument("--data", required=True, nargs="+", help="field=file.npy ..., text:FILE or tokens:FILE")
     parser.add_argument("--sequence-length", type=int, default=128)

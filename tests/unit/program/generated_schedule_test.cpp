@@ -6,6 +6,7 @@
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "schedule/generators.hpp"
+#include "unit/graph/models.hpp"
 #include "unit/plan/plan_texts.hpp"
 
 namespace vpp {
@@ -27,15 +28,8 @@ Plan plan_with_costs(const std::string& name, const std::string& chunks) {
     return resolve_plan(plan, 3);
 }
 
-std::string refusal(const std::vector<std::string>& overrides, int world) {
-    try {
-        generate(overrides, world);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::Plan);
-        return error.what();
-    }
-    ADD_FAILURE() << "no error was thrown";
-    return "";
+std::string reason_against(const std::vector<std::string>& overrides, int world) {
+    return test::refusal(ErrorKind::Plan, [&] { generate(overrides, world); });
 }
 
 TEST(GenerateSchedule, TakesTheNumbersOfThePlan) {
@@ -50,15 +44,15 @@ TEST(GenerateSchedule, TakesTheNumbersOfThePlan) {
 }
 
 TEST(GenerateSchedule, WhatDoesNotFitHasAPosition) {
-    const std::string few = refusal({"pipeline.schedule_type=INTERLEAVED_1F1B"}, 2);
+    const std::string few = reason_against({"pipeline.schedule_type=INTERLEAVED_1F1B"}, 2);
     EXPECT_TRUE(test::holds(few, "try virtual_chunks = 2 or schedule_type = \"1F1B\"")) << few;
     EXPECT_TRUE(test::holds(few, "--set:1:24: ")) << few;
-    const std::string many = refusal({"pipeline.virtual_chunks=2", "pipeline.schedule_type=GPIPE"}, 2);
+    const std::string many = reason_against({"pipeline.virtual_chunks=2", "pipeline.schedule_type=GPIPE"}, 2);
     EXPECT_TRUE(test::holds(many, "--set:1:25: ")) << many;
     EXPECT_TRUE(test::holds(many, "INTERLEAVED_1F1B")) << many;
-    const std::string group = refusal({"pipeline.schedule_type=INTERLEAVED_1F1B", "pipeline.virtual_chunks=2",
-                                       "pipeline.num_microbatches=8", "pipeline.interleave_group_size=9"},
-                                      2);
+    const std::string group = reason_against({"pipeline.schedule_type=INTERLEAVED_1F1B", "pipeline.virtual_chunks=2",
+                                              "pipeline.num_microbatches=8", "pipeline.interleave_group_size=9"},
+                                             2);
     EXPECT_TRUE(test::holds(group, "interleave_group_size")) << group;
 }
 
