@@ -51,7 +51,7 @@ TEST(JsonText, ANulByteDoesNotHideWhatFollows) {
 }
 
 TEST(JsonText, MessagesCannotSteerATerminal) {
-    const auto error = test::error_of([] { parsed_json("{\"\x1b[2J\": 1}"); });
+    const auto error = test::caught_error([] { parsed_json("{\"\x1b[2J\": 1}"); });
     ASSERT_TRUE(error);
     EXPECT_EQ(std::string(error->what()).find('\x1b'), std::string::npos);
 }

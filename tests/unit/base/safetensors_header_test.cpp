@@ -174,7 +174,7 @@ TEST(SafetensorsHeader, RandomDamageEndsInAnErrorOrAWholeHeader) {
             const uint64_t random = combine_key(i, hit);
             bad[random % (bad.size() - 12)] = static_cast<char>(random >> 32);
         }
-        const auto error = test::error_of([&] {
+        const auto error = test::caught_error([&] {
             for (const SafetensorsEntry& entry : parse_header(bad).entries) {
                 ASSERT_LE(entry.begin_bytes, entry.end_bytes);
                 ASSERT_LE(entry.end_bytes, bad.size());

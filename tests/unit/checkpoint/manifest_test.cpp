@@ -62,7 +62,7 @@ TEST(Manifest, EveryBitFlipIsFound) {
     for (size_t bit = 0; bit < good.size() * 8; ++bit) {
         std::string bad = good;
         bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
-        const auto error = test::error_of([&] { parse_manifest(bad); });
+        const auto error = test::caught_error([&] { parse_manifest(bad); });
         ASSERT_TRUE(error) << "bit " << bit;
         ASSERT_EQ(exit_code(error->kind()), 65) << error->what();
     }
@@ -71,9 +71,9 @@ TEST(Manifest, EveryBitFlipIsFound) {
 TEST(Manifest, EveryTruncationIsFound) {
     const std::string good = manifest_to_text(sample());
     for (size_t size = 0; size < good.size(); ++size) {
-        ASSERT_TRUE(test::error_of([&] { parse_manifest(good.substr(0, size)); })) << size;
+        ASSERT_TRUE(test::caught_error([&] { parse_manifest(good.substr(0, size)); })) << size;
     }
-    EXPECT_TRUE(test::error_of([&] { parse_manifest(good + "\n"); }));
+    EXPECT_TRUE(test::caught_error([&] { parse_manifest(good + "\n"); }));
 }
 
 TEST(Manifest, OtherVersionsAreRefusedWithBothNumbers) {

@@ -114,7 +114,7 @@ TEST(Safetensors, AFullDiskIsAnIoError) {
         const struct rlimit limit { 128, 128 };
         ::setrlimit(RLIMIT_FSIZE, &limit);
         const auto error =
-            test::error_of([&] { write_safetensors(scratch.path() / "a", test::SampleState(3).tensors(), {}); });
+            test::caught_error([&] { write_safetensors(scratch.path() / "a", test::SampleState(3).tensors(), {}); });
         ::_exit(error ? exit_code(error->kind()) : 0);
     }
     int status = 0;

@@ -20,7 +20,7 @@ bool dies_at(int n, const fs::path& run, const std::function<void(CheckpointStor
         CheckpointStore store(run, [&](std::string_view) {
             if (rest-- == 0) ::_exit(kKilled);
         });
-        const auto error = test::error_of([&] { work(store); });
+        const auto error = test::caught_error([&] { work(store); });
         ::_exit(error ? 1 : 0);
     }
     int status = 0;

@@ -33,7 +33,7 @@ int code_in_child(const std::function<void()>& call) {
     const pid_t child = ::fork();
     if (child == 0) {
         if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
-        const auto error = test::error_of(call);
+        const auto error = test::caught_error(call);
         ::_exit(error ? exit_code(error->kind()) : 0);
     }
     int status = 0;
@@ -277,7 +277,7 @@ TEST_F(StoreTest, FailedSavesKeepTheOldCommit) {
         ::signal(SIGXFSZ, SIG_IGN);
         const struct rlimit limit { 256, 256 };
         ::setrlimit(RLIMIT_FSIZE, &limit);
-        const auto error = test::error_of([&] { test::save(store_, 50, "s2", 2); });
+        const auto error = test::caught_error([&] { test::save(store_, 50, "s2", 2); });
         ::_exit(error ? exit_code(error->kind()) : 0);
     }
     int status = 0;
@@ -323,7 +323,7 @@ TEST_F(StoreTest, WhatCannotBeDeletedIsNamed) {
     fs::permissions(left, fs::perms(0555));
     const std::string expected = "cannot delete " + left.string() + ": Permission denied";
     EXPECT_EQ(code_in_child([&] {
-                  const auto error = test::error_of([&] { store_.begin(60, "s2"); });
+                  const auto error = test::caught_error([&] { store_.begin(60, "s2"); });
                   throw Error(error && error->what() == expected ? ErrorKind::Io : ErrorKind::Bug, "");
               }),
               exit_code(ErrorKind::Io));

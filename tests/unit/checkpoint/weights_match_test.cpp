@@ -87,7 +87,7 @@ TEST_F(MatchTest, OnlyWhatMayBeAbsentMay) {
 
 TEST_F(MatchTest, AFileOfQuiteAnotherModelIsOneProblem) {
     const WeightsFile file = file_of({{"module.a", {1}}, {"module.b", {2}}});
-    const auto error = test::error_of([&] { match_weights(file, {wanted({"a"}, 1), wanted({"b"}, 1)}); });
+    const auto error = test::caught_error([&] { match_weights(file, {wanted({"a"}, 1), wanted({"b"}, 1)}); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->problems().size(), 1u);
     EXPECT_EQ(error->what(), file.path().string() +
@@ -99,7 +99,7 @@ TEST_F(MatchTest, ManyProblemsAreCounted) {
     const WeightsFile file = file_of({{"a", {1}}});
     std::vector<WantedWeight> weights{wanted({"a"}, 1)};
     for (int i = 0; i < 30; ++i) weights.push_back(wanted({"layer" + std::to_string(i)}, 1));
-    const auto error = test::error_of([&] { match_weights(file, weights); });
+    const auto error = test::caught_error([&] { match_weights(file, weights); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->problems().size(), 11u);
     EXPECT_NE(std::string(error->what()).find(": and 20 more like these"), std::string::npos) << error->what();
