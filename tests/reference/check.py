@@ -202,10 +202,10 @@ def quick_cases() -> Iterator[Case]:
     yield Case("resnet18", "scripted", "adamw", ONE)
     yield Case("dropout", "scripted", "adamw", ONE, replicas=3)
     yield Case("bn_cnn", "scripted", "sgd", Layout(2, "1F1B"), replicas=2)
-    for model in ("mlp", "gpt_small", "bn_cnn"):
-        yield Case(model, "scripted", "adamw", ONE, precision="bf16")
-        yield Case(model, "scripted", "adamw", Layout(2, "1F1B"), precision="fp16")
-        yield Case(model, "scripted", "adamw", ONE, precision="overflow")
+    yield Case("gpt_small", "scripted", "adamw", ONE, precision="bf16")
+    yield Case("gpt_small", "scripted", "adamw", Layout(2, "1F1B"), precision="fp16")
+    yield Case("bn_cnn", "scripted", "adamw", Layout(2, "1F1B"), precision="fp16")
+    yield Case("bn_cnn", "scripted", "adamw", ONE, precision="overflow")
     yield Case("unet", "traced", "adamw", Layout(2, "1F1B"), precision="bf16")
     for start in STARTS[1:]:
         yield Case("gpt_tied", "scripted", "adam", Layout(2, "1F1B"), start=start)
