@@ -249,9 +249,10 @@ def write_model(folder, seed, fits=lambda source: True):
     folder.mkdir(parents=True, exist_ok=True)
     for attempt in range(50):
         draft = draw_model(seed * 50 + attempt)
-        if not fits(draft.source()):
+        source = draft.source()
+        if not fits(source):
             continue
-        (folder / "model.py").write_text(draft.source())
+        (folder / "model.py").write_text(source)
         try:
             if not trains(scripted_model(folder / "model.py", seed), draft):
                 continue

@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-sys.path += [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("models", "tests/cuts")]
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("models", "tests/cuts")]
 from export import MODELS  # noqa: E402
 
 import make_models  # noqa: E402
@@ -346,9 +346,16 @@ def run_step(
     }
 
 
+def known_model(text: str) -> str:
+    names = [*MODELS, *make_models.MODELS]
+    if text.endswith(".py") or text in names:
+        return text
+    raise argparse.ArgumentTypeError(f"no model is called {text}; there are {', '.join(names)}")
+
+
 def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="a name, or a file.py with a class Model")
+    parser.add_argument("--model", required=True, type=known_model, help="a name, or a file.py with a class Model")
     parser.add_argument("--weights", required=True, help="the TorchScript file whose weights are taken")
     parser.add_argument("--data", required=True, nargs="+", help="field=file.npy ..., text:FILE or tokens:FILE")
     parser.add_argument("--sequence-length", type=int, default=128)
