@@ -15,19 +15,22 @@ std::optional<c10::ScalarType> autocast_dtype(const std::string& precision) {
     return std::nullopt;
 }
 
-AutocastScope::AutocastScope(c10::DeviceType device, std::optional<c10::ScalarType> dtype) : device_(device) {
+void set_autocast(c10::DeviceType device, std::optional<c10::ScalarType> dtype) {
+    set_autocast_enabled(device, dtype.has_value());
     if (!dtype) return;
-    before_ = {is_autocast_enabled(device), is_autocast_cache_enabled(), get_autocast_dtype(device)};
-    set_autocast_enabled(device, true);
     set_autocast_cache_enabled(false);
     set_autocast_dtype(device, *dtype);
 }
 
+AutocastScope::AutocastScope(c10::DeviceType device, std::optional<c10::ScalarType> dtype)
+    : device_(device), before_{is_autocast_enabled(device), is_autocast_cache_enabled(), get_autocast_dtype(device)} {
+    if (dtype) set_autocast(device, dtype);
+}
+
 AutocastScope::~AutocastScope() {
-    if (!before_) return;
-    set_autocast_enabled(device_, before_->is_enabled);
-    set_autocast_cache_enabled(before_->has_cache);
-    set_autocast_dtype(device_, before_->dtype);
+    set_autocast_enabled(device_, before_.is_enabled);
+    set_autocast_cache_enabled(before_.has_cache);
+    set_autocast_dtype(device_, before_.dtype);
 }
 
 }  // namespace vpp

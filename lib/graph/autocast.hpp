@@ -15,8 +15,11 @@ namespace vpp {
 /// Requires: a word of that key.
 std::optional<c10::ScalarType> autocast_dtype(const std::string& precision);
 
-/// Ops that this thread runs while it lives are cast; before and behind it all is as it was. Without a dtype it does
-/// nothing. Backward runs outside of it, as LibTorch wants it.
+/// From here on ops of this thread on `device` are cast to `dtype`, or run as they are.
+void set_autocast(c10::DeviceType device, std::optional<c10::ScalarType> dtype);
+
+/// Ops that this thread runs while it lives are cast, unless set_autocast says otherwise; before and behind it all is
+/// as it was. Backward runs outside of it, as LibTorch wants it.
 class AutocastScope {
   public:
     AutocastScope(c10::DeviceType device, std::optional<c10::ScalarType> dtype);
@@ -32,7 +35,7 @@ class AutocastScope {
     };
 
     c10::DeviceType device_;
-    std::optional<State> before_;  ///< empty: there is nothing to put back
+    State before_;
 };
 
 }  // namespace vpp

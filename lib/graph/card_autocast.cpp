@@ -139,8 +139,10 @@ bool has(std::span<const char* const> listed, const std::string& name) {
 
 }  // namespace
 
-CardAutocastScope::CardAutocastScope(std::optional<c10::ScalarType> dtype) : scope_(kCarrier, dtype) {
-    if (dtype) included_.emplace(kKey);
+CardAutocastScope::CardAutocastScope(std::optional<c10::ScalarType> dtype) : scope_(kCarrier, dtype), included_(kKey) {}
+
+c10::DeviceType casting_device(c10::DeviceType device) {
+    return c10::impl::tls_is_dispatch_key_included(kKey) ? kCarrier : device;
 }
 
 void cast_as_on_cards(const std::string& name, std::vector<c10::IValue>& arguments) {

@@ -14,15 +14,19 @@
 
 namespace vpp {
 
-/// The twin of AutocastScope for a card that is not there.
+/// The twin of AutocastScope for a card that is not there. Without a dtype ops run as they are until set_autocast says
+/// otherwise.
 class CardAutocastScope {
   public:
     explicit CardAutocastScope(std::optional<c10::ScalarType> dtype);
 
   private:
     AutocastScope scope_;
-    std::optional<c10::impl::IncludeDispatchKeyGuard> included_;  ///< ops look at the casts whatever their tensors
+    c10::impl::IncludeDispatchKeyGuard included_;  ///< ops look at the casts whatever their tensors
 };
+
+/// Whose casts hold for ops of this thread on `device`: those of cards in a CardAutocastScope.
+c10::DeviceType casting_device(c10::DeviceType device);
 
 /// The arguments of the op `name` ("aten::layer_norm"; an overload behind a dot), which it would get cast in the scope
 /// of this thread. Those of an op of no list stay.

@@ -9,6 +9,14 @@ namespace {
 
 constexpr int kNeverSettled = std::numeric_limits<int>::max();
 
+/// Whether it is torch.autograd.grad, or control flow that has it inside.
+bool differentiates(const torch::jit::Node* node) {
+    static const auto kGrad = c10::Symbol::fromQualString("aten::grad");
+    return node->kind() == kGrad || std::ranges::any_of(node->blocks(), [](const torch::jit::Block* block) {
+               return std::any_of(block->nodes().begin(), block->nodes().end(), differentiates);
+           });
+}
+
 class CutFinder {
   public:
     CutFinder(const Graph& graph, const AliasFacts& aliases, const MemoryFamilies& families,
@@ -22,6 +30,7 @@ class CutFinder {
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_written_outside(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
         for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
+        for (int op = 0; op < graph_.num_ops(); ++op) refuse_inner_gradient(op);
         refuse_live_aliases();
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_live_twins(value);
         return std::move(cuts_);
@@ -44,12 +53,12 @@ class CutFinder {
         return static_cast<int>(value) == graph_.loss ? std::max(used, graph_.num_ops() - 1) : used;
     }
 
-    /// A guard's state lives on the interpreter's stack; its object cannot travel.
+    /// A guard's state lives on the interpreter's stack; an object cannot travel.
     void refuse_guards() {
         for (size_t value = 0; value < values_.size(); ++value) {
             if (!values_[value]->type()->cast<c10::ClassType>()) continue;
             const std::string reason =
-                "it lies inside a no_grad range (the object '" + graph_.values[value].name + "')";
+                "it lies inside the use of an object of the model's own class ('" + graph_.values[value].name + "')";
             refuse_between(graph_.values[value].producer, last_use(value), reason);
         }
     }
@@ -84,6 +93,31 @@ class CutFinder {
             if (!tensor.requires_grad_at(op)) continue;
             refuse_between(tensor.producer, op, "'" + tensor.name + "' loses its gradient in place behind it");
         }
+    }
+
+    /// torch.autograd.grad goes back through what the ops from the first use of its inputs on have recorded, and all of
+    /// that must be in its own stage.
+    void refuse_inner_gradient(int op) {
+        const GraphOp& entry = graph_.ops[static_cast<size_t>(op)];
+        if (entry.outputs.empty()) return;
+        const torch::jit::Node* node = values_[static_cast<size_t>(entry.outputs[0])]->node();
+        if (!differentiates(node)) return;
+        int first = op;
+        for (int value : entry.inputs) {
+            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors)
+                first = std::min(first, first_use(tensor));
+        }
+        refuse_between(first, op,
+                       "torch.autograd.grad (op " + std::to_string(op) + ") goes back through what lies there");
+    }
+
+    int first_use(int tensor) const {
+        int first = graph_.num_ops();
+        for (const GraphValue& value : graph_.values) {
+            if (std::ranges::find(value.tensors, tensor) == value.tensors.end() || value.uses.empty()) continue;
+            first = std::min(first, value.uses.front());
+        }
+        return first;
     }
 
     /// The first cut behind which nobody writes what the value holds, while its tensors know it: a view that was made

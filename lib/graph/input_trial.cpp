@@ -193,7 +193,7 @@ InputTrial::InputTrial(std::shared_ptr<const Archive> model) : impl_(std::make_u
     replace_appends(jit);
     impl_->follow_inputs();
     if (!jit.graph->outputs().empty()) impl_->returned = jit.graph->outputs()[0];
-    list_ops(jit);
+    find_modes(jit, at::kCPU);
     insert_reseeds(jit);
 }
 

@@ -1,5 +1,6 @@
 #include "graph/jit_executable.hpp"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
@@ -7,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "graph/autocast.hpp"
+#include "graph/card_autocast.hpp"
 #include "graph/jit_device.hpp"
 
 namespace vpp {
@@ -27,7 +29,8 @@ class JitExecutable : public Executable {
             inputs.emplace_back(at::zeros({num_sites_}, at::kLong));
             inputs.emplace_back(static_cast<int64_t>(key));
         }
-        const AutocastScope autocast(device_, autocast_);
+        const at::AutoGradMode grad_as_before(at::GradMode::is_enabled());
+        const AutocastScope autocast(casting_device(device_), autocast_);
         torch::jit::InterpreterState(code_).run(inputs);
         return inputs;
     }
@@ -42,11 +45,13 @@ class JitExecutable : public Executable {
 /// Copies ops into a graph of their own.
 class Slicer {
   public:
-    Slicer() : graph_(std::make_shared<torch::jit::Graph>()) {}
+    explicit Slicer(const OpModes& modes) : graph_(std::make_shared<torch::jit::Graph>()), modes_(modes) {}
 
     void add_input(Value* original) { values_[original] = graph_->addInput()->copyMetadata(original); }
 
     void append(const JitGraph& jit, const JitOp& op) {
+        if (op.modes != modes_) graph_->appendNode(make_set_modes(*graph_, op.modes));
+        modes_ = op.modes;
         if (op.random_site >= 0) {
             graph_->appendNode(make_reseed(*graph_, value(jit.counts), value(jit.key), op.random_site));
         }
@@ -70,6 +75,7 @@ class Slicer {
     }
 
     std::shared_ptr<torch::jit::Graph> graph_;
+    OpModes modes_;  ///< behind what was appended
     std::unordered_map<Value*, Value*> values_;
 };
 
@@ -80,7 +86,7 @@ std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, cons
                                         std::optional<at::ScalarType> autocast) {
     bool random = false;
     for (int i = range.begin; i < range.end; ++i) random = random || jit.ops[static_cast<size_t>(i)].random;
-    Slicer slicer;
+    Slicer slicer(jit.modes);
     for (Value* input : inputs) slicer.add_input(input);
     if (random) {
         slicer.add_input(jit.counts);

@@ -1,6 +1,7 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
-// (jit_inline, jit_attributes, jit_loss, jit_random, jit_alias, probe) each do one thing to it, in that order.
+// (jit_inline, jit_attributes, jit_loss, jit_modes, jit_random, jit_alias, probe) each do one thing to it, in that
+// order.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -37,9 +38,17 @@ struct JitOutput {
     torch::jit::Value* value = nullptr;
 };
 
+/// What ops run under.
+struct OpModes {
+    bool grad = true;                        ///< gradients are recorded
+    std::optional<at::ScalarType> autocast;  ///< what ops are cast to (graph/autocast.hpp)
+    bool operator==(const OpModes&) const = default;
+};
+
 /// One op of the Graph: a top-level node, with whatever control flow is inside it.
 struct JitOp {
     torch::jit::Node* node = nullptr;
+    OpModes modes{};
     bool random = false;       ///< it or a node inside it draws random numbers
     int64_t random_site = -1;  ///< its own call site; nodes inside blocks have theirs in the graph
 };
@@ -58,8 +67,9 @@ struct JitGraph {
     std::vector<std::string> notes;        ///< for the log
     torch::jit::Value* counts = nullptr;   ///< inputs of the reseeds
     torch::jit::Value* key = nullptr;
-    int64_t num_sites = 0;                   ///< call sites of random ops
-    std::optional<at::ScalarType> autocast;  ///< what ops are cast to (graph/autocast.hpp)
+    int64_t num_sites = 0;  ///< call sites of random ops
+    OpModes modes;          ///< what an executable is started under, and ops are where the model's code says nothing
+    bool casts = false;     ///< some ops are cast
     std::vector<DeferredBatchNorm> deferred_batch_norms;
 };
 
@@ -111,6 +121,17 @@ void select_loss(JitGraph& jit, const LossChoice& choice);
 /// than aten::batch_norm.
 void defer_batch_norms(JitGraph& jit);
 
+/// Finds what each op runs under where the model's code says so: in `with torch.no_grad()`, behind
+/// torch.set_grad_enabled(...), in `with torch.autocast(...)` that names `device`. What said it leaves the graph, so a
+/// cut may lie between; at the top level each op knows its modes, and inside of blocks the op vpp::set_modes stands
+/// where they change. Weights are cast anew at each use (graph/autocast.hpp), whatever cache_enabled says. Lists the
+/// ops. Requires: jit.modes is set, constants are folded, and only insert_reseeds changes the graph behind it. Throws
+/// Error{BadData}, naming op and line: modes that follow the data, or that a branch or loop leaves changed.
+void find_modes(JitGraph& jit, at::DeviceType device);
+
+/// A node that sets what the ops behind it run under, not yet inserted. It names the device whose casts it sets.
+torch::jit::Node* make_set_modes(torch::jit::Graph& graph, const OpModes& modes);
+
 /// Numbers the call sites of random ops over the whole graph and puts a reseed before each: the op vpp::reseed sets
 /// LibTorch's default generator from (key, site, execution count). Adds two inputs behind all others: key (int) and
 /// counts (int64 tensor with one element a site). A top-level op only notes its site: its reseed is put in when it is
@@ -123,6 +144,7 @@ torch::jit::Node* make_reseed(torch::jit::Graph& graph, torch::jit::Value* count
                               int64_t site);
 
 /// Lists the ops of the graph, which must not change any more.
+/// Throws Error{BadData}, naming op and line, for tensor.backward() and tensor.grad.
 void list_ops(JitGraph& jit);
 
 /// Every value from outside that a node uses, its blocks included; each once, in order of use. Constants and what only

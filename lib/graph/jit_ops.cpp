@@ -55,6 +55,19 @@ std::string line_text(const Node* node) {
            std::to_string(place->line);
 }
 
+/// Gradients are those of the step: what a forward pass leaves or reads of them would depend on the schedule.
+void refuse_stored_gradients(const JitGraph& jit, const Node* node) {
+    const std::string kind = node->kind().toQualString();
+    if (kind == "aten::backward" || kind == "prim::grad") {
+        throw Error(ErrorKind::BadData, op_text(jit, node) + " " + (kind == "prim::grad" ? "reads" : "adds to") +
+                                            " the .grad of tensors, which belongs to the step; torch.autograd.grad "
+                                            "gives gradients as values");
+    }
+    for (const Block* block : node->blocks()) {
+        for (const Node* inner : block->nodes()) refuse_stored_gradients(jit, inner);
+    }
+}
+
 }  // namespace
 
 std::vector<Value*> values_used(Node* node) {
@@ -72,6 +85,7 @@ std::string op_text(const JitGraph& jit, const Node* node) {
 void list_ops(JitGraph& jit) {
     jit.ops.clear();
     for (Node* node : jit.graph->nodes()) {
+        refuse_stored_gradients(jit, node);
         if (node->kind() != torch::jit::prim::Constant) jit.ops.push_back({node});
     }
 }

@@ -1,5 +1,6 @@
 #include "graph/probe.hpp"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/alias.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
@@ -41,7 +42,7 @@ std::string first_line(const std::string& text) {
     return printable(rest.substr(0, rest.find('\n')));
 }
 
-/// A no_grad range must be run as one piece: its guard lives on the interpreter's stack.
+/// The range of a guard of the model's own must be run as one piece: the object lives on the interpreter's stack.
 int end_of_guard(const JitGraph& jit, int begin) {
     int depth = 0;
     for (int i = begin; i < static_cast<int>(jit.ops.size()); ++i) {
@@ -55,7 +56,8 @@ int end_of_guard(const JitGraph& jit, int begin) {
 
 /// Runs an op that has a form of its own on the meta device. Gives whether it has one.
 bool run_meta_form(const JitGraph& jit, int index, ProbeResult& result) {
-    const torch::jit::Node* node = jit.ops[static_cast<size_t>(index)].node;
+    const JitOp& op = jit.ops[static_cast<size_t>(index)];
+    const torch::jit::Node* node = op.node;
     const MetaForm form = find_meta_form(node->kind().toQualString());
     if (!form) return false;
     std::vector<c10::IValue> inputs;
@@ -63,7 +65,8 @@ bool run_meta_form(const JitGraph& jit, int index, ProbeResult& result) {
         const auto constant = torch::jit::toIValue(input);
         inputs.push_back(constant ? *constant : result.values.at(input));
     }
-    if (jit.autocast) cast_as_on_cards(c10::toString(node->schema().operator_name()), inputs);
+    const at::AutoGradMode grad(at::GradMode::is_enabled() && op.modes.grad == jit.modes.grad);
+    if (op.modes.autocast) cast_as_on_cards(c10::toString(node->schema().operator_name()), inputs);
     result.values[node->output()] = form(inputs);
     return true;
 }
@@ -160,13 +163,13 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
 
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
                   const std::function<at::Tensor(size_t)>& weight, at::Device device) {
-    if (jit.autocast && device.is_cpu()) {
+    if (jit.casts && device.is_cpu()) {
         // It leaves tensors of the meta device as they are, and what it casts is written down nowhere.
-        const AutocastScope scope(at::kCPU, jit.autocast);
+        const AutocastScope scope(at::kCPU, jit.modes.autocast);
         return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
     }
     complete_meta_kernels();
-    const CardAutocastScope scope(jit.autocast);
+    const CardAutocastScope scope(jit.modes.autocast);
     try {
         return probe_on(jit, inputs, microbatch_size, weight, at::kMeta);
     } catch (const Error&) {

@@ -98,7 +98,7 @@ class TorchScriptSource : public Source {
         for (int value : live_ins) inputs.push_back(values_.at(static_cast<size_t>(value)));
         for (int parameter : parameters) inputs.push_back(jit_.parameters.at(static_cast<size_t>(parameter)).value);
         for (int value : live_outs) outputs.push_back(values_.at(static_cast<size_t>(value)));
-        return compile_ops(jit_, range, inputs, outputs, device(), jit_.autocast);
+        return compile_ops(jit_, range, inputs, outputs, device(), jit_.modes.autocast);
     }
 
     at::Tensor weight(int parameter) override {
@@ -334,9 +334,9 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
                       options.keep_outputs, options.count_hits});
     const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
     if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
-    jit.autocast = autocast_dtype(options.precision);
     name_convolutions(jit);
-    list_ops(jit);
+    jit.modes = {options.training, autocast_dtype(options.precision)};
+    find_modes(jit, options.device.type());
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
     return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), options.init, digest};

@@ -387,6 +387,39 @@ def without_gradient(d):
     )
 
 
+def ranged(d):
+    """Several ops with gradients or casts turned on or off."""
+    a = d.tensor(lambda t: t.dim() >= 1)
+    width = d.shape(a)[-1]
+    weight = d.old_parameter(width, width)
+    guard = d.choice("torch.no_grad()", "torch.no_grad()", "torch.autocast('cpu', enabled=False)",
+                     "torch.autocast('cpu', dtype=torch.bfloat16, cache_enabled=False)")
+    inside = d.choice(
+        [f"still = F.linear({a}.float(), {weight})", "still = torch.tanh(still)"],
+        [f"still = {a} * 0.5", f"still = F.dropout(still, 0.3) + {d.broadcast_to(a)}", "still.mul_(2.0)"],
+        [f"view = {a}[..., :1]", "still = torch.sigmoid(view)", f"still = still * {a}"],
+        [f"still = {a} * 1.0", f"if bool({a}.sum() > 0):", f"    with {guard}:", "        still = torch.sin(still)"],
+        [f"still = {a} * 1.0", f"with {guard}:", f"    still = F.linear(still.float(), {weight})", "still = still * 2.0"],
+    )
+    behind = d.choice(f"out = {a} * still", "out = still * 1.0", f"out = torch.cat([{a}, still.to({a}.dtype)], -1)")
+    if d.choice(True, False, False):
+        return ["before = torch.is_grad_enabled()", "torch.set_grad_enabled(False)", *inside,
+                "torch.set_grad_enabled(before)", behind]
+    return [f"with {guard}:", *["    " + line for line in inside], behind]
+
+
+def sloped(d):
+    """A gradient inside of the forward pass, as in a penalty on slopes or in forces of an energy."""
+    a = d.tensor(lambda t: t.dim() >= 1)
+    width = d.shape(a)[-1]
+    weight = d.old_parameter(width, width)
+    height = d.choice("torch.tanh(point)", f"torch.sigmoid(F.linear(point, {weight}.to(point.dtype)))",
+                      f"point * torch.sin(point) * {d.broadcast_to(a)}")
+    slope = "torch.autograd.grad([height.sum()], [point], create_graph=True)[0]"
+    return [f"point = {a} * 1.0", "point.requires_grad_(True)", f"height = {height}", f"slope = {slope}",
+            "assert slope is not None", d.choice("out = slope * 1.0", f"out = {a} + slope", "out = height * slope")]
+
+
 def branched(d):
     """Control flow; most of it goes as the data have it."""
     a = d.tensor(lambda t: t.dim() >= 1)
@@ -408,5 +441,6 @@ def branched(d):
 DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
     *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, drawn, recurrent, multihead,
-    sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[branched] * 2,
+    sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[ranged] * 2, sloped,
+    *[branched] * 2,
 ]  # fmt: skip

@@ -372,21 +372,22 @@ def forward(self, x, y):
 const char* const kNoGradSource = R"(
 class no_grad:
   prev : bool
-  def __enter__(self: __torch__.no_grad) -> NoneType:
+  def __enter__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:
     self.prev = torch.is_grad_enabled()
     torch.set_grad_enabled(False)
     return None
-  def __exit__(self: __torch__.no_grad,
+  def __exit__(self: __torch__.torch.autograd.grad_mode.no_grad,
     exc_type: Any,
     exc_value: Any,
     traceback: Any) -> NoneType:
     prev = self.prev
     torch.set_grad_enabled(prev)
     return None
-  def __init__(self: __torch__.no_grad) -> NoneType:
+  def __init__(self: __torch__.torch.autograd.grad_mode.no_grad) -> NoneType:
     self.prev = False
     return None
-
+)";
+const char* const kGuardedSource = R"(
 class Guarded(Module):
   __parameters__ = ["w1", "b1", "w2", "b2", ]
   __buffers__ = []
@@ -399,7 +400,7 @@ class Guarded(Module):
     x: Tensor,
     y: Tensor) -> Tensor:
     h = torch.tanh(torch.linear(x, self.w1, self.b1))
-    guard = __torch__.no_grad.__new__(__torch__.no_grad)
+    guard = __torch__.torch.autograd.grad_mode.no_grad.__new__(__torch__.torch.autograd.grad_mode.no_grad)
     _0 = (guard).__init__()
     with guard:
       still = torch.mul(torch.linear(h, self.w2, self.b2), h)
@@ -410,8 +411,10 @@ class Guarded(Module):
 Module make_no_grad() {
     auto unit = std::make_shared<torch::jit::CompilationUnit>();
     const std::vector<at::IValue> constants;
-    torch::jit::SourceImporter importer(
-        unit, &constants, [](const std::string&) { return std::make_shared<torch::jit::Source>(kNoGradSource); }, 3);
+    const auto find = [](const std::string& module) {
+        return std::make_shared<torch::jit::Source>(module == "__torch__" ? kGuardedSource : kNoGradSource);
+    };
+    torch::jit::SourceImporter importer(unit, &constants, find, 3);
     const auto type = importer.loadType(c10::QualifiedName("__torch__.Guarded"))->cast<c10::ClassType>();
     Module module(c10::ivalue::Object::create(c10::StrongTypePtr(unit, type), type->numAttributes()));
     for (const char* index : {"1", "2"}) {

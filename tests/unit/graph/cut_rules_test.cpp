@@ -33,7 +33,7 @@ void expect_live_made_before(const Graph& graph, int cut) {
 
 /// The loss with one cut, or why there is none. Code with an Enter and no Exit would end the process: not run.
 std::string bits_of_cut(LoadedModel& model, int cut, const Inputs& inputs) {
-    if (model.graph.cuts[static_cast<size_t>(cut)].reason.find("no_grad") != std::string::npos) return "not run";
+    if (model.graph.cuts[static_cast<size_t>(cut)].reason.find("own class") != std::string::npos) return "not run";
     try {
         return bits_of(run_in_pieces(model, {cut}, inputs));
     } catch (const std::exception& error) {
@@ -356,11 +356,50 @@ def forward(self, x):
     EXPECT_GT(verdict.refused, 0);
 }
 
-TEST(CutRules, ANoGradRangeStaysWhole) {
+TEST(CutRules, WhatTorchAutogradGradGoesBackThroughStaysWhole) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    t = torch.mul(x, 1.0)
+    s = torch.sin(x)
+    t.requires_grad_(True)
+    h = torch.exp(t)
+    u = torch.sum(torch.cos(h))
+    g = torch.grad([u], [t], None, True, True, False)[0]
+    assert g is not None
+    return torch.mean(torch.abs(g) + s)
+)JIT");
+    verdict_of(model);
+    const int exp = op_of(model.graph, "aten::exp"), grad = op_of(model.graph, "aten::grad");
+    for (int cut = exp + 1; cut <= grad; ++cut) {
+        EXPECT_THAT(reason_at(model.graph, cut), HasSubstr("torch.autograd.grad (op " + std::to_string(grad) + ")"));
+    }
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sin"))].legal);
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::abs"))].legal);
+}
+
+TEST(CutRules, InABranchToo) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    t = torch.mul(x, 1.0)
+    t.requires_grad_(True)
+    u = torch.sum(torch.cos(torch.exp(t)))
+    out = torch.mean(u)
+    if bool(torch.sum(x) > -100.0):
+        g = torch.grad([u], [t], None, True, True, True)[0]
+        if g is not None:
+            out = out + torch.mean(torch.abs(g))
+    return torch.sigmoid(out)
+)JIT");
+    verdict_of(model);
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::cos")), HasSubstr("torch.autograd.grad"));
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sigmoid"))].legal);
+}
+
+TEST(CutRules, TheRangeOfAGuardOfTheModelsOwnStaysWhole) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):
     h = torch.tanh(x)
-    with NoGrad():
+    with OwnGuard():
         s = torch.sin(h)
         s = torch.cos(s)
     return torch.mean(h * s)
@@ -370,7 +409,7 @@ def forward(self, x):
     ASSERT_LT(enter, exit);
     for (int cut = enter; cut <= exit; ++cut) {
         EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(cut)].legal) << "cut " << cut;
-        EXPECT_THAT(reason_at(model.graph, cut), HasSubstr("no_grad"));
+        EXPECT_THAT(reason_at(model.graph, cut), HasSubstr("own class"));
     }
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::tanh")) + 1].legal);
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(exit) + 1].legal);

@@ -6,11 +6,14 @@
 #include <unordered_map>
 
 #include "graph/jit_graph.hpp"
+#include "unit/graph/models.hpp"
 
 namespace vpp {
 namespace {
 
+using test::refusal;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 struct ParsedOps {
     JitGraph jit;
@@ -89,6 +92,31 @@ graph(%x : Tensor, %c : bool):
 TEST(JitOps, AValueUsedTwiceIsListedOnce) {
     const ParsedOps parsed = parse_ops("graph(%x : Tensor):\n  %y : Tensor = aten::mul(%x, %x)\n  return (%y)");
     EXPECT_THAT(used_names(parsed, 0), ElementsAre("x"));
+}
+
+TEST(JitOps, GradientsBesideThoseOfTheStepAreRefused) {
+    const std::string adds = refusal(ErrorKind::BadData, [] {
+        parse_ops(R"IR(
+graph(%x : Tensor):
+  %none : NoneType = prim::Constant()
+  %true : bool = prim::Constant[value=1]()
+  aten::backward(%x, %none, %true, %true)
+  return (%x))IR");
+    });
+    EXPECT_THAT(adds, HasSubstr("the op aten::backward in the model's forward adds to the .grad of tensors"));
+    const std::string reads = refusal(ErrorKind::BadData, [] {
+        parse_ops(R"IR(
+graph(%x : Tensor, %c : bool):
+  %none : NoneType = prim::Constant()
+  %z : Tensor? = prim::If(%c)
+    block0():
+      %g : Tensor = prim::grad(%x)
+      -> (%g)
+    block1():
+      -> (%none)
+  return (%z))IR");
+    });
+    EXPECT_THAT(reads, HasSubstr("the op prim::grad in the model's forward reads the .grad of tensors"));
 }
 
 }  // namespace

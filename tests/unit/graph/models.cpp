@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <regex>
 #include <set>
 
 #include "graph/ivalue_tensors.hpp"
@@ -23,23 +25,56 @@ namespace {
 
 using torch::jit::CompilationUnit;
 
-/// torch.no_grad() as a loaded file has it.
-constexpr const char* kNoGrad = R"JIT(
-class NoGrad:
+/// A class that turns gradients off while it is entered, as torch.no_grad stands in a loaded file.
+constexpr const char* kGradGuard = R"JIT(
+class NAME:
   prev : bool
-  def __init__(self: __torch__.NoGrad) -> NoneType:
-    self.prev = False
-    return None
-  def __enter__(self: __torch__.NoGrad) -> NoneType:
+  def __enter__(self: MODULE.NAME) -> NoneType:
     self.prev = torch.is_grad_enabled()
-    _0 = torch.set_grad_enabled(False)
+    torch.set_grad_enabled(False)
     return None
-  def __exit__(self: __torch__.NoGrad, type: Any, value: Any, traceback: Any) -> NoneType:
-    _1 = torch.set_grad_enabled(self.prev)
+  def __exit__(self: MODULE.NAME, type: Any, value: Any, traceback: Any) -> NoneType:
+    torch.set_grad_enabled(self.prev)
+    return None
+  def __init__(self: MODULE.NAME) -> NoneType:
+    self.prev = False
     return None
 )JIT";
 
-/// Finds free functions, NoGrad and prim.<op> beside what every model sees.
+std::string grad_guard(const std::string& module, const std::string& name) {
+    const std::string named = std::regex_replace(kGradGuard, std::regex("NAME"), name);
+    return std::regex_replace(named, std::regex("MODULE"), module);
+}
+
+/// The classes of guards, by the module that they stand in.
+const std::map<std::string, std::string> kGuards{
+    {"__torch__.torch.autograd.grad_mode", grad_guard("__torch__.torch.autograd.grad_mode", "no_grad")},
+    {"__torch__.own", grad_guard("__torch__.own", "guard")},
+    {"__torch__.torch.amp.autocast_mode", R"JIT(
+class autocast:
+  fast_dtype : int
+  _enabled : bool
+  device : str
+  def __enter__(self: __torch__.torch.amp.autocast_mode.autocast) -> __torch__.torch.amp.autocast_mode.autocast:
+    return self
+  def __exit__(self: __torch__.torch.amp.autocast_mode.autocast, type: Any, value: Any, traceback: Any) -> NoneType:
+    return None
+  def __init__(self: __torch__.torch.amp.autocast_mode.autocast, device_type: str, dtype: Optional[int]=None,
+    enabled: bool=True) -> NoneType:
+    if torch.__is__(dtype, None):
+      _0 = torch.get_autocast_dtype(device_type)
+    else:
+      _0 = unchecked_cast(int, dtype)
+    self.fast_dtype = _0
+    self._enabled = enabled
+    self.device = device_type
+    return None
+)JIT"}};
+const std::map<std::string, std::string> kGuardNames{{"NoGrad", "__torch__.torch.autograd.grad_mode.no_grad"},
+                                                     {"Autocast", "__torch__.torch.amp.autocast_mode.autocast"},
+                                                     {"OwnGuard", "__torch__.own.guard"}};
+
+/// Finds free functions, guards and prim.<op> beside what every model sees.
 class ModuleNames : public torch::jit::Resolver {
   public:
     explicit ModuleNames(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
@@ -51,17 +86,20 @@ class ModuleNames : public torch::jit::Resolver {
             return std::make_shared<torch::jit::FunctionValue>(function);
         }
         if (name == "prim") return std::make_shared<torch::jit::BuiltinModule>("prim");
-        if (name == "NoGrad") return std::make_shared<torch::jit::ClassValue>(no_grad());
+        if (kGuardNames.contains(name)) return std::make_shared<torch::jit::ClassValue>(guard(kGuardNames.at(name)));
         return torch::jit::nativeResolver()->resolveValue(name, method, range);
     }
 
   private:
-    c10::ClassTypePtr no_grad() {
-        if (const c10::ClassTypePtr known = unit_->get_class(c10::QualifiedName("__torch__.NoGrad"))) return known;
-        const auto find = [](const std::string&) { return std::make_shared<torch::jit::Source>(kNoGrad); };
+    c10::ClassTypePtr guard(const std::string& name) {
+        if (const c10::ClassTypePtr known = unit_->get_class(c10::QualifiedName(name))) return known;
+        const auto find = [](const std::string& module) {
+            const auto found = kGuards.find(module);
+            return found == kGuards.end() ? nullptr : std::make_shared<torch::jit::Source>(found->second);
+        };
         const std::vector<c10::IValue> constants;
         return torch::jit::SourceImporter(unit_, &constants, find, 10)
-            .loadType(c10::QualifiedName("__torch__.NoGrad"))
+            .loadType(c10::QualifiedName(name))
             ->expect<c10::ClassType>();
     }
 

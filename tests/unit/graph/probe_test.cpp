@@ -154,9 +154,9 @@ TEST(Probe, AGuardedRangeIsRunAsOnePiece) {
                            R"JIT(
 def forward(self, x):
     h = torch.tanh(x * self.w)
-    with NoGrad():
+    with OwnGuard():
         s = torch.sin(h)
-        with NoGrad():
+        with OwnGuard():
             s = torch.cos(s)
         s = torch.abs(s)
     return torch.mean(h * s)
