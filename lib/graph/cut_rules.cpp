@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string_view>
 
 namespace vpp {
 
@@ -9,13 +11,19 @@ namespace {
 
 constexpr int kNeverSettled = std::numeric_limits<int>::max();
 
-/// Whether it is torch.autograd.grad, or control flow that has it inside.
-bool differentiates(const torch::jit::Node* node) {
-    static const auto kGrad = c10::Symbol::fromQualString("aten::grad");
-    return node->kind() == kGrad || std::ranges::any_of(node->blocks(), [](const torch::jit::Block* block) {
-               return std::any_of(block->nodes().begin(), block->nodes().end(), differentiates);
-           });
+/// Whether it is one of these ops, or control flow that has one inside.
+bool has_op(const torch::jit::Node* node, const std::set<std::string_view>& kinds) {
+    if (kinds.contains(node->kind().toQualString())) return true;
+    return std::ranges::any_of(node->blocks(), [&](const torch::jit::Block* block) {
+        return std::any_of(block->nodes().begin(), block->nodes().end(),
+                           [&](const torch::jit::Node* inner) { return has_op(inner, kinds); });
+    });
 }
+
+const std::set<std::string_view> kDifferentiates{"aten::grad"};
+/// They take the memory around a tensor, which does not travel with it.
+const std::set<std::string_view> kLooksAround{"aten::as_strided",         "aten::as_strided_", "aten::as_strided_copy",
+                                              "aten::as_strided_scatter", "aten::resize_",     "aten::resize_as_"};
 
 class CutFinder {
   public:
@@ -29,9 +37,14 @@ class CutFinder {
         refuse_guards();
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_written_outside(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
+        for (size_t value = 0; value < graph_.values.size(); ++value) refuse_what_stays(value);
         for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
-        for (int op = 0; op < graph_.num_ops(); ++op) refuse_inner_gradient(op);
+        for (int op = 0; op < graph_.num_ops(); ++op) {
+            if (has(op, kDifferentiates)) refuse_inner_gradient(op);
+            if (has(op, kLooksAround)) refuse_memory_around(op);
+        }
         refuse_live_aliases();
+        for (size_t value = 0; value < graph_.values.size(); ++value) refuse_live_elements(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_live_twins(value);
         return std::move(cuts_);
     }
@@ -87,6 +100,15 @@ class CutFinder {
         refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
     }
 
+    /// A tensor that no message holds.
+    void refuse_what_stays(size_t value) {
+        const GraphValue& entry = graph_.values[value];
+        const auto stays = [&](int tensor) { return !graph_.tensors[static_cast<size_t>(tensor)].travels; };
+        if (entry.producer < 0 || std::ranges::none_of(entry.tensors, stays)) return;
+        refuse_between(entry.producer, last_use(value),
+                       "'" + entry.name + "' is complex, sparse, quantised or negated when read, which cannot be sent");
+    }
+
     /// A tensor that requires a gradient until an op takes that away in place: it would go over without its history.
     void refuse_lost_gradient(const GraphTensor& tensor) {
         for (int op : tensor.gradient_flips) {
@@ -95,20 +117,42 @@ class CutFinder {
         }
     }
 
+    bool has(int op, const std::set<std::string_view>& kinds) const {
+        const std::vector<int>& outputs = graph_.ops[static_cast<size_t>(op)].outputs;
+        return !outputs.empty() && has_op(values_[static_cast<size_t>(outputs[0])]->node(), kinds);
+    }
+
     /// torch.autograd.grad goes back through what the ops from the first use of its inputs on have recorded, and all of
     /// that must be in its own stage.
     void refuse_inner_gradient(int op) {
-        const GraphOp& entry = graph_.ops[static_cast<size_t>(op)];
-        if (entry.outputs.empty()) return;
-        const torch::jit::Node* node = values_[static_cast<size_t>(entry.outputs[0])]->node();
-        if (!differentiates(node)) return;
         int first = op;
-        for (int value : entry.inputs) {
-            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors)
+        for (int value : graph_.ops[static_cast<size_t>(op)].inputs) {
+            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
                 first = std::min(first, first_use(tensor));
+            }
         }
         refuse_between(first, op,
                        "torch.autograd.grad (op " + std::to_string(op) + ") goes back through what lies there");
+    }
+
+    /// From the first op that makes a value of memory that several share to the op that takes more of it than a tensor
+    /// has.
+    void refuse_memory_around(int op) {
+        for (int input : graph_.ops[static_cast<size_t>(op)].inputs) {
+            const auto value = static_cast<size_t>(input);
+            int first = graph_.values[value].producer;
+            bool is_shared = false;
+            for (size_t other : families_.values_beside(value)) {
+                const int producer = graph_.values[other].producer;
+                if (other == value || producer >= op || !aliases_.may_share(values_[value], values_[other])) continue;
+                is_shared = true;
+                if (producer >= 0) first = std::min(first, producer);
+            }
+            if (first < 0 || !is_shared) continue;
+            refuse_between(first, op,
+                           "op " + std::to_string(op) + " takes memory around '" + graph_.values[value].name +
+                               "', which does not go over with it");
+        }
     }
 
     int first_use(int tensor) const {
@@ -155,6 +199,15 @@ class CutFinder {
                                    "' may share memory that is written in place, and both are used behind it");
             }
         }
+    }
+
+    /// The same of the tensors that one list holds.
+    void refuse_live_elements(size_t value) {
+        const GraphValue& list = graph_.values[value];
+        if (list.producer < 0 || list.tensors.size() < 2) return;
+        const int last = std::min(last_use(value), settled_from(value) - 1);
+        refuse_between(list.producer, last,
+                       "tensors in '" + list.name + "' may share memory that is written in place behind it");
     }
 
     /// What comes out of control flow may be the very tensor of another value, or not, from microbatch to microbatch:

@@ -19,13 +19,14 @@ struct GraphTensor {
     std::string name;  ///< of the first value that holds it
     DType dtype = DType::F32;
     std::vector<int64_t> shape;
-    bool requires_grad = false;       ///< when its producer has made it
+    bool requires_grad = false;       ///< when its producer has made it; behind a branch: in some microbatch it may
     int64_t message_bytes = 0;        ///< bound of a message that carries it
     int producer = kFromOutside;      ///< op; kFromOutside for model inputs and parameters
     int input = -1;                   ///< which model input it is, else -1
     int parameter = -1;               ///< which parameter or buffer it is, else -1
     std::vector<int> writers;         ///< ops that may write its memory in place, ascending; not its producer
     std::vector<int> gradient_flips;  ///< ops that change in place whether it requires a gradient, ascending
+    bool travels = true;              ///< false: no message holds it (complex, sparse, quantised, negated when read)
     bool from_branch = false;         ///< made by control flow that follows the data: it may be another tensor, or not
 
     static constexpr int kFromOutside = -1;

@@ -21,6 +21,18 @@ namespace {
 
 constexpr int64_t kMessageHeaderBytes = 1024;  // room for sizes and strides (stage/message.hpp)
 
+/// A type whose elements are as large, for what is only counted. Complex double counts as half of it.
+DType counted_as(const at::Tensor& tensor) {
+    if (const auto dtype = carried_dtype(tensor.scalar_type())) return *dtype;
+    const size_t bytes = tensor.itemsize();
+    return bytes == 1 ? DType::U8 : bytes == 2 ? DType::I16 : bytes == 4 ? DType::I32 : DType::I64;
+}
+
+/// Whether its memory, as it lies, is what it is.
+bool can_travel(const at::Tensor& tensor) {
+    return tensor.layout() == at::kStrided && carried_dtype(tensor.scalar_type()) && !tensor.is_neg();
+}
+
 class GraphBuilder {
   public:
     GraphBuilder(const JitGraph& jit, const AliasFacts& aliases, const ProbeResult& probe, const JitValues& values)
@@ -63,13 +75,10 @@ class GraphBuilder {
         const auto [known, is_new] =
             tensor_of_.emplace(tensor.unsafeGetTensorImpl(), static_cast<int>(graph_.tensors.size()));
         if (!is_new) return known->second;
-        if (tensor.layout() != at::kStrided) {
-            throw Error(ErrorKind::BadData,
-                        "the value '" + value.name + "' is not a dense tensor, which is not supported");
-        }
         GraphTensor entry;
         entry.name = value.name;
-        entry.dtype = from_torch(tensor.scalar_type());
+        entry.dtype = counted_as(tensor);
+        entry.travels = can_travel(tensor);
         entry.shape = tensor.sizes().vec();
         entry.requires_grad = tensor.requires_grad();
         const auto flips = probe_.gradient_flips.find(tensor.unsafeGetTensorImpl());
@@ -87,7 +96,7 @@ class GraphBuilder {
             GraphParameter parameter;
             parameter.name = from.name;
             parameter.aliases = from.aliases;
-            parameter.dtype = from_torch(from.tensor.scalar_type());
+            parameter.dtype = dtype_of(from);
             parameter.shape = from.tensor.sizes().vec();
             parameter.is_buffer = from.is_buffer;
             parameter.requires_grad = from.tensor.requires_grad();
@@ -98,6 +107,16 @@ class GraphBuilder {
             graph_.tensors[static_cast<size_t>(graph_.values[static_cast<size_t>(value)].tensors[0])].parameter =
                 static_cast<int>(i);
         }
+    }
+
+    static DType dtype_of(const JitParameter& parameter) {
+        const auto dtype = carried_dtype(parameter.tensor.scalar_type());
+        if (dtype && parameter.tensor.layout() == at::kStrided) return *dtype;
+        throw Error(ErrorKind::BadData, std::string(parameter.is_buffer ? "the buffer '" : "the parameter '") +
+                                            parameter.name + "' is of type " +
+                                            c10::toString(parameter.tensor.scalar_type()) +
+                                            " or sparse, which is not supported; keep real numbers in it, as "
+                                            "torch.view_as_real gives them");
     }
 
     void add_inputs() {
@@ -141,6 +160,7 @@ class GraphBuilder {
             op.outputs.push_back(add_value(made, index));
             for (const at::Tensor& tensor : tensors_in(probe_.values.at(made))) {
                 shapes.push_back(tensor.sizes().vec());
+                if (!tensor.has_storage()) continue;
                 if (tensor.is_view() || !storages_.insert(tensor.storage().unsafeGetStorageImpl()).second) continue;
                 new_elements += tensor.numel();
                 op.output_bytes += static_cast<int64_t>(tensor.nbytes());
@@ -188,7 +208,15 @@ class GraphBuilder {
         if (num_outputs + num_tallies == 0) return;
         const GraphValue& tuple = graph_.values[static_cast<size_t>(graph_.ops.back().outputs[0])];
         check(tuple.tensors.size() == num_outputs + num_tallies, "the last op gathers the model's outputs");
-        for (size_t i = 0; i < num_outputs; ++i) graph_.outputs.push_back({jit_.outputs[i].name, tuple.tensors[i]});
+        for (size_t i = 0; i < num_outputs; ++i) {
+            const std::string& name = jit_.outputs[i].name;
+            if (!graph_.tensors[static_cast<size_t>(tuple.tensors[i])].travels) {
+                throw Error(ErrorKind::BadData, "the output '" + name +
+                                                    "' of the model is no dense tensor of real "
+                                                    "numbers; torch.view_as_real and to_dense() make it one");
+            }
+            graph_.outputs.push_back({name, tuple.tensors[i]});
+        }
         for (size_t i = 0; i < num_tallies; ++i) {
             graph_.tallies.push_back({jit_.tallies[i].name, tuple.tensors[num_outputs + i]});
         }
@@ -197,7 +225,7 @@ class GraphBuilder {
     void check_loss() const {
         const GraphValue& loss = graph_.values[static_cast<size_t>(graph_.loss)];
         const GraphTensor* tensor = loss.is_tensor ? &graph_.tensors[static_cast<size_t>(loss.tensors[0])] : nullptr;
-        if (tensor && is_floating(tensor->dtype) && num_elements(tensor->shape) == 1) return;
+        if (tensor && tensor->travels && is_floating(tensor->dtype) && num_elements(tensor->shape) == 1) return;
         throw Error(ErrorKind::BadData,
                     "the loss must be one floating-point number (got " +
                         (tensor ? std::string(name_of(tensor->dtype)) + shape_text(tensor->shape) : loss.type) +

@@ -4,6 +4,8 @@
 #include <ATen/ops/alias.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/functions/basic_ops.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <unordered_set>
 
@@ -91,18 +93,38 @@ void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
     for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
 }
 
+/// A tensor over the same memory that needs a gradient, by a history that is never followed.
+at::Tensor with_gradient(const at::Tensor& tensor) {
+    const auto history = std::make_shared<torch::autograd::UndefinedGrad>();
+    at::Tensor copy = tensor.detach();
+    torch::autograd::impl::set_gradient_edge(copy, {history, history->add_input_metadata(copy)});
+    return copy;
+}
+
 /// What comes out of control flow is a tensor of its own, though this time it may be one that went in or came out
-/// before.
-void tell_apart(torch::jit::Node* node, ProbeResult& result) {
-    if (!follows_data(node)) return;
+/// before; and it may need a gradient if anything that went in does, though the way that was taken gave none.
+void tell_apart(const JitGraph& jit, const JitOp& op, ProbeResult& result) {
+    if (!follows_data(op.node)) return;
     std::unordered_set<const void*> known;
-    for (const Value* used : values_used(node)) {
-        for (const at::Tensor& tensor : tensors_in(result.values.at(used))) known.insert(tensor.unsafeGetTensorImpl());
+    bool may_need_gradient = false;
+    for (const Value* used : values_used(op.node)) {
+        for (const at::Tensor& tensor : tensors_in(result.values.at(used))) {
+            known.insert(tensor.unsafeGetTensorImpl());
+            may_need_gradient = may_need_gradient || tensor.requires_grad();
+        }
     }
-    for (const Value* made : node->outputs()) {
+    may_need_gradient = may_need_gradient && jit.modes.grad && op.modes.grad;
+    for (const Value* made : op.node->outputs()) {
         c10::IValue& content = result.values.at(made);
         if (!content.isTensor() || !content.toTensor().defined()) continue;
-        if (!known.insert(content.toTensor().unsafeGetTensorImpl()).second) content = at::alias(content.toTensor());
+        const at::Tensor tensor = content.toTensor();
+        const bool differentiable = tensor.is_floating_point() || tensor.is_complex();
+        const bool is_known = !known.insert(tensor.unsafeGetTensorImpl()).second;
+        if (may_need_gradient && differentiable && !tensor.requires_grad()) {
+            content = with_gradient(tensor);
+        } else if (is_known) {
+            content = at::alias(tensor);
+        }
     }
 }
 
@@ -145,7 +167,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         const int end = guard ? end_of_guard(jit, i) : i + 1;
         try {
             if (!result.on_meta || !run_meta_form(jit, i, result)) run_range(jit, {i, end}, result);
-            tell_apart(op.node, result);
+            tell_apart(jit, op, result);
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {

@@ -25,10 +25,15 @@ constexpr std::array<std::pair<DType, c10::ScalarType>, 12> kPairs{{
 }};
 }  // namespace
 
-DType from_torch(c10::ScalarType type) {
+std::optional<DType> carried_dtype(c10::ScalarType type) {
     for (const auto& [dtype, torch_type] : kPairs) {
         if (torch_type == type) return dtype;
     }
+    return std::nullopt;
+}
+
+DType from_torch(c10::ScalarType type) {
+    if (const std::optional<DType> dtype = carried_dtype(type)) return *dtype;
     throw Error(ErrorKind::BadData, std::string("tensors of type ") + c10::toString(type) + " are not supported");
 }
 

@@ -71,6 +71,7 @@ Pass PassRunner::run(PassInputs inputs) const {
     Pass pass;
     pass.tensors = std::move(inputs.tensors);
     pass.values = std::move(inputs.values);
+    pass.without_gradient = std::move(inputs.without_gradient);
     std::vector<c10::IValue> results;
     run_model([&] {
         attach_received(pass);
@@ -84,6 +85,7 @@ Pass PassRunner::run(PassInputs inputs) const {
 PassInputs PassRunner::save(const PassInputs& inputs) const {
     PassInputs saved;
     saved.values = inputs.values;
+    saved.without_gradient = inputs.without_gradient;
     saved.key = inputs.key;
     for (const auto& [id, tensor] : inputs.tensors) {
         const std::vector<int>& writers = graph_.tensors[static_cast<size_t>(id)].writers;
@@ -101,7 +103,8 @@ PassInputs PassRunner::save(const PassInputs& inputs) const {
 void PassRunner::attach_received(Pass& pass) const {
     if (!training_) return;
     for (int tensor : io_.received) {
-        if (!graph_.tensors[static_cast<size_t>(tensor)].requires_grad_at(ops_.begin)) continue;
+        const bool may = graph_.tensors[static_cast<size_t>(tensor)].requires_grad_at(ops_.begin);
+        if (!may || pass.without_gradient.contains(tensor)) continue;
         pass.input_slots[tensor] = pass.inputs->attach(pass.tensors.at(tensor));
     }
 }
@@ -177,15 +180,12 @@ void PassRunner::keep_results(Pass& pass, std::vector<c10::IValue> results) cons
     if (io_.makes_loss) pass.loss = pass.tensors.at(graph_.values[static_cast<size_t>(graph_.loss)].tensors[0]);
 }
 
-/// Notes where arriving gradients enter, so that the tensors themselves can go.
+/// Notes where arriving gradients enter, so that the tensors themselves can go. None arrives for a tensor that needs
+/// none this time: its consumers know.
 void PassRunner::keep_edges(Pass& pass) const {
     for (int tensor : io_.gradient_arrives) {
         const at::Tensor& kept = pass.tensors.at(tensor);
-        if (!kept.requires_grad()) {
-            throw Error(ErrorKind::BadData, "the value '" + graph_.tensors[static_cast<size_t>(tensor)].name +
-                                                "' carries no gradient, other than when the model was prepared");
-        }
-        pass.gradient_edges[tensor] = torch::autograd::impl::gradient_edge(kept);
+        if (kept.requires_grad()) pass.gradient_edges[tensor] = torch::autograd::impl::gradient_edge(kept);
     }
 }
 

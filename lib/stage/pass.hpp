@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "graph/graph.hpp"
@@ -25,6 +26,7 @@ struct PassInputs {
     std::map<int, at::Tensor> tensors;    ///< model inputs and received ones, by the graph's number
     std::map<int, c10::IValue> values;    ///< containers and plain values; tensors inside are taken from `tensors`
     std::map<int, at::Tensor> old_state;  ///< parameter -> what to write instead of the buffer
+    std::set<int> without_gradient;       ///< received ones that may carry one, but not in this microbatch
     uint64_t key = 0;                     ///< the microbatch's (base/random.hpp)
 };
 
@@ -39,8 +41,9 @@ struct Pass {
     std::shared_ptr<InputNode> inputs;
     std::shared_ptr<InputNode> copies;                    ///< of tied parameters
     std::map<int, uint32_t> input_slots;                  ///< received tensor -> slot of `inputs`
+    std::set<int> without_gradient;                       ///< received ones that have no slot in this microbatch
     std::map<int, uint32_t> copy_slots;                   ///< parameter -> slot of `copies`
-    std::map<int, torch::autograd::Edge> gradient_edges;  ///< tensor -> where its arriving gradient enters
+    std::map<int, torch::autograd::Edge> gradient_edges;  ///< tensor -> where its arriving gradient enters, if it does
     std::map<int, torch::autograd::Edge> tied_edges;      ///< parameter -> where its arriving gradient enters
 };
 

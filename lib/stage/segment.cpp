@@ -62,11 +62,13 @@ void Segment::set_input(int microbatch, int input, at::Tensor tensor) {
 }
 
 void Segment::receive_tensor(int microbatch, const Edge& edge, at::Tensor tensor, bool requires_grad) {
-    if (options_.training && requires_grad != edge.has_gradient) {
-        throw Error(ErrorKind::BadData, "the value '" + edge.name + "' " + (requires_grad ? "carries" : "carries no") +
-                                            " gradient, other than when the model was prepared");
+    if (options_.training && requires_grad && !edge.has_gradient) {
+        throw Error(ErrorKind::BadData,
+                    "the value '" + edge.name + "' carries gradient, other than when the model was prepared");
     }
-    state(microbatch).inputs.tensors[edge.tensor] = std::move(tensor);
+    PassInputs& inputs = state(microbatch).inputs;
+    inputs.tensors[edge.tensor] = std::move(tensor);
+    if (options_.training && !requires_grad && edge.has_gradient) inputs.without_gradient.insert(edge.tensor);
 }
 
 void Segment::receive_values(int microbatch, const Edge& edge, std::vector<c10::IValue> values) {
@@ -168,7 +170,9 @@ BackwardRoots Segment::take_roots(Microbatch& now, const Pass& pass) const {
         if (loss_factor_.defined()) scaled = at::mul(scaled, loss_factor_);
         roots.add(torch::autograd::impl::gradient_edge(scaled), at::ones_like(scaled));
     }
-    for (auto& [tensor, gradient] : now.arrived) roots.add(pass.gradient_edges.at(tensor), std::move(gradient));
+    for (auto& [tensor, gradient] : now.arrived) {
+        if (gradient.defined()) roots.add(pass.gradient_edges.at(tensor), std::move(gradient));
+    }
     now.arrived.clear();
     return roots;
 }
@@ -191,6 +195,11 @@ void Segment::run_in_turn(int microbatch, const Pass& pass, const std::function<
     }
 }
 
+void Segment::keep_input_gradients(Microbatch& now, const Pass& pass, const std::vector<at::Tensor>& gradients) {
+    for (const auto& [tensor, slot] : pass.input_slots) now.input_gradients[tensor] = gradients[slot];
+    for (int tensor : pass.without_gradient) now.input_gradients[tensor] = at::Tensor();
+}
+
 void Segment::backward(int microbatch) {
     Microbatch& now = state(microbatch);
     Pass pass = take_pass(now);
@@ -198,9 +207,7 @@ void Segment::backward(int microbatch) {
     roots.add(take_tied_roots(now, pass));
     pass.loss.reset();
     run_in_turn(microbatch, pass, [&] { run_backward(roots); });
-    for (const auto& [tensor, slot] : pass.input_slots) {
-        now.input_gradients[tensor] = pass.inputs->gradients()[slot];
-    }
+    keep_input_gradients(now, pass, pass.inputs->gradients());
     release_if_done(microbatch);
 }
 
@@ -213,7 +220,7 @@ void Segment::input_gradients(int microbatch) {
         pass.loss.reset();
         gradients = now.split.emplace().run_inputs(roots, pass.inputs);
     });
-    for (const auto& [tensor, slot] : pass.input_slots) now.input_gradients[tensor] = gradients[slot];
+    keep_input_gradients(now, pass, gradients);
     pass.gradient_edges.clear();
     pass.input_slots.clear();
     pass.inputs.reset();

@@ -89,6 +89,7 @@ class Segment {
     Pass take_pass(Microbatch& now) const;
     BackwardRoots take_roots(Microbatch& now, const Pass& pass) const;
     BackwardRoots take_tied_roots(Microbatch& now, const Pass& pass) const;
+    static void keep_input_gradients(Microbatch& now, const Pass& pass, const std::vector<at::Tensor>& gradients);
     void run_in_turn(int microbatch, const Pass& pass, const std::function<void()>& backward);
     void release_if_done(int microbatch);
 

@@ -411,13 +411,33 @@ def ranged(d):
 def sloped(d):
     """A gradient inside of the forward pass, as in a penalty on slopes or in forces of an energy."""
     a = d.tensor(lambda t: t.dim() >= 1)
-    width = d.shape(a)[-1]
-    weight = d.old_parameter(width, width)
-    height = d.choice("torch.tanh(point)", f"torch.sigmoid(F.linear(point, {weight}.to(point.dtype)))",
-                      f"point * torch.sin(point) * {d.broadcast_to(a)}")
+    height = d.choice("torch.tanh(point)", f"point * torch.sin(point) * {d.broadcast_to(a)}", "linear")
+    if height == "linear":
+        width = d.shape(a)[-1]
+        height = f"torch.sigmoid(F.linear(point, {d.old_parameter(width, width)}.to(point.dtype)))"
     slope = "torch.autograd.grad([height.sum()], [point], create_graph=True)[0]"
     return [f"point = {a} * 1.0", "point.requires_grad_(True)", f"height = {height}", f"slope = {slope}",
             "assert slope is not None", d.choice("out = slope * 1.0", f"out = {a} + slope", "out = height * slope")]
+
+
+def strided(d):
+    """What memory holds around a view."""
+    a = d.tensor(lambda t: t.dim() == 2 and t.shape[1] > 2)
+    rows, columns = d.shape(a)
+    return [f"whole = {a} * 1.0", "view = whole[:, ::2]", f"other = torch.tanh({a})",
+            f"out = torch.as_strided(view, [{rows}, {columns - 1}], [{columns}, 1]) * other[:, 1:]"]
+
+
+def spectral(d):
+    """Complex numbers on the way, and a view that is negated when it is read."""
+    a = d.tensor(lambda t: t.dim() >= 1)
+    width = d.shape(a)[-1]
+    return d.choice(
+        [f"waves = torch.fft.rfft({a}.float())", "waves = waves * 0.5", f"out = torch.fft.irfft(waves, n={width})"],
+        [f"waves = torch.fft.fft({a}.float())", f"out = torch.tanh(waves.real) * {a}"],
+        [f"waves = torch.fft.fft({a}.float())", "view = waves.conj().imag", "out = torch.sin(view) + view"],
+        [f"waves = torch.complex({a}.float(), {d.like(a)}.float())", "waves = waves * waves", "out = waves.abs()"],
+    )
 
 
 def branched(d):
@@ -429,6 +449,7 @@ def branched(d):
         [copy, f"if {a}.shape[0] > 1:", f"    out = {a} * 0.5"],
         [copy, f"if bool({a}.sum() > 0):", "    out = torch.sin(out)"],
         [f"out = {a}", f"if bool({a}.sum() > 0):", "    out = torch.sin(out)"],
+        [f"out = {a}.detach()", f"if bool({a}.sum() > 0):", f"    out = torch.sin({a})"],
         [f"if float({a}.mean()) > 0.1:", f"    out = F.gelu({a})", "else:", f"    out = {a} - 0.5"],
         [copy, f"for k in range({a}.shape[-1] % 4):", "    out = torch.tanh(out + k)"],
         [copy, "while bool(out.abs().max() > 0.5):", "    out = out * 0.5"],
@@ -441,6 +462,6 @@ def branched(d):
 DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
     *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, drawn, recurrent, multihead,
-    sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[ranged] * 2, sloped,
+    sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[ranged] * 2, sloped, strided, spectral,
     *[branched] * 2,
 ]  # fmt: skip

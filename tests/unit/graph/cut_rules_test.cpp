@@ -395,6 +395,77 @@ def forward(self, x):
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::sigmoid"))].legal);
 }
 
+TEST(CutRules, TheMemoryAroundAViewDoesNotGoOver) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    v = h[:, ::2]
+    s = torch.sin(v)
+    w = torch.as_strided(v, [2, 3], [4, 1])
+    return torch.mean(torch.exp(w)) + torch.mean(s)
+)JIT");
+    EXPECT_GT(verdict_of(model).refused_and_different, 0);
+    const int sin = op_of(model.graph, "aten::sin"), exp = op_of(model.graph, "aten::exp");
+    EXPECT_THAT(reason_at(model.graph, sin), HasSubstr("takes memory around 'v.1', which does not go over with it"));
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(exp)].legal);
+}
+
+TEST(CutRules, MemoryThatNobodySharesGoesOverWhole) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    s = torch.sin(x)
+    w = torch.as_strided(h, [2, 3], [4, 1])
+    return torch.mean(torch.exp(w)) + torch.mean(s)
+)JIT");
+    EXPECT_EQ(verdict_of(model).refused, 0);
+}
+
+TEST(CutRules, ViewsInOneListAreAPairToo) {
+    const std::string code = R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    parts = torch.tensor_split(h, 2, 1)
+    s = torch.sin(x)
+    v = parts[0]
+    w = parts[1]
+    w.add_(0.25)
+    return torch.mean(torch.exp(w)) + torch.mean(s) + torch.mean(v)
+)JIT";
+    LoadedModel model = load_code(code);
+    verdict_of(model);
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::sin")),
+                HasSubstr("tensors in 'parts.1' may share memory that is written in place behind it"));
+    std::string unwritten = code;
+    unwritten.replace(unwritten.find("add_"), 4, "add");
+    model = load_code(unwritten);
+    EXPECT_EQ(verdict_of(model).refused, 0);
+}
+
+TEST(CutRules, WhatNoMessageHoldsIsNotCut) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    z = torch.fft_fft(h)
+    z = z * 2.0
+    v = torch.imag(torch.conj(z))
+    s = torch.sin(v)
+    p = torch.exp(h.to_sparse().to_dense())
+    return torch.mean(torch.cos(s) * v) + torch.mean(p)
+)JIT");
+    verdict_of(model);
+    const auto legal = [&](const std::string& kind) {
+        return model.graph.cuts[static_cast<size_t>(op_of(model.graph, kind))].legal;
+    };
+    EXPECT_TRUE(legal("aten::fft_fft"));
+    for (const char* live : {"aten::mul", "aten::conj", "aten::imag", "aten::sin", "aten::to_dense", "aten::cos"}) {
+        EXPECT_FALSE(legal(live)) << live;
+    }
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::mul")), HasSubstr("which cannot be sent"));
+    const int behind = op_of(model.graph, "aten::mul", op_of(model.graph, "aten::cos")) + 1;
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(behind)].legal);
+}
+
 TEST(CutRules, TheRangeOfAGuardOfTheModelsOwnStaysWhole) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):

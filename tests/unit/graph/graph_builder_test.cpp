@@ -134,13 +134,37 @@ TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
     EXPECT_NO_THROW(load(wide, kBuilderOptions)) << "float64 is a number too";
 }
 
-TEST(GraphBuilder, SparseAndComplexValuesAreRefused) {
-    const ModuleSpec sparse{"Model",
-                            "def forward(self, x):\n    return torch.mean(torch.tanh(x).to_sparse().to_dense())\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(sparse, kBuilderOptions); }),
-                HasSubstr("is not a dense tensor, which is not supported"));
-    const ModuleSpec complex{"Model", "def forward(self, x):\n    return torch.mean(torch.abs(torch.fft_fft(x)))\n"};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(complex, kBuilderOptions); }), HasSubstr("Complex"));
+TEST(GraphBuilder, SparseComplexAndNegatedValuesAreNoMessages) {
+    const auto travels = [](const std::string& expression) {
+        const Graph graph = load({"Model", "def forward(self, x):\n    v = " + expression +
+                                               "\n    return torch.mean(v.to_dense().abs())\n"},
+                                 kBuilderOptions)
+                                .graph;
+        const GraphTensor& made = graph.tensors.at(static_cast<size_t>(graph.values.at(1).tensors.at(0)));
+        return made.travels;
+    };
+    EXPECT_TRUE(travels("torch.tanh(x)"));
+    EXPECT_FALSE(travels("x.to_sparse()"));
+    EXPECT_FALSE(travels("torch.fft_fft(x)"));
+    EXPECT_FALSE(travels("torch._neg_view(x)"));
+}
+
+TEST(GraphBuilder, AComplexWeightIsRefusedByName) {
+    const ModuleSpec model{"Model",
+                           "def forward(self, x):\n    return torch.mean(torch.abs(x * self.w))\n",
+                           {{"w", weight({4}).detach().to(at::kComplexFloat)}}};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kBuilderOptions); }),
+                HasSubstr("the parameter 'w' is of type ComplexFloat or sparse, which is not supported; keep real "));
+}
+
+TEST(GraphBuilder, AnOutputThatIsComplexIsRefusedByName) {
+    TorchScriptOptions options = kBuilderOptions;
+    options.keep_outputs = true;
+    options.loss_output = 0;
+    const ModuleSpec model{"Model",
+                           "def forward(self, x):\n    z = torch.fft_fft(x)\n    return torch.mean(torch.abs(z)), z\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, options); }),
+                HasSubstr("of the model is no dense tensor of real numbers; torch.view_as_real"));
 }
 
 }  // namespace

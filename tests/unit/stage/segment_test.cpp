@@ -373,15 +373,40 @@ TEST_F(SegmentTest, evaluationKeepsNothingAndGivesTheSameLoss) {
     }
 }
 
-TEST_F(SegmentTest, refusesAValueWhoseGradientFlagChanged) {
+TEST_F(SegmentTest, refusesAGradientThatWasNotForeseen) {
     Rig setup = open_tiny("mlp");
     Line line(setup, {cut_behind(setup, "aten::tanh")});
-    const Edge& edge = line.split().edges.at(0);
+    Edge edge = line.split().edges.at(0);
+    edge.has_gradient = false;
     const std::string text = error_of(ErrorKind::BadData, [&] {
-        line.stage(1).receive_tensor(0, edge, at::ones({2, 8}), /*requires_grad=*/false);
+        line.stage(1).receive_tensor(0, edge, at::ones({2, 8}), /*requires_grad=*/true);
     });
-    EXPECT_HAS(text, "carries no gradient, other than when the model was prepared");
+    EXPECT_HAS(text, "carries gradient, other than when the model was prepared");
     EXPECT_HAS(text, "'" + edge.name + "'");
+}
+
+// What a branch gave, which needs a gradient another time.
+TEST_F(SegmentTest, aTensorThatNeedsNoGradientThisTimeGetsNone) {
+    Rig setup = open_tiny("mlp");
+    for (const bool in_halves : {false, true}) {
+        for (const bool needs : {false, true}) {
+            Line line(setup, {cut_behind(setup, "aten::tanh")});
+            line.feed(0, 0);
+            line.feed(1, 0);
+            line.stage(0).forward(0, 0);
+            const Edge& edge = line.split().edges.at(0);
+            line.stage(1).receive_tensor(0, edge, line.stage(0).take_tensor(0, edge).detach(), needs);
+            line.stage(1).forward(0, 0);
+            if (in_halves) {
+                line.stage(1).input_gradients(0);
+            } else {
+                line.stage(1).backward(0);
+            }
+            EXPECT_EQ(line.stage(1).take_gradient(0, edge).defined(), needs);
+            if (in_halves) line.stage(1).weight_gradients(0);
+            EXPECT_TRUE(line.weight("w2").grad().defined());
+        }
+    }
 }
 
 TEST_F(SegmentTest, anOpThatFailsIsNamed) {
