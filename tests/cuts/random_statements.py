@@ -399,7 +399,8 @@ def ranged(d):
         [f"still = {a} * 0.5", f"still = F.dropout(still, 0.3) + {d.broadcast_to(a)}", "still.mul_(2.0)"],
         [f"view = {a}[..., :1]", "still = torch.sigmoid(view)", f"still = still * {a}"],
         [f"still = {a} * 1.0", f"if bool({a}.sum() > 0):", f"    with {guard}:", "        still = torch.sin(still)"],
-        [f"still = {a} * 1.0", f"with {guard}:", f"    still = F.linear(still.float(), {weight})", "still = still * 2.0"],
+        [f"still = {a} * 1.0", f"with {guard}:", f"    still = F.linear(still.float(), {weight})",
+         "still = still * 2.0"],
     )
     behind = d.choice(f"out = {a} * still", "out = still * 1.0", f"out = torch.cat([{a}, still.to({a}.dtype)], -1)")
     if d.choice(True, False, False):
