@@ -27,9 +27,9 @@ const std::set<std::string_view> kLooksAround{"aten::as_strided",         "aten:
 
 class CutFinder {
   public:
-    CutFinder(const Graph& graph, const AliasFacts& aliases, const MemoryFamilies& families,
+    CutFinder(const Graph& graph, const JitGraph& jit, const AliasFacts& aliases, const MemoryFamilies& families,
               const std::vector<torch::jit::Value*>& values)
-        : graph_(graph), aliases_(aliases), families_(families), values_(values), cuts_(graph.ops.size()) {
+        : graph_(graph), jit_(jit), aliases_(aliases), families_(families), values_(values), cuts_(graph.ops.size()) {
         for (const torch::jit::Value* value : values) has_writers_.push_back(aliases.has_writers(value));
     }
 
@@ -40,8 +40,9 @@ class CutFinder {
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_what_stays(value);
         for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
         for (int op = 0; op < graph_.num_ops(); ++op) {
-            if (has(op, kDifferentiates)) refuse_inner_gradient(op);
-            if (has(op, kLooksAround)) refuse_memory_around(op);
+            const torch::jit::Node* node = jit_.ops[static_cast<size_t>(op)].node;
+            if (has_op(node, kDifferentiates)) refuse_inner_gradient(op);
+            if (has_op(node, kLooksAround)) refuse_memory_around(op);
         }
         refuse_live_aliases();
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_live_elements(value);
@@ -115,11 +116,6 @@ class CutFinder {
             if (!tensor.requires_grad_at(op)) continue;
             refuse_between(tensor.producer, op, "'" + tensor.name + "' loses its gradient in place behind it");
         }
-    }
-
-    bool has(int op, const std::set<std::string_view>& kinds) const {
-        const std::vector<int>& outputs = graph_.ops[static_cast<size_t>(op)].outputs;
-        return !outputs.empty() && has_op(values_[static_cast<size_t>(outputs[0])]->node(), kinds);
     }
 
     /// torch.autograd.grad goes back through what the ops from the first use of its inputs on have recorded, and all of
@@ -235,6 +231,7 @@ class CutFinder {
     }
 
     const Graph& graph_;
+    const JitGraph& jit_;
     const AliasFacts& aliases_;
     const MemoryFamilies& families_;
     const std::vector<torch::jit::Value*>& values_;
@@ -244,9 +241,9 @@ class CutFinder {
 
 }  // namespace
 
-std::vector<GraphCut> find_cuts(const Graph& graph, const AliasFacts& aliases, const MemoryFamilies& families,
-                                const std::vector<torch::jit::Value*>& values) {
-    return CutFinder(graph, aliases, families, values).find();
+std::vector<GraphCut> find_cuts(const Graph& graph, const JitGraph& jit, const AliasFacts& aliases,
+                                const MemoryFamilies& families, const std::vector<torch::jit::Value*>& values) {
+    return CutFinder(graph, jit, aliases, families, values).find();
 }
 
 }  // namespace vpp

@@ -12,7 +12,7 @@ namespace vpp {
 /// One entry per op; entry i is the cut before op i.
 /// Requires: ops, values, tensors, parameters and loss of the graph are filled; values[i] is the graph's value i;
 /// families are of these values.
-std::vector<GraphCut> find_cuts(const Graph& graph, const AliasFacts& aliases, const MemoryFamilies& families,
-                                const std::vector<torch::jit::Value*>& values);
+std::vector<GraphCut> find_cuts(const Graph& graph, const JitGraph& jit, const AliasFacts& aliases,
+                                const MemoryFamilies& families, const std::vector<torch::jit::Value*>& values);
 
 }  // namespace vpp

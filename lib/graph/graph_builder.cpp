@@ -47,7 +47,7 @@ class GraphBuilder {
         graph_.loss = index_.at(jit_.loss);
         check_loss();
         add_model_outputs();
-        graph_.cuts = find_cuts(graph_, aliases_, families_, values_);
+        graph_.cuts = find_cuts(graph_, jit_, aliases_, families_, values_);
         return std::move(graph_);
     }
 

@@ -80,6 +80,10 @@ class Inliner {
             inline_method(node);
         } else if (node->kind() == prim::CallFunction) {
             inline_function(node);
+        } else if (node->kind() == prim::fork) {
+            inline_fork(node);
+        } else if (node->kind() == torch::jit::aten::wait) {
+            drop_wait(node);
         }
     }
 
@@ -101,6 +105,29 @@ class Inliner {
         if (!torch::jit::tryToGraphFunction(*type->function())) return;  // a builtin
         const auto callee = inlined(*type->function(), self_fqn_, depth_ + 1);
         replace_call(node, *callee, node->inputs().slice(1));
+    }
+
+    /// torch.jit.fork is a call whose result may come later; Python runs it where it stands.
+    void inline_fork(Node* node) {
+        const std::shared_ptr<torch::jit::Graph> body = node->g(attr::Subgraph)->copy();
+        Inliner inner(self_fqn_, depth_ + 1);
+        for (size_t i = 0; i < node->inputs().size(); ++i) {
+            const auto named = names_.find(node->input(i));
+            if (named != names_.end()) inner.names_[body->inputs()[i]] = named->second;
+        }
+        inner.visit_all(body->block());
+        replace_call(node, *body, node->inputs());
+    }
+
+    /// What it waits for is there, in place of the future.
+    static void drop_wait(Node* node) {
+        if (node->input()->type()->kind() == c10::TypeKind::FutureType) {
+            throw Error(ErrorKind::BadData,
+                        "forward keeps what torch.jit.fork gives in a list, a branch or a loop, which "
+                        "is not supported; call torch.jit.wait on it directly");
+        }
+        node->output()->replaceAllUsesWith(node->input());
+        node->destroy();
     }
 
     std::string self_fqn_;

@@ -119,7 +119,7 @@ class ModeFinder {
     bool change(const Node* node, ModeState& state, std::vector<ModeState>& around) {
         if (is_op(node, "aten::is_grad_enabled")) was_enabled_[node->output()] = state.modes.grad;
         if (is_op(node, "aten::set_grad_enabled")) {
-            state.modes.grad = flag(node, node->input(0), "torch.set_grad_enabled");
+            state.modes.grad = flag(node, node->input(0), "whether gradients are recorded");
             return true;
         }
         if (!is_border(node)) return false;
@@ -139,17 +139,18 @@ class ModeFinder {
             state.modes.grad = false;
             return;
         }
-        if (const auto name = torch::jit::toIValue(attribute(node, "device"))) {
-            // As PyTorch: one for another device changes nothing here. A name that is computed (x.device.type) is ours.
-            if (name->toStringRef() != c10::DeviceTypeName(device_, /*lower_case=*/true)) return;
-        }
-        if (const auto dtype = torch::jit::toIValue(attribute(node, "fast_dtype"))) {
+        // As PyTorch: one for another device changes nothing here. A name that is computed (x.device.type) is ours.
+        const auto name = torch::jit::toIValue(attribute(node, "device"));
+        const bool is_named = name && name->isString();
+        if (is_named && name->toStringRef() != c10::DeviceTypeName(device_, /*lower_case=*/true)) return;
+        const auto dtype = torch::jit::toIValue(attribute(node, "fast_dtype"));
+        if (dtype && dtype->isInt()) {
             state.lower_dtype = static_cast<at::ScalarType>(dtype->toInt());
         } else if (!is_op(attribute(node, "fast_dtype")->node(), "aten::get_autocast_dtype")) {
             follows_data(node, "the dtype of torch.autocast");
         }
         const bool is_lower = state.lower_dtype == at::kBFloat16 || state.lower_dtype == at::kHalf;
-        const bool enabled = flag(node, attribute(node, "_enabled"), "torch.autocast") && is_lower;
+        const bool enabled = flag(node, attribute(node, "_enabled"), "whether torch.autocast is on") && is_lower;
         state.modes.autocast = enabled ? std::optional(state.lower_dtype) : std::nullopt;
         jit_.casts = jit_.casts || enabled;
     }
@@ -167,9 +168,10 @@ class ModeFinder {
     }
 
     bool flag(const Node* node, const Value* value, const char* what) const {
-        if (const auto constant = torch::jit::toIValue(value)) return constant->toBool();
+        const auto constant = torch::jit::toIValue(value);
+        if (constant && constant->isBool()) return constant->toBool();
         const auto known = was_enabled_.find(value);
-        if (known == was_enabled_.end()) follows_data(node, std::string("whether ") + what + " turns them on");
+        if (known == was_enabled_.end()) follows_data(node, what);
         return known->second;
     }
 
@@ -203,14 +205,15 @@ class ModeFinder {
     }
 
     void remove_object(Node* object) {
-        std::vector<Node*> users;
-        for (const torch::jit::Use& use : object->output()->uses()) users.push_back(use.user);
+        std::set<Node*> users;
+        for (const torch::jit::Use& use : object->output()->uses()) users.insert(use.user);
         const auto sets = [](const Node* user) { return user->kind() == prim::SetAttr; };
         if (object->kind() != prim::CreateObject || !std::ranges::all_of(users, sets)) return;
         for (Node* user : users) {
             left_over_.push_back(user->input(1));
             user->destroy();
         }
+        std::erase(left_over_, object->output());
         object->destroy();
     }
 

@@ -429,6 +429,12 @@ def strided(d):
             f"out = torch.as_strided(view, [{rows}, {columns - 1}], [{columns}, 1]) * other[:, 1:]"]
 
 
+def forked(d):
+    a = d.tensor()
+    return [f"later = torch.jit.fork(F.dropout, {a}, 0.3)", f"other = torch.sin({d.broadcast_to(a)})",
+            "out = torch.jit.wait(later) * other"]
+
+
 def spectral(d):
     """Complex numbers on the way, and a view that is negated when it is read."""
     a = d.tensor(lambda t: t.dim() >= 1)
@@ -464,5 +470,5 @@ DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
     *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, drawn, recurrent, multihead,
     sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[ranged] * 2, sloped, strided, spectral,
-    *[branched] * 2,
+    forked, *[branched] * 2,
 ]  # fmt: skip

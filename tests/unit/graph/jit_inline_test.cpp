@@ -54,6 +54,30 @@ TEST(Inline, AModuleCalledTwiceLabelsBothCalls) {
     EXPECT_THAT(parameter_of(graph, "l.weight").uses, ElementsAre(0, 1));
 }
 
+TEST(Inline, AForkIsACallWhereItStands) {
+    ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    later = fork(self.a.forward, x)
+    s = torch.sin(x)
+    return torch.mean(torch.wait(later) + s)
+)JIT"};
+    model.children = {{"a", sequential({linear(4, 4), dropout()})}};
+    EXPECT_THAT(labels_of(load_simple(model).graph),
+                ElementsAre("aten::linear a.0", "aten::dropout a.1", "aten::sin ", "aten::add ", "aten::mean "));
+}
+
+TEST(Inline, FuturesInAListAreRefused) {
+    ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    later = [fork(self.a.forward, x)]
+    return torch.mean(torch.wait(later[0]))
+)JIT"};
+    model.children = {{"a", linear(4, 4)}};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_simple(model); }),
+                HasSubstr("forward keeps what torch.jit.fork gives in a list, a branch or a loop, which is not "
+                          "supported; call torch.jit.wait on it directly"));
+}
+
 TEST(Inline, OtherMethodsAndFreeFunctionsBelongToTheirCaller) {
     ModuleSpec model{"Model", R"JIT(
 def scaled(self, x):

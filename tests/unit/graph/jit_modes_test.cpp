@@ -208,13 +208,13 @@ TEST(Modes, WhatFollowsTheDataIsRefusedWithItsPlace) {
     EXPECT_THAT(
         text("    torch.set_grad_enabled(bool(torch.sum(x) > 0))\n    return torch.mean(torch.mm(x, self.w))\n"),
         HasSubstr("the op aten::set_grad_enabled in the model's forward at <string>:2: whether "
-                  "torch.set_grad_enabled turns them on must be known before the model runs"));
+                  "gradients are recorded must be known before the model runs"));
     EXPECT_THAT(text("    h = torch.mm(x, self.w)\n    if bool(torch.sum(x) > 0):\n"
                      "        torch.set_grad_enabled(False)\n    return torch.mean(h)\n"),
                 HasSubstr("turns gradients on or off and leaves them so"));
     EXPECT_THAT(text("    with Autocast(\"cpu\", 15, bool(torch.sum(x) > 0)):\n        h = torch.mm(x, self.w)\n"
                      "    return torch.mean(h)\n"),
-                HasSubstr("whether torch.autocast turns them on must be known"));
+                HasSubstr("whether torch.autocast is on must be known"));
     EXPECT_THAT(text("    with Autocast(\"cpu\", x.size(0)):\n        h = torch.mm(x, self.w)\n"
                      "    return torch.mean(h)\n"),
                 HasSubstr("the dtype of torch.autocast must be known"));

@@ -74,7 +74,7 @@ const std::map<std::string, std::string> kGuardNames{{"NoGrad", "__torch__.torch
                                                      {"Autocast", "__torch__.torch.amp.autocast_mode.autocast"},
                                                      {"OwnGuard", "__torch__.own.guard"}};
 
-/// Finds free functions, guards and prim.<op> beside what every model sees.
+/// Finds free functions, guards, fork and prim.<op> beside what every model sees.
 class ModuleNames : public torch::jit::Resolver {
   public:
     explicit ModuleNames(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
@@ -86,6 +86,7 @@ class ModuleNames : public torch::jit::Resolver {
             return std::make_shared<torch::jit::FunctionValue>(function);
         }
         if (name == "prim") return std::make_shared<torch::jit::BuiltinModule>("prim");
+        if (name == "fork") return torch::jit::SpecialFormValue::create(torch::jit::prim::fork);
         if (kGuardNames.contains(name)) return std::make_shared<torch::jit::ClassValue>(guard(kGuardNames.at(name)));
         return torch::jit::nativeResolver()->resolveValue(name, method, range);
     }
