@@ -39,6 +39,7 @@ class CutFinder {
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_what_stays(value);
         for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
+        for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) refuse_written_view(tensor);
         for (int op = 0; op < graph_.num_ops(); ++op) {
             const torch::jit::Node* node = jit_.ops[static_cast<size_t>(op)].node;
             if (has_op(node, kDifferentiates)) refuse_inner_gradient(op);
@@ -158,6 +159,17 @@ class CutFinder {
             first = std::min(first, value.uses.front());
         }
         return first;
+    }
+
+    /// A view that is written is written through what it is a part of, and its gradient gets that memory's layout; on
+    /// the other side it is a tensor of its own, and sums of its gradient go another way through memory.
+    void refuse_written_view(size_t index) {
+        const GraphTensor& tensor = graph_.tensors[index];
+        const bool may_be_view = tensor.is_view || tensor.from_branch;
+        if (!may_be_view || tensor.producer < 0 || tensor.writers.empty() || !is_trained(static_cast<int>(index)))
+            return;
+        refuse_between(tensor.producer, tensor.writers.back(),
+                       "'" + tensor.name + "' is a view that is written in place behind it");
     }
 
     /// The first cut behind which nobody writes what the value holds, while its tensors know it: a view that was made

@@ -79,6 +79,7 @@ class GraphBuilder {
         entry.name = value.name;
         entry.dtype = counted_as(tensor);
         entry.travels = can_travel(tensor);
+        entry.is_view = tensor.is_view();
         entry.shape = tensor.sizes().vec();
         entry.requires_grad = tensor.requires_grad();
         const auto flips = probe_.gradient_flips.find(tensor.unsafeGetTensorImpl());

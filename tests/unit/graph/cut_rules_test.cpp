@@ -443,6 +443,24 @@ def forward(self, x):
     EXPECT_EQ(verdict_of(model).refused, 0);
 }
 
+TEST(CutRules, AViewInsideOfAnOpThatIsWrittenStaysWithIt) {
+    // A linear of three dims with a bias is a view of the one of two.
+    const auto legal_behind_linear = [](const std::string& shape, const std::string& write) {
+        LoadedModel model =
+            load({"Model",
+                  "def forward(self, x):\n    h = torch.linear(x.view(" + shape + "), self.w, self.b)\n    torch." +
+                      write + "(h)\n    return torch.mean(torch.sin(h))\n",
+                  {{"w", weight({4, 4})}, {"b", weight({4})}}},
+                 kRuleOptions);
+        const GraphCut& cut = model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::linear")) + 1];
+        EXPECT_EQ(cut.legal, cut.reason != "'h.1' is a view that is written in place behind it") << cut.reason;
+        return cut.legal;
+    };
+    EXPECT_FALSE(legal_behind_linear("[2, 1, 4]", "relu_"));
+    EXPECT_TRUE(legal_behind_linear("[2, 4]", "relu_"));
+    EXPECT_TRUE(legal_behind_linear("[2, 1, 4]", "relu"));
+}
+
 TEST(CutRules, WhatNoMessageHoldsIsNotCut) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):
