@@ -11,15 +11,6 @@ namespace {
 
 constexpr int kNeverSettled = std::numeric_limits<int>::max();
 
-/// Whether it is one of these ops, or control flow that has one inside.
-bool has_op(const torch::jit::Node* node, const std::set<std::string_view>& kinds) {
-    if (kinds.contains(node->kind().toQualString())) return true;
-    return std::ranges::any_of(node->blocks(), [&](const torch::jit::Block* block) {
-        return std::any_of(block->nodes().begin(), block->nodes().end(),
-                           [&](const torch::jit::Node* inner) { return has_op(inner, kinds); });
-    });
-}
-
 const std::set<std::string_view> kDifferentiates{"aten::grad"};
 /// They take the memory around a tensor, which does not travel with it.
 const std::set<std::string_view> kLooksAround{"aten::as_strided",         "aten::as_strided_", "aten::as_strided_copy",
@@ -42,8 +33,8 @@ class CutFinder {
         for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) refuse_written_view(tensor);
         for (int op = 0; op < graph_.num_ops(); ++op) {
             const torch::jit::Node* node = jit_.ops[static_cast<size_t>(op)].node;
-            if (has_op(node, kDifferentiates)) refuse_inner_gradient(op);
-            if (has_op(node, kLooksAround)) refuse_memory_around(op);
+            if (find_op(node, kDifferentiates)) refuse_inner_gradient(op);
+            if (find_op(node, kLooksAround)) refuse_memory_around(op);
         }
         refuse_live_aliases();
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_live_elements(value);

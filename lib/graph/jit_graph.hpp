@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/deferred_batch_norm.hpp"
@@ -146,6 +147,9 @@ torch::jit::Node* make_reseed(torch::jit::Graph& graph, torch::jit::Value* count
 /// Lists the ops of the graph, which must not change any more.
 /// Throws Error{BadData}, naming op and line, for tensor.backward() and tensor.grad.
 void list_ops(JitGraph& jit);
+
+/// The node, or the first one inside of its blocks, that is one of these ops ("aten::grad"); null where there is none.
+const torch::jit::Node* find_op(const torch::jit::Node* node, const std::set<std::string_view>& kinds);
 
 /// Every value from outside that a node uses, its blocks included; each once, in order of use. Constants and what only
 /// reseeds use are left out.

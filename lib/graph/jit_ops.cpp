@@ -57,18 +57,25 @@ std::string line_text(const Node* node) {
 
 /// Gradients are those of the step: what a forward pass leaves or reads of them would depend on the schedule.
 void refuse_stored_gradients(const JitGraph& jit, const Node* node) {
-    const std::string kind = node->kind().toQualString();
-    if (kind == "aten::backward" || kind == "prim::grad") {
-        throw Error(ErrorKind::BadData, op_text(jit, node) + " " + (kind == "prim::grad" ? "reads" : "adds to") +
-                                            " the .grad of tensors, which belongs to the step; torch.autograd.grad "
-                                            "gives gradients as values");
-    }
-    for (const Block* block : node->blocks()) {
-        for (const Node* inner : block->nodes()) refuse_stored_gradients(jit, inner);
-    }
+    const Node* found = find_op(node, {"aten::backward", "prim::grad"});
+    if (!found) return;
+    const char* does = found->kind() == c10::Symbol::fromQualString("prim::grad") ? " reads" : " adds to";
+    throw Error(ErrorKind::BadData, op_text(jit, found) + does +
+                                        " the .grad of tensors, which belongs to the step; torch.autograd.grad gives "
+                                        "gradients as values");
 }
 
 }  // namespace
+
+const Node* find_op(const Node* node, const std::set<std::string_view>& kinds) {
+    if (kinds.contains(node->kind().toQualString())) return node;
+    for (const Block* block : node->blocks()) {
+        for (const Node* inner : block->nodes()) {
+            if (const Node* found = find_op(inner, kinds)) return found;
+        }
+    }
+    return nullptr;
+}
 
 std::vector<Value*> values_used(Node* node) {
     std::vector<Value*> used;
