@@ -26,16 +26,6 @@ TORCH_LIBRARY_FRAGMENT(vpp, library) {
     library.def(torch::schema("vpp::write_memory(Tensor(a!)? memory) -> ()", c10::AliasAnalysisKind::FROM_SCHEMA));
 }
 
-/// batch_norm and its kin write running_mean and running_var (inputs 3 and 4) unless the training flag is false.
-std::vector<const Value*> statistics_written(const Node* node) {
-    const bool batch_norm = node->kind() == aten::batch_norm || node->kind() == aten::instance_norm ||
-                            node->kind() == aten::native_batch_norm;
-    if (!batch_norm || node->inputs().size() < 6) return {};
-    const auto training = torch::jit::toIValue(node->input(5));
-    if (training && training->isBool() && !training->toBool()) return {};
-    return {node->input(3), node->input(4)};
-}
-
 template <typename Visit>
 void walk(Block* a, Block* b, const Visit& visit) {
     for (size_t i = 0; i < a->inputs().size(); ++i) visit.value(a->inputs()[i], b->inputs()[i]);
@@ -47,15 +37,6 @@ void walk(Block* a, Block* b, const Visit& visit) {
         for (size_t i = 0; i < node->outputs().size(); ++i) visit.value(node->output(i), twin->output(i));
         for (size_t i = 0; i < node->blocks().size(); ++i) walk(node->blocks()[i], twin->blocks()[i], visit);
     }
-}
-
-/// Whether memory of tensors can be reached through it.
-bool holds_tensors(const c10::Type& type) {
-    if (is_plain(type)) return false;
-    const auto parts = type.containedTypes();
-    const bool list_or_dict = type.kind() == c10::TypeKind::ListType || type.kind() == c10::TypeKind::DictType;
-    return !list_or_dict ||
-           std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_tensors(*part); });
 }
 
 /// LibTorch takes everything that is put into a tuple for one memory. The op that gathers the model's outputs is the
@@ -95,6 +76,23 @@ bool is_plain(const c10::Type& type) {
 
 bool is_tensor(const c10::Type& type) {
     return type.isSubtypeOf(*c10::TensorType::get());
+}
+
+bool holds_tensors(const c10::Type& type) {
+    if (is_plain(type)) return false;
+    const auto parts = type.containedTypes();
+    const bool list_or_dict = type.kind() == c10::TypeKind::ListType || type.kind() == c10::TypeKind::DictType;
+    return !list_or_dict ||
+           std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_tensors(*part); });
+}
+
+std::vector<const Value*> statistics_written(const Node* node) {
+    const bool batch_norm = node->kind() == aten::batch_norm || node->kind() == aten::instance_norm ||
+                            node->kind() == aten::native_batch_norm;
+    if (!batch_norm || node->inputs().size() < 6) return {};
+    const auto training = torch::jit::toIValue(node->input(5));
+    if (training && training->isBool() && !training->toBool()) return {};
+    return {node->input(3), node->input(4)};
 }
 
 AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {

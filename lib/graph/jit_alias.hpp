@@ -14,6 +14,12 @@ namespace vpp {
 /// Numbers, words and None: nobody can write into them.
 bool is_plain(const c10::Type& type);
 bool is_tensor(const c10::Type& type);
+/// Whether memory of tensors can be reached through it.
+bool holds_tensors(const c10::Type& type);
+
+/// What the node writes though its schema does not say so: batch_norm and its kin write running_mean and running_var
+/// (inputs 3 and 4) unless the training flag is false.
+std::vector<const torch::jit::Value*> statistics_written(const torch::jit::Node* node);
 
 /// Puts an op that makes memory at the begin of a graph that is analysed only: "vpp::fresh_memory", which is shared
 /// with nothing, or "vpp::any_memory", a tensor out of some container. Gives the tensor.

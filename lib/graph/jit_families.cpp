@@ -1,57 +1,18 @@
 #include "graph/jit_families.hpp"
 
 #include <algorithm>
-#include <utility>
+
+#include "graph/value_sets.hpp"
 
 namespace vpp {
 
-using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
 
-/// Disjoint sets of values; a value that was never joined is alone.
-class ValueSets {
-  public:
-    const Value* find(const Value* value) {
-        const Value* root = value;
-        for (auto up = parent_.find(root); up != parent_.end(); up = parent_.find(root)) root = up->second;
-        while (value != root) value = std::exchange(parent_[value], root);
-        return root;
-    }
-
-    void join(const Value* a, const Value* b) {
-        if (find(a) != find(b)) parent_[find(a)] = find(b);
-    }
-
-  private:
-    std::unordered_map<const Value*, const Value*> parent_;
-};
-
 /// In the sets: whatever went into a container that is changed, or came out of one.
 constexpr const Value* kInContainers = nullptr;
-
-void add_values(const at::ArrayRef<const Value*> from, std::vector<const Value*>& to) {
-    for (const Value* value : from) {
-        if (!is_plain(*value->type())) to.push_back(value);
-    }
-}
-
-void add_block(const Block* block, std::vector<const Value*>& values);
-
-/// What the node and the nodes inside it read and make, constants too; numbers and words are left out.
-void add_node(const Node* node, std::vector<const Value*>& values) {
-    add_values(node->inputs(), values);
-    add_values(node->outputs(), values);
-    for (const Block* block : node->blocks()) add_block(block, values);
-}
-
-void add_block(const Block* block, std::vector<const Value*>& values) {
-    add_values(block->inputs(), values);
-    add_values(block->outputs(), values);
-    for (const Node* node : block->nodes()) add_node(node, values);
-}
 
 bool has_container(const std::vector<const Value*>& values) {
     return std::any_of(values.begin(), values.end(), [](const Value* value) { return !is_tensor(*value->type()); });
@@ -82,7 +43,7 @@ MemoryFamilies::MemoryFamilies(const JitGraph& jit, const AliasFacts& aliases, c
     ValueSets sets;
     std::vector<std::vector<const Value*>> used(jit.ops.size());  // by op
     for (size_t i = 0; i < used.size(); ++i) {
-        add_node(jit.ops[i].node, used[i]);
+        used[i] = values_touched(jit.ops[i].node);
         join_values_of(jit.ops[i].node, used[i], aliases, sets);
     }
     for (const Value* value : values) {

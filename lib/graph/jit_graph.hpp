@@ -1,7 +1,7 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
-// (jit_inline, jit_attributes, jit_loss, jit_modes, jit_random, jit_alias, probe) each do one thing to it, in that
-// order.
+// (jit_inline, jit_attributes, jit_loss, jit_modes, jit_interleave, jit_random, jit_alias, probe) each do one thing to
+// it, in that order.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -49,6 +49,7 @@ struct OpModes {
 /// One op of the Graph: a top-level node, with whatever control flow is inside it.
 struct JitOp {
     torch::jit::Node* node = nullptr;
+    int written_at = 0;  ///< its place in the order of the model's own code
     OpModes modes{};
     bool random = false;       ///< it or a node inside it draws random numbers
     int64_t random_site = -1;  ///< its own call site; nodes inside blocks have theirs in the graph
@@ -133,10 +134,16 @@ void find_modes(JitGraph& jit, at::DeviceType device);
 /// A node that sets what the ops behind it run under, not yet inserted. It names the device whose casts it sets.
 torch::jit::Node* make_set_modes(torch::jit::Graph& graph, const OpModes& modes);
 
-/// Numbers the call sites of random ops over the whole graph and puts a reseed before each: the op vpp::reseed sets
-/// LibTorch's default generator from (key, site, execution count). Adds two inputs behind all others: key (int) and
-/// counts (int64 tensor with one element a site). A top-level op only notes its site: its reseed is put in when it is
-/// compiled.  Requires: jit.ops is listed.
+/// Where a module that uses buffers is called more than once, and no call uses what another made, puts the ops of its
+/// calls beside each other: first op by first op, and so on, so that a cut has what all calls do to a buffer on one
+/// side. What an op needs comes before it. No bit changes: ops that touch memory which is written, and those whose
+/// parts of a gradient are summed, keep their order. All other models stay as they are.  Requires: jit.ops is listed.
+void interleave_calls(JitGraph& jit);
+
+/// Numbers the call sites of random ops over the whole graph, in the order of the model's code, and puts a reseed
+/// before each: the op vpp::reseed sets LibTorch's default generator from (key, site, execution count). Adds two inputs
+/// behind all others: key (int) and counts (int64 tensor with one element a site). A top-level op only notes its site:
+/// its reseed is put in when it is compiled.  Requires: jit.ops is listed.
 void insert_reseeds(JitGraph& jit);
 
 /// A reseed node of one site, not yet inserted. It names the device whose generator it sets (the CPU's too):

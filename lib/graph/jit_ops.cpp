@@ -93,7 +93,8 @@ void list_ops(JitGraph& jit) {
     jit.ops.clear();
     for (Node* node : jit.graph->nodes()) {
         refuse_stored_gradients(jit, node);
-        if (node->kind() != torch::jit::prim::Constant) jit.ops.push_back({node});
+        if (node->kind() == torch::jit::prim::Constant) continue;
+        jit.ops.push_back({node, static_cast<int>(jit.ops.size())});
     }
 }
 

@@ -7,6 +7,8 @@
 #include <ATen/core/enum_tag.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "base/random.hpp"
 #include "graph/jit_graph.hpp"
 
@@ -87,7 +89,11 @@ void insert_reseeds(JitGraph& jit) {
     jit.key = jit.graph->addInput("vpp_key");
     jit.key->setType(c10::IntType::get());
     Reseeder reseeder(jit);
-    for (JitOp& op : jit.ops) {
+    std::vector<JitOp*> as_written;
+    for (JitOp& op : jit.ops) as_written.push_back(&op);
+    std::ranges::sort(as_written, {}, [](const JitOp* op) { return op->written_at; });
+    for (JitOp* written : as_written) {
+        JitOp& op = *written;
         op.random = reseeder.visit_blocks(op.node);
         if (!is_random(op.node)) continue;
         op.random = true;

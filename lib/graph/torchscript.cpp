@@ -337,6 +337,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     name_convolutions(jit);
     jit.modes = {options.training, autocast_dtype(options.precision)};
     find_modes(jit, options.device.type());
+    interleave_calls(jit);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
     return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), options.init, digest};

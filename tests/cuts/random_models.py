@@ -119,6 +119,11 @@ class Draft:
     def submodule(self, constructor):
         return self.declare(constructor)
 
+    def old_submodule(self, constructor):
+        """A submodule of that kind that another statement has too, where there is one."""
+        same = [line.split()[0] for line in self.declarations if line.endswith(f" = {constructor}")]
+        return self.random.choice(same) if same else self.submodule(constructor)
+
     def buffer(self, value):
         return self.declare(value, is_buffer=True)
 

@@ -275,6 +275,23 @@ def norm(d):
     )()
 
 
+def siamese(d):
+    """A submodule with batch statistics that is called for several values, which need not be near each other."""
+    a = d.tensor(lambda t: t.dim() == 2 and 2 <= t.shape[-1] <= 128)
+    width = d.shape(a)[-1]
+    parts = [f"torch.nn.Linear({width}, 9), torch.nn.BatchNorm1d(9)",
+             d.choice("torch.nn.ReLU(inplace=True)", "torch.nn.Dropout(0.2)", "torch.nn.GELU()"),
+             f"torch.nn.Linear(9, {width}), torch.nn.BatchNorm1d({width})"]
+    encoder = d.old_submodule(f"torch.nn.Sequential({', '.join(parts)})")
+    return d.choice(
+        [f"out = {encoder}({a}) * {encoder}({d.like(a)})"],
+        [f"left = {encoder}({a})", f"right = {encoder}(torch.sin({a}) + {d.like(a)})", "out = left + right.detach()"],
+        [f"left = {encoder}({a})", "middle = torch.tanh(left)", f"right = {encoder}({d.like(a)} * 0.5)",
+         f"out = torch.cat([{encoder}(-{a}), middle, right], -1)"],
+        f"{encoder}({a})",
+    )
+
+
 def drawn(d):
     """Random numbers inside the model."""
     a = d.tensor(lambda t: t.dim() >= 1)
@@ -468,7 +485,7 @@ def branched(d):
 
 DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
-    *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, drawn, recurrent, multihead,
-    sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[ranged] * 2, sloped, strided, spectral,
-    forked, *[branched] * 2,
+    *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, siamese, drawn, recurrent,
+    multihead, sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[ranged] * 2, sloped, strided,
+    spectral, forked, *[branched] * 2,
 ]  # fmt: skip

@@ -2,18 +2,21 @@
 
 check.py BUILD [--only ROW ...] [--device cpu]   BUILD: a build folder with the CUDA parts
 
-Ends with 0 when every row holds, 1 when one does not, 77 without a card. `--device cpu` runs the rows on the CPU, which
-shows that they run.
+Ends with 0 when every row holds, 1 when one does not, 77 without a card. What the rows' programs said goes to
+BUILD/gpu-check.log. `--device cpu` runs the rows on the CPU, which shows that they run.
 """
 
 import argparse
 import json
+import logging
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
+import time
 
 import torch
 
@@ -34,7 +37,11 @@ class Row(Exception):
 def run(command: list, **variables: str) -> str:
     """What a command prints; a row that fails with its last lines."""
     environment = os.environ | AS_ROOT | variables
-    done = subprocess.run([str(word) for word in command], text=True, capture_output=True, env=environment)
+    command = [str(word) for word in command]
+    started = time.monotonic()
+    done = subprocess.run(command, text=True, capture_output=True, env=environment)
+    logging.info("%s\nended with %d in %.1f s\n%s%s\n", shlex.join(command), done.returncode,
+                 time.monotonic() - started, done.stdout, done.stderr)
     if done.returncode == SKIPPED:
         raise Row(done.stdout.strip())
     if done.returncode != 0:
@@ -156,15 +163,18 @@ def main() -> int:
     if arguments.device == "cuda":
         names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         print(f"cards: {', '.join(names)}; LibTorch {torch.__version__}, CUDA {torch.version.cuda}", flush=True)
+    log = arguments.build / "gpu-check.log"
+    logging.basicConfig(filename=log, filemode="w", format="%(message)s", level=logging.INFO)
     all_hold = True
     for name in arguments.only or ROWS:
+        started = time.monotonic()
         try:
             result = "ok       " + ROWS[name](arguments.build.resolve(), arguments.device)
         except Row as row:
             is_skipped = str(row).startswith("skipped")
             all_hold &= is_skipped
             result = "skipped  " + str(row)[9:] if is_skipped else "PROBLEM  " + str(row)
-        print(f"{name:<11} {result}", flush=True)
+        print(f"{name:<11} {result} ({time.monotonic() - started:.0f} s)", flush=True)
     return 0 if all_hold else 1
 
 

@@ -1,0 +1,45 @@
+#include "graph/value_sets.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir_text.hpp"
+
+namespace vpp {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+
+TEST(ValueSets, WhatIsJoinedHasOneThatStandsForIt) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor):
+  return (%a))IR");
+    const auto value = [&](const char* name) { return parsed.values.at(name); };
+    ValueSets sets;
+    sets.join(value("a"), value("b"));
+    sets.join(value("c"), value("d"));
+    EXPECT_EQ(sets.find(value("a")), sets.find(value("b")));
+    EXPECT_NE(sets.find(value("a")), sets.find(value("c")));
+    sets.join(value("b"), value("d"));
+    EXPECT_EQ(sets.find(value("a")), sets.find(value("c")));
+}
+
+TEST(ValueSets, AnOpTouchesWhatTheOpsInsideOfItTouch) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%a : Tensor, %b : Tensor, %n : int, %p : bool):
+  %made : Tensor = prim::If(%p)
+    block0():
+      %s : Tensor = aten::sin(%a)
+      -> (%s)
+    block1():
+      -> (%b)
+  return (%made))IR");
+    const auto value = [&](const char* name) { return parsed.values.at(name); };
+    std::vector<const torch::jit::Value*> touched = values_touched(parsed.jit.ops.at(0).node);
+    std::ranges::sort(touched);
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+    EXPECT_THAT(touched, UnorderedElementsAre(value("a"), value("b"), value("s"), value("made")));
+}
+
+}  // namespace
+}  // namespace vpp
