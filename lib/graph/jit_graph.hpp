@@ -155,6 +155,9 @@ torch::jit::Node* make_reseed(torch::jit::Graph& graph, torch::jit::Value* count
 /// Throws Error{BadData}, naming op and line, for tensor.backward() and tensor.grad.
 void list_ops(JitGraph& jit);
 
+/// Whether the node is this op ("aten::grad").
+bool is_op(const torch::jit::Node* node, const char* name);
+
 /// The node, or the first one inside of its blocks, that is one of these ops ("aten::grad"); null where there is none.
 const torch::jit::Node* find_op(const torch::jit::Node* node, const std::set<std::string_view>& kinds);
 
@@ -178,8 +181,12 @@ void fold_constants(JitGraph& jit);
 /// unknown strides stays.
 void name_convolutions(JitGraph& jit);
 
-/// Makes growing lists values that do not change: `l.append(x)` at the top level becomes `l + [x]`.
-void replace_appends(JitGraph& jit);
+/// Makes lists and dicts that change values that do not: where a list is appended to or an element of a list or dict is
+/// set, both at the top level and at a place that is known, what reads it behind that gets the element itself or a new
+/// container of what is in it. From an op on that changes it in another way (in a branch or loop, at a place that
+/// follows the data), or changes it while another container or a block holds it, it is one container that changes in
+/// place. Requires: constants are folded.
+void settle_containers(JitGraph& jit);
 
 /// Turns attributes into inputs (tensors) and constants (the rest).
 /// Requires: graph comes from inline_with_labels of the same model.

@@ -36,10 +36,6 @@ TORCH_LIBRARY_FRAGMENT(vpp, library) {
                 set_modes);
 }
 
-bool is_op(const Node* node, const char* name) {
-    return node->kind() == c10::Symbol::fromQualString(name);
-}
-
 /// "torch.autograd.grad_mode.no_grad"; empty for what is no object of a class.
 std::string class_of(const Value* value) {
     const auto type = value->type()->cast<c10::ClassType>();

@@ -67,6 +67,10 @@ void refuse_stored_gradients(const JitGraph& jit, const Node* node) {
 
 }  // namespace
 
+bool is_op(const Node* node, const char* name) {
+    return node->kind() == c10::Symbol::fromQualString(name);
+}
+
 const Node* find_op(const Node* node, const std::set<std::string_view>& kinds) {
     if (kinds.contains(node->kind().toQualString())) return node;
     for (const Block* block : node->blocks()) {

@@ -83,6 +83,10 @@ def collected(d):
          f"out = torch.cat(held, {d.dim(a)})"],
         [f"held = [{a}, {d.like(a)} * 0.5]", "out = held[0] + held[1]"],
         [f"named = {{'a': {a} * 2.0, 'b': {d.like(a)}}}", "out = torch.sin(named['b']) + named['a']"],
+        [f"named = {{'a': {a} * 2.0}}", f"named['b'] = torch.tanh({d.like(a)})", "named['a'] = named['b'] * named['a']",
+         "out = torch.sin(named['a']) + named['b'] * len(named)"],
+        [f"held = [{a}, {d.like(a)}]", "held[0] = torch.sin(held[1]) * held[0]", f"held.append({a} * 0.5)",
+         "held[-1] = torch.tanh(held[2])", f"out = torch.cat(held, {d.dim(a)})"],
         [f"pair = ({a}, {d.like(a)} * 2.0)", "left, right = pair", "out = left * torch.tanh(right)"],
     )
 

@@ -347,6 +347,8 @@ TEST(CutRules, ADictThatIsStillFilledIsNotCut) {
 def forward(self, x):
     made: Dict[str, Tensor] = {}
     made["a"] = torch.tanh(x)
+    if x.size(0) > 1:
+        made["c"] = torch.cos(x)
     made["b"] = torch.sin(x)
     return torch.mean(torch.exp(made["a"] + made["b"]))
 )JIT");

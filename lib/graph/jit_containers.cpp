@@ -1,0 +1,372 @@
+// Lists and dicts that are changed: where the code goes straight on, what they hold is known at each place, so a read
+// gets the element itself or a new container of what is in it there, and no value changes after it was made. It can
+// live across a cut then.
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_set>
+
+#include "graph/jit_graph.hpp"
+
+namespace vpp {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+namespace aten = torch::jit::aten;
+namespace prim = torch::jit::prim;
+
+namespace {
+
+bool is_list(const Value* value) {
+    return value->type()->kind() == c10::TypeKind::ListType;
+}
+
+bool is_container(const Value* value) {
+    return is_list(value) || value->type()->kind() == c10::TypeKind::DictType;
+}
+
+template <typename Visit>
+void for_each_node(Node* node, const Visit& visit) {
+    visit(node);
+    for (Block* block : node->blocks()) {
+        for (Node* inner : block->nodes()) for_each_node(inner, visit);
+    }
+}
+
+const c10::AliasInfo* alias_of(const Node* node, size_t input) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (!schema || input >= schema->arguments().size()) return nullptr;
+    return schema->arguments()[input].alias_info();
+}
+
+/// Whether the op changes which elements the container has that is its input of this index.
+bool changes(const Node* node, size_t input) {
+    const c10::AliasInfo* alias = alias_of(node, input);
+    return is_container(node->input(input)) && alias && alias->isWrite();
+}
+
+/// Whether the op keeps nothing of the container but its elements.
+bool only_reads(const Node* node, size_t input) {
+    const std::array<c10::Symbol, 2> readers{aten::__getitem__, prim::ListUnpack};
+    if (std::ranges::find(readers, node->kind()) != readers.end()) return true;
+    return node->maybeSchema() && !alias_of(node, input);
+}
+
+/// Whether nobody else holds what the op gives.
+bool makes_container(const Node* node) {
+    const std::array<c10::Symbol, 5> makers{prim::ListConstruct, prim::DictConstruct, aten::list, aten::dict,
+                                            aten::add};
+    return std::ranges::find(makers, node->kind()) != makers.end() || is_op(node, "aten::copy");
+}
+
+/// What a container holds at a place of the code; keys are those of a dict.
+struct Contents {
+    std::vector<Value*> keys, values;
+
+    std::optional<size_t> find(const Value* key) const;
+};
+
+/// The place of an element of a list with so many, by an index that is known.
+std::optional<size_t> place_in_list(const Value* index, size_t size) {
+    const auto constant = torch::jit::toIValue(index);
+    if (!constant || !constant->isInt()) return std::nullopt;
+    const int64_t place = constant->toInt() + (constant->toInt() < 0 ? static_cast<int64_t>(size) : 0);
+    if (place < 0 || place >= static_cast<int64_t>(size)) return std::nullopt;
+    return static_cast<size_t>(place);
+}
+
+/// What a key is, where that is a word that is known.
+std::optional<std::string> word_of(const Value* key) {
+    const auto constant = torch::jit::toIValue(key);
+    if (!constant || !constant->isString()) return std::nullopt;
+    return constant->toStringRef();
+}
+
+std::optional<size_t> Contents::find(const Value* key) const {
+    const auto word = word_of(key);
+    const auto found = std::ranges::find_if(keys, [&](const Value* one) { return word && word_of(one) == word; });
+    if (found == keys.end()) return std::nullopt;
+    return static_cast<size_t>(found - keys.begin());
+}
+
+/// One list or dict, from the op that makes it to the last use, or to the op from which on it stays as it is.
+class Settler {
+  public:
+    Settler(torch::jit::Graph& graph, Node* maker, bool others_change)
+        : graph_(graph), container_(maker->output()), others_change_(others_change) {
+        for (size_t i = 0; i < maker->inputs().size(); ++i) {
+            const bool is_key = !is_list(container_) && i % 2 == 0;
+            (is_key ? contents_.keys : contents_.values).push_back(maker->input(i));
+        }
+    }
+
+    /// Whether something changed.
+    bool run() {
+        if (has_unknown_keys()) return false;
+        std::vector<Node*> users = users_in_order();
+        const auto end = users.begin() + static_cast<std::ptrdiff_t>(num_followed(users));
+        const auto is_change = [this](Node* user) { return is_followed_change(user); };
+        if (std::none_of(users.begin(), end, is_change)) return false;
+        for (auto user = users.begin(); user != end; ++user) follow(*user);
+        if (end != users.end()) stay_from(*end);
+        while (!done_.empty()) {
+            done_.back()->destroy();
+            done_.pop_back();
+        }
+        return true;
+    }
+
+  private:
+    /// Keys that are no known words, or are there twice.
+    bool has_unknown_keys() const {
+        for (size_t i = 0; i < contents_.keys.size(); ++i) {
+            if (contents_.find(contents_.keys[i]) != i) return true;
+        }
+        return false;
+    }
+
+    bool is_name(const Value* value) const { return names_.contains(value); }
+
+    bool uses(Node* node) const {
+        bool found = false;
+        for_each_node(node, [&](Node* inner) {
+            found = found || std::ranges::any_of(inner->inputs(), [this](const Value* v) { return is_name(v); });
+            for (Block* block : inner->blocks()) {
+                found = found || std::ranges::any_of(block->outputs(), [this](const Value* v) { return is_name(v); });
+            }
+        });
+        return found;
+    }
+
+    /// Ops of the top level that use the container under any of its names, or have an op inside that does.
+    std::vector<Node*> users_in_order() {
+        names_ = {container_};
+        std::vector<Node*> users;
+        for (Node* node = container_->node()->next(); node; node = node->next()) {
+            if (uses(node)) {
+                users.push_back(node);
+                if (is_followed_change(node) && !node->outputs().empty()) names_.insert(node->output());
+            }
+            if (node == graph_.return_node()) break;
+        }
+        return users;
+    }
+
+    /// A change of the top level of which it is known what it does.
+    bool is_followed_change(const Node* node) const {
+        if (node->inputs().empty() || !is_name(node->input(0))) return false;
+        const auto is_other = [this](const Value* input) { return is_name(input); };
+        if (std::any_of(node->inputs().begin() + 1, node->inputs().end(), is_other)) return false;
+        if (node->kind() == aten::append) return true;
+        if (!is_op(node, "aten::_set_item")) return false;
+        return is_list(container_) ? torch::jit::toIValue(node->input(1)).has_value()
+                                   : word_of(node->input(1)).has_value();
+    }
+
+    /// How many of the users are followed: up to a change that is not understood, and where somebody holds the
+    /// container itself and it, or what holds it, is changed later, up to that.
+    size_t num_followed(const std::vector<Node*>& users) const {
+        std::optional<size_t> held;
+        size_t size = contents_.values.size();
+        for (size_t i = 0; i < users.size(); ++i) {
+            const bool followed = is_followed_change(users[i]);
+            const bool missing = followed && users[i]->kind() != aten::append && is_list(container_) &&
+                                 !place_in_list(users[i]->input(1), size);
+            if (missing || (!followed && may_change(users[i]))) return held.value_or(i);
+            if (followed && held) return *held;
+            if (!followed && !held && holds(users[i])) held = i;
+            size += followed && users[i]->kind() == aten::append;
+        }
+        return others_change_ ? held.value_or(users.size()) : users.size();
+    }
+
+    /// Whether the op or one inside of it changes the container, or a block gets it under another name.
+    bool may_change(Node* node) const {
+        bool found = false;
+        for_each_node(node, [&](Node* inner) {
+            for (size_t i = 0; i < inner->inputs().size(); ++i) {
+                found = found || (is_name(inner->input(i)) && (changes(inner, i) || !inner->blocks().empty()));
+            }
+        });
+        return found;
+    }
+
+    bool holds(Node* node) const {
+        bool found = false;
+        for_each_node(node, [&](Node* inner) {
+            for (size_t i = 0; i < inner->inputs().size(); ++i) {
+                found = found || (is_name(inner->input(i)) && !only_reads(inner, i));
+            }
+            for (Block* block : inner->blocks()) {
+                found = found || std::ranges::any_of(block->outputs(), [this](const Value* v) { return is_name(v); });
+            }
+        });
+        return found;
+    }
+
+    void follow(Node* user) {
+        if (is_followed_change(user)) {
+            change(user);
+            return;
+        }
+        for_each_node(user, [&](Node* node) {
+            if (is_name_read(node) && replace_read(node)) {
+                done_.push_back(node);
+                return;
+            }
+            for (size_t i = 0; i < node->inputs().size(); ++i) {
+                if (is_name(node->input(i))) node->replaceInput(i, snapshot_before(user));
+            }
+            for (Block* block : node->blocks()) {
+                for (size_t i = 0; i < block->outputs().size(); ++i) {
+                    if (is_name(block->outputs()[i])) block->replaceOutput(i, snapshot_before(user));
+                }
+            }
+        });
+    }
+
+    void change(Node* node) {
+        snapshot_ = nullptr;
+        done_.push_back(node);
+        if (node->kind() == aten::append) {
+            contents_.values.push_back(node->input(1));
+            return;
+        }
+        const auto place = is_list(container_) ? place_in_list(node->input(1), contents_.values.size())
+                                               : contents_.find(node->input(1));
+        if (place) {
+            contents_.values[*place] = node->input(2);
+            return;
+        }
+        contents_.keys.push_back(node->input(1));
+        contents_.values.push_back(node->input(2));
+    }
+
+    bool is_name_read(const Node* node) const { return !node->inputs().empty() && is_name(node->input(0)); }
+
+    /// Puts an element, or a number, in the place of a read where that is known.
+    bool replace_read(Node* node) {
+        if (node->kind() == aten::__getitem__) {
+            const auto place = is_list(container_) ? place_in_list(node->input(1), contents_.values.size())
+                                                   : contents_.find(node->input(1));
+            if (place) node->output()->replaceAllUsesWith(contents_.values[*place]);
+            return place.has_value();
+        }
+        const torch::jit::WithInsertPoint here(node);
+        if (node->kind() == aten::len) {
+            const auto size = static_cast<int64_t>(contents_.values.size());
+            node->output()->replaceAllUsesWith(graph_.insertConstant(size));
+            return true;
+        }
+        if (is_op(node, "aten::__contains__") && !is_list(container_) && word_of(node->input(1)).has_value()) {
+            node->output()->replaceAllUsesWith(graph_.insertConstant(contents_.find(node->input(1)).has_value()));
+            return true;
+        }
+        return false;
+    }
+
+    /// A new container of what is in it there; made at the top level, so that ops inside of others see it.
+    Value* snapshot_before(Node* user) {
+        if (snapshot_) return snapshot_;
+        const torch::jit::WithInsertPoint here(user);
+        Node* node = graph_.create(is_list(container_) ? prim::ListConstruct : prim::DictConstruct);
+        for (size_t i = 0; i < contents_.values.size(); ++i) {
+            if (!contents_.keys.empty()) node->addInput(contents_.keys[i]);
+            node->addInput(contents_.values[i]);
+        }
+        node->output()->setType(container_->type());
+        set_module(graph_.insertNode(node), module_of(user));
+        return snapshot_ = node->output();
+    }
+
+    /// From this op on there is one container again, which changes in place.
+    void stay_from(Node* user) {
+        Value* container = snapshot_before(user);
+        container_->replaceAllUsesAfterNodeWith(container->node(), container);
+        for (Node* change : done_) {
+            if (!is_followed_change(change)) continue;
+            for (Value* name : change->outputs()) name->replaceAllUsesAfterNodeWith(container->node(), container);
+        }
+    }
+
+    torch::jit::Graph& graph_;
+    Value* container_;
+    bool others_change_;
+    Contents contents_;
+    std::unordered_set<const Value*> names_;  ///< the container, and what ops that change it give back
+    std::vector<Node*> done_;                 ///< changes that were followed, and reads that are not needed any more
+    Value* snapshot_ = nullptr;               ///< since the last change
+};
+
+/// A cast to the type that a list has already gives it a second name.
+void remove_idle_cast(Node* cast) {
+    const bool idle = is_list(cast->output()) && *cast->input()->type() == *cast->output()->type();
+    if (!idle) return;
+    cast->output()->replaceAllUsesWith(cast->input());
+    cast->destroy();
+}
+
+bool is_changed(const Value* container) {
+    return std::ranges::any_of(container->uses(),
+                               [](const torch::jit::Use& use) { return changes(use.user, use.offset); });
+}
+
+/// Answers what is asked of containers that are attributes: `name in self.layers`. Gives whether something was.
+bool fold_reads_of_attributes(Block* block) {
+    bool any = false;
+    for (Node* node : block->nodes()) {
+        for (Block* inner : node->blocks()) any = fold_reads_of_attributes(inner) || any;
+        const bool asks =
+            node->kind() == aten::__getitem__ || node->kind() == aten::len || is_op(node, "aten::__contains__");
+        if (!asks || !is_container(node->input(0)) || is_changed(node->input(0))) continue;
+        const auto answer = torch::jit::runNodeIfInputsAreConstant(node);
+        const bool is_plain_answer = answer && (answer->front().isScalar() || answer->front().isString());
+        if (!is_plain_answer) continue;
+        const torch::jit::WithInsertPoint here(node);
+        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(answer->front()));
+        any = true;
+    }
+    return any;
+}
+
+/// Whether some op changes a list or dict that came out of another container, an object, or a block.
+bool changes_unknown_ones(torch::jit::Graph& graph) {
+    bool found = false;
+    for (Node* top : graph.nodes()) {
+        for_each_node(top, [&](Node* node) {
+            for (size_t i = 0; i < node->inputs().size(); ++i) {
+                if (!changes(node, i)) continue;
+                const Node* maker = node->input(i)->node();
+                while (maker->kind() == aten::append) maker = maker->input(0)->node();
+                found = found || !makes_container(maker);
+            }
+        });
+    }
+    return found;
+}
+
+}  // namespace
+
+void settle_containers(JitGraph& jit) {
+    std::vector<Node*> makers;
+    for (auto it = jit.graph->nodes().begin(); it != jit.graph->nodes().end();) {
+        Node* node = *it++;
+        if (node->kind() == prim::unchecked_cast) remove_idle_cast(node);
+    }
+    if (fold_reads_of_attributes(jit.graph->block())) fold_constants(jit);
+    for (Node* node : jit.graph->nodes()) {
+        const bool is_empty = node->kind() == aten::dict && node->inputs().empty();
+        const bool known = node->kind() == prim::ListConstruct || node->kind() == prim::DictConstruct || is_empty;
+        if (known && is_changed(node->output())) makers.push_back(node);
+    }
+    const bool others_change = changes_unknown_ones(*jit.graph);
+    bool any = false;
+    for (Node* maker : makers) any = Settler(*jit.graph, maker, others_change).run() || any;
+    if (any) fold_constants(jit);
+}
+
+}  // namespace vpp

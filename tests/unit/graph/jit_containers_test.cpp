@@ -1,0 +1,249 @@
+// Lists and dicts that change become values: which changes are followed, and that what is read stays what it was.
+#include <ATen/TensorOperators.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+
+const TorchScriptOptions kListOptions = options_for({floats("x", {4})});
+
+int count_of(const Graph& graph, const std::string& kind) {
+    int count = 0;
+    for (const GraphOp& op : graph.ops) count += op.kind == kind;
+    return count;
+}
+
+std::string list_loss_bits(LoadedModel& model, const std::vector<int>& cuts = {}) {
+    return bits_of(run_in_pieces(model, cuts, {{"x", values({2, 4})}}));
+}
+
+/// Loads a model, and finds that it has the bits of LibTorch, uncut and with every cut that is legal.
+Graph with_exact_lists(const std::string& code) {
+    const ModuleSpec spec{"Model", code};
+    torch::jit::Module module = torch::jit::load(save(spec).string());
+    const std::string expected = bits_of(module.forward({values({2, 4})}).toTensor());
+    LoadedModel model = load(spec, kListOptions);
+    EXPECT_EQ(list_loss_bits(model), expected) << code;
+    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
+        if (!model.graph.cuts[static_cast<size_t>(cut)].legal) continue;
+        EXPECT_EQ(list_loss_bits(model, {cut}), expected) << "cut " << cut << " of " << code;
+    }
+    return model.graph;
+}
+
+void expect_settled(const std::string& code) {
+    const Graph graph = with_exact_lists(code);
+    for (const char* change : {"aten::append", "aten::_set_item"}) EXPECT_EQ(count_of(graph, change), 0) << code;
+    EXPECT_EQ(graph.num_legal_cuts(), graph.num_ops() - 1) << code;
+}
+
+void expect_kept(const std::string& code, const char* change, int times = 1) {
+    EXPECT_EQ(count_of(with_exact_lists(code), change), times) << code;
+}
+
+TEST(Lists, AppendsAtTheTopLevelAreReplacedInOrder) {
+    LoadedModel model = load({"Model", R"JIT(
+def forward(self, x):
+    outs = [torch.exp(x)]
+    h = torch.tanh(x)
+    outs.append(h)
+    first = torch.cat(outs, 1)
+    outs.append(torch.sin(h))
+    return torch.mean(first) + torch.mean(outs[2] * outs[0]) * len(outs)
+)JIT"},
+                             kListOptions);
+    EXPECT_EQ(count_of(model.graph, "aten::append"), 0);
+    const at::Tensor x = values({2, 4});
+    const at::Tensor a = x.exp(), b = x.tanh(), c = b.sin();
+    const double expected = (a.sum() + b.sum()).item<double>() / 16 + (c * a).mean().item<double>() * 3;
+    EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(), expected, 1e-6);
+}
+
+TEST(Lists, AListThatAnotherNameHoldsIsLeftAlone) {
+    // `twice` holds the list itself; an append must be seen through both names.
+    LoadedModel model = load({"Model", R"JIT(
+def forward(self, x):
+    outs = [torch.exp(x)]
+    twice = [outs, outs]
+    outs.append(torch.tanh(x))
+    return torch.mean(twice[0][1]) + torch.mean(twice[1][1])
+)JIT"},
+                             kListOptions);
+    EXPECT_EQ(count_of(model.graph, "aten::append"), 1);
+    EXPECT_NO_THROW(list_loss_bits(model));
+}
+
+TEST(Lists, AppendsInsideControlFlowAreLeftAlone) {
+    LoadedModel model = load({"Model", R"JIT(
+def forward(self, x):
+    outs = [torch.exp(x)]
+    outs.append(torch.cos(x))
+    for i in range(x.size(0)):
+        outs.append(torch.tanh(x) * i)
+    outs.append(torch.sin(x))
+    return torch.mean(outs[4]) + torch.mean(outs[3])
+)JIT"},
+                             kListOptions);
+    const at::Tensor x = values({2, 4});
+    EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(),
+                x.sin().mean().item<double>() + x.tanh().mean().item<double>(), 1e-6);
+}
+
+TEST(Lists, OtherWritesKeepAList) {
+    LoadedModel model = load({"Model", R"JIT(
+def forward(self, x):
+    outs = [torch.exp(x), torch.cos(x)]
+    outs.append(torch.tanh(x))
+    y = outs.pop()
+    outs[0] = y
+    return torch.mean(outs[0]) + torch.mean(outs[1])
+)JIT"},
+                             kListOptions);
+    const at::Tensor x = values({2, 4});
+    EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(),
+                x.tanh().mean().item<double>() + x.cos().mean().item<double>(), 1e-6);
+    EXPECT_EQ(count_of(model.graph, "aten::append"), 0) << "up to the pop it is known what is in it";
+    EXPECT_EQ(count_of(model.graph, "aten::_set_item"), 1);
+}
+
+TEST(Containers, ADictThatIsFilledIsGone) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    made: Dict[str, Tensor] = {}
+    made["a"] = torch.tanh(x)
+    made["b"] = torch.sin(x)
+    made["a"] = torch.exp(made["a"])
+    y = made["a"] * 3.
+    if "c" in made:
+        y = y * 100.
+    if "b" in made:
+        y = y * made["b"]
+    return torch.mean(y) * len(made)
+)JIT");
+}
+
+TEST(Containers, ADictThatAFunctionGivesIsGone) {
+    expect_settled(R"JIT(
+def features(self, x: Tensor) -> Dict[str, Tensor]:
+    made = {"low": torch.cos(x)}
+    made["high"] = torch.tanh(x)
+    return made
+def forward(self, x):
+    made = self.features(x)
+    result: Dict[str, Tensor] = {}
+    result["out"] = torch.sin(made["low"])
+    result["aux"] = torch.exp(made["high"])
+    return torch.mean(result["out"] * result["aux"])
+)JIT");
+}
+
+TEST(Containers, ElementsThatAreSetAreReadAtTheirPlaces) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x), torch.cos(x), x]
+    held[0] = torch.tanh(held[0])
+    held[-1] = held[0] * held[1]
+    held.append(torch.sin(held[2]))
+    a, b, c, d = held
+    return torch.mean(torch.cat(held, 1)) + torch.mean(a * b + c * held[-1])
+)JIT");
+}
+
+TEST(Containers, OpsInsideOfBranchesAndLoopsReadWhatIsInIt) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x)]
+    held.append(torch.cos(x))
+    y = x
+    if x.size(0) > 1:
+        y = torch.cat(held, 0)
+    held[0] = torch.sin(x)
+    for i in range(x.size(1)):
+        y = y + held[i % 2].sum() * len(held)
+    return torch.mean(y)
+)JIT");
+}
+
+TEST(Containers, ADictKeepsTheOrderOfItsKeys) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    made: Dict[str, Tensor] = {}
+    made["b"] = torch.tanh(x)
+    made["a"] = torch.sin(x)
+    made["b"] = torch.exp(x)
+    y = x
+    for name, value in made.items():
+        y = y * 2. + value
+    return torch.mean(y)
+)JIT");
+}
+
+TEST(Containers, WhatHoldsAListSeesLaterChanges) {
+    expect_kept(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x)]
+    held.append(torch.cos(x))
+    both = [held, [x]]
+    held[0] = torch.sin(x)
+    return torch.mean(both[0][0] * held[1])
+)JIT",
+                "aten::_set_item");
+    expect_kept(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x)]
+    held.append(torch.cos(x))
+    both = [held, held]
+    both[0][0] = torch.sin(x)
+    return torch.mean(held[0] * both[1][0])
+)JIT",
+                "aten::_set_item");
+    expect_settled(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x)]
+    held.append(torch.cos(x))
+    both = [held, held]
+    return torch.mean(held[0] * both[1][1])
+)JIT");
+}
+
+TEST(Containers, FromAChangeThatIsNotFollowedOnItStaysAsItIs) {
+    expect_kept(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x)]
+    held.append(torch.cos(x))
+    y = held[0] * held[1]
+    if bool(y.sum() > 100.):
+        held[0] = torch.sin(x)
+    held[1] = torch.tanh(y)
+    return torch.mean(held[0] * held[1])
+)JIT",
+                "aten::_set_item");
+    expect_kept(R"JIT(
+def forward(self, x):
+    made: Dict[str, Tensor] = {}
+    made["a"] = torch.tanh(x)
+    key = "a" if bool(x.sum() > 0.) else "b"
+    made[key] = torch.sin(x)
+    return torch.mean(made["a"])
+)JIT",
+                "aten::_set_item");
+    expect_kept(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x)]
+    held.append(torch.cos(x))
+    n = int(x.size(0)) - 1
+    held[n] = torch.tanh(x)
+    held.append(torch.sin(x))
+    return torch.mean(torch.cat(held, 1))
+)JIT",
+                "aten::append");
+}
+
+}  // namespace
+}  // namespace vpp
