@@ -7,6 +7,8 @@
 #include <torch/csrc/jit/passes/lower_tuples.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -72,9 +74,27 @@ class AttributeResolver {
         for (auto it = block->nodes().begin(); it != block->nodes().end();) {
             Node* node = *it++;
             for (Block* inner : node->blocks()) visit(inner);
-            if (node->kind() == prim::SetAttr && objects_.count(node->input(0))) refuse_write(node);
+            if (node->kind() == prim::SetAttr && objects_.count(node->input(0))) assign(node);
             if (node->kind() == prim::GetAttr && objects_.count(node->input(0))) resolve(node);
         }
+    }
+
+    using Attribute = std::pair<const void*, std::string>;  ///< object, name
+
+    Attribute attribute_of(const Node* node) const {
+        return {objects_.at(node->input(0)).toObject().get(), node->s(attr::name)};
+    }
+
+    /// What is assigned in the straight run of forward, before it is read, is the value for what reads it behind that.
+    /// A buffer is not: what it has at the end belongs to the model.
+    void assign(Node* node) {
+        const Attribute attribute = attribute_of(node);
+        const c10::IValue value = objects_.at(node->input(0)).toObject()->getAttr(node->s(attr::name));
+        const bool is_buffer = value.isTensor() && index_of_.contains(value.toTensor().unsafeGetTensorImpl());
+        const bool is_straight = node->owningBlock() == jit_.graph->block();
+        if (!is_straight || is_buffer || value.isObject() || read_.contains(attribute)) refuse_write(node);
+        assigned_[attribute] = node->input(1);
+        node->destroy();
     }
 
     [[noreturn]] static void refuse_write(const Node* node) {
@@ -86,6 +106,12 @@ class AttributeResolver {
     }
 
     void resolve(Node* node) {
+        const Attribute attribute = attribute_of(node);
+        if (const auto assigned = assigned_.find(attribute); assigned != assigned_.end()) {
+            replace(node, assigned->second);
+            return;
+        }
+        read_.insert(attribute);
         const c10::IValue value = objects_.at(node->input(0)).toObject()->getAttr(node->s(attr::name));
         if (node->s(attr::name) == "training") jit_.reads_training.insert(module_of(node));
         if (value.isObject()) {
@@ -149,6 +175,8 @@ class AttributeResolver {
     std::unordered_map<const void*, size_t> index_of_;
     std::unordered_map<const Value*, c10::IValue> objects_;
     std::vector<Node*> module_reads_;
+    std::map<Attribute, Value*> assigned_;  ///< by forward
+    std::set<Attribute> read_;              ///< as they are before forward
 };
 
 }  // namespace

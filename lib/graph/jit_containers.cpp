@@ -53,7 +53,8 @@ bool changes(const Node* node, size_t input) {
 bool only_reads(const Node* node, size_t input) {
     const std::array<c10::Symbol, 2> readers{aten::__getitem__, prim::ListUnpack};
     if (std::ranges::find(readers, node->kind()) != readers.end()) return true;
-    return node->maybeSchema() && !alias_of(node, input);
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    return schema && input < schema->arguments().size() && !alias_of(node, input);
 }
 
 /// Whether nobody else holds what the op gives.

@@ -181,6 +181,10 @@ void fold_constants(JitGraph& jit);
 /// unknown strides stays.
 void name_convolutions(JitGraph& jit);
 
+/// Replaces loops of the top level that run a known number of times by their ops, once for each time, as long as
+/// that adds up to 10,000 nodes at most.  Requires: constants are folded.
+void unroll_loops(JitGraph& jit);
+
 /// Makes lists and dicts that change values that do not: where a list is appended to or an element of a list or dict is
 /// set, both at the top level and at a place that is known, what reads it behind that gets the element itself or a new
 /// container of what is in it. From an op on that changes it in another way (in a branch or loop, at a place that

@@ -329,6 +329,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     freeze_parameters(jit, options.freeze, options.where);
     fold_none_checks(jit.graph->block());
     fold_constants(jit);
+    unroll_loops(jit);
     settle_containers(jit);
     select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction,
                       options.keep_outputs, options.count_hits});

@@ -116,6 +116,43 @@ TEST(Attributes, AssignmentInForwardIsRefusedWithTheRemedy) {
     EXPECT_TRUE(parameter_of(graph, "count.seen").written);
 }
 
+/// RAFT keeps what its first half made so.
+ModuleSpec model_with_memory(const std::string& forward) {
+    ModuleSpec model{"Model", forward};
+    model.attributes = {{"seen", c10::IValue(std::vector<at::Tensor>{})}, {"scale", 2.0}};
+    return model;
+}
+
+TEST(Attributes, WhatIsAssignedBeforeItIsReadIsAValue) {
+    LoadedModel model = load(model_with_memory(R"JIT(
+def forward(self, x):
+    self.seen = [torch.tanh(x)]
+    self.seen.append(torch.sin(x))
+    self.scale = 3.0
+    y = torch.exp(x) * self.scale
+    for i in range(x.size(0)):
+        y = y + self.seen[i]
+    return torch.mean(y)
+)JIT"),
+                             kAttributeOptions);
+    const at::Tensor x = values({2, 4});
+    const double expected = (x.exp() * 3. + x.tanh() + x.sin()).mean().item<double>();
+    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
+        EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(cut)].legal) << cut;
+        EXPECT_NEAR(run_in_pieces(model, {cut}, {{"x", x}}).item<double>(), expected, 1e-6) << cut;
+    }
+}
+
+TEST(Attributes, WhatIsReadBeforeItIsAssignedBelongsToTheModel) {
+    for (const char* code : {"    y = x * self.scale\n    self.scale = 3.0\n    return torch.mean(y)\n",
+                             "    self.kept = torch.sin(x)\n    return torch.mean(self.kept)\n"}) {
+        ModuleSpec model = model_with_memory(std::string("def forward(self, x):\n") + code);
+        model.buffers = {{"kept", values({2, 4})}};
+        const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); });
+        EXPECT_THAT(text, HasSubstr("forward assigns the attribute")) << code;
+    }
+}
+
 TEST(Attributes, AssignmentInsideABranchIsRefusedToo) {
     ModuleSpec model{"Model", R"JIT(
 def forward(self, x):
