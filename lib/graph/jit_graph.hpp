@@ -1,7 +1,7 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
-// (jit_inline, jit_attributes, jit_loss, jit_modes, jit_interleave, jit_random, jit_alias, probe) each do one thing to
-// it, in that order.
+// (jit_inline, jit_attributes, jit_unroll, jit_containers, jit_loss, jit_modes, jit_interleave, jit_random, jit_alias,
+// probe) each do one thing to it, in that order.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>

@@ -1,8 +1,6 @@
 // Calls of one module, side by side: which models that changes, that no bit changes with it, and where cuts may lie.
-#include <ATen/ops/cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include "ir_text.hpp"
 #include "unit/graph/models.hpp"
@@ -35,31 +33,12 @@ def forward(self, x):
     return torch.mean(torch.mm(a * b, self.w))
 )JIT";
 
-/// What LibTorch gives for the file itself.
-std::string eager_bits(const ModuleSpec& spec) {
-    torch::jit::Module module = torch::jit::load(save(spec).string());
-    module.train();
-    return bits_of(module.forward({kSamples}).toTensor());
-}
-
-std::string bits_with_cuts(LoadedModel& model, const std::vector<int>& cuts) {
-    return bits_of(run_in_pieces(model, cuts, {{"x", kSamples}}));
-}
-
-/// Loads a model, and finds that it has the bits of LibTorch, uncut and with every cut that is legal.
-Graph loaded_exactly(const ModuleSpec& spec, const TorchScriptOptions& options = kInterleaveOptions) {
-    const std::string expected = eager_bits(spec);
-    LoadedModel model = load(spec, options);
-    EXPECT_EQ(bits_with_cuts(model, {}), expected);
-    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
-        if (!model.graph.cuts[static_cast<size_t>(cut)].legal) continue;
-        EXPECT_EQ(bits_with_cuts(model, {cut}), expected) << "cut " << cut;
-    }
-    return model.graph;
+Graph interleaved_exactly(const ModuleSpec& spec) {
+    return load_exactly(spec, kInterleaveOptions, {{"x", kSamples}});
 }
 
 TEST(InterleaveCalls, LayersOfBothCallsAreBesideEachOther) {
-    const Graph graph = loaded_exactly(siamese(kTwoViews));
+    const Graph graph = interleaved_exactly(siamese(kTwoViews));
     EXPECT_THAT(labels_of(graph),
                 ElementsAre("aten::linear enc.0.l", "aten::sin ", "aten::linear enc.0.l", "aten::add_ enc.0.bn",
                             "aten::add_ enc.0.bn", "aten::batch_norm enc.0.bn", "aten::batch_norm enc.0.bn",
@@ -88,7 +67,7 @@ TEST(InterleaveCalls, DeferredStatisticsGoTogetherToo) {
 }
 
 TEST(InterleaveCalls, MoreCallsAndWhatFollowsEach) {
-    const Graph graph = loaded_exactly(siamese(R"JIT(
+    const Graph graph = interleaved_exactly(siamese(R"JIT(
 def forward(self, x):
     a = torch.tanh(self.enc.forward(x))
     b = torch.cos(self.enc.forward(torch.sin(x)))
@@ -100,7 +79,7 @@ def forward(self, x):
 }
 
 void expect_order_as_written(const ModuleSpec& spec) {
-    const Graph graph = loaded_exactly(spec);
+    const Graph graph = interleaved_exactly(spec);
     const int first_relu = op_of(graph, "aten::relu_");
     EXPECT_GT(op_of(graph, "aten::linear", op_of(graph, "aten::linear") + 1), first_relu);
 }
@@ -132,7 +111,7 @@ def forward(self, x):
 }
 
 TEST(InterleaveCalls, AWriteBetweenTheCallsStaysBetweenThem) {
-    loaded_exactly(siamese(R"JIT(
+    interleaved_exactly(siamese(R"JIT(
 def forward(self, x):
     h = torch.sin(x)
     a = self.enc.forward(h)
@@ -144,7 +123,7 @@ def forward(self, x):
 }
 
 TEST(InterleaveCalls, AWriteThroughAViewThatNoSchemaTellsStaysInItsPlace) {
-    loaded_exactly(siamese(R"JIT(
+    interleaved_exactly(siamese(R"JIT(
 def forward(self, x):
     h = torch.sin(x)
     view = torch.einsum("ij->ji", [h])

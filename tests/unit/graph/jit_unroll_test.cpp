@@ -2,7 +2,6 @@
 // others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include "ir_text.hpp"
 #include "unit/graph/models.hpp"
@@ -17,19 +16,8 @@ using ::testing::Not;
 
 const TorchScriptOptions kUnrollOptions = options_for({floats("x", {4})});
 
-/// Loads a model, and finds that it has the bits of LibTorch, uncut and with every cut that is legal.
 Graph unrolled_exactly(const std::string& code) {
-    const ModuleSpec spec{"Model", code, {{"w", weight({4, 4})}}};
-    torch::jit::Module module = torch::jit::load(save(spec).string());
-    const Inputs inputs{{"x", values({2, 4})}};
-    const std::string expected = bits_of(module.forward({inputs.at("x")}).toTensor());
-    LoadedModel model = load(spec, kUnrollOptions);
-    EXPECT_EQ(bits_of(run_in_pieces(model, {}, inputs)), expected) << code;
-    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
-        if (!model.graph.cuts[static_cast<size_t>(cut)].legal) continue;
-        EXPECT_EQ(bits_of(run_in_pieces(model, {cut}, inputs)), expected) << "cut " << cut << " of " << code;
-    }
-    return model.graph;
+    return load_exactly({"Model", code, {{"w", weight({4, 4})}}}, kUnrollOptions, {{"x", values({2, 4})}});
 }
 
 TEST(UnrollLoops, ABlockThatIsAppliedThreeTimes) {

@@ -9,6 +9,7 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/frontend/sugared_value.h>
+#include <torch/csrc/jit/serialization/import.h>
 #include <torch/csrc/jit/serialization/import_source.h>
 #include <unistd.h>
 
@@ -289,6 +290,21 @@ std::vector<c10::IValue> run_whole(LoadedModel& model, const std::vector<int>& w
     std::vector<c10::IValue> found;
     for (int value : wanted) found.push_back(live.at(value));
     return found;
+}
+
+Graph load_exactly(const ModuleSpec& spec, const TorchScriptOptions& options, const Inputs& inputs) {
+    torch::jit::Module module = torch::jit::load(save(spec).string());
+    module.train();
+    std::vector<c10::IValue> arguments;
+    for (const Field& field : options.fields.fields) arguments.emplace_back(inputs.at(field.name));
+    const std::string expected = bits_of(module.forward(arguments).toTensor());
+    LoadedModel model = load(spec, options);
+    EXPECT_EQ(bits_of(run_in_pieces(model, {}, inputs)), expected) << spec.code;
+    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
+        if (!model.graph.cuts[static_cast<size_t>(cut)].legal) continue;
+        EXPECT_EQ(bits_of(run_in_pieces(model, {cut}, inputs)), expected) << "cut " << cut << " of " << spec.code;
+    }
+    return model.graph;
 }
 
 std::string bits_of(const at::Tensor& tensor) {

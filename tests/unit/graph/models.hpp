@@ -65,6 +65,10 @@ at::Tensor run_in_pieces(LoadedModel& model, const std::vector<int>& cuts, const
 std::vector<c10::IValue> run_whole(LoadedModel& model, const std::vector<int>& wanted, const Inputs& inputs,
                                    uint64_t key = 7);
 
+/// Loads a model whose fields are these inputs, and expects the bits of the loss that LibTorch gives for the file
+/// itself while training: uncut, and with every cut that is legal.
+Graph load_exactly(const ModuleSpec& spec, const TorchScriptOptions& options, const Inputs& inputs);
+
 /// The bytes of a tensor.
 std::string bits_of(const at::Tensor& tensor);
 
