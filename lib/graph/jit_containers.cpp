@@ -132,15 +132,17 @@ class Settler {
 
     bool is_name(const Value* value) const { return names_.contains(value); }
 
-    bool uses(Node* node) const {
-        bool found = false;
-        for_each_node(node, [&](Node* inner) {
-            found = found || std::ranges::any_of(inner->inputs(), [this](const Value* v) { return is_name(v); });
-            for (Block* block : inner->blocks()) {
-                found = found || std::ranges::any_of(block->outputs(), [this](const Value* v) { return is_name(v); });
-            }
+    bool is_given_out(const Node* node) const {
+        return std::ranges::any_of(node->blocks(), [this](const Block* block) {
+            return std::ranges::any_of(block->outputs(), [this](const Value* v) { return is_name(v); });
         });
-        return found;
+    }
+
+    bool uses(const Node* node) const {
+        return any_node(node, [this](const Node* inner) {
+            return std::ranges::any_of(inner->inputs(), [this](const Value* v) { return is_name(v); }) ||
+                   is_given_out(inner);
+        });
     }
 
     /// Ops of the top level that use the container under any of its names, or have an op inside that does.
@@ -186,27 +188,25 @@ class Settler {
     }
 
     /// Whether the op or one inside of it changes the container, or a block gets it under another name.
-    bool may_change(Node* node) const {
-        bool found = false;
-        for_each_node(node, [&](Node* inner) {
-            for (size_t i = 0; i < inner->inputs().size(); ++i) {
-                found = found || (is_name(inner->input(i)) && (changes(inner, i) || !inner->blocks().empty()));
-            }
+    bool may_change(const Node* node) const {
+        return any_node(node, [this](const Node* inner) {
+            return any_use(inner, [&](size_t i) { return changes(inner, i) || !inner->blocks().empty(); });
         });
-        return found;
     }
 
-    bool holds(Node* node) const {
-        bool found = false;
-        for_each_node(node, [&](Node* inner) {
-            for (size_t i = 0; i < inner->inputs().size(); ++i) {
-                found = found || (is_name(inner->input(i)) && !only_reads(inner, i));
-            }
-            for (Block* block : inner->blocks()) {
-                found = found || std::ranges::any_of(block->outputs(), [this](const Value* v) { return is_name(v); });
-            }
+    bool holds(const Node* node) const {
+        return any_node(node, [this](const Node* inner) {
+            return any_use(inner, [&](size_t i) { return !only_reads(inner, i); }) || is_given_out(inner);
         });
-        return found;
+    }
+
+    /// Whether that holds for some input that is the container.
+    template <typename Holds>
+    bool any_use(const Node* node, const Holds& holds) const {
+        for (size_t i = 0; i < node->inputs().size(); ++i) {
+            if (is_name(node->input(i)) && holds(i)) return true;
+        }
+        return false;
     }
 
     void follow(Node* user) {
@@ -237,8 +237,7 @@ class Settler {
             contents_.values.push_back(node->input(1));
             return;
         }
-        const auto place = is_list(container_) ? place_in_list(node->input(1), contents_.values.size())
-                                               : contents_.find(node->input(1));
+        const auto place = place_of(node->input(1));
         if (place) {
             contents_.values[*place] = node->input(2);
             return;
@@ -247,13 +246,17 @@ class Settler {
         contents_.values.push_back(node->input(2));
     }
 
+    /// Where the element of an index or key is, if that is known and there is one.
+    std::optional<size_t> place_of(const Value* key) const {
+        return is_list(container_) ? place_in_list(key, contents_.values.size()) : contents_.find(key);
+    }
+
     bool is_name_read(const Node* node) const { return !node->inputs().empty() && is_name(node->input(0)); }
 
     /// Puts an element, or a number, in the place of a read where that is known.
     bool replace_read(Node* node) {
         if (node->kind() == aten::__getitem__) {
-            const auto place = is_list(container_) ? place_in_list(node->input(1), contents_.values.size())
-                                                   : contents_.find(node->input(1));
+            const auto place = place_of(node->input(1));
             if (place) node->output()->replaceAllUsesWith(contents_.values[*place]);
             return place.has_value();
         }
@@ -335,19 +338,20 @@ bool fold_reads_of_attributes(Block* block) {
 }
 
 /// Whether some op changes a list or dict that came out of another container, an object, or a block.
-bool changes_unknown_ones(torch::jit::Graph& graph) {
-    bool found = false;
-    for (Node* top : graph.nodes()) {
-        for_each_node(top, [&](Node* node) {
-            for (size_t i = 0; i < node->inputs().size(); ++i) {
-                if (!changes(node, i)) continue;
-                const Node* maker = node->input(i)->node();
-                while (maker->kind() == aten::append) maker = maker->input(0)->node();
-                found = found || !makes_container(maker);
-            }
-        });
+bool changes_unknown_ones(const torch::jit::Graph& graph) {
+    const auto changes_unknown = [](const Node* node) {
+        for (size_t i = 0; i < node->inputs().size(); ++i) {
+            if (!changes(node, i)) continue;
+            const Node* maker = node->input(i)->node();
+            while (maker->kind() == aten::append) maker = maker->input(0)->node();
+            if (!makes_container(maker)) return true;
+        }
+        return false;
+    };
+    for (const Node* node : graph.nodes()) {
+        if (any_node(node, changes_unknown)) return true;
     }
-    return found;
+    return false;
 }
 
 }  // namespace

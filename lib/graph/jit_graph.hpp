@@ -158,6 +158,18 @@ void list_ops(JitGraph& jit);
 /// Whether the node is this op ("aten::grad").
 bool is_op(const torch::jit::Node* node, const char* name);
 
+/// Whether that holds for the node or for one inside of its blocks.
+template <typename Holds>
+bool any_node(const torch::jit::Node* node, const Holds& holds) {
+    if (holds(node)) return true;
+    for (const torch::jit::Block* block : node->blocks()) {
+        for (const torch::jit::Node* inner : block->nodes()) {
+            if (any_node(inner, holds)) return true;
+        }
+    }
+    return false;
+}
+
 /// The node, or the first one inside of its blocks, that is one of these ops ("aten::grad"); null where there is none.
 const torch::jit::Node* find_op(const torch::jit::Node* node, const std::set<std::string_view>& kinds);
 

@@ -44,18 +44,6 @@ bool makes_fresh_memory(const Node* node) {
     return handle && !handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
 }
 
-/// Whether the node, or one inside of it, holds for itself.
-template <typename Holds>
-bool any_node(const Node* node, const Holds& holds) {
-    if (holds(node)) return true;
-    for (const Block* block : node->blocks()) {
-        for (const Node* inner : block->nodes()) {
-            if (any_node(inner, holds)) return true;
-        }
-    }
-    return false;
-}
-
 bool writes(const Node* node) {
     if (node->hasSideEffects() || !statistics_written(node).empty()) return true;
     const c10::FunctionSchema* schema = node->maybeSchema();
