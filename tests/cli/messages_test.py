@@ -2,10 +2,11 @@
 
 import fcntl
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import Case, main  # noqa: E402
+from vpp_process import ENVIRONMENT, Case, main  # noqa: E402
 
 
 class Messages(Case):
@@ -85,6 +86,15 @@ class Messages(Case):
         name = "s" * 253
         self.refused(78, f"the stage name '{name}.pt' cannot name a file of out; choose another", *export, "out",
                      "--set", f"pipeline.stage[0].name={name}")
+
+    def test_output_that_does_not_arrive_is_an_error(self):
+        for command in (["--version"], ["train", "--help"], ["schedule", "show", "--schedule", "1F1B", "--pp", "4"]):
+            with self.subTest(" ".join(command)), open("/dev/full", "w") as full:
+                done = subprocess.run(self.command(command, 0), cwd=self.folder, env=ENVIRONMENT, text=True,
+                                      stdout=full, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(done.returncode, 74, done.stderr)
+                self.assertEqual(done.stderr, "vpp: error: standard output did not take all that was printed; make "
+                                              "room where it goes\n")
 
     def test_verify_says_how_many_ranks_it_needs(self):
         self.refused(69, "a layout needs 2 ranks (got 1); start it with: mpirun -np 2 vpp verify ...", "verify",
