@@ -1,11 +1,9 @@
 // Parse, run what was chosen, turn an Error into one line and an exit code.
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 
 #include "app/command_line.hpp"
 #include "base/error.hpp"
-#include "device/cards.hpp"
 
 namespace {
 
@@ -21,18 +19,11 @@ int run(int argc, char** argv) {
     }
 }
 
-/// Results that did not arrive are an error, as on a full disk.
-int with_output_written(int code) {
-    if (std::cout.flush() && std::fflush(stdout) == 0) return code;
-    std::cerr << "vpp: error: standard output did not take all that was printed; make room where it goes" << std::endl;
-    return code == 0 ? vpp::exit_code(vpp::ErrorKind::Io) : code;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    const int code = with_output_written(run(argc, argv));
-    if (vpp::has_cuda_parts()) return code;  // what profiles a card writes its file in a handler of exit
-    // Without the destructors of globals: LibTorch takes each op from its tables again, a quarter of a short command.
-    std::_Exit(code);
+    const int code = run(argc, argv);
+    if (std::cout.flush() && std::fflush(stdout) == 0) return code;
+    std::cerr << "vpp: error: standard output did not take all that was printed; make room where it goes" << std::endl;
+    return code == 0 ? vpp::exit_code(vpp::ErrorKind::Io) : code;
 }

@@ -5,6 +5,9 @@
 #include <set>
 #include <string_view>
 
+#include "graph/jit_branches.hpp"
+#include "graph/jit_containers.hpp"
+
 namespace vpp {
 
 namespace {
@@ -28,6 +31,7 @@ class CutFinder {
         refuse_guards();
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_written_outside(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
+        for (size_t value = 0; value < graph_.values.size(); ++value) refuse_container_of_branch(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_what_stays(value);
         for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
         for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) refuse_written_view(tensor);
@@ -91,6 +95,21 @@ class CutFinder {
         const GraphValue& entry = graph_.values[value];
         if (entry.is_tensor || entry.producer < 0 || !has_writers_[value]) return;
         refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
+    }
+
+    /// A list or dict of tensors that a branch gives: others, or another number of them, from microbatch to microbatch.
+    void refuse_container_of_branch(size_t value) {
+        const GraphValue& entry = graph_.values[value];
+        const torch::jit::Value* container = values_[value];
+        const bool holds_tensors = is_container(container) && mentions_tensor(*container->type());
+        if (!holds_tensors || !follows_data(container->node())) return;
+        refuse_between(entry.producer, last_use(value),
+                       "the list or dict '" + entry.name + "' holds other tensors, as the data have it");
+    }
+
+    static bool mentions_tensor(const c10::Type& type) {
+        if (is_tensor(type)) return true;
+        return std::ranges::any_of(type.containedTypes(), [](const auto& inner) { return mentions_tensor(*inner); });
     }
 
     /// A tensor that no message holds.

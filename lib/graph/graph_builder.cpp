@@ -61,7 +61,7 @@ class GraphBuilder {
         for (const at::Tensor& tensor : tensors_in(content))
             entry.tensors.push_back(tensor_id(tensor, entry, producer));
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
-        if (entry.is_tensor && follows_data(value->node())) {
+        if (entry.is_tensor && may_give_others(value->node())) {
             graph_.tensors[static_cast<size_t>(entry.tensors[0])].from_branch = true;
         }
         const int id = static_cast<int>(graph_.values.size());

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "graph/jit_alias.hpp"
+#include "graph/jit_containers.hpp"
+#include "graph/jit_graph.hpp"
 
 namespace vpp {
 
@@ -45,6 +47,23 @@ bool has_inside(const Block* block) {
     return std::any_of(block->nodes().begin(), block->nodes().end(), follows_data);
 }
 
+bool is_holder(const Value* value) {
+    return is_container(value) || value->type()->kind() == c10::TypeKind::TupleType;
+}
+
+bool takes_element(const Node* node) {
+    const std::array<c10::Symbol, 4> ops{aten::__getitem__, prim::ListUnpack, prim::TupleUnpack, prim::TupleIndex};
+    const bool takes = std::ranges::find(ops, node->kind()) != ops.end() || is_op(node, "aten::pop") ||
+                       is_op(node, "aten::get");
+    return takes && is_holder(node->input(0));
+}
+
+/// Whether it, or what it stands in, follows the data.
+bool is_in_what_follows_data(const Node* node) {
+    while (node && !follows_data(node)) node = node->owningBlock()->owningNode();
+    return node;
+}
+
 }  // namespace
 
 bool follows_data(const Node* node) {
@@ -54,6 +73,20 @@ bool follows_data(const Node* node) {
         is_loop ? is_fixed(node->input(0)) && is_fixed(node->input(1)) && is_fixed(node->blocks()[0]->outputs()[0])
                 : node->kind() == prim::If && is_fixed(node->input(0));
     return !is_known || std::ranges::any_of(node->blocks(), has_inside);
+}
+
+bool may_hold_others(const Value* container) {
+    const Node* maker = container->node();
+    const auto is_of_others = [](const Value* input) { return is_holder(input) && may_hold_others(input); };
+    if (follows_data(maker) || std::ranges::any_of(maker->inputs(), is_of_others)) return true;
+    return std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) {
+        const bool may_change = changes(use.user, use.offset) || !use.user->blocks().empty();
+        return may_change && is_in_what_follows_data(use.user);
+    });
+}
+
+bool may_give_others(const Node* node) {
+    return follows_data(node) || (takes_element(node) && may_hold_others(node->input(0)));
 }
 
 }  // namespace vpp

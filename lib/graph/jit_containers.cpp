@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "graph/jit_containers.hpp"
 #include "graph/jit_graph.hpp"
 
 namespace vpp {
@@ -21,40 +22,10 @@ namespace prim = torch::jit::prim;
 
 namespace {
 
-bool is_list(const Value* value) {
-    return value->type()->kind() == c10::TypeKind::ListType;
-}
-
-bool is_container(const Value* value) {
-    return is_list(value) || value->type()->kind() == c10::TypeKind::DictType;
-}
-
-template <typename Visit>
-void for_each_node(Node* node, const Visit& visit) {
-    visit(node);
-    for (Block* block : node->blocks()) {
-        for (Node* inner : block->nodes()) for_each_node(inner, visit);
-    }
-}
-
 const c10::AliasInfo* alias_of(const Node* node, size_t input) {
     const c10::FunctionSchema* schema = node->maybeSchema();
     if (!schema || input >= schema->arguments().size()) return nullptr;
     return schema->arguments()[input].alias_info();
-}
-
-/// Whether the op changes which elements the container has that is its input of this index.
-bool changes(const Node* node, size_t input) {
-    const c10::AliasInfo* alias = alias_of(node, input);
-    return is_container(node->input(input)) && alias && alias->isWrite();
-}
-
-/// Whether the op keeps nothing of the container but its elements.
-bool only_reads(const Node* node, size_t input) {
-    const std::array<c10::Symbol, 2> readers{aten::__getitem__, prim::ListUnpack};
-    if (std::ranges::find(readers, node->kind()) != readers.end()) return true;
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    return schema && input < schema->arguments().size() && !alias_of(node, input);
 }
 
 /// Whether nobody else holds what the op gives.
@@ -70,15 +41,6 @@ struct Contents {
 
     std::optional<size_t> find(const Value* key) const;
 };
-
-/// The place of an element of a list with so many, by an index that is known.
-std::optional<size_t> place_in_list(const Value* index, size_t size) {
-    const auto constant = torch::jit::toIValue(index);
-    if (!constant || !constant->isInt()) return std::nullopt;
-    const int64_t place = constant->toInt() + (constant->toInt() < 0 ? static_cast<int64_t>(size) : 0);
-    if (place < 0 || place >= static_cast<int64_t>(size)) return std::nullopt;
-    return static_cast<size_t>(place);
-}
 
 /// What a key is, where that is a word that is known.
 std::optional<std::string> word_of(const Value* key) {
@@ -354,14 +316,73 @@ bool changes_unknown_ones(const torch::jit::Graph& graph) {
     return false;
 }
 
+/// The elements of a list that stays as it is, where that is known and they are no tensors.
+std::optional<std::vector<c10::IValue>> plain_elements(const Value* list) {
+    const auto constant = torch::jit::toIValue(list);
+    if (!constant || !constant->isList()) return std::nullopt;
+    std::vector<c10::IValue> elements = constant->toListRef().vec();
+    const auto is_plain = [](const c10::IValue& element) { return element.isScalar() || element.isString(); };
+    if (!std::ranges::all_of(elements, is_plain)) return std::nullopt;
+    return elements;
+}
+
+/// Makes the copy of a list that is an attribute of its elements: `sizes = self.sizes.copy()`.
+void make_of_elements(Node* copy) {
+    const bool is_copy = is_op(copy, "aten::copy") || copy->kind() == aten::list;
+    if (!is_copy || !is_list(copy->input(0)) || !is_changed(copy->output())) return;
+    const auto elements = plain_elements(copy->input(0));
+    if (!elements) return;
+    torch::jit::Graph& graph = *copy->owningGraph();
+    const torch::jit::WithInsertPoint here(copy);
+    Node* list = graph.create(prim::ListConstruct);
+    for (const c10::IValue& element : *elements) list->addInput(graph.insertConstant(element));
+    list->output()->setType(copy->output()->type());
+    set_module(graph.insertNode(list), module_of(copy));
+    copy->output()->replaceAllUsesWith(list->output());
+    copy->destroy();
+}
+
 }  // namespace
+
+bool is_list(const Value* value) {
+    return value->type()->kind() == c10::TypeKind::ListType;
+}
+
+bool is_container(const Value* value) {
+    return is_list(value) || value->type()->kind() == c10::TypeKind::DictType;
+}
+
+bool changes(const Node* node, size_t input) {
+    const c10::AliasInfo* alias = alias_of(node, input);
+    return is_container(node->input(input)) && alias && alias->isWrite();
+}
+
+bool only_reads(const Node* node, size_t input) {
+    const std::array<c10::Symbol, 2> readers{aten::__getitem__, prim::ListUnpack};
+    if (std::ranges::find(readers, node->kind()) != readers.end()) return true;
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    return schema && input < schema->arguments().size() && !alias_of(node, input);
+}
+
+std::optional<size_t> place_in_list(const Value* index, size_t size) {
+    const auto constant = torch::jit::toIValue(index);
+    if (!constant || !constant->isInt()) return std::nullopt;
+    const int64_t place = constant->toInt() + (constant->toInt() < 0 ? static_cast<int64_t>(size) : 0);
+    if (place < 0 || place >= static_cast<int64_t>(size)) return std::nullopt;
+    return static_cast<size_t>(place);
+}
 
 void settle_containers(JitGraph& jit) {
     std::vector<Node*> makers;
     for (auto it = jit.graph->nodes().begin(); it != jit.graph->nodes().end();) {
         Node* node = *it++;
-        if (node->kind() == prim::unchecked_cast) remove_idle_cast(node);
+        if (node->kind() == prim::unchecked_cast) {
+            remove_idle_cast(node);
+        } else {
+            make_of_elements(node);
+        }
     }
+    lift_settings(jit.graph->block());
     if (fold_reads_of_attributes(jit.graph->block())) fold_constants(jit);
     for (Node* node : jit.graph->nodes()) {
         const bool is_empty = node->kind() == aten::dict && node->inputs().empty();

@@ -101,10 +101,11 @@ at::Tensor with_gradient(const at::Tensor& tensor) {
     return copy;
 }
 
-/// What comes out of control flow is a tensor of its own, though this time it may be one that went in or came out
-/// before; and it may need a gradient if anything that went in does, though the way that was taken gave none.
+/// What comes out of control flow, or of a list that it changes, is a tensor of its own, though this time it may be
+/// one that went in or came out before; and it may need a gradient if anything that went in does, though the way that
+/// was taken gave none.
 void tell_apart(const JitGraph& jit, const JitOp& op, ProbeResult& result) {
-    if (!follows_data(op.node)) return;
+    if (!may_give_others(op.node)) return;
     std::unordered_set<const void*> known;
     bool may_need_gradient = false;
     for (const Value* used : values_used(op.node)) {

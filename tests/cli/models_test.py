@@ -52,7 +52,7 @@ class Made(torch.nn.Module):
         return x * self.made
 
 
-class Joined(torch.nn.Module):
+class Listed(torch.nn.Module):
     """Its result, out of a list, is its argument where x is not zero."""
 
     def forward(self, h, x):
@@ -60,17 +60,6 @@ class Joined(torch.nn.Module):
             g = [h]
         else:
             g = [h + 1]
-        return g[0]
-
-
-class Parted(torch.nn.Module):
-    """Its result, out of a list, is its argument where x is zero."""
-
-    def forward(self, h, x):
-        if bool(x.abs().sum() > 0):
-            g = [h + 1]
-        else:
-            g = [h]
         return g[0]
 
 
@@ -98,6 +87,41 @@ class Around(torch.nn.Module):
         h = self.first(x)
         g = self.middle(h, x)
         return self.last(h) + g
+
+
+class Spread(torch.nn.Module):
+    """Its elements lie beside each other in memory, or apart, where x is not zero."""
+
+    def __init__(self, beside: bool):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+        self.at_zero, self.change = (2, -1) if beside else (1, 1)
+
+    def forward(self, x):
+        h = self.fc(x).flatten()
+        step = self.at_zero + self.change * int(x.abs().sum() > 0)
+        return torch.cat([h, h])[::step][: h.size(0)]
+
+
+class Gather(torch.nn.Module):
+    """Its result is its argument where its elements lie beside each other."""
+
+    def forward(self, h):
+        return h.contiguous()
+
+
+class Gathered(torch.nn.Module):
+    """Two tensors, which are one in some microbatches."""
+
+    def __init__(self, beside: bool):
+        super().__init__()
+        self.first = Spread(beside)
+        self.middle = Gather()
+
+    def forward(self, x):
+        h = self.first(x)
+        g = self.middle(h)
+        return (h * 2 + g).view(-1, 4)
 
 
 class Sums(torch.nn.Module):
@@ -202,29 +226,32 @@ class Models(Case):
         plan = PLAN.replace("num_stages = 1", 'split_method = "MANUAL"')
         # Made in the stage that makes the argument too, and in one that receives it.
         for points in (["middle"], ["first", "middle"]):
-            for middle, what in ((Joined(), "it is the same tensor as another value"),
-                                 (Parted(), "it is no longer the same tensor as another value")):
+            for model, what in ((Gathered(True), "it is the same tensor as another value"),
+                                (Gathered(False), "it is no longer the same tensor as another value")):
                 with self.subTest(what, points=points):
-                    self.save(Around(middle))
+                    self.save(model)
                     self.refused(f" is not as it was when the model was prepared: {what}; a model whose values change "
                                  "their form between microbatches cannot be cut there", "train",
                                  plan=plan.replace("MANUAL\"", f"MANUAL\"\nsplit_points = {points}"),
                                  ranks=len(points) + 1)
 
-
     def test_a_branch_that_may_give_its_argument(self):
-        self.save(Around(Skipped()))
         plan = PLAN.replace("num_stages = 1", "split_method = \"MANUAL\"\nsplit_points = ['middle']")
-        done = self.vpp("train", self.plan(plan), ranks=2)
-        self.assertEqual(done.returncode, 78, done.stderr)
-        self.assertRegex(
-            done.stderr,
-            "the model cannot be cut after 'middle': 'g' may be the same tensor as '[^']*', as the data have it, and "
-            "both are used behind it; the nearest legal cuts are ",
-        )
-        # Where only one of the two goes over, it may be either.
-        done = self.vpp("train", self.plan(plan.replace("middle", "first")), ranks=2)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        for middle in (Skipped(), Listed()):
+            name = type(middle).__name__
+            with self.subTest(name):
+                self.save(Around(middle))
+                done = self.vpp("train", self.plan(plan), ranks=2)
+                self.assertEqual(done.returncode, 78, done.stderr)
+                self.assertRegex(
+                    done.stderr,
+                    "the model cannot be cut after 'middle': '[^']*' may be the same tensor as '[^']*', as the data "
+                    "have it, and both are used behind it; the nearest legal cuts are ",
+                )
+                # Where only one of the two goes over, it may be either.
+                done = self.vpp("train", self.plan(plan.replace("middle", "first")), "--set", f"run.dir={name}",
+                                ranks=2)
+                self.assertEqual(done.returncode, 0, done.stderr)
 
 
 class Weightless(Case):

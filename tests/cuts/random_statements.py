@@ -87,6 +87,16 @@ def collected(d):
          "out = torch.sin(named['a']) + named['b'] * len(named)"],
         [f"held = [{a}, {d.like(a)}]", "held[0] = torch.sin(held[1]) * held[0]", f"held.append({a} * 0.5)",
          "held[-1] = torch.tanh(held[2])", f"out = torch.cat(held, {d.dim(a)})"],
+        [f"held = [{a}, {d.like(a)} * 0.5, {d.like(a)}]", f"if bool({a}.sum() > 0.1):",
+         "    held[0] = torch.sin(held[1])", "    held[-1] = held[2] + 1.0", "else:",
+         "    if bool(held[1].sum() > 0.0):", "        held[1] = torch.tanh(held[0])",
+         f"out = torch.cat(held, {d.dim(a)})"],
+        [f"held = [{a}, {d.like(a)}]", f"if bool({a}.sum() > 0.1):", "    held[1] = held[0] * 0.5",
+         "    held[0] = torch.tanh(held[1])", "out = held[0] * 2.0 + held[1]"],
+        [f"held = [{a}, {d.like(a)}]", f"for k in range(int({a}.sum() > 0.1)):", "    held[k] = torch.sin(held[1])",
+         "out = held[0] * 2.0 + held[1]"],
+        [f"held = [{a}, {d.like(a)}]", f"if bool({a}.sum() > 0.1):", "    held = [held[1], torch.tanh(held[0])]",
+         "out = held[0] * 2.0 + held[1]"],
         [f"pair = ({a}, {d.like(a)} * 2.0)", "left, right = pair", "out = left * torch.tanh(right)"],
     )
 

@@ -108,11 +108,15 @@ class Samples(SlurmCase):
 
 class Srun(SlurmCase):
     def tasks(self, *words: str, started: int = 2, **environment: str) -> list[subprocess.CompletedProcess]:
-        """The first ones of two tasks of srun, which nobody joins."""
+        """The first ones of two tasks of srun, which nobody joins. Each has a folder for what Open MPI keeps while it
+        runs: it takes the one of all away when it is empty, under the hands of who fills it."""
+        for task in range(started):
+            (self.folder / f"tmp{task}").mkdir(exist_ok=True)
         jobs = [subprocess.Popen([VPP, *words], cwd=self.folder, text=True, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, env=ENVIRONMENT | self.here | {
                                      "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": str(task),
-                                     "SLURM_LOCALID": str(task), **environment}) for task in range(started)]
+                                     "SLURM_LOCALID": str(task), "TMPDIR": str(self.folder / f"tmp{task}"),
+                                     **environment}) for task in range(started)]
         ends = [job.communicate(timeout=60) for job in jobs]
         return [subprocess.CompletedProcess(job.args, job.returncode, *end) for job, end in zip(jobs, ends)]
 
@@ -123,7 +127,7 @@ class Srun(SlurmCase):
                 ({"PMIX_RANK": "0"}, "vpp: error: MPI has joined other ranks than were started (got 1, expected 2): ")):
             with self.subTest(environment):
                 first, second = self.tasks("train", self.config, *self.settings(), **environment)
-                self.assertEqual((first.returncode, second.returncode), (69, 69), first.stderr)
+                self.assertEqual((first.returncode, second.returncode), (69, 69), first.stderr + second.stderr)
                 self.assertIn(text, first.stderr)
                 self.assertEqual(second.stderr, "", "it is said once")
         self.assertFalse((self.folder / "run").exists())

@@ -507,5 +507,24 @@ def forward(self, x):
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(exit) + 1].legal);
 }
 
+TEST(CutRules, AListThatABranchGivesIsNotCut) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x), torch.cos(x)]
+    if bool(x.sum() > 0.):
+        held = [held[1], torch.tanh(held[0])]
+    y = torch.sin(x)
+    a = held[0]
+    b = held[1]
+    return torch.mean(a * y) + torch.mean(b)
+)JIT");
+    verdict_of(model);
+    const int sin = op_of(model.graph, "aten::sin"), taken = op_of(model.graph, "aten::__getitem__", sin);
+    EXPECT_THAT(reason_at(model.graph, sin), HasSubstr("holds other tensors, as the data have it"));
+    for (int cut : {taken + 1, taken + 2}) {
+        EXPECT_EQ(model.graph.cuts[static_cast<size_t>(cut)].legal, cut == taken + 2) << reason_at(model.graph, cut);
+    }
+}
+
 }  // namespace
 }  // namespace vpp

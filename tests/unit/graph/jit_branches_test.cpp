@@ -91,5 +91,60 @@ graph(%x : Tensor, %n : int):
     EXPECT_TRUE(follows_data(parsed.jit.ops.back().node)) << "what changes from round to round is not looked into";
 }
 
+/// Whether the last op of `code` may give other tensors; `%c` follows the data and `%yes` does not.
+bool gives_others(const std::string& code) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor):
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %yes : bool = prim::Constant[value=1]()
+  %t : Tensor = aten::sum(%x, %none)
+  %c : bool = aten::Bool(%t)
+  %u : Tensor = aten::sin(%x)
+  %held : Tensor[] = prim::ListConstruct(%x, %u)
+)IR" + code + R"IR(
+  return (%y))IR");
+    return may_give_others(parsed.jit.ops.back().node);
+}
+
+std::string changed_if(const std::string& condition) {
+    return "  prim::If(" + condition + R"IR()
+    block0():
+      %set : Tensor[] = aten::_set_item(%held, %zero, %u)
+      -> ()
+    block1():
+      -> ())IR";
+}
+
+TEST(Branches, AnElementOfAListThatABranchChangesMayBeAnother) {
+    const std::string element = "\n  %y : Tensor = aten::__getitem__(%held, %zero)";
+    EXPECT_FALSE(gives_others(element));
+    EXPECT_TRUE(gives_others(changed_if("%c") + element));
+    EXPECT_FALSE(gives_others(changed_if("%yes") + element));
+    EXPECT_TRUE(gives_others(changed_if("%c") + "\n  %y : Tensor, %z : Tensor = prim::ListUnpack(%held)"));
+    EXPECT_FALSE(gives_others(changed_if("%c") + "\n  %y : Tensor = aten::cat(%held, %zero)")) << "it makes a new one";
+}
+
+TEST(Branches, AnElementOfAListThatABranchGivesMayBeAnother) {
+    const std::string given = R"IR(
+  %new : Tensor[] = prim::If(%c)
+    block0():
+      %other : Tensor[] = prim::ListConstruct(%u, %x)
+      -> (%other)
+    block1():
+      -> (%held)
+  %all : Tensor[][] = prim::ListConstruct(%new)
+  %first : Tensor[] = aten::__getitem__(%LIST, %zero)
+  %y : Tensor = aten::__getitem__(%first, %zero))IR";
+    const auto with = [&](const std::string& list) {
+        std::string code = given;
+        return code.replace(code.find("LIST"), 4, list);
+    };
+    EXPECT_TRUE(gives_others(with("all"))) << "a branch gave the list that is in it";
+    std::string code = with("new");
+    code.replace(code.find("%first : Tensor[]"), 17, "%y : Tensor");
+    EXPECT_TRUE(gives_others(code.substr(0, code.rfind('\n'))));
+}
+
 }  // namespace
 }  // namespace vpp

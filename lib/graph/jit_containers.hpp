@@ -1,0 +1,35 @@
+#pragma once
+// What ops do with lists and dicts: for the passes that make values of them.
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <optional>
+
+namespace vpp {
+
+bool is_list(const torch::jit::Value* value);
+bool is_container(const torch::jit::Value* value);  ///< a list or dict
+
+/// Visits the node and then those inside it.
+template <typename Visit>
+void for_each_node(torch::jit::Node* node, const Visit& visit) {
+    visit(node);
+    for (torch::jit::Block* block : node->blocks()) {
+        for (torch::jit::Node* inner : block->nodes()) for_each_node(inner, visit);
+    }
+}
+
+/// Whether the op changes which elements the container has that is its input of this index.
+bool changes(const torch::jit::Node* node, size_t input);
+
+/// Whether the op keeps nothing of the container, its input of this index, but its elements.
+bool only_reads(const torch::jit::Node* node, size_t input);
+
+/// The place of an element of a list with so many, by an index that is known.
+std::optional<size_t> place_in_list(const torch::jit::Value* index, size_t size);
+
+/// Elements that a branch sets, `if wide: sizes[0] = 0`, become what the branch gives and are set behind it, where the
+/// code goes straight on. Only for lists that are made of elements that are written down, whose size stays, and which
+/// nothing holds; not what a loop sets. Gives whether there was one.
+bool lift_settings(torch::jit::Block* block);
+
+}  // namespace vpp
