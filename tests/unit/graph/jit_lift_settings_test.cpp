@@ -116,6 +116,7 @@ TEST(LiftSettings, WhatALoopSetsStays) {
 def forward(self, x):
     held = [torch.exp(x), torch.cos(x)]
     if bool(x.sum() > 0.):
+        held[1] = torch.sin(x)
         for i in range(x.size(0)):
             held[1] = held[0] * 0.5
             held[0] = torch.tanh(held[1])
