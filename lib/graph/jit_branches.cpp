@@ -53,8 +53,8 @@ bool is_holder(const Value* value) {
 
 bool takes_element(const Node* node) {
     const std::array<c10::Symbol, 4> ops{aten::__getitem__, prim::ListUnpack, prim::TupleUnpack, prim::TupleIndex};
-    const bool takes = std::ranges::find(ops, node->kind()) != ops.end() || is_op(node, "aten::pop") ||
-                       is_op(node, "aten::get");
+    const bool takes =
+        std::ranges::find(ops, node->kind()) != ops.end() || is_op(node, "aten::pop") || is_op(node, "aten::get");
     return takes && is_holder(node->input(0));
 }
 
