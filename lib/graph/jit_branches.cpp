@@ -64,6 +64,13 @@ bool is_in_what_follows_data(const Node* node) {
     return node;
 }
 
+bool is_changed_by_what_follows_data(const Value* container) {
+    return std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) {
+        const bool may_change = changes(use.user, use.offset) || !use.user->blocks().empty();
+        return may_change && is_in_what_follows_data(use.user);
+    });
+}
+
 }  // namespace
 
 bool follows_data(const Node* node) {
@@ -76,13 +83,17 @@ bool follows_data(const Node* node) {
 }
 
 bool may_hold_others(const Value* container) {
-    const Node* maker = container->node();
-    const auto is_of_others = [](const Value* input) { return is_holder(input) && may_hold_others(input); };
-    if (follows_data(maker) || std::ranges::any_of(maker->inputs(), is_of_others)) return true;
-    return std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) {
-        const bool may_change = changes(use.user, use.offset) || !use.user->blocks().empty();
-        return may_change && is_in_what_follows_data(use.user);
-    });
+    std::vector<const Value*> open{container};
+    std::unordered_set<const Value*> seen{container};
+    while (!open.empty()) {
+        const Value* value = open.back();
+        open.pop_back();
+        if (follows_data(value->node()) || is_changed_by_what_follows_data(value)) return true;
+        for (const Value* input : value->node()->inputs()) {
+            if (is_holder(input) && seen.insert(input).second) open.push_back(input);
+        }
+    }
+    return false;
 }
 
 bool may_give_others(const Node* node) {

@@ -146,5 +146,14 @@ TEST(Branches, AnElementOfAListThatABranchGivesMayBeAnother) {
     EXPECT_TRUE(gives_others(code.substr(0, code.rfind('\n'))));
 }
 
+TEST(Branches, AListOfListsThatDoublesIsLookedThroughOnce) {
+    std::string code = "  %h0 : Tensor[] = aten::add(%held, %held)\n";
+    for (int i = 1; i < 100; ++i) {
+        const std::string before = "%h" + std::to_string(i - 1);
+        code += "  %h" + std::to_string(i) + " : Tensor[] = aten::add(" + before + ", " + before + ")\n";
+    }
+    EXPECT_FALSE(gives_others(code + "  %y : Tensor = aten::__getitem__(%h99, %zero)"));
+}
+
 }  // namespace
 }  // namespace vpp
