@@ -101,15 +101,9 @@ class CutFinder {
     void refuse_container_of_branch(size_t value) {
         const GraphValue& entry = graph_.values[value];
         const torch::jit::Value* container = values_[value];
-        const bool holds_tensors = is_container(container) && mentions_tensor(*container->type());
-        if (!holds_tensors || !follows_data(container->node())) return;
+        if (!is_container(container) || !holds_tensors(*container->type()) || !follows_data(container->node())) return;
         refuse_between(entry.producer, last_use(value),
                        "the list or dict '" + entry.name + "' holds other tensors, as the data have it");
-    }
-
-    static bool mentions_tensor(const c10::Type& type) {
-        if (is_tensor(type)) return true;
-        return std::ranges::any_of(type.containedTypes(), [](const auto& inner) { return mentions_tensor(*inner); });
     }
 
     /// A tensor that no message holds.

@@ -332,13 +332,10 @@ void make_of_elements(Node* copy) {
     if (!is_copy || !is_list(copy->input(0)) || !is_changed(copy->output())) return;
     const auto elements = plain_elements(copy->input(0));
     if (!elements) return;
-    torch::jit::Graph& graph = *copy->owningGraph();
     const torch::jit::WithInsertPoint here(copy);
-    Node* list = graph.create(prim::ListConstruct);
-    for (const c10::IValue& element : *elements) list->addInput(graph.insertConstant(element));
-    list->output()->setType(copy->output()->type());
-    set_module(graph.insertNode(list), module_of(copy));
-    copy->output()->replaceAllUsesWith(list->output());
+    std::vector<Value*> values;
+    for (const c10::IValue& element : *elements) values.push_back(copy->owningGraph()->insertConstant(element));
+    copy->output()->replaceAllUsesWith(make_list(copy, values, copy->output()));
     copy->destroy();
 }
 
@@ -370,6 +367,13 @@ std::optional<size_t> place_in_list(const Value* index, size_t size) {
     const int64_t place = constant->toInt() + (constant->toInt() < 0 ? static_cast<int64_t>(size) : 0);
     if (place < 0 || place >= static_cast<int64_t>(size)) return std::nullopt;
     return static_cast<size_t>(place);
+}
+
+Value* make_list(Node* before, const std::vector<Value*>& elements, const Value* like) {
+    Node* list = before->owningGraph()->create(prim::ListConstruct, elements);
+    list->output()->setType(like->type());
+    set_module(list->insertBefore(before), module_of(before));
+    return list->output();
 }
 
 void settle_containers(JitGraph& jit) {

@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <optional>
+#include <vector>
 
 namespace vpp {
 
@@ -27,9 +28,13 @@ bool only_reads(const torch::jit::Node* node, size_t input);
 /// The place of an element of a list with so many, by an index that is known.
 std::optional<size_t> place_in_list(const torch::jit::Value* index, size_t size);
 
+/// Makes a list of the elements before the node, of the type that `like` has.
+torch::jit::Value* make_list(torch::jit::Node* before, const std::vector<torch::jit::Value*>& elements,
+                             const torch::jit::Value* like);
+
 /// Elements that a branch sets, `if wide: sizes[0] = 0`, become what the branch gives and are set behind it, where the
 /// code goes straight on. Only for lists that are made of elements that are written down, whose size stays, and which
-/// nothing holds; not what a loop sets. Gives whether there was one.
-bool lift_settings(torch::jit::Block* block);
+/// nothing holds; not what a loop sets.
+void lift_settings(torch::jit::Block* block);
 
 }  // namespace vpp

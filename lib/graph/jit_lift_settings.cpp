@@ -71,12 +71,10 @@ class BlockLift {
 
     Value* snapshot_before(Node* node) {
         if (snapshot_) return snapshot_;
-        torch::jit::Graph& graph = *block_->owningGraph();
         const torch::jit::WithInsertPoint here(node);
-        Node* list = graph.create(torch::jit::prim::ListConstruct);
-        for (size_t i = 0; i < list_->node()->inputs().size(); ++i) list->addInput(element(i));
-        list->output()->setType(list_->type());
-        return snapshot_ = graph.insertNode(list)->output();
+        std::vector<Value*> elements;
+        for (size_t i = 0; i < list_->node()->inputs().size(); ++i) elements.push_back(element(i));
+        return snapshot_ = make_list(node, elements, list_);
     }
 
     /// Gives a node of the block, and those inside it, what is in the list there.
@@ -144,17 +142,12 @@ std::vector<Value*> lists_set_in(Node* branch) {
 
 }  // namespace
 
-bool lift_settings(Block* block) {
-    bool any = false;
+void lift_settings(Block* block) {
     for (Node* node : block->nodes()) {
         if (node->kind() != torch::jit::prim::If) continue;
-        for (Block* inner : node->blocks()) any = lift_settings(inner) || any;
-        for (Value* list : lists_set_in(node)) {
-            lift(node, list);
-            any = true;
-        }
+        for (Block* inner : node->blocks()) lift_settings(inner);
+        for (Value* list : lists_set_in(node)) lift(node, list);
     }
-    return any;
 }
 
 }  // namespace vpp
