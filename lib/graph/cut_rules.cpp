@@ -23,8 +23,20 @@ class CutFinder {
   public:
     CutFinder(const Graph& graph, const JitGraph& jit, const AliasFacts& aliases, const MemoryFamilies& families,
               const std::vector<torch::jit::Value*>& values)
-        : graph_(graph), jit_(jit), aliases_(aliases), families_(families), values_(values), cuts_(graph.ops.size()) {
+        : graph_(graph),
+          jit_(jit),
+          aliases_(aliases),
+          families_(families),
+          values_(values),
+          cuts_(graph.ops.size()),
+          last_uses_(graph.tensors.size(), -1) {
         for (const torch::jit::Value* value : values) has_writers_.push_back(aliases.has_writers(value));
+        for (size_t value = 0; value < graph.values.size(); ++value) {
+            for (int tensor : graph.values[value].tensors) {
+                int& last = last_uses_[static_cast<size_t>(tensor)];
+                last = std::max(last, last_use(value));
+            }
+        }
     }
 
     std::vector<GraphCut> find() {
@@ -172,8 +184,8 @@ class CutFinder {
         const bool may_be_view = tensor.is_view || tensor.from_branch;
         if (!may_be_view || tensor.producer < 0 || tensor.writers.empty() || !is_trained(static_cast<int>(index)))
             return;
-        refuse_between(tensor.producer, tensor.writers.back(),
-                       "'" + tensor.name + "' is a view that is written in place behind it");
+        const int last = std::min(last_uses_[index], tensor.writers.back());
+        refuse_between(tensor.producer, last, "'" + tensor.name + "' is a view that is written in place behind it");
     }
 
     /// The first cut behind which nobody writes what the value holds, while its tensors know it: a view that was made
@@ -253,6 +265,7 @@ class CutFinder {
     const std::vector<torch::jit::Value*>& values_;
     std::vector<GraphCut> cuts_;
     std::vector<bool> has_writers_;  ///< by value
+    std::vector<int> last_uses_;     ///< by tensor
 };
 
 }  // namespace

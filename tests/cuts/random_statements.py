@@ -394,6 +394,25 @@ def in_place(d):
     )
 
 
+def filled(d):
+    """A tensor that is written piece by piece, by views that nobody keeps, as recurrences over time do."""
+    a = d.tensor(lambda t: t.dim() >= 1 and t.shape[-1] >= 3)
+    b = d.like(a)
+    new = d.choice(f"torch.zeros_like({a})", f"{a} * 0.5", f"torch.zeros_like({a}).transpose(0, -1)"
+                   f".contiguous().transpose(0, -1)", f"torch.empty_like({a}).fill_(0.25)")
+    steps = d.choice(
+        [f"out[..., 0] = torch.tanh({a}[..., 0])", f"state = torch.sin({b}[..., 1]) + out[..., 0]",
+         "out[..., 1] = state", f"state = state * 0.5 + {a}[..., 2]", "out[..., 2] = torch.tanh(state)"],
+        ["state = out[..., 0] * 1.0", "for k in range(3):", f"    state = torch.tanh(state + {b}[..., k])",
+         "    out[..., k] = state"],
+        [f"out[..., 1:] += {b}[..., 1:]", f"state = torch.sin(out) * {a}", "out[..., :1] *= 0.5",
+         "out = out + state"],
+        [f"out[..., 0] = {b}[..., 1]", "state = F.silu(out[..., 1:])", "out[..., 1:] = state * 0.5",
+         f"torch.relu_(out[..., 0].add_({a}[..., 2]))"],
+    )
+    return [f"out = {new}", *steps, *d.choice([], ["out = out * 1.0"], ["out.mul_(0.5)"])]
+
+
 def counted(d):
     """A buffer that the forward pass writes."""
     a = d.tensor(wide)
@@ -500,6 +519,6 @@ def branched(d):
 DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
     *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, siamese, drawn, recurrent,
-    multihead, sequence, embedded, indexed, *[in_place] * 2, counted, without_gradient, *[ranged] * 2, sloped, strided,
+    multihead, sequence, embedded, indexed, *[in_place] * 2, filled, counted, without_gradient, *[ranged] * 2, sloped, strided,
     spectral, forked, *[branched] * 2,
 ]  # fmt: skip

@@ -463,6 +463,27 @@ TEST(CutRules, AViewInsideOfAnOpThatIsWrittenStaysWithIt) {
     EXPECT_TRUE(legal_behind_linear("[2, 1, 4]", "relu"));
 }
 
+TEST(CutRules, AViewThatNobodyReadsAgainDoesNotKeepTheOpsTogether) {
+    // As recurrences fill a tensor: what it is a part of goes over, and the view stays where it was written.
+    LoadedModel model = load({"Model",
+                              R"JIT(
+def forward(self, x):
+    out = torch.mul(x, self.w)
+    first = torch.select(out, 1, 0)
+    torch.copy_(first, torch.tanh(torch.select(x, 1, 0)))
+    state = torch.sin(torch.select(x, 1, 1))
+    second = torch.select(out, 1, 1)
+    torch.copy_(second, state)
+    return torch.mean(torch.exp(out))
+)JIT",
+                              {{"w", weight({4})}}},
+                             kRuleOptions);
+    EXPECT_EQ(reason_at(model.graph, op_of(model.graph, "aten::sin")), "");
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::tanh")),
+                HasSubstr("'first.1' is a view that is written in place behind it"));
+    verdict_of(model);
+}
+
 TEST(CutRules, WhatNoMessageHoldsIsNotCut) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):
