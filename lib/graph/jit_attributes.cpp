@@ -179,6 +179,10 @@ class AttributeResolver {
     std::set<Attribute> read_;              ///< as they are before forward
 };
 
+bool may_be_none(const c10::Type& type) {
+    return c10::NoneType::get()->isSubtypeOf(type);
+}
+
 }  // namespace
 
 void resolve_attributes(JitGraph& jit, const torch::jit::Module& model) {
@@ -192,8 +196,7 @@ void fold_none_checks(torch::jit::Block* block) {
         const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
         if (!is && !is_not) continue;
         const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
-        const bool is_tensor = node->input(1 - none)->type()->kind() == c10::TypeKind::TensorType;
-        if (!node->input(none)->mustBeNone() || !is_tensor) continue;
+        if (!node->input(none)->mustBeNone() || may_be_none(*node->input(1 - none)->type())) continue;
         const torch::jit::WithInsertPoint before(node);
         node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(is_not));
     }

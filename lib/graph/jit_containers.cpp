@@ -22,6 +22,8 @@ namespace prim = torch::jit::prim;
 
 namespace {
 
+constexpr size_t kMostElements = 256;  ///< of joined lists: those that double again and again end there
+
 const c10::AliasInfo* alias_of(const Node* node, size_t input) {
     const c10::FunctionSchema* schema = node->maybeSchema();
     if (!schema || input >= schema->arguments().size()) return nullptr;
@@ -54,6 +56,18 @@ std::optional<size_t> Contents::find(const Value* key) const {
     const auto found = std::ranges::find_if(keys, [&](const Value* one) { return word && word_of(one) == word; });
     if (found == keys.end()) return std::nullopt;
     return static_cast<size_t>(found - keys.begin());
+}
+
+bool is_changed(const Value* container) {
+    return std::ranges::any_of(container->uses(),
+                               [](const torch::jit::Use& use) { return changes(use.user, use.offset); });
+}
+
+/// The elements of a list that stays as it was written down.
+std::optional<std::vector<Value*>> written_elements(Value* list) {
+    Node* maker = list->node();
+    if (maker->kind() != prim::ListConstruct || is_changed(list)) return std::nullopt;
+    return std::vector<Value*>(maker->inputs().begin(), maker->inputs().end());
 }
 
 /// One list or dict, from the op that makes it to the last use, or to the op from which on it stays as it is.
@@ -121,12 +135,20 @@ class Settler {
         return users;
     }
 
+    /// What the op puts behind the elements of its list, where that is known.
+    std::optional<std::vector<Value*>> added_by(const Node* node) const {
+        if (node->kind() == aten::append) return std::vector<Value*>{node->input(1)};
+        const bool takes_list = is_list(container_) && (node->kind() == aten::add_ || is_op(node, "aten::extend"));
+        if (!takes_list || others_change_) return std::nullopt;
+        return written_elements(node->input(1));
+    }
+
     /// A change of the top level of which it is known what it does.
     bool is_followed_change(const Node* node) const {
         if (node->inputs().empty() || !is_name(node->input(0))) return false;
         const auto is_other = [this](const Value* input) { return is_name(input); };
         if (std::any_of(node->inputs().begin() + 1, node->inputs().end(), is_other)) return false;
-        if (node->kind() == aten::append) return true;
+        if (added_by(node)) return true;
         if (!is_op(node, "aten::_set_item")) return false;
         return is_list(container_) ? torch::jit::toIValue(node->input(1)).has_value()
                                    : word_of(node->input(1)).has_value();
@@ -139,12 +161,13 @@ class Settler {
         size_t size = contents_.values.size();
         for (size_t i = 0; i < users.size(); ++i) {
             const bool followed = is_followed_change(users[i]);
-            const bool missing = followed && users[i]->kind() != aten::append && is_list(container_) &&
-                                 !place_in_list(users[i]->input(1), size);
-            if (missing || (!followed && may_change(users[i]))) return held.value_or(i);
+            const auto added = added_by(users[i]);
+            const bool missing = followed && !added && is_list(container_) && !place_in_list(users[i]->input(1), size);
+            const bool too_many = added && added->size() > 1 && size + added->size() > kMostElements;
+            if (missing || too_many || (!followed && may_change(users[i]))) return held.value_or(i);
             if (followed && held) return *held;
             if (!followed && !held && holds(users[i])) held = i;
-            size += followed && users[i]->kind() == aten::append;
+            if (followed && added) size += added->size();
         }
         return others_change_ ? held.value_or(users.size()) : users.size();
     }
@@ -195,8 +218,8 @@ class Settler {
     void change(Node* node) {
         snapshot_ = nullptr;
         done_.push_back(node);
-        if (node->kind() == aten::append) {
-            contents_.values.push_back(node->input(1));
+        if (const auto added = added_by(node)) {
+            contents_.values.insert(contents_.values.end(), added->begin(), added->end());
             return;
         }
         const auto place = place_of(node->input(1));
@@ -276,11 +299,6 @@ void remove_idle_cast(Node* cast) {
     cast->destroy();
 }
 
-bool is_changed(const Value* container) {
-    return std::ranges::any_of(container->uses(),
-                               [](const torch::jit::Use& use) { return changes(use.user, use.offset); });
-}
-
 /// Answers what is asked of containers that are attributes: `name in self.layers`. Gives whether something was.
 bool fold_reads_of_attributes(Block* block) {
     bool any = false;
@@ -305,7 +323,7 @@ bool changes_unknown_ones(const torch::jit::Graph& graph) {
         for (size_t i = 0; i < node->inputs().size(); ++i) {
             if (!changes(node, i)) continue;
             const Node* maker = node->input(i)->node();
-            while (maker->kind() == aten::append) maker = maker->input(0)->node();
+            while (maker->kind() == aten::append || maker->kind() == aten::add_) maker = maker->input(0)->node();
             if (!makes_container(maker)) return true;
         }
         return false;
@@ -337,6 +355,41 @@ void make_of_elements(Node* copy) {
     for (const c10::IValue& element : *elements) values.push_back(copy->owningGraph()->insertConstant(element));
     copy->output()->replaceAllUsesWith(make_list(copy, values, copy->output()));
     copy->destroy();
+}
+
+/// What a list holds that an op makes of two others: `[x, y] + children`.
+std::optional<std::vector<Value*>> elements_of_sum(Node* node) {
+    if (node->kind() != aten::add || !is_list(node->output())) return std::nullopt;
+    auto elements = written_elements(node->input(0));
+    const auto others = written_elements(node->input(1));
+    if (!elements || !others || elements->size() + others->size() > kMostElements) return std::nullopt;
+    elements->insert(elements->end(), others->begin(), others->end());
+    return elements;
+}
+
+/// Makes a sum of lists one that is written down. Gives the node that makes the list.
+Node* write_down_sum(Node* sum) {
+    const auto elements = elements_of_sum(sum);
+    if (!elements) return sum;
+    Value* list = make_list(sum, *elements, sum->output());
+    sum->output()->replaceAllUsesWith(list);
+    sum->destroy();
+    return list->node();
+}
+
+/// Whether something changed: another list may be known then that takes the elements of this one.
+bool settle_once(torch::jit::Graph& graph) {
+    const bool others_change = changes_unknown_ones(graph);
+    bool any = false;
+    for (Node* node = *graph.nodes().begin(); node != graph.return_node(); node = node->next()) {
+        Node* maker = others_change ? node : write_down_sum(node);
+        any = any || maker != node;
+        node = maker;
+        const bool is_empty = node->kind() == aten::dict && node->inputs().empty();
+        const bool known = node->kind() == prim::ListConstruct || node->kind() == prim::DictConstruct || is_empty;
+        if (known && is_changed(node->output())) any = Settler(graph, node, others_change).run() || any;
+    }
+    return any;
 }
 
 }  // namespace
@@ -377,7 +430,6 @@ Value* make_list(Node* before, const std::vector<Value*>& elements, const Value*
 }
 
 void settle_containers(JitGraph& jit) {
-    std::vector<Node*> makers;
     for (auto it = jit.graph->nodes().begin(); it != jit.graph->nodes().end();) {
         Node* node = *it++;
         if (node->kind() == prim::unchecked_cast) {
@@ -388,14 +440,8 @@ void settle_containers(JitGraph& jit) {
     }
     lift_settings(jit.graph->block());
     if (fold_reads_of_attributes(jit.graph->block())) fold_constants(jit);
-    for (Node* node : jit.graph->nodes()) {
-        const bool is_empty = node->kind() == aten::dict && node->inputs().empty();
-        const bool known = node->kind() == prim::ListConstruct || node->kind() == prim::DictConstruct || is_empty;
-        if (known && is_changed(node->output())) makers.push_back(node);
-    }
-    const bool others_change = changes_unknown_ones(*jit.graph);
     bool any = false;
-    for (Node* maker : makers) any = Settler(*jit.graph, maker, others_change).run() || any;
+    while (settle_once(*jit.graph)) any = true;
     if (any) fold_constants(jit);
 }
 

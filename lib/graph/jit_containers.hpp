@@ -10,15 +10,6 @@ namespace vpp {
 bool is_list(const torch::jit::Value* value);
 bool is_container(const torch::jit::Value* value);  ///< a list or dict
 
-/// Visits the node and then those inside it.
-template <typename Visit>
-void for_each_node(torch::jit::Node* node, const Visit& visit) {
-    visit(node);
-    for (torch::jit::Block* block : node->blocks()) {
-        for (torch::jit::Node* inner : block->nodes()) for_each_node(inner, visit);
-    }
-}
-
 /// Whether the op changes which elements the container has that is its input of this index.
 bool changes(const torch::jit::Node* node, size_t input);
 

@@ -158,6 +158,15 @@ void list_ops(JitGraph& jit);
 /// Whether the node is this op ("aten::grad").
 bool is_op(const torch::jit::Node* node, const char* name);
 
+/// Visits the node and then those inside it.
+template <typename Visit>
+void for_each_node(torch::jit::Node* node, const Visit& visit) {
+    visit(node);
+    for (torch::jit::Block* block : node->blocks()) {
+        for (torch::jit::Node* inner : block->nodes()) for_each_node(inner, visit);
+    }
+}
+
 /// Whether that holds for the node or for one inside of its blocks.
 template <typename Holds>
 bool any_node(const torch::jit::Node* node, const Holds& holds) {
@@ -181,7 +190,7 @@ std::vector<torch::jit::Value*> values_used(torch::jit::Node* node);
 /// Requires: the graph refers to no module any more, so that its inputs are forward's arguments.
 void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value);
 
-/// Answers `value is None` for tensors, so that branches for absent arguments fold away.
+/// Answers `value is None` where the type says it, so that branches for absent arguments fold away.
 void fold_none_checks(torch::jit::Block* block);
 
 /// Evaluates what depends on constants only, takes tuples apart that are unpacked where they are made (LibTorch's alias

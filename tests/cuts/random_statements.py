@@ -97,6 +97,10 @@ def collected(d):
          "out = held[0] * 2.0 + held[1]"],
         [f"held = [{a}, {d.like(a)}]", f"if bool({a}.sum() > 0.1):", "    held = [held[1], torch.tanh(held[0])]",
          "out = held[0] * 2.0 + held[1]"],
+        [f"held = [{a} * 1.0, {d.like(a)} * 0.5]", "more = [torch.sin(held[0])]", "held += more",
+         "more.append(torch.tanh(held[1]))", "held.extend(more)", "both = held + [held[0] * 0.5]",
+         d.choice("both[3].mul_(0.5)", "both[0] = both[1] + both[2]", "torch.sin(both[1])"),
+         f"out = torch.cat(both, {d.dim(a)})"],
         [f"pair = ({a}, {d.like(a)} * 2.0)", "left, right = pair", "out = left * torch.tanh(right)"],
     )
 

@@ -50,6 +50,73 @@ def forward(self, x):
     EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(), expected, 1e-6);
 }
 
+TEST(Lists, ListsThatAreJoinedAreLists) {
+    LoadedModel model = load({"Model", R"JIT(
+def forward(self, x):
+    outs = [torch.exp(x)]
+    more = [torch.tanh(x), torch.sin(x)]
+    outs += more
+    more.append(torch.cos(x))
+    outs.extend(more)
+    outs.append(torch.relu(x))
+    both = outs + [x] + more
+    both.append(outs[5])
+    return torch.mean(both[6] * both[9]) + torch.mean(torch.cat(both, 1)) * len(both)
+)JIT"},
+                             kListOptions);
+    for (const char* gone : {"aten::append", "aten::add_", "aten::extend"}) {
+        EXPECT_EQ(count_of(model.graph, gone), 0) << gone;
+    }
+    EXPECT_EQ(model.graph.num_legal_cuts(), model.graph.num_ops() - 1);
+    const at::Tensor x = values({2, 4});
+    const std::vector<at::Tensor> outs{x.exp(), x.tanh(), x.sin(), x.tanh(), x.sin(), x.cos(), x.relu()};
+    // both: the seven, x, tanh, sin, cos, and the cos among the seven
+    double sum = (x + x.tanh() + x.sin() + x.cos() * 2).sum().item<double>();
+    for (const at::Tensor& out : outs) sum += out.sum().item<double>();
+    const double expected = (outs[6] * x.sin()).mean().item<double>() + sum / (8 * 12) * 12;
+    EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(), expected, 1e-5);
+}
+
+TEST(Lists, AListThatAnotherChangesIsJoinedAsItIs) {
+    expect_kept(R"JIT(
+def forward(self, x):
+    more = [torch.exp(x)]
+    held = [more]
+    outs = [torch.sin(x)]
+    held[0].append(torch.tanh(x))
+    outs += more
+    both = [torch.relu(x)] + more
+    return torch.mean(torch.cat(outs, 1)) + torch.mean(both[1] * both[2])
+)JIT",
+                "aten::append");
+}
+
+TEST(Lists, ListsThatDoubleStayWhatTheyAre) {
+    std::string code = "def forward(self, x):\n    outs = [torch.exp(x)]\n";
+    for (int k = 0; k < 10; ++k) code += "    outs = outs + outs\n";
+    EXPECT_GT(count_of(with_exact_lists(code + "    return torch.mean(outs[0])\n"), "aten::add"), 0);
+}
+
+TEST(Lists, TheCheckForAnAbsentListFoldsAway) {
+    // As in DLA: `children: Optional[List[Tensor]] = None`, and the caller gives one.
+    const char* code = R"JIT(
+def join(self, x, children: Optional[List[Tensor]]):
+    if children is None:
+        known: List[Tensor] = []
+    else:
+        known = children
+    known.append(x)
+    return torch.cat(known, 1)
+
+def forward(self, x):
+    h = torch.exp(x)
+    deep = self.join(torch.tanh(h), [h])
+    return torch.mean(torch.relu_(deep)) + torch.mean(h)
+)JIT";
+    expect_settled(code);
+    EXPECT_EQ(count_of(with_exact_lists(code), "prim::If"), 0);
+}
+
 TEST(Lists, AListThatAnotherNameHoldsIsLeftAlone) {
     // `twice` holds the list itself; an append must be seen through both names.
     LoadedModel model = load({"Model", R"JIT(
