@@ -60,6 +60,9 @@ class GraphBuilder {
         entry.producer = producer;
         for (const at::Tensor& tensor : tensors_in(content))
             entry.tensors.push_back(tensor_id(tensor, entry, producer));
+        for (int tensor : entry.tensors) {
+            graph_.tensors[static_cast<size_t>(tensor)].varies |= probe_.varying.contains(value);
+        }
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
         if (entry.is_tensor && may_give_others(value->node())) {
             graph_.tensors[static_cast<size_t>(entry.tensors[0])].from_branch = true;

@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/error.hpp"
@@ -30,6 +31,20 @@ at::Tensor zero_input(const Field& field, int64_t microbatch_size, at::Device de
     std::vector<int64_t> shape{microbatch_size};
     shape.insert(shape.end(), field.shape.begin(), field.shape.end());
     return at::zeros(shape, at::TensorOptions().dtype(to_torch(field.dtype)).device(device));
+}
+
+using MakeInput = std::function<at::Tensor(const ProbeInput& input)>;
+
+/// Samples of the data from `first` on; zeros where there are none.
+at::Tensor read_input(const ProbeInput& input, int64_t first, int64_t microbatch_size) {
+    at::Tensor tensor = zero_input(input.field, microbatch_size, at::kCPU);
+    if (!input.read) return tensor;
+    const std::span all(static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes());
+    const size_t bytes_per_sample = all.size() / static_cast<size_t>(microbatch_size);
+    for (int64_t i = 0; i < microbatch_size; ++i) {
+        input.read(first + i, all.subspan(static_cast<size_t>(i) * bytes_per_sample, bytes_per_sample));
+    }
+    return tensor;
 }
 
 at::Tensor meta_copy(const at::Tensor& tensor) {
@@ -145,13 +160,11 @@ void watch_gradients(const JitGraph& jit, OpRange range, const ProbeResult& resu
     }
 }
 
-ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
+ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs, const MakeInput& make_input,
                      const std::function<at::Tensor(size_t)>& weight, at::Device device) {
     ProbeResult result;
     result.on_meta = device.is_meta();
-    for (const ProbeInput& input : inputs) {
-        result.values[input.value] = zero_input(input.field, microbatch_size, device);
-    }
+    for (const ProbeInput& input : inputs) result.values[input.value] = make_input(input);
     for (size_t i = 0; i < jit.parameters.size(); ++i) {
         const JitParameter& parameter = jit.parameters[i];
         if (parameter.value) {
@@ -182,6 +195,32 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
     return result;
 }
 
+using Shapes = std::vector<std::vector<int64_t>>;
+
+Shapes shapes_in(const c10::IValue& content) {
+    Shapes shapes;
+    for (const at::Tensor& tensor : tensors_in(content)) shapes.push_back(tensor.sizes().vec());
+    return shapes;
+}
+
+ProbeResult probe_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
+                         const std::function<at::Tensor(size_t)>& weight) {
+    const auto probe_from = [&](int64_t sample) {
+        const auto input_from = [&](const ProbeInput& input) { return read_input(input, sample, microbatch_size); };
+        return probe_on(jit, inputs, input_from, weight, at::kCPU);
+    };
+    ProbeResult result = probe_from(0);
+    if (std::ranges::none_of(inputs, [](const ProbeInput& input) { return bool(input.read); })) return result;
+    try {
+        for (const auto& [value, content] : probe_from(microbatch_size).values) {
+            if (shapes_in(result.values.at(value)) != shapes_in(content)) result.varying.insert(value);
+        }
+    } catch (const Error&) {
+        // A run will say it, when it comes to that microbatch.
+    }
+    return result;
+}
+
 }  // namespace
 
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
@@ -189,14 +228,15 @@ ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, in
     if (jit.casts && device.is_cpu()) {
         // It leaves tensors of the meta device as they are, and what it casts is written down nowhere.
         const AutocastScope scope(at::kCPU, jit.modes.autocast);
-        return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
+        return probe_on_cpu(jit, inputs, microbatch_size, weight);
     }
     complete_meta_kernels();
     const CardAutocastScope scope(jit.modes.autocast);
     try {
-        return probe_on(jit, inputs, microbatch_size, weight, at::kMeta);
+        const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };
+        return probe_on(jit, inputs, zeros, weight, at::kMeta);
     } catch (const Error&) {
-        return probe_on(jit, inputs, microbatch_size, weight, at::kCPU);
+        return probe_on_cpu(jit, inputs, microbatch_size, weight);
     }
 }
 

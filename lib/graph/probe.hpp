@@ -1,12 +1,16 @@
 #pragma once
 // One microbatch through the model, op by op, to learn what the graph does not say: dtypes and shapes, gradient flags,
 // and which values are one tensor. On the meta device first, where nothing is computed; where an op has no form there,
-// and in the CPU's mixed precision, on the CPU with the file's weights.
+// and in the CPU's mixed precision, on the CPU with the file's weights and the first samples of the data (zeros where
+// there are none): what looks at numbers need not take zeros, as no sequence may be 0 long. Two microbatches show there
+// whether shapes follow the data.
 #include <ATen/core/ivalue.h>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "data/fields.hpp"
@@ -19,6 +23,7 @@ namespace vpp {
 struct ProbeResult {
     std::unordered_map<const torch::jit::Value*, c10::IValue> values;
     GradientFlips gradient_flips;
+    std::unordered_set<const torch::jit::Value*> varying;  ///< another microbatch of the data gave them other shapes
     bool on_meta = false;
 };
 
@@ -26,6 +31,7 @@ struct ProbeResult {
 struct ProbeInput {
     const torch::jit::Value* value = nullptr;
     Field field;
+    std::function<void(int64_t sample, std::span<std::byte> out)> read = {};  ///< of the data; empty: there are none
 };
 
 /// `weight` gives a parameter's tensor, bytes included; asked for on the CPU only. In mixed precision dtypes are those

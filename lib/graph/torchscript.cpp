@@ -175,6 +175,10 @@ std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const TorchScriptOptio
                                  options.where("loss.target")}});
         }
         inputs.push_back({input.value, options.fields.fields[static_cast<size_t>(field)]});
+        if (!options.read_sample) continue;
+        inputs.back().read = [&options, field](int64_t sample, std::span<std::byte> out) {
+            options.read_sample(sample % options.fields.num_samples, field, out);
+        };
     }
     return inputs;
 }

@@ -5,7 +5,9 @@
 // (jit_freeze), the loss (jit_loss), deferred
 // batch norm (jit_batch_norm), aliases (jit_alias), keyed randomness (jit_random), probe with one microbatch (probe),
 // values and cuts (graph_builder).
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@
 
 namespace vpp {
 
+using SampleReader = std::function<void(int64_t sample, int field, std::span<std::byte> out)>;
+
 struct TorchScriptOptions {
     std::vector<std::string> inputs;  ///< data fields in the order of forward's arguments; empty: the arguments' names
     std::optional<LossPlan> loss;
@@ -28,6 +32,7 @@ struct TorchScriptOptions {
     bool count_hits = false;                     ///< give Graph::tallies
     bool deferred_batch_norm = false;            ///< in training: one update of running statistics a step
     Fields fields;                               ///< of the data set: dtypes and shapes of the inputs
+    SampleReader read_sample = {};               ///< of that data set; empty: there are zeros only
     int64_t microbatch_size = 1;                 ///< samples
     std::string precision = "fp32";              ///< of the ops: train.precision
     at::Device device = at::kCPU;                ///< where the model will run: mixed precision goes by its lists

@@ -265,6 +265,10 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
     return phase;
 }
 
+SampleReader reader_of(const Dataset& data) {
+    return [&data](int64_t sample, int field, std::span<std::byte> out) { data.read(sample, field, out); };
+}
+
 /// A traced model may have its batch size baked in: then it cannot take fewer samples at the end of the data.
 void check_last_microbatch(const ModelFiles& files, TorchScriptOptions options, int64_t num_samples) {
     const int64_t full = options.microbatch_size, rest = num_samples % full;
@@ -310,7 +314,9 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     Program& program = prepared.program;
     program = begin_program(plan, *data.training, data);
     const auto options = [&](bool training) {
-        return torchscript_options(plan, program.fields, program.microbatch_size, training, device);
+        TorchScriptOptions made = torchscript_options(plan, program.fields, program.microbatch_size, training, device);
+        made.read_sample = reader_of(*data.training);
+        return made;
     };
     LoadedModel model = load_torchscript(files, options(/*training=*/true));
     check_target_type(plan, model.graph);
@@ -333,6 +339,7 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
     program = begin_program(plan, *data.validation, data);
     TorchScriptOptions options =
         torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false, device);
+    options.read_sample = reader_of(*data.validation);
     options.keep_outputs = wish.outputs;
     LoadedModel model = load_torchscript(files, options);
     if (wish.outputs && model.graph.outputs.empty()) {

@@ -15,6 +15,9 @@ from tiny_model import PLAN, Net  # noqa: E402
 from vpp_process import Case, main  # noqa: E402
 
 
+SYNTHETIC = PLAN[PLAN.index('kind = "synthetic"') : PLAN.index("[pipeline]")]
+
+
 @torch.jit.interface
 class Step(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -147,6 +150,19 @@ class Lookup(torch.nn.Module):
         return self.table(x)
 
 
+class Packed(torch.nn.Module):
+    """Takes each sequence at its own length, which no zeros are."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = torch.nn.GRU(4, 6, num_layers=2, batch_first=True)
+        self.head = torch.nn.Linear(6, 4)
+
+    def forward(self, x, lengths):
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return self.head(torch.tanh(self.gru(packed)[1][1]))
+
+
 def with_a_second_directory(archive: bytes, left_out: str) -> bytes:
     """Behind the end of the archive, as its comment, stands a directory that lacks a file. Some readers take that."""
     end = archive[-22:]
@@ -223,7 +239,13 @@ class Models(Case):
                      "model with sparse=False", "train", plan=PLAN.replace('x = "float32[4]"', 'x = "int64[] < 8"'))
 
     def test_tensors_that_are_one_in_some_microbatches_only(self):
-        plan = PLAN.replace("num_stages = 1", 'split_method = "MANUAL"')
+        # The model is prepared with the first samples, which are zeros.
+        samples = numpy.random.default_rng(1).standard_normal((16, 4)).astype(numpy.float32)
+        numpy.save(self.folder / "y.npy", samples)
+        samples[:4] = 0
+        numpy.save(self.folder / "x.npy", samples)
+        plan = PLAN.replace(SYNTHETIC, 'kind = "arrays"\ntrain = { x = "x.npy", y = "y.npy" }\n')
+        plan = plan.replace("num_stages = 1", 'split_method = "MANUAL"')
         # Made in the stage that makes the argument too, and in one that receives it.
         for points in (["middle"], ["first", "middle"]):
             for model, what in ((Gathered(True), "it is the same tensor as another value"),
@@ -291,6 +313,33 @@ smallest_unsplittable_units = ["Block"]
         self.assertEqual(done.returncode, 78, done.stderr)
         self.assertIn("the model file has no values for 'token_embedding.weight', 'position_embedding.weight', "
                       "'blocks.0.ln1.weight' and 578 more; add [[model.init]] tables", done.stderr)
+
+
+class Lengths(Case):
+    PLAN = PLAN.replace(SYNTHETIC, 'kind = "arrays"\ntrain = { x = "x.npy", lengths = "lengths.npy", y = "y.npy" }\n')
+    PLAN = PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3")
+
+    def setUp(self):
+        super().setUp()
+        torch.manual_seed(1)
+        torch.jit.script(Packed()).save(str(self.folder / "model.pt"))
+        random = numpy.random.default_rng(1)
+        arrays = {"x": random.standard_normal((16, 7, 4)), "y": random.standard_normal((16, 4))}
+        for name, values in arrays.items():
+            numpy.save(self.folder / f"{name}.npy", values.astype(numpy.float32))
+        numpy.save(self.folder / "lengths.npy", random.integers(1, 8, 16))
+
+    def test_sequences_of_their_own_lengths_are_trained(self):
+        done = self.vpp("verify", self.plan(self.PLAN), ranks=2)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_what_they_are_packed_into_is_not_cut(self):
+        done = self.vpp("inspect", self.plan(self.PLAN), "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        graph = json.loads(done.stdout)["training"]["graph"]
+        kinds = [op["kind"] for op in graph["ops"]]
+        self.assertIn("follows the data", graph["cuts"][kinds.index("aten::gru")]["reason"])
+        self.assertTrue(graph["cuts"][kinds.index("aten::tanh")]["legal"])
 
 
 if __name__ == "__main__":

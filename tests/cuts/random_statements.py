@@ -523,6 +523,6 @@ def branched(d):
 DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
     *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, siamese, drawn, recurrent,
-    multihead, sequence, embedded, indexed, *[in_place] * 2, filled, counted, without_gradient, *[ranged] * 2, sloped, strided,
-    spectral, forked, *[branched] * 2,
+    multihead, sequence, embedded, indexed, *[in_place] * 2, filled, counted, without_gradient, *[ranged] * 2, sloped,
+    strided, spectral, forked, *[branched] * 2,
 ]  # fmt: skip

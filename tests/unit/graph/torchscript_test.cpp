@@ -258,5 +258,36 @@ TEST(TorchScript, TwoThousandOpsAreLabelledAndCut) {
     EXPECT_EQ(graph.parameters.size(), 500U * 7);
 }
 
+TEST(TorchScript, TheFirstSamplesAreReadWhereAnOpTakesNoZeros) {
+    const ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    longest = int(torch.max(x))
+    return torch.mean(torch.view(x, [x.size(0), longest]))
+)JIT"};
+    TorchScriptOptions options = options_for({floats("x", {4})}, 2);
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, options); }),
+                HasSubstr("shape '[2, 0]' is invalid for input of size 8"));
+
+    std::vector<int64_t> samples;
+    float longest = 4;
+    options.read_sample = [&](int64_t sample, int field, std::span<std::byte> out) {
+        EXPECT_EQ(field, 0);
+        const std::vector<float> values(4, sample % 2 == 1 ? longest : 1);
+        ASSERT_EQ(out.size(), values.size() * sizeof(float));
+        std::memcpy(out.data(), values.data(), out.size());
+        samples.push_back(sample);
+    };
+    const LoadedModel loaded = load(model, options);
+    EXPECT_THAT(samples, ElementsAre(0, 1, 2, 3)) << "two microbatches";
+    EXPECT_EQ(loaded.graph.ops.back().kind, "aten::mean");
+
+    longest = 3;
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, options); }),
+                HasSubstr("shape '[2, 3]' is invalid for input of size 8"));
+    samples.clear();
+    load(two_layers(), options);
+    EXPECT_TRUE(samples.empty());
+}
+
 }  // namespace
 }  // namespace vpp

@@ -198,6 +198,18 @@ Datasets validation_of(const Plan& plan) {
     return {nullptr, open_dataset(plan, Subset::Train)};
 }
 
+TEST(Prepare, AModelThatTakesNoZerosIsPreparedWithTheData) {
+    const auto file = save({"Model", R"JIT(
+def forward(self, x):
+    known = int(torch.sum(torch.ne(x, 0)))
+    return torch.mul(torch.view(x, [x.size(0), known // x.size(0)]), 2.)
+)JIT"});
+    const Plan plan = plan_for(file, 1);
+    EXPECT_EQ(prepare(plan, data_of(plan)).program.evaluation->graph.num_ops(),
+              prepare(plan, data_of(plan)).program.training.graph.num_ops());
+    EXPECT_FALSE(prepare_evaluation(plan, data_of(plan), {.num_samples = 64}).program.has_training());
+}
+
 TEST(PrepareEvaluation, HasNoTrainingPhaseAndCutsTheEvaluationGraphItself) {
     const auto file = save(model_spec());
     for (int world : {1, 2, 4}) {
