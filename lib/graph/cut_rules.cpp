@@ -45,7 +45,6 @@ class CutFinder {
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_changing_container(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_container_of_branch(value);
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_what_stays(value);
-        for (size_t value = 0; value < graph_.values.size(); ++value) refuse_varying(value);
         for (const GraphTensor& tensor : graph_.tensors) refuse_lost_gradient(tensor);
         for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) refuse_written_view(tensor);
         for (int op = 0; op < graph_.num_ops(); ++op) {
@@ -126,14 +125,6 @@ class CutFinder {
         if (entry.producer < 0 || std::ranges::none_of(entry.tensors, stays)) return;
         refuse_between(entry.producer, last_use(value),
                        "'" + entry.name + "' is complex, sparse, quantised or negated when read, which cannot be sent");
-    }
-
-    /// Messages are planned from the first microbatch, so that no rank waits for sizes.
-    void refuse_varying(size_t value) {
-        const GraphValue& entry = graph_.values[value];
-        const auto varies = [&](int tensor) { return graph_.tensors[static_cast<size_t>(tensor)].varies; };
-        if (entry.producer < 0 || std::ranges::none_of(entry.tensors, varies)) return;
-        refuse_between(entry.producer, last_use(value), "the shape of '" + entry.name + "' follows the data");
     }
 
     /// A tensor that requires a gradient until an op takes that away in place: it would go over without its history.

@@ -28,7 +28,6 @@ struct GraphTensor {
     std::vector<int> gradient_flips;  ///< ops that change in place whether it requires a gradient, ascending
     bool is_view = false;             ///< autograd knows it as a part of another tensor, of one inside of an op too
     bool travels = true;              ///< false: no message holds it (complex, sparse, quantised, negated when read)
-    bool varies = false;              ///< its shape follows the data, so no message can be planned for it
     bool from_branch = false;         ///< made by control flow that follows the data: it may be another tensor, or not
 
     static constexpr int kFromOutside = -1;

@@ -21,6 +21,8 @@ namespace {
 
 constexpr int64_t kMessageHeaderBytes = 1024;  // room for sizes and strides (stage/message.hpp)
 
+constexpr int64_t kMostGrowth = 4;  // of a tensor whose shape follows the data
+
 /// A type whose elements are as large, for what is only counted. Complex double counts as half of it.
 DType counted_as(const at::Tensor& tensor) {
     if (const auto dtype = carried_dtype(tensor.scalar_type())) return *dtype;
@@ -60,9 +62,6 @@ class GraphBuilder {
         entry.producer = producer;
         for (const at::Tensor& tensor : tensors_in(content))
             entry.tensors.push_back(tensor_id(tensor, entry, producer));
-        for (int tensor : entry.tensors) {
-            graph_.tensors[static_cast<size_t>(tensor)].varies |= probe_.varying.contains(value);
-        }
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
         if (entry.is_tensor && may_give_others(value->node())) {
             graph_.tensors[static_cast<size_t>(entry.tensors[0])].from_branch = true;
@@ -154,7 +153,27 @@ class GraphBuilder {
         }
         const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
         op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
+        make_room(op);
         graph_.ops.push_back(std::move(op));
+    }
+
+    /// A tensor whose shape follows the data may be larger in another microbatch: there is room for a multiple of it,
+    /// and for as much as the op takes, since most such ops choose of what they take.
+    void make_room(const GraphOp& op) {
+        int64_t taken_bytes = 0;
+        for (int value : op.inputs) {
+            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
+                taken_bytes = std::max(taken_bytes, graph_.tensors[static_cast<size_t>(tensor)].message_bytes);
+            }
+        }
+        for (int value : op.outputs) {
+            if (!probe_.varying.contains(values_.at(static_cast<size_t>(value)))) continue;
+            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
+                GraphTensor& entry = graph_.tensors[static_cast<size_t>(tensor)];
+                const int64_t grown_bytes = entry.bytes() * kMostGrowth + kMessageHeaderBytes;
+                entry.message_bytes = std::max({entry.message_bytes, taken_bytes, grown_bytes});
+            }
+        }
     }
 
     /// Returns how many elements of memory the op made.

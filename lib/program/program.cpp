@@ -13,7 +13,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Mesh, pp, dp, tp)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Field, name, dtype, shape, bound)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Fields, fields, num_samples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphTensor, name, dtype, shape, requires_grad, message_bytes, producer, input,
-                                   parameter, writers, gradient_flips, is_view, travels, varies, from_branch)
+                                   parameter, writers, gradient_flips, is_view, travels, from_branch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphValue, name, type, is_tensor, tensors, producer, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, flops, output_bytes, random)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, is_buffer, requires_grad, has_data,

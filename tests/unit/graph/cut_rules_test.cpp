@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "unit/graph/models.hpp"
 
@@ -483,29 +482,6 @@ def forward(self, x):
     EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::tanh")),
                 HasSubstr("'first.1' is a view that is written in place behind it"));
     verdict_of(model);
-}
-
-TEST(CutRules, AShapeThatFollowsTheDataIsNotCut) {
-    TorchScriptOptions options = kRuleOptions;
-    bool varies = true;
-    options.read_sample = [&](int64_t sample, int, std::span<std::byte> out) {
-        std::vector<float> values(4, -1);
-        std::fill_n(values.begin(), varies ? 1 + sample / 2 : 1, 1);
-        std::memcpy(out.data(), values.data(), out.size());
-    };
-    const ModuleSpec spec{"Model", R"JIT(
-def forward(self, x):
-    positive = torch.gt(torch.tanh(x), 0)
-    picked = torch.sin(torch.masked_select(x, positive))
-    return torch.mean(torch.exp(torch.sum(picked)))
-)JIT"};
-    const Graph graph = load(spec, options).graph;
-    EXPECT_EQ(reason_at(graph, op_of(graph, "aten::masked_select")), "");
-    EXPECT_THAT(reason_at(graph, op_of(graph, "aten::sin")), HasSubstr("follows the data"));
-    EXPECT_THAT(reason_at(graph, op_of(graph, "aten::sum")), "the shape of 'picked.1' follows the data");
-    EXPECT_EQ(reason_at(graph, op_of(graph, "aten::exp")), "");
-    varies = false;
-    EXPECT_EQ(load(spec, options).graph.num_legal_cuts(), graph.num_ops() - 1);
 }
 
 TEST(CutRules, WhatNoMessageHoldsIsNotCut) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "unit/graph/models.hpp"
 
 namespace vpp {
@@ -131,6 +134,33 @@ TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(row, kBuilderOptions); }), HasSubstr("got float32[2]"));
     const ModuleSpec wide{"Model", "def forward(self, x):\n    return torch.mean(x.double())\n"};
     EXPECT_NO_THROW(load(wide, kBuilderOptions)) << "float64 is a number too";
+}
+
+TEST(GraphBuilder, MessagesHaveRoomWhereShapesFollowTheData) {
+    /// The bound of what is chosen of 2 x 4 numbers, with so many in the first four samples, without the header.
+    const auto room_for = [](const std::vector<int>& chosen) {
+        TorchScriptOptions options = options_for({floats("x", {4})});
+        options.read_sample = [&](int64_t sample, int, std::span<std::byte> out) {
+            std::vector<float> values(4, -1);
+            std::fill_n(values.begin(), chosen.at(static_cast<size_t>(sample)), 1);
+            std::memcpy(out.data(), values.data(), out.size());
+        };
+        const ModuleSpec spec{"Model", R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    picked = torch.masked_select(h, torch.gt(h, 0))
+    return torch.mean(picked)
+)JIT"};
+        const Graph graph = load(spec, options).graph;
+        const auto bytes_of = [&](const char* name) {
+            return std::ranges::find(graph.tensors, name, &GraphTensor::name)->message_bytes - 1024;
+        };
+        EXPECT_EQ(bytes_of("h.1"), 32);
+        return bytes_of("picked.1");
+    };
+    EXPECT_EQ(room_for({2, 2, 2, 3}), 4 * 16);
+    EXPECT_EQ(room_for({1, 0, 4, 4}), 32) << "all that there is to choose of";
+    EXPECT_EQ(room_for({2, 2, 2, 2}), 16);
 }
 
 TEST(GraphBuilder, SparseComplexAndNegatedValuesAreNoMessages) {
