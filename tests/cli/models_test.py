@@ -11,11 +11,8 @@ import zipfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import numpy  # noqa: E402
 import torch  # noqa: E402
-from tiny_model import PLAN, Net  # noqa: E402
+from tiny_model import ARRAYS_PLAN, PLAN, Net, save_arrays  # noqa: E402
 from vpp_process import Case, main  # noqa: E402
-
-
-SYNTHETIC = PLAN[PLAN.index('kind = "synthetic"') : PLAN.index("[pipeline]")]
 
 
 @torch.jit.interface
@@ -239,13 +236,8 @@ class Models(Case):
                      "model with sparse=False", "train", plan=PLAN.replace('x = "float32[4]"', 'x = "int64[] < 8"'))
 
     def test_tensors_that_are_one_in_some_microbatches_only(self):
-        # The model is prepared with the first samples, which are zeros.
-        samples = numpy.random.default_rng(1).standard_normal((16, 4)).astype(numpy.float32)
-        numpy.save(self.folder / "y.npy", samples)
-        samples[:4] = 0
-        numpy.save(self.folder / "x.npy", samples)
-        plan = PLAN.replace(SYNTHETIC, 'kind = "arrays"\ntrain = { x = "x.npy", y = "y.npy" }\n')
-        plan = plan.replace("num_stages = 1", 'split_method = "MANUAL"')
+        save_arrays(self.folder, num_zeros=4)
+        plan = ARRAYS_PLAN.replace("num_stages = 1", 'split_method = "MANUAL"')
         # Made in the stage that makes the argument too, and in one that receives it.
         for points in (["middle"], ["first", "middle"]):
             for model, what in ((Gathered(True), "it is the same tensor as another value"),
@@ -316,7 +308,7 @@ smallest_unsplittable_units = ["Block"]
 
 
 class Lengths(Case):
-    PLAN = PLAN.replace(SYNTHETIC, 'kind = "arrays"\ntrain = { x = "x.npy", lengths = "lengths.npy", y = "y.npy" }\n')
+    PLAN = ARRAYS_PLAN.replace('y = "y.npy"', 'lengths = "lengths.npy", y = "y.npy"')
     PLAN = PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3")
 
     def setUp(self):
@@ -324,9 +316,8 @@ class Lengths(Case):
         torch.manual_seed(1)
         torch.jit.script(Packed()).save(str(self.folder / "model.pt"))
         random = numpy.random.default_rng(1)
-        arrays = {"x": random.standard_normal((16, 7, 4)), "y": random.standard_normal((16, 4))}
-        for name, values in arrays.items():
-            numpy.save(self.folder / f"{name}.npy", values.astype(numpy.float32))
+        numpy.save(self.folder / "x.npy", random.standard_normal((16, 7, 4)).astype(numpy.float32))
+        numpy.save(self.folder / "y.npy", random.standard_normal((16, 4)).astype(numpy.float32))
         numpy.save(self.folder / "lengths.npy", random.integers(1, 8, 16))
 
     def test_sequences_of_their_own_lengths_are_cut_anywhere(self):

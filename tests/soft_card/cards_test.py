@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import torch  # noqa: E402
-from tiny_model import PLAN  # noqa: E402
+from tiny_model import ARRAYS_PLAN, save_arrays  # noqa: E402
 from vpp_process import DIGITS, ROOT, Case  # noqa: E402
 
 QUICK = ("--set", "run.dir=run", "--set", "train.steps=8")
@@ -155,7 +155,8 @@ class Cards(Case):
 
     def test_an_op_that_fails_on_a_card_is_said_late_unless_each_kernel_is_waited_for(self):
         torch.jit.script(LooksUp()).save(str(self.folder / "model.pt"))
-        plan = self.plan(PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3"))
+        save_arrays(self.folder, num_zeros=4)
+        plan = self.plan(ARRAYS_PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3"))
         words = ["train", plan, "--set", "run.dir=run", "--set"]
         said = "the model fails: an op on the card was given what it cannot take, most often an index out of range"
         for transport in ("nccl", "nccl", "nccl", "mpi"):  # it is noticed now here, now there

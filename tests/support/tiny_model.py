@@ -1,5 +1,6 @@
 """A model of one layer by PyTorch, and a plan that trains it on made-up data."""
 
+import numpy
 import torch
 
 PLAN = """
@@ -21,6 +22,18 @@ num_microbatches = 2
 steps = 1
 global_batch_size = 4
 """
+
+
+ARRAYS_PLAN = PLAN.replace(PLAN[PLAN.index("kind = \"synthetic\"") : PLAN.index("[pipeline]")],
+                           'kind = "arrays"\ntrain = { x = "x.npy", y = "y.npy" }\n')
+
+
+def save_arrays(folder, num_zeros: int) -> None:
+    """Random samples for ARRAYS_PLAN. The x of the first ones, with which models are prepared, are zeros."""
+    samples = numpy.random.default_rng(1).standard_normal((16, 4)).astype(numpy.float32)
+    numpy.save(folder / "y.npy", samples)
+    samples[:num_zeros] = 0
+    numpy.save(folder / "x.npy", samples)
 
 
 class Net(torch.nn.Module):
