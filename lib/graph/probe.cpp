@@ -40,7 +40,7 @@ at::Tensor read_input(const ProbeInput& input, int64_t first, int64_t microbatch
     at::Tensor tensor = zero_input(input.field, microbatch_size, at::kCPU);
     if (!input.read) return tensor;
     const std::span all(static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes());
-    const size_t bytes_per_sample = all.size() / static_cast<size_t>(microbatch_size);
+    const auto bytes_per_sample = static_cast<size_t>(input.field.bytes_per_sample());
     for (int64_t i = 0; i < microbatch_size; ++i) {
         input.read(first + i, all.subspan(static_cast<size_t>(i) * bytes_per_sample, bytes_per_sample));
     }
