@@ -160,6 +160,7 @@ class GraphBuilder {
     /// A tensor whose shape follows the data may be larger in another microbatch: there is room for a multiple of it,
     /// and for as much as the op takes, since most such ops choose of what they take.
     void make_room(const GraphOp& op) {
+        if (probe_.varying.empty()) return;
         int64_t taken_bytes = 0;
         for (int value : op.inputs) {
             for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {

@@ -1,10 +1,6 @@
 // Attributes of modules become graph inputs (one per distinct tensor), lists of these, or constants, so that nothing in
-// the graph refers to the module any more; the training flags among them fold away, and so do arguments that are left
-// to their defaults.
+// the graph refers to the module any more; the training flags among them fold away.
 #include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/passes/constant_propagation.h>
-#include <torch/csrc/jit/passes/dead_code_elimination.h>
-#include <torch/csrc/jit/passes/lower_tuples.h>
 
 #include <algorithm>
 #include <map>
@@ -179,39 +175,10 @@ class AttributeResolver {
     std::set<Attribute> read_;              ///< as they are before forward
 };
 
-bool may_be_none(const c10::Type& type) {
-    return c10::NoneType::get()->isSubtypeOf(type);
-}
-
 }  // namespace
 
 void resolve_attributes(JitGraph& jit, const torch::jit::Module& model) {
     AttributeResolver(jit, model).run();
-}
-
-void fold_none_checks(torch::jit::Block* block) {
-    namespace aten = torch::jit::aten;
-    for (torch::jit::Node* node : block->nodes()) {
-        for (torch::jit::Block* inner : node->blocks()) fold_none_checks(inner);
-        const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
-        if (!is && !is_not) continue;
-        const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
-        if (!node->input(none)->mustBeNone() || may_be_none(*node->input(1 - none)->type())) continue;
-        const torch::jit::WithInsertPoint before(node);
-        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(is_not));
-    }
-}
-
-void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value) {
-    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
-    graph.inputs()[index]->replaceAllUsesWith(graph.insertConstant(value));
-    graph.eraseInput(index);
-}
-
-void fold_constants(JitGraph& jit) {
-    torch::jit::ConstantPropagationImmutableTypes(jit.graph);
-    torch::jit::LowerSimpleTuples(jit.graph);
-    torch::jit::EliminateDeadCode(jit.graph);
 }
 
 }  // namespace vpp

@@ -1,7 +1,7 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
-// (jit_inline, jit_attributes, jit_unroll, jit_containers, jit_loss, jit_modes, jit_interleave, jit_random, jit_alias,
-// probe) each do one thing to it, in that order.
+// (jit_inline, jit_attributes, jit_constants, jit_unroll, jit_containers, jit_loss, jit_modes, jit_interleave,
+// jit_random, jit_alias, probe) each do one thing to it, in that order.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -196,6 +196,11 @@ void fold_none_checks(torch::jit::Block* block);
 /// Evaluates what depends on constants only, takes tuples apart that are unpacked where they are made (LibTorch's alias
 /// analysis takes all that is in one for one memory), and removes dead code.
 void fold_constants(JitGraph& jit);
+
+/// Gives each op that takes a constant tensor a tensor of its own over the same memory: an op may give it on (a cast to
+/// what it is, a list of it), and on two sides of a cut it would not be the one tensor that both ops gave.
+/// Requires: jit.ops is listed.
+void separate_constants(JitGraph& jit);
 
 /// Gives every aten::_convolution of a traced model the name of the op that the model called (aten::conv2d, ...): the
 /// same arithmetic, by this machine's settings, and autocast knows it.  Requires: constants are folded. One with

@@ -39,11 +39,7 @@ using MakeInput = std::function<at::Tensor(const ProbeInput& input)>;
 at::Tensor read_input(const ProbeInput& input, int64_t first, int64_t microbatch_size) {
     at::Tensor tensor = zero_input(input.field, microbatch_size, at::kCPU);
     if (!input.read) return tensor;
-    const std::span all(static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes());
-    const auto bytes_per_sample = static_cast<size_t>(input.field.bytes_per_sample());
-    for (int64_t i = 0; i < microbatch_size; ++i) {
-        input.read(first + i, all.subspan(static_cast<size_t>(i) * bytes_per_sample, bytes_per_sample));
-    }
+    input.read(first, {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
     return tensor;
 }
 

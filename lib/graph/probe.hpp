@@ -31,7 +31,7 @@ struct ProbeResult {
 struct ProbeInput {
     const torch::jit::Value* value = nullptr;
     Field field;
-    std::function<void(int64_t sample, std::span<std::byte> out)> read = {};  ///< of the data; empty: there are none
+    std::function<void(int64_t first, std::span<std::byte> out)> read = {};  ///< samples from `first` on; empty: zeros
 };
 
 /// `weight` gives a parameter's tensor, bytes included; asked for on the CPU only. In mixed precision dtypes are those

@@ -175,9 +175,9 @@ std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const TorchScriptOptio
                                  options.where("loss.target")}});
         }
         inputs.push_back({input.value, options.fields.fields[static_cast<size_t>(field)]});
-        if (!options.read_sample) continue;
-        inputs.back().read = [&options, field](int64_t sample, std::span<std::byte> out) {
-            options.read_sample(sample % options.fields.num_samples, field, out);
+        if (!options.read_samples) continue;
+        inputs.back().read = [&options, field](int64_t first, std::span<std::byte> out) {
+            options.read_samples(first, field, out);
         };
     }
     return inputs;
@@ -343,6 +343,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     jit.modes = {options.training, autocast_dtype(options.precision)};
     find_modes(jit, options.device.type());
     interleave_calls(jit);
+    separate_constants(jit);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
     return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), options.init, digest};

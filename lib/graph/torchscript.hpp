@@ -2,9 +2,8 @@
 // The TorchScript front end: model file -> Graph and Source. The file is mapped; weights are read only when asked for.
 // Steps, one file each: judge the code (operator_check), load without weights (jit_load), join a module per stage
 // (jit_stages), inline with labels (jit_inline), attributes to inputs (jit_attributes), frozen parameters
-// (jit_freeze), the loss (jit_loss), deferred
-// batch norm (jit_batch_norm), aliases (jit_alias), keyed randomness (jit_random), probe with one microbatch (probe),
-// values and cuts (graph_builder).
+// (jit_freeze), constants (jit_constants), the loss (jit_loss), deferred batch norm (jit_batch_norm), aliases
+// (jit_alias), keyed randomness (jit_random), probe with one microbatch (probe), values and cuts (graph_builder).
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,7 +19,8 @@
 
 namespace vpp {
 
-using SampleReader = std::function<void(int64_t sample, int field, std::span<std::byte> out)>;
+/// Fills `out` with one field of the samples from `first` on, sample after sample; behind the last comes the first.
+using SampleReader = std::function<void(int64_t first, int field, std::span<std::byte> out)>;
 
 struct TorchScriptOptions {
     std::vector<std::string> inputs;  ///< data fields in the order of forward's arguments; empty: the arguments' names
@@ -32,7 +32,7 @@ struct TorchScriptOptions {
     bool count_hits = false;                     ///< give Graph::tallies
     bool deferred_batch_norm = false;            ///< in training: one update of running statistics a step
     Fields fields;                               ///< of the data set: dtypes and shapes of the inputs
-    SampleReader read_sample = {};               ///< of that data set; empty: there are zeros only
+    SampleReader read_samples = {};              ///< of that data set; empty: there are zeros only
     int64_t microbatch_size = 1;                 ///< samples
     std::string precision = "fp32";              ///< of the ops: train.precision
     at::Device device = at::kCPU;                ///< where the model will run: mixed precision goes by its lists

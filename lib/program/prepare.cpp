@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "data/batch.hpp"
 #include "data/order.hpp"
 #include "graph/model_files.hpp"
 #include "graph/recompute.hpp"
@@ -266,7 +267,13 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
 }
 
 SampleReader reader_of(const Dataset& data) {
-    return [&data](int64_t sample, int field, std::span<std::byte> out) { data.read(sample, field, out); };
+    return [&data](int64_t first, int field, std::span<std::byte> out) {
+        const Fields& fields = data.fields();
+        const int64_t bytes_per_sample = fields.fields.at(static_cast<size_t>(field)).bytes_per_sample();
+        std::vector<Draw> draws(out.size() / static_cast<size_t>(bytes_per_sample));
+        for (Draw& draw : draws) draw.sample = first++ % fields.num_samples;
+        read_samples(data, field, draws, out);
+    };
 }
 
 /// A traced model may have its batch size baked in: then it cannot take fewer samples at the end of the data.
@@ -315,7 +322,7 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     program = begin_program(plan, *data.training, data);
     const auto options = [&](bool training) {
         TorchScriptOptions made = torchscript_options(plan, program.fields, program.microbatch_size, training, device);
-        made.read_sample = reader_of(*data.training);
+        made.read_samples = reader_of(*data.training);
         return made;
     };
     LoadedModel model = load_torchscript(files, options(/*training=*/true));
@@ -339,7 +346,7 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
     program = begin_program(plan, *data.validation, data);
     TorchScriptOptions options =
         torchscript_options(plan, program.fields, program.microbatch_size, /*training=*/false, device);
-    options.read_sample = reader_of(*data.validation);
+    options.read_samples = reader_of(*data.validation);
     options.keep_outputs = wish.outputs;
     LoadedModel model = load_torchscript(files, options);
     if (wish.outputs && model.graph.outputs.empty()) {

@@ -129,7 +129,7 @@ class Draft:
 
     def declare(self, value, is_buffer=False):
         name = f"m{len(self.declarations)}"
-        made = eval(value, {"torch": torch})
+        made = eval(value, {"torch": torch, "__name__": __name__})
         if is_buffer:
             self.module.register_buffer(name, made)
             self.declarations.append(f"self.register_buffer('{name}', {value})")

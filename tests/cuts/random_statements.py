@@ -489,6 +489,14 @@ def forked(d):
             "out = torch.jit.wait(later) * other"]
 
 
+def traced(d):
+    """A function with tensors that the file has as constants."""
+    a = d.tensor(lambda t: t.dim() >= 1 and t.shape[-1] >= 2)
+    code = d.choice("t[..., [0, 1]]", "t[..., [0, 1]]", "t[..., :2] * torch.tensor([2.0, 0.5])",
+                    "torch.cat([t[..., :2], torch.tensor([2.0, 0.5]).expand_as(t[..., :2])], -1)")
+    return f"{d.old_submodule(f'torch.jit.trace(lambda t: {code}, torch.ones(3, 2))')}({a})"
+
+
 def spectral(d):
     """Complex numbers on the way, and a view that is negated when it is read."""
     a = d.tensor(lambda t: t.dim() >= 1)
@@ -524,5 +532,5 @@ DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
     *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, siamese, drawn, recurrent,
     multihead, sequence, embedded, indexed, *[in_place] * 2, filled, counted, without_gradient, *[ranged] * 2, sloped,
-    strided, spectral, forked, *[branched] * 2,
+    strided, traced, spectral, forked, *[branched] * 2,
 ]  # fmt: skip

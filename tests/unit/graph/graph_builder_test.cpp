@@ -140,9 +140,10 @@ TEST(GraphBuilder, MessagesHaveRoomWhereShapesFollowTheData) {
     /// The bound of what is chosen of 2 x 4 numbers, with so many in the first four samples, without the header.
     const auto room_for = [](const std::vector<int>& chosen) {
         TorchScriptOptions options = options_for({floats("x", {4})});
-        options.read_sample = [&](int64_t sample, int, std::span<std::byte> out) {
-            std::vector<float> values(4, -1);
-            std::fill_n(values.begin(), chosen.at(static_cast<size_t>(sample)), 1);
+        options.read_samples = [&](int64_t first, int, std::span<std::byte> out) {
+            std::vector<float> values(8, -1);
+            std::fill_n(values.begin(), chosen.at(static_cast<size_t>(first)), 1);
+            std::fill_n(values.begin() + 4, chosen.at(static_cast<size_t>(first) + 1), 1);
             std::memcpy(out.data(), values.data(), out.size());
         };
         const ModuleSpec spec{"Model", R"JIT(

@@ -1,0 +1,60 @@
+// Constants: what depends on nothing else is evaluated, and no two ops give on the same tensor.
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/passes/lower_tuples.h>
+
+#include <unordered_set>
+
+#include "graph/jit_graph.hpp"
+
+namespace vpp {
+
+namespace {
+
+bool may_be_none(const c10::Type& type) {
+    return c10::NoneType::get()->isSubtypeOf(type);
+}
+
+}  // namespace
+
+void fold_none_checks(torch::jit::Block* block) {
+    namespace aten = torch::jit::aten;
+    for (torch::jit::Node* node : block->nodes()) {
+        for (torch::jit::Block* inner : node->blocks()) fold_none_checks(inner);
+        const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
+        if (!is && !is_not) continue;
+        const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
+        if (!node->input(none)->mustBeNone() || may_be_none(*node->input(1 - none)->type())) continue;
+        const torch::jit::WithInsertPoint before(node);
+        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(is_not));
+    }
+}
+
+void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value) {
+    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
+    graph.inputs()[index]->replaceAllUsesWith(graph.insertConstant(value));
+    graph.eraseInput(index);
+}
+
+void fold_constants(JitGraph& jit) {
+    torch::jit::ConstantPropagationImmutableTypes(jit.graph);
+    torch::jit::LowerSimpleTuples(jit.graph);
+    torch::jit::EliminateDeadCode(jit.graph);
+}
+
+void separate_constants(JitGraph& jit) {
+    std::unordered_set<const void*> taken;
+    for (const JitOp& op : jit.ops) {
+        for (size_t i = 0; i < op.node->inputs().size(); ++i) {
+            const auto constant = torch::jit::toIValue(op.node->input(i));
+            if (!constant || !constant->isTensor() || !constant->toTensor().defined()) continue;
+            const at::Tensor tensor = constant->toTensor();
+            if (taken.insert(tensor.unsafeGetTensorImpl()).second) continue;
+            const torch::jit::WithInsertPoint before(op.node);
+            op.node->replaceInput(i, jit.graph->insertConstant(tensor.detach()));
+        }
+    }
+}
+
+}  // namespace vpp
