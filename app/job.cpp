@@ -27,6 +27,7 @@
 #include "graph/model_output.hpp"
 #include "graph/torch_errors.hpp"
 #include "graph/trial_load.hpp"
+#include "launch/host_facts.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "stage/tensor_memory.hpp"
@@ -172,7 +173,8 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
         const TerminateHandler at_terminate([&](const Failure& failure) {
             hard_end(speaker(session) + transport.position() + ": " + failure.text, failure.code);
         });
-        const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores()};
+        const HostLoad load{session.local_size(), plan.mesh.threads, session.local_cores(), session.host_cores(),
+                            !device.is_cpu()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
         choose_way(transport, plan, device, log);
@@ -196,16 +198,21 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
     }
 }
 
+/// Whether ranks may send by NCCL. Asked before CUDA is: where the host tells of its cards, each rank needs one.
+bool may_use_links(const Plan& plan, const std::optional<LaunchInfo>& launch) {
+    if (!launch || launch->size == 1 || plan.mesh.device == "cpu" || plan.mesh.transport == "mpi") return false;
+    const size_t num_cards = look_at_host(environment_of(host_variables())).gpus.size();
+    return num_cards == 0 || static_cast<size_t>(launch->local_size) <= num_cards;
+}
+
 }  // namespace
 
 at::Device choose_device(const Plan& plan, int local_rank) {
     if (plan.mesh.device == "cpu") return at::kCPU;
+    set_unless_set(kCublasVariable, kCublasWorkspace);
+    set_unless_set(kCudaQueuesVariable, kCudaQueues);  // read when CUDA is first asked for cards
     const std::vector<Card> cards = cuda_cards();
     const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
-    if (!device.is_cpu()) {
-        set_unless_set(kCublasVariable, kCublasWorkspace);
-        set_unless_set(kCudaQueuesVariable, kCudaQueues);
-    }
     use_exact_kernels(device);
     start_device(device);
     return device;
@@ -240,8 +247,7 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
     } catch (...) {
         return told_once(launch);
     }
-    const bool may_use_links = world > 1 && plan.mesh.device != "cpu" && plan.mesh.transport != "mpi";
-    if (may_use_links) set_unless_set(kKernelLoadingVariable, kKernelLoading);
+    if (may_use_links(plan, launch)) set_unless_set(kKernelLoadingVariable, kKernelLoading);
     at::Device device = at::kCPU;
     try {
         // The other ranks of the host go on to MPI's start and wait there.

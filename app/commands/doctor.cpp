@@ -55,7 +55,7 @@ class Doctor {
     explicit Doctor(const DoctorArguments& arguments)
         : arguments_(arguments), host_(look_at_host(environment_of(host_variables()))) {
         if (!has_cuda_parts()) return;
-        cards_ = {true, cuda_version() + ", " + nccl_version(), cuda_cards(), mpi_moves_card_memory()};
+        cards_ = {true, cuda_version() + ", " + nccl_version(), {}, mpi_moves_card_memory()};
     }
 
     std::vector<Finding> look() {
@@ -65,7 +65,7 @@ class Doctor {
         request_.command = {program_name()};
         for (const Finding& finding : judge_mpi(mpi_facts(), host_, request_)) add(finding);
         add(judge_cores(host_, request_));
-        add(judge_cards(host_, cards_, request_));
+        if (attempt("cards", [&] { cards_.cards = cuda_cards(); })) add(judge_cards(host_, cards_, request_));
         look_at_model();
         look_at_disk();
         return findings_;

@@ -7,7 +7,8 @@ namespace vpp {
 std::string crowded_text(const HostLoad& load) {
     if (!load.is_crowded()) return "";
     const bool is_bound = load.usable_cores < load.existing_cores;
-    return counted_text(load.ranks, "rank") + (load.threads > 1 ? " of " + counted_text(load.threads, "thread") : "") +
+    const int threads = load.threads_of_a_rank();
+    return counted_text(load.ranks, "rank") + (threads > 1 ? " of " + counted_text(threads, "thread") : "") +
            (load.ranks == 1 ? " has " : " share ") + counted_text(load.usable_cores, "core") +
            (is_bound ? " of this host's " + std::to_string(load.existing_cores) +
                            "; try mpirun --bind-to none, which lets them use all"

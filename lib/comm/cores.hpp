@@ -10,8 +10,10 @@ struct HostLoad {
     int threads = 1;         ///< intra-op threads of a rank (mesh.threads)
     int usable_cores = 1;    ///< that the ranks may use together: mpirun may have bound them
     int existing_cores = 1;  ///< of the host
+    bool on_cards = false;   ///< autograd has a thread of its own for a card
 
-    bool is_crowded() const { return ranks * threads > usable_cores; }
+    int threads_of_a_rank() const { return threads + (on_cards ? 1 : 0); }
+    bool is_crowded() const { return ranks * threads_of_a_rank() > usable_cores; }
 };
 
 /// One sentence with a remedy; empty when every thread has a core.

@@ -10,8 +10,9 @@
 
 namespace vpp {
 
-/// What a rank may have: a card keeps 32 streams apart at most (device/device.hpp), and a few of them compute and copy.
-inline constexpr size_t kMostLinks = 28;
+/// What a rank may have: a card keeps 32 streams apart at most (device/device.hpp), a few of them compute and copy, and
+/// a link takes two: its own, and one of NCCL's in which a wait for every message stands (NCCL 2.28, ncclLaunchFinish).
+inline constexpr size_t kMostLinks = 14;
 
 /// Links of the rank that has most of them; one that is named twice counts once.
 size_t most_links_of_a_rank(const std::vector<Link>& links);

@@ -19,6 +19,7 @@ struct Card {
 
 /// What this process may use (CUDA_VISIBLE_DEVICES), by index; empty where there is no card, no driver, or no CUDA
 /// part.
+/// Throws: Error{MissingInput} where there is a driver and CUDA does not start.
 std::vector<Card> cuda_cards();
 
 /// "CUDA 13.0" of the runtime that is linked; empty without CUDA parts.

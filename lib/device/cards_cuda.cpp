@@ -1,5 +1,6 @@
 #include <cuda_runtime_api.h>
 
+#include "base/error.hpp"
 #include "device/cards.hpp"
 
 namespace vpp {
@@ -19,6 +20,19 @@ std::string id_of(const cudaUUID_t& uuid) {
     return text;
 }
 
+/// Where there is none, CUDA's calls say that it is too old.
+bool has_driver() {
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
+}
+
+/// A driver that is too old, cards that have failed: not the same as a machine without cards.
+void check_starts(cudaError_t result) {
+    if (result == cudaSuccess) return;
+    throw Error(ErrorKind::MissingInput, std::string("CUDA does not start (") + cudaGetErrorString(result) +
+                                             "); look at nvidia-smi, or set mesh.device = \"cpu\" to go on without it");
+}
+
 }  // namespace
 
 bool has_cuda_parts() {
@@ -27,11 +41,13 @@ bool has_cuda_parts() {
 
 std::vector<Card> cuda_cards() {
     int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess) return {};
+    const cudaError_t counted = cudaGetDeviceCount(&count);
+    if (counted == cudaErrorNoDevice || !has_driver()) return {};
+    check_starts(counted);
     std::vector<Card> cards;
     for (int i = 0; i < count; ++i) {
         cudaDeviceProp properties{};
-        if (cudaGetDeviceProperties(&properties, i) != cudaSuccess) return {};
+        check_starts(cudaGetDeviceProperties(&properties, i));
         cards.push_back({properties.name, properties.major, properties.minor,
                          static_cast<int64_t>(properties.totalGlobalMem), id_of(properties.uuid)});
     }

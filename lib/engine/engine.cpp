@@ -183,36 +183,43 @@ StepShare Engine::run_actions(int64_t step) {
     share.stop = stop_request_();
     share.save = save_request_();
     if (reduction_) share.reduce_seconds = reduction_->take_exposed_seconds();
-    for (int parameter : trained_) {
-        const at::Tensor& gradient = weights_.at(parameter).grad();
-        if (!gradient.defined() || dp_coordinate() != 0) continue;
-        check_gradient(program_.training.graph.parameters[static_cast<size_t>(parameter)].name, weights_.at(parameter));
-        share.norms.push_back({parameter, parameter_norm(gradient)});
-    }
+    if (dp_coordinate() == 0) share.norms = gradient_norms();
     share.run_seconds = seconds_since(start);
     share.memory_bytes = peak_memory_bytes();
     return share;
 }
 
-/// Whether a gradient of this rank overflowed.
-bool Engine::unscale_gradients() {
-    if (!loss_scaler_) return false;
+/// Of this rank's parameters that have one.
+std::vector<at::Tensor> Engine::gradients() const {
     std::vector<at::Tensor> gradients;
     for (int parameter : trained_) {
         const at::Tensor& gradient = weights_.at(parameter).grad();
         if (gradient.defined()) gradients.push_back(gradient);
     }
-    return loss_scaler_->unscale(gradients);
+    return gradients;
+}
+
+std::vector<StepShare::Norm> Engine::gradient_norms() const {
+    std::vector<StepShare::Norm> norms;
+    for (int parameter : trained_) {
+        const at::Tensor& weight = weights_.at(parameter);
+        if (!weight.grad().defined()) continue;
+        check_gradient(program_.training.graph.parameters[static_cast<size_t>(parameter)].name, weight);
+        norms.push_back({parameter, {}});
+    }
+    const std::vector<at::Tensor> values = parameter_norms(gradients());
+    for (size_t i = 0; i < norms.size(); ++i) norms[i].value = values[i];
+    return norms;
+}
+
+/// Whether a gradient of this rank overflowed.
+bool Engine::unscale_gradients() {
+    return loss_scaler_ && loss_scaler_->unscale(gradients());
 }
 
 void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) {
     if (totals.grad_norm.defined() && plan_.optimizer.clip_norm > 0) {
-        std::vector<at::Tensor> gradients;
-        for (int parameter : trained_) {
-            const at::Tensor& gradient = weights_.at(parameter).grad();
-            if (gradient.defined()) gradients.push_back(gradient);
-        }
-        scale_gradients(gradients, clip_coefficient(totals.grad_norm, plan_.optimizer.clip_norm));
+        scale_gradients(gradients(), clip_coefficient(totals.grad_norm, plan_.optimizer.clip_norm));
         result.clipped = result.grad_norm > plan_.optimizer.clip_norm;
     }
     optimizer_->step(step, total_steps_);

@@ -123,6 +123,8 @@ class Engine {
     void run_replicas(int64_t step, StepShare& share);
     void sum_up(const std::vector<std::vector<at::Tensor>>& gradients);
     int dp_coordinate() const { return program_.mesh.coordinate(transport_.rank()).dp; }
+    std::vector<at::Tensor> gradients() const;
+    std::vector<StepShare::Norm> gradient_norms() const;
     bool unscale_gradients();
     void judge(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);

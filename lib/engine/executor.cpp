@@ -1,5 +1,7 @@
 #include "engine/executor.hpp"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <new>
 
@@ -7,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "device/upload.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
@@ -101,7 +104,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         const bool is_marked = marks_ && is_computing(actions[i].kind);
         try {
             if (is_marked) marks_->mark();
-            run_action(actions[i], source);
+            run_or_say(actions[i], source);
             if (is_marked) marks_->mark();
             refuse_other_algorithms();
         } catch (const Error& error) {
@@ -196,6 +199,16 @@ int64_t Executor::activation_bytes() const {
     int64_t most = bytes_before_;
     for (const ActionMemory& action : memory_) most = std::max(most, action.peak);
     return most - bytes_before_;
+}
+
+/// What LibTorch says of uploads and messages is told as what it says of ops is.
+void Executor::run_or_say(const Action& action, const MicrobatchSource& source) {
+    try {
+        run_action(action, source);
+    } catch (const c10::Error& error) {
+        throw_if_known(error);
+        throw;
+    }
 }
 
 void Executor::run_action(const Action& action, const MicrobatchSource& source) {

@@ -65,11 +65,11 @@ class StageMeans {
     std::vector<int> counts_;
 };
 
-/// On the CPU, fetched at once: a double holds every value of the dtypes that gradients have.
+/// On the CPU, fetched at once: in a stack of several dtypes each value is in one that holds it.
 std::vector<StepShare::Norm> fetch(std::vector<StepShare::Norm> norms) {
     if (norms.empty() || norms.front().value.is_cpu()) return norms;
     std::vector<at::Tensor> values;
-    for (const StepShare::Norm& norm : norms) values.push_back(norm.value.to(at::kDouble));
+    for (const StepShare::Norm& norm : norms) values.push_back(norm.value);
     const at::Tensor fetched = at::stack(values).cpu();
     for (size_t i = 0; i < norms.size(); ++i) {
         norms[i].value = fetched[static_cast<int64_t>(i)].to(norms[i].value.scalar_type());
@@ -132,8 +132,8 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
     }
     totals.stages = stages.take();
     std::vector<at::Tensor> ordered;
-    for (const auto& [parameter, norm] : norms) ordered.push_back(norm.to(device));
-    if (!ordered.empty()) totals.grad_norm = total_norm(ordered);
+    for (const auto& [parameter, norm] : norms) ordered.push_back(norm);
+    if (!ordered.empty()) totals.grad_norm = total_norm(ordered, device);
     return totals;
 }
 

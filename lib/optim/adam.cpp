@@ -1,3 +1,4 @@
+#include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 
@@ -15,7 +16,7 @@ using FusedKernel = void (*)(at::TensorList, at::TensorList, at::TensorList, at:
 
 void update_with(FusedKernel kernel, const UpdateBatch& batch, const OptimizerValues& values, double lr) {
     // The kernels take the number of this update, not of those before it.
-    for (const at::Tensor& step : batch.slots[kStep]) step.add_(1);
+    at::_foreach_add_(batch.slots[kStep], 1);
     const std::vector<at::Tensor> none;
     kernel(batch.parameters, batch.gradients, batch.slots[kExpAvg], batch.slots[kExpAvgSq],
            values.amsgrad ? batch.slots[kMaxExpAvgSq] : none, batch.slots[kStep], lr, values.beta1, values.beta2,

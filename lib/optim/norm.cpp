@@ -1,10 +1,16 @@
 #include "optim/norm.hpp"
 
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "base/error.hpp"
 #include "device/memory_begin.hpp"
@@ -17,24 +23,51 @@ constexpr double kNormOrder = 2;
 constexpr double kSmall = 1e-6;           // what Python adds to the total
 constexpr int64_t kWidestReadBytes = 64;  // by an instruction of a CPU; cards read 32 at most
 
-}  // namespace
-
-at::Tensor parameter_norm(const at::Tensor& gradient) {
-    if (!gradient.defined()) return {};
-    const c10::NoGradGuard no_grad;
-    // Where a gradient lies depends on the layout: replicas have sums in memory of their own.
-    const bool is_aligned = begin_bytes_of(gradient) % kWidestReadBytes == 0;
-    return at::linalg_vector_norm(is_aligned ? gradient : gradient.clone(), kNormOrder);
+/// Where a gradient lies depends on the layout: replicas have sums in memory of their own.
+at::Tensor aligned(const at::Tensor& gradient) {
+    return begin_bytes_of(gradient) % kWidestReadBytes == 0 ? gradient : gradient.clone();
 }
 
-at::Tensor total_norm(const std::vector<at::Tensor>& norms) {
-    const c10::NoGradGuard no_grad;
+/// What a card's kernel for many norms takes. One other in its list, and all of them would go another way.
+bool is_for_many(const at::Tensor& gradient) {
+    return gradient.is_non_overlapping_and_dense() && gradient.numel() > 0;
+}
+
+std::vector<at::Tensor> defined_of(const std::vector<at::Tensor>& tensors) {
     std::vector<at::Tensor> defined;
-    for (const at::Tensor& norm : norms) {
-        if (norm.defined()) defined.push_back(norm);
+    std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(defined),
+                 [](const auto& t) { return t.defined(); });
+    return defined;
+}
+
+}  // namespace
+
+std::vector<at::Tensor> parameter_norms(const std::vector<at::Tensor>& gradients) {
+    const c10::NoGradGuard no_grad;
+    std::vector<at::Tensor> norms(gradients.size());
+    std::map<at::ScalarType, std::vector<size_t>> by_dtype;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+        if (!gradients[i].defined()) continue;
+        if (is_for_many(gradients[i])) {
+            by_dtype[gradients[i].scalar_type()].push_back(i);
+        } else {
+            norms[i] = at::linalg_vector_norm(aligned(gradients[i]), kNormOrder);
+        }
     }
+    for (const auto& [dtype, places] : by_dtype) {
+        std::vector<at::Tensor> list;
+        for (size_t place : places) list.push_back(aligned(gradients[place]));
+        const std::vector<at::Tensor> of_list = at::_foreach_norm(list, kNormOrder);
+        for (size_t i = 0; i < places.size(); ++i) norms[places[i]] = of_list[i];
+    }
+    return norms;
+}
+
+at::Tensor total_norm(const std::vector<at::Tensor>& norms, at::Device device) {
+    const c10::NoGradGuard no_grad;
+    const std::vector<at::Tensor> defined = defined_of(norms);
     if (defined.empty()) return at::zeros({});
-    return at::linalg_vector_norm(at::stack(defined), kNormOrder);
+    return at::linalg_vector_norm(at::stack(defined).to(device), kNormOrder);
 }
 
 at::Tensor clip_coefficient(const at::Tensor& total, double max_norm) {
@@ -46,9 +79,19 @@ at::Tensor clip_coefficient(const at::Tensor& total, double max_norm) {
 
 void scale_gradients(const std::vector<at::Tensor>& gradients, const at::Tensor& coefficient) {
     const c10::NoGradGuard no_grad;
-    for (const at::Tensor& gradient : gradients) {
-        if (gradient.defined()) gradient.mul_(coefficient.to(gradient.device()));
+    const std::vector<at::Tensor> defined = defined_of(gradients);
+    if (defined.empty()) return;
+    const at::Tensor factor = coefficient.to(defined.front().device());
+    std::vector<at::Tensor> list;
+    for (const at::Tensor& gradient : defined) {
+        // The kernel for many reads the factor in their dtype.
+        if (gradient.scalar_type() == factor.scalar_type()) {
+            list.push_back(gradient);
+        } else {
+            gradient.mul_(factor);
+        }
     }
+    if (!list.empty()) at::_foreach_mul_(list, factor);
 }
 
 }  // namespace vpp

@@ -3,13 +3,15 @@
 one_stage.py VPP [--config PLAN] [--rounds N] [--steps N] [--device cuda]
 prints the median step of both and their ratio
 
-Both take turns, so that a machine whose speed drifts slows both; the ratio is formed within a round, and what is
-printed is its median over the rounds and its range.
+All take turns, so that a machine whose speed drifts slows all; a ratio is formed within a round, and what is printed is
+its median over the rounds and its range. On a card PyTorch runs as it is and with exact kernels, as vpp always does
+there; on the CPU these are the same.
 """
 
 import argparse
 import fnmatch
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -17,8 +19,11 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Callable
 
-import torch
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # as vpp; exact kernels ask for it
+
+import torch  # noqa: E402
 from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -26,6 +31,7 @@ sys.path.insert(0, str(ROOT / "models"))
 from gpt import GPT  # noqa: E402
 
 WARM_UP = 5  # steps of a round that are not counted
+OURS = "vpp, one stage"
 
 
 def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str) -> list[float]:
@@ -50,8 +56,8 @@ def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str) -> lis
 class Eager:
     """Stock PyTorch with the weights, the optimizer and the batches of a plan."""
 
-    def __init__(self, plan: dict, folder: pathlib.Path, device: str) -> None:
-        self.device = device
+    def __init__(self, plan: dict, folder: pathlib.Path, device: str, exact: bool) -> None:
+        self.device, self.exact = device, exact
         torch.set_num_threads(plan.get("mesh", {}).get("threads", 1))
         self.num_microbatches, self.t = plan["pipeline"]["num_microbatches"], plan["data"]["sequence_length"]
         self.batch = plan["train"]["global_batch_size"]
@@ -82,7 +88,17 @@ class Eager:
         nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
         self.optimizer.step()
 
+    def use_kernels(self) -> None:
+        """What vpp asks for on a card (lib/device/device.cpp), or what PyTorch does unasked."""
+        torch.use_deterministic_algorithms(self.exact)
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        torch.backends.cudnn.deterministic = self.exact
+        torch.backends.cudnn.allow_tf32 = not self.exact
+        torch.backends.cuda.enable_cudnn_sdp(not self.exact)
+
     def steps_ms(self, steps: int) -> list[float]:
+        if self.device == "cuda":
+            self.use_kernels()
         times = []
         for _ in range(steps):
             start = time.perf_counter()
@@ -101,20 +117,27 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.steps <= 2 * WARM_UP or arguments.rounds < 1:
         parser.error(f"--steps must be over {2 * WARM_UP}, and --rounds at least 1")
-    eager = Eager(tomllib.loads(arguments.config.read_text()), arguments.config.parent, arguments.device)
-    theirs, ours, ratios = [], [], []
+    def eager(exact: bool) -> Callable[[], list[float]]:
+        plan = tomllib.loads(arguments.config.read_text())
+        side = Eager(plan, arguments.config.parent, arguments.device, exact)
+        return lambda: side.steps_ms(arguments.steps)
+
+    sides = {"eager Python": eager(exact=False)}
+    if arguments.device == "cuda":
+        sides["eager Python with exact kernels"] = eager(exact=True)
+    sides[OURS] = lambda: vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps, arguments.device)
+    medians: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(arguments.rounds):
-        sides = [
-            (theirs, lambda: eager.steps_ms(arguments.steps)),
-            (ours, lambda: vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps, arguments.device)),
-        ]
-        for medians, measure in sides if number % 2 == 0 else reversed(sides):  # who goes first changes
-            medians.append(statistics.median(measure()[WARM_UP:]))
-        ratios.append(ours[-1] / theirs[-1])
-        print(f"round {number + 1}: eager Python {theirs[-1]:.1f} ms, vpp {ours[-1]:.1f} ms, ratio {ratios[-1]:.3f}")
-    print(f"eager Python: {statistics.median(theirs):.1f} ms a step; vpp, one stage: {statistics.median(ours):.1f} ms")
-    spread = f"{min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} rounds"
-    print(f"ratio {statistics.median(ratios):.3f} ({spread})")
+        for side in sides if number % 2 == 0 else reversed(sides):  # who goes first changes
+            medians[side].append(statistics.median(sides[side]()[WARM_UP:]))
+        print(f"round {number + 1}: " + ", ".join(f"{side} {medians[side][-1]:.1f} ms" for side in sides))
+    print("a step: " + ", ".join(f"{side} {statistics.median(medians[side]):.1f} ms" for side in sides))
+    for side, theirs in medians.items():
+        if side == OURS:
+            continue
+        ratios = [ours / other for ours, other in zip(medians[OURS], theirs, strict=True)]
+        spread = f"{min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} rounds"
+        print(f"ratio to {side}: {statistics.median(ratios):.3f} ({spread})")
 
 
 if __name__ == "__main__":

@@ -229,6 +229,18 @@ class Cards(Case):
                 for kind in ("F", "B"):
                     self.assertEqual(on_card.count(kind), 8, on_card)
 
+    def test_cards_that_do_not_start_are_not_taken_for_none(self):
+        broken = {"VPP_SOFT_CARDS": "-1"}
+        said = "CUDA does not start (system not yet initialized); look at nvidia-smi, or set mesh.device = \"cpu\""
+        for device in ("auto", "cuda"):
+            settings = ("--set", "pipeline.num_stages=1", "--set", f"mesh.device={device}")
+            done = self.vpp("train", self.plan(DIGITS), *QUICK, *settings, environment=broken)
+            self.assertEqual(done.returncode, 66, done.stderr)
+            self.assertIn(said, done.stderr)
+        self.assertRegex(self.vpp("doctor", environment=broken).stdout, r"problem +cards +CUDA does not start")
+        done = self.vpp("inspect", self.plan(DIGITS), "--set", "mesh.device=cpu", environment=broken)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_doctor_and_inspect_know_the_cards(self):
         said = self.vpp("doctor").stdout
         self.assertIn("4 GPUs (soft card, 8.0 GiB)", said)

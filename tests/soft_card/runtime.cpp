@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -132,7 +133,8 @@ extern "C" {
 // Devices.
 
 cudaError_t cudaGetDeviceCount(int* count) {
-    *count = num_cards();
+    *count = std::max(0, num_cards());
+    if (num_cards() < 0) return cudaErrorSystemNotReady;
     return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 

@@ -325,7 +325,9 @@ at::Device test_device() {
     if (name == nullptr || std::string(name) == "cpu") return at::kCPU;
     if (std::string(name) == "far") return far_device();
     const at::Device device(at::Device(name).type(), 0);
+    ::setenv(kCublasVariable, kCublasWorkspace, /*overwrite=*/0);
     start_device(device);
+    use_exact_kernels(device);  // as a job on a card does
     return device;
 }
 

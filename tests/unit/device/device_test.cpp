@@ -46,6 +46,7 @@ TEST(Device, RanksOfAHostTakeItsCardsInTurn) {
 
 TEST(Device, ExactKernelsAreAskedForOffTheCpuOnly) {
     at::Context& context = at::globalContext();
+    context.setDeterministicAlgorithms(false, false);
     use_exact_kernels(at::kCPU);
     EXPECT_FALSE(context.deterministicAlgorithms()) << "the CPU's kernels need nothing";
     use_exact_kernels({at::kCUDA, 0});

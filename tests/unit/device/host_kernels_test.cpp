@@ -1,6 +1,5 @@
 #include "device/host_kernels.hpp"
 
-#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
@@ -78,12 +77,6 @@ TEST(HostKernels, WhatAnOpSizesIsSizedThere) {
     expect_bits(indices, own_indices);
 }
 
-/// As a job on a card asks for them.
-struct ExactKernels {
-    ExactKernels() { use_exact_kernels(beside()); }
-    ~ExactKernels() { at::globalContext().setDeterministicAlgorithms(false, false); }
-};
-
 /// An op on tensors of a card has the bits of the CPU's kernel.
 void expect_bits_of_cpu(const char* name, const std::vector<at::Tensor>& inputs,
                         const std::function<at::Tensor(const std::vector<at::Tensor>&)>& op) {
@@ -97,7 +90,6 @@ using Inputs = std::vector<at::Tensor>;
 
 TEST(HostKernels, TakeTheFormsOfOpsThatCardsHaveNoExactKernelFor) {
     if (!test::test_device().is_cuda()) GTEST_SKIP() << "no card";
-    const ExactKernels exact;
     const at::Tensor line = fractions({50}), table = fractions({4, 6}), index = at::arange(50).remainder(7);
     expect_bits_of_cpu("cumprod", {line.add(0.5)}, [](const Inputs& in) { return in[0].cumprod(0); });
     expect_bits_of_cpu("logcumsumexp", {line}, [](const Inputs& in) { return in[0].logcumsumexp(0); });
@@ -138,7 +130,6 @@ TEST(HostKernels, TakeTheFormsOfOpsThatCardsHaveNoExactKernelFor) {
 
 TEST(HostKernels, LeaveTheOtherFormsToTheCard) {
     if (!test::test_device().is_cuda()) GTEST_SKIP() << "no card";
-    const ExactKernels exact;
     const at::Tensor lines = fractions({2, 50}).add(0.5), own = lines.cumprod(1);
     const at::Tensor made = lines.to(beside()).cumprod(1).cpu();
     EXPECT_TRUE(at::allclose(made, own));

@@ -100,6 +100,31 @@ TEST_F(Executors, outOfMemoryNamesTheStageAndWhatTheRankHas) {
     }
 }
 
+/// A rank whose card has no memory for its second message.
+class StarvingCard final : public PassingTransport {
+  public:
+    using PassingTransport::PassingTransport;
+    void send(int peer, const Channel& channel, Buffer message) override {
+        TORCH_CHECK_WITH(OutOfMemoryError, channel.microbatch != 1, "CUDA out of memory. Tried to allocate 2.00 GiB.");
+        PassingTransport::send(peer, channel, std::move(message));
+    }
+};
+
+TEST_F(Executors, aCardWithoutMemoryForAMessageNamesTheStageToo) {
+    Rig setup = open("share");
+    const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
+    try {
+        run_wrapped(setup, program, 1, [](Transport& inner) { return std::make_unique<StarvingCard>(inner); });
+        FAIL() << "it went on";
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+        EXPECT_EQ(text.rfind("stage 0, SEND_F of microbatch 1: the device has no memory left: ", 0), 0u) << text;
+        EXPECT_NE(text.find("Tried to allocate 2.00 GiB"), std::string::npos) << text;
+        EXPECT_NE(text.find("this rank's tensors take "), std::string::npos) << text;
+    }
+}
+
 /// A rank on which something asks for more memory than a card has, and does without.
 class Crowding final : public PassingTransport {
   public:

@@ -24,11 +24,27 @@ std::vector<at::Tensor> random_norms(size_t count, unsigned seed) {
     return norms;
 }
 
+at::Tensor norm_of(const at::Tensor& gradient) {
+    return parameter_norms({gradient}).at(0);
+}
+
 TEST(Norm, OfOneGradient) {
-    EXPECT_EQ(values_of(parameter_norm(floats({3, -4}))), std::vector<double>{5});
-    EXPECT_EQ(values_of(parameter_norm(doubles({}))), std::vector<double>{0});
-    EXPECT_EQ(parameter_norm(floats({3, -4}).view({1, 2})).dim(), 0);
-    EXPECT_FALSE(parameter_norm({}).defined());
+    EXPECT_EQ(values_of(norm_of(floats({3, -4}))), std::vector<double>{5});
+    EXPECT_EQ(values_of(norm_of(doubles({}))), std::vector<double>{0});
+    EXPECT_EQ(norm_of(floats({3, -4}).view({1, 2})).dim(), 0);
+    EXPECT_FALSE(norm_of({}).defined());
+}
+
+TEST(Norm, OfManyGradientsEachHasItsOwn) {
+    const at::Tensor expanded = floats({3}).expand({4, 1});
+    const std::vector<at::Tensor> norms =
+        parameter_norms({floats({3, -4}), {}, doubles({6, 8}), floats({}), expanded, floats({5, 12})});
+    ASSERT_EQ(norms.size(), 6U);
+    EXPECT_FALSE(norms[1].defined());
+    const std::vector<double> expected{5, 0, 10, 0, 6, 13};
+    for (size_t i : {0, 2, 3, 4, 5}) EXPECT_EQ(values_of(norms[i]), std::vector<double>{expected[i]}) << i;
+    EXPECT_EQ(norms[2].scalar_type(), at::kDouble);
+    EXPECT_TRUE(parameter_norms({}).empty());
 }
 
 TEST(Norm, OfNorms) {
@@ -82,6 +98,11 @@ TEST(Norm, GradientsAreScaledWhereTheyAre) {
     EXPECT_EQ(values_of(last), std::vector<double>{4});
     scale_gradients({first}, at::scalar_tensor(1.0F));
     EXPECT_EQ(values_of(first), (std::vector<double>{1, 2}));
+    const at::Tensor wide = doubles({3});
+    scale_gradients({wide, last}, at::scalar_tensor(0.5F));
+    EXPECT_EQ(values_of(wide), std::vector<double>{1.5});
+    EXPECT_EQ(values_of(last), std::vector<double>{2});
+    scale_gradients({{}}, at::scalar_tensor(0.5F));
 }
 
 }  // namespace
