@@ -30,6 +30,7 @@ MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-np"]
 MOST_SECONDS = 240  # of a command
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MODELS = ("mlp", "gpt", "bn_cnn")
+SCRIPTED = ("mlp.scripted*", "gpt*.scripted*", "bn_cnn.scripted*", "dropout.scripted*")
 COMPUTING = ("F", "B", "I", "W")
 
 
@@ -70,6 +71,13 @@ def unit_tests(build: pathlib.Path, device: str) -> str:
     return f"{passed} tests"
 
 
+def reference(build: pathlib.Path, device: str) -> str:
+    """vpp, in one stage and cut, against eager Python on that card, bit for bit."""
+    text = run([sys.executable, "-B", "-W", "ignore", ROOT / "tests/reference/check.py", "--vpp", build / "vpp",
+                "--record", build / "tests/reference/vpp_record", "--quick", "--device", device, "--only", *SCRIPTED])
+    return text.strip().splitlines()[-1]
+
+
 def verified(build: pathlib.Path, device: str) -> str:
     """Every schedule on 4 ranks that share the card, by MPI, against one device."""
     text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--device", device,
@@ -83,13 +91,14 @@ def verified_mixed(build: pathlib.Path, device: str) -> str:
     said = []
     for precision, names in (("bf16", ("gpt", "bn_cnn")), ("fp16", ("mlp", "gpt"))):
         text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--device", device,
-                    "--precision", precision, "--cuts", "1", *names], VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
+                    "--precision", precision, "--cuts", "1", *names],
+                   VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
         said.append(f"{precision}: {text.strip().splitlines()[-1]}")
     return "; ".join(said)
 
 
 def one_stage(build: pathlib.Path, device: str) -> str:
-    """A step of one stage against eager Python with the same exact kernels, taking turns; without them for comparison."""
+    """A step of one stage against eager Python with the same exact kernels, taking turns; and without them."""
     text = run([sys.executable, ROOT / "tests/bench/one_stage.py", build / "vpp", "--device", device, "--rounds", "3"])
     ratios = {side: (number, spread) for side, number, spread in
               re.findall(r"^ratio to (.+): ([0-9.]+) \((.*)\)$", text, re.MULTILINE)}
@@ -162,8 +171,8 @@ def traced(build: pathlib.Path, device: str) -> str:
 
 # What takes seconds comes first: a machine with a card may be lent for minutes.
 ROWS = {"memory": card_memory, "links": nccl_links, "trace": traced, "MPI": mpi_transport, "staged": staged_messages,
-        "NCCL": nccl_transport, "one stage": one_stage, "unit tests": unit_tests, "verify": verified,
-        "mixed": verified_mixed}
+        "NCCL": nccl_transport, "reference": reference, "one stage": one_stage, "unit tests": unit_tests,
+        "verify": verified, "mixed": verified_mixed}
 
 
 def main() -> int:

@@ -1,6 +1,8 @@
 """vpp against stock Python, bit for bit: losses, gradients, parameters, buffers and optimizer state after every step.
 
-check.py --vpp PROGRAM --record PROGRAM [--quick] [--only GLOB] [--list]   one line a case, then "N passed, M failed"
+check.py --vpp PROGRAM --record PROGRAM [--quick] [--only GLOB ...]   one line a case, then "N passed, M failed"
+check.py ... --list           the names of the cases
+check.py ... --device cuda    both on a card
 check.py ... --break WHAT     spoils what Python is given: the cases must fail
 check.py ... --self-test      demands that every such break is caught, where it must show first and in what, and that
                               the key functions of train.py have the test vectors of lib/base/RANDOM.md
@@ -14,6 +16,7 @@ import dataclasses
 import fnmatch
 import json
 import math
+import os
 import pathlib
 import re
 import subprocess
@@ -337,8 +340,9 @@ BREAKS = {
 }
 
 
-def run(words: list) -> str:
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+def run(words: list, **variables: str) -> str:
+    environment = os.environ | variables
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise RuntimeError(f"{pathlib.Path(words[0]).name} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout
@@ -348,10 +352,10 @@ def read_steps(path: pathlib.Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def vpp_steps(case: Case, record: pathlib.Path, folder: pathlib.Path) -> list[dict]:
+def vpp_steps(case: Case, arguments: argparse.Namespace, folder: pathlib.Path) -> list[dict]:
     plan, out = folder / f"{case}.toml", folder / f"{case}.jsonl"
     plan.write_text(plan_text(case))
-    run([record, out, STEPS, plan])
+    run([arguments.record, out, STEPS, plan], VPP_TEST_DEVICE=arguments.device)
     return read_steps(out)
 
 
@@ -384,18 +388,20 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
     return [str(word) for word in [*words, "--out", folder / "python.jsonl"]]
 
 
-def python_steps(case: Case, vpp: pathlib.Path, folder: pathlib.Path, spoil: Callable | None) -> list[dict]:
+def python_steps(
+    case: Case, arguments: argparse.Namespace, folder: pathlib.Path, spoil: Callable | None
+) -> list[dict]:
     """The steps of stock Python, in the words of vpp_record."""
     import train
 
     plan = folder / "order.toml"
     plan.write_text(plan_text(case))
-    order = run([vpp, "data", "order", "--config", plan, "--steps", STEPS]).splitlines()
+    order = run([arguments.vpp, "data", "order", "--config", plan, "--steps", STEPS]).splitlines()
     lrs = [learning_rates(OPTIMIZERS[case.optimizer], step) for step in range(STEPS)]
     inputs = Inputs(case.weights, [list(map(int, line.split())) for line in order], lrs, SEED, folder)
     if spoil:
         spoil(inputs)
-    train.main(python_arguments(case, inputs, folder))
+    train.main([*python_arguments(case, inputs, folder), "--device", arguments.device])
     steps = read_steps(folder / "python.jsonl")
     for step, rates in zip(steps, inputs.lrs):
         step["lr"] = rates[-1]
@@ -482,8 +488,8 @@ def run_cases(cases: list[Case], arguments: argparse.Namespace, folder: pathlib.
         key = dataclasses.replace(case, layout=ONE)
         if key not in python:
             python.clear()  # cases of one kind follow each other
-            python[key] = python_steps(case, arguments.vpp, folder, spoil)
-        result = compare(vpp_steps(case, arguments.record, folder), python[key])
+            python[key] = python_steps(case, arguments, folder, spoil)
+        result = compare(vpp_steps(case, arguments, folder), python[key])
         return not result.differences, result
 
     for case in cases:
@@ -503,14 +509,14 @@ def check_vectors(page: pathlib.Path) -> tuple[bool, object]:
 
 def self_test(arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
     """The comparison finds every break, and nothing where nothing is broken."""
-    ours = {case: vpp_steps(case, arguments.record, folder) for case in (NO_DROPOUT, DROPOUT, BF16)}
+    ours = {case: vpp_steps(case, arguments, folder) for case in (NO_DROPOUT, DROPOUT, BF16)}
 
     def unbroken(case: Case) -> tuple[bool, object]:
-        result = compare(ours[case], python_steps(case, arguments.vpp, folder, None))
+        result = compare(ours[case], python_steps(case, arguments, folder, None))
         return not result.differences, result
 
     def broken(spoilt: Break) -> tuple[bool, object]:
-        result = compare(ours[spoilt.case], python_steps(spoilt.case, arguments.vpp, folder, spoilt.spoil))
+        result = compare(ours[spoilt.case], python_steps(spoilt.case, arguments, folder, spoilt.spoil))
         found = {kind for _, kind, _ in result.differences}
         return spoilt.kinds <= found and result.differences[0][0] == spoilt.first_step, result
 
@@ -526,21 +532,22 @@ def main() -> int:
     parser.add_argument("--vpp", type=pathlib.Path, help="the program vpp")
     parser.add_argument("--record", type=pathlib.Path, help="the program vpp_record")
     parser.add_argument("--quick", action="store_true", help="a few cases instead of all")
-    parser.add_argument("--only", default="*", metavar="GLOB", help="cases of these names")
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="GLOB", help="cases of these names")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where vpp and Python compute")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--break", dest="spoil", choices=BREAKS, help="what to spoil")
     parser.add_argument("--self-test", action="store_true", help="demand that every break is caught")
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="leave plans and records there")
     arguments = parser.parse_args()
     cases = list(quick_cases() if arguments.quick else all_cases())
-    cases = [case for case in cases if fnmatch.fnmatch(str(case), arguments.only)]
+    cases = [case for case in cases if any(fnmatch.fnmatch(str(case), glob) for glob in arguments.only)]
     if arguments.list:
         print(*cases, sep="\n")
         return 0
     if not (arguments.vpp and arguments.record):
         parser.error("--vpp and --record are needed")
     if not cases:
-        parser.error(f"no case is called {arguments.only}")
+        parser.error(f"no case is called {' '.join(arguments.only)}")
     counts = Counts()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or pathlib.Path(temporary)

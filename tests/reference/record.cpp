@@ -2,6 +2,8 @@
 // as float hex, and the SHA-256 of the bytes of every tensor. check.py compares the two.
 //
 //     vpp_record OUT STEPS PLAN [KEY=VALUE ...]
+//
+// VPP_TEST_DEVICE=cuda: the ranks compute on one card.
 #include <openssl/evp.h>
 
 #include <cstdio>
@@ -18,6 +20,7 @@
 #include "engine/initial_weights.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
+#include "support/far_device.hpp"
 
 namespace vpp {
 namespace {
@@ -25,7 +28,7 @@ namespace {
 using nlohmann::json;
 
 std::string sha256(const at::Tensor& tensor) {
-    const at::Tensor plain = tensor.detach().contiguous();
+    const at::Tensor plain = tensor.detach().cpu().contiguous();
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int size = 0;
     EVP_Digest(plain.const_data_ptr(), plain.nbytes(), digest, &size, EVP_sha256(), nullptr);
@@ -82,7 +85,8 @@ void record(const std::string& out, int64_t steps, const std::string& file, cons
     plan = resolve_plan(std::move(plan), world);
     set_threads(plan);
     const Datasets data = open_datasets(plan);
-    const Program program = prepare(plan, data).program;
+    const at::Device device = test::test_device();
+    const Program program = prepare(plan, data, device).program;
     check_model_rules(plan, program);
     Recorder recorder(steps);
     InProcessOptions options;
@@ -90,6 +94,7 @@ void record(const std::string& out, int64_t steps, const std::string& file, cons
     options.delay_probability = 0.3;
     InProcessWorld(options).run([&](Transport& transport) {
         Sources sources = open_sources(plan, program);
+        sources.place_on(device);
         Engine engine(plan, program, sources, data, transport);
         load_initial_weights(engine, plan, program);
         for (int64_t step = 0; step < steps; ++step) recorder.add(step, engine, engine.run_step(step));

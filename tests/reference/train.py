@@ -4,7 +4,7 @@ It follows a plan given by arguments: the eager module of models/ with the weigh
 indices from `vpp data order`, M microbatches in order with one backward each, replicas one after the other and their
 gradients added in order, clipping, a fused optimizer, one thread. For each step it writes a JSON line: losses as
 float hex, and the SHA-256 of the raw bytes of every gradient (as accumulated, and as clipped), parameter, buffer and
-optimizer state, by name.
+optimizer state, by name. With `--device cuda` the device is a card, with the exact kernels that vpp asks for there.
 
     train.py --model gpt --weights models/out/gpt.pt --data text:models/data/stdlib.bin --sequence-length 128
              --order order.txt --lrs lrs.txt --microbatches 8 --optimizer adamw --option weight_decay=0.1 --clip-norm 1
@@ -18,10 +18,14 @@ import fnmatch
 import hashlib
 import inspect
 import json
+import os
 import pathlib
 import sys
 
 import numpy as np
+
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before the first product on a card
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -121,7 +125,7 @@ def load_model(name: str, weights: str) -> nn.Module:
         model = random_models.load_class(name)()
     else:
         model = make_models.make_model(name) if name in make_models.MODELS else MODELS[name][0]()
-    model.load_state_dict(torch.jit.load(weights).state_dict())
+    model.load_state_dict(torch.jit.load(weights, map_location="cpu").state_dict())
     return model.train()
 
 
@@ -211,18 +215,29 @@ def digest(tensor: Tensor | None) -> str | None:
     """Of the values in C order; None for a gradient that does not exist."""
     if tensor is None:
         return None
-    return hashlib.sha256(tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
+    values = tensor.detach().cpu().contiguous().reshape(-1)
+    return hashlib.sha256(values.view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
 def grad_digests(model: nn.Module) -> dict[str, str | None]:
     return {name: digest(parameter.grad) for name, parameter in model.named_parameters()}
 
 
-def autocast(precision: str) -> contextlib.AbstractContextManager:
+def use_exact_kernels() -> None:
+    """As lib/device/device.cpp does."""
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def autocast(precision: str, device: str) -> contextlib.AbstractContextManager:
     """Without the cache every use of a parameter is a cast of its own, wherever a pipeline cuts."""
     if precision == "fp32":
         return contextlib.nullcontext()
-    return torch.autocast("cpu", dtype=DTYPES[precision], cache_enabled=False)
+    return torch.autocast(device, dtype=DTYPES[precision], cache_enabled=False)
 
 
 def run_replica(
@@ -238,9 +253,9 @@ def run_replica(
     mean = 1 / (args.microbatches * args.replicas) if args.loss_reduction == "mean" else 1.0
     for m, values in enumerate(zip(*(field.chunk(args.microbatches) for field in batch.values()))):
         # Tensors of their own: of a view that begins anywhere in memory the BLAS makes other sums.
-        inputs = dict(zip(batch, (value.clone() for value in values)))
+        inputs = dict(zip(batch, (value.clone().to(args.device) for value in values)))
         target = inputs.pop(args.target) if args.loss else None
-        with autocast(args.precision):
+        with autocast(args.precision, args.device):
             with KeyedRandomness(microbatch_key(args.seed, step, replica, m)):
                 output = model(*inputs.values())
             loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
@@ -377,6 +392,7 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--init", action="append", default=[], help="GLOB,GLOB:kind='normal',std=0.1")
     parser.add_argument("--deferred-batch-norm", action="store_true", help="one update of running statistics a step")
     parser.add_argument("--seed", type=int, default=1234, help="train.seed of the plan: the key of what is random")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it computes")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--save", help="a file for the weights after the last step")
@@ -386,9 +402,12 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
 def main(words: list[str] | None = None) -> None:
     args = parse_arguments(words)
     torch.set_num_threads(1)
+    if args.device == "cuda":
+        use_exact_kernels()
     model = load_model(args.model, args.weights)
     freeze(model, args.freeze)
     draw(model, args.init, args.seed)
+    model.to(args.device)
     norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     deferred = [DeferredStatistics(norm) for norm in norms if args.deferred_batch_norm]
     fields = load_fields(args.data, args.sequence_length)
@@ -402,7 +421,7 @@ def main(words: list[str] | None = None) -> None:
     options = {"lr": lrs[0][0]} | parse_options(args.option)
     optimizer = OPTIMIZERS[args.optimizer]([groups[i] for i in used], fused=True, **options)
     scaler = torch.amp.GradScaler(
-        "cpu", init_scale=args.loss_scale, growth_interval=args.loss_scale_every, enabled=args.precision == "fp16"
+        args.device, init_scale=args.loss_scale, growth_interval=args.loss_scale_every, enabled=args.precision == "fp16"
     )
     with open(args.out, "w") as out:
         for step in range(args.steps):
