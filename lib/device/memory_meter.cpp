@@ -35,4 +35,8 @@ int64_t MemoryMeter::failed_requests() const {
     return device_.is_cpu() ? 0 : stats_of(device_).num_ooms;
 }
 
+int64_t MemoryMeter::flushes() const {
+    return device_.is_cpu() ? 0 : stats_of(device_).num_alloc_retries;
+}
+
 }  // namespace vpp

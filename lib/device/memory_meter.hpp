@@ -19,6 +19,9 @@ class MemoryMeter {
     /// How many requests found no memory since the process began, those too that a library then did without: for a
     /// convolution LibTorch catches the error and has cuDNN take another algorithm. 0 on the CPU.
     int64_t failed_requests() const;
+    /// How many requests were met only when LibTorch had given all memory that it kept for later back to the device,
+    /// which waits for whatever that does. 0 on the CPU.
+    int64_t flushes() const;
 
   private:
     at::Device device_;

@@ -11,6 +11,8 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "base/units.hpp"
+#include "device/memory_meter.hpp"
 #include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
 #include "optim/memory_order.hpp"
@@ -168,6 +170,8 @@ void Engine::sum_up(const std::vector<std::vector<at::Tensor>>& gradients) {
 
 StepShare Engine::run_actions(int64_t step) {
     const auto start = Clock::now();
+    const MemoryMeter meter(weights_.device());
+    const int64_t flushes_before = meter.flushes();
     transport_.take_wait_seconds();
     training_->take_wait_seconds();
     StepShare share;
@@ -186,6 +190,7 @@ StepShare Engine::run_actions(int64_t step) {
     if (dp_coordinate() == 0) share.norms = gradient_norms();
     share.run_seconds = seconds_since(start);
     share.memory_bytes = peak_memory_bytes();
+    share.memory_flushes = meter.flushes() - flushes_before;
     return share;
 }
 
@@ -302,6 +307,15 @@ void Engine::judge(int64_t step, StepResult& result) {
     if (loss_scaler_) loss_scaler_->update(overflow);
 }
 
+/// Nothing else tells of the time that it takes.
+void Engine::remark_flushes(int64_t step, StepResult& result) const {
+    if (result.totals.memory_flushes == 0) return;
+    result.remark += (result.remark.empty() ? "step " + std::to_string(step + 1) + ": " : "; ") + "cards were full " +
+                     counted_text(result.totals.memory_flushes, "time") +
+                     ", and what was kept for later went back to them, which waits for all that they do; use more "
+                     "stages or smaller microbatches (a larger pipeline.num_microbatches)";
+}
+
 StepTotals Engine::run_without_update(int64_t step) {
     buffers_->remember();
     const StepShare share = run_actions(step);
@@ -336,6 +350,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     } else {
         result.remark += "; the step was skipped";
     }
+    remark_flushes(step, result);
     result.seconds = seconds_since(start);
     result.moments.end = steady_nanoseconds();
     result.reads = prefetch_->take_spans();

@@ -127,6 +127,7 @@ class Engine {
     std::vector<StepShare::Norm> gradient_norms() const;
     bool unscale_gradients();
     void judge(int64_t step, StepResult& result);
+    void remark_flushes(int64_t step, StepResult& result) const;
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     std::string find_non_finite(int64_t step);
     std::string describe_samples(int64_t step, const NonFiniteValue& value) const;

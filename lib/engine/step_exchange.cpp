@@ -94,6 +94,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.memory_bytes);
     writer.put(share.parked_bytes);
     writer.put(share.activation_bytes);
+    writer.put(share.memory_flushes);
     writer.put(share.stop);
     writer.put(share.save);
     writer.put(share.overflow);
@@ -126,6 +127,7 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
         totals.memory_bytes = std::max(totals.memory_bytes, reader.get<int64_t>());
         totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
+        totals.memory_flushes += reader.get<int64_t>();
         totals.stop = reader.get<bool>() || totals.stop;
         totals.save = reader.get<bool>() || totals.save;
         totals.overflow = reader.get<bool>() || totals.overflow;
@@ -151,6 +153,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.memory_bytes);
     writer.put(totals.parked_bytes);
     writer.put(totals.activation_bytes);
+    writer.put(totals.memory_flushes);
     writer.put(totals.stop);
     writer.put(totals.save);
     writer.put(totals.overflow);
@@ -175,6 +178,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share, at::Devic
     totals.memory_bytes = reader.get<int64_t>();
     totals.parked_bytes = reader.get<int64_t>();
     totals.activation_bytes = reader.get<int64_t>();
+    totals.memory_flushes = reader.get<int64_t>();
     totals.stop = reader.get<bool>();
     totals.save = reader.get<bool>();
     totals.overflow = reader.get<bool>();

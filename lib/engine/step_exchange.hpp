@@ -32,6 +32,7 @@ struct StepShare {
     int64_t memory_bytes = 0;   ///< peak resident
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< Executor::activation_bytes
+    int64_t memory_flushes = 0;    ///< of its device (MemoryMeter::flushes), since the step began
     bool stop = false;             ///< this process was asked to stop
     bool save = false;             ///< this process finds that a save is due
     bool overflow = false;         ///< a gradient is not finite (LossScaler::unscale)
@@ -50,6 +51,7 @@ struct StepTotals {
     int64_t memory_bytes = 0;   ///< of the largest rank
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< of the rank with most
+    int64_t memory_flushes = 0;    ///< of all ranks
     bool stop = false;             ///< some rank was asked to stop
     bool save = false;             ///< some rank finds that a save is due
     bool overflow = false;         ///< some rank has a gradient that is not finite

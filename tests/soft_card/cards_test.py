@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import torch  # noqa: E402
-from tiny_model import ARRAYS_PLAN, save_arrays  # noqa: E402
+from tiny_model import ARRAYS_PLAN, PLAN, save_arrays  # noqa: E402
 from vpp_process import DIGITS, ROOT, Case  # noqa: E402
 
 QUICK = ("--set", "run.dir=run", "--set", "train.steps=8")
@@ -28,6 +28,19 @@ class LooksUp(torch.nn.Module):
     def forward(self, x):
         y = self.fc(x)
         return self.table((y.abs().sum(1) > 0).long() * 7) + y
+
+
+class Grows(torch.nn.Module):
+    """Takes 26 MB and gives them back, then 45 MB."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.fc(x)
+        small = y.detach().repeat(1, 400_000).amax(1)
+        return y + small.unsqueeze(1) + y.detach().repeat(1, 700_000).amax(1).unsqueeze(1)
 
 
 class Resizes(torch.nn.Module):
@@ -213,6 +226,15 @@ class Cards(Case):
                              "the device has no memory left: CUDA out of memory. Tried to allocate 2.00 MiB")
             self.assertIn("use more stages, smaller microbatches", done.stderr)
             self.assertEqual("(this rank's tensors take " in done.stderr, position != "", done.stderr)
+
+    def test_memory_that_is_met_only_without_what_was_kept_is_said(self):
+        torch.jit.script(Grows()).save(str(self.folder / "model.pt"))
+        settings = ("train.steps=2", "train.global_batch_size=8")
+        for num_bytes, times in ((64_000_000, 1), (90_000_000, 0)):
+            done = self.train(*settings, ranks=1, text=PLAN, VPP_SOFT_CARD_BYTES=str(num_bytes))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("step 1: cards were full 1 time, and what was kept"), times, done.stderr)
+            self.assertNotIn("step 2: cards were full", done.stderr)
 
     def test_a_trace_has_lanes_of_cards(self):
         moved = {"card: SEND_F to PP 1", "card: RECV_F from PP 0", "card: SEND_B to PP 0", "card: RECV_B from PP 1"}

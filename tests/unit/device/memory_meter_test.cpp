@@ -37,12 +37,14 @@ TEST(MemoryMeter, RequestsThatFailAreCounted) {
     if (!test_device().is_cuda()) GTEST_SKIP() << "other devices have no requests that libraries do without";
     start_device(test_device());
     const MemoryMeter meter(test_device());
-    const int64_t before = meter.failed_requests();
+    const int64_t before = meter.failed_requests(), flushes_before = meter.flushes();
     const auto bytes = at::TensorOptions().dtype(at::kByte).device(test_device());
     const at::Tensor one = at::empty({1}, bytes);
     EXPECT_EQ(meter.failed_requests(), before);
+    EXPECT_EQ(meter.flushes(), flushes_before);
     EXPECT_THROW(at::empty({int64_t{1} << 50}, bytes), c10::OutOfMemoryError);
     EXPECT_EQ(meter.failed_requests(), before + 1);
+    EXPECT_EQ(meter.flushes(), flushes_before + 1) << "before it was said that there is none";
 }
 
 }  // namespace
