@@ -1,12 +1,13 @@
 """What a machine with a card can show of vpp, in one table.
 
-check.py BUILD [--only ROW ...] [--device cpu]   BUILD: a build folder with the CUDA parts
+check.py BUILD [--only ROW ...] [--device cpu] [--seconds N]   BUILD: a build folder with the CUDA parts
 
 Ends with 0 when every row holds, 1 when one does not, 77 without a card. What the rows' programs said goes to
 BUILD/gpu-check.log. `--device cpu` runs the rows on the CPU, which shows that they run.
 """
 
 import argparse
+import dataclasses
 import json
 import logging
 import os
@@ -27,15 +28,38 @@ import models  # noqa: E402
 SKIPPED = 77
 # Beside its own thread a rank has autograd's for the card, the transport's and NCCL's: it is not bound to one core.
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-np"]
-MOST_SECONDS = 240  # of a command
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MODELS = ("mlp", "gpt", "bn_cnn")
 SCRIPTED = ("mlp.scripted*", "gpt*.scripted*", "bn_cnn.scripted*", "dropout.scripted*")
 COMPUTING = ("F", "B", "I", "W")
 
 
+@dataclasses.dataclass
+class Limits:
+    seconds: int = 1800  # of a command
+
+
+limits = Limits()
+
+
 class Row(Exception):
     """A row that does not hold, or is skipped: why."""
+
+
+def words_of(child: subprocess.Popen) -> tuple[str, str]:
+    """What it prints until it ends, or is ended."""
+    try:
+        return child.communicate(timeout=limits.seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGTERM)  # mpirun ends its ranks
+    late = f"no end in {limits.seconds} s"
+    try:
+        said, complained = child.communicate(timeout=20)
+        return said, f"{complained}\n{late}"
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        return "", late
 
 
 def run(command: list, **variables: str) -> str:
@@ -45,12 +69,7 @@ def run(command: list, **variables: str) -> str:
     started = time.monotonic()
     child = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
                              start_new_session=True)
-    try:
-        said, complained = child.communicate(timeout=MOST_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        said, complained = child.communicate()
-        complained += f"no end in {MOST_SECONDS} s"
+    said, complained = words_of(child)
     logging.info("%s\nended with %d in %.1f s\n%s%s\n", shlex.join(command), child.returncode,
                  time.monotonic() - started, said, complained)
     if child.returncode == SKIPPED:
@@ -180,7 +199,9 @@ def main() -> int:
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--seconds", type=int, default=limits.seconds, help="of a command (%(default)s)")
     arguments = parser.parse_args()
+    limits.seconds = arguments.seconds
     if arguments.device == "cuda" and not torch.cuda.is_available():
         print("gpu-check: there is no card that CUDA gives this process; look at nvidia-smi and CUDA_VISIBLE_DEVICES")
         return SKIPPED
