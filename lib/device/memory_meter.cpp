@@ -39,4 +39,8 @@ int64_t MemoryMeter::flushes() const {
     return device_.is_cpu() ? 0 : stats_of(device_).num_alloc_retries;
 }
 
+void give_back_memory(at::Device device) {
+    if (!device.is_cpu()) c10::getDeviceAllocator(device.type())->emptyCache();
+}
+
 }  // namespace vpp

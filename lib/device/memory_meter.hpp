@@ -27,4 +27,8 @@ class MemoryMeter {
     at::Device device_;
 };
 
+/// Gives the device all memory that LibTorch keeps for later, for whoever else computes there or for streams that are
+/// yet to be made; waits for what the device does. Nothing on the CPU.
+void give_back_memory(at::Device device);
+
 }  // namespace vpp

@@ -1,11 +1,13 @@
 #include "engine/engine.hpp"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "base/clock_alignment.hpp"
 #include "base/elapsed.hpp"
@@ -15,6 +17,7 @@
 #include "device/memory_meter.hpp"
 #include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
+#include "graph/torch_errors.hpp"
 #include "optim/memory_order.hpp"
 #include "optim/norm.hpp"
 
@@ -84,7 +87,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
       total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
       order_(training_order(*data.training, plan)),
       loader_(*data.training, program.training.graph),
-      guard_(plan.train) {
+      guard_(plan.train),
+      flushes_told_(MemoryMeter(sources.device()).flushes()) {
     // OpenMP keeps its number of threads by thread: one that LibTorch has not seen yet would take all cores.
     at::init_num_threads();
     const Phase& training = program.training;
@@ -170,8 +174,6 @@ void Engine::sum_up(const std::vector<std::vector<at::Tensor>>& gradients) {
 
 StepShare Engine::run_actions(int64_t step) {
     const auto start = Clock::now();
-    const MemoryMeter meter(weights_.device());
-    const int64_t flushes_before = meter.flushes();
     transport_.take_wait_seconds();
     training_->take_wait_seconds();
     StepShare share;
@@ -190,7 +192,8 @@ StepShare Engine::run_actions(int64_t step) {
     if (dp_coordinate() == 0) share.norms = gradient_norms();
     share.run_seconds = seconds_since(start);
     share.memory_bytes = peak_memory_bytes();
-    share.memory_flushes = meter.flushes() - flushes_before;
+    const int64_t flushes = MemoryMeter(weights_.device()).flushes();
+    share.memory_flushes = flushes - std::exchange(flushes_told_, flushes);
     return share;
 }
 
@@ -206,13 +209,15 @@ std::vector<at::Tensor> Engine::gradients() const {
 
 std::vector<StepShare::Norm> Engine::gradient_norms() const {
     std::vector<StepShare::Norm> norms;
+    std::vector<at::Tensor> gradients;
     for (int parameter : trained_) {
         const at::Tensor& weight = weights_.at(parameter);
         if (!weight.grad().defined()) continue;
         check_gradient(program_.training.graph.parameters[static_cast<size_t>(parameter)].name, weight);
         norms.push_back({parameter, {}});
+        gradients.push_back(weight.grad());
     }
-    const std::vector<at::Tensor> values = parameter_norms(gradients());
+    const std::vector<at::Tensor> values = parameter_norms(gradients);
     for (size_t i = 0; i < norms.size(); ++i) norms[i].value = values[i];
     return norms;
 }
@@ -222,12 +227,27 @@ bool Engine::unscale_gradients() {
     return loss_scaler_ && loss_scaler_->unscale(gradients());
 }
 
+/// The first update makes the optimizer's state.
+void Engine::step_optimizer(int64_t step) {
+    try {
+        optimizer_->step(step, total_steps_);
+    } catch (const c10::Error& error) {
+        const std::string position = "the update of step " + std::to_string(step + 1) + ": ";
+        try {
+            throw_if_known(error);
+        } catch (const Error& known) {
+            throw Error(known.kind(), position + known.what());
+        }
+        throw;
+    }
+}
+
 void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) {
     if (totals.grad_norm.defined() && plan_.optimizer.clip_norm > 0) {
         scale_gradients(gradients(), clip_coefficient(totals.grad_norm, plan_.optimizer.clip_norm));
         result.clipped = result.grad_norm > plan_.optimizer.clip_norm;
     }
-    optimizer_->step(step, total_steps_);
+    step_optimizer(step);
     statistics_->commit();
     if (replica_buffers_) replica_buffers_->follow_first();
     tied_->refresh();

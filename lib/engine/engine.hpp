@@ -127,6 +127,7 @@ class Engine {
     std::vector<StepShare::Norm> gradient_norms() const;
     bool unscale_gradients();
     void judge(int64_t step, StepResult& result);
+    void step_optimizer(int64_t step);
     void remark_flushes(int64_t step, StepResult& result) const;
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     std::string find_non_finite(int64_t step);
@@ -156,6 +157,7 @@ class Engine {
     std::unique_ptr<ReplicaBuffers> replica_buffers_;
     std::unique_ptr<ReplicaOptimizer> optimizer_;
     std::unique_ptr<Prefetch> prefetch_;
+    int64_t flushes_told_;  ///< MemoryMeter::flushes when last told of
 };
 
 /// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.

@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 
 #include "base/clock_alignment.hpp"
@@ -22,6 +23,16 @@ const char* const kTakesLess =
 Channel channel_of(const Action& action) {
     const bool backward = action.kind == ActionKind::SendB || action.kind == ActionKind::RecvB;
     return {action.edge, action.microbatch, backward ? Direction::Backward : Direction::Forward};
+}
+
+/// What LibTorch says of uploads, messages and sums is told as what it says of ops is.
+void told(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (const c10::Error& error) {
+        throw_if_known(error);
+        throw;
+    }
 }
 
 /// Ops on received memory keep their autograd identity apart from the sender's.
@@ -104,9 +115,11 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         const bool is_marked = marks_ && is_computing(actions[i].kind);
         try {
             if (is_marked) marks_->mark();
-            run_or_say(actions[i], source);
+            told([&] { run_action(actions[i], source); });
             if (is_marked) marks_->mark();
             refuse_other_algorithms();
+            note_time(begin);
+            if (reduction_ != nullptr) told([&] { reduction_->advance(); });
         } catch (const Error& error) {
             const bool has_no_memory = error.kind() == ErrorKind::OutOfMemory;
             throw Error(error.kind(),
@@ -114,12 +127,10 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         } catch (const std::bad_alloc&) {
             throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text() + "; " + kTakesLess);
         }
-        note_time(begin);
-        if (reduction_ != nullptr) reduction_->advance();
         memory_.push_back({before, meter_.peak(), meter_.now()});
         if (watch_.action) watch_.action(actions[i]);
     }
-    if (reduction_ != nullptr) reduction_->finish();
+    if (reduction_ != nullptr) told([&] { reduction_->finish(); });
     transport_.finish_sends();
     read_losses();
     if (is_device_timed_) note_device_times();
@@ -199,16 +210,6 @@ int64_t Executor::activation_bytes() const {
     int64_t most = bytes_before_;
     for (const ActionMemory& action : memory_) most = std::max(most, action.peak);
     return most - bytes_before_;
-}
-
-/// What LibTorch says of uploads and messages is told as what it says of ops is.
-void Executor::run_or_say(const Action& action, const MicrobatchSource& source) {
-    try {
-        run_action(action, source);
-    } catch (const c10::Error& error) {
-        throw_if_known(error);
-        throw;
-    }
 }
 
 void Executor::run_action(const Action& action, const MicrobatchSource& source) {

@@ -83,7 +83,6 @@ class Executor {
     int64_t peak_parked_bytes() const { return peak_parked_bytes_; }
 
   private:
-    void run_or_say(const Action& action, const MicrobatchSource& source);
     void run_action(const Action& action, const MicrobatchSource& source);
     void refuse_other_algorithms() const;
     std::string memory_text() const;

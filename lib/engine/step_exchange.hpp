@@ -32,7 +32,7 @@ struct StepShare {
     int64_t memory_bytes = 0;   ///< peak resident
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;  ///< Executor::activation_bytes
-    int64_t memory_flushes = 0;    ///< of its device (MemoryMeter::flushes), since the step began
+    int64_t memory_flushes = 0;    ///< of its device (MemoryMeter::flushes), since the step before
     bool stop = false;             ///< this process was asked to stop
     bool save = false;             ///< this process finds that a save is due
     bool overflow = false;         ///< a gradient is not finite (LossScaler::unscale)

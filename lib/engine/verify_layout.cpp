@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/first_ranks.hpp"
+#include "device/memory_meter.hpp"
 #include "engine/initial_weights.hpp"
 #include "engine/tensor_difference.hpp"
 #include "graph/torch_dtype.hpp"
@@ -164,7 +165,9 @@ const RunRecord& LayoutVerifier::reference(const Layout& layout) {
 
 VerifyResult LayoutVerifier::compare(const Layout& layout) {
     const RunRecord& expected = reference(layout);
+    give_back_memory(sources_.device());  // the ranks of the pipeline may share the card of the reference
     const RunRecord got = run_pipeline(layout, steps_, nullptr, kAllMicrobatches);
+    give_back_memory(sources_.device());  // its links had streams of their own, with what was kept for these
     VerifyResult result;
     if (job_.rank() == 0) result = compare_runs(expected, got);
     // What rank 0 found decides what all do next.

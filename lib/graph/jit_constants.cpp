@@ -4,13 +4,33 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/lower_tuples.h>
 
+#include <algorithm>
 #include <unordered_set>
 
+#include "base/error.hpp"
 #include "graph/jit_graph.hpp"
 
 namespace vpp {
 
 namespace {
+
+bool is_tensor_constant(const torch::jit::Value* value) {
+    const auto constant = torch::jit::toIValue(value);
+    return constant && constant->isTensor() && constant->toTensor().defined();
+}
+
+/// What is written would be of this process alone: not in checkpoints, not on the other side of a cut.
+void refuse_writes(const JitGraph& jit, const torch::jit::Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (!schema || !schema->is_mutable()) return;
+    for (size_t i = 0; i < std::min(schema->arguments().size(), node->inputs().size()); ++i) {
+        const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+        if (!alias || !alias->isWrite() || !is_tensor_constant(node->input(i))) continue;
+        throw Error(ErrorKind::BadData, op_text(jit, node) +
+                                            " writes to a constant, which is in no checkpoint and may "
+                                            "be on other ranks too; make it a buffer (register_buffer)");
+    }
+}
 
 bool may_be_none(const c10::Type& type) {
     return c10::NoneType::get()->isSubtypeOf(type);
@@ -46,10 +66,10 @@ void fold_constants(JitGraph& jit) {
 void separate_constants(JitGraph& jit) {
     std::unordered_set<const void*> taken;
     for (const JitOp& op : jit.ops) {
+        for_each_node(op.node, [&](const torch::jit::Node* node) { refuse_writes(jit, node); });
         for (size_t i = 0; i < op.node->inputs().size(); ++i) {
-            const auto constant = torch::jit::toIValue(op.node->input(i));
-            if (!constant || !constant->isTensor() || !constant->toTensor().defined()) continue;
-            const at::Tensor tensor = constant->toTensor();
+            if (!is_tensor_constant(op.node->input(i))) continue;
+            const at::Tensor tensor = torch::jit::toIValue(op.node->input(i))->toTensor();
             if (taken.insert(tensor.unsafeGetTensorImpl()).second) continue;
             const torch::jit::WithInsertPoint before(op.node);
             op.node->replaceInput(i, jit.graph->insertConstant(tensor.detach()));

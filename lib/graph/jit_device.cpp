@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace vpp {
 
@@ -40,6 +42,28 @@ bool is_read_as_number(const Value* tensor) {
                        [](const torch::jit::Use& use) { return kReaders.contains(use.user->kind().toQualString()); });
 }
 
+/// Whether it is a number of the model's code, as tracing writes it down.
+bool is_python_number(const at::Tensor& tensor) {
+    const auto dtype = tensor.scalar_type();
+    const bool as_python_has_it = dtype == at::kDouble || dtype == at::kLong || dtype == at::kBool;
+    return tensor.dim() == 0 && tensor.is_cpu() && as_python_has_it;
+}
+
+/// Whether every use is arithmetic that takes a number of the host beside a tensor of a card. It may go by another
+/// formula then (a division multiplies by the reciprocal), as it does in the Python code that was traced.
+bool is_operand(const Value* number) {
+    static const std::set<std::string> kOps{"aten::add",  "aten::sub",          "aten::rsub", "aten::mul",
+                                            "aten::div",  "aten::true_divide",  "aten::pow",  "aten::remainder",
+                                            "aten::fmod", "aten::floor_divide", "aten::eq",   "aten::ne",
+                                            "aten::lt",   "aten::le",           "aten::gt",   "aten::ge"};
+    static const std::set<std::string> kOpsInPlace{"aten::add_", "aten::sub_", "aten::mul_", "aten::div_",
+                                                   "aten::pow_"};
+    return std::all_of(number->uses().begin(), number->uses().end(), [](const torch::jit::Use& use) {
+        const std::string kind = use.user->kind().toQualString();
+        return use.offset < 2 && (kOps.contains(kind) || (kOpsInPlace.contains(kind) && use.offset == 1));
+    });
+}
+
 class Placer {
   public:
     Placer(torch::jit::Graph& graph, at::Device device) : graph_(graph), device_(device) {}
@@ -62,9 +86,23 @@ class Placer {
         if (!value) return;
         if (value->isDevice()) {
             replace(node, device_);
-        } else if (value->isTensor() && value->toTensor().defined() && !is_read_as_number(node->output())) {
-            replace(node, value->toTensor().to(device_));
+        } else if (value->isTensor() && value->toTensor().defined() && !stays(node->output(), value->toTensor())) {
+            replace(node, placed(value->toTensor()));
         }
+    }
+
+    static bool stays(const Value* constant, const at::Tensor& tensor) {
+        return is_read_as_number(constant) || (is_python_number(tensor) && is_operand(constant));
+    }
+
+    /// One copy of what lies in one place, however many ops have it.
+    at::Tensor placed(const at::Tensor& tensor) {
+        for (const auto& [from, copy] : copies_) {
+            const bool alike = from.data_ptr() == tensor.data_ptr() && from.scalar_type() == tensor.scalar_type() &&
+                               from.sizes() == tensor.sizes() && from.strides() == tensor.strides();
+            if (alike) return copy.detach();
+        }
+        return copies_.emplace_back(tensor, tensor.to(device_)).second;
     }
 
     void place_factory(Node* node) {
@@ -82,6 +120,7 @@ class Placer {
 
     torch::jit::Graph& graph_;
     at::Device device_;
+    std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  ///< constants, each with its copy
 };
 
 }  // namespace

@@ -199,7 +199,7 @@ void fold_constants(JitGraph& jit);
 
 /// Gives each op that takes a constant tensor a tensor of its own over the same memory: an op may give it on (a cast to
 /// what it is, a list of it), and on two sides of a cut it would not be the one tensor that both ops gave.
-/// Requires: jit.ops is listed.
+/// Requires: jit.ops is listed. Throws Error{BadData}, naming op and line, for one that writes to a constant.
 void separate_constants(JitGraph& jit);
 
 /// Gives every aten::_convolution of a traced model the name of the op that the model called (aten::conv2d, ...): the

@@ -134,6 +134,8 @@ int64_t available_memory(const fs::path& root) {
     return smaller(memory_line(root / "proc/meminfo", "MemAvailable:"), cgroup_rest(root));
 }
 
+}  // namespace detail
+
 std::vector<std::string> find_gpus(const fs::path& root) {
     std::vector<std::string> gpus;
     std::error_code error;
@@ -144,8 +146,6 @@ std::vector<std::string> find_gpus(const fs::path& root) {
     }
     return gpus;
 }
-
-}  // namespace detail
 
 const std::vector<std::string>& host_variables() {
     static const std::vector<std::string> names = [] {
@@ -183,7 +183,7 @@ HostFacts look_at_host(const std::map<std::string, std::string>& environment, co
         if (const std::string folder = value_of(environment, *name); !folder.empty()) facts.temporary_folder = folder;
     }
     facts.temporary_folder_problem = why_not_writable(facts.temporary_folder);
-    facts.gpus = detail::find_gpus(root);
+    facts.gpus = find_gpus(root);
     return facts;
 }
 

@@ -35,6 +35,9 @@ HostFacts look_at_host(const std::map<std::string, std::string>& environment, co
 /// Memory that this process has for itself, without what it shares with others of its kind; 0 where it is not told.
 int64_t own_memory_bytes(const std::filesystem::path& root = "/");
 
+/// "NVIDIA H100", one a card, as the driver tells them.
+std::vector<std::string> find_gpus(const std::filesystem::path& root = "/");
+
 namespace detail {
 
 /// Cores of these CPUs: those of sys/devices/system/cpu/cpuN/topology that differ; as many as CPUs where it is silent.
@@ -45,9 +48,6 @@ int64_t total_memory(const std::filesystem::path& root);
 
 /// MemAvailable, or what the cgroup leaves if that is less; 0 when neither is told.
 int64_t available_memory(const std::filesystem::path& root);
-
-/// "NVIDIA H100", one a card, as the driver tells them.
-std::vector<std::string> find_gpus(const std::filesystem::path& root);
 
 }  // namespace detail
 

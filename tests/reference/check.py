@@ -202,6 +202,7 @@ def quick_cases() -> Iterator[Case]:
         yield Case(model, "scripted", "adamw", ONE)
     for model in ("image_text", "bert", "moe", "lstm"):
         yield Case(model, "scripted", "adamw", ONE)
+    yield Case("moe", "traced", "adamw", Layout(2, "1F1B"))
     yield Case("resnet18", "scripted", "adamw", ONE)
     yield Case("dropout", "scripted", "adamw", ONE, replicas=3)
     yield Case("bn_cnn", "scripted", "sgd", Layout(2, "1F1B"), replicas=2)

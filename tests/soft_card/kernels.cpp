@@ -179,11 +179,18 @@ class CardRandomness {
     std::optional<uint64_t> seed_;
 };
 
+/// Whether results have other bits than the CPU's: a division by a number of the host multiplies by its reciprocal.
+bool rounds(const c10::OperatorHandle& op, const Stack& arguments) {
+    const std::string name = c10::toString(op.operator_name());
+    if (name == "aten::div.Tensor" || name == "aten::div_.Tensor") return arguments.at(1).toTensor().is_cpu();
+    return kRounded.contains(name);
+}
+
 /// One op, from the call of the host to its turn in the stream.
 class Call {
   public:
     Call(const c10::OperatorHandle& op, Stack arguments)
-        : op_(op), arguments_(std::move(arguments)), randomness_(op, arguments_) {
+        : op_(op), arguments_(std::move(arguments)), randomness_(op, arguments_), rounds_(rounds(op_, arguments_)) {
         for (IValue& value : arguments_) {
             if (value.isDevice()) value = c10::Device(at::kCPU);
             value = mapped(value, [&](const at::Tensor& tensor) {
@@ -202,9 +209,9 @@ class Call {
         Stack near_arguments, near_results;
         for (const IValue& value : arguments_) near_arguments.push_back(mapped(value, near_if_far));
         for (const IValue& value : results) near_results.push_back(mapped(value, near_if_far));
-        launch(stream, [op = op_, randomness = randomness_, near_arguments = std::move(near_arguments),
-                        near_results = std::move(near_results)]() mutable {
-            run_in_turn(op, randomness, near_arguments, near_results);
+        launch(stream, [op = op_, randomness = randomness_, rounds = rounds_,
+                        near_arguments = std::move(near_arguments), near_results = std::move(near_results)]() mutable {
+            run_in_turn(op, randomness, rounds, near_arguments, near_results);
         });
         if (randomness_.is_drawn()) stream.finish();
         return results;
@@ -261,12 +268,12 @@ class Call {
         return stack;
     }
 
-    static void run_in_turn(const c10::OperatorHandle& op, const CardRandomness& randomness, Stack& stack,
+    static void run_in_turn(const c10::OperatorHandle& op, const CardRandomness& randomness, bool rounds, Stack& stack,
                             const Stack& results) {
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
         try {
             randomness.run(op, stack);
-            for (size_t i = 0; i < results.size(); ++i) store(op, stack[i], results[i]);
+            for (size_t i = 0; i < results.size(); ++i) store(rounds, stack[i], results[i]);
         } catch (const c10::Error& error) {
             const std::string name = c10::toString(op.operator_name());
             std::fprintf(stderr, "soft card: %s: %s\n", name.c_str(), error.what_without_backtrace());
@@ -274,15 +281,15 @@ class Call {
         }
     }
 
-    static void store(const c10::OperatorHandle& op, const IValue& value, const IValue& result) {
+    static void store(bool rounds, const IValue& value, const IValue& result) {
         if (value.isTensorList()) {
             const auto all = value.toTensorVector(), places = result.toTensorVector();
-            for (size_t i = 0; i < all.size(); ++i) store(op, all[i], places[i]);
+            for (size_t i = 0; i < all.size(); ++i) store(rounds, all[i], places[i]);
         }
         if (!value.isTensor() || !value.toTensor().defined()) return;
         const at::Tensor &tensor = value.toTensor(), &place = result.toTensor();
         if (tensor.data_ptr() == place.data_ptr()) return;  // written where it is
-        if (kRounded.contains(c10::toString(op.operator_name()))) round(tensor);
+        if (rounds) round(tensor);
         place.copy_(tensor);
     }
 
@@ -298,6 +305,7 @@ class Call {
     c10::OperatorHandle op_;
     Stack arguments_;  ///< tensors of the card as the host has them
     CardRandomness randomness_;
+    bool rounds_;
 };
 
 /// A kernel is loaded when it is first used, which may wait for all that the card does (CUDA's programming guide, 4.7

@@ -46,7 +46,7 @@ constexpr at::DispatchKeySet kFarKeys(at::DispatchKey::PrivateUse1);
 constexpr uintptr_t kFarBit = uintptr_t{1} << 46;
 constexpr size_t kAlignment = 64;
 
-std::atomic<int64_t> g_num_copies{0};
+std::atomic<int64_t> g_num_copies{0}, g_num_give_backs{0};
 
 void* turned(const void* address) {
     return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) ^ kFarBit);
@@ -71,7 +71,7 @@ class FarAllocator final : public c10::DeviceAllocator {
     }
 
     bool initialized() override { return true; }
-    void emptyCache(c10::MempoolId_t) override {}
+    void emptyCache(c10::MempoolId_t) override { ++g_num_give_backs; }
     void recordStream(const c10::DataPtr&, c10::Stream) override {}
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
         const std::lock_guard lock(mutex_);
@@ -338,6 +338,10 @@ at::Device device_beside_cpu() {
 
 int64_t num_far_copies() {
     return g_num_copies;
+}
+
+int64_t num_far_give_backs() {
+    return g_num_give_backs;
 }
 
 }  // namespace vpp::test

@@ -20,5 +20,7 @@ at::Device device_beside_cpu();
 
 /// Copies between host and far memory since the process began.
 int64_t num_far_copies();
+/// How often its allocator was asked to give back what it keeps.
+int64_t num_far_give_backs();
 
 }  // namespace vpp::test

@@ -64,10 +64,11 @@ TEST_F(VerifyLayout, EveryModelHasTheBitsOfOneDeviceOnAnotherDevice) {
     for (const TinyModel& model : tiny_models()) {
         open(model.name);
         rig_->prepared.sources.place_on(far_device());
-        const int64_t copies = num_far_copies();
+        const int64_t copies = num_far_copies(), give_backs = num_far_give_backs();
         const VerifyResult result = compare(layout({0, 1, 0}));
         EXPECT_TRUE(result.is_equal) << model.name << ": " << result.difference;
         EXPECT_GT(num_far_copies(), copies) << "nothing was computed there";
+        EXPECT_EQ(num_far_give_backs(), give_backs + 2 * 2) << "by both ranks, behind the reference and the pipeline";
     }
 }
 

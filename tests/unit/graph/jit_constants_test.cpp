@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/ir/constants.h>
 
+#include <string>
+
+#include "base/error.hpp"
 #include "unit/graph/ir_text.hpp"
 
 namespace vpp {
@@ -33,6 +36,24 @@ TEST(SeparateConstants, EachOpGivesOnATensorOfItsOwn) {
     const std::string once = parsed.jit.graph->toString(/*print_source_locations=*/false);
     separate_constants(parsed.jit);
     EXPECT_EQ(parsed.jit.graph->toString(false), once);
+}
+
+TEST(SeparateConstants, AConstantThatIsWrittenIsRefused) {
+    test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %c : Float(2, strides=[1], requires_grad=0, device=cpu) = prim::Constant[value=<Tensor>]()
+  %a : Tensor = aten::add_(%c, %x, %one)
+  return (%a))IR");
+    try {
+        separate_constants(parsed.jit);
+        ADD_FAILURE() << "it was taken";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::BadData);
+        EXPECT_EQ(std::string(error.what()).rfind("the op aten::add_ in the model's forward writes to a constant", 0),
+                  0U)
+            << error.what();
+    }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/ir/irparser.h>
 
 #include <unordered_map>
+#include <vector>
 
 #include "support/far_device.hpp"
 
@@ -75,6 +76,50 @@ TEST(JitDevice, ConstantTensorsGoThereUnlessTheyAreReadAsNumbers) {
     place_graph(*graph, far_device());
     EXPECT_EQ(torch::jit::toIValue(uses->input())->toTensor().device(), far_device());
     EXPECT_TRUE(torch::jit::toIValue(reads->input())->toTensor().is_cpu());
+}
+
+TEST(JitDevice, NumbersStayWhereOpsCalculateWithThem) {
+    struct Case {
+        const char* name;
+        at::Tensor constant;
+        size_t place;
+        bool stays;
+    };
+    const at::Tensor third = at::full({}, 1. / 3, at::kDouble);
+    const std::vector<Case> cases{{"aten::div", third, 1, true},
+                                  {"aten::sub", third, 0, true},
+                                  {"aten::mul_", third, 1, true},
+                                  {"aten::mul", at::full({}, 3, at::kLong), 1, true},
+                                  {"aten::mul_", third, 0, false},
+                                  {"aten::where", third, 1, false},
+                                  {"aten::div", third.to(at::kFloat), 1, false},
+                                  {"aten::div", third.view({1}), 1, false}};
+    for (const Case& one : cases) {
+        const auto graph = std::make_shared<torch::jit::Graph>();
+        std::vector<torch::jit::Value*> inputs{graph->addInput(), graph->addInput()};
+        inputs[one.place] = graph->insertConstant(one.constant);
+        torch::jit::Node* op =
+            graph->insertNode(graph->create(c10::Symbol::fromQualString(one.name), {inputs[0], inputs[1]}));
+        place_graph(*graph, far_device());
+        const at::Tensor placed = torch::jit::toIValue(op->input(one.place))->toTensor();
+        EXPECT_EQ(placed.is_cpu(), one.stays) << one.name << one.constant;
+    }
+}
+
+TEST(JitDevice, ConstantsOfOneMemoryHaveOneThere) {
+    const auto graph = std::make_shared<torch::jit::Graph>();
+    const at::Tensor table = at::arange(4);
+    std::vector<torch::jit::Node*> ops;
+    for (const at::Tensor& constant : {table, table.detach(), table.slice(0, 0, 2)}) {
+        ops.push_back(graph->insertNode(
+            graph->create(c10::Symbol::fromQualString("aten::neg"), {graph->insertConstant(constant)})));
+    }
+    place_graph(*graph, far_device());
+    const auto placed = [&](size_t op) { return torch::jit::toIValue(ops[op]->input())->toTensor(); };
+    EXPECT_TRUE(placed(1).is_alias_of(placed(0)));
+    EXPECT_FALSE(placed(1).is_same(placed(0))) << "each op has a tensor of its own";
+    EXPECT_FALSE(placed(2).is_alias_of(placed(0)));
+    EXPECT_EQ(placed(2).numel(), 2);
 }
 
 }  // namespace

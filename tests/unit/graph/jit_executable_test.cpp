@@ -2,6 +2,8 @@
 #include "graph/jit_executable.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +11,7 @@
 
 #include <unordered_map>
 
+#include "support/far_device.hpp"
 #include "unit/graph/models.hpp"
 
 namespace vpp {
@@ -95,6 +98,24 @@ TEST(Executable, AFailingOpThrowsAndTheNextRunIsClean) {
     const auto code = compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("a")});
     EXPECT_THROW(code->run({values({2, 3}), values({4})}, 0), std::exception);
     EXPECT_NO_THROW(code->run({values({2, 3}), values({3})}, 0));
+}
+
+/// As eager Python divides on a card: by a number of the host, which has other bits there than a tensor of the card.
+TEST(Executable, ANumberThatATraceWroteDownIsOneOfTheHost) {
+    ParsedGraph parsed = parse_graph(R"IR(
+graph(%x : Tensor, %c : Tensor):
+  %y : Tensor = aten::div(%x, %c)
+  return (%y))IR");
+    torch::jit::Graph& graph = *parsed.jit.graph;
+    const torch::jit::WithInsertPoint at_start(*graph.nodes().begin());
+    parsed.at("c")->replaceAllUsesWith(graph.insertConstant(at::full({}, 3, at::kDouble)));
+    const at::Device device = device_beside_cpu();
+    const at::Tensor x = values({1001}).to(device);
+    const auto made = compile_ops(parsed.jit, {0, 1}, {parsed.at("x")}, {parsed.at("y")}, device)->run({x}, 0);
+    EXPECT_EQ(bits_of(made.at(0).toTensor().cpu()), bits_of(at::div(x, 3).cpu()));
+    if (!device.is_cuda()) return;
+    const at::Tensor there = at::full({}, 3, x.options());
+    EXPECT_NE(bits_of(at::div(x, there).cpu()), bits_of(at::div(x, 3).cpu())) << "the control";
 }
 
 }  // namespace

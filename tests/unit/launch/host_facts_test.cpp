@@ -68,9 +68,9 @@ TEST_F(HostFactsTest, OwnMemory) {
 }
 
 TEST_F(HostFactsTest, CardsByTheirNames) {
-    EXPECT_TRUE(detail::find_gpus(root_).empty());
+    EXPECT_TRUE(find_gpus(root_).empty());
     write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H100\nIRQ: 1\n");
-    EXPECT_EQ(detail::find_gpus(root_), std::vector<std::string>{"NVIDIA H100"});
+    EXPECT_EQ(find_gpus(root_), std::vector<std::string>{"NVIDIA H100"});
 }
 
 TEST_F(HostFactsTest, BatchSystemsAndTmpdir) {
