@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 
 #include "plan/rules.hpp"
@@ -211,7 +211,7 @@ TEST(Reader, EveryKeyCanBeSet) {
 
 TEST(Reader, HostileTextsAreRefusedQuickly) {
     using namespace std::string_literals;
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of this process: others may keep it waiting
     const std::vector<std::pair<std::string, std::string>> cases = {
         {repeated("a.", 100'000) + "b = 1", "too many dots"},
         {"[" + repeated("a.", 100'000) + "b]", "too many dots"},
@@ -232,7 +232,7 @@ TEST(Reader, HostileTextsAreRefusedQuickly) {
     const Error error = error_of([&] { plan_of_text(many); });
     EXPECT_EQ(error.problems().size(), 101U);
     EXPECT_TRUE(holds(error.what(), "more problems"));
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20);
 }
 
 // What passes the bounds must not overflow the stack either.
