@@ -28,7 +28,7 @@ at::Tensor aligned(const at::Tensor& gradient) {
     return begin_bytes_of(gradient) % kWidestReadBytes == 0 ? gradient : gradient.clone();
 }
 
-/// What a card's kernel for many norms takes. One other in its list, and all of them would go another way.
+/// What a card's kernel for many norms takes. With one that has gaps in its list, all of them would go another way.
 bool is_for_many(const at::Tensor& gradient) {
     return gradient.is_non_overlapping_and_dense() && gradient.numel() > 0;
 }

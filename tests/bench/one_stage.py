@@ -11,7 +11,6 @@ there; on the CPU these are the same. Both have CUBLAS_WORKSPACE_CONFIG set.
 import argparse
 import fnmatch
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -21,13 +20,12 @@ import time
 import tomllib
 from collections.abc import Callable
 
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # as vpp; exact kernels ask for it
-
-import torch  # noqa: E402
+import torch
 from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "models"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("models", "tests/support")]
+from exact_kernels import use_exact_kernels  # noqa: E402
 from gpt import GPT  # noqa: E402
 
 WARM_UP = 5  # steps of a round that are not counted
@@ -90,17 +88,9 @@ class Eager:
         self.optimizer.step()
         torch.stack(losses).tolist()  # read once, as vpp does: each reading waits for the card
 
-    def use_kernels(self) -> None:
-        """What vpp asks for on a card (lib/device/device.cpp), or what PyTorch does unasked."""
-        torch.use_deterministic_algorithms(self.exact)
-        torch.utils.deterministic.fill_uninitialized_memory = False
-        torch.backends.cudnn.deterministic = self.exact
-        torch.backends.cudnn.allow_tf32 = not self.exact
-        torch.backends.cuda.enable_cudnn_sdp(not self.exact)
-
     def steps_ms(self, steps: int) -> list[float]:
         if self.device == "cuda":
-            self.use_kernels()
+            use_exact_kernels(self.exact)
         times = []
         for _ in range(steps):
             start = time.perf_counter()
@@ -119,6 +109,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.steps <= 2 * WARM_UP or arguments.rounds < 1:
         parser.error(f"--steps must be over {2 * WARM_UP}, and --rounds at least 1")
+
     def eager(exact: bool) -> Callable[[], list[float]]:
         plan = tomllib.loads(arguments.config.read_text())
         side = Eager(plan, arguments.config.parent, arguments.device, exact)

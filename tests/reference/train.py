@@ -18,20 +18,18 @@ import fnmatch
 import hashlib
 import inspect
 import json
-import os
 import pathlib
 import sys
 
 import numpy as np
-
-os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before the first product on a card
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / folder) for folder in ("models", "tests/cuts")]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / folder) for folder in ("models", "tests/cuts", "tests/support")]
+from exact_kernels import use_exact_kernels  # noqa: E402
 from export import MODELS  # noqa: E402
 
 import make_models  # noqa: E402
@@ -221,16 +219,6 @@ def digest(tensor: Tensor | None) -> str | None:
 
 def grad_digests(model: nn.Module) -> dict[str, str | None]:
     return {name: digest(parameter.grad) for name, parameter in model.named_parameters()}
-
-
-def use_exact_kernels() -> None:
-    """As lib/device/device.cpp does."""
-    torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = False
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def autocast(precision: str, device: str) -> contextlib.AbstractContextManager:
