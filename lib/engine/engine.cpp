@@ -1,7 +1,6 @@
 #include "engine/engine.hpp"
 
 #include <ATen/Parallel.h>
-#include <c10/util/Exception.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -229,17 +228,7 @@ bool Engine::unscale_gradients() {
 
 /// The first update makes the optimizer's state.
 void Engine::step_optimizer(int64_t step) {
-    try {
-        optimizer_->step(step, total_steps_);
-    } catch (const c10::Error& error) {
-        const std::string position = "the update of step " + std::to_string(step + 1) + ": ";
-        try {
-            throw_if_known(error);
-        } catch (const Error& known) {
-            throw Error(known.kind(), position + known.what());
-        }
-        throw;
-    }
+    run_known([&] { optimizer_->step(step, total_steps_); }, "the update of step " + std::to_string(step + 1) + ": ");
 }
 
 void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) {

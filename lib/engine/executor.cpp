@@ -1,9 +1,6 @@
 #include "engine/executor.hpp"
 
-#include <c10/util/Exception.h>
-
 #include <algorithm>
-#include <functional>
 #include <new>
 
 #include "base/clock_alignment.hpp"
@@ -23,16 +20,6 @@ const char* const kTakesLess =
 Channel channel_of(const Action& action) {
     const bool backward = action.kind == ActionKind::SendB || action.kind == ActionKind::RecvB;
     return {action.edge, action.microbatch, backward ? Direction::Backward : Direction::Forward};
-}
-
-/// What LibTorch says of uploads, messages and sums is told as what it says of ops is.
-void told(const std::function<void()>& work) {
-    try {
-        work();
-    } catch (const c10::Error& error) {
-        throw_if_known(error);
-        throw;
-    }
 }
 
 /// Ops on received memory keep their autograd identity apart from the sender's.
@@ -115,11 +102,11 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         const bool is_marked = marks_ && is_computing(actions[i].kind);
         try {
             if (is_marked) marks_->mark();
-            told([&] { run_action(actions[i], source); });
+            run_known([&] { run_action(actions[i], source); });
             if (is_marked) marks_->mark();
             refuse_other_algorithms();
             note_time(begin);
-            if (reduction_ != nullptr) told([&] { reduction_->advance(); });
+            if (reduction_ != nullptr) run_known([&] { reduction_->advance(); });
         } catch (const Error& error) {
             const bool has_no_memory = error.kind() == ErrorKind::OutOfMemory;
             throw Error(error.kind(),
@@ -130,7 +117,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         memory_.push_back({before, meter_.peak(), meter_.now()});
         if (watch_.action) watch_.action(actions[i]);
     }
-    if (reduction_ != nullptr) told([&] { reduction_->finish(); });
+    if (reduction_ != nullptr) run_known([&] { reduction_->finish(); });
     transport_.finish_sends();
     read_losses();
     if (is_device_timed_) note_device_times();

@@ -1,5 +1,7 @@
 #include "graph/torch_errors.hpp"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <new>
 #include <string>
@@ -91,6 +93,19 @@ void throw_if_known(const std::exception& error) {
                                              "without this card if it fails again");
     }
     if (text.find("can't allocate memory") != std::string_view::npos) throw std::bad_alloc();
+}
+
+void run_known(const std::function<void()>& work, const std::string& position) {
+    try {
+        work();
+    } catch (const c10::Error& error) {
+        try {
+            throw_if_known(error);
+        } catch (const Error& known) {
+            throw Error(known.kind(), position + known.what());
+        }
+        throw;
+    }
 }
 
 }  // namespace vpp

@@ -1,6 +1,8 @@
 #pragma once
 // What LibTorch's errors mean to a user. It stands in their texts: the JIT passes an op's error on inside another.
 #include <exception>
+#include <functional>
+#include <string>
 
 namespace vpp {
 
@@ -10,5 +12,9 @@ namespace vpp {
 ///   Error{BadData}      an op on a card was given what it cannot take (cards say that late), or has no exact kernel
 ///   Error{RankLost}     a card has failed, so that only a new process can use it
 void throw_if_known(const std::exception& error);
+
+/// Runs `work`. What throw_if_known knows of LibTorch's error in it is thrown with `position` before its text; all else
+/// as it is.
+void run_known(const std::function<void()>& work, const std::string& position = "");
 
 }  // namespace vpp

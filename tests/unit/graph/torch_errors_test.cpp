@@ -70,6 +70,27 @@ std::runtime_error of_cuda(const std::string& words) {
                               "stacktrace below might be incorrect.\n");
 }
 
+/// What run_known throws when `thrown` is in it.
+template <typename Thrown>
+std::string text_of_run(const Thrown& thrown) {
+    try {
+        run_known([&] { throw thrown; }, "the update of step 3: ");
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "nothing";
+}
+
+TEST(TorchErrors, WhatIsKnownSaysWhere) {
+    EXPECT_EQ(text_of_run(c10::OutOfMemoryError({__func__, __FILE__, 1}, kOfCards)).find("the update of step 3: the "),
+              0);
+    EXPECT_EQ(text_of_run(Error(ErrorKind::OutOfMemory, "stage 1, B: no memory")), "stage 1, B: no memory")
+        << "it says where already";
+    const std::string unknown = text_of_run(c10::Error({__func__, __FILE__, 1}, "shapes do not fit"));
+    EXPECT_EQ(unknown.find("shapes do not fit"), 0) << unknown;
+    EXPECT_NO_THROW(run_known([] {}));
+}
+
 TEST(TorchErrors, CudaWantsMemoryByItselfToo) {
     expect_known(of_cuda("out of memory"), ErrorKind::OutOfMemory, text_of_cards("CUDA error: out of memory"));
     const std::string blas = "CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`";
