@@ -127,6 +127,12 @@ def one_stage(build: pathlib.Path, device: str) -> str:
     return held(float(number), 1.00, "; ".join(said))
 
 
+def cuda_graphs(build: pathlib.Path, device: str) -> str:
+    """What CUDA graphs would gain; nothing is held, as vpp has none."""
+    text = run([sys.executable, ROOT / "tests/bench/cuda_graphs.py"])
+    return "; ".join(text.strip().splitlines())
+
+
 def held(ratio: float, most: float, text: str) -> str:
     if ratio > most:
         raise Row(f"{text}, wanted at most {most:.2f}")
@@ -191,8 +197,8 @@ def traced(build: pathlib.Path, device: str) -> str:
 
 # What takes seconds comes first: a machine with a card may be lent for minutes.
 ROWS = {"memory": card_memory, "links": nccl_links, "trace": traced, "MPI": mpi_transport, "staged": staged_messages,
-        "NCCL": nccl_transport, "reference": reference, "one stage": one_stage, "unit tests": unit_tests,
-        "verify": verified, "mixed": verified_mixed}
+        "NCCL": nccl_transport, "reference": reference, "one stage": one_stage, "graphs": cuda_graphs,
+        "unit tests": unit_tests, "verify": verified, "mixed": verified_mixed}
 
 
 def main() -> int:
