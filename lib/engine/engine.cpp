@@ -236,9 +236,9 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
         scale_gradients(gradients(), clip_coefficient(totals.grad_norm, plan_.optimizer.clip_norm));
         result.clipped = result.grad_norm > plan_.optimizer.clip_norm;
     }
-    step_optimizer(step);
     statistics_->commit();
-    if (replica_buffers_) replica_buffers_->follow_first();
+    if (replica_buffers_) replica_buffers_->follow_first();  // what the optimizer updates may be among them
+    step_optimizer(step);
     tied_->refresh();
     const bool is_checked = plan_.train.drift_every > 0 && (step + 1) % plan_.train.drift_every == 0;
     if (is_checked && program_.mesh.dp > 1) {

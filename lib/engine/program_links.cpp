@@ -22,7 +22,7 @@ void add_links(std::vector<Link>& links, const Schedule& lowered, const std::vec
 
 bool writes_buffers(const Graph& graph) {
     return std::any_of(graph.parameters.begin(), graph.parameters.end(),
-                       [](const GraphParameter& parameter) { return parameter.is_buffer && parameter.written; });
+                       [](const GraphParameter& parameter) { return parameter.written; });
 }
 
 }  // namespace

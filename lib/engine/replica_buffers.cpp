@@ -13,7 +13,7 @@ Pieces written_buffers(const Graph& graph, const Weights& weights) {
     for (int parameter : weights.owned()) {
         const GraphParameter& entry = graph.parameters[static_cast<size_t>(parameter)];
         const int64_t size = num_elements(entry.shape);
-        if (entry.is_buffer && entry.written && size > 0) buffers.push_back({parameter, 0, size});
+        if (entry.written && size > 0) buffers.push_back({parameter, 0, size});
     }
     return buffers;
 }

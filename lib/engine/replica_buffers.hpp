@@ -1,6 +1,7 @@
 #pragma once
-// The buffers that ops of a step write (batch statistics) follow replica 0: each replica sees other samples, and the
-// model has one value. torch's DistributedDataParallel copies them ahead of every forward; here once, behind a step.
+// The buffers and parameters that ops of a step write (batch statistics) follow replica 0: each replica sees other
+// samples, and the model has one value. torch's DistributedDataParallel copies buffers ahead of every forward; here
+// once, before the update.
 #include <vector>
 
 #include "comm/transport.hpp"

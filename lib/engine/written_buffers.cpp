@@ -7,7 +7,7 @@ namespace vpp {
 WrittenBuffers::WrittenBuffers(const Graph& graph, const Weights& weights) {
     for (int parameter : weights.held()) {
         const GraphParameter& entry = graph.parameters[static_cast<size_t>(parameter)];
-        if (!entry.is_buffer || !entry.written) continue;
+        if (!entry.written) continue;
         const at::Tensor buffer = weights.at(parameter).detach();
         buffers_.emplace_back(buffer, at::empty_like(buffer));
     }

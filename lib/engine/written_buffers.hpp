@@ -1,6 +1,6 @@
 #pragma once
-// The buffers that ops of a step write (batch statistics), as they were before it: a step that is given up puts them
-// back.
+// The buffers and parameters that ops of a step write (batch statistics), as they were before it: a step that is given
+// up puts them back.
 #include <utility>
 #include <vector>
 

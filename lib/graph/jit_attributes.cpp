@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "graph/jit_alias.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/jit_parameters.hpp"
 
@@ -52,6 +53,7 @@ class AttributeResolver {
     }
 
     void run() {
+        find_assigned_buffers(jit_.graph->block());
         visit(jit_.graph->block());
         for (auto it = module_reads_.rbegin(); it != module_reads_.rend(); ++it) {
             if (!(*it)->hasUses()) (*it)->destroy();
@@ -63,9 +65,36 @@ class AttributeResolver {
                                                 user->kind().toQualString() + "), which is not supported");
         }
         jit_.graph->eraseInput(0);
+        // What is read by nothing but such a write is gone later.
+        if (!assigned_buffers_.empty()) check_assigned_buffers(jit_, AliasFacts(jit_));
     }
 
   private:
+    /// Before any is read.
+    void find_assigned_buffers(Block* block) {
+        for (Node* node : block->nodes()) {
+            for (Block* inner : node->blocks()) find_assigned_buffers(inner);
+            const bool reads = node->kind() == prim::GetAttr, assigns = node->kind() == prim::SetAttr;
+            if ((!reads && !assigns) || !objects_.contains(node->input(0))) continue;
+            const c10::IValue value = attribute_value(node);
+            if (reads && value.isObject()) objects_[node->output()] = value;
+            if (assigns && is_buffer(value)) assigned_buffers_.insert(value.toTensor().unsafeGetTensorImpl());
+        }
+    }
+
+    c10::IValue attribute_value(const Node* node) const {
+        return objects_.at(node->input(0)).toObject()->getAttr(node->s(attr::name));
+    }
+
+    /// One that has one name: of two, one would go on with the old tensor.
+    bool is_buffer(const c10::IValue& value) const {
+        if (!value.isTensor()) return false;
+        const auto found = index_of_.find(value.toTensor().unsafeGetTensorImpl());
+        if (found == index_of_.end()) return false;
+        const JitParameter& parameter = jit_.parameters[found->second];
+        return parameter.is_buffer && parameter.aliases.empty();
+    }
+
     void visit(Block* block) {
         for (auto it = block->nodes().begin(); it != block->nodes().end();) {
             Node* node = *it++;
@@ -82,14 +111,18 @@ class AttributeResolver {
     }
 
     /// What is assigned in the straight run of forward, before it is read, is the value for what reads it behind that.
-    /// A buffer is not: what it has at the end belongs to the model.
+    /// A buffer takes it: what it has at the end belongs to the model.
     void assign(Node* node) {
         const Attribute attribute = attribute_of(node);
-        const c10::IValue value = objects_.at(node->input(0)).toObject()->getAttr(node->s(attr::name));
-        const bool is_buffer = value.isTensor() && index_of_.contains(value.toTensor().unsafeGetTensorImpl());
-        const bool is_straight = node->owningBlock() == jit_.graph->block();
-        if (!is_straight || is_buffer || value.isObject() || read_.contains(attribute)) refuse_write(node);
-        assigned_[attribute] = node->input(1);
+        const c10::IValue value = attribute_value(node);
+        if (is_buffer(value)) {
+            insert_assignment(node, parameter_input(value.toTensor(), attribute.second), node->input(1));
+        } else {
+            const bool is_straight = node->owningBlock() == jit_.graph->block();
+            const bool is_parameter = value.isTensor() && index_of_.contains(value.toTensor().unsafeGetTensorImpl());
+            if (!is_straight || is_parameter || value.isObject() || read_.contains(attribute)) refuse_write(node);
+            assigned_[attribute] = node->input(1);
+        }
         node->destroy();
     }
 
@@ -108,13 +141,15 @@ class AttributeResolver {
             return;
         }
         read_.insert(attribute);
-        const c10::IValue value = objects_.at(node->input(0)).toObject()->getAttr(node->s(attr::name));
+        const c10::IValue value = attribute_value(node);
         if (node->s(attr::name) == "training") jit_.reads_training.insert(module_of(node));
         if (value.isObject()) {
             objects_[node->output()] = value;
             module_reads_.push_back(node);
         } else if (value.isTensor() && value.toTensor().defined()) {
-            replace(node, parameter_input(value.toTensor(), node->s(attr::name)));
+            Value* input = parameter_input(value.toTensor(), node->s(attr::name));
+            const bool is_assigned = assigned_buffers_.contains(value.toTensor().unsafeGetTensorImpl());
+            replace(node, is_assigned ? insert_reading(node, input) : input);
         } else if (is_parameter_list(value) && is_only_read(node->output())) {
             replace(node, parameter_list(value, node));
         } else {
@@ -146,7 +181,7 @@ class AttributeResolver {
         check(found != index_of_.end(), "every tensor attribute is listed");
         JitParameter& parameter = jit_.parameters[found->second];
         if (!parameter.value) {
-            parameter.value = jit_.graph->addInput(name);
+            parameter.value = jit_.graph->addInput(value_name(name));
             parameter.value->setType(c10::TensorType::get());
         }
         return parameter.value;
@@ -171,6 +206,7 @@ class AttributeResolver {
     std::unordered_map<const void*, size_t> index_of_;
     std::unordered_map<const Value*, c10::IValue> objects_;
     std::vector<Node*> module_reads_;
+    std::unordered_set<const void*> assigned_buffers_;
     std::map<Attribute, Value*> assigned_;  ///< by forward
     std::set<Attribute> read_;              ///< as they are before forward
 };

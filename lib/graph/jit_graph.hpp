@@ -18,6 +18,8 @@
 
 namespace vpp {
 
+class AliasFacts;
+
 /// A parameter or buffer as a graph input.
 struct JitParameter {
     std::string name;
@@ -79,6 +81,9 @@ struct JitGraph {
 std::string module_of(const torch::jit::Node* node);
 /// Sets the label.
 void set_module(torch::jit::Node* node, const std::string& fqn);
+
+/// A name as LibTorch takes it for a value: numbers, which it keeps for values without one, give "".
+std::string value_name(const std::string& name);
 
 /// A line of the model's code: of the exporter's source where the file tells it, else of the file's own code.
 struct SourceLine {
@@ -217,6 +222,14 @@ void unroll_loops(JitGraph& jit);
 /// follows the data), or changes it while another container or a block holds it, it is one container that changes in
 /// place. Requires: constants are folded.
 void settle_containers(JitGraph& jit);
+
+/// Puts an op before `place` that gives a copy of a buffer which forward assigns, or one that assigns it.
+torch::jit::Value* insert_reading(torch::jit::Node* place, torch::jit::Value* buffer);
+void insert_assignment(torch::jit::Node* place, torch::jit::Value* buffer, torch::jit::Value* value);
+
+/// Throws Error{BadData}, naming op and line, where something writes in place into what a buffer that forward assigns
+/// has before or behind that.
+void check_assigned_buffers(const JitGraph& jit, const AliasFacts& aliases);
 
 /// Turns attributes into inputs (tensors) and constants (the rest).
 /// Requires: graph comes from inline_with_labels of the same model.

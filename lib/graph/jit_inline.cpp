@@ -151,6 +151,10 @@ std::string module_of(const Node* node) {
     return scope && !scope->isRoot() && !scope->isBlank() ? scope->name().toUnqualString() : "";
 }
 
+std::string value_name(const std::string& name) {
+    return name.find_first_not_of("0123456789") == std::string::npos ? "" : name;
+}
+
 std::optional<SourceLine> source_line(const Node* node) {
     const torch::jit::SourceRange range = node->sourceRange();
     const auto place = range.findSourceRangeThatGenerated().value_or(range).file_line_col();

@@ -64,11 +64,6 @@ class ModuleFinder {
     std::vector<std::string> names_;
 };
 
-/// LibTorch keeps numbers for values without a name.
-bool is_number(const std::string& name) {
-    return name.find_first_not_of("0123456789") == std::string::npos;
-}
-
 /// Writes the forward of the joined model.
 class Joiner {
   public:
@@ -105,7 +100,7 @@ class Joiner {
     Value* value_of(const std::string& name) {
         const auto [known, is_new] = values_.emplace(name, nullptr);
         if (is_new) {
-            known->second = graph_.addInput(is_number(name) ? "" : name);
+            known->second = graph_.addInput(value_name(name));
             known->second->setType(c10::TensorType::get());
             jit_.inputs.push_back({name, known->second});
         }
@@ -145,7 +140,7 @@ class Joiner {
         if (value->node()->kind() == prim::TupleUnpack &&
             value->node()->input()->node()->kind() == prim::TupleConstruct)
             value = value->node()->input()->node()->input(value->offset());
-        if (!value->hasDebugName() && !is_number(name)) value->setDebugName(name);
+        if (!value->hasDebugName()) value->setDebugName(value_name(name));
     }
 
     JitGraph& jit_;

@@ -394,6 +394,7 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
     opened.weights.forget();  // the probe read every weight, and a rank keeps its own only
     JitValues values = list_values(opened.jit);
     aliases.learn(values_in_one_memory(result, values));
+    check_assigned_buffers(opened.jit, aliases);
     LoadedModel loaded;
     loaded.graph = build_graph(opened.jit, aliases, result, values);
     loaded.graph.digest = opened.digest;

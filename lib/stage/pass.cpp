@@ -25,6 +25,16 @@ bool holds(const std::vector<int>& list, int entry) {
     return std::find(list.begin(), list.end(), entry) != list.end();
 }
 
+/// Whether ops that do more than write it use it: backward may want what they read. A running mean of a batch norm is
+/// only written.
+bool is_read_beside_writes(const Graph& graph, int parameter, const std::vector<int>& writers) {
+    const std::vector<int>& uses = graph.parameters[static_cast<size_t>(parameter)].uses;
+    return !writers.empty() && std::any_of(uses.begin(), uses.end(), [&](int op) {
+        const std::string& kind = graph.ops[static_cast<size_t>(op)].kind;
+        return !holds(writers, op) || kind == "prim::If" || kind == "prim::Loop";
+    });
+}
+
 }  // namespace
 
 Pass::Pass() : inputs(std::make_shared<InputNode>()), copies(std::make_shared<InputNode>()) {}
@@ -50,9 +60,13 @@ PassRunner::PassRunner(const Graph& graph, const Split& split, int segment, cons
       ops_(split.segments[static_cast<size_t>(segment)].ops),
       training_(training),
       executable_(source.executable(ops_, io.live_ins, io.parameters, io.live_outs)) {
-    for (int parameter : io.parameters) parameters_.push_back(weights.at(parameter));
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         if (graph.tensors[i].parameter >= 0) tensor_of_parameter_[graph.tensors[i].parameter] = static_cast<int>(i);
+    }
+    for (int parameter : io.parameters) {
+        parameters_.push_back(weights.at(parameter));
+        const auto tensor = static_cast<size_t>(tensor_of_parameter_.at(parameter));
+        read_beside_writes_.push_back(is_read_beside_writes(graph, parameter, graph.tensors[tensor].writers));
     }
 }
 
@@ -76,6 +90,7 @@ Pass PassRunner::run(PassInputs inputs) const {
     run_model([&] {
         attach_received(pass);
         results = executable_->run(bind_arguments(pass, inputs), inputs.key);
+        keep_written(pass, inputs);
     });
     keep_results(pass, std::move(results));
     if (training_) keep_edges(pass);
@@ -109,6 +124,19 @@ void PassRunner::attach_received(Pass& pass) const {
     }
 }
 
+/// Backward wants what ops read as they read it, and microbatches between would write over it.
+bool PassRunner::has_own_memory(size_t index, const PassInputs& inputs) const {
+    return training_ && read_beside_writes_[index] && !inputs.old_state.contains(io_.parameters[index]);
+}
+
+void PassRunner::keep_written(const Pass& pass, const PassInputs& inputs) const {
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+        if (!has_own_memory(i, inputs)) continue;
+        const int tensor = tensor_of_parameter_.at(io_.parameters[i]);
+        parameters_[i].detach().copy_(pass.tensors.at(tensor).detach());
+    }
+}
+
 /// A parameter as the ops see it: a trained one of an earlier segment ends at a node of its own, not at its `.grad`;
 /// one whose old state was kept ends where it does itself.
 at::Tensor PassRunner::bind_parameter(Pass& pass, size_t index, const PassInputs& inputs) const {
@@ -116,6 +144,7 @@ at::Tensor PassRunner::bind_parameter(Pass& pass, size_t index, const PassInputs
     const at::Tensor& now = parameters_[index];
     const auto old = inputs.old_state.find(parameter);
     at::Tensor tensor = old == inputs.old_state.end() ? now : old->second;
+    if (has_own_memory(index, inputs)) tensor = copy_beginning_alike(now);
     if (training_ && holds(io_.tied_copies, parameter)) {
         tensor = tensor.detach();
         pass.copy_slots[parameter] = pass.copies->attach(tensor);

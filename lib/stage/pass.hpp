@@ -63,9 +63,12 @@ class PassRunner {
     std::vector<at::Tensor> trained() const;
 
   private:
+    /// Whether each microbatch writes into a copy, which then becomes the parameter.
+    bool has_own_memory(size_t index, const PassInputs& inputs) const;
     at::Tensor bind_parameter(Pass& pass, size_t index, const PassInputs& inputs) const;
     std::vector<c10::IValue> bind_arguments(Pass& pass, const PassInputs& inputs) const;
     void attach_received(Pass& pass) const;
+    void keep_written(const Pass& pass, const PassInputs& inputs) const;
     void keep_results(Pass& pass, std::vector<c10::IValue> results) const;
     void keep_edges(Pass& pass) const;
 
@@ -74,6 +77,7 @@ class PassRunner {
     OpRange ops_;
     bool training_;
     std::vector<at::Tensor> parameters_;      ///< in the order of io_.parameters
+    std::vector<bool> read_beside_writes_;    ///< of each
     std::map<int, int> tensor_of_parameter_;  ///< the graph's numbers
     std::unique_ptr<Executable> executable_;
 };

@@ -44,23 +44,28 @@ void add_filter(Module& module, const std::string& index, int64_t outputs, int64
                               false);
 }
 
-void add_batch_norm(Module& module, const std::string& index, int64_t channels) {
+void add_scale_and_offset(Module& module, const std::string& index, int64_t channels) {
     module.register_parameter("g" + index, at::ones({channels}).set_requires_grad(true), false);
     module.register_parameter("o" + index, at::zeros({channels}).set_requires_grad(true), false);
+}
+
+void add_batch_norm(Module& module, const std::string& index, int64_t channels) {
+    add_scale_and_offset(module, index, channels);
     module.register_buffer("running_mean" + index, at::zeros({channels}));
     module.register_buffer("running_var" + index, at::ones({channels}));
     module.register_buffer("num_batches_tracked" + index, at::zeros({}, at::kLong));
 }
 
-Module new_module(const std::string& name) {
+/// With trained layers "1", "2", ... of 8 features.
+Module new_module(const std::string& name, int num_linears = 0) {
     Module module("tiny." + name);
     module.register_attribute("training", c10::BoolType::get(), true);
+    for (int i = 1; i <= num_linears; ++i) add_linear(module, std::to_string(i), 8, 8);
     return module;
 }
 
 Module make_mlp() {
-    Module module = new_module("mlp");
-    for (const char* index : {"1", "2", "3", "4"}) add_linear(module, index, 8, 8);
+    Module module = new_module("mlp", 4);
     module.define(R"(
 def forward(self, x, y):
     h = torch.tanh(torch.linear(x, self.w1, self.b1))
@@ -72,8 +77,7 @@ def forward(self, x, y):
 }
 
 Module make_share() {
-    Module module = new_module("share");
-    for (const char* index : {"1", "2", "3", "4"}) add_linear(module, index, 8, 8);
+    Module module = new_module("share", 4);
     module.define(R"(
 def forward(self, x, y):
     s = torch.tanh(torch.linear(x, self.w1, self.b1))
@@ -118,8 +122,7 @@ def forward(self, x, y):
 }
 
 Module make_dropout() {
-    Module module = new_module("dropout");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("dropout", 3);
     module.define(R"(
 def forward(self, x, y):
     h = torch.dropout(torch.linear(x, self.w1, self.b1), 0.3, self.training)
@@ -133,8 +136,7 @@ def forward(self, x, y):
 }
 
 Module make_containers() {
-    Module module = new_module("containers");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("containers", 3);
     module.define(R"(
 def forward(self, x, y):
     n = x.size(0)
@@ -178,8 +180,7 @@ def forward(self, x, y):
 }
 
 Module make_views() {
-    Module module = new_module("views");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("views", 3);
     module.define(R"(
 def forward(self, x, y):
     h = torch.linear(x, self.w1, self.b1)
@@ -216,8 +217,7 @@ def forward(self, x, y):
 }
 
 Module make_written() {
-    Module module = new_module("written");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("written", 3);
     module.define(R"(
 def forward(self, x, y):
     board = torch.zeros_like(x)
@@ -236,8 +236,7 @@ def forward(self, x, y):
 }
 
 Module make_tied() {
-    Module module = new_module("tied");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("tied", 3);
     module.define(R"(
 def forward(self, x, y):
     same = self.w1.contiguous()
@@ -253,15 +252,29 @@ def forward(self, x, y):
     return module;
 }
 
+/// Buffers, a frozen weight and a trained bias that follow the data, and that backward wants as they were.
+Module make_remembers() {
+    Module module = new_module("remembers");
+    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8, *index != '2');
+    for (const char* buffer : {"scale", "mean"}) module.register_buffer(buffer, at::ones({8}));
+    module.define(R"(
+def forward(self, x, y):
+    h = torch.tanh(torch.linear(x, self.w1, self.b1))
+    self.scale.mul_(0.9).add_(torch.mean(torch.abs(h.detach()), [0]), alpha=0.1)
+    old = torch.sin(h / self.scale) * self.mean
+    self.mean = 0.9 * self.mean + 0.1 * torch.mean(h.detach(), [0])
+    self.w2.mul_(0.9).add_(torch.matmul(old.detach().t(), h.detach()), alpha=0.05)
+    k = torch.sin(torch.linear(old + self.mean * h, self.w2, self.b2))
+    self.b3.detach().mul_(0.9).add_(torch.mean(k.detach(), [0]), alpha=0.1)
+    return torch.mse_loss(torch.linear(k, self.w3, self.b3), y)
+)");
+    return module;
+}
+
 Module make_two_tower() {
-    Module module = new_module("two_tower");
-    for (const char* index : {"1", "2", "3", "4"}) add_linear(module, index, 8, 8);
+    Module module = new_module("two_tower", 4);
     module.register_parameter("table", keyed("table", {16, 8}, 0.5).set_requires_grad(true), false);
-    for (const char* index : {"1", "2"}) {
-        const std::string g = std::string("g") + index, o = std::string("o") + index;
-        module.register_parameter(g, at::ones({8}).set_requires_grad(true), false);
-        module.register_parameter(o, at::zeros({8}).set_requires_grad(true), false);
-    }
+    for (const char* index : {"1", "2"}) add_scale_and_offset(module, index, 8);
     module.define(R"(
 def forward(self, user, item, y):
     a = torch.mean(torch.embedding(self.table, user), [1])
@@ -297,8 +310,7 @@ def forward(self, x, y):
 
 /// Control flow that follows the data: what comes out is now the tensor that went in, now another.
 Module make_branches() {
-    Module module = new_module("branches");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("branches", 3);
     module.define(R"(
 def forward(self, x, y):
     h = torch.tanh(torch.linear(x, self.w1, self.b1))
@@ -336,8 +348,7 @@ def forward(self, x, y):
 
 /// Views of written data that no schema tells.
 Module make_shifted() {
-    Module module = new_module("shifted");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("shifted", 3);
     module.define(R"(
 def forward(self, x, y):
     turned = torch.einsum("ij->ji", [x])
@@ -353,8 +364,7 @@ def forward(self, x, y):
 
 /// A trained weight in a dict: a write to what else is in it may be one to the weight, as far as can be seen.
 Module make_kept() {
-    Module module = new_module("kept");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("kept", 3);
     module.define(R"(
 def forward(self, x, y):
     h = torch.tanh(torch.linear(x, self.w1, self.b1)) * 1.5
@@ -466,8 +476,7 @@ def forward(self, x, y):
 }
 
 Module make_overflows() {
-    Module module = new_module("overflows");
-    for (const char* index : {"1", "2"}) add_linear(module, index, 8, 8);
+    Module module = new_module("overflows", 2);
     module.define(R"(
 def forward(self, x, y):
     h = torch.linear(x, self.w1, self.b1)
@@ -488,8 +497,7 @@ def forward(self, x, y):
 }
 
 Module make_outputs() {
-    Module module = new_module("outputs");
-    for (const char* index : {"1", "2", "3"}) add_linear(module, index, 8, 8);
+    Module module = new_module("outputs", 3);
     module.define(R"(
 def forward(self, x, y):
     h = torch.linear(x, self.w1, self.b1)
@@ -503,8 +511,7 @@ def forward(self, x, y):
 }
 
 Module make_baked() {
-    Module module = new_module("baked");
-    for (const char* index : {"1", "2"}) add_linear(module, index, 8, 8);
+    Module module = new_module("baked", 2);
     module.define(R"(
 def forward(self, x, y):
     h = torch.tanh(torch.linear(x, self.w1, self.b1)).view([2, 8])
@@ -537,6 +544,7 @@ const std::vector<Row>& rows() {
         {{"gated", kVectors}, make_gated},
         {{"kept", kVectors}, make_kept},
         {{"shifted", kVectors}, make_shifted},
+        {{"remembers", kVectors}, make_remembers},
         {{"selects", "x = \"float32[1024]\"\ny = \"float32[8]\"\n"}, make_selects},
         {{"looks_up", "x = \"int64[] < 1000\"\ny = \"float32[8]\"\n"}, make_looks_up},
         {{"overflows", kVectors}, make_overflows},
@@ -548,7 +556,7 @@ const std::vector<Row>& rows() {
     return kRows;
 }
 
-constexpr size_t kNumGood = 17;
+constexpr size_t kNumGood = 18;
 
 std::vector<TinyModel> models(size_t begin, size_t end) {
     std::vector<TinyModel> found;

@@ -24,6 +24,7 @@ struct TinyModel {
 ///   written     a tensor without a gradient that trained values are written into, and one that loses its gradient
 ///   frozen      frozen parameters used everywhere, parameters that get no gradient
 ///   tied        parameters used three and four times all over the graph, through no-op views and a list too
+///   remembers   buffers, a frozen and a trained parameter that forward writes with what it sees, and uses behind that
 ///   two_tower   two inputs, two towers of different depth with one shared table, joined late; GroupNorm
 const std::vector<TinyModel>& tiny_models();
 

@@ -137,7 +137,7 @@ TEST_P(OverLinks, aTurnedBitIsSeen) {
     EXPECT_GE(num_seen, 1) << "what a relu drops is not seen";
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OverLinks, ::testing::Values("share", "containers", "bn_cnn"));
+INSTANTIATE_TEST_SUITE_P(Models, OverLinks, ::testing::Values("share", "containers", "bn_cnn", "remembers"));
 
 TEST(ReplicasOverLinks, ATurnedBitOfWhatTheySendIsSeen) {
     if (!test_device().is_cpu()) GTEST_SKIP() << "links between threads carry memory of the CPU";

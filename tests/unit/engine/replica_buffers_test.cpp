@@ -8,9 +8,11 @@
 namespace vpp::test {
 namespace {
 
-TEST(ReplicaBuffers, followReplicaZero) {
+class ReplicaBuffersOf : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ReplicaBuffersOf, followReplicaZero) {
     const TemporaryFolder folder;
-    Rig setup = set_up_tiny("bn_cnn", folder.path("."), with_replicas(3));
+    Rig setup = set_up_tiny(GetParam(), folder.path("."), with_replicas(3));
     const Program& program = setup.prepared.program;
     InProcessWorld({.num_ranks = 3}).run([&](Transport& transport) {
         Weights weights;
@@ -24,7 +26,7 @@ TEST(ReplicaBuffers, followReplicaZero) {
         each([&](const GraphParameter&, const at::Tensor& tensor) { tensor.fill_(transport.rank() + 5); });
         ReplicaBuffers(setup.graph(), weights, transport, {0, 1, 2}).follow_first();
         each([&](const GraphParameter& entry, const at::Tensor& tensor) {
-            const bool follows = entry.is_buffer && entry.written;
+            const bool follows = entry.written;
             num_buffers += follows;
             const double expected = follows ? 5 : transport.rank() + 5;
             EXPECT_TRUE(at::equal(tensor, at::full_like(tensor, expected))) << entry.name;
@@ -32,6 +34,8 @@ TEST(ReplicaBuffers, followReplicaZero) {
         EXPECT_GT(num_buffers, 2);
     });
 }
+
+INSTANTIATE_TEST_SUITE_P(models, ReplicaBuffersOf, ::testing::Values("bn_cnn", "remembers"));
 
 }  // namespace
 }  // namespace vpp::test

@@ -30,5 +30,22 @@ TEST(WrittenBuffers, onlyWhatOpsWriteIsPutBack) {
     EXPECT_EQ(digests(all).at("running_mean1"), fives.at("running_mean1"));
 }
 
+TEST(WrittenBuffers, parametersThatOpsWriteAreAmongThem) {
+    const TemporaryFolder folder;
+    Rig setup = set_up_tiny("remembers", folder.path("."));
+    std::map<std::string, std::string> before, after;
+    with_engines(setup, reference_program(setup.prepared.program), [&](Engine& engine) {
+        before = digests(engine.state());
+        engine.run_without_update(0);
+        after = digests(engine.state());
+        EXPECT_EQ(after, before);
+        engine.run_step(0);
+        after = digests(engine.state());
+    });
+    for (const char* name : {"scale", "mean", "w2"}) {
+        EXPECT_NE(after.at("model." + std::string(name)), before.at("model." + std::string(name))) << name;
+    }
+}
+
 }  // namespace
 }  // namespace vpp::test

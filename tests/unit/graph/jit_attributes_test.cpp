@@ -1,4 +1,5 @@
 // Attributes: tensors become inputs under one canonical name, the rest folds away.
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -147,10 +148,20 @@ TEST(Attributes, WhatIsReadBeforeItIsAssignedBelongsToTheModel) {
     for (const char* code : {"    y = x * self.scale\n    self.scale = 3.0\n    return torch.mean(y)\n",
                              "    self.kept = torch.sin(x)\n    return torch.mean(self.kept)\n"}) {
         ModuleSpec model = model_with_memory(std::string("def forward(self, x):\n") + code);
-        model.buffers = {{"kept", values({2, 4})}};
+        model.parameters = {{"kept", values({2, 4})}};
         const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); });
         EXPECT_THAT(text, HasSubstr("forward assigns the attribute")) << code;
     }
+}
+
+TEST(Attributes, NamesMayBeNumbers) {
+    ModuleSpec list{"ParameterList", "", {{"0", weight({4})}, {"1", weight({4}, 1)}}};
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n    p = self.p\n"
+                     "    return torch.mean(x * getattr(p, \"0\") + getattr(p, \"1\"))\n"};
+    model.children = {{"p", list}};
+    const Graph graph = load_exactly(model, kAttributeOptions, {{"x", values({2, 4})}});
+    EXPECT_EQ(parameter_of(graph, "p.1").shape, std::vector<int64_t>{4});
 }
 
 TEST(Attributes, AssignmentInsideABranchIsRefusedToo) {

@@ -75,6 +75,19 @@ TEST(PassRunner, aWeightThatMayBeWrittenIsTrainedFromItsOldState) {
     for (const at::Tensor& weight : trained) EXPECT_TRUE(weight.grad().defined()) << weight.sizes();
 }
 
+TEST(PassRunner, whatBackwardWantsOutlivesLaterMicrobatches) {
+    Whole alone("remembers"), whole("remembers");
+    alone.runner().run(alone.inputs()).loss.backward();
+    const Pass first = whole.runner().run(whole.inputs());
+    const std::string once = whole.buffers();
+    whole.runner().run(whole.inputs());
+    EXPECT_NE(whole.buffers(), once) << "the second one writes what the first one reads";
+    first.loss.backward();
+    const std::vector<at::Tensor> expected = alone.runner().trained(), trained = whole.runner().trained();
+    ASSERT_EQ(trained.size(), 4u);
+    for (size_t i = 0; i < trained.size(); ++i) EXPECT_EQ(form_of(trained[i].grad()), form_of(expected[i].grad())) << i;
+}
+
 class PassRunnerWithBuffers : public ::testing::TestWithParam<bool> {};
 
 TEST_P(PassRunnerWithBuffers, advancesThemOnceAlthoughTheOpsRunTwice) {
