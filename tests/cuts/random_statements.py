@@ -432,6 +432,26 @@ def counted(d):
     return ["with torch.no_grad():", f"    {buffer}.lerp_({rows}.abs().mean(0), 0.1)", f"out = {a} / ({buffer} + 1.0)"]
 
 
+def remembered(d):
+    """State that the forward pass writes with what it sees, and that backward wants as it was."""
+    a = d.tensor(wide)
+    width = d.shape(a)[-1]
+    seen = f"{a}.detach().reshape([-1, {width}]).abs().mean(0)"
+    kind = d.choice("buffer", "view", "assigned", "weight")
+    if kind == "weight":
+        weight = d.old_parameter(width, width)
+        return ["with torch.no_grad():", f"    {weight}.mul_(0.9).add_({seen}, alpha=0.05)",
+                f"out = F.linear({a}, {weight}.to({a}.dtype))"]
+    if kind == "view":
+        buffer = d.buffer(f"torch.ones([2, {width}])")
+        return [f"{buffer}.mul_(0.9).add_({seen}, alpha=0.1)", f"row = {buffer}[1]", f"out = {a} / row"]
+    buffer = d.buffer(f"torch.ones([{width}])")
+    mean = f"0.9 * {buffer} + 0.1 * {seen}"
+    if kind == "assigned":
+        return [f"before = {a} * {buffer}", f"{buffer} = {mean}", f"out = before + {buffer} * torch.sin({a})"]
+    return [f"{buffer}.copy_({mean})", f"out = {a} / {buffer}"]
+
+
 def without_gradient(d):
     a = d.tensor()
     return d.choice(
@@ -531,6 +551,6 @@ def branched(d):
 DRAWS = [
     *[linear] * 4, twice, *[part] * 2, turned, joined, stacked, collected, pieces, gated, *[pair] * 2, pointwise,
     *[along] * 2, whole, reshaped, *[product] * 2, attention, *[convolution] * 2, norm, siamese, drawn, recurrent,
-    multihead, sequence, embedded, indexed, *[in_place] * 2, filled, counted, without_gradient, *[ranged] * 2, sloped,
-    strided, traced, spectral, forked, *[branched] * 2,
+    multihead, sequence, embedded, indexed, *[in_place] * 2, filled, counted, remembered, without_gradient,
+    *[ranged] * 2, sloped, strided, traced, spectral, forked, *[branched] * 2,
 ]  # fmt: skip
