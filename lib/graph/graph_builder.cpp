@@ -10,6 +10,7 @@
 #include "graph/ivalue_tensors.hpp"
 #include "graph/jit_branches.hpp"
 #include "graph/jit_families.hpp"
+#include "graph/jit_parameters.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -225,6 +226,9 @@ class GraphBuilder {
             for (int parameter : used)
                 graph_.parameters[static_cast<size_t>(parameter)].uses.push_back(static_cast<int>(i));
         }
+        refuse_shared_memory(jit_.parameters, [&](size_t parameter) {
+            return graph_.parameters[parameter].requires_grad || graph_.parameters[parameter].written;
+        });
     }
 
     void add_model_outputs() {

@@ -1,8 +1,31 @@
 #include "graph/jit_parameters.hpp"
 
+#include <ATen/EmptyTensor.h>
+
+#include <algorithm>
 #include <unordered_map>
 
+#include "base/error.hpp"
+#include "graph/initial_values.hpp"
+
 namespace vpp {
+
+namespace {
+
+/// Where a parameter lies.
+struct Extent {
+    size_t parameter;
+    const std::byte* begin;
+    const std::byte* end;
+};
+
+Extent extent_of(const at::Tensor& tensor, size_t parameter) {
+    const auto* begin = static_cast<const std::byte*>(tensor.const_data_ptr());
+    return {parameter, begin,
+            begin + at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize())};
+}
+
+}  // namespace
 
 std::vector<JitParameter> list_parameters(const torch::jit::Module& model) {
     std::vector<JitParameter> parameters;
@@ -23,6 +46,26 @@ std::vector<JitParameter> list_parameters(const torch::jit::Module& model) {
         if (named.value.isTensor() && !known) add(named.name, named.value.toTensor(), true);
     }
     return parameters;
+}
+
+void refuse_shared_memory(const std::vector<JitParameter>& parameters, const std::function<bool(size_t)>& changes) {
+    std::vector<Extent> extents;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        const at::Tensor& tensor = parameters[i].tensor;
+        if (has_data(tensor) && tensor.numel() > 0) extents.push_back(extent_of(tensor, i));
+    }
+    std::ranges::sort(extents, {}, &Extent::begin);
+    for (size_t i = 0; i < extents.size(); ++i) {
+        for (size_t k = i + 1; k < extents.size() && extents[k].begin < extents[i].end; ++k) {
+            const size_t a = extents[i].parameter, b = extents[k].parameter;
+            if (!changes(a) && !changes(b)) continue;
+            throw Error(ErrorKind::BadData,
+                        "'" + parameters[std::min(a, b)].name + "' and '" + parameters[std::max(a, b)].name +
+                            "' are two tensors in one memory, where a step that changes one changes "
+                            "the other; make them one (assign the parameter itself, not its .data), "
+                            "take the part in forward, or copy it with .clone()");
+        }
+    }
 }
 
 }  // namespace vpp

@@ -1,5 +1,6 @@
 #pragma once
 // The parameters and buffers of a TorchScript module, under the names that vpp and its checkpoints use.
+#include <functional>
 #include <vector>
 
 #include "graph/jit_graph.hpp"
@@ -9,5 +10,9 @@ namespace vpp {
 /// Parameters in named_parameters() order, then buffers, then plain tensor attributes; one entry a tensor, under the
 /// first of its names. The graph inputs are not set.
 std::vector<JitParameter> list_parameters(const torch::jit::Module& model);
+
+/// Throws Error{BadData}, naming both, for two tensors that lie in one memory, as old code ties weights
+/// (head.weight.data = embedding.weight.data), where one of them `changes`: here each has memory of its own.
+void refuse_shared_memory(const std::vector<JitParameter>& parameters, const std::function<bool(size_t)>& changes);
 
 }  // namespace vpp

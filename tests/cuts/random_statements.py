@@ -439,7 +439,7 @@ def remembered(d):
     seen = f"{a}.detach().reshape([-1, {width}]).abs().mean(0)"
     kind = d.choice("buffer", "view", "assigned", "weight")
     if kind == "weight":
-        weight = d.old_parameter(width, width)
+        weight = d.parameter(width, width)
         return ["with torch.no_grad():", f"    {weight}.mul_(0.9).add_({seen}, alpha=0.05)",
                 f"out = F.linear({a}, {weight}.to({a}.dtype))"]
     if kind == "view":

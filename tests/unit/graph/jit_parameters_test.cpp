@@ -4,6 +4,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
+
 namespace vpp {
 namespace {
 
@@ -40,6 +42,31 @@ TEST(ListParameters, OneTensorIsOneEntryWithAllItsNames) {
     ASSERT_EQ(listed.size(), 1U);
     EXPECT_EQ(listed[0].name, "first");
     EXPECT_EQ(listed[0].aliases, (std::vector<std::string>{"second", "third"}));
+}
+
+TEST(ListParameters, TwoTensorsInOneMemoryAreRefusedWhereOneChanges) {
+    const at::Tensor whole = at::zeros({4, 2});
+    Module model("Model");
+    model.register_parameter("half", whole.narrow(0, 2, 2), false);
+    model.register_parameter("head", at::zeros({2}), false);
+    model.register_parameter("whole", whole, false);
+    model.register_buffer("other_half", whole.narrow(0, 0, 2));
+    const std::vector<JitParameter> listed = list_parameters(model);
+    EXPECT_NO_THROW(refuse_shared_memory(listed, [](size_t) { return false; }));
+    EXPECT_NO_THROW(refuse_shared_memory(listed, [](size_t i) { return i == 1; }));
+    for (size_t changing : {0, 2, 3}) {
+        EXPECT_THROW(refuse_shared_memory(listed, [&](size_t i) { return i == changing; }), Error) << changing;
+    }
+    try {
+        refuse_shared_memory(listed, [](size_t i) { return i == 0; });
+    } catch (const Error& error) {
+        EXPECT_EQ(std::string(error.what()).find("'half' and 'whole' are two tensors in one memory"), 0)
+            << error.what();
+    }
+    // Neighbours, as an RNN keeps its weights.
+    Module flat("Flat");
+    for (int row : {0, 1, 2, 3}) flat.register_parameter("w" + std::to_string(row), whole.select(0, row), false);
+    EXPECT_NO_THROW(refuse_shared_memory(list_parameters(flat), [](size_t) { return true; }));
 }
 
 }  // namespace
