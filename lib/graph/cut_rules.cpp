@@ -18,6 +18,8 @@ const std::set<std::string_view> kDifferentiates{"aten::grad"};
 /// They take the memory around a tensor, which does not travel with it.
 const std::set<std::string_view> kLooksAround{"aten::as_strided",         "aten::as_strided_", "aten::as_strided_copy",
                                               "aten::as_strided_scatter", "aten::resize_",     "aten::resize_as_"};
+/// What is written into its result is not seen by autograd.
+const std::set<std::string_view> kHidesWrites{"prim::data"};
 
 class CutFinder {
   public:
@@ -51,6 +53,7 @@ class CutFinder {
             const torch::jit::Node* node = jit_.ops[static_cast<size_t>(op)].node;
             if (find_op(node, kDifferentiates)) refuse_inner_gradient(op);
             if (find_op(node, kLooksAround)) refuse_memory_around(op);
+            if (find_op(node, kHidesWrites)) refuse_hidden_writes(op);
         }
         refuse_live_aliases();
         for (size_t value = 0; value < graph_.values.size(); ++value) refuse_live_elements(value);
@@ -165,6 +168,27 @@ class CutFinder {
             refuse_between(first, op,
                            "op " + std::to_string(op) + " takes memory around '" + graph_.values[value].name +
                                "', which does not go over with it");
+        }
+    }
+
+    /// Autograd does not see a write through .data: backward takes what is there then, also of ops before the cut, and
+    /// what they kept would not be written on the other side.
+    void refuse_hidden_writes(int op) {
+        for (int input : graph_.ops[static_cast<size_t>(op)].inputs) {
+            const auto value = static_cast<size_t>(input);
+            if (!has_writers_[value]) continue;
+            int first = graph_.num_ops(), last = -1;
+            for (size_t other : families_.values_beside(value)) {
+                const GraphValue& entry = graph_.values[other];
+                if (entry.producer < 0 || !aliases_.may_share(values_[value], values_[other])) continue;
+                first = std::min(first, entry.producer);
+                for (int tensor : entry.tensors) {
+                    const std::vector<int>& writers = graph_.tensors[static_cast<size_t>(tensor)].writers;
+                    if (!writers.empty()) last = std::max(last, writers.back());
+                }
+            }
+            refuse_between(first, last,
+                           "'" + graph_.values[value].name + "' is written through .data, which backward does not see");
         }
     }
 

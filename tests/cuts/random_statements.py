@@ -395,6 +395,7 @@ def in_place(d):
         [f"out = torch.empty_like({a})", "out.fill_(0.5)", f"out = out * {a}"],
         [f"out = ({a} * 1.0).view([-1])", "out[1:].mul_(0.5)"],
         [f"out = ({a} + 0.5).relu_()", "out = out.masked_fill_(out > 1.0, 1.0)"],
+        [f"out = torch.tanh({a})", f"other = torch.sin({d.like(a)})", "out.data.mul_(0.5)", "out = out + other"],
     )
 
 

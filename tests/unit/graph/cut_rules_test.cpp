@@ -413,6 +413,27 @@ def forward(self, x):
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(exp)].legal);
 }
 
+TEST(CutRules, AWriteThatBackwardDoesNotSeeStaysWithWhatMadeTheMemory) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    s = torch.sin(x)
+    h.data.mul_(0.5)
+    e = torch.exp(h)
+    return torch.mean(e) + torch.mean(s.data)
+)JIT");
+    verdict_of(model);
+    for (const char* kind : {"aten::sin", "prim::data", "aten::mul_"}) {
+        EXPECT_THAT(reason_at(model.graph, op_of(model.graph, kind)), HasSubstr("'h.1' is written through .data"))
+            << kind;
+    }
+    for (const char* kind : {"aten::exp", "aten::mean"}) {
+        EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, kind))].legal) << kind;
+    }
+    const int read = op_of(model.graph, "prim::data", op_of(model.graph, "aten::exp"));
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(read)].legal) << "nobody writes there";
+}
+
 TEST(CutRules, MemoryThatNobodySharesGoesOverWhole) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):
