@@ -65,6 +65,20 @@ void refuse_stored_gradients(const JitGraph& jit, const Node* node) {
                                         "gradients as values");
 }
 
+/// Random ops are keyed one by one: what else a model does about its generators would have no effect, or one that
+/// depends on the schedule.
+void refuse_generators(const JitGraph& jit, Node* top) {
+    for_each_node(top, [&](const Node* node) {
+        const bool seeds = find_op(node, {"aten::manual_seed", "aten::seed", "aten::initial_seed"}) == node;
+        const bool uses = std::ranges::any_of(
+            node->inputs(), [](const Value* value) { return value->type()->kind() == c10::TypeKind::GeneratorType; });
+        if (!seeds && !uses) return;
+        throw Error(ErrorKind::BadData, op_text(jit, node) +
+                                            " seeds or uses a generator of random numbers; leave that out: what is "
+                                            "random follows train.seed, the step and the microbatch");
+    });
+}
+
 }  // namespace
 
 bool is_op(const Node* node, const char* name) {
@@ -97,6 +111,7 @@ void list_ops(JitGraph& jit) {
     jit.ops.clear();
     for (Node* node : jit.graph->nodes()) {
         refuse_stored_gradients(jit, node);
+        refuse_generators(jit, node);
         if (node->kind() == torch::jit::prim::Constant) continue;
         jit.ops.push_back({node, static_cast<int>(jit.ops.size())});
     }

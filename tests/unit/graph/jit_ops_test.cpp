@@ -119,5 +119,17 @@ graph(%x : Tensor, %c : bool):
     EXPECT_THAT(reads, HasSubstr("the op prim::grad in the model's forward reads the .grad of tensors"));
 }
 
+TEST(JitOps, GeneratorsOfTheModelsOwnAreRefused) {
+    const std::string seeds = "torch.manual_seed(3)\n    return torch.mean(torch.dropout(x, 0.5, True))\n";
+    const std::string branch = "if bool(x.sum() > 0):\n        torch.manual_seed(3)\n    return torch.mean(x)\n";
+    for (const std::string& code : {seeds, branch}) {
+        const std::string text = refusal(ErrorKind::BadData, [&] {
+            test::load({"Model", "def forward(self, x):\n    " + code}, test::options_for({test::floats("x", {4})}));
+        });
+        EXPECT_THAT(text, HasSubstr("the op aten::manual_seed in the model's forward")) << code;
+        EXPECT_THAT(text, HasSubstr("seeds or uses a generator of random numbers")) << code;
+    }
+}
+
 }  // namespace
 }  // namespace vpp
