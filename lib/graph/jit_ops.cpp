@@ -69,7 +69,7 @@ void refuse_stored_gradients(const JitGraph& jit, const Node* node) {
 /// depends on the schedule.
 void refuse_generators(const JitGraph& jit, Node* top) {
     for_each_node(top, [&](const Node* node) {
-        const bool seeds = find_op(node, {"aten::manual_seed", "aten::seed", "aten::initial_seed"}) == node;
+        const bool seeds = is_op(node, "aten::manual_seed") || is_op(node, "aten::seed");
         const bool uses = std::ranges::any_of(
             node->inputs(), [](const Value* value) { return value->type()->kind() == c10::TypeKind::GeneratorType; });
         if (!seeds && !uses) return;
