@@ -76,5 +76,4 @@ class MoEGPT(nn.Module):
             x, unevenness = block(x)
             penalty = penalty + unevenness
         loss = F.cross_entropy(self.head(self.ln_out(x)).flatten(0, 1), targets.flatten())
-        # No product: a trace keeps the number as a float64 tensor, and two tensors without dimensions give float64.
         return loss.add(penalty, alpha=self.balance)

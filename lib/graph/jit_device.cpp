@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "graph/jit_numbers.hpp"
+
 namespace vpp {
 
 using torch::jit::Block;
@@ -42,26 +44,11 @@ bool is_read_as_number(const Value* tensor) {
                        [](const torch::jit::Use& use) { return kReaders.contains(use.user->kind().toQualString()); });
 }
 
-/// Whether it is a number of the model's code, as tracing writes it down.
-bool is_python_number(const at::Tensor& tensor) {
-    const auto dtype = tensor.scalar_type();
-    const bool as_python_has_it = dtype == at::kDouble || dtype == at::kLong || dtype == at::kBool;
-    return tensor.dim() == 0 && tensor.is_cpu() && as_python_has_it;
-}
-
 /// Whether every use is arithmetic that takes a number of the host beside a tensor of a card. It may go by another
 /// formula then (a division multiplies by the reciprocal), as it does in the Python code that was traced.
-bool is_operand(const Value* number) {
-    static const std::set<std::string> kOps{"aten::add",  "aten::sub",          "aten::rsub", "aten::mul",
-                                            "aten::div",  "aten::true_divide",  "aten::pow",  "aten::remainder",
-                                            "aten::fmod", "aten::floor_divide", "aten::eq",   "aten::ne",
-                                            "aten::lt",   "aten::le",           "aten::gt",   "aten::ge"};
-    static const std::set<std::string> kOpsInPlace{"aten::add_", "aten::sub_", "aten::mul_", "aten::div_",
-                                                   "aten::pow_"};
-    return std::all_of(number->uses().begin(), number->uses().end(), [](const torch::jit::Use& use) {
-        const std::string kind = use.user->kind().toQualString();
-        return use.offset < 2 && (kOps.contains(kind) || (kOpsInPlace.contains(kind) && use.offset == 1));
-    });
+bool is_only_operand(const Value* number) {
+    return std::all_of(number->uses().begin(), number->uses().end(),
+                       [](const torch::jit::Use& use) { return is_operand(use.user, use.offset); });
 }
 
 class Placer {
@@ -92,7 +79,7 @@ class Placer {
     }
 
     static bool stays(const Value* constant, const at::Tensor& tensor) {
-        return is_read_as_number(constant) || (is_python_number(tensor) && is_operand(constant));
+        return is_read_as_number(constant) || (is_python_number(tensor) && is_only_operand(constant));
     }
 
     /// One copy of what lies in one place, however many ops have it.

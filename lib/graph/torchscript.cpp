@@ -17,6 +17,7 @@
 #include "graph/jit_freeze.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/jit_load.hpp"
+#include "graph/jit_numbers.hpp"
 #include "graph/jit_stages.hpp"
 #include "graph/probe.hpp"
 #include "graph/stage_borders.hpp"
@@ -344,6 +345,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     find_modes(jit, options.device.type());
     interleave_calls(jit);
     separate_constants(jit);
+    restore_numbers(*jit.graph);
     if (jit.ops.empty())
         throw Error(ErrorKind::BadData, loaded.front().archive->path().string() + ": the model computes nothing");
     return {std::move(model), std::move(jit), WeightStore(std::move(loaded)), options.init, digest};

@@ -69,6 +69,7 @@ MODELS = {
     "encoder_decoder": Model(16, TEXT, None, (("*.bias", "*ln*"), ("decoder.*",)), sequence_length=32),
     "unet": Model(16, arrays("digits_train", "image"), None, (("*.bias", "*.?n?.*"), ("down*",))),
     "dropout": Model(32, **DIGITS, groups=(("*.bias",), ("head.*",))),
+    "penalized": Model(16, TEXT, None, (("*.bias",), ("*embedding*",)), sequence_length=32),
     "transformer": Model(16, TEXT, None, (("*.bias", "*norm*"), ("*embedding*",)), sequence_length=32),
     "image_text": Model(32, arrays("digits_train", "image", "caption"), None, (("*.bias",), ("text_tower.*",))),
     "bert": Model(16, TEXT, None, (("*.bias", "*ln*"), ("layers.*",)), sequence_length=32),
@@ -203,6 +204,7 @@ def quick_cases() -> Iterator[Case]:
     for model in ("image_text", "bert", "moe", "lstm"):
         yield Case(model, "scripted", "adamw", ONE)
     yield Case("moe", "traced", "adamw", Layout(2, "1F1B"))
+    yield Case("penalized", "traced", "adamw", Layout(2, "1F1B"))
     yield Case("resnet18", "scripted", "adamw", ONE)
     yield Case("dropout", "scripted", "adamw", ONE, replicas=3)
     yield Case("bn_cnn", "scripted", "sgd", Layout(2, "1F1B"), replicas=2)

@@ -34,7 +34,7 @@ TORCHVISION: dict[str, dict] = {
     "googlenet": {"aux_logits": False, "init_weights": False},
     "densenet121": {},
 }
-SMALL = ("gpt_small", "transformer", "dropout")
+SMALL = ("gpt_small", "transformer", "penalized", "dropout")
 MODELS = (*TORCHVISION, *SMALL)
 
 

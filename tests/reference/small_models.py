@@ -64,6 +64,20 @@ class Transformer(nn.Module):
         return F.cross_entropy(self.head(x).flatten(0, 1), targets.flatten())
 
 
+class Penalized(nn.Module):
+    """tokens, targets [n, t] -> cross-entropy and penalties, joined by numbers as one writes them in Python."""
+
+    def __init__(self, d: int = 16) -> None:
+        super().__init__()
+        self.embedding, self.up, self.head = nn.Embedding(256, d), nn.Linear(d, d), nn.Linear(d, 256)
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        x = torch.tanh(self.up(self.embedding(tokens)))
+        loss = F.cross_entropy(self.head(x).flatten(0, 1), targets.flatten())
+        size, spread = x.pow(2).mean(), x.std()
+        return loss * 0.9 + 0.01 * size + (1 - spread) / 3 - 0.1 * (2.5 - spread) * size
+
+
 def tokens_and_targets() -> tuple[Tensor, ...]:
     return torch.randint(256, (2, 32)), torch.randint(256, (2, 32))
 
@@ -72,5 +86,6 @@ def tokens_and_targets() -> tuple[Tensor, ...]:
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]]]] = {
     "gpt_small": (lambda: GPT(d=32, layers=3, heads=2, max_t=32), tokens_and_targets),
     "transformer": (Transformer, tokens_and_targets),
+    "penalized": (Penalized, tokens_and_targets),
     "dropout": (Dropouts, lambda: (torch.rand(2, 1, 8, 8),)),
 }
