@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <unordered_set>
 
 namespace vpp {
 
@@ -18,31 +19,40 @@ bool is_number(const Value* value) {
     return constant && constant->isTensor() && constant->toTensor().defined() && is_python_number(constant->toTensor());
 }
 
-/// Whether it is calculated of sizes and numbers alone.
-bool is_of_sizes(const Value* value) {
-    const Node* node = value->node();
-    if (node->kind() == torch::jit::prim::NumToTensor || is_number(value)) return true;
-    if (node->inputs().size() < 2 || !is_operand(node, 0) || !is_operand(node, 1)) return false;
-    return is_of_sizes(node->input(0)) && is_of_sizes(node->input(1));
-}
+class Restorer {
+  public:
+    explicit Restorer(torch::jit::Graph& graph) : graph_(graph) {}
 
-void restore_number(torch::jit::Graph& graph, Node* node, size_t input) {
-    at::Tensor number = torch::jit::toIValue(node->input(input))->toTensor().detach();
-    number.unsafeGetTensorImpl()->set_wrapped_number(true);
-    const torch::jit::WithInsertPoint before(node);
-    node->replaceInput(input, graph.insertConstant(number));
-}
-
-void restore(torch::jit::Graph& graph, Block* block) {
-    for (Node* node : block->nodes()) {
-        for (Block* inner : node->blocks()) restore(graph, inner);
-        if (node->inputs().size() < 2) continue;
-        for (size_t i : {0, 1}) {
-            const bool is_one = is_operand(node, i) && is_number(node->input(i));
-            if (is_one && !is_of_sizes(node->input(1 - i))) restore_number(graph, node, i);
+    void visit(Block* block) {
+        for (Node* node : block->nodes()) {
+            for (Block* inner : node->blocks()) visit(inner);
+            if (node->kind() == torch::jit::prim::NumToTensor) of_sizes_.insert(node->output());
+            if (node->inputs().size() >= 2) visit_operands(node);
         }
     }
-}
+
+  private:
+    void visit_operands(Node* node) {
+        const bool calculates = is_operand(node, 0) && is_operand(node, 1);
+        if (calculates && is_of_sizes(node->input(0)) && is_of_sizes(node->input(1))) of_sizes_.insert(node->output());
+        for (size_t i : {0, 1}) {
+            const bool is_one = is_operand(node, i) && is_number(node->input(i));
+            if (is_one && !is_of_sizes(node->input(1 - i))) restore(node, i);
+        }
+    }
+
+    bool is_of_sizes(const Value* value) const { return of_sizes_.contains(value) || is_number(value); }
+
+    void restore(Node* node, size_t input) {
+        at::Tensor number = torch::jit::toIValue(node->input(input))->toTensor().detach();
+        number.unsafeGetTensorImpl()->set_wrapped_number(true);
+        const torch::jit::WithInsertPoint before(node);
+        node->replaceInput(input, graph_.insertConstant(number));
+    }
+
+    torch::jit::Graph& graph_;
+    std::unordered_set<const Value*> of_sizes_;  ///< calculated of sizes and numbers alone
+};
 
 }  // namespace
 
@@ -64,7 +74,7 @@ bool is_operand(const Node* op, size_t input) {
 }
 
 void restore_numbers(torch::jit::Graph& graph) {
-    restore(graph, graph.block());
+    Restorer(graph).visit(graph.block());
 }
 
 }  // namespace vpp

@@ -71,5 +71,18 @@ TEST(JitNumbers, WhatIsCalculatedOfSizesIsNotRounded) {
     EXPECT_TRUE(is_number(shifted, 1));
 }
 
+TEST(JitNumbers, EachValueIsLookedAtOnce) {
+    torch::jit::Graph graph;
+    const auto op = [&](const char* kind, std::vector<torch::jit::Value*> inputs) {
+        return graph.insertNode(graph.create(c10::Symbol::fromQualString(kind), inputs))->output();
+    };
+    torch::jit::Value* value = op("prim::NumToTensor", {graph.addInput()});
+    for (int i = 0; i < 200; ++i) value = op("aten::add", {value, value});  // 2^200 ways back to the size
+    torch::jit::Value* last = op("aten::add", {value, graph.insertConstant(kHundredth)});
+    restore_numbers(graph);
+    const at::Tensor number = torch::jit::toIValue(last->node()->input(1))->toTensor();
+    EXPECT_FALSE(number.unsafeGetTensorImpl()->is_wrapped_number());
+}
+
 }  // namespace
 }  // namespace vpp
