@@ -47,6 +47,7 @@ class GraphBuilder {
         for (size_t i = 0; i < jit_.ops.size(); ++i) add_op(static_cast<int>(i));
         add_writers();
         finish_parameters();
+        refuse_gradients_kept();
         graph_.loss = index_.at(jit_.loss);
         check_loss();
         add_model_outputs();
@@ -229,6 +230,41 @@ class GraphBuilder {
         refuse_shared_memory(jit_.parameters, [&](size_t parameter) {
             return graph_.parameters[parameter].requires_grad || graph_.parameters[parameter].written;
         });
+    }
+
+    /// A buffer would take its gradient along into the next microbatch, whose backward would go into a graph that is
+    /// gone. What is only written is left: nobody's backward comes there.
+    void refuse_gradients_kept() const {
+        for (const GraphValue& value : graph_.values) {
+            for (int id : value.tensors) {
+                const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
+                if (tensor.parameter < 0 || tensor.gradient_flips.empty()) continue;
+                for (int op : value.uses) {
+                    if (op > tensor.gradient_flips.front() && makes_with_gradient(op, id)) refuse_gradient_kept(tensor, op);
+                }
+            }
+        }
+    }
+
+    /// Whether an op makes another tensor than `tensor` that has a gradient.
+    bool makes_with_gradient(int op, int tensor) const {
+        for (int value : graph_.ops[static_cast<size_t>(op)].outputs) {
+            for (int made : graph_.values[static_cast<size_t>(value)].tensors) {
+                if (made != tensor && graph_.tensors[static_cast<size_t>(made)].requires_grad) return true;
+            }
+        }
+        return false;
+    }
+
+    [[noreturn]] void refuse_gradient_kept(const GraphTensor& tensor, int reader) const {
+        const GraphParameter& parameter = graph_.parameters[static_cast<size_t>(tensor.parameter)];
+        const auto node_of = [&](int op) { return jit_.ops[static_cast<size_t>(op)].node; };
+        throw Error(ErrorKind::BadData,
+                    op_text(jit_, node_of(tensor.gradient_flips.front())) + ": forward writes values with a gradient " +
+                        "into '" + parameter.name + "', which has none of its own, and reads it afterwards (" +
+                        op_text(jit_, node_of(reader)) +
+                        "): the next microbatch would go on with it; write value.detach(), as a traced model does not "
+                        "know of torch.no_grad, or script the model");
     }
 
     void add_model_outputs() {

@@ -1,7 +1,8 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
-// (jit_inline, jit_attributes, jit_constants, jit_unroll, jit_containers, jit_loss, jit_modes, jit_interleave,
-// jit_random, jit_alias, probe) each do one thing to it, in that order.
+// (jit_inline, jit_attributes, jit_assigned_buffers, jit_freeze, jit_constants, jit_unroll, jit_containers, jit_loss,
+// jit_batch_norm, jit_convolutions, jit_modes, jit_interleave, jit_numbers, jit_random, jit_alias, probe) each do one
+// thing to it, in that order (graph/torchscript.cpp).
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>

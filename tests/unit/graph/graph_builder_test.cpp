@@ -13,6 +13,7 @@ namespace vpp {
 namespace {
 
 using namespace test;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -195,6 +196,28 @@ TEST(GraphBuilder, AnOutputThatIsComplexIsRefusedByName) {
                            "def forward(self, x):\n    z = torch.fft_fft(x)\n    return torch.mean(torch.abs(z)), z\n"};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, options); }),
                 HasSubstr("of the model is no dense tensor of real numbers; torch.view_as_real"));
+}
+
+TEST(GraphBuilder, StateTakesNoGradientIntoTheNextMicrobatch) {
+    const auto model = [](const std::string& lines) {
+        ModuleSpec made{"Model", "def forward(self, x):\n    h = torch.tanh(torch.linear(x, self.w))\n" + lines};
+        made.parameters = {{"w", weight({4, 4})}};
+        made.buffers = {{"mean", values({4})}};
+        return made;
+    };
+    const std::string write = "    self.mean.mul_(0.9).add_(torch.mul(h.mean([0]), 0.1))\n",
+                      detached = "    self.mean.mul_(0.9).add_(torch.mul(h.detach().mean([0]), 0.1))\n",
+                      read = "    return torch.mean(torch.cos(h) - self.mean)\n";
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model(write + read), kBuilderOptions); }),
+                AllOf(HasSubstr("the op aten::add_ in the model's forward"),
+                      HasSubstr("writes values with a gradient into 'mean', which has none of its own"),
+                      HasSubstr("the op aten::sub in the model's forward"), HasSubstr("write value.detach()")));
+    for (const std::string& taken :
+         {detached + read, "    old = torch.cos(h) * self.mean\n" + detached + "    return torch.mean(old)\n",
+          write + "    return torch.mean(torch.cos(h) - self.mean.detach())\n",
+          write + "    return torch.mean(torch.cos(h))\n"}) {
+        EXPECT_TRUE(parameter_of(load(model(taken), kBuilderOptions).graph, "mean").written) << taken;
+    }
 }
 
 }  // namespace
