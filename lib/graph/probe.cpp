@@ -78,7 +78,7 @@ bool run_meta_form(const JitGraph& jit, int index, ProbeResult& result) {
         const auto constant = torch::jit::toIValue(input);
         inputs.push_back(constant ? *constant : result.values.at(input));
     }
-    const at::AutoGradMode grad(at::GradMode::is_enabled() && op.modes.grad == jit.modes.grad);
+    const at::AutoGradMode grad(op.modes.grad);
     if (op.modes.autocast) cast_as_on_cards(c10::toString(node->schema().operator_name()), inputs);
     result.values[node->output()] = form(inputs);
     return true;
@@ -169,6 +169,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
     }
     GradientWatch watch;
     for (const auto& [value, content] : result.values) watch.add(content);
+    const at::AutoGradMode grad(jit.modes.grad);
     const int num_ops = static_cast<int>(jit.ops.size());
     for (int i = 0; i < num_ops;) {
         const JitOp& op = jit.ops[static_cast<size_t>(i)];

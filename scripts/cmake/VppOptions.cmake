@@ -18,7 +18,9 @@ endif()
 # namespaces of a module are unique (tests/lint checks it).
 if(VPP_UNITY)
   set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+  if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
+    set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+  endif()
 endif()
 
 find_program(VPP_CCACHE ccache)
@@ -33,8 +35,10 @@ target_include_directories(vpp_options INTERFACE
 target_compile_features(vpp_options INTERFACE cxx_std_20)
 target_compile_options(vpp_options INTERFACE $<BUILD_INTERFACE:-Wall -Wextra -Wshadow -Wnon-virtual-dtor>)
 if(VPP_UNITY)
-  # A group includes its sources, and g++ takes what is included for a header with unnamed types.
-  target_compile_options(vpp_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  # A group includes its sources: g++ takes what is included for a header with unnamed types, and a local name may be
+  # one of another source's.
+  target_compile_options(vpp_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-shadow> $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>)
 endif()
 if(VPP_WERROR)
   target_compile_options(vpp_options INTERFACE $<BUILD_INTERFACE:-Werror>)

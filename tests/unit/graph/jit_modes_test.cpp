@@ -201,6 +201,40 @@ TEST(Modes, EvaluationHasNoGradientsToTurnOn) {
     EXPECT_FALSE(at::GradMode::is_enabled());
 }
 
+TEST(Modes, EvaluationWritesIntoParametersToo) {
+    TorchScriptOptions options = kModeOptions;
+    options.training = false;
+    const Graph graph = load(model_of(R"JIT(
+def forward(self, x):
+    with NoGrad():
+        self.w.mul_(0.9)
+    return torch.mean(torch.mm(x, self.w))
+)JIT"),
+                             options)
+                            .graph;
+    EXPECT_TRUE(parameter_of(graph, "w").written);
+    EXPECT_FALSE(made_by(graph, "aten::mm").requires_grad);
+}
+
+TEST(Modes, EvaluationTakesTheGradientsThatForwardTakes) {
+    constexpr const char* kForces = R"JIT(
+def forward(self, x):
+    place = torch.mm(x, self.w)
+    energy = torch.sum(torch.tanh(place))
+    force = torch.autograd.grad([energy], [place])[0]
+    assert force is not None
+    return torch.mean(torch.sin(force))
+)JIT";
+    TorchScriptOptions options = kModeOptions;
+    LoadedModel training = load(model_of(kForces), options);
+    options.training = false;
+    LoadedModel evaluation = load(model_of(kForces), options);
+    const std::string bits = bits_with_cut(training, 0);
+    const at::NoGradGuard no_grad;
+    EXPECT_EQ(bits_with_cut(evaluation, 0), bits);
+    EXPECT_FALSE(at::GradMode::is_enabled());
+}
+
 TEST(Modes, WhatFollowsTheDataIsRefusedWithItsPlace) {
     const auto text = [](const std::string& lines) {
         return refusal(ErrorKind::BadData, [&] { load(model_of("def forward(self, x):\n" + lines), kModeOptions); });
