@@ -240,7 +240,8 @@ class GraphBuilder {
                 const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
                 if (tensor.parameter < 0 || tensor.gradient_flips.empty()) continue;
                 for (int op : value.uses) {
-                    if (op > tensor.gradient_flips.front() && makes_with_gradient(op, id)) refuse_gradient_kept(tensor, op);
+                    if (op > tensor.gradient_flips.front() && makes_with_gradient(op, id))
+                        refuse_gradient_kept(tensor, op);
                 }
             }
         }
