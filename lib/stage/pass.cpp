@@ -116,7 +116,6 @@ PassInputs PassRunner::save(const PassInputs& inputs) const {
 }
 
 void PassRunner::attach_received(Pass& pass) const {
-    if (!training_) return;
     for (int tensor : io_.received) {
         const bool may = graph_.tensors[static_cast<size_t>(tensor)].requires_grad_at(ops_.begin);
         if (!may || pass.without_gradient.contains(tensor)) continue;

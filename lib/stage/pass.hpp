@@ -37,7 +37,7 @@ struct Pass {
     std::map<int, c10::IValue> values;  ///< received or made
     at::Tensor loss;                    ///< not scaled; undefined unless made here
 
-    // The autograd graph; empty in evaluation.
+    // The autograd graph; in evaluation empty but for what forward itself takes gradients of.
     std::shared_ptr<InputNode> inputs;
     std::shared_ptr<InputNode> copies;                    ///< of tied parameters
     std::map<int, uint32_t> input_slots;                  ///< received tensor -> slot of `inputs`

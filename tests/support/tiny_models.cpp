@@ -1,6 +1,5 @@
 #include "support/tiny_models.hpp"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
@@ -10,8 +9,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "base/hash.hpp"
-#include "data/synthetic.hpp"
+#include "support/tiny_layers.hpp"
 
 namespace vpp::test {
 
@@ -21,48 +19,6 @@ using torch::jit::Module;
 
 const char* const kVectors = "x = \"float32[8]\"\ny = \"float32[8]\"\n";
 const char* const kImages = "x = \"float32[1, 8, 8]\"\ny = \"int64[] < 4\"\n";
-
-/// Bell-shaped numbers that depend on the name alone.
-at::Tensor keyed(const std::string& name, const std::vector<int64_t>& shape, double scale) {
-    at::Tensor tensor = at::empty(shape);
-    auto* data = tensor.mutable_data_ptr<float>();
-    const auto key = static_cast<int64_t>(hash_text(name).low >> 1);
-    for (int64_t i = 0; i < tensor.numel(); ++i) {
-        data[i] = static_cast<float>(scale * synthetic_normal(synthetic_bits(key, 0, i)));
-    }
-    return tensor;
-}
-
-void add_linear(Module& module, const std::string& index, int64_t outputs, int64_t inputs, bool trained = true) {
-    module.register_parameter("w" + index, keyed("w" + index, {outputs, inputs}, 0.4).set_requires_grad(trained),
-                              false);
-    module.register_parameter("b" + index, keyed("b" + index, {outputs}, 0.2).set_requires_grad(trained), false);
-}
-
-void add_filter(Module& module, const std::string& index, int64_t outputs, int64_t inputs) {
-    module.register_parameter("c" + index, keyed("c" + index, {outputs, inputs, 3, 3}, 0.3).set_requires_grad(true),
-                              false);
-}
-
-void add_scale_and_offset(Module& module, const std::string& index, int64_t channels) {
-    module.register_parameter("g" + index, at::ones({channels}).set_requires_grad(true), false);
-    module.register_parameter("o" + index, at::zeros({channels}).set_requires_grad(true), false);
-}
-
-void add_batch_norm(Module& module, const std::string& index, int64_t channels) {
-    add_scale_and_offset(module, index, channels);
-    module.register_buffer("running_mean" + index, at::zeros({channels}));
-    module.register_buffer("running_var" + index, at::ones({channels}));
-    module.register_buffer("num_batches_tracked" + index, at::zeros({}, at::kLong));
-}
-
-/// With trained layers "1", "2", ... of 8 features.
-Module new_module(const std::string& name, int num_linears = 0) {
-    Module module("tiny." + name);
-    module.register_attribute("training", c10::BoolType::get(), true);
-    for (int i = 1; i <= num_linears; ++i) add_linear(module, std::to_string(i), 8, 8);
-    return module;
-}
 
 Module make_mlp() {
     Module module = new_module("mlp", 4);
@@ -475,6 +431,19 @@ def forward(self, x, y):
     return module;
 }
 
+Module make_forces() {
+    Module module = new_module("forces", 2);
+    module.define(R"(
+def forward(self, x, y):
+    place = torch.tanh(torch.linear(x, self.w1, self.b1))
+    energy = torch.sum(torch.sin(torch.linear(place, self.w2, self.b2)))
+    force = torch.autograd.grad([energy], [place], create_graph=True)[0]
+    assert force is not None
+    return torch.mse_loss(force, y)
+)");
+    return module;
+}
+
 Module make_overflows() {
     Module module = new_module("overflows", 2);
     module.define(R"(
@@ -550,6 +519,7 @@ const std::vector<Row>& rows() {
         {{"overflows", kVectors}, make_overflows},
         {{"steep", kVectors}, make_steep},
         {{"always_trains", kVectors}, make_always_trains},
+        {{"forces", kVectors}, make_forces},
         {{"outputs", kVectors}, make_outputs},
         {{"baked", kVectors}, make_baked},
     };

@@ -35,6 +35,7 @@ const std::vector<TinyModel>& tiny_models();
 ///   steep       a finite loss whose gradient is not
 /// and for evaluation:
 ///   always_trains  writes its batch statistics in evaluation too, like a model that was traced in training mode
+///   forces      its forward takes the gradient of an energy, in evaluation too
 ///   outputs     returns the loss and much else: late, early, written in place, no row a sample, no tensor, an input
 ///   baked       takes two samples and no other number, like a traced model
 const std::vector<TinyModel>& bad_models();

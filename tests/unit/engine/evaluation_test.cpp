@@ -59,6 +59,13 @@ TEST_F(Evaluation, hasTheSameBitsOnAnyNumberOfRanks) {
     }
 }
 
+TEST_F(Evaluation, takesGradientsOfWhatCameFromAnotherStage) {
+    Rig one = open("forces", 11);
+    Rig all = open("forces", 11, {"mesh.pp=8", "pipeline.split_method=\"UNIFORM\"", "pipeline.uniform_split_ops=true"});
+    ASSERT_EQ(all.graph().num_legal_cuts(), 7) << "each is used, so that the place comes from another stage";
+    EXPECT_EQ(evaluate(all).loss, evaluate(one).loss);
+}
+
 TEST_F(Evaluation, drawsNoRandomNumbersInEvaluationMode) {
     Rig setup = open("mlp", 6);
     const double before = evaluate(setup).loss;
