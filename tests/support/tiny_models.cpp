@@ -1,7 +1,6 @@
 #include "support/tiny_models.hpp"
 
 #include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/import_source.h>
