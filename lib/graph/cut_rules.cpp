@@ -14,7 +14,6 @@ namespace {
 
 constexpr int kNeverSettled = std::numeric_limits<int>::max();
 
-const std::set<std::string_view> kDifferentiates{"aten::grad"};
 /// They take the memory around a tensor, which does not travel with it.
 const std::set<std::string_view> kLooksAround{"aten::as_strided",         "aten::as_strided_", "aten::as_strided_copy",
                                               "aten::as_strided_scatter", "aten::resize_",     "aten::resize_as_"};
@@ -51,7 +50,7 @@ class CutFinder {
         for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) refuse_written_view(tensor);
         for (int op = 0; op < graph_.num_ops(); ++op) {
             const torch::jit::Node* node = jit_.ops[static_cast<size_t>(op)].node;
-            if (find_op(node, kDifferentiates)) refuse_inner_gradient(op);
+            if (takes_gradients(node)) refuse_inner_gradient(op);
             if (find_op(node, kLooksAround)) refuse_memory_around(op);
             if (find_op(node, kHidesWrites)) refuse_hidden_writes(op);
         }

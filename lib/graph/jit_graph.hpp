@@ -188,6 +188,9 @@ bool any_node(const torch::jit::Node* node, const Holds& holds) {
 /// The node, or the first one inside of its blocks, that is one of these ops ("aten::grad"); null where there is none.
 const torch::jit::Node* find_op(const torch::jit::Node* node, const std::set<std::string_view>& kinds);
 
+/// Whether forward itself takes gradients in it, by torch.autograd.grad.
+bool takes_gradients(const torch::jit::Node* node);
+
 /// Every value from outside that a node uses, its blocks included; each once, in order of use. Constants and what only
 /// reseeds use are left out.
 std::vector<torch::jit::Value*> values_used(torch::jit::Node* node);

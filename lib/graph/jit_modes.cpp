@@ -74,7 +74,8 @@ class ModeFinder {
     void run() {
         jit_.casts = jit_.modes.autocast.has_value();
         ModeState state{jit_.modes, jit_.modes.autocast.value_or(at::autocast::get_autocast_dtype(device_))};
-        state.modes.grad = state.modes.grad || differentiates();
+        // Forward that takes gradients itself, as of an energy for forces, does so in evaluation too.
+        if (std::ranges::any_of(jit_.graph->nodes(), takes_gradients)) state.modes.grad = true;
         visit(jit_.graph->block(), state);
         remove_dead();
         list_ops(jit_);
@@ -82,11 +83,6 @@ class ModeFinder {
     }
 
   private:
-    /// Whether forward itself takes gradients, as of an energy for forces; it does in evaluation too.
-    bool differentiates() const {
-        return std::ranges::any_of(jit_.graph->nodes(), [](const Node* node) { return find_op(node, {"aten::grad"}); });
-    }
-
     void visit(Block* block, ModeState& state) {
         const bool inside = block != jit_.graph->block();
         std::vector<ModeState> around;

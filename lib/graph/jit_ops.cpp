@@ -95,6 +95,10 @@ const Node* find_op(const Node* node, const std::set<std::string_view>& kinds) {
     return nullptr;
 }
 
+bool takes_gradients(const Node* node) {
+    return find_op(node, {"aten::grad"});
+}
+
 std::vector<Value*> values_used(Node* node) {
     std::vector<Value*> used;
     collect_uses(node, node, used);
