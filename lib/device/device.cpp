@@ -3,10 +3,18 @@
 #include <ATen/Context.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <atomic>
+
 #include "base/error.hpp"
 #include "device/exact_kernels.hpp"
 
 namespace vpp {
+
+namespace {
+
+std::atomic<bool> card_is_started{false};
+
+}  // namespace
 
 std::vector<std::string> device_kinds() {
     std::vector<std::string> kinds{"auto", "cpu"};
@@ -37,6 +45,7 @@ at::Device planned_device(const std::string& kind) {
 
 void start_device(at::Device device) {
     if (device.is_cpu()) return;
+    card_is_started = true;
     try {
         at::globalContext().lazyInitDevice(device.type());
         c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
@@ -45,6 +54,10 @@ void start_device(at::Device device) {
                                                  error.what_without_backtrace() +
                                                  "); set mesh.device = \"cpu\" to go on without it");
     }
+}
+
+bool has_started_card() {
+    return card_is_started;
 }
 
 void use_exact_kernels(at::Device device) {

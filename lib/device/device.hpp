@@ -30,6 +30,9 @@ at::Device planned_device(const std::string& kind);
 /// Throws Error{MissingInput} in LibTorch's words when it does not start.
 void start_device(at::Device device);
 
+/// Whether a card was started in this process.
+bool has_started_card();
+
 /// For all threads of this process: only kernels that give the same bits every time, no TF32, no choice of kernels by
 /// trial. An op that has no such kernel throws when it runs. Does nothing for the CPU, whose kernels are so.
 /// Requires: CUBLAS_WORKSPACE_CONFIG is set before the first kernel runs (kCublasWorkspace).
