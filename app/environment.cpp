@@ -34,6 +34,10 @@ bool waits_for_kernels() {
     return value && std::string_view(value) == "1";
 }
 
+bool has_preloaded_libraries() {
+    return std::getenv("LD_PRELOAD") != nullptr;
+}
+
 std::string program_name() {
     std::string name;
     std::ifstream words("/proc/self/cmdline", std::ios::binary);

@@ -19,6 +19,9 @@ bool mpi_moves_card_memory();
 /// Whether the host waits for every kernel of a card (kLaunchBlockingVariable, device/device.hpp).
 bool waits_for_kernels();
 
+/// Whether libraries were loaded into this process before its own (LD_PRELOAD).
+bool has_preloaded_libraries();
+
 /// How this program was called: argv[0].
 std::string program_name();
 

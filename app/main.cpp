@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "app/command_line.hpp"
+#include "app/environment.hpp"
 #include "base/error.hpp"
 #include "device/device.hpp"
 
@@ -30,12 +31,16 @@ int run_and_flush(int argc, char** argv) {
     return code == 0 ? vpp::exit_code(vpp::ErrorKind::Io) : code;
 }
 
+/// Whether somebody may look at how the process ends: CUDA's profilers and libraries that are preloaded write then what
+/// they have seen. For nobody else LibTorch's destructors are worth a third of a short command.
+bool is_watched() {
+    return vpp::has_started_card() || vpp::has_preloaded_libraries();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const int code = run_and_flush(argc, argv);
-    // LibTorch's destructors are a third of a short command, and nobody sees what they do. With a card they run: CUDA's
-    // profilers write what they have seen when a process ends by itself.
-    if (!vpp::has_started_card()) ::_exit(code);
+    if (!is_watched()) ::_exit(code);
     return code;
 }
