@@ -30,7 +30,7 @@ at::Device planned_device(const std::string& kind);
 /// Throws Error{MissingInput} in LibTorch's words when it does not start.
 void start_device(at::Device device);
 
-/// Whether a card was started in this process.
+/// Whether start_device was asked for a card in this process.
 bool has_started_card();
 
 /// For all threads of this process: only kernels that give the same bits every time, no TF32, no choice of kernels by
