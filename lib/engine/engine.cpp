@@ -47,6 +47,7 @@ int pp_rank_of(const Program& program, const Transport& transport) {
 std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program, const Phase& phase, Source& source,
                                         const Weights& weights, Transport& transport) {
     SegmentOptions options;
+    options.recorded = plan.pipeline.cuda_graphs && source.device().is_cuda();
     options.recomputed_microbatches = phase.schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
     if (plan.model.loss_reduction == "mean") {
         options.loss_scale = 1.0 / (phase.schedule.num_microbatches * program.num_replicas());
@@ -185,6 +186,8 @@ StepShare Engine::run_actions(int64_t step) {
     for (int stage : program_.stages_of(pp_rank)) share.stages.push_back({stage, times[static_cast<size_t>(stage)]});
     share.parked_bytes = training_->peak_parked_bytes();
     share.activation_bytes = training_->activation_bytes();
+    share.recorded_segments = training_->recorded_segments();
+    share.by_op_segments = training_->by_op_segments();
     share.stop = stop_request_();
     share.save = save_request_();
     if (reduction_) share.reduce_seconds = reduction_->take_exposed_seconds();

@@ -62,6 +62,7 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
       pipeline_(std::move(pipeline)),
       pp_rank_(pp_rank),
       overlap_(overlap),
+      recorded_(options.recorded),
       segments_(phase.split.segments.size()),
       device_(source.device()),
       meter_(device_) {
@@ -84,13 +85,14 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     spans_.clear();
     wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
-    bytes_before_ = meter_.now();
-    failed_before_ = meter_.failed_requests();
     for (const auto& segment : segments_) {
         if (!segment) continue;
         segment->begin_step(loss_factor);
         if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
+    // Recordings that found no room, and what is in those that did, are no action's.
+    bytes_before_ = meter_.now();
+    failed_before_ = meter_.failed_requests();
     const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
     for (size_t i = 0; i < actions.size(); ++i) {
         if (overlap_) post_receives(i);
@@ -196,7 +198,37 @@ double Executor::actions_seconds() const {
 int64_t Executor::activation_bytes() const {
     int64_t most = bytes_before_;
     for (const ActionMemory& action : memory_) most = std::max(most, action.peak);
-    return most - bytes_before_;
+    return most - bytes_before_ + recorded_bytes();
+}
+
+int64_t Executor::recorded_bytes() const {
+    int64_t bytes = 0;
+    for (const auto& segment : segments_) {
+        if (segment && segment->recordings()) bytes += segment->recordings()->bytes();
+    }
+    return bytes;
+}
+
+int64_t Executor::recorded_segments() const {
+    return std::count_if(segments_.begin(), segments_.end(), [](const auto& segment) {
+        return segment && segment->recordings() && segment->recordings()->are_made();
+    });
+}
+
+int64_t Executor::by_op_segments() const {
+    if (!recorded_) return 0;
+    const auto own = std::count_if(segments_.begin(), segments_.end(), [](const auto& one) { return one != nullptr; });
+    return own - recorded_segments();
+}
+
+std::string Executor::recording_problems() const {
+    std::string text;
+    for (const auto& segment : segments_) {
+        if (!segment || !segment->recordings() || segment->recordings()->reason().empty()) continue;
+        const int stage = phase_.split.segments[static_cast<size_t>(segment->index())].stage;
+        text += (text.empty() ? "stage " : "; stage ") + std::to_string(stage) + ": " + segment->recordings()->reason();
+    }
+    return text;
 }
 
 void Executor::run_action(const Action& action, const MicrobatchSource& source) {

@@ -79,6 +79,12 @@ class Executor {
     double take_wait_seconds() { return std::exchange(wait_seconds_, 0); }
     /// The most that the last run took at once beside what was there before it: activations, gradients, messages.
     int64_t activation_bytes() const;
+    /// Of this rank's segments those whose ops are replayed (stage/recordings.hpp) and, where that is asked for, those
+    /// that run op by op all the same.
+    int64_t recorded_segments() const;
+    int64_t by_op_segments() const;
+    /// Which could not be recorded when it was tried, and why; empty: none.
+    std::string recording_problems() const;
     /// Most bytes of gradients that waited for their turn in the last run.
     int64_t peak_parked_bytes() const { return peak_parked_bytes_; }
 
@@ -86,6 +92,7 @@ class Executor {
     void run_action(const Action& action, const MicrobatchSource& source);
     void refuse_other_algorithms() const;
     std::string memory_text() const;
+    int64_t recorded_bytes() const;
     void note_time(int64_t begin);
     void note_device_times();
     void read_losses();
@@ -112,6 +119,7 @@ class Executor {
     std::vector<int> pipeline_;
     int pp_rank_;
     bool overlap_;
+    bool recorded_;
     std::vector<std::unique_ptr<Segment>> segments_;  ///< null for those of other ranks
     size_t posted_ = 0;                               ///< actions before it that receive are posted
     int outstanding_ = 0;                             ///< posted and not yet received

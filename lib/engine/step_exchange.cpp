@@ -95,6 +95,8 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.parked_bytes);
     writer.put(share.activation_bytes);
     writer.put(share.memory_flushes);
+    writer.put(share.recorded_segments);
+    writer.put(share.by_op_segments);
     writer.put(share.stop);
     writer.put(share.save);
     writer.put(share.overflow);
@@ -128,6 +130,8 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
         totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
         totals.memory_flushes += reader.get<int64_t>();
+        totals.recorded_segments += reader.get<int64_t>();
+        totals.by_op_segments += reader.get<int64_t>();
         totals.stop = reader.get<bool>() || totals.stop;
         totals.save = reader.get<bool>() || totals.save;
         totals.overflow = reader.get<bool>() || totals.overflow;
@@ -154,6 +158,8 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.parked_bytes);
     writer.put(totals.activation_bytes);
     writer.put(totals.memory_flushes);
+    writer.put(totals.recorded_segments);
+    writer.put(totals.by_op_segments);
     writer.put(totals.stop);
     writer.put(totals.save);
     writer.put(totals.overflow);
@@ -179,6 +185,8 @@ StepTotals exchange_step(Transport& transport, const StepShare& share, at::Devic
     totals.parked_bytes = reader.get<int64_t>();
     totals.activation_bytes = reader.get<int64_t>();
     totals.memory_flushes = reader.get<int64_t>();
+    totals.recorded_segments = reader.get<int64_t>();
+    totals.by_op_segments = reader.get<int64_t>();
     totals.stop = reader.get<bool>();
     totals.save = reader.get<bool>();
     totals.overflow = reader.get<bool>();

@@ -31,11 +31,13 @@ struct StepShare {
     double reduce_seconds = 0;  ///< spent on the sums of replicas behind the last action
     int64_t memory_bytes = 0;   ///< peak resident
     int64_t parked_bytes = 0;
-    int64_t activation_bytes = 0;  ///< Executor::activation_bytes
-    int64_t memory_flushes = 0;    ///< of its device (MemoryMeter::flushes), since the step before
-    bool stop = false;             ///< this process was asked to stop
-    bool save = false;             ///< this process finds that a save is due
-    bool overflow = false;         ///< a gradient is not finite (LossScaler::unscale)
+    int64_t activation_bytes = 0;   ///< Executor::activation_bytes
+    int64_t memory_flushes = 0;     ///< of its device (MemoryMeter::flushes), since the step before
+    int64_t recorded_segments = 0;  ///< Executor::recorded_segments
+    int64_t by_op_segments = 0;
+    bool stop = false;      ///< this process was asked to stop
+    bool save = false;      ///< this process finds that a save is due
+    bool overflow = false;  ///< a gradient is not finite (LossScaler::unscale)
 };
 
 /// The same on every rank.
@@ -50,11 +52,13 @@ struct StepTotals {
     double reduce_seconds = 0;  ///< of the rank that spent most on the sums of replicas behind its last action
     int64_t memory_bytes = 0;   ///< of the largest rank
     int64_t parked_bytes = 0;
-    int64_t activation_bytes = 0;  ///< of the rank with most
-    int64_t memory_flushes = 0;    ///< of all ranks
-    bool stop = false;             ///< some rank was asked to stop
-    bool save = false;             ///< some rank finds that a save is due
-    bool overflow = false;         ///< some rank has a gradient that is not finite
+    int64_t activation_bytes = 0;   ///< of the rank with most
+    int64_t memory_flushes = 0;     ///< of all ranks
+    int64_t recorded_segments = 0;  ///< of all ranks
+    int64_t by_op_segments = 0;
+    bool stop = false;      ///< some rank was asked to stop
+    bool save = false;      ///< some rank finds that a save is due
+    bool overflow = false;  ///< some rank has a gradient that is not finite
 };
 
 /// The global norm is formed on rank 0's device from the norms of all, and comes back on each rank's own.

@@ -155,6 +155,7 @@ class Trainer {
                 engine_.executor().set_device_timed(profiler_->is_open());
             }
             const StepResult done = engine_.run_step(step++);
+            tell_of_recordings(done.totals);
             if (profiler_) profiler_->after(step, done.moments, engine_.executor().spans(), done.reads);
             stopping_ = done.totals.stop && step < total;
             report(step, done);
@@ -249,6 +250,18 @@ class Trainer {
         return false;
     }
 
+    /// Once: rank 0 of all that are made, each rank of those of its own that cannot be.
+    void tell_of_recordings(const StepTotals& totals) {
+        if (options_.reporter && totals.recorded_segments > 0 && !std::exchange(recordings_are_told_, true)) {
+            const int64_t all = totals.recorded_segments + totals.by_op_segments;
+            options_.log->info("CUDA graphs: the ops of " + std::to_string(totals.recorded_segments) + " of " +
+                               counted_text(all, "segment") + " are recorded, and replayed from now on");
+        }
+        const std::string problems = engine_.executor().recording_problems();
+        if (problems == std::exchange(recording_problems_, problems)) return;
+        options_.log->info("CUDA graphs: op by op, as it cannot be recorded: " + problems);
+    }
+
     void report(int64_t step, const StepResult& done) {
         if (!options_.reporter) return;
         if (!done.remark.empty()) options_.log->warn(done.remark);
@@ -320,6 +333,8 @@ class Trainer {
     StepPrediction prediction_;
     std::optional<Profiler> profiler_;
     int64_t first_step_ = 0;
+    bool recordings_are_told_ = false;
+    std::string recording_problems_;
     TrainResult result_;
     Clock::time_point started_;
     Clock::time_point saved_;  ///< when the last save began, or the training

@@ -143,10 +143,12 @@ VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline)
 void with_reference(const Plan& plan, const Program& program, const Datasets& data,
                     const std::function<void(Engine& engine, Program& reference)>& body, at::Device device) {
     Program reference = reference_program(program);
+    Plan by_op = plan;
+    by_op.pipeline.cuda_graphs = false;
     InProcessWorld(InProcessOptions{}).run([&](Transport& transport) {
         Sources sources = open_sources(plan, reference);
         sources.place_on(device);
-        Engine engine(plan, reference, sources, data, transport);
+        Engine engine(by_op, reference, sources, data, transport);
         load_initial_weights(engine, plan, reference);
         body(engine, reference);
     });

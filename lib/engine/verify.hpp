@@ -54,7 +54,8 @@ RunRecord record_run(Engine& engine, int64_t steps, const AfterStep& after_step 
 /// The first difference, in the order losses, gradients, norm, parameters, buffers, optimizer state.
 VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline);
 
-/// Calls `body` with an engine of the one-stage program, in this process, on one thread. The model is read anew.
+/// Calls `body` with an engine of the one-stage program, in this process, on one thread, on cards op by op. The model
+/// is read anew.
 void with_reference(const Plan& plan, const Program& program, const Datasets& data,
                     const std::function<void(Engine& engine, Program& reference)>& body, at::Device device = at::kCPU);
 

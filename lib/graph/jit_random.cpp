@@ -11,6 +11,7 @@
 
 #include "base/random.hpp"
 #include "graph/jit_graph.hpp"
+#include "graph/seed_listener.hpp"
 
 namespace vpp {
 
@@ -25,9 +26,12 @@ void set_seed(at::Generator generator, uint64_t seed) {
     generator.set_current_seed(seed);
 }
 
+thread_local SeedListener* listener = nullptr;
+
 /// A CUDA generator's seed begins its Philox sequence anew, at offset 0.
 void reseed(const at::Tensor& counts, int64_t key, int64_t site, at::Device device) {
     int64_t& count = counts.data_ptr<int64_t>()[site];
+    if (listener != nullptr) return listener->on_random_op(site, count++);
     const uint64_t seed = site_seed(static_cast<uint64_t>(key), site, count++);
     set_seed(at::detail::getDefaultCPUGenerator(), seed);
     if (!device.is_cpu()) set_seed(at::globalContext().defaultGenerator(device), seed);
@@ -73,6 +77,14 @@ class Reseeder {
 };
 
 }  // namespace
+
+ListeningToSeeds::ListeningToSeeds(SeedListener& told) {
+    listener = &told;
+}
+
+ListeningToSeeds::~ListeningToSeeds() {
+    listener = nullptr;
+}
 
 Node* make_reseed(torch::jit::Graph& graph, Value* counts, Value* key, int64_t site) {
     Node* call = graph.create(c10::Symbol::fromQualString("vpp::reseed"), 0);

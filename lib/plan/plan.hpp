@@ -115,6 +115,7 @@ struct PipelinePlan {
     std::optional<int> interleave_group_size;
     std::optional<int> num_microbatches;  ///< default 2 x pp
     bool overlap_p2p_comm = true;
+    bool cuda_graphs = true;
     bool forward_only = false;
     std::string tied_gradients = "exact";
     bool deferred_batch_norm = false;

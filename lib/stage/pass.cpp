@@ -80,6 +80,15 @@ std::vector<at::Tensor> PassRunner::trained() const {
     return found;
 }
 
+bool PassRunner::writes(int tensor) const {
+    const std::vector<int>& writers = graph_.tensors[static_cast<size_t>(tensor)].writers;
+    return !writers.empty() && writers.back() >= ops_.begin;
+}
+
+bool PassRunner::reads_what_it_writes() const {
+    return std::find(read_beside_writes_.begin(), read_beside_writes_.end(), true) != read_beside_writes_.end();
+}
+
 Pass PassRunner::run(PassInputs inputs) const {
     const at::AutoGradMode grad_mode(training_);
     Pass pass;
@@ -103,9 +112,7 @@ PassInputs PassRunner::save(const PassInputs& inputs) const {
     saved.without_gradient = inputs.without_gradient;
     saved.key = inputs.key;
     for (const auto& [id, tensor] : inputs.tensors) {
-        const std::vector<int>& writers = graph_.tensors[static_cast<size_t>(id)].writers;
-        const bool is_written = !writers.empty() && writers.back() >= ops_.begin;
-        saved.tensors[id] = is_written ? copy_beginning_alike(tensor) : tensor.detach();
+        saved.tensors[id] = writes(id) ? copy_beginning_alike(tensor) : tensor.detach();
     }
     for (size_t i = 0; i < parameters_.size(); ++i) {
         const int parameter = io_.parameters[i];

@@ -61,6 +61,13 @@ class PassRunner {
 
     /// The trained parameters of which this segment writes `.grad`.
     std::vector<at::Tensor> trained() const;
+    /// All parameters and buffers that its ops use.
+    const std::vector<at::Tensor>& parameters() const { return parameters_; }
+
+    /// Whether ops write a tensor that came from outside.
+    bool writes(int tensor) const;
+    /// Whether ops write buffers that others of them read.
+    bool reads_what_it_writes() const;
 
   private:
     /// Whether each microbatch writes into a copy, which then becomes the parameter.

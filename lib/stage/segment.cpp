@@ -6,36 +6,13 @@
 #include <ATen/ops/ones_like.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.hpp"
 #include "stage/input_node.hpp"
 
 namespace vpp {
-
-/// What is held for one microbatch.
-struct Segment::Microbatch {
-    PassInputs inputs;                   ///< as they come, until forward
-    std::map<int, at::Tensor> tensors;   ///< to be taken
-    std::map<int, c10::IValue> values;   ///< to be taken
-    std::map<int, int> pending_tensors;  ///< edges that have not taken it
-    std::map<int, int> pending_values;
-    at::Tensor loss;
-
-    std::optional<Pass> pass;                ///< from F to B or W, or
-    std::optional<PassInputs> saved;         ///< from F to B or I
-    std::map<int, at::Tensor> arrived;       ///< by tensor
-    std::map<int, at::Tensor> tied_arrived;  ///< by parameter
-
-    std::optional<SplitBackward> split;         ///< from I to W
-    std::map<int, at::Tensor> input_gradients;  ///< to be taken, by tensor
-    std::map<int, at::Tensor> tied_gradients;   ///< to be taken, by parameter
-
-    bool is_done() const {
-        return pending_tensors.empty() && pending_values.empty() && !pass && !saved && input_gradients.empty() &&
-               tied_gradients.empty();
-    }
-};
 
 Segment::Segment(const Graph& graph, const Split& split, int index, Source& source, const Weights& weights,
                  const SegmentOptions& options)
@@ -47,11 +24,30 @@ Segment::Segment(const Graph& graph, const Split& split, int index, Source& sour
       runner_(graph, split, index, io_, source, weights, options.training),
       turns_(runner_.trained()) {
     if (!split.segments[static_cast<size_t>(index)].recompute) options_.recomputed_microbatches = 0;
+    // Who reads what he writes cannot run a second time, as a recorded microbatch may have to.
+    if (options.recorded && options.training && !runner_.reads_what_it_writes())
+        recordings_ = make_recordings(source.device());
 }
 
 Segment::~Segment() = default;
 
-Segment::Microbatch& Segment::state(int microbatch) {
+std::unique_ptr<Recordings> Segment::make_recordings(at::Device device) {
+    Recordings::Ops ops;
+    ops.forward = [this](Microbatch& now) { run_forward(now, false); };
+    ops.backward = [this](Microbatch& now) { run_backward(now); };
+    ops.input_gradients = [this](Microbatch& now) { run_input_gradients(now); };
+    ops.weight_gradients = [this](Microbatch& now) { run_weight_gradients(now); };
+    ops.save = [this](const PassInputs& inputs) { return runner_.save(inputs); };
+    ops.writes = [this](int tensor) { return runner_.writes(tensor); };
+    return std::make_unique<Recordings>(device, runner_.trained(), runner_.parameters(), std::move(ops));
+}
+
+void Segment::begin_step(const at::Tensor& loss_factor) {
+    turns_.begin_step();
+    loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor) : loss_factor;
+}
+
+Microbatch& Segment::state(int microbatch) {
     return microbatches_[microbatch];
 }
 
@@ -78,8 +74,15 @@ void Segment::receive_values(int microbatch, const Edge& edge, std::vector<c10::
 
 void Segment::forward(int microbatch, uint64_t key) {
     Microbatch& now = state(microbatch);
-    const bool recompute = microbatch < options_.recomputed_microbatches;
     now.inputs.key = key;
+    if (recordings_ && !is_recomputed(microbatch)) {
+        run_model([&] { recordings_->forward(microbatch, now); });
+    } else {
+        run_forward(now, is_recomputed(microbatch));
+    }
+}
+
+void Segment::run_forward(Microbatch& now, bool recompute) {
     if (recompute) now.saved = runner_.save(now.inputs);
     // What a model writes into its buffers in evaluation goes to copies.
     Pass pass = runner_.run(options_.training ? std::move(now.inputs) : runner_.save(now.inputs));
@@ -186,40 +189,48 @@ BackwardRoots Segment::take_tied_roots(Microbatch& now, const Pass& pass) const 
     return roots;
 }
 
-/// A pass that ends in parameters; what it gives for copies of tied ones leaves the segment.
-void Segment::run_in_turn(int microbatch, const Pass& pass, const std::function<void()>& backward) {
-    run_model([&] { turns_.run(microbatch, backward); });
-    Microbatch& now = state(microbatch);
-    for (const auto& [parameter, slot] : pass.copy_slots) {
-        now.tied_gradients[parameter] = pass.copies->gradients()[slot];
-    }
-}
-
 void Segment::keep_input_gradients(Microbatch& now, const Pass& pass, const std::vector<at::Tensor>& gradients) {
     for (const auto& [tensor, slot] : pass.input_slots) now.input_gradients[tensor] = gradients[slot];
     for (int tensor : pass.without_gradient) now.input_gradients[tensor] = at::Tensor();
 }
 
+/// What a pass that ended in parameters gave for copies of tied ones leaves the segment.
+void Segment::keep_tied_gradients(Microbatch& now, const Pass& pass) {
+    for (const auto& [parameter, slot] : pass.copy_slots) {
+        now.tied_gradients[parameter] = pass.copies->gradients()[slot];
+    }
+}
+
 void Segment::backward(int microbatch) {
     Microbatch& now = state(microbatch);
+    const bool is_recorded = recordings_ && !is_recomputed(microbatch);
+    run_model([&] {
+        turns_.run(microbatch, [&] { is_recorded ? recordings_->backward(microbatch, now) : run_backward(now); });
+    });
+    release_if_done(microbatch);
+}
+
+void Segment::run_backward(Microbatch& now) const {
     Pass pass = take_pass(now);
     BackwardRoots roots = take_roots(now, pass);
     roots.add(take_tied_roots(now, pass));
     pass.loss.reset();
-    run_in_turn(microbatch, pass, [&] { run_backward(roots); });
+    vpp::run_backward(roots);
+    keep_tied_gradients(now, pass);
     keep_input_gradients(now, pass, pass.inputs->gradients());
-    release_if_done(microbatch);
 }
 
 void Segment::input_gradients(int microbatch) {
     Microbatch& now = state(microbatch);
+    const bool is_recorded = recordings_ && !is_recomputed(microbatch);
+    run_model([&] { is_recorded ? recordings_->input_gradients(microbatch, now) : run_input_gradients(now); });
+}
+
+void Segment::run_input_gradients(Microbatch& now) const {
     Pass pass = take_pass(now);
-    torch::autograd::variable_list gradients;
-    run_model([&] {
-        const BackwardRoots roots = take_roots(now, pass);
-        pass.loss.reset();
-        gradients = now.split.emplace().run_inputs(roots, pass.inputs);
-    });
+    const BackwardRoots roots = take_roots(now, pass);
+    pass.loss.reset();
+    const auto gradients = now.split.emplace().run_inputs(roots, pass.inputs);
     keep_input_gradients(now, pass, gradients);
     pass.gradient_edges.clear();
     pass.input_slots.clear();
@@ -229,12 +240,20 @@ void Segment::input_gradients(int microbatch) {
 
 void Segment::weight_gradients(int microbatch) {
     Microbatch& now = state(microbatch);
+    const bool is_recorded = recordings_ && !is_recomputed(microbatch);
+    run_model([&] {
+        turns_.run(microbatch,
+                   [&] { is_recorded ? recordings_->weight_gradients(microbatch, now) : run_weight_gradients(now); });
+    });
+    release_if_done(microbatch);
+}
+
+void Segment::run_weight_gradients(Microbatch& now) const {
     check(now.split.has_value(), "W comes after I");
     const Pass pass = take_pass(now);
     SplitBackward split = *std::exchange(now.split, std::nullopt);
-    const BackwardRoots tied = take_tied_roots(now, pass);
-    run_in_turn(microbatch, pass, [&] { split.run_weights(tied); });
-    release_if_done(microbatch);
+    split.run_weights(take_tied_roots(now, pass));
+    keep_tied_gradients(now, pass);
 }
 
 at::Tensor Segment::take_gradient(int microbatch, const Edge& edge) {

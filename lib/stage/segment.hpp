@@ -8,14 +8,16 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
-#include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "graph/graph.hpp"
 #include "graph/source.hpp"
 #include "graph/stages.hpp"
+#include "stage/microbatch.hpp"
 #include "stage/pass.hpp"
+#include "stage/recordings.hpp"
 #include "stage/segment_io.hpp"
 #include "stage/split_backward.hpp"
 #include "stage/turns.hpp"
@@ -28,6 +30,8 @@ struct SegmentOptions {
     double loss_scale = 1;  ///< the loss is multiplied by it before backward: 1/M for a mean
     /// A recomputed segment keeps its inputs instead of its graph for the microbatches below.
     int recomputed_microbatches = 0;
+    /// On a card: ops are replayed from recordings where they can be (stage/recordings.hpp).
+    bool recorded = false;
 };
 
 class Segment {
@@ -42,10 +46,7 @@ class Segment {
 
     /// To be called before the first action of a step. `loss_factor`, 0-dim, multiplies the loss too (fp16); undefined:
     /// nothing does.
-    void begin_step(at::Tensor loss_factor = {}) {
-        loss_factor_ = std::move(loss_factor);
-        turns_.begin_step();
-    }
+    void begin_step(const at::Tensor& loss_factor = {});
 
     /// A model input (the graph's number) for a microbatch.
     void set_input(int microbatch, int input, at::Tensor tensor);
@@ -82,15 +83,23 @@ class Segment {
     /// Bytes of gradients that wait for their turn.
     int64_t parked_bytes() const { return turns_.parked_bytes(); }
 
+    /// What its ops are replayed from; null where they are not to be, or never could.
+    const Recordings* recordings() const { return recordings_.get(); }
+
   private:
-    struct Microbatch;
     Microbatch& state(int microbatch);
+    bool is_recomputed(int microbatch) const { return microbatch < options_.recomputed_microbatches; }
+    std::unique_ptr<Recordings> make_recordings(at::Device device);
+    void run_forward(Microbatch& now, bool recompute);
+    void run_backward(Microbatch& now) const;
+    void run_input_gradients(Microbatch& now) const;
+    void run_weight_gradients(Microbatch& now) const;
     void keep_exports(Microbatch& now, Pass& pass, bool without_graph) const;
     Pass take_pass(Microbatch& now) const;
     BackwardRoots take_roots(Microbatch& now, const Pass& pass) const;
     BackwardRoots take_tied_roots(Microbatch& now, const Pass& pass) const;
     static void keep_input_gradients(Microbatch& now, const Pass& pass, const std::vector<at::Tensor>& gradients);
-    void run_in_turn(int microbatch, const Pass& pass, const std::function<void()>& backward);
+    static void keep_tied_gradients(Microbatch& now, const Pass& pass);
     void release_if_done(int microbatch);
 
     const Graph& graph_;
@@ -102,6 +111,7 @@ class Segment {
     GradientTurns turns_;
     at::Tensor loss_factor_;
     std::map<int, Microbatch> microbatches_;
+    std::unique_ptr<Recordings> recordings_;
 };
 
 }  // namespace vpp

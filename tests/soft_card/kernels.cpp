@@ -158,25 +158,34 @@ class CardRandomness {
         }
         constexpr uint64_t kStep = 4, kFactor = 0x9E3779B97F4A7C15;
         auto* card = at::check_generator<at::CUDAGeneratorImpl>(generator);
-        const uint64_t offset = card->philox_offset_per_thread();
-        seed_ = card->current_seed() * kFactor + offset;
-        card->set_philox_offset_per_thread(offset + kStep);
+        const std::lock_guard lock(card->mutex_);
+        const at::PhiloxCudaState state = card->philox_cuda_state(kStep);
+        seed_ = [state] {
+            const auto number = [&](const auto& one) {
+                return state.captured_ ? *static_cast<const uint64_t*>(near(one.ptr)) : one.val;
+            };
+            return number(state.seed_) * kFactor + number(state.offset_) + state.offset_intragraph_;
+        };
+        is_recorded_ = state.captured_;
     }
 
-    bool is_drawn() const { return seed_.has_value(); }
+    bool is_drawn() const { return seed_ != nullptr; }
+    /// With a seed that is there when the op runs.
+    bool is_recorded() const { return is_recorded_; }
 
     /// Runs `op`, which draws from the host's generator. Requires: nobody else does meanwhile.
     void run(const c10::OperatorHandle& op, Stack& stack) const {
         if (!seed_) return op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
         at::Generator host = at::detail::getDefaultCPUGenerator();
         const at::Tensor kept = host.get_state();
-        host.set_current_seed(*seed_);
+        host.set_current_seed(seed_());
         op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
         host.set_state(kept);
     }
 
   private:
-    std::optional<uint64_t> seed_;
+    std::function<uint64_t()> seed_;
+    bool is_recorded_ = false;
 };
 
 /// Whether results have other bits than the CPU's: a division by a number of the host multiplies by its reciprocal.
@@ -210,14 +219,19 @@ class Call {
         for (const IValue& value : arguments_) near_arguments.push_back(mapped(value, near_if_far));
         for (const IValue& value : results) near_results.push_back(mapped(value, near_if_far));
         launch(stream, [op = op_, randomness = randomness_, rounds = rounds_,
-                        near_arguments = std::move(near_arguments), near_results = std::move(near_results)]() mutable {
+                        near_arguments = std::move(near_arguments), near_results = std::move(near_results)] {
             run_in_turn(op, randomness, rounds, near_arguments, near_results);
         });
-        if (randomness_.is_drawn()) stream.finish();
+        if (randomness_.is_drawn() && !randomness_.is_recorded()) wait_for(stream);
         return results;
     }
 
   private:
+    static void wait_for(Stream& stream) {
+        if (stream.is_recording()) C10_CUDA_CHECK(cudaErrorStreamCaptureUnsupported);
+        stream.finish();
+    }
+
     static at::Tensor near_if_far(const at::Tensor& tensor) {
         return tensor.defined() && tensor.is_cuda() ? near_of(tensor) : tensor;
     }
@@ -236,7 +250,7 @@ class Call {
                 C10_CUDA_CHECK(cudaGetLastError());  // else zeros were wrong for it
             }
         }
-        stream.finish();
+        wait_for(stream);
         return results_from([](const at::Tensor& far) { return near_of(far).clone(); });
     }
 
@@ -268,7 +282,7 @@ class Call {
         return stack;
     }
 
-    static void run_in_turn(const c10::OperatorHandle& op, const CardRandomness& randomness, bool rounds, Stack& stack,
+    static void run_in_turn(const c10::OperatorHandle& op, const CardRandomness& randomness, bool rounds, Stack stack,
                             const Stack& results) {
         const at::AutoDispatchBelowADInplaceOrView below_autograd;
         try {
@@ -315,7 +329,7 @@ void load(const std::string& op) {
         const char* mode = std::getenv("CUDA_MODULE_LOADING");
         return mode == nullptr || std::string(mode) != "EAGER";
     }();
-    if (!is_lazy) return;
+    if (!is_lazy || current_stream().is_recording()) return;
     static std::mutex mutex;
     static std::set<std::string> loaded;
     const std::lock_guard lock(mutex);

@@ -23,6 +23,12 @@
 struct CUstream_st {
     vpp::soft_card::Stream stream;
 };
+struct CUgraph_st {
+    std::vector<std::function<void()>> work;
+};
+struct CUgraphExec_st {
+    std::vector<std::function<void()>> work;
+};
 struct CUevent_st {
     std::mutex mutex;
     std::shared_ptr<const vpp::soft_card::Moment> moment;  ///< none: not yet recorded
@@ -63,6 +69,8 @@ void work(Stream& stream, std::function<void()> task) {
 cudaError_t copy(void* to, const void* from, size_t num_bytes, cudaStream_t stream) {
     const Place source = place_of(from), target = place_of(to);
     Stream& queue = stream_of(stream);
+    const bool is_waited_for = source == Place::Pageable || target == Place::Pageable;
+    if (is_waited_for && queue.is_recording()) return cudaErrorStreamCaptureUnsupported;
     if (source == Place::Pageable && target == Place::Card) {
         // As a driver does it: the bytes are taken at once.
         const auto* bytes = static_cast<const std::byte*>(from);
@@ -276,11 +284,13 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    if (stream_of(stream).is_recording()) return cudaErrorStreamCaptureUnsupported;
     stream_of(stream).finish();
     return state();
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    if (stream_of(stream).is_recording()) return cudaErrorStreamCaptureIsolation;
     if (auto moment = moment_of(event)) stream_of(stream).wait_for(std::move(moment));
     return state();
 }
@@ -290,14 +300,47 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     return state();
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-    *status = cudaStreamCaptureStatusNone;
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+    *status = stream_of(stream).is_recording() ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status, unsigned long long*, cudaGraph_t*,
-                                     const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
-    *status = cudaStreamCaptureStatusNone;
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
+                                     cudaGraph_t*, const cudaGraphNode_t**, const cudaGraphEdgeData**, size_t*) {
+    return cudaStreamIsCapturing(stream, status);
+}
+
+// Graphs: what a stream was given, in one piece.
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+    stream_of(stream).begin_recording();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+    *graph = new CUgraph_st{stream_of(stream).end_recording()};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+    *made = new CUgraphExec_st{graph->work};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+    work(stream_of(stream), [all = graph->work] {
+        for (const std::function<void()>& one : all) one();
+    });
+    return state();
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+    delete graph;
     return cudaSuccess;
 }
 
@@ -322,6 +365,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    if (stream_of(stream).is_recording()) return cudaErrorStreamCaptureUnsupported;
     auto moment = stream_of(stream).mark();
     const std::lock_guard lock(event->mutex);
     event->moment = std::move(moment);

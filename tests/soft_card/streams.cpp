@@ -61,6 +61,22 @@ bool Stream::is_idle() {
     return tasks_.empty();
 }
 
+void Stream::begin_recording() {
+    const std::lock_guard lock(mutex_);
+    is_recording_ = true;
+}
+
+bool Stream::is_recording() {
+    const std::lock_guard lock(mutex_);
+    return is_recording_;
+}
+
+std::vector<std::function<void()>> Stream::end_recording() {
+    const std::lock_guard lock(mutex_);
+    is_recording_ = false;
+    return std::exchange(recorded_, {});
+}
+
 void Stream::finish() {
     std::unique_lock lock(mutex_);
     while (!tasks_.empty() && !has_failed()) changed_.wait_for(lock, kLook);
@@ -68,6 +84,7 @@ void Stream::finish() {
 
 void Stream::put(Task task) {
     const std::lock_guard lock(mutex_);
+    if (is_recording_) return recorded_.push_back(std::move(task.work));
     tasks_.push_back(std::move(task));
     changed_.notify_all();
 }

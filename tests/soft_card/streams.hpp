@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace vpp::soft_card {
 
@@ -41,6 +42,11 @@ class Stream {
     std::shared_ptr<const Moment> mark();
     void wait_for(std::shared_ptr<const Moment> moment);
     bool is_idle();
+    /// From now on it does nothing, and takes note of what it is given instead.
+    void begin_recording();
+    bool is_recording();
+    /// What it was given since then; it goes on as before.
+    std::vector<std::function<void()>> end_recording();
     /// Waits until all that it was given is done, or the cards have failed.
     void finish();
 
@@ -55,6 +61,8 @@ class Stream {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Task> tasks_;  ///< the first is being done
+    bool is_recording_ = false;
+    std::vector<std::function<void()>> recorded_;
 };
 
 /// Waits for some microseconds, in one call of a few. VPP_SOFT_CARD_LATE=0: never.

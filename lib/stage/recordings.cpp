@@ -1,0 +1,482 @@
+#include "stage/recordings.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/equal.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "device/card_graph.hpp"
+#include "device/card_seeds.hpp"
+#include "device/memory_begin.hpp"
+#include "device/memory_meter.hpp"
+#include "graph/ivalue_tensors.hpp"
+#include "graph/seed_listener.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// Steps op by op: in the first one libraries start, in the second one memory is measured.
+constexpr int kStepsByOp = 2;
+
+/// What a microbatch can be that no recording is made of.
+struct NotRecordable {
+    std::string reason;
+};
+
+/// Each element once, where expanding has repeated some.
+at::Tensor without_repeats(at::Tensor tensor) {
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+        if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
+    }
+    return tensor;
+}
+
+bool is_plain(const at::Tensor& tensor) {
+    return tensor.layout() == at::kStrided && at::has_internal_overlap(tensor) != at::MemOverlap::Yes;
+}
+
+TensorForm form_of(const at::Tensor& tensor) {
+    if (tensor.layout() != at::kStrided) return {};
+    return {tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type(), begin_bytes_of(tensor)};
+}
+
+std::map<int, TensorForm> forms_of(const std::map<int, at::Tensor>& tensors) {
+    std::map<int, TensorForm> forms;
+    for (const auto& [id, tensor] : tensors) forms[id] = form_of(tensor);
+    return forms;
+}
+
+std::map<int, std::optional<TensorForm>> gradient_forms_of(const std::map<int, at::Tensor>& gradients) {
+    std::map<int, std::optional<TensorForm>> forms;
+    for (const auto& [id, gradient] : gradients) {
+        forms[id] = gradient.defined() ? std::optional(form_of(gradient)) : std::nullopt;
+    }
+    return forms;
+}
+
+bool is_same_value(const c10::IValue& one, const c10::IValue& other);
+
+bool are_same_values(c10::ArrayRef<c10::IValue> some, c10::ArrayRef<c10::IValue> others) {
+    return std::equal(some.begin(), some.end(), others.begin(), others.end(), is_same_value);
+}
+
+/// Tensors inside come by themselves; what is no plain value is like no other.
+bool is_same_value(const c10::IValue& one, const c10::IValue& other) {
+    if (one.tagKind() != other.tagKind()) return false;
+    if (one.isTensor() || one.isNone()) return true;
+    if (one.isBool()) return one.toBool() == other.toBool();
+    if (one.isInt()) return one.toInt() == other.toInt();
+    if (one.isDouble()) return one.toDouble() == other.toDouble();
+    if (one.isString()) return one.toStringRef() == other.toStringRef();
+    if (one.isDevice()) return one.toDevice() == other.toDevice();
+    if (one.isList()) return are_same_values(one.toList().vec(), other.toList().vec());
+    if (one.isTuple()) return are_same_values(one.toTupleRef().elements(), other.toTupleRef().elements());
+    return false;
+}
+
+bool are_same(const std::map<int, c10::IValue>& some, const std::map<int, c10::IValue>& others) {
+    return std::equal(some.begin(), some.end(), others.begin(), others.end(), [](const auto& one, const auto& other) {
+        return one.first == other.first && is_same_value(one.second, other.second);
+    });
+}
+
+at::Tensor place_for(const TensorForm& form, at::Device device) {
+    const at::Tensor place =
+        empty_beginning_at(form.begin_bytes, form.sizes, form.strides, at::TensorOptions(form.dtype).device(device));
+    if (!is_plain(without_repeats(place))) throw NotRecordable{"a value has elements that share memory"};
+    return place;
+}
+
+std::map<int, at::Tensor> places_for(const std::map<int, std::optional<TensorForm>>& forms, at::Device device) {
+    std::map<int, at::Tensor> places;
+    for (const auto& [id, form] : forms) places[id] = form ? place_for(*form, device) : at::Tensor();
+    return places;
+}
+
+void fill(const std::map<int, at::Tensor>& places, const std::map<int, at::Tensor>& from) {
+    for (const auto& [id, place] : places) {
+        if (place.defined()) without_repeats(place).copy_(without_repeats(from.at(id).detach()));
+    }
+}
+
+at::Tensor copy_of(const at::Tensor& made) {
+    if (!made.defined()) return made;
+    at::Tensor copy = copy_beginning_alike(without_repeats(made.detach()));
+    if (copy.sizes() != made.sizes()) copy = copy.expand(made.sizes()).detach();
+    return copy.set_requires_grad(made.requires_grad());
+}
+
+std::map<int, at::Tensor> copies_of(const std::map<int, at::Tensor>& made) {
+    std::map<int, at::Tensor> copies;
+    for (const auto& [id, tensor] : made) copies[id] = copy_of(tensor);
+    return copies;
+}
+
+/// Without the autograd graph that made it.
+at::Tensor plain_of(const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
+}
+
+/// Adds into `.grad` as autograd does: the first gradient of a parameter is its sum. A kernel or few for all.
+void add_into(std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients) {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> first_sums, first, sums, more;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        const at::Tensor& gradient = gradients[i];
+        if (!gradient.defined()) continue;
+        at::Tensor& sum = parameters[i].mutable_grad();
+        const bool is_first = !sum.defined();
+        if (is_first) sum = at::empty_strided(gradient.sizes(), gradient.strides(), gradient.options());
+        (is_first ? first_sums : sums).push_back(sum);
+        (is_first ? first : more).push_back(gradient);
+    }
+    if (!first.empty()) at::_foreach_copy_(first_sums, first);
+    if (!more.empty()) at::_foreach_add_(sums, more);
+}
+
+std::vector<at::Tensor> take_gradients(std::vector<at::Tensor>& parameters) {
+    std::vector<at::Tensor> taken;
+    for (at::Tensor& parameter : parameters) {
+        taken.push_back(parameter.grad());
+        parameter.mutable_grad().reset();
+    }
+    return taken;
+}
+
+}  // namespace
+
+/// Random ops while they are recorded: each gets a place for its seed. None may draw from the CPU's generator, whose
+/// numbers would be those of the recording for ever.
+class Recordings::Randomness : public SeedListener {
+  public:
+    explicit Randomness(at::Device device) : seeds_(make_card_seeds(device)) {}
+
+    void record(const std::function<void()>& ops) {
+        const at::Generator& host = at::detail::getDefaultCPUGenerator();
+        const at::Tensor before = host.get_state();
+        seeds_->begin_recording();
+        {
+            const ListeningToSeeds listening(*this);
+            ops();
+        }
+        seeds_->end_recording();
+        if (!at::equal(host.get_state(), before)) throw NotRecordable{"it draws random numbers on the CPU"};
+    }
+
+    void on_random_op(int64_t site, int64_t execution) override {
+        sites_.emplace_back(site, execution);
+        seeds_->next();
+    }
+
+    /// For the next replay.
+    void set_key(uint64_t key) {
+        std::vector<uint64_t> seeds;
+        for (const auto& [site, execution] : sites_) seeds.push_back(site_seed(key, site, execution));
+        seeds_->fill(seeds);
+    }
+
+  private:
+    std::unique_ptr<CardSeeds> seeds_;
+    std::vector<std::pair<int64_t, int64_t>> sites_;  ///< call site and execution
+};
+
+bool MicrobatchForm::has_inputs_of(const MicrobatchForm& other) const {
+    return inputs == other.inputs && are_same(values, other.values) && without_gradient == other.without_gradient;
+}
+
+bool MicrobatchForm::operator==(const MicrobatchForm& other) const {
+    return has_inputs_of(other) && is_split == other.is_split && arrived == other.arrived &&
+           tied_arrived == other.tied_arrived;
+}
+
+/// The graphs of one microbatch under way, with the places that they read and write.
+class Recordings::Slot {
+  public:
+    /// Records; nothing is computed. Throws NotRecordable, and what the ops throw.
+    Slot(MicrobatchForm form, at::Device device, std::vector<at::Tensor>& trained, const Ops& ops)
+        : form_(std::move(form)), randomness_(device) {
+        const MemoryMeter meter(device);
+        const int64_t before = meter.now();
+        meter.restart_peak();
+        for (const auto& [id, input] : form_.inputs) inputs_.tensors[id] = place_for(input, device);
+        inputs_.values = form_.values;
+        inputs_.without_gradient = form_.without_gradient;
+        arrived_ = places_for(form_.arrived, device);
+        tied_arrived_ = places_for(form_.tied_arrived, device);
+        const std::vector<at::Tensor> sums = take_gradients(trained);
+        try {
+            record(device, trained, ops);
+        } catch (...) {
+            put_gradients(trained, sums);
+            throw;
+        }
+        put_gradients(trained, sums);
+        bytes_ = meter.peak() - before;
+    }
+
+    const MicrobatchForm& form() const { return form_; }
+    int64_t bytes() const { return bytes_; }
+    const PassInputs& inputs() const { return inputs_; }
+    const std::map<int, at::Tensor>& arrived() const { return arrived_; }
+
+    bool is_free = true;  ///< no microbatch is under way in it
+
+    void forward(Microbatch& now) {
+        fill(inputs_.tensors, now.inputs.tensors);
+        inputs_.key = now.inputs.key;
+        now.inputs = {};
+        randomness_.set_key(inputs_.key);
+        forward_->replay();
+        now.tensors = copies_of(made_.tensors);
+        for (const auto& [value, made] : made_.values) now.values[value] = map_tensors(made, plain_of);
+        now.pending_tensors = made_.pending_tensors;
+        now.pending_values = made_.pending_values;
+        now.loss = copy_of(made_.loss);
+    }
+
+    void backward(Microbatch& now, std::vector<at::Tensor>& trained) {
+        take_arrived(now);
+        take_tied(now);
+        backward_->replay();
+        now.input_gradients = copies_of(made_.input_gradients);
+        give_weight_gradients(now, trained);
+    }
+
+    void input_gradients(Microbatch& now) {
+        take_arrived(now);
+        input_gradients_->replay();
+        now.input_gradients = copies_of(made_.input_gradients);
+    }
+
+    void weight_gradients(Microbatch& now, std::vector<at::Tensor>& trained) {
+        take_tied(now);
+        weight_gradients_->replay();
+        give_weight_gradients(now, trained);
+    }
+
+  private:
+    static void put_gradients(std::vector<at::Tensor>& trained, const std::vector<at::Tensor>& sums) {
+        for (size_t i = 0; i < trained.size(); ++i) trained[i].mutable_grad() = sums[i];
+    }
+
+    void record(at::Device device, std::vector<at::Tensor>& trained, const Ops& ops) {
+        const std::unique_ptr<CardRecorder> recorder = make_card_recorder(device);
+        Microbatch now;
+        now.inputs = inputs_;
+        const auto run = [&] {
+            for (auto& [id, tensor] : now.inputs.tensors) {
+                tensor = ops.writes(id) ? copy_beginning_alike(tensor) : tensor.detach();
+            }
+            ops.forward(now);
+        };
+        randomness_.record([&] { forward_ = recorder->record(run); });
+        made_.tensors = std::move(now.tensors);
+        for (const auto& [value, made] : now.values) made_.values[value] = map_tensors(made, plain_of);
+        now.values.clear();
+        made_.pending_tensors = std::move(now.pending_tensors);
+        made_.pending_values = std::move(now.pending_values);
+        made_.loss = std::move(now.loss);
+        for (auto& [id, tensor] : made_.tensors) tensor = plain_of(tensor);
+        now.arrived = arrived_;
+        now.tied_arrived = tied_arrived_;
+        if (form_.is_split) {
+            input_gradients_ = recorder->record([&] { ops.input_gradients(now); });
+            weight_gradients_ = recorder->record([&] { ops.weight_gradients(now); });
+        } else {
+            backward_ = recorder->record([&] { ops.backward(now); });
+        }
+        made_.input_gradients = std::move(now.input_gradients);
+        made_.tied_gradients = std::move(now.tied_gradients);
+        gradients_ = take_gradients(trained);
+        const bool are_plain = std::all_of(gradients_.begin(), gradients_.end(), [](const at::Tensor& gradient) {
+            return !gradient.defined() || is_plain(gradient);
+        });
+        if (!are_plain) throw NotRecordable{"a gradient is sparse"};
+    }
+
+    void take_arrived(Microbatch& now) {
+        fill(arrived_, now.arrived);
+        now.arrived.clear();
+    }
+
+    void take_tied(Microbatch& now) {
+        fill(tied_arrived_, now.tied_arrived);
+        now.tied_arrived.clear();
+    }
+
+    void give_weight_gradients(Microbatch& now, std::vector<at::Tensor>& trained) const {
+        now.tied_gradients = copies_of(made_.tied_gradients);
+        add_into(trained, gradients_);
+    }
+
+    MicrobatchForm form_;
+    PassInputs inputs_;
+    std::map<int, at::Tensor> arrived_, tied_arrived_;
+    Microbatch made_;                    ///< what the graphs leave
+    std::vector<at::Tensor> gradients_;  ///< of the trained parameters
+    Randomness randomness_;
+    std::unique_ptr<CardGraph> forward_, backward_, input_gradients_, weight_gradients_;
+    int64_t bytes_ = 0;
+};
+
+Recordings::Recordings(at::Device device, std::vector<at::Tensor> trained, std::vector<at::Tensor> weights, Ops ops)
+    : device_(device), trained_(std::move(trained)), weights_(std::move(weights)), ops_(std::move(ops)) {}
+
+Recordings::~Recordings() = default;
+
+at::Tensor Recordings::begin_step(const at::Tensor& loss_factor) {
+    if (loss_factor.defined() && loss_factor_.defined()) loss_factor_.copy_(loss_factor);
+    if (loss_factor.defined() && !loss_factor_.defined()) loss_factor_ = loss_factor.clone();
+    if (are_made() && addresses() != addresses_) forget();
+    if (!are_made() && reason_.empty() && num_steps_++ == kStepsByOp) record();
+    for (const std::unique_ptr<Slot>& slot : slots_) slot->is_free = true;
+    noted_.clear();
+    turns_.clear();
+    return loss_factor_;
+}
+
+void Recordings::forget() {
+    slots_.clear();
+    num_steps_ = 0;
+}
+
+std::vector<const void*> Recordings::addresses() const {
+    std::vector<const void*> all;
+    for (const at::Tensor& weight : weights_) all.push_back(weight.const_data_ptr());
+    return all;
+}
+
+/// What fails here has run op by op before, so it fails because it is recorded.
+void Recordings::record() {
+    give_back_memory(device_);
+    expected_.clear();
+    for (const auto& [microbatch, noted] : noted_) expected_[microbatch] = noted.form;
+    addresses_ = addresses();
+    try {
+        for (MicrobatchForm& form : forms_under_way()) {
+            slots_.push_back(std::make_unique<Slot>(std::move(form), device_, trained_, ops_));
+        }
+    } catch (const NotRecordable& found) {
+        reason_ = found.reason;
+    } catch (const std::exception& error) {
+        const std::string text = error.what();
+        reason_ = text.substr(0, text.find('\n'));
+    }
+    if (!reason_.empty()) slots_.clear();
+}
+
+/// Each form of the last step as often as microbatches of it were under way at once.
+std::vector<MicrobatchForm> Recordings::forms_under_way() const {
+    constexpr size_t kMostForms = 4;
+    struct Count {
+        const MicrobatchForm* form;
+        int now = 0, most = 0;
+    };
+    std::vector<Count> counts;
+    for (const auto& [microbatch, begins] : turns_) {
+        const MicrobatchForm& form = noted_.at(microbatch).form;
+        auto count = std::find_if(counts.begin(), counts.end(), [&](const Count& one) { return *one.form == form; });
+        if (count == counts.end()) count = counts.insert(counts.end(), {&form});
+        count->now += begins ? 1 : -1;
+        count->most = std::max(count->most, count->now);
+    }
+    if (counts.size() > kMostForms) throw NotRecordable{"its microbatches have more than four forms"};
+    std::vector<MicrobatchForm> forms;
+    for (const Count& count : counts) forms.insert(forms.end(), static_cast<size_t>(count.most), *count.form);
+    return forms;
+}
+
+/// One that does what the microbatch did when forms were noted.
+Recordings::Slot* Recordings::free_slot(int microbatch, const MicrobatchForm& inputs) const {
+    const auto expected = expected_.find(microbatch);
+    if (expected == expected_.end() || !expected->second.has_inputs_of(inputs)) return nullptr;
+    for (const std::unique_ptr<Slot>& slot : slots_) {
+        if (slot->is_free && slot->form() == expected->second) return slot.get();
+    }
+    return nullptr;
+}
+
+void Recordings::forward(int microbatch, Microbatch& now) {
+    Noted& noted = noted_[microbatch];
+    noted.form.inputs = forms_of(now.inputs.tensors);
+    noted.form.values = now.inputs.values;
+    noted.form.without_gradient = now.inputs.without_gradient;
+    turns_.emplace_back(microbatch, true);
+    noted.slot = free_slot(microbatch, noted.form);
+    if (noted.slot == nullptr) return ops_.forward(now);
+    noted.slot->is_free = false;
+    noted.slot->forward(now);
+}
+
+void Recordings::backward(int microbatch, Microbatch& now) {
+    Noted& noted = note_arrived(microbatch, now);
+    noted.form.tied_arrived = gradient_forms_of(now.tied_arrived);
+    if (noted.slot != nullptr && noted.slot->form() == noted.form) {
+        noted.slot->backward(now, trained_);
+    } else {
+        make_pass_again(noted, now);
+        ops_.backward(now);
+    }
+    end(microbatch);
+}
+
+void Recordings::input_gradients(int microbatch, Microbatch& now) {
+    Noted& noted = note_arrived(microbatch, now);
+    noted.form.is_split = true;
+    if (noted.slot != nullptr && noted.slot->form().is_split && noted.slot->form().arrived == noted.form.arrived) {
+        return noted.slot->input_gradients(now);
+    }
+    make_pass_again(noted, now);
+    ops_.input_gradients(now);
+}
+
+void Recordings::weight_gradients(int microbatch, Microbatch& now) {
+    Noted& noted = noted_.at(microbatch);
+    noted.form.tied_arrived = gradient_forms_of(now.tied_arrived);
+    if (noted.slot != nullptr && !noted.is_made_again && noted.slot->form() == noted.form) {
+        noted.slot->weight_gradients(now, trained_);
+        return end(microbatch);
+    }
+    if (noted.slot != nullptr && !noted.is_made_again) {
+        make_pass_again(noted, now);
+        now.arrived = noted.slot->arrived();
+        ops_.input_gradients(now);  // once more
+        now.input_gradients.clear();
+    }
+    ops_.weight_gradients(now);
+    end(microbatch);
+}
+
+Recordings::Noted& Recordings::note_arrived(int microbatch, const Microbatch& now) {
+    Noted& noted = noted_.at(microbatch);
+    noted.form.arrived = gradient_forms_of(now.arrived);
+    return noted;
+}
+
+/// What arrived is other than expected: the ops run one by one after all, from what forward was given.
+void Recordings::make_pass_again(Noted& noted, Microbatch& now) const {
+    if (noted.slot == nullptr) return;
+    now.saved = ops_.save(noted.slot->inputs());
+    noted.is_made_again = true;
+}
+
+void Recordings::end(int microbatch) {
+    turns_.emplace_back(microbatch, false);
+    if (Slot* slot = noted_.at(microbatch).slot) slot->is_free = true;
+}
+
+int64_t Recordings::bytes() const {
+    int64_t sum = 0;
+    for (const std::unique_ptr<Slot>& slot : slots_) sum += slot->bytes();
+    return sum;
+}
+
+}  // namespace vpp

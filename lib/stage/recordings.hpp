@@ -1,0 +1,102 @@
+#pragma once
+// The ops of a segment as graphs of the card (device/card_graph.hpp): a card takes microseconds for most, and the host
+// longer to give each to it. Steps run op by op until it is known what each microbatch is like; then one recording is
+// made for each that is under way at once, and replayed with what comes and goes copied into it and out of it. A
+// microbatch of another form runs op by op.
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "stage/microbatch.hpp"
+
+namespace vpp {
+
+/// All of a tensor that kernels can be chosen by, its numbers left out.
+struct TensorForm {
+    std::vector<int64_t> sizes, strides;
+    at::ScalarType dtype = at::kFloat;
+    int64_t begin_bytes = 0;  ///< device/memory_begin.hpp
+
+    bool operator==(const TensorForm&) const = default;
+};
+
+/// What decides which ops a microbatch runs.
+struct MicrobatchForm {
+    std::map<int, TensorForm> inputs;
+    std::map<int, c10::IValue> values;
+    std::set<int> without_gradient;
+    bool is_split = false;  ///< I and W, not B
+    std::map<int, std::optional<TensorForm>> arrived, tied_arrived;
+
+    bool has_inputs_of(const MicrobatchForm& other) const;
+    bool operator==(const MicrobatchForm& other) const;
+};
+
+class Recordings {
+  public:
+    /// The segment's own ways, op by op.
+    struct Ops {
+        std::function<void(Microbatch&)> forward, backward, input_gradients, weight_gradients;
+        std::function<PassInputs(const PassInputs&)> save;  ///< PassRunner::save
+        std::function<bool(int tensor)> writes;             ///< PassRunner::writes
+    };
+
+    /// `trained`: the parameters whose `.grad` is written. `weights`: all that the ops read or write beside inputs.
+    Recordings(at::Device device, std::vector<at::Tensor> trained, std::vector<at::Tensor> weights, Ops ops);
+    ~Recordings();
+
+    /// To be called before the first action of a step; records when it is time. `loss_factor` is what the ops are to
+    /// use in its place.
+    at::Tensor begin_step(const at::Tensor& loss_factor);
+
+    // What a microbatch does, in the order of its actions; backward and weight_gradients add into `.grad`.
+    void forward(int microbatch, Microbatch& now);
+    void backward(int microbatch, Microbatch& now);
+    void input_gradients(int microbatch, Microbatch& now);
+    void weight_gradients(int microbatch, Microbatch& now);
+
+    /// Whether steps are replayed now.
+    bool are_made() const { return !slots_.empty(); }
+    /// Why none could be made; empty unless it was tried.
+    const std::string& reason() const { return reason_; }
+    /// The memory of all of them, whether a microbatch is under way or not. LibTorch counts a part of it as alive.
+    int64_t bytes() const;
+
+  private:
+    class Randomness;
+    class Slot;
+    struct Noted {
+        MicrobatchForm form;
+        Slot* slot = nullptr;  ///< null: runs op by op
+        bool is_made_again = false;
+    };
+
+    void record();
+    void forget();
+    std::vector<const void*> addresses() const;
+    std::vector<MicrobatchForm> forms_under_way() const;
+    Slot* free_slot(int microbatch, const MicrobatchForm& inputs) const;
+    Noted& note_arrived(int microbatch, const Microbatch& now);
+    void make_pass_again(Noted& noted, Microbatch& now) const;
+    void end(int microbatch);
+
+    at::Device device_;
+    std::vector<at::Tensor> trained_, weights_;
+    Ops ops_;
+    int num_steps_ = 0;                        ///< op by op
+    std::map<int, Noted> noted_;               ///< by microbatch, of the step
+    std::vector<std::pair<int, bool>> turns_;  ///< microbatches as they begin (true) and end in the step
+    std::map<int, MicrobatchForm> expected_;   ///< by microbatch, when they were recorded
+    std::vector<std::unique_ptr<Slot>> slots_;
+    std::vector<const void*> addresses_;  ///< of the weights when they were recorded
+    at::Tensor loss_factor_;              ///< where recorded ops read it
+    std::string reason_;
+};
+
+}  // namespace vpp
