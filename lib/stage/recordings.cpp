@@ -17,6 +17,7 @@
 #include "device/memory_begin.hpp"
 #include "device/memory_meter.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "graph/model_output.hpp"
 #include "graph/seed_listener.hpp"
 
 namespace vpp {
@@ -125,6 +126,14 @@ at::Tensor plain_of(const at::Tensor& tensor) {
     return tensor.defined() ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
 }
 
+/// The line of an error that says what is wrong: the interpreter puts where it was before it.
+std::string core_of(const std::string& text) {
+    const std::string mark = "RuntimeError: ";
+    const size_t marked = text.rfind(mark);
+    const size_t begin = marked == std::string::npos ? 0 : marked + mark.size();
+    return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 /// Adds into `.grad` as autograd does: the first gradient of a parameter is its sum. A kernel or few for all.
 void add_into(std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients) {
     const at::NoGradGuard no_grad;
@@ -153,8 +162,8 @@ std::vector<at::Tensor> take_gradients(std::vector<at::Tensor>& parameters) {
 
 }  // namespace
 
-/// Random ops while they are recorded: each gets a place for its seed. None may draw from the CPU's generator, whose
-/// numbers would be those of the recording for ever.
+/// Random ops while they are recorded: each gets a place for its seed. What happens on the host happens once and never
+/// again: nothing may be drawn from the CPU's generator, and nothing printed.
 class Recordings::Randomness : public SeedListener {
   public:
     explicit Randomness(at::Device device) : seeds_(make_card_seeds(device)) {}
@@ -162,6 +171,7 @@ class Recordings::Randomness : public SeedListener {
     void record(const std::function<void()>& ops) {
         const at::Generator& host = at::detail::getDefaultCPUGenerator();
         const at::Tensor before = host.get_state();
+        const int64_t prints_before = num_prints();
         seeds_->begin_recording();
         {
             const ListeningToSeeds listening(*this);
@@ -169,6 +179,7 @@ class Recordings::Randomness : public SeedListener {
         }
         seeds_->end_recording();
         if (!at::equal(host.get_state(), before)) throw NotRecordable{"it draws random numbers on the CPU"};
+        if (num_prints() != prints_before) throw NotRecordable{"it prints"};
     }
 
     void on_random_op(int64_t site, int64_t execution) override {
@@ -367,8 +378,7 @@ void Recordings::record() {
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
     } catch (const std::exception& error) {
-        const std::string text = error.what();
-        reason_ = text.substr(0, text.find('\n'));
+        reason_ = core_of(error.what());
     }
     if (!reason_.empty()) slots_.clear();
 }

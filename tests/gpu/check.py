@@ -100,7 +100,7 @@ def reference(build: pathlib.Path, device: str) -> str:
 
 def verified(build: pathlib.Path, device: str) -> str:
     """Every schedule on 4 ranks that share the card, by MPI, against one device."""
-    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--device", device,
+    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--steps", "4", "--device", device,
                 *MODELS],
                VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
     return text.strip().splitlines()[-1]
@@ -110,7 +110,7 @@ def verified_mixed(build: pathlib.Path, device: str) -> str:
     """Mixed precision the same way: what was planned without the card holds on it."""
     said = []
     for precision, names in (("bf16", ("gpt", "bn_cnn")), ("fp16", ("mlp", "gpt"))):
-        text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--device", device,
+        text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--steps", "4", "--device", device,
                     "--precision", precision, "--cuts", "1", *names],
                    VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
         said.append(f"{precision}: {text.strip().splitlines()[-1]}")

@@ -166,7 +166,7 @@ struct Extent {
 };
 
 void compare(int rank, const Extent& extent, const Timed& bare, const Timed& own) {
-    for (const Size& size : {Size{1024, 500}, {256 << 10, 200}, {4 << 20, 100}, {256 << 20, 10}}) {
+    for (const Size& size : {Size{1024, 500}, {256 << 10, 200}, {4 << 20, 100}, {64 << 20, 20}}) {
         if (size.num_bytes > extent.most_bytes) continue;
         std::vector<double> ratios;
         double bare_us = 0, vpp_us = 0;

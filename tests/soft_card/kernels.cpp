@@ -222,7 +222,11 @@ class Call {
                         near_arguments = std::move(near_arguments), near_results = std::move(near_results)] {
             run_in_turn(op, randomness, rounds, near_arguments, near_results);
         });
-        if (randomness_.is_drawn() && !randomness_.is_recorded()) wait_for(stream);
+        if (randomness_.is_recorded()) {
+            stream.have_replays_waited_for();
+        } else if (randomness_.is_drawn()) {
+            wait_for(stream);
+        }
         return results;
     }
 

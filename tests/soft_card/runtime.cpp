@@ -24,10 +24,10 @@ struct CUstream_st {
     vpp::soft_card::Stream stream;
 };
 struct CUgraph_st {
-    std::vector<std::function<void()>> work;
+    vpp::soft_card::Stream::Recorded recorded;
 };
 struct CUgraphExec_st {
-    std::vector<std::function<void()>> work;
+    vpp::soft_card::Stream::Recorded recorded;
 };
 struct CUevent_st {
     std::mutex mutex;
@@ -323,14 +323,15 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
-    *made = new CUgraphExec_st{graph->work};
+    *made = new CUgraphExec_st{graph->recorded};
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-    work(stream_of(stream), [all = graph->work] {
+    work(stream_of(stream), [all = graph->recorded.work] {
         for (const std::function<void()>& one : all) one();
     });
+    if (graph->recorded.is_waited_for) stream_of(stream).finish();
     return state();
 }
 

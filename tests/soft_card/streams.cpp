@@ -71,7 +71,12 @@ bool Stream::is_recording() {
     return is_recording_;
 }
 
-std::vector<std::function<void()>> Stream::end_recording() {
+void Stream::have_replays_waited_for() {
+    const std::lock_guard lock(mutex_);
+    recorded_.is_waited_for = true;
+}
+
+Stream::Recorded Stream::end_recording() {
     const std::lock_guard lock(mutex_);
     is_recording_ = false;
     return std::exchange(recorded_, {});
@@ -84,7 +89,7 @@ void Stream::finish() {
 
 void Stream::put(Task task) {
     const std::lock_guard lock(mutex_);
-    if (is_recording_) return recorded_.push_back(std::move(task.work));
+    if (is_recording_) return recorded_.work.push_back(std::move(task.work));
     tasks_.push_back(std::move(task));
     changed_.notify_all();
 }

@@ -45,8 +45,14 @@ class Stream {
     /// From now on it does nothing, and takes note of what it is given instead.
     void begin_recording();
     bool is_recording();
+    /// Who replays what is recorded has to wait until it is done.
+    void have_replays_waited_for();
+    struct Recorded {
+        std::vector<std::function<void()>> work;
+        bool is_waited_for = false;
+    };
     /// What it was given since then; it goes on as before.
-    std::vector<std::function<void()>> end_recording();
+    Recorded end_recording();
     /// Waits until all that it was given is done, or the cards have failed.
     void finish();
 
@@ -62,7 +68,7 @@ class Stream {
     std::condition_variable changed_;
     std::deque<Task> tasks_;  ///< the first is being done
     bool is_recording_ = false;
-    std::vector<std::function<void()>> recorded_;
+    Recorded recorded_;
 };
 
 /// Waits for some microseconds, in one call of a few. VPP_SOFT_CARD_LATE=0: never.

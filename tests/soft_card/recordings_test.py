@@ -1,0 +1,121 @@
+"""Recorded ops (CUDA graphs) on soft cards: what is replayed has the bits of what runs op by op, and what cannot be
+replayed is said and runs. VPP_BINARY is vpp with soft cards."""
+
+import hashlib
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import torch  # noqa: E402
+from tiny_model import PLAN  # noqa: E402
+from vpp_process import DIGITS, Case  # noqa: E402
+
+SETTINGS = ("train.steps=8", "train.global_batch_size=8", "pipeline.num_microbatches=4", "pipeline.num_stages=2",
+            "data.samples=64")
+
+
+class Layers(torch.nn.Module):
+    """What the models of the tests are made of: two layers, between which a stage ends."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.drop = torch.nn.Dropout(0.3)
+        self.last = torch.nn.Linear(4, 4)
+
+
+class Drops(Layers):
+    def forward(self, x):
+        return self.last(self.drop(torch.relu_(self.first(x))))
+
+
+class Looks(Layers):
+    """Whether the first layer's values and weight are used further on is up to the numbers."""
+
+    def forward(self, x):
+        y = self.drop(self.first(x))
+        z = self.last(x)
+        if bool(x.sum() > 0):
+            z = z + torch.nn.functional.linear(y, self.first.weight)
+        return z
+
+
+class Chooses(Layers):
+    def forward(self, x):
+        y = self.first(x)
+        return self.last(y) + y[y > 0].sum()
+
+
+class Prints(Layers):
+    def forward(self, x):
+        print("here")
+        return self.last(self.first(x))
+
+
+class Recordings(Case):
+    number = 0  # of the runs in a test
+
+    def train(self, *settings: str, text: str = PLAN, ranks: int = 2) -> tuple[list, str]:
+        """Its bits, and what it says."""
+        self.number += 1
+        name = f"run{self.number}"
+        words = (word for one in (*settings, f"run.dir={name}") for word in ("--set", one))
+        done = self.vpp("train", self.plan(text), *words, ranks=ranks, environment={"VPP_SOFT_CARDS": "2"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(len(self.bits(name)), 3, "there are steps behind the recording")
+        return self.bits(name), done.stderr
+
+    def expect_same_bits(self, *settings: str, text: str = PLAN, ranks: int = 2) -> str:
+        """Of recorded ops and of ops; what the job with recorded ones says."""
+        recorded, said = self.train(*settings, text=text, ranks=ranks)
+        by_op, nothing = self.train(*settings, "pipeline.cuda_graphs=false", text=text, ranks=ranks)
+        self.assertEqual(recorded, by_op)
+        self.assertNotIn("CUDA graphs", nothing)
+        return said
+
+    def save(self, model: torch.nn.Module) -> None:
+        torch.manual_seed(3)
+        torch.jit.script(model).save(str(self.folder / "model.pt"))
+
+    def test_random_ops_and_writes_in_place_are_replayed(self):
+        self.save(Drops())
+        for one in ("pipeline.schedule_type=1F1B", "pipeline.schedule_type=GPIPE", "train.precision=fp16"):
+            with self.subTest(one):
+                self.assertIn("the ops of 2 of 2 segments are recorded", self.expect_same_bits(*SETTINGS, one))
+        self.assertNotEqual(self.train(*SETTINGS)[0], self.train(*SETTINGS, "train.seed=6")[0], "the control")
+
+    def test_replicas_and_recompute(self):
+        settings = ("train.steps=6", "mesh.dp=2", "pipeline.recompute.what=stage", "pipeline.recompute.except_last=true")
+        said = self.expect_same_bits(*settings, text=DIGITS, ranks=4)
+        self.assertIn("segments are recorded", said)
+
+    def test_gradients_that_come_at_times_only(self):
+        self.save(Looks())
+        for schedule in ("1F1B", "ZERO_BUBBLE_H1"):
+            with self.subTest(schedule):
+                said = self.expect_same_bits(*SETTINGS, f"pipeline.schedule_type={schedule}")
+                self.assertIn("the ops of 1 of 2 segments are recorded", said)
+                self.assertIn("op by op, as it cannot be recorded: stage 1: ", said)
+
+    def test_what_cannot_be_replayed_is_said_and_runs(self):
+        for model, reason in ((Prints(), "it prints"),
+                              (Chooses(), "operation not permitted when stream is capturing")):
+            with self.subTest(reason):
+                self.save(model)
+                digest = hashlib.sha256((self.folder / "model.pt").read_bytes()).hexdigest()
+                said = self.expect_same_bits(*SETTINGS, f"model.trust_sha256=['{digest}']")
+                self.assertRegex(said, f"as it cannot be recorded: stage [01]: .*{reason}")
+
+    def test_a_save_and_a_resume_go_on_with_the_bits(self):
+        self.save(Drops())
+        whole, _ = self.train(*SETTINGS)
+        words = [word for one in (*SETTINGS, "run.dir=parts") for word in ("--set", one)]
+        for steps in (5, 8):
+            done = self.vpp("train", self.plan(PLAN), *words, "--set", f"train.steps={steps}", ranks=2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.bits("parts"), whole)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

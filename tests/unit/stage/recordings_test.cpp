@@ -1,0 +1,172 @@
+// Recordings over ops that a test can count and change. Without a card nothing can be recorded.
+#include "stage/recordings.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/zeros.h>
+
+#include <utility>
+
+#include "device/device.hpp"
+#include "support/far_device.hpp"
+#include "unit/stage/support.hpp"
+
+namespace vpp::test {
+namespace {
+
+constexpr int kInput = 0, kOutput = 1;
+
+/// y = x * weight, whose gradient is g * x, for microbatches that are under way two at a time.
+class Products {
+  public:
+    Products() {
+        start_device(test_device());
+        weight_ = at::full({4}, 3.0, test_device()).set_requires_grad(true);
+        Recordings::Ops ops;
+        ops.forward = [this](Microbatch& now) { forward(now); };
+        ops.backward = [this](Microbatch& now) { backward(now); };
+        ops.save = [](const PassInputs& inputs) { return inputs; };
+        ops.writes = [](int) { return false; };
+        recordings_ = std::make_unique<Recordings>(test_device(), std::vector{weight_}, std::vector{weight_}, ops);
+    }
+
+    /// One step; what it gives must be what arithmetic gives. How many times the ops were called for it.
+    int step(int number, const std::vector<int>& sizes = {4, 4, 4}, bool last_has_gradient = true) {
+        const at::NoGradGuard no_grad;
+        const int before = num_calls_;
+        weight_.mutable_grad().reset();
+        recordings_->begin_step({});
+        std::vector<Microbatch> all(sizes.size());
+        const auto input = [&](size_t i) {
+            return at::arange(4, at::TensorOptions(at::kFloat))
+                .add(10 * number + static_cast<int>(i))
+                .repeat(sizes[i] / 4);
+        };
+        for (size_t i = 0; i < all.size() + 1; ++i) {
+            if (i < all.size()) {
+                all[i].inputs.tensors[kInput] = input(i).to(test_device());
+                recordings_->forward(static_cast<int>(i), all[i]);
+                EXPECT_EQ(form_of(all[i].tensors.at(kOutput)), form_of(input(i) * 3));
+            }
+            if (i == 0) continue;
+            Microbatch& last = all[i - 1];
+            const bool has_gradient = last_has_gradient || i < all.size();
+            last.arrived[kOutput] = has_gradient ? at::full_like(last.tensors.at(kOutput), 2) : at::Tensor();
+            recordings_->backward(static_cast<int>(i) - 1, last);
+        }
+        at::Tensor sum = at::zeros({4});
+        for (size_t i = 0; i < all.size(); ++i) {
+            if (last_has_gradient || i + 1 < all.size()) sum += (input(i) * 2).view({-1, 4}).sum(0);
+        }
+        EXPECT_EQ(form_of(weight_.grad()), form_of(sum));
+        return num_calls_ - before;
+    }
+
+    /// The steps before one can be recorded.
+    void run_by_op(const std::vector<int>& sizes = {4, 4, 4}) {
+        for (int number : {0, 1}) EXPECT_EQ(step(number, sizes), 2 * static_cast<int>(sizes.size()));
+    }
+
+    void have_forward_do(std::function<void(const at::Tensor&)> more) { more_ = std::move(more); }
+    void move_weight() { weight_.set_data(weight_.detach().clone()); }
+    const Recordings& recordings() const { return *recordings_; }
+
+  private:
+    void forward(Microbatch& now) {
+        ++num_calls_;
+        const at::Tensor x = now.inputs.tensors.at(kInput);
+        if (more_) more_(x);
+        now.tensors[kOutput] = (x.view({-1, 4}) * weight_.detach()).view({-1});
+        now.pass.emplace().tensors[kInput] = x;
+    }
+
+    void backward(Microbatch& now) {
+        ++num_calls_;
+        if (now.saved) now.inputs = *std::exchange(now.saved, std::nullopt);
+        const at::Tensor x = now.pass ? now.pass->tensors.at(kInput) : now.inputs.tensors.at(kInput);
+        now.pass.reset();
+        const at::Tensor arrived = std::exchange(now.arrived[kOutput], at::Tensor());
+        if (!arrived.defined()) return;
+        const at::Tensor gradient = (x * arrived).view({-1, 4}).sum(0);
+        at::Tensor& sum = weight_.mutable_grad();
+        sum = sum.defined() ? sum + gradient : gradient;
+    }
+
+    at::Tensor weight_;
+    std::function<void(const at::Tensor&)> more_;
+    int num_calls_ = 0;
+    std::unique_ptr<Recordings> recordings_;
+};
+
+class RecordingsOnCards : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!test_device().is_cuda()) GTEST_SKIP() << "a card is needed";
+    }
+};
+
+TEST_F(RecordingsOnCards, TwoStepsRunOpByOpAndTheNextAreReplayed) {
+    Products products;
+    products.run_by_op();
+    EXPECT_FALSE(products.recordings().are_made());
+    EXPECT_EQ(products.step(2), 4) << "F and B are recorded for each of the two that are under way at once";
+    EXPECT_TRUE(products.recordings().are_made());
+    EXPECT_GT(products.recordings().bytes(), 0);
+    for (int number : {3, 4, 5}) EXPECT_EQ(products.step(number), 0);
+    EXPECT_EQ(products.recordings().reason(), "");
+}
+
+TEST_F(RecordingsOnCards, AMicrobatchOfAnotherFormRunsOpByOp) {
+    Products products;
+    products.run_by_op({4, 8, 4});
+    EXPECT_EQ(products.step(2, {4, 8, 4}), 4);
+    EXPECT_EQ(products.step(3, {4, 8, 4}), 0);
+    EXPECT_EQ(products.step(4, {4, 12, 4}), 2);
+    EXPECT_EQ(products.step(5, {4, 8, 4}), 0);
+}
+
+TEST_F(RecordingsOnCards, WhoseGradientIsOtherThanExpectedRunsOnceMore) {
+    Products products;
+    products.run_by_op();
+    products.step(2);
+    EXPECT_EQ(products.step(3, {4, 4, 4}, false), 1) << "backward alone, from what forward was given";
+    EXPECT_EQ(products.step(4), 0);
+}
+
+TEST_F(RecordingsOnCards, WeightsElsewhereAreRecordedAnew) {
+    Products products;
+    products.run_by_op();
+    products.step(2);
+    products.move_weight();
+    products.run_by_op();
+    EXPECT_EQ(products.step(2), 4);
+    EXPECT_EQ(products.step(3), 0);
+}
+
+TEST_F(RecordingsOnCards, WhatCannotBeReplayedIsNot) {
+    const std::vector<std::pair<std::function<void(const at::Tensor&)>, std::string>> cases{
+        {[](const at::Tensor&) { at::rand({1}); }, "it draws random numbers on the CPU"},
+        {[](const at::Tensor& x) { x.sum().item(); }, "not permitted"},
+    };
+    for (const auto& [more, reason] : cases) {
+        Products products;
+        products.have_forward_do(more);
+        products.run_by_op();
+        products.step(2);
+        EXPECT_FALSE(products.recordings().are_made());
+        EXPECT_NE(products.recordings().reason().find(reason), std::string::npos) << products.recordings().reason();
+        EXPECT_EQ(products.step(3), 6);
+        EXPECT_EQ(products.step(4), 6) << "it is tried once";
+    }
+    Products many;
+    many.run_by_op({4, 8, 12, 16, 20});
+    many.step(2, {4, 8, 12, 16, 20});
+    EXPECT_EQ(many.recordings().reason(), "its microbatches have more than four forms");
+}
+
+}  // namespace
+}  // namespace vpp::test
