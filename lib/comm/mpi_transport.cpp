@@ -56,17 +56,18 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 
 /// Pauses of a waiting thread. Where it has a core for itself it stays awake for longer than the bubbles of a step
 /// last: a sleep of 50 us takes twice that, and a message that comes meanwhile waits. Where ranks share cores it lets
-/// the others run at once. Then both sleep in growing steps.
+/// the others run at once. Then both sleep in growing steps; not while contents are on their way, as MPI moves a large
+/// message piece by piece, a piece or few each time that it is looked at.
 class Backoff {
   public:
     explicit Backoff(bool crowded) : crowded_(crowded) {}
     void reset() { num_pauses_ = num_sleeps_ = 0; }
-    void pause() {
+    void pause(bool is_moving = false) {
         constexpr int kSpins = 200, kYields = 200;
         const int number = num_pauses_++;
         if (number == 0) start_ = Clock::now();
         if (!crowded_ && number < kSpins) return;
-        if (crowded_ ? number < kYields : seconds_between(start_, Clock::now()) < kAwakeSeconds) {
+        if (crowded_ ? number < kYields : is_moving || seconds_between(start_, Clock::now()) < kAwakeSeconds) {
             sched_yield();
             return;
         }
@@ -281,9 +282,10 @@ void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
             }
             if (moved) moved_.notify_all();
             if (options_.progress == Progress::Thread && waiting_) {
+                const bool is_moving = wire_.busy();
                 lock.unlock();
                 if (moved) backoff.reset();
-                backoff.pause();
+                backoff.pause(is_moving);
                 continue;
             }
             if (options_.progress != Progress::Callers && size() > 1)
@@ -419,9 +421,10 @@ void MpiTransport::Impl::pause(Lock& lock, Backoff& backoff, bool moved) {
         moved_.wait_for(lock, kAnswerPeriod);
         return;
     }
+    const bool is_moving = wire_.busy();
     lock.unlock();
     if (moved) backoff.reset();
-    backoff.pause();
+    backoff.pause(is_moving);
 }
 
 RankStatus MpiTransport::Impl::status() {

@@ -5,7 +5,8 @@ prints the median step of both and their ratio
 
 All take turns, so that a machine whose speed drifts slows all; a ratio is formed within a round, and what is printed is
 its median over the rounds and its range. On a card PyTorch runs as it is and with exact kernels, as vpp always does
-there; on the CPU these are the same. Both have CUBLAS_WORKSPACE_CONFIG set.
+there; on the CPU these are the same. Both have CUBLAS_WORKSPACE_CONFIG set. vpp runs as it
+is and, there, op by op (pipeline.cuda_graphs = false).
 """
 
 import argparse
@@ -32,7 +33,7 @@ WARM_UP = 5  # steps of a round that are not counted
 OURS = "vpp, one stage"
 
 
-def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str) -> list[float]:
+def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str, replayed: bool = True) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "pipeline.num_stages": 1,
@@ -44,6 +45,7 @@ def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str) -> lis
             "report.every": 1,
             "run.dir": f"{folder}/run",
             "mesh.device": device,
+            "pipeline.cuda_graphs": str(replayed).lower(),
         }
         options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         subprocess.run([vpp, "train", "--config", str(config), *options], check=True, stdout=subprocess.DEVNULL)
@@ -115,10 +117,14 @@ def main() -> None:
         side = Eager(plan, arguments.config.parent, arguments.device, exact)
         return lambda: side.steps_ms(arguments.steps)
 
+    def ours(replayed: bool) -> list[float]:
+        return vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps, arguments.device, replayed)
+
     sides = {"eager Python": eager(exact=False)}
     if arguments.device == "cuda":
+        sides = {"vpp, op by op": lambda: ours(replayed=False), **sides}
         sides["eager Python with exact kernels"] = eager(exact=True)
-    sides[OURS] = lambda: vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps, arguments.device)
+    sides[OURS] = lambda: ours(replayed=True)
     medians: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(arguments.rounds):
         for side in sides if number % 2 == 0 else reversed(sides):  # who goes first changes

@@ -99,9 +99,9 @@ def reference(build: pathlib.Path, device: str) -> str:
 
 
 def verified(build: pathlib.Path, device: str) -> str:
-    """Every schedule on 4 ranks that share the card, by MPI, against one device."""
-    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--steps", "4", "--device", device,
-                *MODELS],
+    """Every schedule on 4 ranks that share the card, by MPI, against one device; two of four steps are replayed."""
+    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--steps", "4",
+                "--device", device, *MODELS],
                VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
     return text.strip().splitlines()[-1]
 
@@ -110,8 +110,8 @@ def verified_mixed(build: pathlib.Path, device: str) -> str:
     """Mixed precision the same way: what was planned without the card holds on it."""
     said = []
     for precision, names in (("bf16", ("gpt", "bn_cnn")), ("fp16", ("mlp", "gpt"))):
-        text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--steps", "4", "--device", device,
-                    "--precision", precision, "--cuts", "1", *names],
+        text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--steps", "4",
+                    "--device", device, "--precision", precision, "--cuts", "1", *names],
                    VPP_BINARY=str(build / "vpp"), VPP_MPIRUN="mpirun")
         said.append(f"{precision}: {text.strip().splitlines()[-1]}")
     return "; ".join(said)
@@ -125,12 +125,6 @@ def one_stage(build: pathlib.Path, device: str) -> str:
     side, (number, _) = list(ratios.items())[-1]
     said = [f"ratio {ratio} to {name} ({spread})" for name, (ratio, spread) in ratios.items()]
     return held(float(number), 1.00, "; ".join(said))
-
-
-def cuda_graphs(build: pathlib.Path, device: str) -> str:
-    """What CUDA graphs would gain; nothing is held, as vpp has none."""
-    text = run([sys.executable, ROOT / "tests/bench/cuda_graphs.py"])
-    return "; ".join(text.strip().splitlines())
 
 
 def held(ratio: float, most: float, text: str) -> str:
@@ -197,7 +191,7 @@ def traced(build: pathlib.Path, device: str) -> str:
 
 # What takes seconds comes first: a machine with a card may be lent for minutes.
 ROWS = {"memory": card_memory, "links": nccl_links, "trace": traced, "MPI": mpi_transport, "staged": staged_messages,
-        "NCCL": nccl_transport, "reference": reference, "one stage": one_stage, "graphs": cuda_graphs,
+        "NCCL": nccl_transport, "reference": reference, "one stage": one_stage,
         "unit tests": unit_tests, "verify": verified, "mixed": verified_mixed}
 
 

@@ -82,11 +82,13 @@ class Recordings(Case):
         self.save(Drops())
         for one in ("pipeline.schedule_type=1F1B", "pipeline.schedule_type=GPIPE", "train.precision=fp16"):
             with self.subTest(one):
-                self.assertIn("the ops of 2 of 2 segments are recorded", self.expect_same_bits(*SETTINGS, one))
+                self.assertIn("info: CUDA graphs: the ops of 2 of 2 segments are recorded, and replayed from now on",
+                              self.expect_same_bits(*SETTINGS, one))
         self.assertNotEqual(self.train(*SETTINGS)[0], self.train(*SETTINGS, "train.seed=6")[0], "the control")
 
     def test_replicas_and_recompute(self):
-        settings = ("train.steps=6", "mesh.dp=2", "pipeline.recompute.what=stage", "pipeline.recompute.except_last=true")
+        settings = ("train.steps=6", "mesh.dp=2", "pipeline.recompute.what=stage",
+                    "pipeline.recompute.except_last=true")
         said = self.expect_same_bits(*settings, text=DIGITS, ranks=4)
         self.assertIn("segments are recorded", said)
 
