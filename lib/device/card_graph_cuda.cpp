@@ -52,6 +52,8 @@ class CudaGraph : public CardGraph {
   public:
     CudaGraph(cudaGraphExec_t graph, std::shared_ptr<GraphMemory> memory) : graph_(graph), memory_(std::move(memory)) {}
     ~CudaGraph() override { C10_CUDA_CHECK_WARN(cudaGraphExecDestroy(graph_)); }
+    /// Else the first replay does it, which could then wait for messages that are under way.
+    void upload(cudaStream_t stream) { C10_CUDA_CHECK(cudaGraphUpload(graph_, stream)); }
     void replay() override { C10_CUDA_CHECK(cudaGraphLaunch(graph_, c10::cuda::getCurrentCUDAStream())); }
 
   private:
@@ -110,7 +112,9 @@ class CudaRecorder : public CardRecorder {
         const c10::cuda::CUDAStreamGuard guard(stream_);
         Recording recording(stream_, *memory_);
         ops();
-        return std::make_unique<CudaGraph>(recording.finish(), memory_);
+        auto graph = std::make_unique<CudaGraph>(recording.finish(), memory_);
+        graph->upload(stream_);
+        return graph;
     }
 
   private:

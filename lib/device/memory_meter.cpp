@@ -39,6 +39,11 @@ int64_t MemoryMeter::flushes() const {
     return device_.is_cpu() ? 0 : stats_of(device_).num_alloc_retries;
 }
 
+int64_t MemoryMeter::free_bytes() const {
+    const auto [free, all] = c10::getDeviceAllocator(device_.type())->getMemoryInfo(device_.index());
+    return static_cast<int64_t>(free);
+}
+
 void give_back_memory(at::Device device) {
     if (!device.is_cpu()) c10::getDeviceAllocator(device.type())->emptyCache();
 }

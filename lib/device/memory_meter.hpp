@@ -22,6 +22,8 @@ class MemoryMeter {
     /// How many requests were met only when LibTorch had given all memory that it kept for later back to the device,
     /// which waits for whatever that does. 0 on the CPU.
     int64_t flushes() const;
+    /// What the device has beside all that processes have taken. Requires: not the CPU.
+    int64_t free_bytes() const;
 
   private:
     at::Device device_;

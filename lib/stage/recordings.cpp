@@ -2,10 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/MemoryOverlap.h>
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/_foreach_add.h>
-#include <ATen/ops/_foreach_copy.h>
-#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 
 #include <algorithm>
@@ -46,7 +43,17 @@ bool is_plain(const at::Tensor& tensor) {
 
 TensorForm form_of(const at::Tensor& tensor) {
     if (tensor.layout() != at::kStrided) return {};
-    return {tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type(), begin_bytes_of(tensor)};
+    return {tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type(), begin_bytes_of(tensor),
+            tensor.is_cpu()};
+}
+
+/// Which they hold is told by their graph; here another stands for each.
+std::map<int, c10::IValue> without_tensors(const std::map<int, c10::IValue>& values) {
+    std::map<int, c10::IValue> structures;
+    for (const auto& [id, value] : values) {
+        structures[id] = map_tensors(value, [](const at::Tensor&) { return at::empty({0}); });
+    }
+    return structures;
 }
 
 std::map<int, TensorForm> forms_of(const std::map<int, at::Tensor>& tensors) {
@@ -90,6 +97,7 @@ bool are_same(const std::map<int, c10::IValue>& some, const std::map<int, c10::I
 }
 
 at::Tensor place_for(const TensorForm& form, at::Device device) {
+    if (form.is_on_host) throw NotRecordable{"a value is a tensor of the host"};
     const at::Tensor place =
         empty_beginning_at(form.begin_bytes, form.sizes, form.strides, at::TensorOptions(form.dtype).device(device));
     if (!is_plain(without_repeats(place))) throw NotRecordable{"a value has elements that share memory"};
@@ -132,32 +140,6 @@ std::string core_of(const std::string& text) {
     const size_t marked = text.rfind(mark);
     const size_t begin = marked == std::string::npos ? 0 : marked + mark.size();
     return text.substr(begin, text.find('\n', begin) - begin);
-}
-
-/// Adds into `.grad` as autograd does: the first gradient of a parameter is its sum. A kernel or few for all.
-void add_into(std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients) {
-    const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> first_sums, first, sums, more;
-    for (size_t i = 0; i < parameters.size(); ++i) {
-        const at::Tensor& gradient = gradients[i];
-        if (!gradient.defined()) continue;
-        at::Tensor& sum = parameters[i].mutable_grad();
-        const bool is_first = !sum.defined();
-        if (is_first) sum = at::empty_strided(gradient.sizes(), gradient.strides(), gradient.options());
-        (is_first ? first_sums : sums).push_back(sum);
-        (is_first ? first : more).push_back(gradient);
-    }
-    if (!first.empty()) at::_foreach_copy_(first_sums, first);
-    if (!more.empty()) at::_foreach_add_(sums, more);
-}
-
-std::vector<at::Tensor> take_gradients(std::vector<at::Tensor>& parameters) {
-    std::vector<at::Tensor> taken;
-    for (at::Tensor& parameter : parameters) {
-        taken.push_back(parameter.grad());
-        parameter.mutable_grad().reset();
-    }
-    return taken;
 }
 
 }  // namespace
@@ -212,8 +194,8 @@ bool MicrobatchForm::operator==(const MicrobatchForm& other) const {
 class Recordings::Slot {
   public:
     /// Records; nothing is computed. Throws NotRecordable, and what the ops throw.
-    Slot(MicrobatchForm form, at::Device device, std::vector<at::Tensor>& trained, const Ops& ops)
-        : form_(std::move(form)), randomness_(device) {
+    Slot(MicrobatchForm form, at::Device device, GradientSums& sums, const Ops& ops)
+        : form_(std::move(form)), sums_(sums), randomness_(device) {
         const MemoryMeter meter(device);
         const int64_t before = meter.now();
         meter.restart_peak();
@@ -222,14 +204,7 @@ class Recordings::Slot {
         inputs_.without_gradient = form_.without_gradient;
         arrived_ = places_for(form_.arrived, device);
         tied_arrived_ = places_for(form_.tied_arrived, device);
-        const std::vector<at::Tensor> sums = take_gradients(trained);
-        try {
-            record(device, trained, ops);
-        } catch (...) {
-            put_gradients(trained, sums);
-            throw;
-        }
-        put_gradients(trained, sums);
+        record(device, ops);
         bytes_ = meter.peak() - before;
     }
 
@@ -253,12 +228,12 @@ class Recordings::Slot {
         now.loss = copy_of(made_.loss);
     }
 
-    void backward(Microbatch& now, std::vector<at::Tensor>& trained) {
+    void backward(Microbatch& now) {
         take_arrived(now);
         take_tied(now);
-        backward_->replay();
+        sums_.add(given_, [&] { backward_->replay(); });
         now.input_gradients = copies_of(made_.input_gradients);
-        give_weight_gradients(now, trained);
+        now.tied_gradients = copies_of(made_.tied_gradients);
     }
 
     void input_gradients(Microbatch& now) {
@@ -267,18 +242,14 @@ class Recordings::Slot {
         now.input_gradients = copies_of(made_.input_gradients);
     }
 
-    void weight_gradients(Microbatch& now, std::vector<at::Tensor>& trained) {
+    void weight_gradients(Microbatch& now) {
         take_tied(now);
-        weight_gradients_->replay();
-        give_weight_gradients(now, trained);
+        sums_.add(given_, [&] { weight_gradients_->replay(); });
+        now.tied_gradients = copies_of(made_.tied_gradients);
     }
 
   private:
-    static void put_gradients(std::vector<at::Tensor>& trained, const std::vector<at::Tensor>& sums) {
-        for (size_t i = 0; i < trained.size(); ++i) trained[i].mutable_grad() = sums[i];
-    }
-
-    void record(at::Device device, std::vector<at::Tensor>& trained, const Ops& ops) {
+    void record(at::Device device, const Ops& ops) {
         const std::unique_ptr<CardRecorder> recorder = make_card_recorder(device);
         Microbatch now;
         now.inputs = inputs_;
@@ -300,17 +271,12 @@ class Recordings::Slot {
         now.tied_arrived = tied_arrived_;
         if (form_.is_split) {
             input_gradients_ = recorder->record([&] { ops.input_gradients(now); });
-            weight_gradients_ = recorder->record([&] { ops.weight_gradients(now); });
+            given_ = sums_.record([&] { weight_gradients_ = recorder->record([&] { ops.weight_gradients(now); }); });
         } else {
-            backward_ = recorder->record([&] { ops.backward(now); });
+            given_ = sums_.record([&] { backward_ = recorder->record([&] { ops.backward(now); }); });
         }
         made_.input_gradients = std::move(now.input_gradients);
         made_.tied_gradients = std::move(now.tied_gradients);
-        gradients_ = take_gradients(trained);
-        const bool are_plain = std::all_of(gradients_.begin(), gradients_.end(), [](const at::Tensor& gradient) {
-            return !gradient.defined() || is_plain(gradient);
-        });
-        if (!are_plain) throw NotRecordable{"a gradient is sparse"};
     }
 
     void take_arrived(Microbatch& now) {
@@ -323,16 +289,12 @@ class Recordings::Slot {
         now.tied_arrived.clear();
     }
 
-    void give_weight_gradients(Microbatch& now, std::vector<at::Tensor>& trained) const {
-        now.tied_gradients = copies_of(made_.tied_gradients);
-        add_into(trained, gradients_);
-    }
-
     MicrobatchForm form_;
     PassInputs inputs_;
     std::map<int, at::Tensor> arrived_, tied_arrived_;
-    Microbatch made_;                    ///< what the graphs leave
-    std::vector<at::Tensor> gradients_;  ///< of the trained parameters
+    Microbatch made_;  ///< what the graphs leave
+    GradientSums& sums_;
+    std::vector<size_t> given_;  ///< which parameters get a gradient
     Randomness randomness_;
     std::unique_ptr<CardGraph> forward_, backward_, input_gradients_, weight_gradients_;
     int64_t bytes_ = 0;
@@ -348,14 +310,16 @@ at::Tensor Recordings::begin_step(const at::Tensor& loss_factor) {
     if (loss_factor.defined() && !loss_factor_.defined()) loss_factor_ = loss_factor.clone();
     if (are_made() && addresses() != addresses_) forget();
     if (!are_made() && reason_.empty() && num_steps_++ == kStepsByOp) record();
+    if (sums_) sums_->begin_step();
     for (const std::unique_ptr<Slot>& slot : slots_) slot->is_free = true;
     noted_.clear();
     turns_.clear();
-    return loss_factor_;
+    return loss_factor.defined() ? loss_factor_ : at::Tensor();
 }
 
 void Recordings::forget() {
     slots_.clear();
+    sums_.reset();
     num_steps_ = 0;
 }
 
@@ -372,15 +336,27 @@ void Recordings::record() {
     for (const auto& [microbatch, noted] : noted_) expected_[microbatch] = noted.form;
     addresses_ = addresses();
     try {
+        sums_ = std::make_unique<GradientSums>(trained_);
         for (MicrobatchForm& form : forms_under_way()) {
-            slots_.push_back(std::make_unique<Slot>(std::move(form), device_, trained_, ops_));
+            check_room();
+            slots_.push_back(std::make_unique<Slot>(std::move(form), device_, *sums_, ops_));
         }
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
     } catch (const std::exception& error) {
         reason_ = core_of(error.what());
     }
-    if (!reason_.empty()) slots_.clear();
+    if (reason_.empty()) return;
+    slots_.clear();
+    sums_.reset();
+    give_back_memory(device_);
+}
+
+/// For one more like the last: the allocator cannot tell that it has none while it serves a recording.
+void Recordings::check_room() const {
+    constexpr int64_t kSpareBytes = int64_t{64} << 20;  // it asks for more than it gives
+    const int64_t needed = slots_.empty() ? 0 : slots_.back()->bytes() + kSpareBytes;
+    if (MemoryMeter(device_).free_bytes() < needed) throw NotRecordable{"the card has no room for it"};
 }
 
 /// Each form of the last step as often as microbatches of it were under way at once.
@@ -417,7 +393,7 @@ Recordings::Slot* Recordings::free_slot(int microbatch, const MicrobatchForm& in
 void Recordings::forward(int microbatch, Microbatch& now) {
     Noted& noted = noted_[microbatch];
     noted.form.inputs = forms_of(now.inputs.tensors);
-    noted.form.values = now.inputs.values;
+    noted.form.values = without_tensors(now.inputs.values);
     noted.form.without_gradient = now.inputs.without_gradient;
     turns_.emplace_back(microbatch, true);
     noted.slot = free_slot(microbatch, noted.form);
@@ -430,7 +406,7 @@ void Recordings::backward(int microbatch, Microbatch& now) {
     Noted& noted = note_arrived(microbatch, now);
     noted.form.tied_arrived = gradient_forms_of(now.tied_arrived);
     if (noted.slot != nullptr && noted.slot->form() == noted.form) {
-        noted.slot->backward(now, trained_);
+        noted.slot->backward(now);
     } else {
         make_pass_again(noted, now);
         ops_.backward(now);
@@ -452,7 +428,7 @@ void Recordings::weight_gradients(int microbatch, Microbatch& now) {
     Noted& noted = noted_.at(microbatch);
     noted.form.tied_arrived = gradient_forms_of(now.tied_arrived);
     if (noted.slot != nullptr && !noted.is_made_again && noted.slot->form() == noted.form) {
-        noted.slot->weight_gradients(now, trained_);
+        noted.slot->weight_gradients(now);
         return end(microbatch);
     }
     if (noted.slot != nullptr && !noted.is_made_again) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "stage/gradient_sums.hpp"
 #include "stage/microbatch.hpp"
 
 namespace vpp {
@@ -22,6 +23,7 @@ struct TensorForm {
     std::vector<int64_t> sizes, strides;
     at::ScalarType dtype = at::kFloat;
     int64_t begin_bytes = 0;  ///< device/memory_begin.hpp
+    bool is_on_host = false;
 
     bool operator==(const TensorForm&) const = default;
 };
@@ -29,7 +31,7 @@ struct TensorForm {
 /// What decides which ops a microbatch runs.
 struct MicrobatchForm {
     std::map<int, TensorForm> inputs;
-    std::map<int, c10::IValue> values;
+    std::map<int, c10::IValue> values;  ///< without the tensors inside
     std::set<int> without_gradient;
     bool is_split = false;  ///< I and W, not B
     std::map<int, std::optional<TensorForm>> arrived, tied_arrived;
@@ -78,6 +80,7 @@ class Recordings {
     };
 
     void record();
+    void check_room() const;
     void forget();
     std::vector<const void*> addresses() const;
     std::vector<MicrobatchForm> forms_under_way() const;
@@ -93,6 +96,7 @@ class Recordings {
     std::map<int, Noted> noted_;               ///< by microbatch, of the step
     std::vector<std::pair<int, bool>> turns_;  ///< microbatches as they begin (true) and end in the step
     std::map<int, MicrobatchForm> expected_;   ///< by microbatch, when they were recorded
+    std::unique_ptr<GradientSums> sums_;
     std::vector<std::unique_ptr<Slot>> slots_;
     std::vector<const void*> addresses_;  ///< of the weights when they were recorded
     at::Tensor loss_factor_;              ///< where recorded ops read it

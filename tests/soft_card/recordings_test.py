@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import torch  # noqa: E402
 from tiny_model import PLAN  # noqa: E402
-from vpp_process import DIGITS, Case  # noqa: E402
+from vpp_process import DIGITS, ROOT, Case  # noqa: E402
 
 SETTINGS = ("train.steps=8", "train.global_batch_size=8", "pipeline.num_microbatches=4", "pipeline.num_stages=2",
             "data.samples=64")
@@ -56,12 +56,13 @@ class Prints(Layers):
 class Recordings(Case):
     number = 0  # of the runs in a test
 
-    def train(self, *settings: str, text: str = PLAN, ranks: int = 2) -> tuple[list, str]:
+    def train(self, *settings: str, text: str = PLAN, ranks: int = 2, **environment: str) -> tuple[list, str]:
         """Its bits, and what it says."""
         self.number += 1
         name = f"run{self.number}"
         words = (word for one in (*settings, f"run.dir={name}") for word in ("--set", one))
-        done = self.vpp("train", self.plan(text), *words, ranks=ranks, environment={"VPP_SOFT_CARDS": "2"})
+        done = self.vpp("train", self.plan(text), *words, ranks=ranks,
+                        environment={"VPP_SOFT_CARDS": "2"} | environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(len(self.bits(name)), 3, "there are steps behind the recording")
         return self.bits(name), done.stderr
@@ -108,6 +109,17 @@ class Recordings(Case):
                 digest = hashlib.sha256((self.folder / "model.pt").read_bytes()).hexdigest()
                 said = self.expect_same_bits(*SETTINGS, f"model.trust_sha256=['{digest}']")
                 self.assertRegex(said, f"as it cannot be recorded: stage [01]: .*{reason}")
+
+    def test_where_there_is_no_room_for_recordings_ops_run_one_by_one(self):
+        text = (ROOT / "configs/quickstart.toml").read_text().replace('"../models', f'"{ROOT}/models')
+        settings = ("lr_schedule.warmup_steps=1", "train.steps=5", "train.eval_every=0", "pipeline.num_stages=1",
+                    "pipeline.schedule_type=GPIPE")
+        for megabytes, is_made in ((160, False), (300, True)):
+            with self.subTest(megabytes):
+                _, said = self.train(*settings, text=text, ranks=1, VPP_SOFT_CARD_BYTES=str(megabytes * 1_000_000))
+                self.assertEqual("the ops of 1 of 1 segment are recorded" in said, is_made, said)
+                self.assertEqual("cannot be recorded: stage 0: the card has no room for it" in said, not is_made)
+                self.assertNotIn("cards were full", said)
 
     def test_a_save_and_a_resume_go_on_with_the_bits(self):
         self.save(Drops())

@@ -327,6 +327,10 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsig
     return cudaSuccess;
 }
 
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
+    return state();
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
     work(stream_of(stream), [all = graph->recorded.work] {
         for (const std::function<void()>& one : all) one();

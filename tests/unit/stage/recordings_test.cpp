@@ -93,7 +93,11 @@ class Products {
         if (!arrived.defined()) return;
         const at::Tensor gradient = (x * arrived).view({-1, 4}).sum(0);
         at::Tensor& sum = weight_.mutable_grad();
-        sum = sum.defined() ? sum + gradient : gradient;
+        if (sum.defined()) {
+            sum.add_(gradient);
+        } else {
+            sum = gradient;
+        }
     }
 
     at::Tensor weight_;
