@@ -178,6 +178,7 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
                             !device.is_cpu()};
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
+        if (waits_for_kernels()) plan.pipeline.cuda_graphs = false;  // each op is to be given by itself
         choose_way(transport, plan, device, log);
         const int code = body({plan, transport, log, end, load.is_crowded(), launch && launch->by_srun, device});
         transport.set_position("the end of the job");

@@ -87,7 +87,7 @@ def unit_tests(build: pathlib.Path, device: str) -> str:
     for module, tests in UNIT_TESTS.items():
         text = run([build / f"tests/unit/{module}/vpp_{module}_test", "--gtest_brief=1", f"--gtest_filter={tests}"],
                    VPP_TEST_DEVICE=device)
-        passed += int(re.search(r"PASSED  \] (\d+) tests", text)[1])
+        passed += int(re.search(r"PASSED  \] (\d+) tests?", text)[1])
     return f"{passed} tests"
 
 

@@ -121,6 +121,12 @@ class Recordings(Case):
                 self.assertEqual("cannot be recorded: stage 0: the card has no room for it" in said, not is_made)
                 self.assertNotIn("cards were full", said)
 
+    def test_who_has_the_host_wait_for_each_op_has_them_one_by_one(self):
+        self.save(Drops())
+        by_mpi = "mesh.transport=mpi"
+        self.assertIn("are recorded", self.train(*SETTINGS, by_mpi)[1])
+        self.assertNotIn("are recorded", self.train(*SETTINGS, by_mpi, CUDA_LAUNCH_BLOCKING="1")[1])
+
     def test_a_save_and_a_resume_go_on_with_the_bits(self):
         self.save(Drops())
         whole, _ = self.train(*SETTINGS)
