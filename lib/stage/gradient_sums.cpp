@@ -19,7 +19,7 @@ std::vector<at::Tensor> those_of(const std::vector<at::Tensor>& all, const std::
 }
 
 /// In a kernel or few for all.
-std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
+std::vector<at::Tensor> clones_of(const std::vector<at::Tensor>& tensors) {
     std::vector<at::Tensor> copies;
     for (const at::Tensor& tensor : tensors) copies.push_back(at::empty_like(tensor));
     if (!copies.empty()) at::_foreach_copy_(copies, tensors);
@@ -80,7 +80,7 @@ void GradientSums::add(const std::vector<size_t>& given, const std::function<voi
         if (gradient.defined()) elsewhere.push_back(gradient);
     }
     // What stands in these is put aside, as one of two gradients waits for its turn: it is there again afterwards.
-    const std::vector<at::Tensor> aside = copies_of(those_of(sums_, apart));
+    const std::vector<at::Tensor> aside = clones_of(those_of(sums_, apart));
     begin_at_nothing(first);
     if (!others.empty()) at::_foreach_copy_(those_of(sums_, others), elsewhere);
     replay();
@@ -89,7 +89,7 @@ void GradientSums::add(const std::vector<size_t>& given, const std::function<voi
         are_in_use_[i] = true;
     }
     if (apart.empty()) return;
-    const std::vector<at::Tensor> alone = copies_of(those_of(sums_, apart));
+    const std::vector<at::Tensor> alone = clones_of(those_of(sums_, apart));
     for (size_t k = 0; k < apart.size(); ++k) parameters_[apart[k]].mutable_grad() = alone[k];
     at::_foreach_copy_(those_of(sums_, apart), aside);
 }

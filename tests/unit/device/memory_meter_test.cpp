@@ -47,5 +47,16 @@ TEST(MemoryMeter, RequestsThatFailAreCounted) {
     EXPECT_EQ(meter.flushes(), flushes_before + 1) << "before it was said that there is none";
 }
 
+TEST(MemoryMeter, FreeBytesAreThoseOfTheDevice) {
+    if (!test_device().is_cuda()) GTEST_SKIP() << "of other devices nothing is known";
+    start_device(test_device());
+    constexpr int64_t kBytes = int64_t{256} << 20;
+    const MemoryMeter meter(test_device());
+    give_back_memory(test_device());
+    const int64_t before = meter.free_bytes();
+    const at::Tensor taken = at::empty({kBytes}, at::TensorOptions().dtype(at::kByte).device(test_device()));
+    EXPECT_LE(meter.free_bytes(), before - kBytes / 2) << "others may give some back meanwhile";
+}
+
 }  // namespace
 }  // namespace vpp::test
