@@ -20,7 +20,8 @@ struct Microbatch {
     at::Tensor loss;
 
     std::optional<Pass> pass;                ///< from F to B or W, or
-    std::optional<PassInputs> saved;         ///< from F to B or I
+    std::optional<PassInputs> saved;         ///< from F to B or I, or
+    bool is_replayed = false;                ///< from F to B or W: a recording has what backward needs
     std::map<int, at::Tensor> arrived;       ///< by tensor
     std::map<int, at::Tensor> tied_arrived;  ///< by parameter
 
@@ -29,8 +30,8 @@ struct Microbatch {
     std::map<int, at::Tensor> tied_gradients;   ///< to be taken, by parameter
 
     bool is_done() const {
-        return pending_tensors.empty() && pending_values.empty() && !pass && !saved && input_gradients.empty() &&
-               tied_gradients.empty();
+        return pending_tensors.empty() && pending_values.empty() && !pass && !saved && !is_replayed &&
+               input_gradients.empty() && tied_gradients.empty();
     }
 };
 

@@ -399,6 +399,7 @@ void Recordings::forward(int microbatch, Microbatch& now) {
     noted.slot = free_slot(microbatch, noted.form);
     if (noted.slot == nullptr) return ops_.forward(now);
     noted.slot->is_free = false;
+    now.is_replayed = true;
     noted.slot->forward(now);
 }
 
@@ -411,7 +412,7 @@ void Recordings::backward(int microbatch, Microbatch& now) {
         make_pass_again(noted, now);
         ops_.backward(now);
     }
-    end(microbatch);
+    end(microbatch, now);
 }
 
 void Recordings::input_gradients(int microbatch, Microbatch& now) {
@@ -429,7 +430,7 @@ void Recordings::weight_gradients(int microbatch, Microbatch& now) {
     noted.form.tied_arrived = gradient_forms_of(now.tied_arrived);
     if (noted.slot != nullptr && !noted.is_made_again && noted.slot->form() == noted.form) {
         noted.slot->weight_gradients(now);
-        return end(microbatch);
+        return end(microbatch, now);
     }
     if (noted.slot != nullptr && !noted.is_made_again) {
         make_pass_again(noted, now);
@@ -438,7 +439,7 @@ void Recordings::weight_gradients(int microbatch, Microbatch& now) {
         now.input_gradients.clear();
     }
     ops_.weight_gradients(now);
-    end(microbatch);
+    end(microbatch, now);
 }
 
 Recordings::Noted& Recordings::note_arrived(int microbatch, const Microbatch& now) {
@@ -454,7 +455,8 @@ void Recordings::make_pass_again(Noted& noted, Microbatch& now) const {
     noted.is_made_again = true;
 }
 
-void Recordings::end(int microbatch) {
+void Recordings::end(int microbatch, Microbatch& now) {
+    now.is_replayed = false;
     turns_.emplace_back(microbatch, false);
     if (Slot* slot = noted_.at(microbatch).slot) slot->is_free = true;
 }

@@ -87,7 +87,7 @@ class Recordings {
     Slot* free_slot(int microbatch, const MicrobatchForm& inputs) const;
     Noted& note_arrived(int microbatch, const Microbatch& now);
     void make_pass_again(Noted& noted, Microbatch& now) const;
-    void end(int microbatch);
+    void end(int microbatch, Microbatch& now);
 
     at::Device device_;
     std::vector<at::Tensor> trained_, weights_;
