@@ -4,6 +4,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 
@@ -336,6 +337,7 @@ void Recordings::record() {
     for (const auto& [microbatch, noted] : noted_) expected_[microbatch] = noted.form;
     addresses_ = addresses();
     try {
+        check_nothing_is_under_way();
         sums_ = std::make_unique<GradientSums>(trained_);
         for (MicrobatchForm& form : forms_under_way()) {
             check_room();
@@ -350,6 +352,16 @@ void Recordings::record() {
     slots_.clear();
     sums_.reset();
     give_back_memory(device_);
+}
+
+/// Autograd adds into `.grad` in the stream of whoever asked for a parameter's gradient first: not in that which
+/// records while a graph from before is there.
+void Recordings::check_nothing_is_under_way() const {
+    for (const at::Tensor& parameter : trained_) {
+        if (torch::autograd::impl::try_get_grad_accumulator(parameter)) {
+            throw NotRecordable{"the backward pass of an earlier microbatch has not come"};
+        }
+    }
 }
 
 /// For one more like the last: the allocator cannot tell that it has none while it serves a recording.

@@ -80,6 +80,7 @@ class Recordings {
     };
 
     void record();
+    void check_nothing_is_under_way() const;
     void check_room() const;
     void forget();
     std::vector<const void*> addresses() const;

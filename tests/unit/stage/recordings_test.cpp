@@ -73,6 +73,7 @@ class Products {
 
     void have_forward_do(std::function<void(const at::Tensor&)> more) { more_ = std::move(more); }
     void move_weight() { weight_.set_data(weight_.detach().clone()); }
+    const at::Tensor& weight() const { return weight_; }
     const Recordings& recordings() const { return *recordings_; }
 
   private:
@@ -166,6 +167,11 @@ TEST_F(RecordingsOnCards, WhatCannotBeReplayedIsNot) {
         EXPECT_EQ(products.step(3), 6);
         EXPECT_EQ(products.step(4), 6) << "it is tried once";
     }
+    Products waiting;
+    waiting.run_by_op();
+    const at::Tensor product = waiting.weight() * 2;  // whose backward pass may come
+    waiting.step(2);
+    EXPECT_EQ(waiting.recordings().reason(), "the backward pass of an earlier microbatch has not come");
     Products many;
     many.run_by_op({4, 8, 12, 16, 20});
     many.step(2, {4, 8, 12, 16, 20});
