@@ -353,7 +353,7 @@ void Executor::receive(const Action& action) {
         return;
     }
     Segment& to = segment(edge.segments.consumer);
-    if (edge.is_bundle()) return to.receive_values(action.microbatch, edge, decode_values(message));
+    if (edge.is_bundle()) return to.receive_values(action.microbatch, edge, decode_values(message, device_));
     ReceivedTensor received = decode_tensor(message, edge.name, device_);
     to.receive_tensor(action.microbatch, edge, std::move(received.tensor), received.requires_grad);
 }

@@ -7,36 +7,40 @@ namespace vpp {
 
 namespace {
 
-c10::IValue map_list(const c10::List<c10::IValue>& list, const std::function<at::Tensor(const at::Tensor&)>& replace) {
+c10::IValue map_list(const c10::List<c10::IValue>& list, const LeafMap& replace) {
     c10::List<c10::IValue> copy(list.elementType());
     copy.reserve(list.size());
-    for (const c10::IValue& element : list) copy.push_back(map_tensors(element, replace));
+    for (const c10::IValue& element : list) copy.push_back(map_leaves(element, replace));
     return copy;
 }
 
-c10::IValue map_tuple(const c10::ivalue::Tuple& tuple, const std::function<at::Tensor(const at::Tensor&)>& replace) {
+c10::IValue map_tuple(const c10::ivalue::Tuple& tuple, const LeafMap& replace) {
     std::vector<c10::IValue> elements;
-    for (const c10::IValue& element : tuple.elements()) elements.push_back(map_tensors(element, replace));
+    for (const c10::IValue& element : tuple.elements()) elements.push_back(map_leaves(element, replace));
     const auto type = tuple.type<c10::TupleType>();
     return type->schema() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
                           : c10::ivalue::Tuple::create(std::move(elements));
 }
 
-c10::IValue map_dict(const c10::Dict<c10::IValue, c10::IValue>& dict,
-                     const std::function<at::Tensor(const at::Tensor&)>& replace) {
+c10::IValue map_dict(const c10::Dict<c10::IValue, c10::IValue>& dict, const LeafMap& replace) {
     c10::Dict<c10::IValue, c10::IValue> copy(dict.keyType(), dict.valueType());
-    for (const auto& entry : dict) copy.insert(entry.key(), map_tensors(entry.value(), replace));
+    for (const auto& entry : dict) copy.insert(entry.key(), map_leaves(entry.value(), replace));
     return copy;
 }
 
 }  // namespace
 
-c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& replace) {
-    if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(replace(value.toTensor())) : value;
+c10::IValue map_leaves(const c10::IValue& value, const LeafMap& replace) {
     if (value.isList()) return map_list(value.toList(), replace);
     if (value.isTuple()) return map_tuple(*value.toTuple(), replace);
     if (value.isGenericDict()) return map_dict(value.toGenericDict(), replace);
-    return value;
+    return replace(value);
+}
+
+c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& replace) {
+    return map_leaves(value, [&](const c10::IValue& leaf) {
+        return leaf.isTensor() && leaf.toTensor().defined() ? c10::IValue(replace(leaf.toTensor())) : leaf;
+    });
 }
 
 std::vector<at::Tensor> tensors_in(const c10::IValue& value) {

@@ -245,7 +245,7 @@ Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes,
     return make_message(writer.take(), std::as_bytes(std::span(pickled)), limit_bytes, what);
 }
 
-std::vector<c10::IValue> decode_values(const Buffer& buffer) {
+std::vector<c10::IValue> decode_values(const Buffer& buffer, at::Device device) {
     ByteReader reader(buffer.bytes());
     const auto num_bytes = reader.get<uint64_t>(), num_tensors = reader.get<uint64_t>();
     const size_t offset = align(2 * sizeof(uint64_t));
@@ -254,7 +254,14 @@ std::vector<c10::IValue> decode_values(const Buffer& buffer) {
     const std::vector<at::Tensor> table(num_tensors, at::empty({0}));
     const auto* data = reinterpret_cast<const char*>(buffer.bytes().data() + offset);
     try {
-        return torch::jit::unpickle(data, num_bytes, nullptr, table).toTupleRef().elements().vec();
+        const c10::IValue sent = torch::jit::unpickle(data, num_bytes, nullptr, table);
+        return map_leaves(sent,
+                          [&](const c10::IValue& leaf) {
+                              return leaf.isDevice() && !leaf.toDevice().is_cpu() ? c10::IValue(device) : leaf;
+                          })
+            .toTupleRef()
+            .elements()
+            .vec();
     } catch (const std::exception&) {
         bad_message("plain values");
     }

@@ -38,8 +38,9 @@ struct ReceivedTensor {
 ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::Device device = at::kCPU);
 
 /// Values without their tensors: numbers, None, strings, and lists, tuples and dicts of them. Tensors inside are
-/// replaced by empty ones, to be filled in by the receiver (graph/ivalue_tensors.hpp).
+/// replaced by empty ones, to be filled in by the receiver (graph/ivalue_tensors.hpp), and the sender's card by
+/// `device`, the receiver's own.
 Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes, const std::string& what);
-std::vector<c10::IValue> decode_values(const Buffer& buffer);
+std::vector<c10::IValue> decode_values(const Buffer& buffer, at::Device device = at::kCPU);
 
 }  // namespace vpp

@@ -252,6 +252,16 @@ TEST(Message, bringsPlainValuesOver) {
     EXPECT_EQ(got[6].toDevice(), at::Device(at::kCPU));
 }
 
+/// An op that makes a tensor "where x is" would make it on the sender's card.
+TEST(Message, namesTheReceiversCardInPlaceOfTheSenders) {
+    const at::Device theirs(at::kCUDA, 1), own(at::kCUDA, 0);
+    const auto pair = c10::ivalue::Tuple::create({c10::IValue(theirs), c10::IValue(at::Device(at::kCPU))});
+    const auto got = decode_values(copy_of(encode_values({c10::IValue(theirs), pair}, kRoom, "values")), own);
+    EXPECT_EQ(got[0].toDevice(), own);
+    EXPECT_EQ(got[1].toTupleRef().elements()[0].toDevice(), own);
+    EXPECT_EQ(got[1].toTupleRef().elements()[1].toDevice(), at::Device(at::kCPU));
+}
+
 TEST(Message, bringsNothingForAValueThatNobodyMayRead) {
     const auto got = sent({c10::IValue::uninitialized(), c10::IValue(int64_t{3})});
     ASSERT_EQ(got.size(), 2u);
