@@ -1,14 +1,12 @@
 #include "stage/recordings.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "base/random.hpp"
 #include "device/card_graph.hpp"
 #include "device/card_seeds.hpp"
@@ -36,10 +34,6 @@ at::Tensor without_repeats(at::Tensor tensor) {
         if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
     }
     return tensor;
-}
-
-bool is_plain(const at::Tensor& tensor) {
-    return tensor.layout() == at::kStrided && at::has_internal_overlap(tensor) != at::MemOverlap::Yes;
 }
 
 TensorForm form_of(const at::Tensor& tensor) {
@@ -99,10 +93,7 @@ bool are_same(const std::map<int, c10::IValue>& some, const std::map<int, c10::I
 
 at::Tensor place_for(const TensorForm& form, at::Device device) {
     if (form.is_on_host) throw NotRecordable{"a value is a tensor of the host"};
-    const at::Tensor place =
-        empty_beginning_at(form.begin_bytes, form.sizes, form.strides, at::TensorOptions(form.dtype).device(device));
-    if (!is_plain(without_repeats(place))) throw NotRecordable{"a value has elements that share memory"};
-    return place;
+    return empty_beginning_at(form.begin_bytes, form.sizes, form.strides, at::TensorOptions(form.dtype).device(device));
 }
 
 std::map<int, at::Tensor> places_for(const std::map<int, std::optional<TensorForm>>& forms, at::Device device) {
@@ -349,8 +340,7 @@ void Recordings::record() {
         reason_ = core_of(error.what());
     }
     if (reason_.empty()) return;
-    slots_.clear();
-    sums_.reset();
+    forget();
     give_back_memory(device_);
 }
 
@@ -440,11 +430,12 @@ void Recordings::input_gradients(int microbatch, Microbatch& now) {
 void Recordings::weight_gradients(int microbatch, Microbatch& now) {
     Noted& noted = noted_.at(microbatch);
     noted.form.tied_arrived = gradient_forms_of(now.tied_arrived);
-    if (noted.slot != nullptr && !noted.is_made_again && noted.slot->form() == noted.form) {
+    const bool has_replayed_inputs = noted.slot != nullptr && !noted.is_made_again;
+    if (has_replayed_inputs && noted.slot->form() == noted.form) {
         noted.slot->weight_gradients(now);
         return end(microbatch, now);
     }
-    if (noted.slot != nullptr && !noted.is_made_again) {
+    if (has_replayed_inputs) {
         make_pass_again(noted, now);
         now.arrived = noted.slot->arrived();
         ops_.input_gradients(now);  // once more

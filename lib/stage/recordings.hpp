@@ -63,6 +63,8 @@ class Recordings {
     void input_gradients(int microbatch, Microbatch& now);
     void weight_gradients(int microbatch, Microbatch& now);
 
+    /// Whether it is of use to have microbatches go this way; the same all through a step.
+    bool may_be_made() const { return reason_.empty(); }
     /// Whether steps are replayed now.
     bool are_made() const { return !slots_.empty(); }
     /// Why none could be made; empty unless it was tried.

@@ -6,7 +6,6 @@
 #include <ATen/ops/ones_like.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "base/error.hpp"
@@ -42,6 +41,10 @@ std::unique_ptr<Recordings> Segment::make_recordings(at::Device device) {
     return std::make_unique<Recordings>(device, runner_.trained(), runner_.parameters(), std::move(ops));
 }
 
+bool Segment::is_recorded(int microbatch) const {
+    return recordings_ && recordings_->may_be_made() && !is_recomputed(microbatch);
+}
+
 void Segment::begin_step(const at::Tensor& loss_factor) {
     turns_.begin_step();
     loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor) : loss_factor;
@@ -75,7 +78,7 @@ void Segment::receive_values(int microbatch, const Edge& edge, std::vector<c10::
 void Segment::forward(int microbatch, uint64_t key) {
     Microbatch& now = state(microbatch);
     now.inputs.key = key;
-    if (recordings_ && !is_recomputed(microbatch)) {
+    if (is_recorded(microbatch)) {
         run_model([&] { recordings_->forward(microbatch, now); });
     } else {
         run_forward(now, is_recomputed(microbatch));
@@ -203,9 +206,9 @@ void Segment::keep_tied_gradients(Microbatch& now, const Pass& pass) {
 
 void Segment::backward(int microbatch) {
     Microbatch& now = state(microbatch);
-    const bool is_recorded = recordings_ && !is_recomputed(microbatch);
     run_model([&] {
-        turns_.run(microbatch, [&] { is_recorded ? recordings_->backward(microbatch, now) : run_backward(now); });
+        turns_.run(microbatch,
+                   [&] { is_recorded(microbatch) ? recordings_->backward(microbatch, now) : run_backward(now); });
     });
     release_if_done(microbatch);
 }
@@ -222,8 +225,8 @@ void Segment::run_backward(Microbatch& now) const {
 
 void Segment::input_gradients(int microbatch) {
     Microbatch& now = state(microbatch);
-    const bool is_recorded = recordings_ && !is_recomputed(microbatch);
-    run_model([&] { is_recorded ? recordings_->input_gradients(microbatch, now) : run_input_gradients(now); });
+    run_model(
+        [&] { is_recorded(microbatch) ? recordings_->input_gradients(microbatch, now) : run_input_gradients(now); });
 }
 
 void Segment::run_input_gradients(Microbatch& now) const {
@@ -240,10 +243,10 @@ void Segment::run_input_gradients(Microbatch& now) const {
 
 void Segment::weight_gradients(int microbatch) {
     Microbatch& now = state(microbatch);
-    const bool is_recorded = recordings_ && !is_recomputed(microbatch);
     run_model([&] {
-        turns_.run(microbatch,
-                   [&] { is_recorded ? recordings_->weight_gradients(microbatch, now) : run_weight_gradients(now); });
+        turns_.run(microbatch, [&] {
+            is_recorded(microbatch) ? recordings_->weight_gradients(microbatch, now) : run_weight_gradients(now);
+        });
     });
     release_if_done(microbatch);
 }

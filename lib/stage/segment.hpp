@@ -89,6 +89,7 @@ class Segment {
   private:
     Microbatch& state(int microbatch);
     bool is_recomputed(int microbatch) const { return microbatch < options_.recomputed_microbatches; }
+    bool is_recorded(int microbatch) const;
     std::unique_ptr<Recordings> make_recordings(at::Device device);
     void run_forward(Microbatch& now, bool recompute);
     void run_backward(Microbatch& now) const;
