@@ -40,6 +40,8 @@ namespace {
 // When all ranks throw the same error, rank 0 has said it and ended the job before the others speak; on a machine that
 // has more to do, mpirun takes half a second for the end.
 constexpr std::chrono::milliseconds kFirstRankSpeaks{1000};
+// Where rank 0 may not even have started yet.
+constexpr std::chrono::milliseconds kFirstRankIsThere{20000};
 
 /// The code and the line of whatever was thrown.
 struct Failure {
@@ -71,10 +73,23 @@ void say(const std::string& text) {
     std::cerr << "vpp: error: " << text << std::endl;
 }
 
-/// The code of what was thrown on every rank before they can talk; the first of them says it.
+/// Whether mpirun has begun to end the job, within so long. A process that does not listen to it is ended here.
+bool is_ended_within(std::chrono::milliseconds time) {
+    const auto latest = std::chrono::steady_clock::now() + time;
+    while (!stop_signals::is_being_ended()) {
+        if (std::chrono::steady_clock::now() > latest) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return true;
+}
+
+/// The code of what was thrown on every rank before they can talk; the first of them says it. mpirun ends the job with
+/// the first process that ends, so the others wait for that one; srun lets each come to its own end.
 int told_once(const std::optional<LaunchInfo>& launch) {
     const Failure failure = current_failure();
-    if (!launch || launch->rank == 0) say(failure.text);
+    const bool is_first = !launch || launch->rank == 0;
+    if (is_first) say(failure.text);
+    if (!is_first && !launch->by_srun && !is_ended_within(kFirstRankIsThere)) say(failure.text);
     return failure.code;
 }
 

@@ -49,8 +49,10 @@ void write_said(const std::string& file, const std::string& text) {
 int run_inspect(const InspectArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan, arguments.world);
     const Program program = make_program(plan);
-    Inspection inspection = inspect_program(
-        plan, program, {.machine = this_machine(plan), .depth = arguments.depth, .receives_ahead = kReceivesAhead});
+    const Machine machine = this_machine(plan);
+    const MessageBuffers buffers = message_buffers(!machine.cards.empty());
+    Inspection inspection =
+        inspect_program(plan, program, {.machine = machine, .depth = arguments.depth, .buffers = buffers});
     if (inspection.send_by_nccl()) check_links_fit(links_of(program, plan.mesh.zero1));
     inspection.search = search_lines(plan, program);
     if (!arguments.svg.empty()) write_said(arguments.svg, inspection_svg(inspection));

@@ -17,7 +17,10 @@ namespace {
 struct PartNote {
     uint64_t num_bytes = 0;  ///< 0: it has none
     int64_t number = 0;      ///< of its link, from 0
+    std::array<int64_t, 2> taken{};
 };
+
+constexpr std::array kOneWay{Direction::Forward, Direction::Backward};
 
 constexpr size_t kIdBytes = 4096;  // more than any library's names have
 
@@ -116,7 +119,7 @@ void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
         received_bytes[i] = receives ? 1 : 0;
     }
     start(end, what, std::move(sent), received_bytes);
-    finish(end);
+    finish(end, end.num_started);
     PassingTransport::finish_sends();
 }
 
@@ -201,10 +204,10 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
     guarded([&] {
         if (!has_link(channel)) return PassingTransport::send(peer, channel, std::move(message));
         const MemoryPart part = message.part();
-        if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {}));
+        if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {0, 0, taken_from(peer)}));
         End& end = end_of({{rank(), peer}, channel.direction});
         // The bytes first: the peer prepares for what comes while the device still computes it.
-        PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started}));
+        PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started, taken_from(peer)}));
         start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
     });
 }
@@ -236,7 +239,7 @@ void LinkTransport::start_exchange(const Exchange& messages) {
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (!sent[i]) continue;
         sent_parts[i] = sent[i].part();
-        PassingTransport::send(ranks[i], channel, with_note(sent[i], {sent_parts[i].num_bytes, untaken.operation}));
+        PassingTransport::send(ranks[i], channel, with_note(sent[i], {sent_parts[i].num_bytes, untaken.operation, {}}));
     }
     const std::vector<MemoryPart> received = start(end, what, std::move(sent_parts), received_bytes);
     for (size_t i = 0; i < ranks.size(); ++i) {
@@ -262,6 +265,7 @@ Buffer LinkTransport::receive(int peer, const Channel& channel) {
 
 void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& message) {
     const PartNote note = take_note(message);
+    finish_taken(peer, note.taken);
     if (note.num_bytes == 0) return;
     End& end = end_of({{peer, rank()}, channel.direction});
     check_number(end.name, channel, note.number, end.num_started);
@@ -316,11 +320,30 @@ void LinkTransport::watch_receives() {
     watched_operation_ = {};
 }
 
-void LinkTransport::finish(End& end) {
-    while (!end.under_way.empty()) {
-        const auto num_finished = end.num_started - static_cast<int64_t>(end.under_way.size());
+LinkTransport::Taken LinkTransport::taken_from(int peer) const {
+    Taken taken{};
+    for (size_t i = 0; i < kOneWay.size(); ++i) {
+        const auto end = ends_.find({{peer, rank()}, kOneWay[i]});
+        if (end != ends_.end()) taken[i] = end->second.num_started;
+    }
+    return taken;
+}
+
+/// Both ends of these operations were given them, and all that their devices do first: they end.
+void LinkTransport::finish_taken(int peer, const Taken& taken) {
+    for (size_t i = 0; i < kOneWay.size(); ++i) {
+        const auto end = ends_.find({{rank(), peer}, kOneWay[i]});
+        if (end != ends_.end()) finish(end->second, taken[i] - kSendsBehind);
+    }
+}
+
+/// Waits until so many operations of the link have ended.
+void LinkTransport::finish(End& end, int64_t number) {
+    check(number <= end.num_started, "only what was started ends");
+    const auto num_ended = [&] { return end.num_started - static_cast<int64_t>(end.under_way.size()); };
+    while (num_ended() < number) {
         const Wait first = end.under_way.front().what;
-        watch(end.name, [&] { wait_until(first, [&] { return end.link->num_done() > num_finished; }); });
+        watch(end.name, [&] { wait_until(first, [&] { return end.link->num_done() > num_ended(); }); });
         let_go(end);
     }
     watch_receives();
@@ -329,7 +352,7 @@ void LinkTransport::finish(End& end) {
 void LinkTransport::finish_sends() {
     guarded([&] {
         PassingTransport::finish_sends();
-        for (auto& [link, end] : ends_) finish(end);
+        for (auto& [link, end] : ends_) finish(end, end.num_started);
     });
 }
 

@@ -3,6 +3,7 @@
 // comes, and their device parts over links, in the order in which the sender gives them. Links do not reorder, so a
 // rank has to receive what one peer sends it in one direction in that order (schedule/message_order.hpp). What replicas
 // exchange goes in one operation of their link; other messages between them have no device part.
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -16,9 +17,14 @@
 
 namespace vpp {
 
+/// So many operations of a link may be under way of which the sender knows that the receiver has been given them.
+inline constexpr int kSendsBehind = 2;
+
 /// A sent device part goes when the device has computed it, a received one is there for what the device is given behind
-/// receive(): no call waits for the device, and all let go of the memory of what has gone. finish_sends() waits for
-/// all, within the deadline. When that passes, a peer is lost or a link fails, all links of this rank are aborted
+/// receive(): all calls let go of the memory of what has gone. A rank can be far ahead of its device, which then holds
+/// all that it has sent, so every message says how many of the other rank's this one has taken, and receive() waits for
+/// the device where more than kSendsBehind of them are still under way. finish_sends() waits for all, within the
+/// deadline. When that passes, a peer is lost or a link fails, all links of this rank are aborted
 /// before the error leaves. A link that fails is most often the first that a rank sees of a peer's own error, so it is
 /// reported late: the peer knows why.
 class LinkTransport final : public PassingTransport {
@@ -42,6 +48,8 @@ class LinkTransport final : public PassingTransport {
     void finish_sends() override;
 
   private:
+    /// By kind of link, Forward and Backward: so many operations one rank was given of what the other sends it.
+    using Taken = std::array<int64_t, 2>;
     struct Operation {
         Wait what;
         bool device_waits = false;
@@ -68,7 +76,9 @@ class LinkTransport final : public PassingTransport {
     void start_exchange(const Exchange& messages);
     void take_linked(int peer, const Channel& channel, Buffer& message);
     void take_exchanged(int peer, const Channel& channel, Buffer& message);
-    void finish(End& end);
+    Taken taken_from(int peer) const;
+    void finish_taken(int peer, const Taken& taken);
+    void finish(End& end, int64_t number);
     void let_go(End& end);
     void watch_receives();
     template <typename Use>

@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "comm/link_transport.hpp"
 #include "comm/transport.hpp"
 #include "device/device_marks.hpp"
 #include "device/memory_meter.hpp"
 #include "engine/gradient_reduction.hpp"
 #include "program/program.hpp"
+#include "schedule/held_sends.hpp"
 #include "schedule/measured_times.hpp"
 #include "stage/message.hpp"
 #include "stage/segment.hpp"
@@ -28,6 +30,11 @@ struct MicrobatchSource {
 /// Receives that stand ready ahead of the action that waits for them. Each holds a buffer, so few; two directions of
 /// two neighbours can be under way at once.
 inline constexpr int kReceivesAhead = 4;
+
+/// Of messages, in the memory where a rank computes. A card's is taken when a receive's turn comes.
+constexpr MessageBuffers message_buffers(bool on_card) {
+    return {on_card ? 0 : kReceivesAhead, on_card ? kSendsBehind : 0};
+}
 
 /// What this process's tensors and messages took while an action ran (device/memory_meter.hpp).
 struct ActionMemory {
@@ -64,6 +71,7 @@ class Executor {
     /// For all runs from now on; empty functions are not called.
     void set_watch(ExecutorWatch watch) { watch_ = std::move(watch); }
 
+    at::Device device() const { return device_; }
     /// Losses of the last run by microbatch; empty unless this rank makes the loss.
     const std::vector<double>& losses() const { return losses_; }
     bool makes_loss() const { return !made_losses_.empty(); }

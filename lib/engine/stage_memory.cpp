@@ -123,7 +123,7 @@ MemoryEvent measure_memory(Transport& transport, const Program& program, const E
     }
     const std::vector<ScheduleEdge> edges = schedule_edges(phase.split);
     const std::vector<int64_t> least = peak_memory(simulated, edges, model);
-    model.receives_ahead = kReceivesAhead;
+    model.buffers = message_buffers(executor.device().is_cuda());
     const std::vector<int64_t> most = peak_memory(simulated, edges, model);
     for (size_t rank = 0; rank < event.ranks.size(); ++rank) {
         const auto pp = static_cast<size_t>(program.mesh.coordinate(static_cast<int>(rank)).pp);

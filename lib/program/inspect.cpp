@@ -338,7 +338,7 @@ class Inspector {
         nothing.activation = nothing.weight_part = 0;
         model.stages.assign(split().stages.size(), nothing);
         for (const Edge& edge : split().edges) model.bytes_of_edge[edge.id] = edge.bytes;
-        model.receives_ahead = options_.receives_ahead;
+        model.buffers = options_.buffers;
         return peak_memory(schedule(), schedule_edges(split()), model);
     }
 

@@ -3,6 +3,7 @@
 #include "plan/plan.hpp"
 #include "program/inspection.hpp"
 #include "program/program.hpp"
+#include "schedule/held_sends.hpp"
 
 namespace vpp {
 
@@ -10,7 +11,7 @@ struct InspectOptions {
     Machine machine;
     /// How far the tree of submodules is opened where one lies in one stage; one that lies in several always is.
     int depth = 2;
-    int receives_ahead = 0;  ///< receives that stand ready on a rank, each with a buffer
+    MessageBuffers buffers;
 };
 
 /// Computes everything that `vpp inspect` shows, but Inspection::search.

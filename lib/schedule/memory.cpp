@@ -71,6 +71,14 @@ void add_early(const std::vector<Incoming>& incoming, const std::vector<ActionTi
     }
 }
 
+void add_held(const Schedule& lowered, const MemoryModel& model, std::vector<std::vector<int64_t>>& by_rank) {
+    const auto bytes_of_edge = [&](int edge) { return model.of_edge(edge); };
+    const std::vector<std::vector<int64_t>> held = held_sends(lowered, model.buffers, bytes_of_edge);
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+        for (size_t k = 0; k < by_rank[rank].size(); ++k) by_rank[rank][k] += held[rank][k];
+    }
+}
+
 class MemoryWalk {
   public:
     MemoryWalk(const Schedule& lowered, const std::vector<ScheduleEdge>& edges, const MemoryModel& model)
@@ -124,7 +132,7 @@ class MemoryWalk {
     /// The executor's rule: receives have their buffers in the order of the list, so many at once.
     void post_receives(const std::vector<Action>& list, size_t position) {
         posted_ = std::max(posted_, position);
-        for (; posted_ < list.size() && outstanding_ < model_.receives_ahead; ++posted_) {
+        for (; posted_ < list.size() && outstanding_ < model_.buffers.receives_ahead; ++posted_) {
             if (is_receive(list[posted_].kind)) post(list[posted_]);
         }
     }
@@ -136,7 +144,7 @@ class MemoryWalk {
     void begin(const Action& action) {
         const StageMemory stage = model_.of_stage(action.stage);
         if (is_receive(action.kind)) {
-            if (model_.receives_ahead == 0) post(action);
+            if (model_.buffers.receives_ahead == 0) post(action);
             --outstanding_;
         }
         if (action.kind == ActionKind::F) now_ += stage.activation + stage.extra_in_forward;
@@ -197,6 +205,7 @@ std::vector<std::vector<int64_t>> memory_by_action(const Schedule& lowered, cons
     MemoryWalk walk(lowered, edges, model);
     std::vector<std::vector<int64_t>> by_rank;
     for (size_t rank = 0; rank < lowered.actions.size(); ++rank) by_rank.push_back(walk.run(rank));
+    if (model.buffers.sends_behind) add_held(lowered, model, by_rank);
     if (!simulation) return by_rank;
     const std::vector<std::vector<Incoming>> incoming = incoming_messages(lowered, model, *simulation);
     for (size_t rank = 0; rank < by_rank.size(); ++rank) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "schedule/held_sends.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/simulator.hpp"
 
@@ -24,8 +25,7 @@ struct StageMemory {
 struct MemoryModel {
     std::vector<StageMemory> stages;       ///< by stage; empty = the default for all
     std::map<int, int64_t> bytes_of_edge;  ///< by edge id, one microbatch; 0 where it is not named
-    /// So many of a rank's next receives have their buffers before their RECV, as the engine posts them.
-    int receives_ahead = 0;
+    MessageBuffers buffers;                ///< by default from RECV on
 
     StageMemory of_stage(int stage) const { return stages.empty() ? StageMemory{} : stages.at(size_t(stage)); }
     int64_t of_edge(int edge) const;

@@ -5,11 +5,12 @@ import pathlib
 import random
 import re
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ROOT, SLOW_DATA, Case, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, ROOT, SLOW_DATA, Case, main  # noqa: E402
 
 
 class RunningCase(Case):
@@ -106,6 +107,15 @@ class LostRanks(RunningCase):
 
     def test_wrong_number_of_ranks(self):
         done = self.vpp("train", self.plan(DIGITS), ranks=3)
+        self.assertEqual(done.returncode, 69)
+        self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
+
+    def test_what_the_first_rank_has_to_say_is_heard_though_it_starts_late(self):
+        """mpirun ends a job with the first process that ends."""
+        late = '[ "$OMPI_COMM_WORLD_RANK" != 0 ] || sleep 1; exec "$0" "$@"'
+        command = self.command(("train", self.plan(DIGITS)), 3)
+        command[-3:-3] = ["sh", "-c", late]
+        done = subprocess.run(command, cwd=self.folder, env=ENVIRONMENT, text=True, capture_output=True, timeout=60)
         self.assertEqual(done.returncode, 69)
         self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
 

@@ -4,30 +4,14 @@
 #include "comm/passing_transport.hpp"
 #include "comm/watchdog.hpp"
 #include "support/recorded_links.hpp"
+#include "unit/comm/linked_messages.hpp"
 #include "unit/comm/random_schedule.hpp"
 
 namespace vpp {
 namespace {
 
+using test::kBothWays, test::kCapacityBytes, test::is_filled_with, test::linked_message, test::memory_of;
 using test::RecordedLinks, test::RandomSchedule;
-
-MemoryPart memory_of(uint64_t value, size_t num_bytes = sizeof(uint64_t)) {
-    const std::shared_ptr<std::byte> bytes(new std::byte[num_bytes], std::default_delete<std::byte[]>());
-    std::fill(bytes.get(), bytes.get() + num_bytes, static_cast<std::byte>(value));
-    return {bytes, num_bytes};
-}
-
-bool is_filled_with(const MemoryPart& memory, uint64_t value) {
-    return std::all_of(memory.data.get(), memory.data.get() + memory.num_bytes,
-                       [&](std::byte byte) { return byte == static_cast<std::byte>(value); });
-}
-
-Buffer linked_message(uint64_t value, MemoryPart part = {}) {
-    Buffer message(sizeof(value));
-    std::memcpy(message.bytes().data(), &value, sizeof(value));
-    message.set_part(std::move(part));
-    return message;
-}
 
 uint64_t number_of(const Buffer& message) {
     return ByteReader(message.bytes()).get<uint64_t>();
@@ -35,7 +19,6 @@ uint64_t number_of(const Buffer& message) {
 
 constexpr Channel kForward{3, 2, Direction::Forward};
 constexpr Channel kBackward{3, 2, Direction::Backward};
-constexpr size_t kCapacityBytes = 64;
 
 /// Runs `body` on each rank of a world over links.
 std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& recorded,
@@ -51,8 +34,6 @@ std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& re
     }
     return "";
 }
-
-const std::vector<Link> kBothWays{{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Backward}};
 
 /// Notes for what the device of rank 0 waits.
 class WatchedTransport : public PassingTransport {
@@ -193,34 +174,6 @@ TEST(LinkTransport, TimesOfPartsAreKeptWhereAsked) {
         EXPECT_TRUE(above.take_part_spans().empty());
     });
     EXPECT_EQ(error, "");
-}
-
-/// Of ten messages that rank 1 takes one by one, how many rank 0 still holds behind each.
-TEST(LinkTransport, WhatHasGoneIsLetGoOfWhileTheStepGoesOn) {
-    RecordedLinks recorded;
-    int64_t most_held = 0;
-    const std::string error = run(2, kBothWays, recorded, [&](LinkTransport& transport) {
-        std::vector<std::weak_ptr<std::byte>> sent;
-        for (int m = 0; m < 10; ++m) {
-            const Channel there{3, m, Direction::Forward}, back{3, m, Direction::Backward};
-            if (transport.rank() == 0) {
-                MemoryPart part = memory_of(1);
-                sent.push_back(part.data);
-                transport.send(1, there, linked_message(1, std::move(part)));
-                transport.post_receive(1, back, kCapacityBytes);
-                transport.receive(1, back);
-            } else {
-                transport.post_receive(0, there, kCapacityBytes);
-                transport.receive(0, there);
-                transport.send(0, back, linked_message(1, memory_of(2)));
-            }
-            const auto held = std::count_if(sent.begin(), sent.end(), [](const auto& one) { return !one.expired(); });
-            most_held = std::max<int64_t>(most_held, held);
-        }
-        transport.finish_sends();
-    });
-    EXPECT_EQ(error, "");
-    EXPECT_LE(most_held, 1);
 }
 
 TEST(LinkTransport, ControlMessagesGoPastTheLinks) {

@@ -81,7 +81,7 @@ TEST(Inspect, StagesHaveTheirBytesByKindAndShares) {
 
 TEST(Inspect, RanksHaveWhatTheEstimateHasAndBuffers) {
     const Case with;
-    const Inspection page = with.page({.machine = {}, .depth = 2, .receives_ahead = 4});
+    const Inspection page = with.page({.machine = {}, .depth = 2, .buffers = {.receives_ahead = 4}});
     const std::vector<RankEstimate> estimates = estimate_ranks(with.plan, with.program);
     ASSERT_EQ(page.ranks.size(), 2U);
     for (size_t rank = 0; rank < 2; ++rank) {
@@ -101,7 +101,7 @@ TEST(Inspect, CardsHaveWhatTheirRanksKeepThere) {
     const Machine machine{.cores = 2, .memory_bytes = 1 << 30, .cards = {{"a card", 9, 0, 4096}}};
     Case with;
     with.plan.mesh.device = "auto";
-    const Inspection page = with.page({.machine = machine, .depth = 2, .receives_ahead = 0});
+    const Inspection page = with.page({.machine = machine, .depth = 2, .buffers = {}});
     ASSERT_EQ(page.cards.size(), 1U);
     EXPECT_EQ(page.cards[0].num_ranks, 2);
     int64_t kept_bytes = 0;
@@ -111,7 +111,7 @@ TEST(Inspect, CardsHaveWhatTheirRanksKeepThere) {
     }
     EXPECT_EQ(page.cards[0].kept_bytes, kept_bytes);
     with.plan.mesh.device = "cpu";
-    EXPECT_TRUE(with.page({.machine = machine, .depth = 2, .receives_ahead = 0}).cards.empty());
+    EXPECT_TRUE(with.page({.machine = machine, .depth = 2, .buffers = {}}).cards.empty());
 }
 
 TEST(Inspect, OpsThatAJobOnCardsRunsOnTheHostAreFound) {

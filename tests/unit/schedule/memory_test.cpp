@@ -65,7 +65,7 @@ TEST(MemoryByAction, PostedReceivesHaveTheirBuffers) {
     // rank 1: RECV_F 1F0 RECV_F 1F1 RECV_F 1F2 1B0 SEND_B 1B1 SEND_B 1B2 SEND_B
     EXPECT_EQ(memory_by_action(lowered, chain_edges(2), model)[1],
               (std::vector<int64_t>{10, 11, 11, 12, 12, 13, 3, 2, 2, 1, 1, 0}));
-    model.receives_ahead = 2;
+    model.buffers.receives_ahead = 2;
     EXPECT_EQ(memory_by_action(lowered, chain_edges(2), model)[1],
               (std::vector<int64_t>{20, 31, 21, 22, 12, 13, 3, 2, 2, 1, 1, 0}));
 }
