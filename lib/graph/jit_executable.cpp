@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "graph/autocast.hpp"
+#include "graph/backward_thread.hpp"
 #include "graph/card_autocast.hpp"
 #include "graph/jit_device.hpp"
 
@@ -31,6 +32,7 @@ class JitExecutable : public Executable {
         }
         const at::AutoGradMode grad_as_before(at::GradMode::is_enabled());
         const AutocastScope autocast(casting_device(device_), autocast_);
+        const BackwardOnThisThread one_order;
         torch::jit::InterpreterState(code_).run(inputs);
         return inputs;
     }

@@ -11,7 +11,7 @@ struct InspectOptions {
     Machine machine;
     /// How far the tree of submodules is opened where one lies in one stage; one that lies in several always is.
     int depth = 2;
-    MessageBuffers buffers;
+    MessageBuffers buffers{};
 };
 
 /// Computes everything that `vpp inspect` shows, but Inspection::search.

@@ -25,7 +25,7 @@ struct StageMemory {
 struct MemoryModel {
     std::vector<StageMemory> stages;       ///< by stage; empty = the default for all
     std::map<int, int64_t> bytes_of_edge;  ///< by edge id, one microbatch; 0 where it is not named
-    MessageBuffers buffers;                ///< by default from RECV on
+    MessageBuffers buffers{};              ///< by default from RECV on
 
     StageMemory of_stage(int stage) const { return stages.empty() ? StageMemory{} : stages.at(size_t(stage)); }
     int64_t of_edge(int edge) const;

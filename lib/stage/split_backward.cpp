@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "graph/backward_thread.hpp"
 #include "stage/input_node.hpp"
 
 namespace vpp {
@@ -102,6 +103,7 @@ void cut_edges_into(const InputPath& path, Node& node) {
 }
 
 variable_list execute(const BackwardRoots& roots, bool keep_graph, bool accumulate, const edge_list& targets) {
+    const BackwardOnThisThread one_order;
     return torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.gradients, keep_graph,
                                                                  /*create_graph=*/false, accumulate, targets);
 }

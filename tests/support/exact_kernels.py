@@ -16,3 +16,4 @@ def use_exact_kernels(exact: bool = True) -> None:
     torch.backends.cudnn.allow_tf32 = not exact
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cuda.enable_cudnn_sdp(not exact)
+    torch.autograd.set_multithreading_enabled(not exact)

@@ -7,8 +7,10 @@
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/jit/ir/irparser.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "support/far_device.hpp"
@@ -116,6 +118,37 @@ graph(%x : Tensor, %c : Tensor):
     if (!device.is_cuda()) return;
     const at::Tensor there = at::full({}, 3, x.options());
     EXPECT_NE(bits_of(at::div(x, there).cpu()), bits_of(at::div(x, 3).cpu())) << "the control";
+}
+
+/// Autograd adds gradients in the order of these numbers. On a card its own thread would count for itself.
+TEST(Executable, NodesHaveTheOrderOfTheOpsWhereForwardGoesBack) {
+    const ParsedGraph parsed = parse_graph(R"IR(
+graph(%x : Tensor):
+  %none : NoneType = prim::Constant()
+  %true : bool = prim::Constant[value=1]()
+  %false : bool = prim::Constant[value=0]()
+  %zero : int = prim::Constant[value=0]()
+  %place : Tensor = aten::tanh(%x)
+  %wave : Tensor = aten::sin(%place)
+  %energy : Tensor = aten::sum(%wave, %none)
+  %energies : Tensor[] = prim::ListConstruct(%energy)
+  %places : Tensor[] = prim::ListConstruct(%place)
+  %forces : Tensor?[] = aten::grad(%energies, %places, %none, %none, %true, %false)
+  %first : Tensor? = aten::__getitem__(%forces, %zero)
+  %force : Tensor = prim::unchecked_unwrap_optional(%first)
+  %behind : Tensor = aten::cos(%place)
+  return (%behind))IR");
+    const at::Device device = device_beside_cpu();
+    const auto code = compile_ops(parsed.jit, {0, static_cast<int>(parsed.jit.ops.size())}, {parsed.at("x")},
+                                  {parsed.at("place"), parsed.at("force"), parsed.at("behind")}, device);
+    const at::Tensor x = values({8}).to(device).requires_grad_();
+    for (int run = 0; run < 3; ++run) {
+        std::vector<uint64_t> numbers;
+        for (const c10::IValue& made : code->run({x}, 0)) {
+            numbers.push_back(made.toTensor().grad_fn()->sequence_nr());
+        }
+        EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end())) << run << ::testing::PrintToString(numbers);
+    }
 }
 
 }  // namespace

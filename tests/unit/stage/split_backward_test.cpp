@@ -8,9 +8,11 @@
 #include <ATen/ops/tanh.h>
 
 #include <functional>
+#include <thread>
 
 #include "data/synthetic.hpp"
 #include "stage/input_node.hpp"
+#include "support/far_device.hpp"
 #include "unit/stage/support.hpp"
 
 namespace vpp::test {
@@ -170,6 +172,16 @@ TEST(SplitBackward, addsRootsOfTheSecondHalf) {
         return alone;
     }());
     EXPECT_EQ(form_of(both), form_of(at::ones({8, 8}) + w.grad()));
+}
+
+TEST(SplitBackward, runsOnTheThreadThatAsks) {
+    at::Tensor w = trained({8, 8}, 1).to(device_beside_cpu()).detach().requires_grad_();
+    std::thread::id ran_on;
+    w.register_hook([&](const at::Tensor&) { ran_on = std::this_thread::get_id(); });
+    BackwardRoots roots;
+    roots.add(edge_of(at::tanh(w)), at::ones({8, 8}, w.options().requires_grad(false)));
+    vpp::run_backward(roots);
+    EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
 TEST(BackwardRoots, leaveUndefinedGradientsOut) {
