@@ -99,6 +99,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     statistics_ = std::make_unique<BatchStatistics>(training.graph, weights_);
     buffers_ = std::make_unique<WrittenBuffers>(training.graph, weights_);
     training_ = make_executor(plan, program, training, *sources.training, statistics_->seen_by_ops(), transport_);
+    training_->mark_device();
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
         evaluator_ =
@@ -144,6 +145,7 @@ void Engine::run_replica(int64_t step, int replica) {
         reduction_->start(ReplicaShares::kBehindTies);
         reduction_->finish();
     }
+    training_->note_device_times();
 }
 
 /// The replicas of this rank. One of several leaves no trace but its gradients and losses, until replica 0 has run.

@@ -83,6 +83,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     made_losses_.clear();
     memory_.clear();
     spans_.clear();
+    if (marks_) mark_device();  // none of a run that has failed
     wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
     for (const auto& segment : segments_) {
@@ -122,27 +123,37 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     if (reduction_ != nullptr) run_known([&] { reduction_->finish(); });
     transport_.finish_sends();
     read_losses();
-    if (is_device_timed_) note_device_times();
+    if (marks_) transport_.take_wait_seconds();  // for what the card still computes
+    if (are_messages_timed_) note_message_times();
 }
 
-void Executor::set_device_timed(bool is_timed) {
-    is_device_timed_ = is_timed;
-    marks_.reset();
-    if (is_timed && !device_.is_cpu()) marks_.emplace(device_);
-    transport_.time_parts(is_timed);
+void Executor::mark_device() {
+    if (!device_.is_cpu()) marks_.emplace(device_);
 }
 
 void Executor::note_device_times() {
-    const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
-    const std::vector<int64_t> moments = marks_ ? marks_->take() : std::vector<int64_t>();
-    const std::vector<PartSpan> parts = transport_.take_part_spans();
+    if (!marks_) return;
+    const std::vector<int64_t> moments = marks_->take();
     auto moment = moments.begin();
+    const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
+    for (size_t i = 0; i < actions.size(); ++i) {
+        if (!is_computing(actions[i].kind)) continue;
+        spans_[i].device_begin = *moment++;
+        spans_[i].device_end = *moment++;
+    }
+    for (const ActionSpan& span : work_spans(actions, spans_)) wait_seconds_ += 1e-9 * static_cast<double>(span.wait);
+}
+
+void Executor::time_messages(bool is_timed) {
+    are_messages_timed_ = is_timed;
+    transport_.time_parts(is_timed);
+}
+
+void Executor::note_message_times() {
+    const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
+    const std::vector<PartSpan> parts = transport_.take_part_spans();
     for (size_t i = 0; i < actions.size(); ++i) {
         ActionSpan& span = spans_[i];
-        if (marks_ && is_computing(actions[i].kind)) {
-            span.device_begin = *moment++;
-            span.device_end = *moment++;
-        }
         if (!is_transfer(actions[i].kind)) continue;
         const int peer = pipeline_[static_cast<size_t>(actions[i].peer)];
         // The last of its name: an evaluation behind the step before has such messages too.
@@ -186,13 +197,16 @@ std::string Executor::memory_text() const {
 void Executor::note_time(int64_t begin) {
     const int64_t end = steady_nanoseconds();
     const double waited = transport_.take_wait_seconds();
-    wait_seconds_ += waited;
+    if (!marks_) wait_seconds_ += waited;
     spans_.push_back(
         {begin, end, std::min(end - begin, static_cast<int64_t>(waited * 1e9)), std::exchange(load_nanoseconds_, 0)});
 }
 
 double Executor::actions_seconds() const {
-    return spans_.empty() ? 0 : 1e-9 * static_cast<double>(spans_.back().end - spans_.front().begin);
+    if (spans_.empty()) return 0;
+    int64_t end = spans_.back().end;
+    for (const ActionSpan& span : spans_) end = std::max(end, span.device_end);
+    return 1e-9 * static_cast<double>(end - spans_.front().begin);
 }
 
 int64_t Executor::activation_bytes() const {

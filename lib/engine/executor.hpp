@@ -64,9 +64,12 @@ class Executor {
     /// What sums the gradients of replicas; none where there is one replica. Borrowed.
     void set_reduction(GradientReduction* reduction) { reduction_ = reduction; }
 
-    /// Whether spans say from now on when the rank's card computed and moved what actions gave it. A run waits for it
-    /// at its end then.
-    void set_device_timed(bool is_timed);
+    /// From now on the rank's card is asked when it computes: note_device_times(). Nothing on the CPU.
+    void mark_device();
+    /// Behind a run, for which it waits on the card: its spans, and the time waited, are the card's then.
+    void note_device_times();
+    /// Whether spans say from now on when links moved what actions gave them. A run waits for it at its end then.
+    void time_messages(bool is_timed);
 
     /// For all runs from now on; empty functions are not called.
     void set_watch(ExecutorWatch watch) { watch_ = std::move(watch); }
@@ -83,7 +86,8 @@ class Executor {
     const std::vector<ActionSpan>& spans() const { return spans_; }
     /// From the begin of the last run's first action to the end of its last one.
     double actions_seconds() const;
-    /// Spent waiting for messages in all runs since the last call, and before them since the transport was asked.
+    /// Spent waiting for messages in all runs since the last call, and before them since the transport was asked. Of a
+    /// card: without work between actions.
     double take_wait_seconds() { return std::exchange(wait_seconds_, 0); }
     /// The most that the last run took at once beside what was there before it: activations, gradients, messages.
     int64_t activation_bytes() const;
@@ -97,12 +101,12 @@ class Executor {
     int64_t peak_parked_bytes() const { return peak_parked_bytes_; }
 
   private:
+    void note_message_times();
     void run_action(const Action& action, const MicrobatchSource& source);
     void refuse_other_algorithms() const;
     std::string memory_text() const;
     int64_t recorded_bytes() const;
     void note_time(int64_t begin);
-    void note_device_times();
     void read_losses();
     void run_forward(const Action& action, const MicrobatchSource& source);
     void run_backward(const Action& action);
@@ -143,7 +147,7 @@ class Executor {
     int64_t failed_before_ = 0;  ///< requests for memory
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
-    bool is_device_timed_ = false;
+    bool are_messages_timed_ = false;
     std::optional<DeviceMarks> marks_;  ///< of the run: the begin and end of every computing action
     GradientReduction* reduction_ = nullptr;
 };

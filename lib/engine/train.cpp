@@ -152,7 +152,7 @@ class Trainer {
         while (step < total && !stopping_) {
             if (profiler_) {
                 profiler_->before(step + 1);
-                engine_.executor().set_device_timed(profiler_->is_open());
+                engine_.executor().time_messages(profiler_->is_open());
             }
             const StepResult done = engine_.run_step(step++);
             tell_of_recordings(done.totals);

@@ -208,8 +208,9 @@ std::vector<TimedAction> timeline_from_json(const std::string& text) {
     for (const Json& entry : json["actions"]) {
         TimedAction action;
         const bool is_action = entry.is_object() && entry.contains("kind") && entry["kind"].is_string();
-        const double start = is_action ? number_or(entry, "begin_ms", -1) : -1;
-        const double end = is_action ? number_or(entry, "end_ms", -1) : -1;
+        const bool by_card = is_action && entry.contains("card_end_ms");
+        const double start = is_action ? number_or(entry, by_card ? "card_begin_ms" : "begin_ms", -1) : -1;
+        const double end = is_action ? number_or(entry, by_card ? "card_end_ms" : "end_ms", -1) : -1;
         const double rank = is_action ? number_or(entry, "rank", -1) : -1;
         if (!(start >= 0 && end >= start && std::isfinite(end) && rank >= 0 && rank < kMostRanks)) {
             throw Error(ErrorKind::BadData,

@@ -53,6 +53,7 @@ RecordedRun read_run(const std::filesystem::path& folder);
 
 /// The actions of a measured step:
 ///   {"step":12,"actions":[{"rank":0,"stage":0,"microbatch":0,"kind":"F","begin_ms":0.0,"end_ms":1.2},...]}
+/// or, of what a card did, card_begin_ms and card_end_ms.
 /// Throws: Error{BadData} naming the first entry that is none.
 std::vector<TimedAction> timeline_from_json(const std::string& text);
 

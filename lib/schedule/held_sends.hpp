@@ -14,7 +14,7 @@ struct MessageBuffers {
     /// So many of a rank's next receives have their buffers before their RECV.
     int receives_ahead = 0;
     /// So many messages of a link (channel_number) may stay though they are known to be taken. None: no message stays.
-    std::optional<int> sends_behind;
+    std::optional<int> sends_behind{};
 };
 
 /// What every rank holds of messages that it has sent, during each of its actions, in the worst case of timing. The

@@ -46,10 +46,11 @@ struct Scale {
 std::string draw_measured_row(const Schedule& lowered, const MeasuredRank& rank, const Scale& scale) {
     const bool with_stage = lowered.num_stages() > lowered.num_ranks;
     const std::vector<Action>& actions = actions_of(lowered, rank);
+    const std::vector<ActionSpan> work = work_spans(actions, rank.actions);
     std::string row(scale.columns, '.');
     for (size_t i = 0; i < actions.size(); ++i) {
         if (!is_computing(actions[i].kind)) continue;
-        const size_t begin = scale.column_at(rank.actions[i].begin), end = scale.column_at(rank.actions[i].end);
+        const size_t begin = scale.column_at(work[i].begin + work[i].wait), end = scale.column_at(work[i].end);
         std::string text = measured_label(actions[i], with_stage);
         text.resize(end - begin, '-');
         row.replace(begin, end - begin, text);
@@ -58,10 +59,12 @@ std::string draw_measured_row(const Schedule& lowered, const MeasuredRank& rank,
 }
 
 /// The idle part of all ranks while actions ran.
-double bubble_of(const MeasuredStep& step) {
+double bubble_of(const Schedule& lowered, const MeasuredStep& step) {
     double busy = 0;
     for (const MeasuredRank& rank : step.ranks) {
-        for (const ActionSpan& action : rank.actions) busy += static_cast<double>(action.busy());
+        for (const ActionSpan& span : work_spans(actions_of(lowered, rank), rank.actions)) {
+            busy += static_cast<double>(span.busy());
+        }
     }
     const auto all = static_cast<double>(step.actions_end() - step.begin()) * static_cast<double>(step.ranks.size());
     return all > 0 ? 1 - busy / all : 0;
@@ -78,7 +81,7 @@ int64_t MeasuredStep::begin() const {
 int64_t MeasuredStep::actions_end() const {
     int64_t last = begin();
     for (const MeasuredRank& rank : ranks) {
-        for (const ActionSpan& action : rank.actions) last = std::max(last, action.end);
+        for (const ActionSpan& action : rank.actions) last = std::max({last, action.end, action.device_end});
     }
     return last;
 }
@@ -121,6 +124,9 @@ std::string write_timeline(const Schedule& lowered, const MeasuredStep& step) {
                                {"begin_ms", milliseconds(rank.actions[i].begin - begin)},
                                {"end_ms", milliseconds(rank.actions[i].end - begin)},
                                {"wait_ms", milliseconds(rank.actions[i].wait)}});
+            if (rank.actions[i].device_end == 0) continue;
+            actions.back()["card_begin_ms"] = milliseconds(rank.actions[i].device_begin - begin);
+            actions.back()["card_end_ms"] = milliseconds(rank.actions[i].device_end - begin);
         }
     }
     return nlohmann::ordered_json{{"step", step.step},
@@ -150,8 +156,8 @@ std::string draw_measured(const Schedule& lowered, const MeasuredStep& step, int
     const double column = milliseconds(scale.duration) / static_cast<double>(scale.columns);
     text += "F forward  B backward  I, W its halves  - goes on  . idle\n";
     return text + "step " + std::to_string(step.step) + ": " + fixed_text(milliseconds(scale.duration), 2) +
-           " ms, bubble " + fixed_text(100 * bubble_of(step), 1) + " %, one column = " + fixed_text(column, 3) +
-           " ms\n";
+           " ms, bubble " + fixed_text(100 * bubble_of(lowered, step), 1) +
+           " %, one column = " + fixed_text(column, 3) + " ms\n";
 }
 
 }  // namespace vpp

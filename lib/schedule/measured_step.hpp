@@ -50,11 +50,13 @@ struct MeasuredStep {
 ///    "duration_ms":8.4,"actions":[{"rank":0,"stage":0,"microbatch":0,"kind":"F","begin_ms":0.0,"end_ms":1.2,
 ///    "wait_ms":0.0},...]}
 /// By rank, then in its order; times from the begin of the step. "kind" is F, B, I, W, SEND_F, RECV_F, SEND_B, RECV_B
-/// or REDUCE_GRAD; "rank" is the rank of the job. Requires: spans beside the lists of the schedule.
+/// or REDUCE_GRAD; "rank" is the rank of the job. Where a card did it, "card_begin_ms" and "card_end_ms" say when.
+/// Requires: spans beside the lists of the schedule.
 std::string write_timeline(const Schedule& lowered, const MeasuredStep& step);
 
 /// One row for each rank, as draw_timeline (schedule/timeline.hpp) draws a simulated step, but to scale: a column of
-/// text is the same time everywhere, and every line has at most `width` of them (at least 40).
+/// text is the same time everywhere, and every line has at most `width` of them (at least 40). Of ranks with cards it
+/// shows when these computed.
 ///   0 |F0---F1---F2---..B0-------F3---
 ///   1 |.....F0---B0-------F1---.......
 /// Requires: as write_timeline.

@@ -76,6 +76,27 @@ StageCosts costs_of(const StageTimes& times, const Counts& counts) {
 
 }  // namespace
 
+std::vector<ActionSpan> work_spans(const std::vector<Action>& actions, std::span<const ActionSpan> spans) {
+    check(actions.size() == spans.size(), "the time of every action is known");
+    std::vector<ActionSpan> work(spans.begin(), spans.end());
+    const auto is_by_card = [&](size_t i) { return is_computing(actions[i].kind) && spans[i].device_end != 0; };
+    bool has_card = false;
+    for (size_t i = 0; i < actions.size(); ++i) has_card |= is_by_card(i);
+    if (!has_card) return work;
+    int64_t idle_since = spans.front().begin;
+    for (size_t i = 0; i < actions.size(); ++i) {
+        if (is_by_card(i)) {
+            work[i].begin = idle_since;
+            work[i].wait = std::max(int64_t{0}, spans[i].device_begin - idle_since);
+            work[i].end = idle_since = std::max(idle_since, spans[i].device_end);
+        } else if (is_transfer(actions[i].kind)) {
+            work[i].begin = work[i].end = idle_since;
+            work[i].wait = 0;
+        }
+    }
+    return work;
+}
+
 StageTimes& StageTimes::operator+=(const StageTimes& other) {
     forward += other.forward;
     backward += other.backward;
@@ -98,12 +119,12 @@ StageTimes& StageTimes::operator*=(double factor) {
 
 std::vector<StageTimes> stage_times(const Schedule& schedule, int rank, std::span<const ActionSpan> spans) {
     const std::vector<Action>& actions = schedule.actions.at(static_cast<size_t>(rank));
-    check(actions.size() == spans.size(), "the time of every action is known");
+    const std::vector<ActionSpan> work = work_spans(actions, spans);
     std::vector<StageTimes> times(schedule.rank_of_stage.size());
     for (size_t i = 0; i < actions.size(); ++i) {
         StageTimes& stage = times[static_cast<size_t>(actions[i].stage)];
-        sum_of(stage, actions[i].kind) += kNanosecond * static_cast<double>(spans[i].busy());
-        stage.wait += kNanosecond * static_cast<double>(spans[i].wait);
+        sum_of(stage, actions[i].kind) += kNanosecond * static_cast<double>(work[i].busy());
+        stage.wait += kNanosecond * static_cast<double>(work[i].wait);
     }
     return times;
 }

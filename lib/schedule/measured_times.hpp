@@ -41,7 +41,12 @@ struct StageTimes {
     StageTimes& operator*=(double factor);
 };
 
-/// By stage; nothing for stages of other ranks.
+/// The same of the rank's card where that has computed, as if it handled the list itself: an action that computes
+/// begins when the card has no other work left and first waits until the card begins with it; a transfer takes no time.
+/// Requires: spans beside the rank's actions.
+std::vector<ActionSpan> work_spans(const std::vector<Action>& actions, std::span<const ActionSpan> spans);
+
+/// By stage, of the work spans; nothing for stages of other ranks.
 /// Requires: spans beside the rank's actions.
 std::vector<StageTimes> stage_times(const Schedule& schedule, int rank, std::span<const ActionSpan> spans);
 

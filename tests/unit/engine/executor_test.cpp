@@ -290,7 +290,6 @@ TEST_F(Executors, spansSayWhenADeviceComputed) {
     const Program program = cut_program(setup.prepared.program, {}, plain_schedule({0}, 3));
     InProcessWorld({.num_ranks = 1}).run([&](Transport& transport) {
         Engine engine(setup.plan, program, setup.prepared.sources, setup.data, transport);
-        engine.executor().set_device_timed(true);
         engine.run_without_update(0);
         constexpr int64_t kTolerance = 500'000'000;
         int64_t last = 0;

@@ -107,7 +107,7 @@ TEST_P(OverLinks, spansSayWhenLinksMovedWhatActionsGaveThem) {
         const std::vector<Action>& actions = program.training.schedule.actions[static_cast<size_t>(bytes.rank())];
         engine.run_step(0);
         for (const ActionSpan& span : engine.executor().spans()) EXPECT_EQ(span.device_end, 0) << "nobody asked";
-        engine.executor().set_device_timed(true);
+        engine.executor().time_messages(true);
         engine.run_step(1);
         int num_moved = 0;
         for (size_t i = 0; i < actions.size(); ++i) {
@@ -119,7 +119,7 @@ TEST_P(OverLinks, spansSayWhenLinksMovedWhatActionsGaveThem) {
             ++num_moved;
         }
         EXPECT_GE(num_moved, 3 * 4) << "values and gradients of three microbatches, there and back";
-        engine.executor().set_device_timed(false);
+        engine.executor().time_messages(false);
         engine.run_step(2);
         for (const ActionSpan& span : engine.executor().spans()) EXPECT_EQ(span.device_end, 0);
         links.finish_sends();

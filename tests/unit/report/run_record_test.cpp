@@ -130,6 +130,10 @@ TEST_F(RunRecords, ATimelineIsReadOrANote) {
     EXPECT_EQ(run.timeline[0].rank, 1);
     EXPECT_EQ(run.timeline[0].stage, 2);
     EXPECT_EQ(run.timeline[0].end_seconds, 0.75);
+    const std::vector<TimedAction> by_card = timeline_from_json(
+        R"({"actions": [{"rank": 0, "kind": "F", "begin_ms": 1, "end_ms": 2, "card_begin_ms": 3, "card_end_ms": 5}]})");
+    EXPECT_EQ(by_card.at(0).start_seconds, 0.003);
+    EXPECT_EQ(by_card.at(0).end_seconds, 0.005);
     for (const char* bad : {"[]", "{", R"({"actions": 1})", R"({"actions": [1]})",
                             R"({"actions": [{"rank": 0, "kind": "F", "begin_ms": 2, "end_ms": 1}]})",
                             R"({"actions": [{"rank": 1e9, "kind": "F", "begin_ms": 1, "end_ms": 2}]})"}) {

@@ -23,6 +23,29 @@ TEST(DrawMeasured, IsToScale) {
               "step 12: 15.00 ms, bubble 20.0 %, one column = 0.333 ms\n");
 }
 
+/// The same step on cards, to which hosts hand each action out in a microsecond when it begins at the latest.
+MeasuredStep on_cards(const Schedule& lowered, MeasuredStep step) {
+    for (MeasuredRank& rank : step.ranks) {
+        for (size_t i = 0; i < rank.actions.size(); ++i) {
+            ActionSpan& span = rank.actions[i];
+            if (is_computing(lowered.actions[static_cast<size_t>(rank.pp)][i].kind)) {
+                span.device_begin = span.begin + span.wait;
+                span.device_end = span.end;
+            }
+            span = {step.begin(), step.begin() + 1000, 0, 0, span.device_begin, span.device_end};
+        }
+    }
+    return step;
+}
+
+TEST(DrawMeasured, CardsAreShownAsTheyComputed) {
+    for (const char* name : {"1F1B", "GPIPE", "ZERO_BUBBLE_H1"}) {
+        const Schedule lowered = lowered_schedule(name, 2, 1, 4);
+        const MeasuredStep step = measured(lowered);
+        EXPECT_EQ(draw_measured(lowered, on_cards(lowered, step), 48), draw_measured(lowered, step, 48)) << name;
+    }
+}
+
 TEST(DrawMeasured, StagesAreNamedWhenARankHasSeveral) {
     const Schedule lowered = lowered_schedule("INTERLEAVED_1F1B", 2, 2, 2);
     EXPECT_CONTAINS(draw_measured(lowered, measured(lowered), 100), "0 |0F0---0F1----2F0---");
@@ -53,6 +76,18 @@ TEST(DrawMeasured, AnyWidthHoldsAndNoLineIsLonger) {
             EXPECT_EQ(line.size(), static_cast<size_t>(std::max(width, 40)));
         }
     }
+}
+
+TEST(WriteTimeline, WhenACardDidIt) {
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 2);
+    const json written = json::parse(write_timeline(lowered, on_cards(lowered, measured(lowered))));
+    EXPECT_EQ(written.at("duration_ms"), 9.0);
+    for (const json& action : written.at("actions")) {
+        EXPECT_EQ(action.contains("card_end_ms"), action.at("kind").get<std::string>().size() == 1);
+    }
+    EXPECT_EQ(written.at("actions").at(0).at("card_begin_ms"), 0.0);
+    EXPECT_EQ(written.at("actions").at(0).at("card_end_ms"), 1.0);
+    EXPECT_LT(written.at("actions").at(0).at("end_ms"), 0.1);
 }
 
 TEST(WriteTimeline, EveryActionWithItsTimes) {

@@ -38,6 +38,51 @@ TEST(StageTimes, ReadingAMessageIsNoWait) {
     EXPECT_EQ(times[0].transfer_forward, 0);
 }
 
+/// The host hands out in 1 ms each and waits 2 for every message; the card computes F in 10, B in 20 and is idle for 5
+/// before each.
+std::vector<ActionSpan> on_a_card(const std::vector<Action>& actions) {
+    constexpr int64_t kMs = 1'000'000;
+    std::vector<ActionSpan> spans;
+    int64_t host = 100 * kMs, card = host;
+    for (const Action& action : actions) {
+        const int64_t wait = is_receive(action.kind) ? 2 * kMs : 0;
+        ActionSpan& span = spans.emplace_back(ActionSpan{host, host + kMs + wait, wait});
+        host = span.end;
+        if (is_transfer(action.kind)) {
+            span.device_begin = card;  // when a link moved it, where that is asked
+            span.device_end = card + 3 * kMs;
+        }
+        if (!is_computing(action.kind)) continue;
+        span.device_begin = card + 5 * kMs;
+        span.device_end = card = span.device_begin + (action.kind == ActionKind::F ? 10 : 20) * kMs;
+    }
+    return spans;
+}
+
+TEST(StageTimes, OfACardAreItsOwn) {
+    const Schedule lowered = lowered_schedule("1F1B", 2, 1, 4);
+    std::vector<StageTimes> times(2);
+    for (int rank = 0; rank < 2; ++rank) {
+        const std::vector<Action>& actions = lowered.actions[static_cast<size_t>(rank)];
+        const std::vector<ActionSpan> spans = on_a_card(actions);
+        const std::vector<ActionSpan> work = work_spans(actions, spans);
+        for (size_t i = 0; i < actions.size(); ++i) {
+            const int64_t idle = is_computing(actions[i].kind) ? 5'000'000 : 0;
+            EXPECT_EQ(work[i].wait, idle);
+            EXPECT_EQ(work[i].begin, i == 0 ? spans[0].begin : work[i - 1].end) << "one behind the other";
+            EXPECT_EQ(work[i].end, idle > 0 ? spans[i].device_end : work[i].begin);
+        }
+        times[static_cast<size_t>(rank)] += stage_times(lowered, rank, spans)[static_cast<size_t>(rank)];
+    }
+    for (const StageTimes& stage : times) {
+        EXPECT_NEAR(stage.forward, 0.040, 1e-12);
+        EXPECT_NEAR(stage.backward, 0.080, 1e-12);
+        EXPECT_NEAR(stage.wait, 0.040, 1e-12);
+        EXPECT_EQ(stage.transfer(), 0);
+    }
+    EXPECT_NEAR(measured_bubble(lowered, times, 0.160), 0.25, 1e-12);
+}
+
 TEST(StageTimes, EveryActionNeedsItsTime) {
     const Schedule lowered = lowered_schedule("1F1B", 2, 1, 4);
     EXPECT_THROW(stage_times(lowered, 0, {}), Error);
