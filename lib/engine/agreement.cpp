@@ -89,7 +89,7 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
     });
     if (transport.rank() != 0) {
         prepared.program = program_from_bytes(to_bytes(program));
-        prepared.sources = open_sources(plan, prepared.program);
+        prepared.sources = open_sources(plan, prepared.program, device);
     }
     check_equal(transport, "the program", to_hex(digest_of(prepared.program)));
     prepared.sources.place_on(device);

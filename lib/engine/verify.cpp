@@ -146,8 +146,7 @@ void with_reference(const Plan& plan, const Program& program, const Datasets& da
     Plan by_op = plan;
     by_op.pipeline.cuda_graphs = false;
     InProcessWorld(InProcessOptions{}).run([&](Transport& transport) {
-        Sources sources = open_sources(plan, reference);
-        sources.place_on(device);
+        Sources sources = open_sources(plan, reference, device);
         Engine engine(by_op, reference, sources, data, transport);
         load_initial_weights(engine, plan, reference);
         body(engine, reference);

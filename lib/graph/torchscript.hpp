@@ -57,8 +57,8 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
 /// The Source alone, without a probe: for ranks that got the Graph from another one. `digest` is set to the model's.
 std::unique_ptr<Source> open_torchscript(const ModelFiles& files, const TorchScriptOptions& options, Digest& digest);
 
-/// The options of a plan.
+/// The options of a plan, for ranks that compute on `device`: what torch.autocast in a model means depends on it.
 TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, int64_t microbatch_size, bool training,
-                                       at::Device device = at::kCPU);
+                                       at::Device device);
 
 }  // namespace vpp

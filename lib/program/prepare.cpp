@@ -364,7 +364,8 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
 Digest training_digest(const Plan& plan, const Fields& fields) {
     Digest digest;
     open_torchscript(open_model_files(plan),
-                     torchscript_options(plan, fields, samples_of_microbatch(plan), /*training=*/true), digest);
+                     torchscript_options(plan, fields, samples_of_microbatch(plan), /*training=*/true, at::kCPU),
+                     digest);
     return digest;
 }
 
@@ -399,10 +400,11 @@ void Sources::place_on(at::Device device) {
     }
 }
 
-Sources open_sources(const Plan& plan, const Program& program) {
+Sources open_sources(const Plan& plan, const Program& program, at::Device device) {
     const ModelFiles files = open_model_files(plan);
     const auto open = [&](bool training, const Graph& planned) {
-        TorchScriptOptions options = torchscript_options(plan, program.fields, program.microbatch_size, training);
+        TorchScriptOptions options =
+            torchscript_options(plan, program.fields, program.microbatch_size, training, device);
         options.keep_outputs = !planned.outputs.empty();
         Digest digest;
         auto source = open_torchscript(files, options, digest);
@@ -414,6 +416,7 @@ Sources open_sources(const Plan& plan, const Program& program) {
     Sources sources;
     if (program.has_training()) sources.training = open(true, program.training.graph);
     if (program.evaluation) sources.evaluation = open(false, program.evaluation->graph);
+    sources.place_on(device);
     return sources;
 }
 

@@ -72,8 +72,8 @@ Program reference_program(const Program& program);
 /// Throws Error{Plan} when split or schedule cannot be made.
 Program with_layout(const Program& program, const Plan& plan, const std::optional<std::vector<int>>& cuts);
 
-/// Reads the model again for a program that came as bytes.
+/// Reads the model again for a program that came as bytes; the sources are placed on `device`.
 /// Throws Error{RanksDisagree} when this rank's file is another model.
-Sources open_sources(const Plan& plan, const Program& program);
+Sources open_sources(const Plan& plan, const Program& program, at::Device device);
 
 }  // namespace vpp

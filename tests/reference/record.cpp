@@ -93,8 +93,7 @@ void record(const std::string& out, int64_t steps, const std::string& file, cons
     options.num_ranks = world;
     options.delay_probability = 0.3;
     InProcessWorld(options).run([&](Transport& transport) {
-        Sources sources = open_sources(plan, program);
-        sources.place_on(device);
+        Sources sources = open_sources(plan, program, device);
         Engine engine(plan, program, sources, data, transport);
         load_initial_weights(engine, plan, program);
         for (int64_t step = 0; step < steps; ++step) recorder.add(step, engine, engine.run_step(step));

@@ -70,6 +70,29 @@ class Warps(torch.nn.Module):
         return torch.nn.functional.grid_sample(x, self.flow(x).tanh().permute(0, 2, 3, 1), align_corners=True)
 
 
+class Casts(torch.nn.Module):
+    """Turns autocast off for a layer that a pipeline's last rank has."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.last = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        x = torch.tanh(self.first(x))
+        with torch.autocast("cuda", enabled=False):
+            return self.last(x.float())
+
+
+class CastsOfTheHost(Casts):
+    """The same for the CPU, where a card does not look."""
+
+    def forward(self, x):
+        x = torch.tanh(self.first(x))
+        with torch.autocast("cpu", enabled=False):
+            return self.last(x.float())
+
+
 IMAGES = """
 [model]
 file = "model.pt"
@@ -204,6 +227,26 @@ class Cards(Case):
     def test_ops_without_any_exact_kernel_for_cards_run_on_the_host(self):
         page = self.expect_same_bits(Warps())
         self.assertIn("aten::_upsample_bilinear2d_aa in 'last' runs on the host in its backward pass", page)
+
+    def test_autocast_in_a_model_is_that_of_its_device_on_every_rank(self):
+        code = torch.jit.script(Casts())
+        losses = {}
+        for name in ("cuda", "cpu"):
+            model = code if name == "cuda" else torch.jit.script(CastsOfTheHost())
+            model.load_state_dict(code.state_dict())
+            model.save(str(self.folder / "model.pt"))
+            settings = ("--set", "train.precision=bf16", "--set", "train.global_batch_size=8")
+            done = self.vpp("verify", self.plan(PLAN), *settings, "--set", "pipeline.num_stages=2", ranks=2)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for ranks in (1, 2):
+                run = f"{name}{ranks}"
+                done = self.vpp("train", self.plan(PLAN), *settings, "--set", f"pipeline.num_stages={ranks}",
+                                "--set", f"run.dir={run}", ranks=ranks)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                losses[run] = self.bits(run)
+        self.assertEqual(losses["cuda1"], losses["cuda2"])
+        self.assertEqual(losses["cpu1"], losses["cpu2"])
+        self.assertNotEqual(losses["cuda1"], losses["cpu1"], "on a card nothing is turned off there")
 
     def test_a_rank_that_stands_still_is_named(self):
         job = self.start("train", self.plan(DIGITS), "--set", "train.steps=100000", "--set", "run.dir=run",

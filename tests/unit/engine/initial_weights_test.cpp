@@ -89,7 +89,7 @@ TEST_F(InitialWeights, ThePipelineStillHasTheBitsOfOneDevice) {
     InProcessOptions options;
     options.num_ranks = 2;
     InProcessWorld(options).run([&](Transport& transport) {
-        Sources sources = open_sources(rig.plan, rig.prepared.program);
+        Sources sources = open_sources(rig.plan, rig.prepared.program, at::kCPU);
         LayoutVerifier verifier(sources, rig.data, transport, 2);
         const VerifyResult result = verifier.compare({rig.plan, rig.prepared.program});
         if (transport.rank() != 0) return;

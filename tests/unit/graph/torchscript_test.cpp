@@ -211,7 +211,7 @@ TEST(TorchScript, OptionsComeFromThePlan) {
     plan.model.loss_output = 2;
     plan.model.loss_reduction = "sum";
     plan.loss = LossPlan{"mse", 1, "y"};
-    const TorchScriptOptions options = torchscript_options(plan, kLoadOptions.fields, 8, false);
+    const TorchScriptOptions options = torchscript_options(plan, kLoadOptions.fields, 8, false, at::kCPU);
     EXPECT_EQ(options.inputs, plan.model.inputs);
     EXPECT_EQ(options.loss_output, 2);
     EXPECT_EQ(options.loss_reduction, "sum");

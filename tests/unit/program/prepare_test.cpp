@@ -223,7 +223,7 @@ TEST(PrepareEvaluation, HasNoTrainingPhaseAndCutsTheEvaluationGraphItself) {
         EXPECT_TRUE(program.evaluation->schedule.forward_only);
         const Program copy = program_from_bytes(to_bytes(program));
         EXPECT_EQ(digest_of(copy), digest_of(program));
-        const Sources sources = open_sources(plan, copy);
+        const Sources sources = open_sources(plan, copy, at::kCPU);
         EXPECT_EQ(sources.training, nullptr);
         EXPECT_NE(sources.evaluation, nullptr);
     }
@@ -306,12 +306,12 @@ TEST(Prepare, AnotherRankOpensTheSameModelOnly) {
     const auto file = save(model_spec());
     const Plan plan = plan_for(file, 2);
     const Program program = program_from_bytes(to_bytes(prepare(plan, data_of(plan)).program));
-    const Sources sources = open_sources(plan, program);
+    const Sources sources = open_sources(plan, program, at::kCPU);
     EXPECT_NE(sources.training, nullptr);
     EXPECT_NE(sources.evaluation, nullptr);
     EXPECT_EQ(bits_of(sources.training->weight(0)), bits_of(sources.evaluation->weight(0)));
     std::filesystem::rename(save(model_spec(1)), file);
-    EXPECT_THAT(refusal(ErrorKind::RanksDisagree, [&] { open_sources(plan, program); }),
+    EXPECT_THAT(refusal(ErrorKind::RanksDisagree, [&] { open_sources(plan, program, at::kCPU); }),
                 HasSubstr("reads another model file than rank 0"));
 }
 
