@@ -38,6 +38,12 @@ double most_seconds(const SearchPlan& search) {
     return kPreparation + static_cast<double>(search.moves) / kSlowestMovesASecond;
 }
 
+bool loss_has_gradient(const Graph& graph) {
+    const std::vector<int>& tensors = graph.values.at(static_cast<size_t>(graph.loss)).tensors;
+    return std::ranges::any_of(tensors,
+                               [&](int tensor) { return graph.tensors[static_cast<size_t>(tensor)].requires_grad; });
+}
+
 }  // namespace
 
 std::string NumericEnvironment::text() const {
@@ -62,6 +68,11 @@ void check_model_rules(const Plan& plan, const Program& program) {
     std::vector<Problem> problems = check_groups(plan, names);
     std::ranges::move(check_init_rules(plan, program.training.graph), std::back_inserter(problems));
     if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
+    if (plan.pipeline.forward_only || names.empty() || loss_has_gradient(program.training.graph)) return;
+    throw Error(ErrorKind::BadData,
+                "the loss leads back to no parameter that is trained, so none would ever change; look in forward for "
+                "what cuts it off (torch.no_grad, detach, .data, item), and at model.freeze",
+                plan.where("model"));
 }
 
 Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets& data, at::Device device) {

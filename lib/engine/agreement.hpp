@@ -22,7 +22,8 @@ NumericEnvironment numeric_environment(const Plan& plan, at::Device device = at:
 /// Sets LibTorch's thread counts for this process: intra-op as the plan says.
 void set_threads(const Plan& plan);
 
-/// Rules of the plan that need the model and the optimizer: groups that match no parameter. Throws Error{Plan}.
+/// Rules of the plan that need the model and the optimizer: groups that match no parameter. Throws Error{Plan}; and
+/// Error{BadData} where a step would train nothing though parameters are to be trained.
 void check_model_rules(const Plan& plan, const Program& program);
 
 /// Rank 0 prepares, the others get its program and open the model themselves; plan, data and numeric environment are

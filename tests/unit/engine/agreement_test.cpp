@@ -95,6 +95,18 @@ TEST_F(Agreement, groupsThatMatchNothingAreRefusedWithTheirPlace) {
     EXPECT_NO_THROW(check_model_rules(setup_.plan, setup_.prepared.program));
 }
 
+TEST_F(Agreement, aLossThatTrainsNothingIsRefused) {
+    Program program = setup_.prepared.program;
+    Graph& graph = program.training.graph;
+    for (int tensor : graph.values[static_cast<size_t>(graph.loss)].tensors) {
+        graph.tensors[static_cast<size_t>(tensor)].requires_grad = false;
+    }
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { check_model_rules(setup_.plan, program); }),
+               "the loss leads back to no parameter that is trained, so none would ever change");
+    for (GraphParameter& parameter : graph.parameters) parameter.requires_grad = false;
+    EXPECT_NO_THROW(check_model_rules(setup_.plan, program)) << "as asked: all of them are frozen";
+}
+
 TEST_F(Agreement, theNumericEnvironmentIsAText) {
     const NumericEnvironment environment{"2.11.0", "AVX512", 4, ""};
     EXPECT_EQ(environment.text(), "LibTorch 2.11.0, AVX512, 4 threads");
