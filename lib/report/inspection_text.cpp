@@ -209,7 +209,7 @@ class InspectionPage {
                           {"optimizer"},
                           {"buffers"},
                           {"in flight <="},
-                          {"receives"},
+                          {"messages"},
                           {"save copy"},
                           {"total"}},
                          2);

@@ -64,7 +64,7 @@ stage  rank  weights  gradients  optimizer  buffers  activations  receives
  1        1  2.7 KiB    2.7 KiB    5.5 KiB      8 B     32.0 KiB   4.0 KiB
 activations and receives: of one microbatch
 
-rank  stages  weights  gradients  optimizer  buffers  in flight <=  receives  save copy      total
+rank  stages  weights  gradients  optimizer  buffers  in flight <=  messages  save copy      total
 0      0      9.0 KiB    9.0 KiB   18.0 KiB      0 B     128.0 KiB   8.0 KiB   27.0 KiB  195.3 KiB
 1      1      2.7 KiB    2.7 KiB    5.5 KiB      8 B      32.0 KiB   8.0 KiB    8.2 KiB   97.7 KiB
 bytes of a rank at its fullest moment; in its total up to 2.0 KiB of data that are read ahead
