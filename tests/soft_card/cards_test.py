@@ -93,6 +93,21 @@ class CastsOfTheHost(Casts):
             return self.last(x.float())
 
 
+class Recurs(torch.nn.Module):
+    """Layers that LibTorch has kernels of their own for on cards."""
+
+    def __init__(self):
+        super().__init__()
+        self.long = torch.nn.LSTM(4, 6, 2, batch_first=True)
+        self.gated = torch.nn.GRU(6, 5, batch_first=True)
+        self.norm = torch.nn.RMSNorm(5)
+        self.out = torch.nn.Linear(5, 4)
+
+    def forward(self, x):
+        x = self.gated(self.long(x.unsqueeze(1).repeat(1, 3, 1))[0])[0]
+        return self.out(self.norm(x[:, -1]))
+
+
 IMAGES = """
 [model]
 file = "model.pt"
@@ -227,6 +242,18 @@ class Cards(Case):
     def test_ops_without_any_exact_kernel_for_cards_run_on_the_host(self):
         page = self.expect_same_bits(Warps())
         self.assertIn("aten::_upsample_bilinear2d_aa in 'last' runs on the host in its backward pass", page)
+
+    def test_layers_with_kernels_for_cards_alone_are_those_of_the_cpu(self):
+        torch.jit.script(Recurs()).save(str(self.folder / "model.pt"))
+        norms = []
+        for device, ranks in (("cuda", 2), ("cpu", 1)):
+            done = self.vpp("train", self.plan(PLAN), *QUICK, "--set", f"mesh.device={device}", "--set",
+                            f"run.dir={device}", "--set", f"pipeline.num_stages={ranks}", ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            norms.append([line["grad_norm"] for line in self.metrics(device) if line["event"] == "step"])
+        self.assertEqual(len(norms[0]), 8)
+        for on_card, on_cpu in zip(*norms):
+            self.assertAlmostEqual(on_card, on_cpu, delta=1e-5 * on_cpu)
 
     def test_autocast_in_a_model_is_that_of_its_device_on_every_rank(self):
         code = torch.jit.script(Casts())

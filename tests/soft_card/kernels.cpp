@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "soft_card/card_only.hpp"
 #include "soft_card/memory.hpp"
 #include "soft_card/runtime.hpp"
 #include "soft_card/streams.hpp"
@@ -351,12 +352,21 @@ void run_near(const c10::OperatorHandle& op, Stack* stack) {
     C10_CUDA_CHECK(cudaGetLastError());
 }
 
+/// Conjugated or negated when it is read, where the other is.
+at::Tensor as_read(at::Tensor tensor, const at::Tensor& other) {
+    if (other.is_conj()) tensor = tensor.conj();
+    return other.is_neg() ? tensor._neg_view() : tensor;
+}
+
 /// Between a card and the host, and of bytes alone: by the runtime, as LibTorch does it.
 at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
     const bool on_card = to.is_cuda() && from.is_cuda();
-    const bool as_bytes = to.scalar_type() == from.scalar_type() && to.is_contiguous() && from.is_contiguous();
+    const bool is_alike = to.numel() == from.numel() && to.is_conj() == from.is_conj() && to.is_neg() == from.is_neg();
+    const bool as_bytes =
+        is_alike && to.scalar_type() == from.scalar_type() && to.is_contiguous() && from.is_contiguous();
     if (!on_card || as_bytes || to.numel() == 0) return at::native::copy_(to, from, non_blocking);
-    launch(current_stream(), [read = near_of(from), written = near_of(to)] { written.copy_(read); });
+    launch(current_stream(),
+           [read = as_read(near_of(from), from), written = as_read(near_of(to), to)] { written.copy_(read); });
     return to;
 }
 
@@ -369,6 +379,7 @@ class NoWarnings final : public c10::WarningHandler {
 void take_over() {
     NoWarnings no_warnings;
     const c10::WarningUtils::WarningHandlerGuard quiet(&no_warnings);
+    add_card_only_ops();
     at::Context& context = at::globalContext();
     context.setUserEnabledCuDNN(false);
     context.setSDPUseFlash(false);  // attention is composed of ops
