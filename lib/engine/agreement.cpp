@@ -103,7 +103,6 @@ Prepared agree_on_program(Transport& transport, const Plan& plan, const Datasets
         prepared.sources = open_sources(plan, prepared.program, device);
     }
     check_equal(transport, "the program", to_hex(digest_of(prepared.program)));
-    prepared.sources.place_on(device);
     return prepared;
 }
 

@@ -265,7 +265,6 @@ CostProfile profile_where_it_fits(const Plan& plan, const Datasets& data, at::De
     const Plan one = one_rank_plan(plan);
     const Datasets training{data.training, nullptr};
     Prepared prepared = prepare(one, training, device);
-    prepared.sources.place_on(device);
     const Graph& graph = prepared.program.training.graph;
     const std::vector<int> cuts = timed_cuts(graph, plan);
     Timer timer(one, training, prepared);

@@ -335,6 +335,7 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
         program.evaluation = evaluation_phase(settled, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }
+    prepared.sources.place_on(device);
     return prepared;
 }
 
@@ -358,6 +359,7 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
     check_last_microbatch(files, options, wish.num_samples);
     program.evaluation = evaluation_phase_alone(plan, options, files, std::move(model.graph));
     prepared.sources.evaluation = std::move(model.source);
+    prepared.sources.place_on(device);
     return prepared;
 }
 

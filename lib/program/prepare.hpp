@@ -40,7 +40,8 @@ struct Prepared {
     Sources sources;
 };
 
-/// For ranks that compute on devices like this one: in mixed precision it decides dtypes, and nothing else does.
+/// For ranks that compute on devices like this one, where the sources are placed: in mixed precision it decides dtypes,
+/// and nothing else does.
 /// Requires: the plan is resolved for its world (plan/rules.hpp).
 /// Throws Error{Plan, BadData, MissingInput}: everything that can be wrong with data, model, split or schedule.
 Prepared prepare(const Plan& plan, const Datasets& data, at::Device device = at::kCPU);

@@ -11,31 +11,38 @@ namespace {
 
 using test::RecordedLinks, test::kBothWays, test::kCapacityBytes, test::linked_message, test::memory_of;
 
-/// Of ten messages that rank 1 takes one by one, how many rank 0 still holds behind each.
+/// Rank 0 sends so many messages; rank 1 takes each and answers at once. How many rank 0 still holds behind each.
+template <typename Answer>
+std::vector<int64_t> held_by_sender(Transport& bytes, LinkMaker& maker, int num_messages, const Answer& answer) {
+    LinkTransport transport(bytes, kBothWays, maker, /*patience_seconds=*/0);
+    std::vector<std::weak_ptr<std::byte>> sent;
+    std::vector<int64_t> held;
+    for (int m = 0; m < num_messages; ++m) {
+        const Channel there{3, m, Direction::Forward}, back{3, m, Direction::Backward};
+        if (transport.rank() == 0) {
+            MemoryPart part = memory_of(1);
+            sent.push_back(part.data);
+            transport.send(1, there, linked_message(1, std::move(part)));
+            transport.post_receive(1, back, kCapacityBytes);
+            transport.receive(1, back);
+        } else {
+            transport.post_receive(0, there, kCapacityBytes);
+            transport.receive(0, there);
+            transport.send(0, back, answer(m));
+        }
+        held.push_back(std::count_if(sent.begin(), sent.end(), [](const auto& one) { return !one.expired(); }));
+    }
+    transport.finish_sends();
+    return held;
+}
+
 TEST(LinkMemory, WhatHasGoneIsLetGoOfWhileTheStepGoesOn) {
     RecordedLinks recorded;
     int64_t most_held = 0;
     InProcessWorld({.num_ranks = 2, .delay_probability = 0.3}).run([&](Transport& bytes) {
         const auto maker = recorded.maker(bytes.rank());
-        LinkTransport transport(bytes, kBothWays, *maker, /*patience_seconds=*/0);
-        std::vector<std::weak_ptr<std::byte>> sent;
-        for (int m = 0; m < 10; ++m) {
-            const Channel there{3, m, Direction::Forward}, back{3, m, Direction::Backward};
-            if (transport.rank() == 0) {
-                MemoryPart part = memory_of(1);
-                sent.push_back(part.data);
-                transport.send(1, there, linked_message(1, std::move(part)));
-                transport.post_receive(1, back, kCapacityBytes);
-                transport.receive(1, back);
-            } else {
-                transport.post_receive(0, there, kCapacityBytes);
-                transport.receive(0, there);
-                transport.send(0, back, linked_message(1, memory_of(2)));
-            }
-            const auto held = std::count_if(sent.begin(), sent.end(), [](const auto& one) { return !one.expired(); });
-            most_held = std::max<int64_t>(most_held, held);
-        }
-        transport.finish_sends();
+        const auto held = held_by_sender(bytes, *maker, 10, [](int) { return linked_message(1, memory_of(2)); });
+        most_held = std::max(most_held, *std::max_element(held.begin(), held.end()));
     });
     EXPECT_LE(most_held, 1);
 }
@@ -83,28 +90,12 @@ class SlowCard final : public LinkMaker {
 // device part.
 TEST(LinkMemory, ARankDoesNotGetFarAheadOfItsCard) {
     RecordedLinks recorded;
-    std::vector<int64_t> held;  // by rank 0, behind each message
+    std::vector<int64_t> held;
     InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
         SlowCard maker(recorded.maker(bytes.rank()));
-        LinkTransport transport(bytes, kBothWays, maker, /*patience_seconds=*/0);
-        std::vector<std::weak_ptr<std::byte>> sent;
-        for (int m = 0; m < 12; ++m) {
-            const Channel there{3, m, Direction::Forward}, back{3, m, Direction::Backward};
-            if (transport.rank() == 0) {
-                MemoryPart part = memory_of(1);
-                sent.push_back(part.data);
-                transport.send(1, there, linked_message(1, std::move(part)));
-                transport.post_receive(1, back, kCapacityBytes);
-                transport.receive(1, back);
-                const auto is_held = [](const auto& one) { return !one.expired(); };
-                held.push_back(std::count_if(sent.begin(), sent.end(), is_held));
-            } else {
-                transport.post_receive(0, there, kCapacityBytes);
-                transport.receive(0, there);
-                transport.send(0, back, m % 2 == 0 ? linked_message(1) : linked_message(1, memory_of(2)));
-            }
-        }
-        transport.finish_sends();
+        const auto answer = [](int m) { return m % 2 == 0 ? linked_message(1) : linked_message(1, memory_of(2)); };
+        const std::vector<int64_t> own = held_by_sender(bytes, maker, 12, answer);
+        if (bytes.rank() == 0) held = own;
     });
     EXPECT_EQ(held, (std::vector<int64_t>{1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0})) << "it waits at the third";
 }
