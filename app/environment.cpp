@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "comm/mpi_session.hpp"
+#include "comm/transport_kinds.hpp"
 #include "device/device.hpp"
 
 namespace vpp {
@@ -32,6 +33,11 @@ bool mpi_moves_card_memory() {
 bool waits_for_kernels() {
     const char* value = std::getenv(kLaunchBlockingVariable);
     return value && std::string_view(value) == "1";
+}
+
+std::string nccl_host() {
+    const char* value = std::getenv(kNcclHostVariable);
+    return value ? value : "";
 }
 
 bool has_preloaded_libraries() {

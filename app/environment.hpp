@@ -19,6 +19,9 @@ bool mpi_moves_card_memory();
 /// Whether the host waits for every kernel of a card (kLaunchBlockingVariable, device/device.hpp).
 bool waits_for_kernels();
 
+/// The host that NCCL was told this process is on (kNcclHostVariable, comm/transport_kinds.hpp); empty: none.
+std::string nccl_host();
+
 /// Whether libraries were loaded into this process before its own (LD_PRELOAD).
 bool has_preloaded_libraries();
 

@@ -144,7 +144,7 @@ std::string speaker(const MpiSession& session) {
 std::string find_transport(Transport& transport, const Plan& plan, at::Device device) {
     if (!has_cuda_parts() || transport.size() == 1) return "mpi";
     const std::string card = device.is_cpu() ? "" : cuda_cards().at(static_cast<size_t>(device.index())).id;
-    return choose_transport(transport, plan.mesh.transport, {card, waits_for_kernels()});
+    return choose_transport(transport, plan.mesh.transport, {card, waits_for_kernels(), nccl_host()});
 }
 
 /// Messages of cards by MPI: from card to card where it moves their memory on all ranks, else through the host's.

@@ -1,6 +1,7 @@
 #include "comm/transport_kinds.hpp"
 
 #include <map>
+#include <utility>
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 /// Why NCCL cannot connect ranks with these cards; empty when it can.
 std::string obstacle(const std::vector<RankCard>& cards) {
-    std::map<std::string, size_t> owners;
+    std::map<std::pair<std::string, std::string>, size_t> owners;  // by host and card
     for (size_t rank = 0; rank < cards.size(); ++rank) {
         const std::string name = "rank " + std::to_string(rank);
         const RankCard& card = cards[rank];
@@ -24,7 +25,7 @@ std::string obstacle(const std::vector<RankCard>& cards) {
             return name + " waits for each kernel (CUDA_LAUNCH_BLOCKING=1), so that ranks which send by NCCL could " +
                    "wait for each other; set mesh.transport = \"mpi\", or leave the variable out";
         }
-        const auto [owner, is_new] = owners.emplace(card.id, rank);
+        const auto [owner, is_new] = owners.emplace(std::pair(card.host, card.id), rank);
         if (is_new) continue;
         return "rank " + std::to_string(owner->second) + " and " + name + " use the same card (" + card.id +
                "), and NCCL needs one for each rank; set mesh.transport = \"mpi\", start fewer ranks a host, or let "
@@ -46,10 +47,11 @@ std::string choose_transport(Transport& transport, const std::string& kind, cons
     ByteWriter own;
     own.put_text(card.id);
     own.put(card.is_waited_for);
+    own.put_text(kind == "nccl" ? card.host : "");
     std::vector<RankCard> cards;
     for (const Bytes& bytes : all_gather(transport, own.take())) {
         ByteReader reader(bytes);
-        cards.push_back({.id = reader.get_text(), .is_waited_for = reader.get<bool>()});
+        cards.push_back({.id = reader.get_text(), .is_waited_for = reader.get<bool>(), .host = reader.get_text()});
     }
     const std::string reason = obstacle(cards);
     if (reason.empty()) return "nccl";

@@ -32,6 +32,7 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MODELS = ("mlp", "gpt", "bn_cnn")
 REFERENCES = ("mlp.scripted*", "gpt*.scripted*", "bn_cnn.scripted*", "dropout.scripted*", "moe.traced*")
 UNIT_TESTS = {"device": "*", "graph": "Executable.ANumberThatATraceWroteDown*", "stage": "*", "engine": "-*Full.*"}
+OWN_HOST = ROOT / "tests/gpu/own_host.sh"
 COMPUTING = ("F", "B", "I", "W")
 
 
@@ -106,6 +107,21 @@ def verified(build: pathlib.Path, device: str) -> str:
     return text.strip().splitlines()[-1]
 
 
+def on_own_hosts(program: pathlib.Path, device: str) -> dict[str, str]:
+    """What OWN_HOST needs to run the program, so that ranks that share a card may send by NCCL."""
+    return {"VPP_PROGRAM": str(program), "VPP_CARDS": str(torch.cuda.device_count() if device == "cuda" else 1)}
+
+
+def verified_nccl(build: pathlib.Path, device: str) -> str:
+    """Every schedule by NCCL; where there are too few cards, by NCCL's sockets between ranks that share one."""
+    if device == "cpu":
+        raise Row("skipped: NCCL moves memory of cards")
+    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--pairwise", "--steps", "4", "--cuts", "1",
+                "--device", device, "--transport", "nccl", "gpt_tied"],
+               VPP_BINARY=str(OWN_HOST), VPP_MPIRUN="mpirun", **on_own_hosts(build / "vpp", device))
+    return text.strip().splitlines()[-1]
+
+
 def verified_mixed(build: pathlib.Path, device: str) -> str:
     """Mixed precision the same way: what was planned without the card holds on it."""
     said = []
@@ -167,8 +183,9 @@ def nccl_links(build: pathlib.Path, device: str) -> str:
 
 
 def nccl_transport(build: pathlib.Path, device: str) -> str:
-    """Messages from card to card against NCCL's own calls; contents compared."""
-    return raw_ratio(run([*MPIRUN, "2", build / "tests/gpu/vpp_link_check", "nccl"]))
+    """Messages from card to card, or between ranks that share one, against NCCL's own calls; contents compared."""
+    return raw_ratio(run([*MPIRUN, "2", OWN_HOST, "nccl", "3"],
+                         **on_own_hosts(build / "tests/gpu/vpp_link_check", device)))
 
 
 def traced(build: pathlib.Path, device: str) -> str:
@@ -192,7 +209,7 @@ def traced(build: pathlib.Path, device: str) -> str:
 # What takes seconds comes first: a machine with a card may be lent for minutes.
 ROWS = {"memory": card_memory, "links": nccl_links, "trace": traced, "MPI": mpi_transport, "staged": staged_messages,
         "NCCL": nccl_transport, "reference": reference, "one stage": one_stage,
-        "unit tests": unit_tests, "verify": verified, "mixed": verified_mixed}
+        "unit tests": unit_tests, "verify": verified, "verify NCCL": verified_nccl, "mixed": verified_mixed}
 
 
 def main() -> int:

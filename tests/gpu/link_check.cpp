@@ -1,8 +1,9 @@
 // Messages between cards: contents, and vpp's transport against bare calls, taking turns.
-//   mpirun -np 2 vpp_link_check nccl|mpi [ROUNDS [MOST_BYTES]]
-// nccl: by links, against NCCL, from card to card; mpi: through pinned memory of the host, against copies of CUDA and
-// MPI, between ranks that may share a card. A line of JSON for each size: microseconds one way, and vpp's over the
-// bare calls'. Ends with 77 and the reason where there are not enough cards.
+//   mpirun -np 2 [own_host.sh 1] vpp_link_check nccl|mpi [ROUNDS [MOST_BYTES]]
+// nccl: by links, against NCCL, from card to card, or from a card to itself for ranks that own_host.sh has on different
+// hosts; mpi: through pinned memory of the host, against copies of CUDA and MPI, between ranks that may share a card.
+// A line of JSON for each size: microseconds one way, and vpp's over the bare calls'. Ends with 77 and the reason where
+// there are not enough cards.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eq.h>
 #include <ATen/ops/from_blob.h>
@@ -185,7 +186,6 @@ void compare(int rank, const Extent& extent, const Timed& bare, const Timed& own
 }
 
 void compare_nccl(MpiTransport& transport, at::Device device, const Extent& extent) {
-    choose_transport(transport, "nccl", {cuda_cards().at(static_cast<size_t>(device.index())).id});
     RawLinks raw(transport);
     const std::vector<Link> both{{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Forward}};
     const auto maker = make_nccl_links(device.index(), both.size());
@@ -207,7 +207,8 @@ void compare_staged(MpiSession& session, MpiTransport& transport, at::Device dev
 int main(int argc, char** argv) {
     MpiSession session;
     const bool is_nccl = argc < 2 || std::string(argv[1]) == "nccl";
-    const size_t num_cards = cuda_cards().size(), num_needed = is_nccl ? 2 : 1;
+    const char* nccl_host = std::getenv(kNcclHostVariable);
+    const size_t num_cards = cuda_cards().size(), num_needed = is_nccl && nccl_host == nullptr ? 2 : 1;
     if (session.size() != 2 || num_cards < num_needed) {
         if (session.rank() == 0) {
             std::printf("skipped: %s, and there are %d ranks and %zu cards\n",

@@ -5,6 +5,7 @@ verify_matrix.py --pairwise [MODEL ...]   of each model as many as have every pa
 verify_matrix.py --traced ...             the traced twins of the models
 verify_matrix.py --precision bf16 ...     pipeline and one device at that precision
 verify_matrix.py --device cuda ...        on cards, where they are; default: auto
+verify_matrix.py --transport nccl ...     values go between cards by NCCL; default: auto
 verify_matrix.py --self-test              breaks the exactness on purpose, which must be found
 
 Each model is one job of `vpp verify`; VPP_BINARY and VPP_MPIRUN name the programs. Ends with "N passed, M failed".
@@ -173,13 +174,13 @@ def print_refusals(outcomes: list[Outcome]) -> None:
         print(f"refused {count} (first {example}): {rule}")
 
 
-def run_models(names: list[str], axes: Axes, pairwise: bool, precision: str, device: str) -> int:
-    """The number of models that failed."""
+def run_models(names: list[str], axes: Axes, pairwise: bool, settings: list[str]) -> int:
+    """The number of models that failed. Settings: KEY=VALUE of every plan."""
     print(f"{'model':16}{'equal':>7}{'different':>11}{'refused':>9}{'values':>12}{'seconds':>9}")
     outcomes = []
     for number, name in enumerate(names):
-        words = ["--seed", str(number + 1), "--set", f"train.precision={precision}", "--set", f"mesh.device={device}"]
-        outcomes.append(run(name, axes, *words, *(["--pairwise"] if pairwise else [])))
+        words = [word for setting in settings for word in ("--set", setting)] + (["--pairwise"] if pairwise else [])
+        outcomes.append(run(name, axes, "--seed", str(number + 1), *words))
         print(outcomes[-1].row(), flush=True)
     print_refusals(outcomes)
     if pairwise:
@@ -219,6 +220,7 @@ def main() -> int:
     parser.add_argument("--traced", action="store_true", help="traced models instead of scripted ones")
     parser.add_argument("--precision", choices=("fp32", "bf16", "fp16"), default="fp32", help="train.precision")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="mesh.device")
+    parser.add_argument("--transport", choices=("auto", "mpi", "nccl"), default="auto", help="mesh.transport")
     parser.add_argument("--self-test", action="store_true", help="that differences are found")
     parser.add_argument("--cuts", type=int, help="sets of random cuts of a layout; default: 2 for pairs, else 1")
     parser.add_argument("--steps", type=int, help="default: 2 for pairs, else 10")
@@ -235,7 +237,10 @@ def main() -> int:
         names, pairwise = arguments.names or runnable, arguments.pairwise
         cuts, steps = arguments.cuts or (2 if pairwise else 1), arguments.steps or (2 if pairwise else 10)
         axes = Axes(cuts, steps, form="_traced" if arguments.traced else "")
-        total, failed = len(names), run_models(names, axes, pairwise, arguments.precision, arguments.device)
+        settings = [f"train.precision={arguments.precision}", f"mesh.device={arguments.device}"]
+        if arguments.transport != "auto":  # a build without CUDA parts has no such word
+            settings.append(f"mesh.transport={arguments.transport}")
+        total, failed = len(names), run_models(names, axes, pairwise, settings)
     print(f"{total - failed} passed, {failed} failed")
     return 0 if failed == 0 else 1
 

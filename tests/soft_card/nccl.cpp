@@ -2,7 +2,8 @@
 // for each way; all are on one host. As with NCCL, a send ends when the other rank receives, what is in one group goes
 // at once and ends together, a group is in progress until a thread of the communicator has given it to its stream, and
 // one that fails stands still until the communicator is aborted. While it is under way it holds multiprocessors of its
-// card, at most as many as its communicator's configuration says, and one for which there are none left waits.
+// card, at most as many as its communicator's configuration says, and one for which there are none left waits. Two
+// ranks on one card are refused unless NCCL_HOSTID has them on different hosts.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -12,12 +13,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -41,6 +44,7 @@ class Connection {
 
     void take(int socket) { socket_ = socket; }
     int give() { return std::exchange(socket_, -1); }
+    int socket() const { return socket_; }
     bool is_open() const { return socket_ >= 0; }
     void shut() {
         if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
@@ -72,12 +76,10 @@ class Connection {
 /// What kernels share of a card of this process.
 class Multiprocessors {
   public:
-    static Multiprocessors& of_current_card() {
+    static Multiprocessors& of(int card) {
         static auto& cards = *new std::map<int, Multiprocessors>;
         static auto& mutex = *new std::mutex;
         const std::lock_guard lock(mutex);
-        int card = 0;
-        cudaGetDevice(&card);
         return cards[card];
     }
 
@@ -97,6 +99,12 @@ class Multiprocessors {
     std::condition_variable changed_;
     int num_free_ = kNumMultiprocessors;
 };
+
+int card_of_thread() {
+    int card = 0;
+    cudaGetDevice(&card);
+    return card;
+}
 
 using Transfer = std::function<ncclResult_t()>;
 
@@ -191,23 +199,40 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         bool sends = false;
     };
 
-    /// The address of a rank, under the communicator's name; in no folder: it begins with a zero.
-    static sockaddr_un address_of(const ncclUniqueId& id, int rank) {
+    /// An address under the communicator's name; in no folder: it begins with a zero.
+    static sockaddr_un address_of(const ncclUniqueId& id, int64_t number) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
         std::memcpy(address.sun_path + 1, id.internal, kNameBytes);
-        std::memcpy(address.sun_path + 1 + kNameBytes, &rank, sizeof(rank));
+        std::memcpy(address.sun_path + 1 + kNameBytes, &number, sizeof(number));
         return address;
+    }
+
+    /// Of no rank, and of no other card of what NCCL takes for this host.
+    int64_t number_of_card() const {
+        const char* host = std::getenv("NCCL_HOSTID");
+        const size_t hash =
+            std::hash<std::string>()((host ? host : "") + std::string(" ") + std::to_string(card_index_));
+        return -1 - static_cast<int64_t>(hash >> 1U);
+    }
+
+    /// Whether nobody had that address before; the socket is kept.
+    static bool takes_address(Connection& connection, const sockaddr_un& address) {
+        const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        connection.take(socket);
+        return ::bind(socket, reinterpret_cast<const sockaddr*>(&address), kAddressBytes) == 0;
     }
 
     /// Every rank listens, and connects to those before it.
     void connect(const ncclUniqueId& id) {
-        const sockaddr_un own = address_of(id, rank_);
-        const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (!takes_address(own_card_, address_of(id, number_of_card()))) {
+            state_ = ncclInvalidUsage;
+            return;
+        }
         Connection listening;
-        listening.take(listener);
-        if (::bind(listener, reinterpret_cast<const sockaddr*>(&own), kAddressBytes) != 0 ||
-            ::listen(listener, 2 * num_ranks()) != 0) {
+        const bool is_own = takes_address(listening, address_of(id, rank_));
+        const int listener = listening.socket();
+        if (!is_own || ::listen(listener, 2 * num_ranks()) != 0) {
             state_ = ncclSystemError;
             return;
         }
@@ -245,14 +270,16 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     }
 
     static constexpr size_t kNameBytes = 64;
-    static constexpr socklen_t kAddressBytes = offsetof(sockaddr_un, sun_path) + 1 + kNameBytes + sizeof(int);
+    static constexpr socklen_t kAddressBytes = offsetof(sockaddr_un, sun_path) + 1 + kNameBytes + sizeof(int64_t);
 
     static constexpr int kMostBlocks = 32;
 
     int rank_;
     bool is_blocking_;
     int num_blocks_;
-    Multiprocessors& card_ = Multiprocessors::of_current_card();
+    int card_index_ = card_of_thread();
+    Multiprocessors& card_ = Multiprocessors::of(card_index_);
+    Connection own_card_;  // an address that another rank with the card does not get
     std::atomic<ncclResult_t> state_ = ncclInProgress;
     std::atomic<bool> is_aborted_ = false;
     std::vector<Connection> sending_, receiving_;  // by rank

@@ -48,6 +48,13 @@ TEST(ChooseTransport, TwoRanksOnOneCardAreNamed) {
     }
 }
 
+TEST(ChooseTransport, RanksThatNcclTakesForOnesOfDifferentHostsMayShareACard) {
+    const auto on = [](const char* host) { return RankCard{.id = "GPU-a", .host = host}; };
+    EXPECT_EQ(chosen("nccl", {on("one"), on("other")}), std::vector<std::string>(2, "nccl"));
+    EXPECT_EQ(chosen("auto", {on("one"), on("other")}), std::vector<std::string>(2, "mpi"));
+    EXPECT_CONTAINS(chosen("nccl", {on("one"), on("other"), on("one")})[1], "rank 0 and rank 2 use the same card");
+}
+
 TEST(ChooseTransport, ARankWithoutACardIsNamed) {
     for (const std::string& told : chosen("nccl", {{"GPU-a"}, {""}})) {
         EXPECT_CONTAINS(told, "rank 1 computes on the CPU, and NCCL moves memory of cards");
