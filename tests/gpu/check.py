@@ -122,6 +122,15 @@ def verified_nccl(build: pathlib.Path, device: str) -> str:
     return text.strip().splitlines()[-1]
 
 
+def nccl_jobs(build: pathlib.Path, device: str) -> str:
+    """Jobs whose ranks send by NCCL: replicas, a resume, and a rank that fails, stands still or dies."""
+    if device == "cpu":
+        raise Row("skipped: NCCL moves memory of cards")
+    run([sys.executable, "-B", ROOT / "tests/gpu/jobs_test.py"], VPP_BINARY=str(OWN_HOST), VPP_MPIRUN="mpirun",
+        **on_own_hosts(build / "vpp", device))
+    return "replicas and a resume have the bits; jobs end in which a rank fails, stands still or dies"
+
+
 def verified_mixed(build: pathlib.Path, device: str) -> str:
     """Mixed precision the same way: what was planned without the card holds on it."""
     said = []
@@ -209,7 +218,8 @@ def traced(build: pathlib.Path, device: str) -> str:
 # What takes seconds comes first: a machine with a card may be lent for minutes.
 ROWS = {"memory": card_memory, "links": nccl_links, "trace": traced, "MPI": mpi_transport, "staged": staged_messages,
         "NCCL": nccl_transport, "reference": reference, "one stage": one_stage,
-        "unit tests": unit_tests, "verify": verified, "verify NCCL": verified_nccl, "mixed": verified_mixed}
+        "unit tests": unit_tests, "verify": verified, "verify NCCL": verified_nccl, "jobs": nccl_jobs,
+        "mixed": verified_mixed}
 
 
 def main() -> int:
