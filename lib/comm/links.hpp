@@ -38,8 +38,8 @@ class LinkFailure : public Error {
 };
 
 /// One rank's end of a link. Operations of a link happen in the order in which they are given, at each end; an
-/// operation ends when both ends of all that it moves were given it and all before it. None of the calls waits.
-/// Throws: LinkFailure, from any call.
+/// operation ends when both ends of all that it moves were given it and all before it; a small one that only sends may
+/// end before. None of the calls waits. Throws: LinkFailure, from any call.
 class LinkEnd {
   public:
     virtual ~LinkEnd() = default;

@@ -177,7 +177,7 @@ def staged_messages(build: pathlib.Path, device: str) -> str:
 
 def card_memory(build: pathlib.Path, device: str) -> str:
     """When memory that MPI moves is read, filled and given again, with a compute stream that is held back."""
-    text = run([build / "tests/gpu/vpp_link_test", "--gtest_brief=1", "--gtest_filter=CardMemory.*"])
+    text = run([build / "tests/gpu/vpp_card_memory_test", "--gtest_brief=1"])
     if "SKIPPED" in text:
         raise Row("skipped: there is no card")
     return f"{re.search(r'PASSED  . (.+) tests', text)[1]} tests"
@@ -185,9 +185,9 @@ def card_memory(build: pathlib.Path, device: str) -> str:
 
 def nccl_links(build: pathlib.Path, device: str) -> str:
     """What links send when, and when memory is given again, with compute streams that are held back."""
-    text = run([build / "tests/gpu/vpp_link_test", "--gtest_brief=1", "--gtest_filter=NcclLink.*"])
+    text = run([*MPIRUN, "2", OWN_HOST, "--gtest_brief=1"], **on_own_hosts(build / "tests/gpu/vpp_link_test", device))
     if "SKIPPED" in text:
-        raise Row("skipped: NCCL needs two cards")
+        raise Row("skipped: NCCL moves memory of cards")
     return f"{re.search(r'PASSED  . (.+) tests', text)[1]} tests"
 
 

@@ -1,15 +1,17 @@
 // NCCL between soft cards: what vpp calls of it. A communicator is two sockets between each two of its processes, one
-// for each way; all are on one host. As with NCCL, a send ends when the other rank receives, what is in one group goes
-// at once and ends together, a group is in progress until a thread of the communicator has given it to its stream, and
-// one that fails stands still until the communicator is aborted. While it is under way it holds multiprocessors of its
-// card, at most as many as its communicator's configuration says, and one for which there are none left waits. Two
-// ranks on one card are refused unless NCCL_HOSTID has them on different hosts.
+// for each way; all are on one host. As with NCCL, a send ends when the other rank receives, or before if it is small,
+// what is in one group goes at once and ends together, a group is in progress until a thread of the communicator has
+// given it to its stream, which the first of a way does when the other rank has given its own, and one that fails
+// stands still until the communicator is aborted. While it is under way it holds multiprocessors of its card, at most
+// as many as its communicator's configuration says, and one for which there are none left waits. Two ranks on one card
+// are refused unless NCCL_HOSTID has them on different hosts.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -48,6 +50,11 @@ class Connection {
     bool is_open() const { return socket_ >= 0; }
     void shut() {
         if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
+    }
+    /// Whether a byte has come, or never will.
+    bool has_news() const {
+        char byte = 0;
+        return ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
     }
 
     bool write(const void* data, size_t num_bytes) {
@@ -106,7 +113,22 @@ int card_of_thread() {
     return card;
 }
 
-using Transfer = std::function<ncclResult_t()>;
+/// From this rank to another, or back.
+struct Way {
+    Connection connection;
+    bool is_met = false;  ///< both ranks have used it
+};
+
+struct Transfer {
+    Way* way;
+    std::function<ncclResult_t()> run;
+};
+
+/// What a message begins with.
+struct Announced {
+    size_t num_bytes = 0;
+    bool waits = false;  ///< for a byte of who receives it
+};
 
 /// What a rank has of a communicator; its threads keep it until they are done.
 class Communicator : public std::enable_shared_from_this<Communicator> {
@@ -129,22 +151,27 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     bool has_peer(int rank) const { return rank >= 0 && rank < num_ranks() && rank != rank_; }
 
     Transfer send(const void* memory, size_t num_bytes, int peer) {
-        Connection& way = sending_.at(static_cast<size_t>(peer));
-        return [self = shared_from_this(), &way, from = near(memory), num_bytes] {
-            size_t expected = 0;
-            if (!way.read(&expected, sizeof(expected))) return ncclRemoteError;
-            if (expected != num_bytes) return ncclInvalidUsage;
-            return way.write(from, num_bytes) ? ncclSuccess : ncclRemoteError;
-        };
+        Way& way = sending_.at(static_cast<size_t>(peer));
+        const Announced announced{num_bytes, num_bytes > kMostEagerBytes || ++num_small_ % 2 == 0};
+        return {&way, [self = shared_from_this(), &to = way.connection, from = near(memory), announced] {
+                    char is_there = 0;
+                    const bool went = to.write(&announced, sizeof(announced)) &&
+                                      (!announced.waits || to.read(&is_there, 1)) &&
+                                      to.write(from, announced.num_bytes);
+                    return went ? ncclSuccess : ncclRemoteError;
+                }};
     }
 
     Transfer receive(void* memory, size_t num_bytes, int peer) {
-        Connection& way = receiving_.at(static_cast<size_t>(peer));
-        return [self = shared_from_this(), &way, to = near(memory), num_bytes] {
-            std::memset(to, kGarbage, num_bytes);
-            const bool came = way.write(&num_bytes, sizeof(num_bytes)) && way.read(to, num_bytes);
-            return came ? ncclSuccess : ncclRemoteError;
-        };
+        Way& way = receiving_.at(static_cast<size_t>(peer));
+        return {&way, [self = shared_from_this(), &from = way.connection, to = near(memory), num_bytes] {
+                    std::memset(to, kGarbage, num_bytes);
+                    Announced announced;
+                    if (!from.read(&announced, sizeof(announced))) return ncclRemoteError;
+                    if (announced.num_bytes != num_bytes) return ncclInvalidUsage;
+                    const bool came = (!announced.waits || from.write("", 1)) && from.read(to, num_bytes);
+                    return came ? ncclSuccess : ncclRemoteError;
+                }};
     }
 
     /// All at once, when the stream has done what came before.
@@ -152,6 +179,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         if (state_ != ncclSuccess) return ncclInvalidUsage;  // the one before is not yet with its stream
         state_ = ncclInProgress;
         host_.give([self = shared_from_this(), &queue = stream_of(stream), group = std::move(group)] {
+            if (!self->meet(group)) return;
             launch(queue, [self, group] { self->run(group); });
             if (has_failed()) self->state_ = ncclUnhandledCudaError;
             self->progress_ends();
@@ -164,19 +192,35 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         is_aborted_ = true;
         is_aborted_.notify_all();
         host_.finish();  // it may be connecting
-        for (Connection& way : sending_) way.shut();
-        for (Connection& way : receiving_) way.shut();
+        for (Way& way : sending_) way.connection.shut();
+        for (Way& way : receiving_) way.connection.shut();
     }
 
   private:
     int num_ranks() const { return static_cast<int>(sending_.size()); }
+
+    /// The first time that a way is used both ranks say so, and each waits for the other.
+    bool meet(const std::vector<Transfer>& group) {
+        std::vector<Way*> unmet;
+        for (const Transfer& transfer : group) {
+            if (!std::exchange(transfer.way->is_met, true)) unmet.push_back(transfer.way);
+        }
+        for (Way* way : unmet) way->connection.write("", 1);
+        for (Way* way : unmet) {
+            while (!is_aborted_ && !way->connection.has_news()) wait_a_little();
+            char byte = 0;
+            if (is_aborted_ || way->connection.read(&byte, 1)) continue;
+            state_ = ncclRemoteError;
+        }
+        return !is_aborted_ && state_ == ncclInProgress;
+    }
 
     void run(const std::vector<Transfer>& group) {
         card_.take(num_blocks_);
         std::vector<std::thread> at_once;
         for (const Transfer& transfer : group) {
             at_once.emplace_back([&] {
-                if (const ncclResult_t result = transfer(); result != ncclSuccess) stand_still(result);
+                if (const ncclResult_t result = transfer.run(); result != ncclSuccess) stand_still(result);
             });
         }
         for (std::thread& transfer : at_once) transfer.join();
@@ -238,7 +282,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         }
         for (int peer = 0; peer < rank_; ++peer) {
             for (const bool sends : {true, false}) {
-                Connection& way = (sends ? sending_ : receiving_)[static_cast<size_t>(peer)];
+                Connection& way = (sends ? sending_ : receiving_)[static_cast<size_t>(peer)].connection;
                 retry([&] { way.take(connected(address_of(id, peer))); }, way);
                 const Hello hello{rank_, sends};
                 way.write(&hello, sizeof(hello));
@@ -249,7 +293,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
             retry([&] { made.take(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)); }, made);
             Hello hello;
             if (!made.read(&hello, sizeof(hello))) continue;
-            (hello.sends ? receiving_ : sending_).at(static_cast<size_t>(hello.rank)).take(made.give());
+            (hello.sends ? receiving_ : sending_).at(static_cast<size_t>(hello.rank)).connection.take(made.give());
         }
         progress_ends();
     }
@@ -265,14 +309,17 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         while (!is_aborted_) {
             once();
             if (connection.is_open()) return;
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            wait_a_little();
         }
     }
+
+    static void wait_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
     static constexpr size_t kNameBytes = 64;
     static constexpr socklen_t kAddressBytes = offsetof(sockaddr_un, sun_path) + 1 + kNameBytes + sizeof(int64_t);
 
     static constexpr int kMostBlocks = 32;
+    static constexpr size_t kMostEagerBytes = size_t{1} << 16U;
 
     int rank_;
     bool is_blocking_;
@@ -282,7 +329,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     Connection own_card_;  // an address that another rank with the card does not get
     std::atomic<ncclResult_t> state_ = ncclInProgress;
     std::atomic<bool> is_aborted_ = false;
-    std::vector<Connection> sending_, receiving_;  // by rank
+    std::vector<Way> sending_, receiving_;  // by rank
+    int num_small_ = 0;
     Stream& host_ = *new Stream;
 };
 
