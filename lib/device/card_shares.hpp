@@ -13,7 +13,8 @@ struct CardShare {
     std::string name;  ///< of the card
     int64_t memory_bytes = 0;
     int num_ranks = 0;
-    int64_t kept_bytes = 0;  ///< by all of them together, at most
+    int64_t kept_bytes = 0;      ///< by all of them together, at most
+    int64_t recorded_bytes = 0;  ///< with recordings of their ops; 0: none are made
 
     /// 1: full.
     double fullness() const {
@@ -25,7 +26,7 @@ struct CardShare {
 /// `rank_bytes`: what each rank of the host keeps on its card at most.
 inline std::vector<CardShare> card_shares(const std::vector<int64_t>& rank_bytes, const std::vector<Card>& cards) {
     std::vector<CardShare> shares;
-    for (const Card& card : cards) shares.push_back({card.name, card.memory_bytes, 0, 0});
+    for (const Card& card : cards) shares.push_back({card.name, card.memory_bytes});
     for (size_t rank = 0; rank < rank_bytes.size() && !cards.empty(); ++rank) {
         CardShare& share = shares[rank % cards.size()];
         ++share.num_ranks;

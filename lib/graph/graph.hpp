@@ -54,7 +54,7 @@ struct GraphOp {
     std::vector<int> outputs;     ///< values
     std::vector<int> parameters;  ///< parameters and buffers it uses
     double flops = 0;             ///< forward, one microbatch
-    int64_t output_bytes = 0;     ///< of new tensors
+    int64_t kept_bytes = 0;       ///< made in a microbatch and there behind it: its outputs, what its backward reads
     bool random = false;          ///< draws random numbers (keyed by its call site)
 };
 

@@ -62,8 +62,10 @@ class GraphBuilder {
         entry.name = value->debugName();
         entry.type = value->type()->str();
         entry.producer = producer;
-        for (const at::Tensor& tensor : tensors_in(content))
+        for (const at::Tensor& tensor : tensors_in(content)) {
             entry.tensors.push_back(tensor_id(tensor, entry, producer));
+            if (producer < 0) is_new_memory(tensor);
+        }
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
         if (entry.is_tensor && may_give_others(value->node())) {
             graph_.tensors[static_cast<size_t>(entry.tensors[0])].from_branch = true;
@@ -155,6 +157,7 @@ class GraphBuilder {
         }
         const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
         op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
+        if (probe_.on_meta) op.kept_bytes = probe_.kept_bytes[static_cast<size_t>(index)];
         make_room(op);
         graph_.ops.push_back(std::move(op));
     }
@@ -179,6 +182,11 @@ class GraphBuilder {
         }
     }
 
+    /// Seen for the first time. A view may be of memory that its own op has made.
+    bool is_new_memory(const at::Tensor& tensor) {
+        return tensor.has_storage() && storages_.insert(tensor.storage().unsafeGetStorageImpl()).second;
+    }
+
     /// Returns how many elements of memory the op made.
     int64_t add_outputs(Node* node, int index, GraphOp& op, std::vector<Shape>& shapes) {
         int64_t new_elements = 0;
@@ -186,10 +194,9 @@ class GraphBuilder {
             op.outputs.push_back(add_value(made, index));
             for (const at::Tensor& tensor : tensors_in(probe_.values.at(made))) {
                 shapes.push_back(tensor.sizes().vec());
-                if (!tensor.has_storage()) continue;
-                if (tensor.is_view() || !storages_.insert(tensor.storage().unsafeGetStorageImpl()).second) continue;
+                if (!is_new_memory(tensor)) continue;
                 new_elements += tensor.numel();
-                op.output_bytes += static_cast<int64_t>(tensor.nbytes());
+                op.kept_bytes += static_cast<int64_t>(tensor.storage().nbytes());
             }
         }
         return new_elements;

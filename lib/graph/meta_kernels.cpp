@@ -91,6 +91,12 @@ at::Tensor where_shape(const at::Tensor& condition, const at::Tensor& input, con
     return laid_out.output();
 }
 
+at::Tensor& where_shape_out(const at::Tensor& condition, const at::Tensor& input, const at::Tensor& other,
+                            at::Tensor& out) {
+    out.resize_(where_shape(condition, input, other).sizes());
+    return out;
+}
+
 /// Whether it runs on meta as it is, by a kernel of its own or by one that is made of other ops.
 bool runs_on_meta(const c10::OperatorHandle& op) {
     return std::ranges::any_of(
@@ -114,6 +120,7 @@ torch::Library make_library() {
     library.impl("convolution_overrideable", convolve);
     library.impl("relu", relu_shape);
     library.impl("where.self", where_shape);
+    library.impl("where.self_out", where_shape_out);
     c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
     for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);

@@ -4,10 +4,12 @@
 #include <ATen/ops/alias.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <memory>
 #include <unordered_set>
 
 #include "base/error.hpp"
@@ -18,6 +20,7 @@
 #include "graph/jit_executable.hpp"
 #include "graph/meta_forms.hpp"
 #include "graph/meta_kernels.hpp"
+#include "graph/meta_memory.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_errors.hpp"
 
@@ -167,11 +170,15 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
             result.values[parameter.value] = result.on_meta ? meta_copy(parameter.tensor) : weight(i);
         }
     }
+    const auto memory = std::make_shared<MetaMemory>();
+    const c10::DebugInfoGuard watching(c10::DebugInfoKind::PROFILER_STATE, memory);
     GradientWatch watch;
     for (const auto& [value, content] : result.values) watch.add(content);
     const at::AutoGradMode grad(jit.modes.grad);
     const int num_ops = static_cast<int>(jit.ops.size());
+    if (result.on_meta) result.kept_bytes.resize(jit.ops.size());
     for (int i = 0; i < num_ops;) {
+        const int64_t bytes_before = memory->alive_bytes();
         const JitOp& op = jit.ops[static_cast<size_t>(i)];
         // The object made for a guard comes right before its Enter and cannot leave the interpreter.
         const bool guard = op.node->kind() == torch::jit::prim::Enter;
@@ -186,6 +193,9 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
             throw Error(ErrorKind::BadData, op_text(jit, op.node) + " fails: " + first_line(error.what()));
         }
         watch_gradients(jit, {i, end}, result, watch);
+        if (result.on_meta) {
+            result.kept_bytes[static_cast<size_t>(i)] = std::max<int64_t>(0, memory->alive_bytes() - bytes_before);
+        }
         i = end;
     }
     result.gradient_flips = watch.flips();
@@ -228,6 +238,7 @@ ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, in
         return probe_on_cpu(jit, inputs, microbatch_size, weight);
     }
     complete_meta_kernels();
+    report_meta_memory();
     const CardAutocastScope scope(jit.modes.autocast);
     try {
         const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };

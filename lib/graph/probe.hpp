@@ -25,6 +25,7 @@ struct ProbeResult {
     GradientFlips gradient_flips;
     std::unordered_set<const torch::jit::Value*> varying;  ///< another microbatch of the data gave them other shapes
     bool on_meta = false;
+    std::vector<int64_t> kept_bytes;  ///< by op; on the meta device only: on the CPU it depends on the kernels there
 };
 
 /// An input of the model without its samples dim.

@@ -244,7 +244,7 @@ std::vector<int> split_manually(const SplitTask& task) {
 std::function<bool(int, int, int)> within_memory(const Graph& graph, const SplitTimes& times) {
     if (!times.most_activation_bytes) return {};
     std::vector<int64_t> sums(1, 0);
-    for (const GraphOp& op : graph.ops) sums.push_back(sums.back() + op.output_bytes);
+    for (const GraphOp& op : graph.ops) sums.push_back(sums.back() + op.kept_bytes);
     return [sums = std::move(sums), &times](int stage, int begin, int end) {
         const auto index = static_cast<size_t>(stage);
         const int64_t held = index < times.in_flight.size() ? times.in_flight[index] : 1;

@@ -35,8 +35,9 @@ class StageMaker {
         add_tensor_edges();
         add_bundles();
         for (size_t i = 0; i < graph_.parameters.size(); ++i) add_tied_edges(static_cast<int>(i));
-        for (const Edge& edge : split_.edges)
-            segment(edge.segments.consumer).input_bytes += edge.tensor < 0 ? 0 : edge.bytes;
+        for (const Edge& edge : split_.edges) {
+            if (edge.tensor >= 0) take_in(edge.segments.consumer, edge.bytes, edge.producer != edge.consumer);
+        }
         check_cover();
         return std::move(split_);
     }
@@ -85,21 +86,47 @@ class StageMaker {
         StageSpec& owner = stage(split_.stage_of_op(index));
         SegmentSpec& part = segment(split_.segment_of_op(index));
         owner.flops += op.flops;
-        owner.activation_bytes += op.output_bytes;
-        part.activation_bytes += op.output_bytes;
+        owner.activation_bytes += op.kept_bytes;
+        part.activation_bytes += op.kept_bytes;
+        part.working_bytes =
+            std::max(part.working_bytes, bytes_with_gradient(op.inputs) + bytes_with_gradient(op.outputs));
         for (int value : op.inputs) {
             for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
                 const int input = graph_.tensors[static_cast<size_t>(tensor)].input;
                 if (input < 0) continue;
-                add_input(owner.inputs, input);
-                add_input(part.inputs, input);
+                const bool is_new = add_input(owner.inputs, input);
+                if (!add_input(part.inputs, input)) continue;
+                take_in(split_.segment_of_op(index), graph_.tensors[static_cast<size_t>(tensor)].bytes(), is_new);
             }
         }
     }
 
-    static void add_input(std::vector<int>& inputs, int input) {
-        if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
+    /// Parameters among them.
+    int64_t bytes_with_gradient(const std::vector<int>& values) const {
+        int64_t bytes = 0;
+        for (int value : values) {
+            for (int id : graph_.values[static_cast<size_t>(value)].tensors) {
+                const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
+                if (tensor.requires_grad) bytes += tensor.bytes();
+            }
+        }
+        return bytes;
+    }
+
+    /// Gives whether it is not among them yet.
+    static bool add_input(std::vector<int>& inputs, int input) {
+        const bool is_new = std::find(inputs.begin(), inputs.end(), input) == inputs.end();
+        if (is_new) inputs.push_back(input);
         std::sort(inputs.begin(), inputs.end());
+        return is_new;
+    }
+
+    /// What comes to a segment is kept for its backward; in the memory of its stage unless another part of it has it.
+    void take_in(int index, int64_t bytes, bool is_new_in_stage) {
+        segment(index).input_bytes += bytes;
+        if (!is_new_in_stage) return;
+        segment(index).activation_bytes += bytes;
+        stage(stage_of(index)).activation_bytes += bytes;
     }
 
     void place_parameter(int index) {

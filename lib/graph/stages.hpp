@@ -26,7 +26,7 @@ struct StageSpec {
     int64_t num_parameters = 0;  ///< trainable and frozen, not buffers
     int64_t parameter_bytes = 0;
     int64_t buffer_bytes = 0;
-    int64_t activation_bytes = 0;  ///< made by its ops in one microbatch; an upper bound of what is kept for backward
+    int64_t activation_bytes = 0;  ///< kept of one microbatch until its backward, at most
 };
 
 /// A part of a stage whose ops run together, with an autograd graph of its own. A stage without recompute is one
@@ -36,8 +36,9 @@ struct SegmentSpec {
     int stage = 0;
     bool recompute = false;
     std::vector<int> inputs;       ///< model inputs that its ops use
-    int64_t activation_bytes = 0;  ///< made by its ops in one microbatch
-    int64_t input_bytes = 0;       ///< of the tensors that come from other segments
+    int64_t activation_bytes = 0;  ///< what its ops keep of one microbatch, and what comes to its stage by it
+    int64_t input_bytes = 0;       ///< of the tensors that come from other segments, and of model inputs
+    int64_t working_bytes = 0;     ///< beside that for a moment of its backward: the gradients around its largest op
 };
 
 /// What goes from one segment to a later one of the same stage or another: one tensor, or all values of that pair of

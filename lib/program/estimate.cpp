@@ -11,7 +11,7 @@ namespace vpp {
 namespace {
 
 /// Walks a rank's actions: activations of a segment live from F to B or W; of a recomputed one the inputs do, and the
-/// activations only while its backward runs.
+/// activations only while its backward runs, which works with gradients beside them.
 class ActivationWalk {
   public:
     ActivationWalk(const Split& split, int recomputed_microbatches)
@@ -33,10 +33,11 @@ class ActivationWalk {
     void add(const SegmentSpec& segment, const Action& action) {
         const bool again = segment.recompute && action.microbatch < recomputed_microbatches_;
         const int64_t whole = segment.activation_bytes, kept = again ? segment.input_bytes : whole;
+        const int64_t working = segment.working_bytes;
         if (action.kind == ActionKind::F) change(whole, kept - whole);
-        if (action.kind == ActionKind::I) change(whole - kept, 0);
-        if (action.kind == ActionKind::W) change(0, -whole);
-        if (action.kind == ActionKind::B) change(whole - kept, -whole);
+        if (action.kind == ActionKind::I) change(whole - kept + working, -working);
+        if (action.kind == ActionKind::W) change(working, -working - whole);
+        if (action.kind == ActionKind::B) change(whole - kept + working, -working - whole);
     }
 
     /// Up, then down.
@@ -49,6 +50,28 @@ class ActivationWalk {
     int recomputed_microbatches_;
     int64_t now_ = 0, peak_ = 0;
 };
+
+/// For each segment as many recordings as microbatches are under way in it at once (stage/recordings.hpp).
+int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions) {
+    std::map<int, int> now, most;  // by stage
+    for (const Action& action : actions) {
+        const bool ends = action.kind == ActionKind::B || action.kind == ActionKind::W;
+        if (action.kind != ActionKind::F && !ends) continue;
+        now[action.stage] += ends ? -1 : 1;
+        most[action.stage] = std::max(most[action.stage], now[action.stage]);
+    }
+    int64_t bytes = 0, by_op = 0;
+    for (const auto& [stage, count] : most) {
+        const auto [begin, end] = split.segments_of(stage);
+        for (int i = begin; i < end; ++i) {
+            const SegmentSpec& segment = split.segments[static_cast<size_t>(i)];
+            const int64_t whole = segment.activation_bytes + segment.working_bytes;
+            bytes += count * (segment.recompute ? segment.input_bytes : whole);
+            if (segment.recompute) by_op = std::max(by_op, whole);
+        }
+    }
+    return bytes + by_op;
+}
 
 int64_t sent_bytes(const Program& program, int rank) {
     int64_t sent = 0;
@@ -146,6 +169,7 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
         const int recomputed = schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
         estimate.activation_bytes =
             ActivationWalk(program.training.split, recomputed).peak_bytes(schedule.actions[static_cast<size_t>(rank)]);
+        estimate.recorded_bytes = recorded_bytes(program.training.split, schedule.actions[static_cast<size_t>(rank)]);
         const std::vector<InputNeed> needs = needs_of_step(program, rank, 0);
         const size_t ahead = num_inputs_ahead(program, needs, plan.data.read_ahead_bytes);
         estimate.input_bytes = largest_run_bytes(program, needs, ahead);

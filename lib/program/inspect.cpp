@@ -282,6 +282,7 @@ class Inspector {
             rank.optimizer_bytes = from.optimizer_bytes;
             rank.buffer_bytes = from.buffer_bytes;
             rank.activation_bytes = from.activation_bytes;
+            rank.recorded_bytes = from.recorded_bytes;
             rank.receive_bytes = receives[i];
             rank.saved_copy_bytes = from.saved_copy_bytes;
             rank.input_bytes = from.input_bytes;
@@ -302,12 +303,19 @@ class Inspector {
     /// What is read ahead and the copy for a save lie in the host's memory.
     void add_cards() {
         if (plan_.mesh.device == "cpu") return;
-        std::vector<int64_t> kept_bytes(static_cast<size_t>(page_.num_ranks), 0);
+        std::vector<int64_t> kept_bytes(static_cast<size_t>(page_.num_ranks), 0), recorded_bytes = kept_bytes;
         for (const InspectedRank& rank : page_.ranks) {
             const int64_t on_card = rank.total_bytes - rank.host_bytes();
-            for (int number : rank.ranks) kept_bytes.at(static_cast<size_t>(number)) = on_card;
+            for (int number : rank.ranks) {
+                kept_bytes.at(static_cast<size_t>(number)) = on_card;
+                recorded_bytes.at(static_cast<size_t>(number)) = on_card - rank.activation_bytes + rank.recorded_bytes;
+            }
         }
         page_.cards = card_shares(kept_bytes, options_.machine.cards);
+        if (plan_.pipeline.cuda_graphs && !plan_.pipeline.forward_only) {
+            const std::vector<CardShare> replayed = card_shares(recorded_bytes, options_.machine.cards);
+            for (size_t i = 0; i < replayed.size(); ++i) page_.cards[i].recorded_bytes = replayed[i].kept_bytes;
+        }
         if (!page_.cards.empty() || plan_.mesh.device == "cuda") add_host_ops();
     }
 

@@ -154,11 +154,18 @@ Texts card_memory(const Inspection& page) {
     Texts texts;
     for (size_t i = 0; i < page.cards.size(); ++i) {
         const CardShare& card = page.cards[i];
-        if (card.fullness() <= kFullMemory) continue;
-        texts.push_back(counted_text(card.num_ranks, "rank") + " may want " + bytes_text(card.kept_bytes) +
-                        " on card " + std::to_string(i) + ", which has " + bytes_text(card.memory_bytes) +
-                        ": it takes more cards or more stages, smaller microbatches" +
-                        (page.recomputes ? "" : ", or pipeline.recompute = \"stage\""));
+        const auto wants = [&](int64_t bytes) {
+            return counted_text(card.num_ranks, "rank") + " may want " + bytes_text(bytes) + " on card " +
+                   std::to_string(i) + ", which has " + bytes_text(card.memory_bytes) + ": ";
+        };
+        const double room = kFullMemory * static_cast<double>(card.memory_bytes);
+        if (static_cast<double>(card.kept_bytes) > room) {
+            texts.push_back(wants(card.kept_bytes) + "it takes more cards or more stages, smaller microbatches" +
+                            (page.recomputes ? "" : ", or pipeline.recompute = \"stage\""));
+        } else if (static_cast<double>(card.recorded_bytes) > room) {
+            texts.push_back("with recordings of their ops " + wants(card.recorded_bytes) +
+                            "where these find no room, ops run one by one, which is slower");
+        }
     }
     return texts;
 }

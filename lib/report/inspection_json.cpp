@@ -15,8 +15,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedStage, rank, ranks, first_op, last_o
                                    num_parameters, weight_bytes, gradient_bytes, optimizer_bytes, buffer_bytes,
                                    activation_bytes, receive_bytes, flops, flops_share, time_share, modules)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, ranks, stages, weight_bytes, gradient_bytes, optimizer_bytes,
-                                   buffer_bytes, activation_bytes, receive_bytes, saved_copy_bytes, input_bytes,
-                                   total_bytes, recomputed_total_bytes, sent_bytes, replica_bytes,
+                                   buffer_bytes, activation_bytes, recorded_bytes, receive_bytes, saved_copy_bytes,
+                                   input_bytes, total_bytes, recomputed_total_bytes, sent_bytes, replica_bytes,
                                    zero1_optimizer_bytes, unshared_optimizer_bytes, in_flight, busy_share, load)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedLink, from, to, forward_bytes, backward_bytes, messages)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedCut, op, bytes, better_op, better_bytes, better_largest, better_after,
@@ -25,7 +25,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedBlock, module, stage, num_ops)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedFlow, from, to, bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MicrobatchForecast, num_microbatches, bubble)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Machine, cores, memory_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CardShare, name, memory_bytes, num_ranks, kept_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CardShare, name, memory_bytes, num_ranks, kept_bytes, recorded_bytes)
 
 namespace {
 

@@ -243,18 +243,22 @@ class InspectionPage {
 
     void add_cards() {
         if (page_.cards.empty()) return;
-        TextTable table({{"card"}, {"", true}, {"ranks"}, {"keeps <="}, {"memory"}, {"full %"}, {"", true}}, 2);
+        TextTable table(
+            {{"card"}, {"", true}, {"ranks"}, {"keeps <="}, {"recorded"}, {"memory"}, {"full %"}, {"", true}}, 2);
         for (size_t i = 0; i < page_.cards.size(); ++i) {
             const CardShare& card = page_.cards[i];
             table.add({{std::to_string(i)},
                        {card.name},
                        {std::to_string(card.num_ranks)},
                        {bytes_text(card.kept_bytes)},
+                       {card.recorded_bytes > 0 ? bytes_text(card.recorded_bytes) : "-"},
                        {bytes_text(card.memory_bytes)},
                        {fixed_text(100 * card.fullness(), 1)},
                        {bar(card.fullness())}});
         }
-        add_table(table, "if all ranks run on this machine, taking its cards in turn");
+        add_table(table,
+                  "if all ranks run on this machine, taking its cards in turn; beside what CUDA and NCCL take for "
+                  "themselves; recorded: about, with recordings of ops, which are left out where there is no room");
     }
 
     /// "|#####.....|"

@@ -39,7 +39,7 @@ TEST(GraphBuilder, ShapesTypesAndGradientFlagsOfALinearLayer) {
     EXPECT_GE(made.message_bytes, made.bytes());
     const GraphOp& op = graph.ops[0];
     EXPECT_EQ(op.flops, 2.0 * 2 * 3 * 4);
-    EXPECT_EQ(op.output_bytes, 2 * 3 * 4);
+    EXPECT_EQ(op.kept_bytes, 2 * 3 * 4);
     EXPECT_THAT(op.parameters, ElementsAre(0, 1));
     EXPECT_EQ(graph.loss, graph.ops[1].outputs[0]);
     const GraphValue& x = graph.values[static_cast<size_t>(graph.inputs[0].value)];
@@ -63,7 +63,15 @@ def forward(self, x):
     EXPECT_THAT(output_of(graph, "aten::contiguous").tensors, ElementsAre(tensor));
     EXPECT_THAT(output_of(graph, "aten::dropout").tensors, ElementsAre(tensor));
     EXPECT_NE(output_of(graph, "aten::view").tensors.at(0), tensor);
-    EXPECT_EQ(graph.ops[static_cast<size_t>(op_of(graph, "aten::view"))].output_bytes, 0) << "no new memory";
+    EXPECT_EQ(graph.ops[static_cast<size_t>(op_of(graph, "aten::view"))].kept_bytes, 0) << "no new memory";
+}
+
+TEST(GraphBuilder, AViewOfWhatItsOpHasMadeIsNewMemory) {
+    // A linear layer of more than one dimension gives a view of its product.
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.l.forward(x.view([1, 2, 4])))\n"};
+    model.children = {{"l", linear(4, 3)}};
+    const Graph graph = load(model, kBuilderOptions).graph;
+    EXPECT_EQ(graph.ops[static_cast<size_t>(op_of(graph, "aten::linear"))].kept_bytes, 2 * 3 * 4);
 }
 
 TEST(GraphBuilder, InPlaceWritersAreListed) {

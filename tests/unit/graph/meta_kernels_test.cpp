@@ -55,6 +55,13 @@ const std::vector<Tried>& cases() {
              return Tensors{y};
          }},
         {"where", matrix, [](auto& x) { return Tensors{at::where(x[0] > 0, x[0], x[0][0] * 2)}; }},
+        {"where into another", matrix,
+         [](auto& x) {
+             at::Tensor out = at::empty({0}, x[0].options());
+             const at::NoGradGuard without_gradient;
+             at::where_out(out, x[0] > 0, x[0], x[0][0] * 2);
+             return Tensors{out};
+         }},
         {"where of two types", matrix,
          [](auto& x) {
              const at::Tensor whole = at::ones({6}, x[0].options().dtype(at::kLong));

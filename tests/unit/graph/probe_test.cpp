@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/ir/irparser.h>
 
+#include <map>
 #include <unordered_map>
 
 #include "unit/graph/models.hpp"
@@ -53,6 +54,35 @@ graph(%x : Tensor, %w : Tensor):
     EXPECT_TRUE(probed.at("y").toTensor().requires_grad());
     EXPECT_FALSE(probed.at("z").toTensor().requires_grad());
     EXPECT_FALSE(probed.at("x").toTensor().requires_grad());
+}
+
+TEST(Probe, AnOpKeepsItsOutputsAndWhatItsBackwardReads) {
+    const Probed probed = run(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %p : float = prim::Constant[value=0.5]()
+  %one : int = prim::Constant[value=1]()
+  %yes : bool = prim::Constant[value=1]()
+  %y : Tensor = aten::mul(%x, %w)
+  %same : Tensor = aten::detach(%y)
+  %twice : Tensor = prim::If(%yes)
+    block0():
+      %inside : Tensor = aten::exp(%y)
+      %out : Tensor = aten::mul(%inside, %inside)
+      -> (%out)
+    block1():
+      -> (%y)
+  %some : Tensor = aten::dropout(%twice, %p, %yes)
+  return (%some))IR");
+    ASSERT_TRUE(probed.result.on_meta);
+    constexpr int64_t kBytes = 3 * 4 * 4;
+    std::map<std::string, int64_t> kept;
+    for (size_t i = 0; i < probed.jit.ops.size(); ++i) {
+        kept[probed.jit.ops[i].node->kind().toQualString()] = probed.result.kept_bytes.at(i);
+    }
+    EXPECT_EQ(kept.at("aten::mul"), kBytes);
+    EXPECT_EQ(kept.at("aten::detach"), 0);
+    EXPECT_EQ(kept.at("prim::If"), 2 * kBytes) << "what is inside of it too";
+    EXPECT_GT(kept.at("aten::dropout"), kBytes) << "its mask too";
 }
 
 TEST(Probe, GoesToTheCpuWhereAnOpLooksAtNumbers) {

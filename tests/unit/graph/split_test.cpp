@@ -103,7 +103,7 @@ TEST(Split, AutoCutsOnlyWhereItMay) {
 
 TEST(Split, AutoKeepsStagesWithinMemory) {
     Graph graph = chain({1, 1, 1, 1});
-    for (GraphOp& op : graph.ops) op.output_bytes = 100;
+    for (GraphOp& op : graph.ops) op.kept_bytes = 100;
     SplitTimes times = times_of({1, 1, 1, 1});
     const Plan plan = plan_with_method("AUTO");
     times.in_flight = {2, 1};

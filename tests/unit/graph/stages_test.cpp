@@ -235,6 +235,33 @@ TEST(Segments, WithoutRecomputeTheyAreTheStages) {
     EXPECT_THAT(ends_of(split), ElementsAre("v1 0>1 back 0", "v3 1>2 back 1"));
 }
 
+TEST(Segments, WhatComesToAStageIsKeptOnceWithWhatItsOpsKeep) {
+    GraphMaker maker;
+    const int x = maker.input("x");
+    const int a = maker.op("", {x});
+    const int b = maker.op("", {a, x});
+    maker.op("", {b, a});
+    Graph graph = maker.finish();
+    for (GraphOp& op : graph.ops) op.kept_bytes = 1000;
+    const Split split = make_stages(graph, {1}, {{1, 2}});
+    EXPECT_EQ(split.stages[0].activation_bytes, 1000 + 32) << "x";
+    EXPECT_EQ(split.stages[1].activation_bytes, 2 * 1000 + 2 * 32) << "a and x";
+    EXPECT_EQ(split.segments[1].activation_bytes, 1000 + 2 * 32);
+    EXPECT_EQ(split.segments[1].input_bytes, 2 * 32);
+    EXPECT_EQ(split.segments[2].activation_bytes, 1000) << "a is in the stage";
+    EXPECT_EQ(split.segments[2].input_bytes, 2 * 32) << "a and b";
+}
+
+TEST(Segments, ABackwardWorksWithTheGradientsOfOneOp) {
+    GraphMaker maker;
+    const int x = maker.input("x"), w = maker.parameter("w", 100), frozen = maker.parameter("f", 1000, false);
+    const int a = maker.op("", {x, w, frozen});
+    maker.op("", {a, a});
+    const Split split = make_stages(maker.finish(), {1});
+    EXPECT_EQ(split.segments[0].working_bytes, 400 + 32) << "of the weight and of a";
+    EXPECT_EQ(split.segments[1].working_bytes, 3 * 32);
+}
+
 TEST(Segments, RangesAndWhatLiesBetweenThemFillTheStages) {
     const Split split = make_stages(chain({1, 1, 1, 1, 1, 1}), {3}, {{1, 2}, {3, 6}});
     std::vector<std::string> texts;

@@ -17,9 +17,9 @@ Program program_of(int num_microbatches) {
     const int x = maker.input("x"), w = maker.parameter("w", 100), table = maker.parameter("t", 10, false, true);
     const int frozen = maker.parameter("frozen", 50, false);
     const int a = maker.op("", {x, w, table}, 1000, 8);
-    maker.last_op().output_bytes = 32;
+    maker.last_op().kept_bytes = 32;
     maker.op("", {a, frozen}, 10, 1);
-    maker.last_op().output_bytes = 4;
+    maker.last_op().kept_bytes = 4;
     Program program;
     program.mesh = {2, 1, 1};
     program.training.graph = maker.finish();
@@ -89,9 +89,30 @@ TEST(Estimate, ActivationsFollowTheSchedule) {
     // 1F1B holds two microbatches on the first rank and one on the last, however many there are.
     for (int num_microbatches : {2, 4, 8}) {
         const std::vector<RankEstimate> ranks = estimate_ranks(Plan{}, program_of(num_microbatches));
-        EXPECT_EQ(ranks[0].activation_bytes, 2 * 32);
-        EXPECT_EQ(ranks[1].activation_bytes, 4);
+        EXPECT_EQ(ranks[0].activation_bytes, 2 * (32 + 32) + 400 + 32) << "with the model's input, and gradients";
+        EXPECT_EQ(ranks[1].activation_bytes, 32 + 4 + 32 + 4) << "with what it receives, and gradients";
     }
+}
+
+TEST(Estimate, ABackwardWorksWithGradientsBesideWhatIsKept) {
+    Program program = program_of(4);
+    program.training.split.segments[0].working_bytes = 1000;
+    program.training.split.segments[1].working_bytes = 10;
+    const std::vector<RankEstimate> ranks = estimate_ranks(Plan{}, program);
+    EXPECT_EQ(ranks[0].activation_bytes, 2 * 64 + 1000) << "of one microbatch at a time";
+    EXPECT_EQ(ranks[1].activation_bytes, 36 + 10);
+}
+
+TEST(Estimate, ARecordingKeepsAMicrobatchAndWhatItWorksWith) {
+    Program program = program_of(4);
+    std::vector<SegmentSpec>& segments = program.training.split.segments;
+    segments[0].working_bytes = 1000;
+    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].recorded_bytes, 2 * (64 + 1000));
+    segments[0].recompute = true;
+    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].recorded_bytes, 2 * 32 + 64 + 1000) << "op by op";
+    segments[0].recompute = false;
+    program.training.schedule = lower(make_schedule("ZERO_BUBBLE_H1", 2, 1, 4), schedule_edges(program.training.split));
+    EXPECT_GE(estimate_ranks(Plan{}, program)[0].recorded_bytes, 2 * (64 + 1000)) << "until its W";
 }
 
 TEST(Estimate, TrafficIsForwardFromOneAndBackwardFromTheOther) {

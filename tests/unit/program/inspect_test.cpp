@@ -26,8 +26,8 @@ struct Case {
         maker.op("b", {maker.op("a", {x, w}, 300, 8), frozen}, 100, 1);
         Phase& training = program.training;
         training.graph = maker.finish();
-        training.graph.ops[0].output_bytes = 32;
-        training.graph.ops[1].output_bytes = 4;
+        training.graph.ops[0].kept_bytes = 32;
+        training.graph.ops[1].kept_bytes = 4;
         training.split = make_stages(training.graph, {1});
         training.schedule = lower(make_schedule(kind, 2, 1, num_microbatches), schedule_edges(training.split));
         program.mesh = {2, 1, 1};
@@ -70,7 +70,7 @@ TEST(Inspect, StagesHaveTheirBytesByKindAndShares) {
     EXPECT_EQ(first.weight_bytes, 400);
     EXPECT_EQ(first.gradient_bytes, 400);
     EXPECT_EQ(first.optimizer_bytes, 800) << "adamw: two states";
-    EXPECT_EQ(first.activation_bytes, 32);
+    EXPECT_EQ(first.activation_bytes, 32 + 32) << "with the model's input";
     EXPECT_EQ(first.receive_bytes, 32) << "the gradient";
     EXPECT_EQ(second.receive_bytes, 32) << "the value";
     EXPECT_EQ(second.gradient_bytes, 0) << "frozen";

@@ -125,7 +125,7 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("op.outputs", [](Graph& g) { g.ops[0].outputs.push_back(0); });
     graph("op.parameters", [](Graph& g) { g.ops[0].parameters.push_back(0); });
     graph("op.flops", [](Graph& g) { g.ops[0].flops += 0.5; });
-    graph("op.output_bytes", [](Graph& g) { ++g.ops[0].output_bytes; });
+    graph("op.kept_bytes", [](Graph& g) { ++g.ops[0].kept_bytes; });
     graph("op.random", [](Graph& g) { g.ops[0].random ^= true; });
     graph("parameter.name", [](Graph& g) { g.parameters[0].name += "x"; });
     graph("parameter.aliases", [](Graph& g) { g.parameters[0].aliases.clear(); });

@@ -31,7 +31,7 @@ Graph heavy_head(int num_ops = 8) {
     for (int i = 0; i < num_ops; ++i) {
         const int w = maker.parameter("w" + std::to_string(i), 4);
         value = maker.op("m" + std::to_string(i), {value, w}, i + 1 < num_ops ? 1e6 : 3e6);
-        maker.last_op().output_bytes = 1024;
+        maker.last_op().kept_bytes = 1024;
     }
     return maker.finish();
 }
@@ -136,7 +136,7 @@ Graph tied_ends() {
         const bool is_tied = i == 0 || i == 7;
         const int own = is_tied ? tied : maker.parameter("w" + std::to_string(i), 4);
         value = maker.op("m" + std::to_string(i), {value, own}, i < 7 ? 1e6 : 3e6);
-        maker.last_op().output_bytes = 1024;
+        maker.last_op().kept_bytes = 1024;
     }
     return maker.finish();
 }

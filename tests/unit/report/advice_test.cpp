@@ -160,6 +160,10 @@ TEST(Advice, WhereCardsComputeTheirMemoryCountsAndNotTheHosts) {
     EXPECT_EQ(said(page, "card_memory"),
               "3 ranks may want 2.0 MiB on card 1, which has 1.0 MiB: it takes more cards or more stages, smaller "
               "microbatches\n");
+    page.cards[1] = {"card", 1 << 20, 2, 1 << 19, 1 << 20};
+    EXPECT_EQ(said(page, "card_memory"),
+              "with recordings of their ops 2 ranks may want 1.0 MiB on card 1, which has 1.0 MiB: where these find no "
+              "room, ops run one by one, which is slower\n");
     page.cards.pop_back();
     EXPECT_TRUE(advise(page).empty()) << "what lies on cards is none of the host's memory, and its cores do not count";
 }

@@ -128,13 +128,15 @@ TEST(InspectionText, ReplicasAndTiesHaveTheirLines) {
 TEST(InspectionText, CardsHaveALineAndATable) {
     Inspection page = test::two_stages();
     page.transport = "auto";
-    page.cards = {{"NVIDIA H200", int64_t{1} << 37, 2, int64_t{1} << 36}};
+    page.cards = {{"NVIDIA H200", int64_t{1} << 37, 2, int64_t{1} << 36, int64_t{3} << 35}};
     const std::string shared = inspection_text(page, {120, false});
     EXPECT_THAT(shared, HasSubstr("cards     1 GPU here (NVIDIA H200, 128.0 GiB); ranks share cards: values go through "
                                   "the host's memory, by MPI\n"));
-    EXPECT_THAT(shared, HasSubstr("card               ranks  keeps <=     memory  full %\n"
-                                  "   0  NVIDIA H200      2  64.0 GiB  128.0 GiB    50.0  |##########..........|\n"
-                                  "if all ranks run on this machine, taking its cards in turn\n"));
+    EXPECT_THAT(shared, HasSubstr("card               ranks  keeps <=  recorded     memory  full %\n"
+                                  "   0  NVIDIA H200      2  64.0 GiB  96.0 GiB  128.0 GiB    50.0  "
+                                  "|##########..........|\n"
+                                  "if all ranks run on this machine, taking its cards in turn; beside what CUDA and "
+                                  "NCCL take for themselves; "));
     page.cards.push_back(page.cards.front());
     EXPECT_THAT(inspection_text(page, {120, false}),
                 HasSubstr("2 GPUs here (NVIDIA H200, 128.0 GiB); a card for each rank: values go from card to card, by "
