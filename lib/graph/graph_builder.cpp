@@ -157,7 +157,9 @@ class GraphBuilder {
         }
         const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
         op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
-        if (probe_.on_meta) op.kept_bytes = probe_.kept_bytes[static_cast<size_t>(index)];
+        if (!probe_.kept_bytes.empty()) {  // an output that has grown is in none
+            op.kept_bytes = std::max(op.kept_bytes, probe_.kept_bytes[static_cast<size_t>(index)]);
+        }
         make_room(op);
         graph_.ops.push_back(std::move(op));
     }

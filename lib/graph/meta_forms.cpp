@@ -16,14 +16,18 @@ namespace vpp {
 
 namespace {
 
+/// Brings along whether there is a gradient, whose backward reads the tensor.
+at::Tensor kept(const at::Tensor& tensor) {
+    return (tensor * tensor).sum();
+}
+
 /// layer_norm(input, shape, weight, bias, eps, cudnn) -> as the input, one row behind the other in memory.
 at::Tensor layer_norm_form(const std::vector<c10::IValue>& inputs) {
     const at::Tensor input = inputs.at(0).toTensor();
     const int64_t num_last = static_cast<int64_t>(inputs.at(1).toIntVector().size());
     TORCH_CHECK(num_last <= input.dim() && inputs.at(1).toIntVector() == input.sizes().slice(input.dim() - num_last),
                 "the input does not end with the normalized shape ", inputs.at(1));
-    // The sums bring the gradient's flag along.
-    at::Tensor output = at::empty(input.sizes(), input.options()) + input.sum();
+    at::Tensor output = at::empty(input.sizes(), input.options()) + kept(input);
     for (const size_t i : {2, 3}) {
         if (!inputs.at(i).isNone()) output = output + inputs.at(i).toTensor().sum().to(input.scalar_type());
     }
@@ -52,7 +56,7 @@ at::Tensor attention_form(const std::vector<c10::IValue>& inputs) {
     std::vector<int64_t> shape = query.sizes().vec();
     shape.back() = value.size(3);
     const at::Tensor output = flash ? at::empty_like(query) : at::empty(shape, query.options());
-    return output + (query.sum() + key.sum() + value.sum());
+    return output + (kept(query) + kept(key) + kept(value));
 }
 
 struct Row {

@@ -16,7 +16,6 @@ class ReportingAllocator final : public c10::Allocator {
         report(static_cast<int64_t>(num_bytes));
         return {nullptr, std::make_unique<size_t>(num_bytes).release(), &free, at::kMeta};
     }
-    c10::DeleterFnPtr raw_deleter() const override { return &free; }
     void copy_data(void* /*to*/, const void* /*from*/, size_t /*num_bytes*/) const override {}
 
   private:

@@ -17,7 +17,7 @@ class MetaMemory final : public c10::MemoryReportingInfoBase {
                            c10::Device device) override {
         if (device.is_meta()) alive_bytes_ += bytes;
     }
-    bool memoryProfilingEnabled() const override { return true; }
+    bool memoryProfilingEnabled() const override { return false; }  // the CPU's allocator need not take note of its own
 
     /// Made since then and not freed; less than 0 where what was there before was freed.
     int64_t alive_bytes() const { return alive_bytes_; }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 
 #include "base/error.hpp"
@@ -171,7 +172,8 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         }
     }
     const auto memory = std::make_shared<MetaMemory>();
-    const c10::DebugInfoGuard watching(c10::DebugInfoKind::PROFILER_STATE, memory);
+    std::optional<c10::DebugInfoGuard> watching;
+    if (result.on_meta) watching.emplace(c10::DebugInfoKind::PROFILER_STATE, memory);
     GradientWatch watch;
     for (const auto& [value, content] : result.values) watch.add(content);
     const at::AutoGradMode grad(jit.modes.grad);
@@ -228,24 +230,35 @@ ProbeResult probe_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inp
     return result;
 }
 
+/// None where an op fails there.
+std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
+                                         int64_t microbatch_size) {
+    complete_meta_kernels();
+    report_meta_memory();
+    const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };
+    try {
+        return probe_on(jit, inputs, zeros, {}, at::kMeta);
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
 }  // namespace
 
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
                   const std::function<at::Tensor(size_t)>& weight, at::Device device) {
-    if (jit.casts && device.is_cpu()) {
-        // It leaves tensors of the meta device as they are, and what it casts is written down nowhere.
-        const AutocastScope scope(at::kCPU, jit.modes.autocast);
-        return probe_on_cpu(jit, inputs, microbatch_size, weight);
-    }
-    complete_meta_kernels();
-    report_meta_memory();
-    const CardAutocastScope scope(jit.modes.autocast);
-    try {
-        const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };
-        return probe_on(jit, inputs, zeros, weight, at::kMeta);
-    } catch (const Error&) {
-        return probe_on_cpu(jit, inputs, microbatch_size, weight);
-    }
+    const auto on_cpu = [&] { return probe_on_cpu(jit, inputs, microbatch_size, weight); };
+    std::optional<CardAutocastScope> as_on_cards(jit.modes.autocast);
+    std::optional<ProbeResult> on_meta = probe_on_meta(jit, inputs, microbatch_size);
+    const bool casts_on_cpu = jit.casts && device.is_cpu();
+    if (!casts_on_cpu) return on_meta ? *std::move(on_meta) : on_cpu();
+    as_on_cards.reset();
+    // It leaves tensors of the meta device as they are, and what it casts is written down nowhere. What ops keep is
+    // about what they keep on cards.
+    const AutocastScope scope(at::kCPU, jit.modes.autocast);
+    ProbeResult result = on_cpu();
+    if (on_meta) result.kept_bytes = std::move(on_meta->kept_bytes);
+    return result;
 }
 
 std::vector<std::vector<const Value*>> values_in_one_memory(const ProbeResult& result,

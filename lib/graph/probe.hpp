@@ -25,7 +25,9 @@ struct ProbeResult {
     GradientFlips gradient_flips;
     std::unordered_set<const torch::jit::Value*> varying;  ///< another microbatch of the data gave them other shapes
     bool on_meta = false;
-    std::vector<int64_t> kept_bytes;  ///< by op; on the meta device only: on the CPU it depends on the kernels there
+    /// By op, what is there behind it that was not before: its outputs, and what its backward reads. As the meta device
+    /// has it, the same on every machine; empty where an op fails there.
+    std::vector<int64_t> kept_bytes;
 };
 
 /// An input of the model without its samples dim.

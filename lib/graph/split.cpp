@@ -240,16 +240,50 @@ std::vector<int> split_manually(const SplitTask& task) {
     return cuts;
 }
 
+/// StageSpec::activation_bytes of any range of ops.
+class ActivationBytes {
+  public:
+    explicit ActivationBytes(const Graph& graph) : graph_(graph), uses_(graph.tensors.size()) {
+        for (const GraphOp& op : graph.ops) sums_.push_back(sums_.back() + op.kept_bytes);
+        for (const GraphValue& value : graph.values) {
+            for (int tensor : value.tensors) {
+                std::vector<int>& uses = uses_[static_cast<size_t>(tensor)];
+                uses.insert(uses.end(), value.uses.begin(), value.uses.end());
+            }
+        }
+        came_before_.resize(graph.ops.size() + 1);
+        for (size_t id = 0; id < uses_.size(); ++id) {
+            const GraphTensor& tensor = graph.tensors[id];
+            if (tensor.producer < 0 && tensor.input < 0) continue;
+            std::sort(uses_[id].begin(), uses_[id].end());
+            const int last = uses_[id].empty() ? -1 : uses_[id].back();
+            for (int op = tensor.producer + 1; op <= last; ++op) came_before_[static_cast<size_t>(op)].push_back(id);
+        }
+    }
+
+    int64_t of(int begin, int end) const {
+        int64_t bytes = sums_[static_cast<size_t>(end)] - sums_[static_cast<size_t>(begin)];
+        for (size_t id : came_before_[static_cast<size_t>(begin)]) {
+            const auto use = std::lower_bound(uses_[id].begin(), uses_[id].end(), begin);
+            if (use != uses_[id].end() && *use < end) bytes += graph_.tensors[id].bytes();
+        }
+        return bytes;
+    }
+
+  private:
+    const Graph& graph_;
+    std::vector<std::vector<int>> uses_;  ///< by tensor, ascending
+    std::vector<int64_t> sums_{0};
+    std::vector<std::vector<size_t>> came_before_;  ///< by op: tensors made before it and used there or behind
+};
+
 /// Where stages hold too much: the activations of all microbatches in flight are what schedule and cuts decide.
 std::function<bool(int, int, int)> within_memory(const Graph& graph, const SplitTimes& times) {
     if (!times.most_activation_bytes) return {};
-    std::vector<int64_t> sums(1, 0);
-    for (const GraphOp& op : graph.ops) sums.push_back(sums.back() + op.kept_bytes);
-    return [sums = std::move(sums), &times](int stage, int begin, int end) {
+    return [activations = ActivationBytes(graph), &times](int stage, int begin, int end) {
         const auto index = static_cast<size_t>(stage);
         const int64_t held = index < times.in_flight.size() ? times.in_flight[index] : 1;
-        const int64_t bytes = sums[static_cast<size_t>(end)] - sums[static_cast<size_t>(begin)];
-        return bytes * held <= *times.most_activation_bytes;
+        return activations.of(begin, end) * held <= *times.most_activation_bytes;
     };
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -87,9 +88,11 @@ class StageMaker {
         SegmentSpec& part = segment(split_.segment_of_op(index));
         owner.flops += op.flops;
         owner.activation_bytes += op.kept_bytes;
+        part.kept_bytes += op.kept_bytes;
         part.activation_bytes += op.kept_bytes;
         part.working_bytes =
             std::max(part.working_bytes, bytes_with_gradient(op.inputs) + bytes_with_gradient(op.outputs));
+        if (trains(op)) wait_for_weights(op, part);
         for (int value : op.inputs) {
             for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
                 const int input = graph_.tensors[static_cast<size_t>(tensor)].input;
@@ -97,6 +100,30 @@ class StageMaker {
                 const bool is_new = add_input(owner.inputs, input);
                 if (!add_input(part.inputs, input)) continue;
                 take_in(split_.segment_of_op(index), graph_.tensors[static_cast<size_t>(tensor)].bytes(), is_new);
+            }
+        }
+    }
+
+    bool trains(const GraphOp& op) const {
+        return std::any_of(op.parameters.begin(), op.parameters.end(), [&](int parameter) {
+            return graph_.parameters[static_cast<size_t>(parameter)].requires_grad;
+        });
+    }
+
+    /// An op's W reads what the op was given, and what is kept inside of it.
+    void wait_for_weights(const GraphOp& op, SegmentSpec& part) {
+        int64_t made = 0;
+        for (int value : op.outputs) {
+            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
+                made += graph_.tensors[static_cast<size_t>(tensor)].bytes();
+            }
+        }
+        part.waiting_bytes += bytes_with_gradient(op.outputs) + std::max<int64_t>(0, op.kept_bytes - made);
+        for (int value : op.inputs) {
+            for (int id : graph_.values[static_cast<size_t>(value)].tensors) {
+                const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
+                const bool is_new = tensor.parameter < 0 && read_by_weights_.emplace(part.ops.begin, id).second;
+                if (is_new) part.waiting_bytes += tensor.bytes();
             }
         }
     }
@@ -268,6 +295,7 @@ class StageMaker {
     }
 
     const Graph& graph_;
+    std::set<std::pair<int, int>> read_by_weights_;  ///< by segment's begin: tensors
     Split split_;
 };
 

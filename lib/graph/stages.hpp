@@ -36,8 +36,10 @@ struct SegmentSpec {
     int stage = 0;
     bool recompute = false;
     std::vector<int> inputs;       ///< model inputs that its ops use
-    int64_t activation_bytes = 0;  ///< what its ops keep of one microbatch, and what comes to its stage by it
+    int64_t kept_bytes = 0;        ///< what its ops keep of one microbatch
+    int64_t activation_bytes = 0;  ///< that, and what comes to its stage by it
     int64_t input_bytes = 0;       ///< of the tensors that come from other segments, and of model inputs
+    int64_t waiting_bytes = 0;     ///< from I to W: what W reads, and the gradients that it starts from
     int64_t working_bytes = 0;     ///< beside that for a moment of its backward: the gradients around its largest op
 };
 

@@ -13,7 +13,7 @@ namespace vpp {
 
 /// The limit in activations of a microbatch on a full rank; none = no limit. Bytes are divided by what the fullest rank
 /// keeps of one microbatch (StageSpec::activation_bytes, an upper bound), in the placement, loop or v, in which that is
-/// more: no rank needs more bytes than the limit then.
+/// more: no rank keeps more bytes than the limit then. The gradients that a backward works with come on top.
 /// Requires: a split into the stages of `size`.
 /// Throws:   Error{Plan} at pipeline.memory_limit when the bytes are less than one microbatch needs.
 std::optional<double> activation_limit(const Plan& plan, const Split& split, const ScheduleSize& size);

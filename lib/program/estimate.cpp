@@ -11,7 +11,7 @@ namespace vpp {
 namespace {
 
 /// Walks a rank's actions: activations of a segment live from F to B or W; of a recomputed one the inputs do, and the
-/// activations only while its backward runs, which works with gradients beside them.
+/// activations only while its backward runs, which works with gradients beside them. From I to W what W needs lives.
 class ActivationWalk {
   public:
     ActivationWalk(const Split& split, int recomputed_microbatches)
@@ -32,12 +32,13 @@ class ActivationWalk {
   private:
     void add(const SegmentSpec& segment, const Action& action) {
         const bool again = segment.recompute && action.microbatch < recomputed_microbatches_;
-        const int64_t whole = segment.activation_bytes, kept = again ? segment.input_bytes : whole;
-        const int64_t working = segment.working_bytes;
-        if (action.kind == ActionKind::F) change(whole, kept - whole);
-        if (action.kind == ActionKind::I) change(whole - kept + working, -working);
-        if (action.kind == ActionKind::W) change(working, -working - whole);
-        if (action.kind == ActionKind::B) change(whole - kept + working, -working - whole);
+        const int64_t kept = again ? segment.input_bytes : segment.activation_bytes;
+        const int64_t made_again = again ? segment.kept_bytes : 0, working = segment.working_bytes;
+        if (action.kind == ActionKind::F) change(kept + made_again, -made_again);
+        if (action.kind == ActionKind::I)
+            change(made_again + working, segment.waiting_bytes - kept - made_again - working);
+        if (action.kind == ActionKind::W) change(working, -working - segment.waiting_bytes);
+        if (action.kind == ActionKind::B) change(made_again + working, -made_again - working - kept);
     }
 
     /// Up, then down.
@@ -51,10 +52,13 @@ class ActivationWalk {
     int64_t now_ = 0, peak_ = 0;
 };
 
-/// For each segment as many recordings as microbatches are under way in it at once (stage/recordings.hpp).
-int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions) {
+/// For each segment as many recordings as microbatches are under way in it at once (stage/recordings.hpp); of one that
+/// is recomputed one at most, for a last microbatch that is not.
+int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions, bool is_last_recomputed) {
     std::map<int, int> now, most;  // by stage
+    bool is_split = false;
     for (const Action& action : actions) {
+        is_split = is_split || action.kind == ActionKind::I;
         const bool ends = action.kind == ActionKind::B || action.kind == ActionKind::W;
         if (action.kind != ActionKind::F && !ends) continue;
         now[action.stage] += ends ? -1 : 1;
@@ -65,9 +69,12 @@ int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions) {
         const auto [begin, end] = split.segments_of(stage);
         for (int i = begin; i < end; ++i) {
             const SegmentSpec& segment = split.segments[static_cast<size_t>(i)];
-            const int64_t whole = segment.activation_bytes + segment.working_bytes;
-            bytes += count * (segment.recompute ? segment.input_bytes : whole);
-            if (segment.recompute) by_op = std::max(by_op, whole);
+            const int64_t recording =
+                std::max(segment.activation_bytes, is_split ? segment.waiting_bytes : 0) + segment.working_bytes;
+            if (!segment.recompute) bytes += count * recording;
+            if (!segment.recompute) continue;
+            bytes += count * segment.input_bytes + (is_last_recomputed ? 0 : recording);
+            by_op = std::max(by_op, segment.kept_bytes + segment.working_bytes);
         }
     }
     return bytes + by_op;
@@ -169,7 +176,8 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
         const int recomputed = schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
         estimate.activation_bytes =
             ActivationWalk(program.training.split, recomputed).peak_bytes(schedule.actions[static_cast<size_t>(rank)]);
-        estimate.recorded_bytes = recorded_bytes(program.training.split, schedule.actions[static_cast<size_t>(rank)]);
+        estimate.recorded_bytes = recorded_bytes(program.training.split, schedule.actions[static_cast<size_t>(rank)],
+                                                 !plan.pipeline.recompute.except_last);
         const std::vector<InputNeed> needs = needs_of_step(program, rank, 0);
         const size_t ahead = num_inputs_ahead(program, needs, plan.data.read_ahead_bytes);
         estimate.input_bytes = largest_run_bytes(program, needs, ahead);

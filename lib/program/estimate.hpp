@@ -19,7 +19,7 @@ struct RankEstimate {
     int64_t gradient_bytes = 0;
     int64_t optimizer_bytes = 0;           ///< with mesh.zero1 of a share
     int64_t unshared_optimizer_bytes = 0;  ///< what it is without mesh.zero1
-    int64_t activation_bytes = 0;  ///< all microbatches in flight; an upper bound, as every op's output is counted
+    int64_t activation_bytes = 0;          ///< all microbatches in flight, and a backward's gradients
     /// In place of activations where ops are recorded: each recording keeps a microbatch, under way or not, and what
     /// its backward works with; what is recomputed runs op by op.
     int64_t recorded_bytes = 0;

@@ -29,8 +29,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modu
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
                                    buffer_bytes, activation_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SegmentSpec, ops, stage, recompute, inputs, activation_bytes, input_bytes,
-                                   working_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SegmentSpec, ops, stage, recompute, inputs, kept_bytes, activation_bytes,
+                                   input_bytes, waiting_bytes, working_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge::Ends, producer, consumer, gradient_to)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge, id, name, tensor, values, parameter, producer, consumer, has_gradient,
                                    gradient_to, segments, bytes, message_bytes)

@@ -21,7 +21,7 @@ class NcclJobs(Case):
     def start_endless(self):
         """A job that has made steps of which some were replayed."""
         job = self.start("train", self.plan(DIGITS), *NCCL, "--set", "train.steps=100000", "--set", "run.dir=run",
-                         "--set", "run.deadline_floor_s=3", "--set", "run.deadline_factor=1", ranks=2)
+                         "--set", "run.deadline_floor_s=10", "--set", "run.deadline_factor=1", ranks=2)
         while sum(line["event"] == "step" for line in self.metrics("run")) < 5:
             self.assertIsNone(job.poll(), (self.folder / "err").read_text())
             time.sleep(0.02)

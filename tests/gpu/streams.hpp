@@ -38,29 +38,59 @@ class HeldStream {
     bool is_let_go_ = false;
 };
 
+/// Pinned memory that is kept for the next one: to take or give it may wait for all that a card does.
+class PinnedBlock {
+  public:
+    static constexpr size_t kMostBytes = 4096;
+
+    PinnedBlock() : memory_(take()) {}
+    ~PinnedBlock() { kept().push_back(memory_); }
+    PinnedBlock(const PinnedBlock&) = delete;
+    PinnedBlock& operator=(const PinnedBlock&) = delete;
+
+    unsigned char* data() const { return static_cast<unsigned char*>(memory_); }
+
+    /// So many are there before a card has anything to do.
+    static void prepare(size_t count) { std::vector<PinnedBlock> blocks(count); }
+
+  private:
+    static std::vector<void*>& kept() {
+        static std::vector<void*> blocks;
+        return blocks;
+    }
+    static void* take() {
+        void* memory = nullptr;
+        if (kept().empty()) {
+            check(cudaHostAlloc(&memory, kMostBytes, 0) == cudaSuccess, "there is pinned memory");
+        } else {
+            memory = kept().back();
+            kept().pop_back();
+        }
+        return memory;
+    }
+
+    void* memory_;
+};
+
 /// A copy on its way from a card, in pinned memory.
 class LateCopy {
   public:
     LateCopy(const MemoryPart& memory, c10::cuda::CUDAStream stream) : stream_(stream), num_bytes_(memory.num_bytes) {
-        check(cudaHostAlloc(&pinned_, memory.num_bytes, 0) == cudaSuccess, "there is pinned memory");
-        check(cudaMemcpyAsync(pinned_, memory.data.get(), memory.num_bytes, cudaMemcpyDeviceToHost, stream) ==
+        check(num_bytes_ <= PinnedBlock::kMostBytes, "a block has room");
+        check(cudaMemcpyAsync(pinned_.data(), memory.data.get(), num_bytes_, cudaMemcpyDeviceToHost, stream) ==
                   cudaSuccess,
               "a card copies");
     }
-    ~LateCopy() { cudaFreeHost(pinned_); }
-    LateCopy(const LateCopy&) = delete;
-    LateCopy& operator=(const LateCopy&) = delete;
 
     Values wait() {
         stream_.synchronize();
-        const auto* bytes = static_cast<const unsigned char*>(pinned_);
-        return {bytes, bytes + num_bytes_};
+        return {pinned_.data(), pinned_.data() + num_bytes_};
     }
 
   private:
     c10::cuda::CUDAStream stream_;
     size_t num_bytes_;
-    void* pinned_ = nullptr;
+    PinnedBlock pinned_;
 };
 
 }  // namespace vpp::test

@@ -225,15 +225,32 @@ class Runs(Case):
 class Memory(Case):
     """Live bytes of a step against the schedule's theory; eight equal blocks, activations far above the weights."""
 
-    def measure(self, schedule: str, chunks: int = 1) -> list[dict]:
-        settings = (f"run.dir={schedule}", "train.steps=2", "train.eval_every=0", "train.global_batch_size=1024",
+    def measure(self, schedule: str, chunks: int = 1, config: str = "eight_mlp.toml", batch: int = 1024) -> list[dict]:
+        """Of each rank what it held, and what `vpp inspect` says."""
+        plan = str(ROOT / "configs" / config)
+        settings = (f"run.dir={schedule}", "train.steps=2", "train.eval_every=0", f"train.global_batch_size={batch}",
                     "pipeline.num_microbatches=16", f"pipeline.schedule_type={schedule}",
-                    f"pipeline.virtual_chunks={chunks}")
+                    f"pipeline.virtual_chunks={chunks}", "lr_schedule.warmup_steps=1")
         arguments = [item for setting in settings for item in ("--set", setting)]
-        done = self.vpp("train", str(ROOT / "configs/eight_mlp.toml"), *arguments, ranks=4)
+        done = self.vpp("train", plan, *arguments, ranks=4)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = (pathlib.Path(self.folder) / schedule / "metrics.jsonl").read_text().splitlines()
-        return next(event["ranks"] for event in map(json.loads, lines) if event["event"] == "memory")
+        ranks = next(event["ranks"] for event in map(json.loads, lines) if event["event"] == "memory")
+        page = json.loads(self.vpp("inspect", plan, *arguments, "--json").stdout)
+        for rank, shown in zip(ranks, page["inspection"]["ranks"]):
+            rank["shown_bytes"] = shown["activation_bytes"] + shown["gradient_bytes"] + shown["receive_bytes"]
+        return ranks
+
+    def expect_shown(self, rank: dict) -> None:
+        """Cards give memory in pieces of 512 bytes."""
+        self.assertLessEqual(rank["activation_bytes"], 1.05 * rank["shown_bytes"])
+        self.assertGreaterEqual(rank["activation_bytes"], 0.5 * rank["shown_bytes"])
+
+    def test_inspect_knows_what_a_transformer_keeps(self):
+        for schedule in ("GPIPE", "ZERO_BUBBLE_H1"):
+            for rank in self.measure(schedule, config="quickstart.toml", batch=32):
+                with self.subTest(f"{schedule}: {rank}"):
+                    self.expect_shown(rank)
 
     def test_each_rank_holds_what_its_schedule_says(self):
         held, simulated = {}, {}
@@ -246,6 +263,7 @@ class Memory(Case):
                 with self.subTest(f"{schedule}: {rank}"):
                     self.assertGreaterEqual(rank["activation_bytes"], 0.9 * rank["least_simulated_bytes"])
                     self.assertLessEqual(rank["activation_bytes"], 1.1 * rank["most_simulated_bytes"])
+                    self.expect_shown(rank)
         self.assertGreater(held["1F1B"][0], 2 * held["1F1B"][3])
         self.assertLess(max(held["V_MIN"]), 0.9 * max(held["1F1B"]))
         self.assertGreater(min(held["GPIPE"]), 2.5 * max(held["1F1B"]))

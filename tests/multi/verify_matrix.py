@@ -2,6 +2,7 @@
 
 verify_matrix.py [MODEL ...]              every combination, ten steps; a table, and what was refused and why
 verify_matrix.py --pairwise [MODEL ...]   of each model as many as have every pair of values, two steps
+verify_matrix.py --once [MODEL ...]       of each model every schedule once or twice, which is quick
 verify_matrix.py --traced ...             the traced twins of the models
 verify_matrix.py --precision bf16 ...     pipeline and one device at that precision
 verify_matrix.py --device cuda ...        on cards, where they are; default: auto
@@ -217,6 +218,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="MODEL", help=f"any of {', '.join(MODELS)}; default: all")
     parser.add_argument("--pairwise", action="store_true", help="every pair of values instead of every combination")
+    parser.add_argument("--once", action="store_true", help="every schedule, and else one value of each kind")
     parser.add_argument("--traced", action="store_true", help="traced models instead of scripted ones")
     parser.add_argument("--precision", choices=("fp32", "bf16", "fp16"), default="fp32", help="train.precision")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="mesh.device")
@@ -237,6 +239,8 @@ def main() -> int:
         names, pairwise = arguments.names or runnable, arguments.pairwise
         cuts, steps = arguments.cuts or (2 if pairwise else 1), arguments.steps or (2 if pairwise else 10)
         axes = Axes(cuts, steps, form="_traced" if arguments.traced else "")
+        if arguments.once:
+            axes = dataclasses.replace(axes, stages=(RANKS,), microbatches=(8,), recompute=("none",))
         settings = [f"train.precision={arguments.precision}", f"mesh.device={arguments.device}"]
         if arguments.transport != "auto":  # a build without CUDA parts has no such word
             settings.append(f"mesh.transport={arguments.transport}")

@@ -232,6 +232,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t num_bytes, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* memory) {
+    if (memory != nullptr) cudaDeviceSynchronize();
     give_memory(memory);
     return cudaSuccess;
 }

@@ -262,6 +262,17 @@ TEST(Segments, ABackwardWorksWithTheGradientsOfOneOp) {
     EXPECT_EQ(split.segments[1].working_bytes, 3 * 32);
 }
 
+TEST(Segments, FromIToWWaitsWhatTheGradientsOfWeightsNeed) {
+    GraphMaker maker;
+    const int x = maker.input("x"), w = maker.parameter("w", 4), v = maker.parameter("v", 4);
+    const int a = maker.op("", {x, w}), b = maker.op("", {x, v});
+    maker.op("", {a, b});
+    Graph graph = maker.finish();
+    EXPECT_EQ(make_stages(graph, {}).segments[0].waiting_bytes, 32 + 2 * 32) << "x, gradients of a and b";
+    graph.ops[1].kept_bytes = 32 + 500;
+    EXPECT_EQ(make_stages(graph, {}).segments[0].waiting_bytes, 32 + 2 * 32 + 500) << "what is kept inside of b";
+}
+
 TEST(Segments, RangesAndWhatLiesBetweenThemFillTheStages) {
     const Split split = make_stages(chain({1, 1, 1, 1, 1, 1}), {3}, {{1, 2}, {3, 6}});
     std::vector<std::string> texts;

@@ -107,12 +107,34 @@ TEST(Estimate, ARecordingKeepsAMicrobatchAndWhatItWorksWith) {
     Program program = program_of(4);
     std::vector<SegmentSpec>& segments = program.training.split.segments;
     segments[0].working_bytes = 1000;
+    segments[0].waiting_bytes = 70;
     EXPECT_EQ(estimate_ranks(Plan{}, program)[0].recorded_bytes, 2 * (64 + 1000));
-    segments[0].recompute = true;
-    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].recorded_bytes, 2 * 32 + 64 + 1000) << "op by op";
-    segments[0].recompute = false;
-    program.training.schedule = lower(make_schedule("ZERO_BUBBLE_H1", 2, 1, 4), schedule_edges(program.training.split));
-    EXPECT_GE(estimate_ranks(Plan{}, program)[0].recorded_bytes, 2 * (64 + 1000)) << "until its W";
+    std::vector<Action>& actions = program.training.schedule.actions[0];
+    actions.clear();
+    const auto add = [&](ActionKind kind, int microbatch) { actions.push_back({kind, 0, microbatch}); };
+    add(ActionKind::F, 0);
+    add(ActionKind::F, 1);
+    add(ActionKind::I, 0);
+    add(ActionKind::F, 2);
+    add(ActionKind::W, 0);
+    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].recorded_bytes, 3 * (70 + 1000)) << "until its W";
+    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].activation_bytes, 64 + 70 + 64 + 1000) << "a W with two others";
+}
+
+TEST(Estimate, WhatIsRecomputedKeepsItsInputsAndRunsOpByOp) {
+    Plan plan;
+    plan.pipeline.recompute.what = "stage";
+    Program program = program_of(4);
+    SegmentSpec& segment = program.training.split.segments[0];
+    segment.recompute = true;
+    segment.working_bytes = 1000;
+    EXPECT_EQ(estimate_ranks(plan, program)[0].activation_bytes, 2 * 32 + 32 + 1000);
+    EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 32 + 1000);
+    segment.input_bytes += 500;  // made by another segment of the stage
+    EXPECT_EQ(estimate_ranks(plan, program)[0].activation_bytes, 2 * 532 + 32 + 1000);
+    segment.input_bytes -= 500;
+    plan.pipeline.recompute.except_last = true;
+    EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 32 + 1000 + 64 + 1000) << "one recording";
 }
 
 TEST(Estimate, TrafficIsForwardFromOneAndBackwardFromTheOther) {
