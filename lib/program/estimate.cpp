@@ -71,10 +71,12 @@ int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions, b
             const SegmentSpec& segment = split.segments[static_cast<size_t>(i)];
             const int64_t recording =
                 std::max(segment.activation_bytes, is_split ? segment.waiting_bytes : 0) + segment.working_bytes;
-            if (!segment.recompute) bytes += count * recording;
-            if (!segment.recompute) continue;
-            bytes += count * segment.input_bytes + (is_last_recomputed ? 0 : recording);
-            by_op = std::max(by_op, segment.kept_bytes + segment.working_bytes);
+            if (segment.recompute) {
+                bytes += count * segment.input_bytes + (is_last_recomputed ? 0 : recording);
+                by_op = std::max(by_op, segment.kept_bytes + segment.working_bytes);
+            } else {
+                bytes += count * recording;
+            }
         }
     }
     return bytes + by_op;
