@@ -224,6 +224,7 @@ TEST_P(MpiTransportOfDevices, PartsGoFromDeviceToDeviceWhenTheyAreComputed) {
         const auto num_computed = std::make_shared<std::atomic<int>>(0);
         transport.carry(std::make_unique<SlowDevice>(num_computed, GetParam()));
         EXPECT_TRUE(transport.carries_device_memory());
+        barrier(transport);  // all of them do
         const int peer = transport.rank() ^ 1;
         const size_t num_bytes = begin_bytes + kPartBytes;
         const Buffer early = content_of(transport.rank(), peer, 1, num_bytes);
