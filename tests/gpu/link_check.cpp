@@ -1,5 +1,6 @@
 // Messages between cards: contents, and vpp's transport against bare calls, taking turns.
-//   mpirun -np 2 [own_host.sh 1] vpp_link_check nccl|mpi [ROUNDS [MOST_BYTES]]
+//   mpirun -np 2 vpp_link_check nccl|mpi [ROUNDS [MOST_BYTES]]
+//   VPP_PROGRAM=.../vpp_link_check VPP_CARDS=1 mpirun -np 2 own_host.sh nccl ...
 // nccl: by links, against NCCL, from card to card, or from a card to itself for ranks that own_host.sh has on different
 // hosts; mpi: through pinned memory of the host, against copies of CUDA and MPI, between ranks that may share a card.
 // A line of JSON for each size: microseconds one way, and vpp's over the bare calls'. Ends with 77 and the reason where

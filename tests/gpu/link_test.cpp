@@ -1,6 +1,7 @@
 // Links of NCCL between two ranks: what is sent when, where it is received, and when memory is given again, seen with
 // compute streams that are held back.
-//   mpirun -np 2 [own_host.sh] vpp_link_test
+//   mpirun -np 2 vpp_link_test
+//   VPP_PROGRAM=.../vpp_link_test VPP_CARDS=1 mpirun -np 2 own_host.sh
 // Skipped where the ranks have not a card each and own_host.sh does not have them on different hosts.
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
