@@ -112,12 +112,7 @@ class StageMaker {
 
     /// An op's W reads what the op was given, and what is kept inside of it.
     void wait_for_weights(const GraphOp& op, SegmentSpec& part) {
-        int64_t made = 0;
-        for (int value : op.outputs) {
-            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
-                made += graph_.tensors[static_cast<size_t>(tensor)].bytes();
-            }
-        }
+        const int64_t made = bytes_where(op.outputs, [](const GraphTensor&) { return true; });
         part.waiting_bytes += bytes_with_gradient(op.outputs) + std::max<int64_t>(0, op.kept_bytes - made);
         for (int value : op.inputs) {
             for (int id : graph_.values[static_cast<size_t>(value)].tensors) {
@@ -130,11 +125,16 @@ class StageMaker {
 
     /// Parameters among them.
     int64_t bytes_with_gradient(const std::vector<int>& values) const {
+        return bytes_where(values, [](const GraphTensor& tensor) { return tensor.requires_grad; });
+    }
+
+    template <typename Counts>
+    int64_t bytes_where(const std::vector<int>& values, const Counts& counts) const {
         int64_t bytes = 0;
         for (int value : values) {
             for (int id : graph_.values[static_cast<size_t>(value)].tensors) {
                 const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
-                if (tensor.requires_grad) bytes += tensor.bytes();
+                if (counts(tensor)) bytes += tensor.bytes();
             }
         }
         return bytes;

@@ -158,11 +158,10 @@ Texts card_memory(const Inspection& page) {
             return counted_text(card.num_ranks, "rank") + " may want " + bytes_text(bytes) + " on card " +
                    std::to_string(i) + ", which has " + bytes_text(card.memory_bytes) + ": ";
         };
-        const double room = kFullMemory * static_cast<double>(card.memory_bytes);
-        if (static_cast<double>(card.kept_bytes) > room) {
+        if (card.fullness() > kFullMemory) {
             texts.push_back(wants(card.kept_bytes) + "it takes more cards or more stages, smaller microbatches" +
                             (page.recomputes ? "" : ", or pipeline.recompute = \"stage\""));
-        } else if (static_cast<double>(card.recorded_bytes) > room) {
+        } else if (static_cast<double>(card.recorded_bytes) > kFullMemory * static_cast<double>(card.memory_bytes)) {
             texts.push_back("with recordings of their ops " + wants(card.recorded_bytes) +
                             "where these find no room, ops run one by one, which is slower");
         }

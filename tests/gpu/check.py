@@ -107,6 +107,11 @@ def verified(build: pathlib.Path, device: str) -> str:
     return text.strip().splitlines()[-1]
 
 
+def skip_on_cpu(device: str) -> None:
+    if device == "cpu":
+        raise Row("skipped: NCCL moves memory of cards")
+
+
 def on_own_hosts(program: pathlib.Path, device: str) -> dict[str, str]:
     """What OWN_HOST needs to run the program, so that ranks that share a card may send by NCCL."""
     return {"VPP_PROGRAM": str(program), "VPP_CARDS": str(torch.cuda.device_count() if device == "cuda" else 1)}
@@ -114,8 +119,7 @@ def on_own_hosts(program: pathlib.Path, device: str) -> dict[str, str]:
 
 def verified_nccl(build: pathlib.Path, device: str) -> str:
     """Every schedule by NCCL; where there are too few cards, by NCCL's sockets between ranks that share one."""
-    if device == "cpu":
-        raise Row("skipped: NCCL moves memory of cards")
+    skip_on_cpu(device)
     text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--once", "--steps", "4", "--cuts", "1",
                 "--device", device, "--transport", "nccl", "gpt_tied"],
                VPP_BINARY=str(OWN_HOST), VPP_MPIRUN="mpirun", **on_own_hosts(build / "vpp", device))
@@ -124,8 +128,7 @@ def verified_nccl(build: pathlib.Path, device: str) -> str:
 
 def nccl_jobs(build: pathlib.Path, device: str) -> str:
     """Jobs whose ranks send by NCCL: replicas, a resume, and a rank that fails, stands still or dies."""
-    if device == "cpu":
-        raise Row("skipped: NCCL moves memory of cards")
+    skip_on_cpu(device)
     run([sys.executable, "-B", ROOT / "tests/gpu/jobs_test.py"], VPP_BINARY=str(OWN_HOST), VPP_MPIRUN="mpirun",
         **on_own_hosts(build / "vpp", device))
     return "replicas and a resume have the bits; jobs end in which a rank fails, stands still or dies"
