@@ -323,10 +323,20 @@ Buffer MpiTransport::Impl::receive(int peer, const Channel& channel) {
         const Lock lock = lock_mpi();
         what.num_bytes = wire_.capacity_bytes(peer, channel);
     }
-    wait(what, [&] { return (message = wire_.take(peer, channel)).has_value(); });
-    if (device_ && message->part().num_bytes > 0) {
+    std::unique_ptr<DeviceMemory::Delivery> delivery;
+    const auto deliver = [&] {
+        const auto [part, num_bytes] = wire_.arrived_part(peer, channel);
+        if (num_bytes == 0) return;
+        if (!delivery) delivery = device_->deliver(part);
+        delivery->advance(num_bytes);
+    };
+    wait(what, [&] {
+        deliver();
+        return (message = wire_.take(peer, channel)).has_value();
+    });
+    if (delivery) {
         if (is_timed_) timed_.push_back({peer, channel, false, 0, 0});
-        message->set_part(device_->deliver(message->part()));
+        message->set_part(delivery->finish());
     }
     return std::move(*message);
 }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <vector>
 
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
@@ -24,6 +25,7 @@ struct WireHead {
     uint64_t num_bytes = 0;
     uint64_t begin_bytes = 0;  ///< so many of them are in the envelope
     uint64_t part_bytes = 0;   ///< so many of them, the last, are for the receiver's device
+    uint64_t piece_bytes = 0;  ///< in which those go
 };
 
 constexpr int kEnvelopeTag = 0;
@@ -58,6 +60,25 @@ Bytes envelope_of(const WireHead& head, std::span<const std::byte> content) {
     return writer.take();
 }
 
+/// Of what goes in pieces, one behind the other.
+class Requests {
+  public:
+    MPI_Request* add() { return &all_.emplace_back(MPI_REQUEST_NULL); }
+    /// How many of the first are done.
+    size_t num_done() {
+        for (int done = 1; num_done_ < all_.size(); ++num_done_) {
+            check_mpi(MPI_Test(&all_[num_done_], &done, MPI_STATUS_IGNORE), "MPI_Test");
+            if (done == 0) break;
+        }
+        return num_done_;
+    }
+    bool all_done() { return num_done() == all_.size(); }
+
+  private:
+    std::vector<MPI_Request> all_;
+    size_t num_done_ = 0;
+};
+
 }  // namespace
 
 struct MpiWire::State {
@@ -68,20 +89,22 @@ struct MpiWire::State {
         Bytes envelope;
         Buffer content;
         size_t num_bytes = 0;
-        std::vector<MPI_Request> requests;
+        Requests requests;
         int tag = 0;
-        std::function<bool()> is_filled;  ///< while the part of the device has not been given to MPI
+        std::function<size_t()> filled_bytes;  ///< while not all of the device's part has been given to MPI
+        size_t given_bytes = 0;                ///< so many of it have
     };
     struct Arrival {
         LaneKey key;
         size_t num_bytes = 0;
         size_t part_bytes = 0;
+        size_t piece_bytes = 0;  ///< of the part
         int tag = 0;
         bool started = false;
         bool complete = false;
         Bytes begin;  ///< until it is started
         Buffer content;
-        std::vector<MPI_Request> requests;
+        Requests requests, part_requests;
 
         void make_content() {
             content = Buffer(num_bytes - part_bytes);
@@ -107,17 +130,30 @@ struct MpiWire::State {
     std::vector<ArrivalPtr> active;
     std::vector<Note> notes;
     DeviceMemory* device = nullptr;
+    size_t part_piece_bytes = 0;  ///< in which parts of the device are sent
 
     MPI_Comm envelope_comm() const { return comms[0]; }
     MPI_Comm content_comm() const { return comms[1]; }
 
-    /// Calls start(piece address, piece size, request) for every piece of a content.
-    template <typename Start>
-    void start_pieces(std::span<std::byte> content, std::vector<MPI_Request>& requests, const Start& start) const {
-        for (size_t begin = 0; begin < content.size(); begin += options.piece_bytes) {
-            const size_t num_bytes = std::min(options.piece_bytes, content.size() - begin);
-            requests.push_back(MPI_REQUEST_NULL);
-            start(content.data() + begin, static_cast<int>(num_bytes), &requests.back());
+    static std::span<std::byte> take_piece(std::span<std::byte>& content, size_t piece_bytes) {
+        const auto piece = content.first(std::min(piece_bytes, content.size()));
+        content = content.subspan(piece.size());
+        return piece;
+    }
+
+    void send_piece(Outgoing& out, std::span<const std::byte> piece) const {
+        check_mpi(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, out.peer, out.tag, content_comm(),
+                            out.requests.add()),
+                  "MPI_Isend");
+    }
+
+    void receive_pieces(const Arrival& arrival, std::span<std::byte> content, size_t piece_bytes,
+                        Requests& requests) const {
+        while (!content.empty()) {
+            const auto piece = take_piece(content, piece_bytes);
+            check_mpi(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, arrival.key.peer, arrival.tag,
+                                content_comm(), requests.add()),
+                      "MPI_Irecv");
         }
     }
 
@@ -125,28 +161,29 @@ struct MpiWire::State {
         if (arrival.started) return;
         arrival.started = true;
         arrival.make_content();
-        const auto receive = [&](std::byte* data, int size, MPI_Request* request) {
-            check_mpi(MPI_Irecv(data, size, MPI_BYTE, arrival.key.peer, arrival.tag, content_comm(), request),
-                      "MPI_Irecv");
-        };
-        start_pieces(arrival.content.bytes().subspan(arrival.begin.size()), arrival.requests, receive);
+        receive_pieces(arrival, arrival.content.bytes().subspan(arrival.begin.size()), options.piece_bytes,
+                       arrival.requests);
         if (arrival.part_bytes == 0) return;
         MemoryPart part = device->take(arrival.part_bytes);
-        start_pieces({part.data.get(), part.num_bytes}, arrival.requests, receive);
+        receive_pieces(arrival, {part.data.get(), part.num_bytes}, arrival.piece_bytes, arrival.part_requests);
         arrival.content.set_part(std::move(part));
     }
 
-    void start_sending(Outgoing& out, std::span<std::byte> content) {
-        start_pieces(content, out.requests, [&](std::byte* data, int size, MPI_Request* request) {
-            check_mpi(MPI_Isend(data, size, MPI_BYTE, out.peer, out.tag, content_comm(), request), "MPI_Isend");
-        });
+    void start_sending(Outgoing& out, std::span<std::byte> content) const {
+        while (!content.empty()) send_piece(out, take_piece(content, options.piece_bytes));
     }
 
-    void send_filled_part(Outgoing& out) {
-        if (!out.is_filled || !out.is_filled()) return;
-        out.is_filled = {};
+    void send_filled_pieces(Outgoing& out) const {
+        if (!out.filled_bytes) return;
         const MemoryPart& part = out.content.part();
-        start_sending(out, {part.data.get(), part.num_bytes});
+        const size_t filled_bytes = out.filled_bytes();
+        while (out.given_bytes < part.num_bytes) {
+            const size_t num_bytes = std::min(part_piece_bytes, part.num_bytes - out.given_bytes);
+            if (out.given_bytes + num_bytes > filled_bytes) return;
+            send_piece(out, {part.data.get() + out.given_bytes, num_bytes});
+            out.given_bytes += num_bytes;
+        }
+        out.filled_bytes = {};
     }
 
     /// A message that is too long is never received; take() says so.
@@ -169,9 +206,11 @@ struct MpiWire::State {
         arrival->num_bytes = head.num_bytes;
         arrival->tag = head.number;
         arrival->part_bytes = head.part_bytes;
+        arrival->piece_bytes = head.piece_bytes;
         check(head.part_bytes <= head.num_bytes && head.begin_bytes <= head.num_bytes - head.part_bytes,
               "an envelope holds no more than the message");
         check(head.part_bytes == 0 || device != nullptr, "all ranks carry memory of devices, or none");
+        check(head.part_bytes == 0 || head.piece_bytes > 0, "a part goes in pieces");
         const auto begin = reader.take(head.begin_bytes);
         arrival->begin.assign(begin.begin(), begin.end());
         arrival->complete = head.begin_bytes == head.num_bytes;
@@ -213,13 +252,6 @@ struct MpiWire::State {
         }
         return moved;
     }
-
-    static bool all_done(std::vector<MPI_Request>& requests) {
-        int done = 0;
-        check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-                  "MPI_Testall");
-        return done != 0;
-    }
 };
 
 MpiWire::MpiWire(const MpiSession& session, const MpiWireOptions& options) : state_(std::make_unique<State>()) {
@@ -259,6 +291,7 @@ bool MpiWire::start() {
 
 void MpiWire::use(DeviceMemory& device) {
     state_->device = &device;
+    state_->part_piece_bytes = std::min(state_->options.piece_bytes, device.piece_bytes());
 }
 
 // Communicators of a job that goes down stay as they are: freeing them may need the lost rank.
@@ -281,11 +314,11 @@ void MpiWire::send(int peer, const Channel& channel, Buffer message) {
         out.tag = next;
         next = (next + 1) % state.options.num_tags;
     }
-    out.envelope =
-        envelope_of({0, out.tag, channel, num_bytes, portions.begin.size(), portions.on_device.size()}, portions.begin);
-    out.requests.push_back(MPI_REQUEST_NULL);
+    out.envelope = envelope_of(
+        {0, out.tag, channel, num_bytes, portions.begin.size(), portions.on_device.size(), state.part_piece_bytes},
+        portions.begin);
     check_mpi(MPI_Isend(out.envelope.data(), static_cast<int>(out.envelope.size()), MPI_BYTE, peer, kEnvelopeTag,
-                        state.envelope_comm(), &out.requests.back()),
+                        state.envelope_comm(), out.requests.add()),
               "MPI_Isend");
     if (is_whole) return;
     out.content = std::move(message);
@@ -293,8 +326,8 @@ void MpiWire::send(int peer, const Channel& channel, Buffer message) {
     if (portions.on_device.empty()) return;
     DeviceMemory::Outgoing part = state.device->send(out.content.part());
     out.content.set_part(std::move(part.memory));
-    out.is_filled = std::move(part.is_filled);
-    state.send_filled_part(out);
+    out.filled_bytes = std::move(part.filled_bytes);
+    state.send_filled_pieces(out);
 }
 
 void MpiWire::post(int peer, const Channel& channel, size_t capacity_bytes) {
@@ -307,9 +340,8 @@ void MpiWire::send_note(const Note& note) {
     out.peer = note.peer;
     const auto content = std::span(note.bytes).first(std::min(note.bytes.size(), kMaxNoteBytes));
     out.envelope = envelope_of({static_cast<int>(note.kind), note.number, {}, content.size(), content.size()}, content);
-    out.requests.push_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Isend(out.envelope.data(), static_cast<int>(out.envelope.size()), MPI_BYTE, note.peer, kEnvelopeTag,
-                        state_->envelope_comm(), &out.requests.back()),
+                        state_->envelope_comm(), out.requests.add()),
               "MPI_Isend");
 }
 
@@ -317,12 +349,12 @@ bool MpiWire::progress() {
     State& state = *state_;
     bool moved = state.take_in_envelopes();
     moved |= std::erase_if(state.active, [](const State::ArrivalPtr& arrival) {
-                 arrival->complete = State::all_done(arrival->requests);
+                 arrival->complete = arrival->requests.all_done() && arrival->part_requests.all_done();
                  return arrival->complete;
              }) > 0;
-    for (State::Outgoing& out : state.outgoing) state.send_filled_part(out);
+    for (State::Outgoing& out : state.outgoing) state.send_filled_pieces(out);
     moved |= std::erase_if(state.outgoing,
-                           [](State::Outgoing& out) { return !out.is_filled && State::all_done(out.requests); }) > 0;
+                           [](State::Outgoing& out) { return !out.filled_bytes && out.requests.all_done(); }) > 0;
     return moved;
 }
 
@@ -333,6 +365,14 @@ bool MpiWire::busy() const {
 bool MpiWire::has_arrived(int peer, const Channel& channel) const {
     const auto match = state_->lanes.front({peer, channel});
     return match.arrival && match.arrival->complete;
+}
+
+MpiWire::ArrivedPart MpiWire::arrived_part(int peer, const Channel& channel) const {
+    const auto match = state_->lanes.front({peer, channel});
+    if (!match.arrival || !match.arrival->started) return {};
+    State::Arrival& arrival = *match.arrival;
+    return {arrival.content.part(),
+            std::min(arrival.part_requests.num_done() * arrival.piece_bytes, arrival.part_bytes)};
 }
 
 std::optional<Buffer> MpiWire::take(int peer, const Channel& channel) {

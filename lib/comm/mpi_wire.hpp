@@ -4,8 +4,8 @@
 // bytes. The receiver pairs it with the posted receive (comm/lanes.hpp), checks the size, allocates exactly that much
 // and only then starts to receive the content, which is the rest: in pieces, under the tag that the envelope names,
 // from the memory of the part into its place behind the bytes; of a part that lies on a device from where and into what
-// comm/device_memory.hpp gives for it, when that is filled. So any number of channels fits any bound on tags, a
-// receive posted early costs no memory, and a message nobody expects can be named.
+// comm/device_memory.hpp gives for it, each piece when it is filled. So any number of channels fits any bound on tags,
+// a receive posted early costs no memory, and a message nobody expects can be named.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -57,6 +57,12 @@ class MpiWire {
 
     /// Whether the message of a posted receive is complete.
     bool has_arrived(int peer, const Channel& channel) const;
+    struct ArrivedPart {
+        MemoryPart part;       ///< empty while nothing of it can have come
+        size_t num_bytes = 0;  ///< so many of its first ones have
+    };
+    /// Of the message of a posted receive, what is for the device.
+    ArrivedPart arrived_part(int peer, const Channel& channel) const;
     /// The message of a posted receive once it is complete.
     std::optional<Buffer> take(int peer, const Channel& channel);
     size_t capacity_bytes(int peer, const Channel& channel) const;

@@ -63,6 +63,10 @@ class CardMemory : public ::testing::Test {
         return false;
     }
 
+    static bool is_filled_soon(const DeviceMemory::Outgoing& sent) {
+        return comes([&] { return sent.filled_bytes() == sent.memory.num_bytes; });
+    }
+
     /// Memory of the card with that value, as the stream computes it.
     static MemoryPart computed(int value) {
         const std::shared_ptr<std::byte> memory = stream_memory(stream(), stream(), kTakenBytes);
@@ -82,10 +86,10 @@ TEST_F(CardMemory, WhatIsSentIsFilledWhenTheStreamIsThere) {
     for (DeviceMemory* memory : {memory_.get(), staged_.get()}) {
         HeldStream held(stream());
         const DeviceMemory::Outgoing sent = memory->send(computed(5));
-        EXPECT_FALSE(sent.is_filled());
-        std::jthread([&] { EXPECT_FALSE(sent.is_filled()); }).join();
+        EXPECT_EQ(sent.filled_bytes(), 0U);
+        std::jthread([&] { EXPECT_EQ(sent.filled_bytes(), 0U); }).join();
         held.let_go();
-        EXPECT_TRUE(comes(sent.is_filled));
+        EXPECT_TRUE(is_filled_soon(sent));
     }
 }
 
@@ -98,15 +102,37 @@ TEST_F(CardMemory, AStagedCopyHasWhatWasComputedAndTheStreamDoesNotWaitForIt) {
     const MemoryPart next = computed(6);
     EXPECT_NE(next.data.get(), address) << "it is kept until it is copied";
     held.let_go();
-    ASSERT_TRUE(comes(sent.is_filled));
+    ASSERT_TRUE(is_filled_soon(sent));
     EXPECT_EQ(values_of(sent.memory), all(5));
+}
+
+TEST_F(CardMemory, PiecesOfAStagedCopyAreWhereTheyWere) {
+    const size_t piece_bytes = staged_->piece_bytes(), num_bytes = 2 * piece_bytes + 1000;
+    const std::shared_ptr<std::byte> memory = stream_memory(stream(), stream(), num_bytes);
+    test::Values expected(num_bytes, 1);
+    std::fill(expected.begin() + static_cast<int64_t>(piece_bytes), expected.end(), 2);
+    std::fill(expected.end() - 1000, expected.end(), 3);
+    check(cudaMemcpyAsync(memory.get(), expected.data(), num_bytes, cudaMemcpyHostToDevice, stream()) == cudaSuccess,
+          "a card copies");
+    const DeviceMemory::Outgoing sent = staged_->send({memory, num_bytes, true});
+    ASSERT_TRUE(is_filled_soon(sent));
+    EXPECT_TRUE(values_of(sent.memory) == expected);
+
+    const auto delivery = staged_->deliver(sent.memory);
+    for (const size_t come_bytes : {piece_bytes, piece_bytes, num_bytes - 1000}) delivery->advance(come_bytes);
+    const MemoryPart part = delivery->finish();
+    test::Values found(num_bytes);
+    check(cudaMemcpyAsync(found.data(), part.data.get(), num_bytes, cudaMemcpyDeviceToHost, stream()) == cudaSuccess,
+          "a card copies");
+    stream().synchronize();
+    EXPECT_TRUE(found == expected);
 }
 
 TEST_F(CardMemory, WhatIsDeliveredIsThereForTheStreamAndNotBeforeIt) {
     for (int value = 1; value < 8; ++value) {
         MemoryPart taken = staged_->take(kTakenBytes);
         std::fill_n(taken.data.get(), kTakenBytes, static_cast<std::byte>(value));
-        const MemoryPart part = staged_->deliver(std::move(taken));
+        const MemoryPart part = staged_->deliver(std::move(taken))->finish();
         LateCopy found(part, stream());
         EXPECT_EQ(found.wait(), all(value));
     }
@@ -116,7 +142,7 @@ TEST_F(CardMemory, DeliveredMemoryThatTheStreamStillReadsReceivesNothing) {
     const auto deliver = [&](int value) {
         MemoryPart taken = staged_->take(kTakenBytes);
         std::fill_n(taken.data.get(), kTakenBytes, static_cast<std::byte>(value));
-        return staged_->deliver(std::move(taken));
+        return staged_->deliver(std::move(taken))->finish();
     };
     MemoryPart first = deliver(1);
     stream().synchronize();

@@ -1,10 +1,12 @@
 // The MPI transport under a real mpirun, with any number of ranks from 2 on. Every rank runs every test, in this order.
 #include <gtest/gtest.h>
+#include <mpi.h>
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -175,24 +177,39 @@ class SlowDevice : public DeviceMemory {
     SlowDevice(std::shared_ptr<std::atomic<int>> num_computed, bool is_staged)
         : num_computed_(std::move(num_computed)), is_staged_(is_staged) {}
     void enter() override {}
+    size_t piece_bytes() const override { return 3000; }
     Outgoing send(MemoryPart part) override {
         const MemoryPart from = part;
         if (is_staged_) part = take(part.num_bytes);
-        return {part, [=, computed = num_computed_, number = ++num_given_] {
-                    if (*computed < number) return false;
+        return {part, [=, computed = num_computed_, number = ++num_given_]() -> size_t {
+                    if (*computed < number) return 0;
                     if (from.data != part.data) std::copy_n(from.data.get(), from.num_bytes, part.data.get());
-                    return true;
+                    return part.num_bytes;
                 }};
     }
     MemoryPart take(size_t num_bytes) override { return {Buffer(num_bytes).owner(), num_bytes, !is_staged_}; }
-    MemoryPart deliver(MemoryPart taken) override {
-        if (!is_staged_) return taken;
-        const MemoryPart own{Buffer(taken.num_bytes).owner(), taken.num_bytes, true};
-        std::copy_n(taken.data.get(), taken.num_bytes, own.data.get());
-        return own;
+    std::unique_ptr<Delivery> deliver(MemoryPart taken) override {
+        MemoryPart own = taken;
+        if (is_staged_) own = {Buffer(taken.num_bytes).owner(), taken.num_bytes, true};
+        return std::make_unique<Copy>(std::move(taken), std::move(own));
     }
 
   private:
+    /// Each byte when it is said to have come.
+    class Copy : public Delivery {
+      public:
+        Copy(MemoryPart taken, MemoryPart own) : taken_(std::move(taken)), own_(std::move(own)) {}
+        void advance(size_t num_bytes) override {
+            std::copy(taken_.data.get() + num_copied_, taken_.data.get() + num_bytes, own_.data.get() + num_copied_);
+            num_copied_ = num_bytes;
+        }
+        MemoryPart finish() override { return own_; }
+
+      private:
+        MemoryPart taken_, own_;
+        size_t num_copied_ = 0;
+    };
+
     std::shared_ptr<std::atomic<int>> num_computed_;
     bool is_staged_;
     int num_given_ = 0;
@@ -257,6 +274,62 @@ TEST_P(MpiTransportOfDevices, PartsGoFromDeviceToDeviceWhenTheyAreComputed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DirectAndStaged, MpiTransportOfDevices, ::testing::Bool());
+
+/// Computes a piece only when the peer's device has got the one before it.
+class AlternatingDevice : public SlowDevice {
+  public:
+    explicit AlternatingDevice(int peer) : SlowDevice(std::make_shared<std::atomic<int>>(1), true), peer_(peer) {}
+    Outgoing send(MemoryPart part) override {
+        const size_t num_bytes = part.num_bytes;
+        return {SlowDevice::send(std::move(part)).memory, [this, num_bytes] {
+                    int has_come = 0;
+                    MPI_Iprobe(peer_, kTag, MPI_COMM_WORLD, &has_come, MPI_STATUS_IGNORE);
+                    if (has_come != 0) {
+                        take_word(peer_);
+                        ++num_pieces_;
+                    }
+                    return std::min(num_pieces_ * piece_bytes(), num_bytes);
+                }};
+    }
+    std::unique_ptr<Delivery> deliver(MemoryPart) override { return std::make_unique<Told>(peer_); }
+    static void take_word(int peer) { MPI_Recv(nullptr, 0, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+
+  private:
+    static constexpr int kTag = 7;
+
+    class Told : public Delivery {
+      public:
+        explicit Told(int peer) : peer_(peer) {}
+        void advance(size_t num_bytes) override {
+            if (num_bytes > std::exchange(told_bytes_, num_bytes))
+                MPI_Send(nullptr, 0, MPI_BYTE, peer_, kTag, MPI_COMM_WORLD);
+        }
+        MemoryPart finish() override { return {Buffer(told_bytes_).owner(), told_bytes_, true}; }
+
+      private:
+        int peer_;
+        size_t told_bytes_ = 0;
+    };
+
+    int peer_;
+    size_t num_pieces_ = 1;
+};
+
+TEST(MpiTransport, APieceOfAPartIsDeliveredBeforeTheNextIsComputed) {
+    MpiTransport transport(*session);
+    transport.set_deadline(20);
+    const int peer = transport.rank() ^ 1;
+    transport.carry(std::make_unique<AlternatingDevice>(peer));
+    barrier(transport);  // all of them do
+    constexpr size_t kPartBytes = 10000;
+    transport.post_receive(peer, forward(1), kPartBytes);
+    transport.send(peer, forward(1), on_device(Buffer(kPartBytes), 0));
+    EXPECT_EQ(transport.receive(peer, forward(1)).part().num_bytes, kPartBytes);
+    transport.finish_sends();
+    barrier(transport);
+    const std::lock_guard lock(session->mutex());
+    AlternatingDevice::take_word(peer);  // of the last piece
+}
 
 TEST(MpiTransport, OneChannelKeepsItsOrderWhateverTheSizes) {
     MpiTransport transport(*session);

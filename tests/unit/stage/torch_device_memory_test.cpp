@@ -26,13 +26,13 @@ TEST(TorchDeviceMemory, AnyThreadMovesWhatTheDeviceHasComputed) {
         MemoryPart taken;
         std::jthread([&] {
             memory->enter();
-            while (!sent.is_filled()) std::this_thread::yield();
+            while (sent.filled_bytes() < sent.memory.num_bytes) std::this_thread::yield();
             taken = memory->take(3000);
         }).join();
         EXPECT_NE(taken.data, nullptr);
         EXPECT_EQ(taken.num_bytes, 3000U);
         EXPECT_EQ(taken.is_on_device, !is_staged);
-        const MemoryPart delivered = memory->deliver(taken);
+        const MemoryPart delivered = memory->deliver(taken)->finish();
         EXPECT_TRUE(delivered.is_on_device);
         EXPECT_EQ(delivered.num_bytes, 3000U);
         EXPECT_EQ(delivered.data == taken.data, !is_staged);
