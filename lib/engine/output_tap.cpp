@@ -37,6 +37,7 @@ class TappedExecutable : public Executable {
         tap_.pass(gathered);
         return results;
     }
+    const std::vector<CastInput>& cast_inputs() const override { return inner_->cast_inputs(); }
 
   private:
     std::unique_ptr<Executable> inner_;

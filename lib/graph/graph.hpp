@@ -53,6 +53,7 @@ struct GraphOp {
     std::vector<int> inputs;      ///< values, parameters among them
     std::vector<int> outputs;     ///< values
     std::vector<int> parameters;  ///< parameters and buffers it uses
+    std::vector<int> casts;       ///< those of them that it takes in half precision, from a copy for all microbatches
     double flops = 0;             ///< forward, one microbatch
     int64_t kept_bytes = 0;       ///< made in a microbatch and there behind it: its outputs, what its backward reads
     bool random = false;          ///< draws random numbers (keyed by its call site)
@@ -71,6 +72,8 @@ struct GraphParameter {
     bool has_data = true;   ///< the model file has its values
 
     int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
+    /// Of a copy in half precision.
+    int64_t cast_bytes() const { return num_elements(shape) * 2; }
 };
 
 /// A submodule, for units: FQN and class name without mangling.

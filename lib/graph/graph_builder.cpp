@@ -47,6 +47,7 @@ class GraphBuilder {
         for (size_t i = 0; i < jit_.ops.size(); ++i) add_op(static_cast<int>(i));
         add_writers();
         finish_parameters();
+        finish_casts();
         refuse_gradients_kept();
         graph_.loss = index_.at(jit_.loss);
         check_loss();
@@ -155,6 +156,7 @@ class GraphBuilder {
                 if (entry.parameter >= 0) op.parameters.push_back(entry.parameter);
             }
         }
+        add_casts(from, op);
         const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
         op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
         if (!probe_.kept_bytes.empty()) {  // an output that has grown is in none
@@ -162,6 +164,16 @@ class GraphBuilder {
         }
         make_room(op);
         graph_.ops.push_back(std::move(op));
+    }
+
+    void add_casts(const JitOp& from, GraphOp& op) const {
+        for (size_t input : cast_inputs(jit_, from)) {
+            const GraphValue& value = graph_.values[static_cast<size_t>(index_.at(from.node->input(input)))];
+            const int parameter = graph_.tensors[static_cast<size_t>(value.tensors[0])].parameter;
+            const bool is_cast =
+                parameter >= 0 && graph_.parameters[static_cast<size_t>(parameter)].dtype == DType::F32;
+            if (is_cast) op.casts.push_back(parameter);
+        }
     }
 
     /// A tensor whose shape follows the data may be larger in another microbatch: there is room for a multiple of it,
@@ -239,6 +251,17 @@ class GraphBuilder {
         refuse_shared_memory(jit_.parameters, [&](size_t parameter) {
             return graph_.parameters[parameter].requires_grad || graph_.parameters[parameter].written;
         });
+    }
+
+    /// What microbatches write has no copy for all of them: each casts it itself.
+    void finish_casts() {
+        for (GraphOp& op : graph_.ops) {
+            std::erase_if(op.casts, [&](int parameter) {
+                const GraphParameter& weight = graph_.parameters[static_cast<size_t>(parameter)];
+                if (weight.written) op.kept_bytes += weight.cast_bytes();
+                return weight.written;
+            });
+        }
     }
 
     /// A buffer would take its gradient along into the next microbatch, whose backward would go into a graph that is

@@ -21,9 +21,13 @@ namespace {
 
 class JitExecutable : public Executable {
   public:
-    JitExecutable(const std::shared_ptr<torch::jit::Graph>& graph, int64_t num_sites,
-                  std::optional<at::ScalarType> autocast, at::DeviceType device)
-        : code_(graph, "vpp_stage"), num_sites_(num_sites), autocast_(autocast), device_(device) {}
+    JitExecutable(const std::shared_ptr<torch::jit::Graph>& graph, std::vector<CastInput> cast_inputs,
+                  int64_t num_sites, std::optional<at::ScalarType> autocast, at::DeviceType device)
+        : code_(graph, "vpp_stage"),
+          cast_inputs_(std::move(cast_inputs)),
+          num_sites_(num_sites),
+          autocast_(autocast),
+          device_(device) {}
 
     std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, uint64_t key) override {
         if (num_sites_ > 0) {
@@ -37,8 +41,11 @@ class JitExecutable : public Executable {
         return inputs;
     }
 
+    const std::vector<CastInput>& cast_inputs() const override { return cast_inputs_; }
+
   private:
     torch::jit::Code code_;
+    std::vector<CastInput> cast_inputs_;
     int64_t num_sites_;  ///< 0: nothing random inside, no counts and key are passed
     std::optional<at::ScalarType> autocast_;
     at::DeviceType device_;
@@ -49,7 +56,10 @@ class Slicer {
   public:
     explicit Slicer(const OpModes& modes) : graph_(std::make_shared<torch::jit::Graph>()), modes_(modes) {}
 
-    void add_input(Value* original) { values_[original] = graph_->addInput()->copyMetadata(original); }
+    void add_input(Value* original) {
+        values_[original] = graph_->addInput()->copyMetadata(original);
+        number_of_input_.emplace(original, number_of_input_.size());
+    }
 
     void append(const JitGraph& jit, const JitOp& op) {
         if (op.modes != modes_) graph_->appendNode(make_set_modes(*graph_, op.modes));
@@ -58,6 +68,12 @@ class Slicer {
             graph_->appendNode(make_reseed(*graph_, value(jit.counts), value(jit.key), op.random_site));
         }
         Node* clone = graph_->createClone(op.node, [this](Value* used) { return value(used); });
+        for (size_t input : vpp::cast_inputs(jit, op)) {
+            Value* const weight = op.node->input(input);
+            cast_inputs_.push_back({number_of_input_.at(weight), *op.modes.autocast});
+            Node* cast = graph_->appendNode(make_cast_weight(*graph_, value(weight), *op.modes.autocast));
+            clone->replaceInput(input, cast->output());
+        }
         graph_->appendNode(clone);
         for (size_t i = 0; i < clone->outputs().size(); ++i) values_[op.node->output(i)] = clone->output(i);
     }
@@ -65,6 +81,7 @@ class Slicer {
     void add_output(Value* original) { graph_->registerOutput(value(original)); }
 
     std::shared_ptr<torch::jit::Graph> take() { return std::move(graph_); }
+    const std::vector<CastInput>& cast_inputs() const { return cast_inputs_; }
 
   private:
     Value* value(Value* original) {
@@ -79,6 +96,8 @@ class Slicer {
     std::shared_ptr<torch::jit::Graph> graph_;
     OpModes modes_;  ///< behind what was appended
     std::unordered_map<Value*, Value*> values_;
+    std::unordered_map<Value*, size_t> number_of_input_;
+    std::vector<CastInput> cast_inputs_;
 };
 
 }  // namespace
@@ -98,7 +117,8 @@ std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, cons
     for (Value* output : outputs) slicer.add_output(output);
     const std::shared_ptr<torch::jit::Graph> graph = slicer.take();
     if (!device.is_cpu()) place_graph(*graph, device);
-    return std::make_unique<JitExecutable>(graph, random ? jit.num_sites : 0, autocast, device.type());
+    return std::make_unique<JitExecutable>(graph, slicer.cast_inputs(), random ? jit.num_sites : 0, autocast,
+                                           device.type());
 }
 
 }  // namespace vpp

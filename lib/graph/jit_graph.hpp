@@ -140,6 +140,12 @@ void find_modes(JitGraph& jit, at::DeviceType device);
 /// A node that sets what the ops behind it run under, not yet inserted. It names the device whose casts it sets.
 torch::jit::Node* make_set_modes(torch::jit::Graph& graph, const OpModes& modes);
 
+/// Which inputs of an op autocast casts, whatever they are, and are inputs of the graph: weights, or data.
+std::vector<size_t> cast_inputs(const JitGraph& jit, const JitOp& op);
+
+/// A node that gives such a weight cast, where there is a copy of it (graph/weight_casts.hpp); not yet inserted.
+torch::jit::Node* make_cast_weight(torch::jit::Graph& graph, torch::jit::Value* weight, at::ScalarType dtype);
+
 /// Where a module that uses buffers is called more than once, and no call uses what another made, puts the ops of its
 /// calls beside each other: first op by first op, and so on, so that a cut has what all calls do to a buffer on one
 /// side. What an op needs comes before it. No bit changes: ops that touch memory which is written, and those whose

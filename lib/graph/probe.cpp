@@ -24,6 +24,7 @@
 #include "graph/meta_memory.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_errors.hpp"
+#include "graph/weight_casts.hpp"
 
 namespace vpp {
 
@@ -160,6 +161,19 @@ void watch_gradients(const JitGraph& jit, OpRange range, const ProbeResult& resu
     }
 }
 
+/// Of the weights that are cast: one copy for all microbatches is no memory of one.
+void add_casts(const JitGraph& jit, const ProbeResult& result, WeightCasts& casts) {
+    std::unordered_set<const Value*> weights;
+    for (const JitParameter& parameter : jit.parameters) weights.insert(parameter.value);
+    for (const JitOp& op : jit.ops) {
+        for (size_t input : cast_inputs(jit, op)) {
+            const Value* value = op.node->input(input);
+            if (weights.contains(value)) casts.add(result.values.at(value).toTensor(), *op.modes.autocast);
+        }
+    }
+    casts.refresh();
+}
+
 ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs, const MakeInput& make_input,
                      const std::function<at::Tensor(size_t)>& weight, at::Device device) {
     ProbeResult result;
@@ -171,6 +185,9 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
             result.values[parameter.value] = result.on_meta ? meta_copy(parameter.tensor) : weight(i);
         }
     }
+    WeightCasts casts;
+    if (result.on_meta) add_casts(jit, result, casts);
+    const WeightCasts::Scope sharing(casts);
     const auto memory = std::make_shared<MetaMemory>();
     std::optional<c10::DebugInfoGuard> watching;
     if (result.on_meta) watching.emplace(c10::DebugInfoKind::PROFILER_STATE, memory);

@@ -16,6 +16,12 @@ struct OpRange {
     int end = 0;
 };
 
+/// An input of an executable that ops take in another dtype.
+struct CastInput {
+    size_t input = 0;
+    at::ScalarType dtype = at::kFloat;
+};
+
 /// Compiled ops, run one by one by an interpreter that never fuses. Not for concurrent use.
 class Executable {
   public:
@@ -23,6 +29,8 @@ class Executable {
     /// Takes the live-in values and then the parameters, in the order asked for; gives the live-out values.
     /// `key` is the microbatch's (base/random.hpp). Ops that fail throw what LibTorch throws.
     virtual std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, uint64_t key) = 0;
+    /// Inputs of which ops take copies where there are some (graph/weight_casts.hpp); one may be there more than once.
+    virtual const std::vector<CastInput>& cast_inputs() const = 0;
 };
 
 class Source {

@@ -90,8 +90,14 @@ class StageMaker {
         owner.activation_bytes += op.kept_bytes;
         part.kept_bytes += op.kept_bytes;
         part.activation_bytes += op.kept_bytes;
+        int64_t cast_bytes = 0;  // their gradients come in half precision too
+        for (int parameter : op.casts) {
+            const int64_t bytes = graph_.parameters[static_cast<size_t>(parameter)].cast_bytes();
+            if (cast_.emplace(part.ops.begin, parameter).second) part.cast_bytes += bytes;
+            cast_bytes += bytes;
+        }
         part.working_bytes =
-            std::max(part.working_bytes, bytes_with_gradient(op.inputs) + bytes_with_gradient(op.outputs));
+            std::max(part.working_bytes, bytes_with_gradient(op.inputs) + bytes_with_gradient(op.outputs) + cast_bytes);
         if (trains(op)) wait_for_weights(op, part);
         for (int value : op.inputs) {
             for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
@@ -296,6 +302,7 @@ class StageMaker {
 
     const Graph& graph_;
     std::set<std::pair<int, int>> read_by_weights_;  ///< by segment's begin: tensors
+    std::set<std::pair<int, int>> cast_;             ///< by segment's begin: parameters
     Split split_;
 };
 

@@ -159,6 +159,10 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
             const StageSpec& stage = program.training.split.stages[static_cast<size_t>(index)];
             estimate.parameter_bytes += stage.parameter_bytes;
             estimate.buffer_bytes += stage.buffer_bytes;
+            const auto [begin, end] = program.training.split.segments_of(index);
+            for (int i = begin; i < end; ++i) {
+                estimate.cast_bytes += program.training.split.segments[static_cast<size_t>(i)].cast_bytes;
+            }
             estimate.flops += stage.flops * program.training.schedule.num_microbatches;
             for (int parameter : stage.parameters) {
                 const GraphParameter& entry = program.training.graph.parameters[static_cast<size_t>(parameter)];

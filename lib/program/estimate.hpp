@@ -17,6 +17,7 @@ struct RankEstimate {
     int64_t parameter_bytes = 0;
     int64_t buffer_bytes = 0;
     int64_t gradient_bytes = 0;
+    int64_t cast_bytes = 0;                ///< copies of weights in half precision, for all microbatches
     int64_t optimizer_bytes = 0;           ///< with mesh.zero1 of a share
     int64_t unshared_optimizer_bytes = 0;  ///< what it is without mesh.zero1
     int64_t activation_bytes = 0;          ///< all microbatches in flight, and a backward's gradients
@@ -30,8 +31,8 @@ struct RankEstimate {
     double flops = 0;              ///< forward, per step
 
     int64_t total_bytes() const {
-        return parameter_bytes + buffer_bytes + gradient_bytes + optimizer_bytes + activation_bytes + saved_copy_bytes +
-               input_bytes;
+        return parameter_bytes + buffer_bytes + gradient_bytes + cast_bytes + optimizer_bytes + activation_bytes +
+               saved_copy_bytes + input_bytes;
     }
     /// Of them what lies in the host's memory where the rank computes on a card.
     int64_t host_bytes() const { return saved_copy_bytes + input_bytes; }

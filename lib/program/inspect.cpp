@@ -281,6 +281,7 @@ class Inspector {
             rank.gradient_bytes = from.gradient_bytes;
             rank.optimizer_bytes = from.optimizer_bytes;
             rank.buffer_bytes = from.buffer_bytes;
+            rank.cast_bytes = from.cast_bytes;
             rank.activation_bytes = from.activation_bytes;
             rank.recorded_bytes = from.recorded_bytes;
             rank.receive_bytes = receives[i];

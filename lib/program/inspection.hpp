@@ -55,6 +55,7 @@ struct InspectedRank {
     std::vector<int> ranks;   ///< of the job
     std::vector<int> stages;  ///< ascending
     int64_t weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, buffer_bytes = 0;
+    int64_t cast_bytes = 0;        ///< copies of weights in half precision
     int64_t activation_bytes = 0;  ///< of all microbatches in flight, at most
     int64_t recorded_bytes = 0;    ///< what recordings of its ops keep instead, on cards
     int64_t receive_bytes = 0;     ///< messages: buffers to receive, and what is sent and may not be gone, at most

@@ -15,9 +15,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedStage, rank, ranks, first_op, last_o
                                    num_parameters, weight_bytes, gradient_bytes, optimizer_bytes, buffer_bytes,
                                    activation_bytes, receive_bytes, flops, flops_share, time_share, modules)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, ranks, stages, weight_bytes, gradient_bytes, optimizer_bytes,
-                                   buffer_bytes, activation_bytes, recorded_bytes, receive_bytes, saved_copy_bytes,
-                                   input_bytes, total_bytes, recomputed_total_bytes, sent_bytes, replica_bytes,
-                                   zero1_optimizer_bytes, unshared_optimizer_bytes, in_flight, busy_share, load)
+                                   buffer_bytes, cast_bytes, activation_bytes, recorded_bytes, receive_bytes,
+                                   saved_copy_bytes, input_bytes, total_bytes, recomputed_total_bytes, sent_bytes,
+                                   replica_bytes, zero1_optimizer_bytes, unshared_optimizer_bytes, in_flight,
+                                   busy_share, load)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedLink, from, to, forward_bytes, backward_bytes, messages)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedCut, op, bytes, better_op, better_bytes, better_largest, better_after,
                                    transfer_share)

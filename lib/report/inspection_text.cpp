@@ -202,30 +202,38 @@ class InspectionPage {
     }
 
     void add_ranks() {
-        TextTable memory({{"rank", true},
-                          {"stages", true},
-                          {"weights"},
-                          {"gradients"},
-                          {"optimizer"},
-                          {"buffers"},
-                          {"in flight <="},
-                          {"messages"},
-                          {"save copy"},
-                          {"total"}},
+        const bool casts = std::ranges::any_of(page_.ranks, [](const auto& rank) { return rank.cast_bytes > 0; });
+        const auto with_casts = [&](auto row, auto entry) {
+            constexpr int kBehindBuffers = 6;
+            if (casts) row.insert(row.begin() + kBehindBuffers, std::move(entry));
+            return row;
+        };
+        TextTable memory(with_casts(std::vector<TextColumn>{{"rank", true},
+                                                            {"stages", true},
+                                                            {"weights"},
+                                                            {"gradients"},
+                                                            {"optimizer"},
+                                                            {"buffers"},
+                                                            {"in flight <="},
+                                                            {"messages"},
+                                                            {"save copy"},
+                                                            {"total"}},
+                                    TextColumn{"casts"}),
                          2);
         TextTable step({{"rank", true}, {"stages", true}, {"held"}, {"load"}, {"busy %"}, {"", true}, {"sent a step"}},
                        2);
         for (const InspectedRank& rank : page_.ranks) {
-            memory.add({{numbers_text(rank.ranks)},
-                        stages_cell(rank.stages),
-                        {bytes_text(rank.weight_bytes)},
-                        {bytes_text(rank.gradient_bytes)},
-                        {bytes_text(rank.optimizer_bytes)},
-                        {bytes_text(rank.buffer_bytes)},
-                        {bytes_text(rank.activation_bytes)},
-                        {bytes_text(rank.receive_bytes)},
-                        {bytes_text(rank.saved_copy_bytes)},
-                        {bytes_text(rank.total_bytes)}});
+            memory.add(with_casts(std::vector<TextCell>{{numbers_text(rank.ranks)},
+                                                        stages_cell(rank.stages),
+                                                        {bytes_text(rank.weight_bytes)},
+                                                        {bytes_text(rank.gradient_bytes)},
+                                                        {bytes_text(rank.optimizer_bytes)},
+                                                        {bytes_text(rank.buffer_bytes)},
+                                                        {bytes_text(rank.activation_bytes)},
+                                                        {bytes_text(rank.receive_bytes)},
+                                                        {bytes_text(rank.saved_copy_bytes)},
+                                                        {bytes_text(rank.total_bytes)}},
+                                  TextCell{bytes_text(rank.cast_bytes)}));
             step.add({{numbers_text(rank.ranks)},
                       stages_cell(rank.stages),
                       {std::to_string(rank.in_flight)},
@@ -236,8 +244,10 @@ class InspectionPage {
         }
         int64_t input_bytes = 0;
         for (const InspectedRank& rank : page_.ranks) input_bytes = std::max(input_bytes, rank.input_bytes);
-        add_table(memory, "bytes of a rank at its fullest moment; in its total up to " + bytes_text(input_bytes) +
-                              " of data that are read ahead");
+        add_table(memory,
+                  "bytes of a rank at its fullest moment; in its total up to " + bytes_text(input_bytes) +
+                      " of data that are read ahead" +
+                      (casts ? "; casts: of weights that ops take in half precision, for all microbatches" : ""));
         add_table(step, "held: stage activations at once, at most; load: over a mean rank; busy: of a step");
     }
 

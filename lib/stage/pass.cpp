@@ -68,6 +68,17 @@ PassRunner::PassRunner(const Graph& graph, const Split& split, int segment, cons
         const auto tensor = static_cast<size_t>(tensor_of_parameter_.at(parameter));
         read_beside_writes_.push_back(is_read_beside_writes(graph, parameter, graph.tensors[tensor].writers));
     }
+    if (training) share_casts();
+}
+
+/// Evaluation keeps nothing for a backward: there a cast is gone behind its op.
+void PassRunner::share_casts() {
+    for (const CastInput& cast : executable_->cast_inputs()) {
+        if (cast.input < io_.live_ins.size()) continue;  // data
+        const size_t index = cast.input - io_.live_ins.size();
+        const bool is_written = graph_.parameters[static_cast<size_t>(io_.parameters[index])].written;
+        if (!is_written) casts_.add(parameters_[index], cast.dtype);
+    }
 }
 
 std::vector<at::Tensor> PassRunner::trained() const {
@@ -96,6 +107,7 @@ Pass PassRunner::run(PassInputs inputs) const {
     pass.values = std::move(inputs.values);
     pass.without_gradient = std::move(inputs.without_gradient);
     std::vector<c10::IValue> results;
+    const WeightCasts::Scope sharing(casts_);
     run_model([&] {
         attach_received(pass);
         results = executable_->run(bind_arguments(pass, inputs), inputs.key);

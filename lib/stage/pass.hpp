@@ -14,6 +14,7 @@
 #include "graph/graph.hpp"
 #include "graph/source.hpp"
 #include "graph/stages.hpp"
+#include "graph/weight_casts.hpp"
 #include "stage/segment_io.hpp"
 #include "stage/weights.hpp"
 
@@ -53,6 +54,9 @@ class PassRunner {
     PassRunner(const Graph& graph, const Split& split, int segment, const SegmentIo& io, Source& source,
                const Weights& weights, bool training);
 
+    /// To be called before the first run of a step: weights that ops take cast are cast for all of them.
+    void begin_step() { casts_.refresh(); }
+
     /// Throws Error{BadData} when an op fails or values are not as the probe saw them.
     Pass run(PassInputs inputs) const;
 
@@ -74,6 +78,7 @@ class PassRunner {
     bool has_own_memory(size_t index, const PassInputs& inputs) const;
     at::Tensor bind_parameter(Pass& pass, size_t index, const PassInputs& inputs) const;
     std::vector<c10::IValue> bind_arguments(Pass& pass, const PassInputs& inputs) const;
+    void share_casts();
     void attach_received(Pass& pass) const;
     void keep_written(const Pass& pass, const PassInputs& inputs) const;
     void keep_results(Pass& pass, std::vector<c10::IValue> results) const;
@@ -87,6 +92,7 @@ class PassRunner {
     std::vector<bool> read_beside_writes_;    ///< of each
     std::map<int, int> tensor_of_parameter_;  ///< the graph's numbers
     std::unique_ptr<Executable> executable_;
+    WeightCasts casts_;
 };
 
 /// Runs LibTorch on the model's behalf: what it throws is the model's fault (Error{BadData}) or a lack of memory.

@@ -47,6 +47,7 @@ bool Segment::is_recorded(int microbatch) const {
 
 void Segment::begin_step(const at::Tensor& loss_factor) {
     turns_.begin_step();
+    runner_.begin_step();
     loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor) : loss_factor;
 }
 

@@ -225,12 +225,13 @@ class Runs(Case):
 class Memory(Case):
     """Live bytes of a step against the schedule's theory; eight equal blocks, activations far above the weights."""
 
-    def measure(self, schedule: str, chunks: int = 1, config: str = "eight_mlp.toml", batch: int = 1024) -> list[dict]:
+    def measure(self, schedule: str, chunks: int = 1, config: str = "eight_mlp.toml", batch: int = 1024,
+                precision: str = "fp32") -> list[dict]:
         """Of each rank what it held, and what `vpp inspect` says."""
         plan = str(ROOT / "configs" / config)
         settings = (f"run.dir={schedule}", "train.steps=2", "train.eval_every=0", f"train.global_batch_size={batch}",
                     "pipeline.num_microbatches=16", f"pipeline.schedule_type={schedule}",
-                    f"pipeline.virtual_chunks={chunks}", "lr_schedule.warmup_steps=1")
+                    f"pipeline.virtual_chunks={chunks}", "lr_schedule.warmup_steps=1", f"train.precision={precision}")
         arguments = [item for setting in settings for item in ("--set", setting)]
         done = self.vpp("train", plan, *arguments, ranks=4)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -251,6 +252,11 @@ class Memory(Case):
             for rank in self.measure(schedule, config="quickstart.toml", batch=32):
                 with self.subTest(f"{schedule}: {rank}"):
                     self.expect_shown(rank)
+
+    def test_microbatches_share_the_half_precision_copies_of_weights(self):
+        for rank in self.measure("GPIPE", batch=256, precision="bf16"):
+            with self.subTest(f"{rank}"):
+                self.expect_shown(rank)  # 16 copies of each weight would be far above it
 
     def test_each_rank_holds_what_its_schedule_says(self):
         held, simulated = {}, {}

@@ -34,9 +34,11 @@ class CountingSource : public Source {
             }
             return results;
         }
+        const std::vector<CastInput>& cast_inputs() const override { return cast_inputs_; }
 
       private:
         std::vector<int> values_;
+        std::vector<CastInput> cast_inputs_;
     };
 };
 

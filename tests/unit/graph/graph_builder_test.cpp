@@ -74,6 +74,34 @@ TEST(GraphBuilder, AViewOfWhatItsOpHasMadeIsNewMemory) {
     EXPECT_EQ(graph.ops[static_cast<size_t>(op_of(graph, "aten::linear"))].kept_bytes, 2 * 3 * 4);
 }
 
+TEST(GraphBuilder, WeightsThatAreCastAreListedAndNotKeptOfAMicrobatch) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.l.forward(x.view([1, 2, 4])))\n"};
+    model.children = {{"l", linear(4, 3)}};
+    TorchScriptOptions options = kBuilderOptions;
+    const auto linear_op = [&] {
+        const Graph graph = load(model, options).graph;
+        return graph.ops[static_cast<size_t>(op_of(graph, "aten::linear"))];
+    };
+    EXPECT_THAT(linear_op().casts, IsEmpty());
+    options.precision = "bf16";
+    EXPECT_THAT(linear_op().casts, ElementsAre(0, 1)) << "its weight and its bias";
+    EXPECT_EQ(linear_op().kept_bytes, 2 * (2 * 4 + 2 * 3)) << "what it takes and gives, in half precision";
+}
+
+TEST(GraphBuilder, WhatMicrobatchesWriteIsCastByEachOfThem) {
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n"
+                     "    self.l.weight.detach().mul_(0.5)\n"
+                     "    return torch.mean(self.l.forward(x.view([1, 2, 4])))\n"};
+    model.children = {{"l", linear(4, 3)}};
+    TorchScriptOptions options = kBuilderOptions;
+    options.precision = "bf16";
+    const Graph graph = load(model, options).graph;
+    const GraphOp& op = graph.ops[static_cast<size_t>(op_of(graph, "aten::linear"))];
+    EXPECT_THAT(op.casts, ElementsAre(1)) << "the bias alone";
+    EXPECT_EQ(op.kept_bytes, 2 * (2 * 4 + 2 * 3 + 4 * 3));
+}
+
 TEST(GraphBuilder, InPlaceWritersAreListed) {
     const ModuleSpec model{"Model", R"JIT(
 def forward(self, x):

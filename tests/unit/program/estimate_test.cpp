@@ -49,6 +49,19 @@ TEST(Estimate, CountsWeightsGradientsAndStates) {
     EXPECT_EQ(estimate_ranks(plan, program_of(4))[0].saved_copy_bytes, 0);
 }
 
+TEST(Estimate, CopiesInHalfPrecisionAreThereOnceForAllMicrobatches) {
+    const RankEstimate without = estimate_ranks({}, program_of(4))[0];
+    EXPECT_EQ(without.cast_bytes, 0);
+    Program program = program_of(4);
+    program.training.graph.ops[0].casts = {0, 0};
+    program.training.split = make_stages(program.training.graph, {1});
+    const RankEstimate with = estimate_ranks({}, program)[0];
+    EXPECT_EQ(with.cast_bytes, 200);
+    EXPECT_EQ(estimate_ranks({}, program)[1].cast_bytes, 0);
+    EXPECT_EQ(with.activation_bytes, without.activation_bytes + 400) << "gradients of both uses, for a moment";
+    EXPECT_EQ(with.total_bytes(), without.total_bytes() + 600);
+}
+
 TEST(Estimate, DataThatAreReadAheadCount) {
     Plan plan;
     Program program = program_of(4);

@@ -125,6 +125,16 @@ TEST(InspectionText, ReplicasAndTiesHaveTheirLines) {
     EXPECT_THAT(text, HasSubstr("recompute 1 of 2 segments\n"));
 }
 
+TEST(InspectionText, CopiesInHalfPrecisionHaveAColumnWhereThereAreSome) {
+    Inspection page = test::two_stages();
+    EXPECT_THAT(inspection_text(page, {}), Not(HasSubstr("casts")));
+    page.ranks[0].cast_bytes = 4600;
+    const std::string text = inspection_text(page, {});
+    EXPECT_THAT(text, HasSubstr("buffers    casts  in flight <="));
+    EXPECT_THAT(text, HasSubstr("4.5 KiB"));
+    EXPECT_THAT(text, HasSubstr("casts: of weights"));
+}
+
 TEST(InspectionText, CardsHaveALineAndATable) {
     Inspection page = test::two_stages();
     page.transport = "auto";

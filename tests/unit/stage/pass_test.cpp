@@ -1,6 +1,9 @@
 #include "stage/pass.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <set>
 
 #include "engine/loader.hpp"
 #include "stage/batch_statistics.hpp"
@@ -122,6 +125,47 @@ TEST(RunModel, whatOpsThrowIsTheModelsFaultAndMemoryIsNot) {
     EXPECT_EQ(text, "the model fails: no such dim") << "without LibTorch's own stack";
     EXPECT_THROW(run_model([] { throw std::runtime_error("DefaultCPUAllocator: can't allocate memory"); }),
                  std::bad_alloc);
+}
+
+/// What a microbatch gives: its loss and the gradients of all weights.
+std::string trained_form(Whole& whole) {
+    for (const at::Tensor& weight : whole.runner().trained()) weight.mutable_grad().reset();
+    const Pass pass = whole.runner().run(whole.inputs());
+    pass.loss.backward();
+    std::string text = form_of(pass.loss);
+    for (const at::Tensor& weight : whole.runner().trained()) text += "|" + form_of(weight.grad());
+    return text;
+}
+
+int64_t num_shared_casts(const Pass& pass) {
+    std::set<torch::autograd::Node*> seen{pass.loss.grad_fn().get()};
+    std::vector<torch::autograd::Node*> open(seen.begin(), seen.end());
+    int64_t count = 0;
+    while (!open.empty()) {
+        const torch::autograd::Node* node = open.back();
+        open.pop_back();
+        count += node->name() == "vpp::CastNode" ? 1 : 0;
+        for (const torch::autograd::Edge& edge : node->next_edges()) {
+            if (edge.function && seen.insert(edge.function.get()).second) open.push_back(edge.function.get());
+        }
+    }
+    return count;
+}
+
+TEST(PassRunner, microbatchesOfAStepShareCastsOfWeightsAndHaveTheSameBits) {
+    for (const char* model : {"mlp", "bn_cnn", "tied"}) {
+        Whole whole(model, {"train.precision=bf16"});
+        const std::string before = trained_form(whole);
+        EXPECT_EQ(num_shared_casts(whole.runner().run(whole.inputs())), 0) << "no step has begun";
+        whole.runner().begin_step();
+        EXPECT_GT(num_shared_casts(whole.runner().run(whole.inputs())), 2) << model;
+        EXPECT_EQ(trained_form(whole), before) << model;
+        for (const at::Tensor& weight : whole.runner().trained()) weight.detach().mul_(1.5);
+        const std::string updated = trained_form(whole);
+        EXPECT_NE(updated, before) << "what a weight was is not used";
+        whole.runner().begin_step();
+        EXPECT_EQ(trained_form(whole), updated) << model;
+    }
 }
 
 }  // namespace
