@@ -75,17 +75,19 @@ TEST(GraphBuilder, AViewOfWhatItsOpHasMadeIsNewMemory) {
 }
 
 TEST(GraphBuilder, WeightsThatAreCastAreListedAndNotKeptOfAMicrobatch) {
-    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.l.forward(x.view([1, 2, 4])))\n"};
-    model.children = {{"l", linear(4, 3)}};
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n"
+                     "    return torch.mean(self.b.forward(self.a.forward(x.view([1, 2, 4]))))\n"};
+    model.children = {{"a", linear(4, 4)}, {"b", linear(4, 3)}};
     TorchScriptOptions options = kBuilderOptions;
-    const auto linear_op = [&] {
+    const auto last_linear = [&] {
         const Graph graph = load(model, options).graph;
-        return graph.ops[static_cast<size_t>(op_of(graph, "aten::linear"))];
+        return graph.ops[static_cast<size_t>(op_of(graph, "aten::linear", op_of(graph, "aten::linear") + 1))];
     };
-    EXPECT_THAT(linear_op().casts, IsEmpty());
+    EXPECT_THAT(last_linear().casts, IsEmpty());
     options.precision = "bf16";
-    EXPECT_THAT(linear_op().casts, ElementsAre(0, 1)) << "its weight and its bias";
-    EXPECT_EQ(linear_op().kept_bytes, 2 * (2 * 4 + 2 * 3)) << "what it takes and gives, in half precision";
+    EXPECT_THAT(last_linear().casts, ElementsAre(2, 3)) << "its weight and its bias";
+    EXPECT_EQ(last_linear().kept_bytes, 2 * 2 * 3) << "what it gives, in half precision";
 }
 
 TEST(GraphBuilder, WhatMicrobatchesWriteIsCastByEachOfThem) {
