@@ -71,7 +71,7 @@ struct SaveEvent {
 /// What the ranks held while the actions of a step ran, and what the schedule's simulation says that they hold.
 struct MemoryEvent {
     struct Rank {
-        int64_t state_bytes = 0;       ///< tensors before the first action: weights, buffers, optimizer state
+        int64_t state_bytes = 0;       ///< tensors before the first action: weights and casts, buffers, optimizer state
         int64_t activation_bytes = 0;  ///< most beside those: activations, gradients, messages
         /// The same, simulated with what the actions of each stage took: when every message comes as its RECV begins,
         /// and when all that may come before do.
