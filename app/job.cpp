@@ -4,16 +4,13 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <exception>
 #include <functional>
-#include <iostream>
-#include <new>
 #include <thread>
 
 #include "app/environment.hpp"
+#include "app/failure.hpp"
 #include "app/registries.hpp"
 #include "app/stop_signals.hpp"
-#include "app/terminal.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/cores.hpp"
@@ -25,7 +22,6 @@
 #include "engine/agreement.hpp"
 #include "engine/value_ranges.hpp"
 #include "graph/model_output.hpp"
-#include "graph/torch_errors.hpp"
 #include "graph/trial_load.hpp"
 #include "launch/host_facts.hpp"
 #include "plan/reader.hpp"
@@ -36,62 +32,6 @@
 namespace vpp {
 
 namespace {
-
-// When all ranks throw the same error, rank 0 has said it and ended the job before the others speak; on a machine that
-// has more to do, mpirun takes half a second for the end.
-constexpr std::chrono::milliseconds kFirstRankSpeaks{1000};
-// Where rank 0 may not even have started yet.
-constexpr std::chrono::milliseconds kFirstRankIsThere{20000};
-
-/// The code and the line of whatever was thrown.
-struct Failure {
-    int code;
-    std::string text;
-};
-
-Failure current_failure() {
-    try {
-        throw;
-    } catch (const Error& error) {
-        return {exit_code(error.kind()), error.what()};
-    } catch (const std::bad_alloc&) {
-        return {exit_code(ErrorKind::OutOfMemory),
-                "out of memory; use more stages, smaller microbatches (a larger pipeline.num_microbatches), or fewer "
-                "ranks here"};
-    } catch (const std::exception& error) {
-        try {
-            throw_if_known(error);
-        } catch (...) {
-            return current_failure();
-        }
-        return {exit_code(ErrorKind::Bug), std::string("this is a bug in vpp: ") + error.what()};
-    }
-}
-
-void say(const std::string& text) {
-    take_live_line_off();
-    std::cerr << "vpp: error: " << text << std::endl;
-}
-
-/// Whether mpirun has begun to end the job, within so long. A process that does not listen to it is ended here.
-bool is_ended_within(std::chrono::milliseconds time) {
-    const auto latest = std::chrono::steady_clock::now() + time;
-    while (!stop_signals::is_being_ended()) {
-        if (std::chrono::steady_clock::now() > latest) return false;
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return true;
-}
-
-/// The code of what was thrown on every rank before they can talk; the first of them says it. mpirun ends the job with
-/// the first process that ends, so the others wait for that one; srun lets each come to its own end.
-int told_once(const std::optional<LaunchInfo>& launch) {
-    const Failure failure = current_failure();
-    const bool is_first = !launch || launch->rank == 0;
-    if (is_first) say(failure.text);
-    if (!is_first && !launch->by_srun && !is_ended_within(kFirstRankIsThere)) say(failure.text);
-    return failure.code;
-}
 
 /// Ends the job from the watchdog's thread, when the ranks themselves cannot.
 class HardEnd {

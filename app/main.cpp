@@ -6,6 +6,7 @@
 
 #include "app/command_line.hpp"
 #include "app/environment.hpp"
+#include "app/failure.hpp"
 #include "base/error.hpp"
 #include "device/device.hpp"
 
@@ -14,12 +15,8 @@ namespace {
 int run(int argc, char** argv) {
     try {
         return vpp::parse_command_line(argc, argv)();
-    } catch (const vpp::Error& error) {
-        std::cerr << "vpp: error: " << error.what() << std::endl;
-        return vpp::exit_code(error.kind());
-    } catch (const std::exception& error) {
-        std::cerr << "vpp: error: this is a bug in vpp: " << error.what() << std::endl;
-        return vpp::exit_code(vpp::ErrorKind::Bug);
+    } catch (...) {
+        return vpp::told_once();
     }
 }
 

@@ -214,6 +214,12 @@ class Runs(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("deferred_batch_norm was true, now false", done.stderr)
 
+    def test_what_is_wrong_with_a_command_line_is_said_once(self):
+        for words in (("trane", "plan.toml"), ("train", "plan.toml", "--stops"), ("schedule", "show", "--pp", "x")):
+            done = self.vpp(*words, ranks=3)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stderr.count("vpp: error"), 1, done.stderr)
+
     def test_resume_as_another_run_is_refused(self):
         self.train("run", "train.steps=4")
         for setting in ("train.seed=7", "train.global_batch_size=64", "optimizer.kind=sgd", "model.freeze=['head.*']"):
