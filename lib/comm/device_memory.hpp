@@ -26,7 +26,7 @@ class DeviceMemory {
 
     struct Outgoing {
         MemoryPart memory;  ///< what the library sends
-        /// How many of its first bytes may be read. Asked by any thread, never waits.
+        /// How many of its first bytes may be read. Asked by any thread, one at a time; never waits.
         std::function<size_t()> filled_bytes;
     };
     /// What is in the part when all that the calling thread has given the device until now is done. What is returned
@@ -51,8 +51,9 @@ class DeviceMemory {
 
     /// Whether the times of what is sent and delivered from now on are kept.
     virtual void set_timed(bool) {}
-    /// When the device moved each, in the order of send() and finish(), on the host's clock (base/clock_alignment.hpp),
-    /// nanoseconds; forgets them. Nothing where it moves nothing itself. Waits for the device.
+    /// When the device moved each, from its first piece to its last, in the order of send() and finish(), on the host's
+    /// clock (base/clock_alignment.hpp), nanoseconds; forgets them. Nothing where it moves nothing itself. Waits for
+    /// the device.
     virtual std::vector<std::pair<int64_t, int64_t>> take_times() { return {}; }
 };
 

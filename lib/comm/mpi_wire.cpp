@@ -28,6 +28,7 @@ struct WireHead {
     uint64_t piece_bytes = 0;  ///< in which those go
 };
 
+constexpr size_t kMaxPieceBytes = 2147483647;  // MPI counts in int
 constexpr int kEnvelopeTag = 0;
 /// Envelopes and notes stay below the size up to which every MPI transport sends without asking the receiver.
 constexpr size_t kMaxNoteBytes = 1024;
@@ -64,15 +65,20 @@ Bytes envelope_of(const WireHead& head, std::span<const std::byte> content) {
 class Requests {
   public:
     MPI_Request* add() { return &all_.emplace_back(MPI_REQUEST_NULL); }
-    /// How many of the first are done.
-    size_t num_done() {
+    /// Looks how many of the first are done now. Gives whether it is more than before.
+    bool advance() {
+        const size_t before = num_done_;
         for (int done = 1; num_done_ < all_.size(); ++num_done_) {
             check_mpi(MPI_Test(&all_[num_done_], &done, MPI_STATUS_IGNORE), "MPI_Test");
             if (done == 0) break;
         }
-        return num_done_;
+        return num_done_ > before;
     }
-    bool all_done() { return num_done() == all_.size(); }
+    size_t num_done() const { return num_done_; }
+    bool all_done() {
+        advance();
+        return num_done_ == all_.size();
+    }
 
   private:
     std::vector<MPI_Request> all_;
@@ -173,17 +179,20 @@ struct MpiWire::State {
         while (!content.empty()) send_piece(out, take_piece(content, options.piece_bytes));
     }
 
-    void send_filled_pieces(Outgoing& out) const {
-        if (!out.filled_bytes) return;
+    /// Gives whether there were some.
+    bool send_filled_pieces(Outgoing& out) const {
+        if (!out.filled_bytes) return false;
+        const size_t given_before = out.given_bytes;
         const MemoryPart& part = out.content.part();
         const size_t filled_bytes = out.filled_bytes();
         while (out.given_bytes < part.num_bytes) {
             const size_t num_bytes = std::min(part_piece_bytes, part.num_bytes - out.given_bytes);
-            if (out.given_bytes + num_bytes > filled_bytes) return;
+            if (out.given_bytes + num_bytes > filled_bytes) return out.given_bytes > given_before;
             send_piece(out, {part.data.get() + out.given_bytes, num_bytes});
             out.given_bytes += num_bytes;
         }
         out.filled_bytes = {};
+        return true;
     }
 
     /// A message that is too long is never received; take() says so.
@@ -210,7 +219,8 @@ struct MpiWire::State {
         check(head.part_bytes <= head.num_bytes && head.begin_bytes <= head.num_bytes - head.part_bytes,
               "an envelope holds no more than the message");
         check(head.part_bytes == 0 || device != nullptr, "all ranks carry memory of devices, or none");
-        check(head.part_bytes == 0 || head.piece_bytes > 0, "a part goes in pieces");
+        check(head.part_bytes == 0 || (head.piece_bytes > 0 && head.piece_bytes <= kMaxPieceBytes),
+              "a part goes in pieces");
         const auto begin = reader.take(head.begin_bytes);
         arrival->begin.assign(begin.begin(), begin.end());
         arrival->complete = head.begin_bytes == head.num_bytes;
@@ -255,7 +265,6 @@ struct MpiWire::State {
 };
 
 MpiWire::MpiWire(const MpiSession& session, const MpiWireOptions& options) : state_(std::make_unique<State>()) {
-    constexpr size_t kMaxPieceBytes = 2147483647;
     check(options.piece_bytes >= 1 && options.piece_bytes <= kMaxPieceBytes, "a piece's size fits MPI's count");
     check(options.num_tags >= 1, "contents need tags");
     const auto size = static_cast<size_t>(session.size());
@@ -348,11 +357,12 @@ void MpiWire::send_note(const Note& note) {
 bool MpiWire::progress() {
     State& state = *state_;
     bool moved = state.take_in_envelopes();
-    moved |= std::erase_if(state.active, [](const State::ArrivalPtr& arrival) {
-                 arrival->complete = arrival->requests.all_done() && arrival->part_requests.all_done();
-                 return arrival->complete;
-             }) > 0;
-    for (State::Outgoing& out : state.outgoing) state.send_filled_pieces(out);
+    for (const State::ArrivalPtr& arrival : state.active) {
+        moved |= arrival->part_requests.advance();
+        arrival->complete = arrival->requests.all_done() && arrival->part_requests.all_done();
+    }
+    moved |= std::erase_if(state.active, [](const State::ArrivalPtr& arrival) { return arrival->complete; }) > 0;
+    for (State::Outgoing& out : state.outgoing) moved |= state.send_filled_pieces(out);
     moved |= std::erase_if(state.outgoing,
                            [](State::Outgoing& out) { return !out.filled_bytes && out.requests.all_done(); }) > 0;
     return moved;
@@ -370,7 +380,7 @@ bool MpiWire::has_arrived(int peer, const Channel& channel) const {
 MpiWire::ArrivedPart MpiWire::arrived_part(int peer, const Channel& channel) const {
     const auto match = state_->lanes.front({peer, channel});
     if (!match.arrival || !match.arrival->started) return {};
-    State::Arrival& arrival = *match.arrival;
+    const State::Arrival& arrival = *match.arrival;
     return {arrival.content.part(),
             std::min(arrival.part_requests.num_done() * arrival.piece_bytes, arrival.part_bytes)};
 }

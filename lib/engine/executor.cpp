@@ -88,7 +88,8 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     peak_parked_bytes_ = 0;
     for (const auto& segment : segments_) {
         if (!segment) continue;
-        segment->begin_step(loss_factor);
+        const std::string stage = std::to_string(phase_.split.segments[static_cast<size_t>(segment->index())].stage);
+        run_known([&] { segment->begin_step(loss_factor); }, "stage " + stage + ", before its first action: ");
         if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
     // Recordings that found no room, and what is in those that did, are no action's.

@@ -140,7 +140,9 @@ void find_modes(JitGraph& jit, at::DeviceType device);
 /// A node that sets what the ops behind it run under, not yet inserted. It names the device whose casts it sets.
 torch::jit::Node* make_set_modes(torch::jit::Graph& graph, const OpModes& modes);
 
-/// Which inputs of an op autocast casts, whatever they are, and are inputs of the graph: weights, or data.
+/// Which inputs of an op autocast casts, whatever they are, and are inputs of the graph: weights, or data. In the order
+/// in which autocast casts them, the last one first, as gradients of what is there twice are added in that order; one
+/// that has another tensor behind it is not among them, as that would be cast too late.
 std::vector<size_t> cast_inputs(const JitGraph& jit, const JitOp& op);
 
 /// A node that gives such a weight cast, where there is a copy of it (graph/weight_casts.hpp); not yet inserted.

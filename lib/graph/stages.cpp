@@ -93,8 +93,13 @@ class StageMaker {
         int64_t cast_bytes = 0;  // their gradients come in half precision too
         for (int parameter : op.casts) {
             const int64_t bytes = graph_.parameters[static_cast<size_t>(parameter)].cast_bytes();
-            if (cast_.emplace(part.ops.begin, parameter).second) part.cast_bytes += bytes;
+            const bool is_new = !part.recompute && cast_.emplace(part.ops.begin, parameter).second;
+            if (is_new) part.cast_bytes += bytes;
             cast_bytes += bytes;
+        }
+        if (part.recompute) {  // each microbatch casts them itself
+            part.kept_bytes += cast_bytes;
+            part.activation_bytes += cast_bytes;
         }
         part.working_bytes =
             std::max(part.working_bytes, bytes_with_gradient(op.inputs) + bytes_with_gradient(op.outputs) + cast_bytes);

@@ -36,7 +36,7 @@ struct SegmentSpec {
     int stage = 0;
     bool recompute = false;
     std::vector<int> inputs;       ///< model inputs that its ops use
-    int64_t cast_bytes = 0;        ///< copies of weights in half precision, for all microbatches
+    int64_t cast_bytes = 0;        ///< copies of weights in half precision, for all microbatches; recomputed: none
     int64_t kept_bytes = 0;        ///< what its ops keep of one microbatch
     int64_t activation_bytes = 0;  ///< that, and what comes to its stage by it
     int64_t input_bytes = 0;       ///< of the tensors that come from other segments, and of model inputs

@@ -48,18 +48,21 @@ void WeightCasts::add(const at::Tensor& weight, at::ScalarType dtype) {
     const bool is_cast = weight.layout() == at::kStrided && weight.scalar_type() == at::kFloat && weight.numel() > 0;
     if (!is_cast) return;
     for (const Copy& copy : copies_) {
-        if (copy.weight.is_same(weight) && copy.cast.scalar_type() == dtype) return;
+        if (copy.weight.is_same(weight) && copy.dtype == dtype) return;
     }
-    copies_.push_back({weight, weight.detach().to(dtype)});
+    copies_.push_back({weight, dtype, {}, 0});
 }
 
 void WeightCasts::refresh() {
     index_.clear();
     for (size_t i = 0; i < copies_.size(); ++i) {
         Copy& copy = copies_[i];
-        copy.cast.copy_(copy.weight.detach());
+        if (copy.cast.defined())
+            copy.cast.copy_(copy.weight.detach());
+        else
+            copy.cast = copy.weight.detach().to(copy.dtype);
         copy.version = copy.weight._version();
-        index_[key_of(copy.weight, copy.cast.scalar_type())] = i;
+        index_[key_of(copy.weight, copy.dtype)] = i;
     }
 }
 

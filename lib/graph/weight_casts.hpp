@@ -37,7 +37,8 @@ class WeightCasts {
   private:
     struct Copy {
         at::Tensor weight;
-        at::Tensor cast;
+        at::ScalarType dtype;
+        at::Tensor cast;       ///< from the first refresh on
         uint32_t version = 0;  ///< of the weight when it was cast
     };
     /// The memory where it begins, and what it is cast to.

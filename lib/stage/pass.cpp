@@ -68,10 +68,11 @@ PassRunner::PassRunner(const Graph& graph, const Split& split, int segment, cons
         const auto tensor = static_cast<size_t>(tensor_of_parameter_.at(parameter));
         read_beside_writes_.push_back(is_read_beside_writes(graph, parameter, graph.tensors[tensor].writers));
     }
-    if (training) share_casts();
+    if (training && !split.segments[static_cast<size_t>(segment)].recompute) share_casts();
 }
 
-/// Evaluation keeps nothing for a backward: there a cast is gone behind its op.
+/// Evaluation keeps nothing for a backward: there a cast is gone behind its op. What is recomputed keeps that of one
+/// microbatch and one segment at a time: a copy of all would be more.
 void PassRunner::share_casts() {
     for (const CastInput& cast : executable_->cast_inputs()) {
         if (cast.input < io_.live_ins.size()) continue;  // data

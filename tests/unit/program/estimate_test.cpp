@@ -60,6 +60,9 @@ TEST(Estimate, CopiesInHalfPrecisionAreThereOnceForAllMicrobatches) {
     EXPECT_EQ(estimate_ranks({}, program)[1].cast_bytes, 0);
     EXPECT_EQ(with.activation_bytes, without.activation_bytes + 400) << "gradients of both uses, for a moment";
     EXPECT_EQ(with.total_bytes(), without.total_bytes() + 600);
+    program.training.split = make_stages(program.training.graph, {1}, {{0, 1}});
+    EXPECT_EQ(estimate_ranks({}, program)[0].cast_bytes, 0);
+    EXPECT_EQ(program.training.split.segments[0].kept_bytes, 32 + 400) << "what is recomputed has its own";
 }
 
 TEST(Estimate, DataThatAreReadAheadCount) {

@@ -16,9 +16,9 @@ namespace {
 /// The whole of a tiny model as one segment.
 class Whole {
   public:
-    explicit Whole(const std::string& model, const std::vector<std::string>& set = {})
+    explicit Whole(const std::string& model, const std::vector<std::string>& set = {}, bool is_recomputed = false)
         : setup_(set_up_tiny(model, folder_.path("."), set)),
-          split_(make_stages(setup_.graph(), {})),
+          split_(make_stages(setup_.graph(), {}, recomputed(is_recomputed))),
           io_(find_segment_io(setup_.graph(), split_, 0)) {
         weights_.load(*setup_.prepared.sources.training, split_, {0});
         weights_ = BatchStatistics(setup_.graph(), weights_).seen_by_ops();
@@ -50,6 +50,10 @@ class Whole {
     }
 
   private:
+    std::vector<OpRange> recomputed(bool all) const {
+        return all ? std::vector<OpRange>{{0, setup_.graph().num_ops()}} : std::vector<OpRange>();
+    }
+
     TemporaryFolder folder_;
     Rig setup_;
     Split split_;
@@ -150,6 +154,12 @@ int64_t num_shared_casts(const Pass& pass) {
         }
     }
     return count;
+}
+
+TEST(PassRunner, whatIsRecomputedCastsItsWeightsItself) {
+    Whole whole("mlp", {"train.precision=bf16"}, true);
+    whole.runner().begin_step();
+    EXPECT_EQ(num_shared_casts(whole.runner().run(whole.inputs())), 0);
 }
 
 TEST(PassRunner, microbatchesOfAStepShareCastsOfWeightsAndHaveTheSameBits) {
