@@ -28,7 +28,7 @@ bool is_cast_op(const Node* node) {
            std::ranges::find(kCastForms, schema->overload_name()) != kCastForms.end();
 }
 
-bool is_tensor(const Value* value) {
+bool may_be_tensor(const Value* value) {
     const auto optional = value->type()->cast<c10::OptionalType>();
     return value->type()->isSubtypeOf(*c10::TensorType::get()) ||
            (optional && optional->getElementType()->isSubtypeOf(*c10::TensorType::get()));
@@ -41,7 +41,7 @@ std::vector<size_t> cast_inputs(const JitGraph& jit, const JitOp& op) {
     std::vector<size_t> inputs;
     for (size_t i = op.node->inputs().size(); i-- > 0;) {
         const Value* input = op.node->input(i);
-        if (!is_tensor(input)) continue;
+        if (!may_be_tensor(input)) continue;
         if (input->node() != jit.graph->param_node()) break;
         inputs.push_back(i);
     }
