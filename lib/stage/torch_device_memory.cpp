@@ -24,10 +24,8 @@ namespace {
 
 using c10::impl::VirtualGuardImpl;
 
-/// Small against what a card copies in a moment, large against what a copy and a send cost by themselves. With a device
-/// whose copies take no core, and their time at 20 or 50 GB/s, 64 MiB went in 0.77 and 0.86 of the time of MPI between
-/// two whole copies (in one piece: 0.95 and 0.96), 4 MiB in 0.97 and 1.01 (1.13 and 1.21); of 256 KiB to 4 MiB no other
-/// size was better at both.
+/// Small against what a card copies in a moment, large against what a copy and a send cost by themselves: of 256 KiB to
+/// 4 MiB the best or nearly at each size of messages (tests/bench/README.md, "Messages of devices").
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 c10::Stream other_stream(at::Device device) {

@@ -272,12 +272,13 @@ def run_replicas(
     deferred: list[DeferredStatistics],
     scaler: torch.amp.GradScaler,
 ) -> list[str]:
-    """Leaves the sums in `.grad`. Replica 0 comes last: the buffers are its own."""
-    buffers = [buffer.clone() for buffer in model.buffers()]
+    """Leaves the sums in `.grad`. Replica 0 comes last: what forward writes, buffers and parameters, is its own."""
+    state = [tensor.detach() for tensor in (*model.parameters(), *model.buffers())]
+    begin = [tensor.clone() for tensor in state]
     gradients, losses = [], []
     for replica in reversed(range(args.replicas)):
-        for buffer, before in zip(model.buffers(), buffers):
-            buffer.copy_(before)
+        for tensor, before in zip(state, begin):
+            tensor.copy_(before)
         for statistics in deferred:
             statistics.forget()
         model.zero_grad(set_to_none=True)
