@@ -264,6 +264,10 @@ def add_up(gradients: list[list[Tensor | None]]) -> list[Tensor | None]:
     return sums
 
 
+def state_of(model: nn.Module) -> list[Tensor]:
+    return [*model.parameters(), *model.buffers()]
+
+
 def run_replicas(
     model: nn.Module,
     batch: dict[str, Tensor],
@@ -273,12 +277,11 @@ def run_replicas(
     scaler: torch.amp.GradScaler,
 ) -> list[str]:
     """Leaves the sums in `.grad`. Replica 0 comes last: what forward writes, buffers and parameters, is its own."""
-    state = [tensor.detach() for tensor in (*model.parameters(), *model.buffers())]
-    begin = [tensor.clone() for tensor in state]
+    begin = [tensor.detach().clone() for tensor in state_of(model)]
     gradients, losses = [], []
     for replica in reversed(range(args.replicas)):
-        for tensor, before in zip(state, begin):
-            tensor.copy_(before)
+        for tensor, before in zip(state_of(model), begin):
+            tensor.detach().copy_(before)
         for statistics in deferred:
             statistics.forget()
         model.zero_grad(set_to_none=True)
