@@ -1,18 +1,23 @@
 #include "stage/weights.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "base/error.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
 namespace {
 
-/// On the source's device, with the strides that the file gives.
-at::Tensor placed_weight(Source& source, int parameter) {
+/// On the source's device, with the strides that the file gives. A lack of memory names the stage.
+at::Tensor placed_weight(Source& source, int parameter, int stage) {
     at::Tensor tensor = source.weight(parameter);
     if (source.device().is_cpu()) return tensor;
-    return tensor.detach().to(source.device()).set_requires_grad(tensor.requires_grad());
+    at::Tensor placed;
+    run_known([&] { placed = tensor.detach().to(source.device()).set_requires_grad(tensor.requires_grad()); },
+              "stage " + std::to_string(stage) + ", its weights: ");
+    return placed;
 }
 
 }  // namespace
@@ -22,13 +27,13 @@ void Weights::load(Source& source, const Split& split, const std::vector<int>& s
     for (int stage : stages) {
         const StageSpec& spec = split.stages[static_cast<size_t>(stage)];
         for (int parameter : spec.parameters) {
-            tensors_.emplace(parameter, placed_weight(source, parameter));
+            tensors_.emplace(parameter, placed_weight(source, parameter, stage));
             owned_.push_back(parameter);
         }
     }
     for (int stage : stages) {
         for (int parameter : split.stages[static_cast<size_t>(stage)].borrowed) {
-            if (!contains(parameter)) tensors_.emplace(parameter, placed_weight(source, parameter));
+            if (!contains(parameter)) tensors_.emplace(parameter, placed_weight(source, parameter, stage));
         }
     }
     std::sort(owned_.begin(), owned_.end());
@@ -40,7 +45,7 @@ void Weights::load_missing(Source& source, const Graph& graph, const Split& spli
         for (const std::vector<int>* list : {&spec.parameters, &spec.borrowed}) {
             for (int parameter : *list) {
                 const bool used = !graph.parameters[static_cast<size_t>(parameter)].uses.empty();
-                if (used && !contains(parameter)) tensors_.emplace(parameter, placed_weight(source, parameter));
+                if (used && !contains(parameter)) tensors_.emplace(parameter, placed_weight(source, parameter, stage));
             }
         }
     }

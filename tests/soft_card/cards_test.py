@@ -257,6 +257,15 @@ class Cards(Case):
             self.assertIn("use more stages, smaller microbatches", done.stderr)
             self.assertEqual("(this rank's tensors take " in done.stderr, position != "", done.stderr)
 
+    def test_a_card_without_room_for_weights_or_their_casts_names_the_stage(self):
+        wide = torch.nn.Sequential(torch.nn.Linear(4, 3000), torch.nn.Linear(3000, 3000), torch.nn.Linear(3000, 4))
+        torch.jit.script(wide).save(str(self.folder / "model.pt"))
+        for num_bytes, where in ((30_000_000, "its weights"), (50_000_000, "before its first action")):
+            done = self.train("model.inputs=['x']", "train.precision=bf16", ranks=1, text=PLAN,
+                              VPP_SOFT_CARD_BYTES=str(num_bytes))
+            self.assertEqual(done.returncode, 71, done.stderr)
+            self.assertIn(f"stage 0, {where}: the device has no memory left: CUDA out of memory.", done.stderr)
+
     def test_memory_that_is_met_only_without_what_was_kept_is_said(self):
         torch.jit.script(Grows()).save(str(self.folder / "model.pt"))
         settings = ("train.steps=2", "train.global_batch_size=8")
