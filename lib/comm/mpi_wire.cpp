@@ -75,10 +75,7 @@ class Requests {
         return num_done_ > before;
     }
     size_t num_done() const { return num_done_; }
-    bool all_done() {
-        advance();
-        return num_done_ == all_.size();
-    }
+    bool all_done() const { return num_done_ == all_.size(); }
 
   private:
     std::vector<MPI_Request> all_;
@@ -358,11 +355,15 @@ bool MpiWire::progress() {
     State& state = *state_;
     bool moved = state.take_in_envelopes();
     for (const State::ArrivalPtr& arrival : state.active) {
+        moved |= arrival->requests.advance();
         moved |= arrival->part_requests.advance();
         arrival->complete = arrival->requests.all_done() && arrival->part_requests.all_done();
     }
     moved |= std::erase_if(state.active, [](const State::ArrivalPtr& arrival) { return arrival->complete; }) > 0;
-    for (State::Outgoing& out : state.outgoing) moved |= state.send_filled_pieces(out);
+    for (State::Outgoing& out : state.outgoing) {
+        moved |= state.send_filled_pieces(out);
+        moved |= out.requests.advance();
+    }
     moved |= std::erase_if(state.outgoing,
                            [](State::Outgoing& out) { return !out.filled_bytes && out.requests.all_done(); }) > 0;
     return moved;
