@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "bench/timing.hpp"
 #include "comm/collective.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
@@ -20,16 +21,13 @@
 namespace {
 
 using namespace vpp;
+using bench::median, bench::microseconds_one_way;
 using Clock = std::chrono::steady_clock;
 
 struct Size {
     size_t num_bytes;
     int repeats;
 };
-
-double microseconds_one_way(Clock::time_point start, int repeats) {
-    return std::chrono::duration<double, std::micro>(Clock::now() - start).count() / (2.0 * repeats);
-}
 
 double raw_us(MpiSession& session, const Size& size) {
     const std::lock_guard lock(session.mutex());
@@ -82,11 +80,6 @@ double tensor_us(MpiTransport& transport, const Size& size, Contents contents) {
     }
     transport.finish_sends();
     return microseconds_one_way(start, size.repeats);
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "app/registries.hpp"
 #include "base/error.hpp"
+#include "bench/timing.hpp"
 #include "engine/loader.hpp"
 #include "graph/split.hpp"
 #include "plan/reader.hpp"
@@ -22,6 +23,7 @@ namespace vpp::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using bench::median;
 
 constexpr int kMiddle = 1;
 
@@ -29,11 +31,6 @@ double milliseconds(const std::function<void()>& call) {
     const Clock::time_point start = Clock::now();
     call();
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
 }
 
 /// Three stages in one process, microbatch 0 again and again.

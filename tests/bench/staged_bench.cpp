@@ -14,6 +14,7 @@
 #include <mutex>
 #include <vector>
 
+#include "bench/timing.hpp"
 #include "comm/collective.hpp"
 #include "comm/device_memory.hpp"
 #include "comm/mpi_session.hpp"
@@ -22,6 +23,7 @@
 namespace {
 
 using namespace vpp;
+using bench::median, bench::microseconds_one_way;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
@@ -102,10 +104,6 @@ struct Size {
     int repeats;
 };
 
-double microseconds_one_way(double begin, int repeats) {
-    return (now() - begin) / (2e-6 * repeats);
-}
-
 double bare_us(MpiSession& session, const Size& size, double rate) {
     const std::lock_guard lock(session.mutex());
     std::vector<std::byte> memory(size.num_bytes);
@@ -120,14 +118,14 @@ double bare_us(MpiSession& session, const Size& size, double rate) {
         MPI_Send(memory.data(), count, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
     };
     MPI_Barrier(MPI_COMM_WORLD);
-    const double begin = now();
+    const auto start = Clock::now();
     for (int i = 0; i < size.repeats; ++i) {
         if (session.rank() == 0) send();
         MPI_Recv(memory.data(), count, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         copy();
         if (session.rank() == 1) send();
     }
-    return microseconds_one_way(begin, size.repeats);
+    return microseconds_one_way(start, size.repeats);
 }
 
 /// What a rank received it sends.
@@ -136,7 +134,7 @@ double own_us(MpiTransport& transport, ModelDevice& device, const Size& size) {
     Buffer message(sizeof(int64_t));
     message.set_part(device.make(size.num_bytes));
     barrier(transport);
-    const double begin = now();
+    const auto start = Clock::now();
     for (int i = 0; i < size.repeats; ++i) {
         const Channel channel{1, i, Direction::Forward};
         transport.post_receive(peer, channel, message.size_bytes());
@@ -145,12 +143,7 @@ double own_us(MpiTransport& transport, ModelDevice& device, const Size& size) {
         if (transport.rank() == 1) transport.send(peer, channel, message);
     }
     transport.finish_sends();
-    return microseconds_one_way(begin, size.repeats);
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
+    return microseconds_one_way(start, size.repeats);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "bench/timing.hpp"
 #include "comm/collective.hpp"
 #include "comm/link_transport.hpp"
 #include "comm/mpi_session.hpp"
@@ -38,6 +39,7 @@
 namespace {
 
 using namespace vpp;
+using bench::microseconds_one_way;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSkipped = 77;
@@ -46,10 +48,6 @@ struct Size {
     int64_t num_bytes;
     int repeats;
 };
-
-double microseconds_one_way(Clock::time_point start, int repeats) {
-    return std::chrono::duration<double, std::micro>(Clock::now() - start).count() / (2.0 * repeats);
-}
 
 at::Tensor filled(const Size& size, int value, at::Device device) {
     return at::full({size.num_bytes}, value, at::TensorOptions().dtype(at::kByte).device(device));
