@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "graph/jit_alias.hpp"
 #include "graph/jit_graph.hpp"
 
 namespace vpp {
@@ -19,17 +20,14 @@ bool is_tensor_constant(const torch::jit::Value* value) {
     return constant && constant->isTensor() && constant->toTensor().defined();
 }
 
-/// What is written would be of this process alone: not in checkpoints, not on the other side of a cut.
-void refuse_writes(const JitGraph& jit, const torch::jit::Node* node) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    if (!schema || !schema->is_mutable()) return;
-    for (size_t i = 0; i < std::min(schema->arguments().size(), node->inputs().size()); ++i) {
-        const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-        if (!alias || !alias->isWrite() || !is_tensor_constant(node->input(i))) continue;
-        throw Error(ErrorKind::BadData, op_text(jit, node) +
-                                            " writes to a constant, which is in no checkpoint and may "
-                                            "be on other ranks too; make it a buffer (register_buffer)");
-    }
+/// The first node in `node`, itself included, that may write memory of the constant; null where there is none.
+const torch::jit::Node* writer_of(torch::jit::Node* node, const torch::jit::Value* constant,
+                                  const AliasFacts& aliases) {
+    const torch::jit::Node* writer = nullptr;
+    for_each_node(node, [&](const torch::jit::Node* inner) {
+        if (!writer && inner->blocks().empty() && aliases.may_write(inner, constant)) writer = inner;
+    });
+    return writer;
 }
 
 bool may_be_none(const c10::Type& type) {
@@ -66,7 +64,6 @@ void fold_constants(JitGraph& jit) {
 void separate_constants(JitGraph& jit) {
     std::unordered_set<const void*> taken;
     for (const JitOp& op : jit.ops) {
-        for_each_node(op.node, [&](const torch::jit::Node* node) { refuse_writes(jit, node); });
         for (size_t i = 0; i < op.node->inputs().size(); ++i) {
             if (!is_tensor_constant(op.node->input(i))) continue;
             const at::Tensor tensor = torch::jit::toIValue(op.node->input(i))->toTensor();
@@ -74,6 +71,22 @@ void separate_constants(JitGraph& jit) {
             const torch::jit::WithInsertPoint before(op.node);
             op.node->replaceInput(i, jit.graph->insertConstant(tensor.detach()));
         }
+    }
+}
+
+void check_constants(const JitGraph& jit, const AliasFacts& aliases) {
+    for (torch::jit::Node* top : jit.graph->nodes()) {
+        for_each_node(top, [&](const torch::jit::Node* constant) {
+            if (constant->kind() != torch::jit::prim::Constant || !is_tensor_constant(constant->output())) return;
+            if (!aliases.has_writers(constant->output())) return;
+            for (const JitOp& op : jit.ops) {
+                const torch::jit::Node* writer = writer_of(op.node, constant->output(), aliases);
+                if (!writer) continue;
+                throw Error(ErrorKind::BadData, op_text(jit, writer) +
+                                                    " writes to a constant, which is in no checkpoint and may "
+                                                    "be on other ranks too; make it a buffer (register_buffer)");
+            }
+        });
     }
 }
 

@@ -216,8 +216,12 @@ void fold_constants(JitGraph& jit);
 
 /// Gives each op that takes a constant tensor a tensor of its own over the same memory: an op may give it on (a cast to
 /// what it is, a list of it), and on two sides of a cut it would not be the one tensor that both ops gave.
-/// Requires: jit.ops is listed. Throws Error{BadData}, naming op and line, for one that writes to a constant.
+/// Requires: jit.ops is listed.
 void separate_constants(JitGraph& jit);
+
+/// Throws Error{BadData}, naming op and line, where forward writes into a constant tensor or a view of one: what is
+/// written would be of this process alone, not in checkpoints, not on the other side of a cut.
+void check_constants(const JitGraph& jit, const AliasFacts& aliases);
 
 /// Gives every aten::_convolution of a traced model the name of the op that the model called (aten::conv2d, ...): the
 /// same arithmetic, by this machine's settings, and autocast knows it.  Requires: constants are folded. One with

@@ -384,6 +384,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
 LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& options) {
     OpenedModel opened = open_model(files, options);
     AliasFacts aliases(opened.jit);
+    check_constants(opened.jit, aliases);
     insert_reseeds(opened.jit);
     const auto weight = [&](size_t i) {
         const JitParameter& parameter = opened.jit.parameters[i];

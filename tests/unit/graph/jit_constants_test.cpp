@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "graph/jit_alias.hpp"
 #include "unit/graph/ir_text.hpp"
 
 namespace vpp {
@@ -38,22 +39,56 @@ TEST(SeparateConstants, EachOpGivesOnATensorOfItsOwn) {
     EXPECT_EQ(parsed.jit.graph->toString(false), once);
 }
 
-TEST(SeparateConstants, AConstantThatIsWrittenIsRefused) {
-    test::ParsedGraph parsed = test::parse_graph(R"IR(
-graph(%x : Tensor):
+/// What is said of a model whose ops, two constants at hand, are these; nothing where it is taken.
+std::string said_of(const std::string& ops) {
+    const test::ParsedGraph parsed = test::parse_graph(std::string(R"IR(
+graph(%x : Tensor, %flag : bool):
+  %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()
   %c : Float(2, strides=[1], requires_grad=0, device=cpu) = prim::Constant[value=<Tensor>]()
-  %a : Tensor = aten::add_(%c, %x, %one)
-  return (%a))IR");
+  %d : Float(2, strides=[1], requires_grad=0, device=cpu) = prim::Constant[value=<Tensor>]()
+)IR") + ops + "\n  return (%a)");
     try {
-        separate_constants(parsed.jit);
-        ADD_FAILURE() << "it was taken";
+        check_constants(parsed.jit, AliasFacts(parsed.jit));
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::BadData);
-        EXPECT_EQ(std::string(error.what()).rfind("the op aten::add_ in the model's forward writes to a constant", 0),
-                  0U)
-            << error.what();
+        return error.what();
     }
+    return "";
+}
+
+constexpr const char* kRefused = "the op aten::add_ in the model's forward writes to a constant";
+
+TEST(CheckConstants, AConstantThatIsWrittenIsRefused) {
+    EXPECT_TRUE(said_of("  %a : Tensor = aten::add_(%c, %x, %one)").starts_with(kRefused));
+}
+
+TEST(CheckConstants, AViewOfAConstantThatIsWrittenIsRefused) {
+    const std::string view = "  %v : Tensor = aten::select(%c, %zero, %zero)\n";
+    EXPECT_TRUE(said_of(view + "  %a : Tensor = aten::add_(%v, %x, %one)").starts_with(kRefused));
+    EXPECT_EQ(said_of(view + "  %a : Tensor = aten::add(%v, %x, %one)"), "");
+}
+
+TEST(CheckConstants, AWriteInABranchIsFound) {
+    const std::string said = said_of(R"IR(
+  %v : Tensor = aten::select(%c, %zero, %zero)
+  %a : Tensor = prim::If(%flag)
+    block0():
+      %b : Tensor = aten::add_(%v, %x, %one)
+      -> (%b)
+    block1():
+      -> (%x))IR");
+    EXPECT_TRUE(said.starts_with(kRefused)) << said;
+}
+
+TEST(CheckConstants, WhatIsMadeOfConstantsMayBeWritten) {
+    EXPECT_EQ(said_of("  %s : Tensor = aten::add(%c, %d, %one)\n  %a : Tensor = aten::add_(%s, %c, %one)"), "");
+}
+
+TEST(CheckConstants, AListOfConstantsThatIsReadIsNoWrite) {
+    EXPECT_EQ(said_of("  %list : Tensor[] = prim::ListConstruct(%c, %d)\n"
+                      "  %s : Tensor = aten::cat(%list, %zero)\n  %a : Tensor = aten::add_(%s, %x, %one)"),
+              "");
 }
 
 }  // namespace
