@@ -11,6 +11,7 @@
 #include "graph/backward_thread.hpp"
 #include "graph/card_autocast.hpp"
 #include "graph/jit_device.hpp"
+#include "graph/op_names.hpp"
 
 namespace vpp {
 
@@ -74,6 +75,7 @@ class Slicer {
             Node* cast = graph_->appendNode(make_cast_weight(*graph_, value(weight), *op.modes.autocast));
             clone->replaceInput(input, cast->output());
         }
+        name_op(jit, op.node, clone);
         graph_->appendNode(clone);
         for (size_t i = 0; i < clone->outputs().size(); ++i) values_[op.node->output(i)] = clone->output(i);
     }

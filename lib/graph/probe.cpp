@@ -22,6 +22,7 @@
 #include "graph/meta_forms.hpp"
 #include "graph/meta_kernels.hpp"
 #include "graph/meta_memory.hpp"
+#include "graph/op_names.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_errors.hpp"
 #include "graph/weight_casts.hpp"
@@ -51,13 +52,6 @@ at::Tensor read_input(const ProbeInput& input, int64_t first, int64_t microbatch
 at::Tensor meta_copy(const at::Tensor& tensor) {
     at::Tensor meta = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
     return meta.set_requires_grad(tensor.requires_grad());
-}
-
-std::string first_line(const std::string& text) {
-    // The interpreter puts a traceback of the model's code in front; LibTorch's own message is the last paragraph.
-    const size_t error = text.rfind("RuntimeError: ");
-    const std::string rest = error == std::string::npos ? text : text.substr(error + 14);
-    return printable(rest.substr(0, rest.find('\n')));
 }
 
 /// The range of a guard of the model's own must be run as one piece: the object lives on the interpreter's stack.
@@ -209,7 +203,9 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
             throw;
         } catch (const std::exception& error) {
             throw_if_known(error);
-            throw Error(ErrorKind::BadData, op_text(jit, op.node) + " fails: " + first_line(error.what()));
+            const std::string inner = failed_op(error.what());
+            throw Error(ErrorKind::BadData, (inner.empty() ? op_text(jit, op.node) : inner) +
+                                                " fails: " + printable(core_of(error.what())));
         }
         watch_gradients(jit, {i, end}, result, watch);
         if (result.on_meta) {

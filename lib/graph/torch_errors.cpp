@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "graph/op_names.hpp"
 
 namespace vpp {
 
@@ -37,10 +38,8 @@ std::string inexact_kernel(std::string_view text) {
     const size_t end = text.find(" does not have a deterministic implementation");
     if (end == std::string_view::npos) return "";
     text = text.substr(0, end);
-    constexpr std::string_view kInScripts = "RuntimeError: ";
     text.remove_prefix(text.rfind('\n') + 1);  // none: npos + 1 is 0
-    if (text.starts_with(kInScripts)) text.remove_prefix(kInScripts.size());
-    return std::string(text);
+    return core_of(text);
 }
 
 constexpr std::string_view kAssert = "CUDA error: device-side assert triggered";
@@ -62,6 +61,18 @@ constexpr std::string_view kOfFailedCards[] = {
 };
 
 }  // namespace
+
+std::string core_of(std::string_view text) {
+    constexpr std::string_view kInScripts = "RuntimeError: ";
+    const size_t marked = text.rfind(kInScripts);
+    if (marked != std::string_view::npos) text.remove_prefix(marked + kInScripts.size());
+    return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string model_failure(std::string_view text) {
+    const std::string op = failed_op(text);
+    return op.empty() ? "the model fails: " + std::string(text) : op + " fails: " + printable(core_of(text));
+}
 
 void throw_if_known(const std::exception& error) {
     if (dynamic_cast<const std::bad_alloc*>(&error)) throw std::bad_alloc();

@@ -3,6 +3,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace vpp {
 
@@ -12,6 +13,12 @@ namespace vpp {
 ///   Error{BadData}      an op on a card was given what it cannot take (cards say that late), or has no exact kernel
 ///   Error{RankLost}     a card has failed, so that only a new process can use it
 void throw_if_known(const std::exception& error);
+
+/// The line that says what is wrong: the interpreter puts where it was before it.
+std::string core_of(std::string_view text);
+
+/// What an error in a run of ops says of the model: which op failed where its graph has op names (graph/op_names.hpp).
+std::string model_failure(std::string_view text);
 
 /// Runs `work`. What throw_if_known knows of LibTorch's error in it is thrown with `position` before its text; all else
 /// as it is.

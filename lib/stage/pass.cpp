@@ -46,10 +46,10 @@ void run_model(const std::function<void()>& call) {
         throw;
     } catch (const c10::Error& error) {
         throw_if_known(error);
-        throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what_without_backtrace());
+        throw Error(ErrorKind::BadData, model_failure(error.what_without_backtrace()));
     } catch (const std::exception& error) {
         throw_if_known(error);
-        throw Error(ErrorKind::BadData, std::string("the model fails: ") + error.what());
+        throw Error(ErrorKind::BadData, model_failure(error.what()));
     }
 }
 

@@ -15,6 +15,7 @@
 #include "graph/ivalue_tensors.hpp"
 #include "graph/model_output.hpp"
 #include "graph/seed_listener.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
@@ -124,14 +125,6 @@ std::map<int, at::Tensor> copies_of(const std::map<int, at::Tensor>& made) {
 /// Without the autograd graph that made it.
 at::Tensor plain_of(const at::Tensor& tensor) {
     return tensor.defined() ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
-}
-
-/// The line of an error that says what is wrong: the interpreter puts where it was before it.
-std::string core_of(const std::string& text) {
-    const std::string mark = "RuntimeError: ";
-    const size_t marked = text.rfind(mark);
-    const size_t begin = marked == std::string::npos ? 0 : marked + mark.size();
-    return text.substr(begin, text.find('\n', begin) - begin);
 }
 
 }  // namespace

@@ -24,6 +24,17 @@ TEST(TorchErrors, LibTorchsOwnErrorIsKnown) {
     EXPECT_NO_THROW(throw_if_known(std::runtime_error("shapes do not fit")));
 }
 
+TEST(TorchErrors, TheInterpretersWordsAreLeftOut) {
+    const std::string text =
+        "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript "
+        "(most recent call last):\n";
+    EXPECT_EQ(core_of(text + "RuntimeError: shapes\nmore"), "shapes");
+    EXPECT_EQ(core_of("shapes\nmore"), "shapes");
+    EXPECT_EQ(model_failure(text + "vpp: the op aten::mm in 'head'\nRuntimeError: shapes\n"),
+              "the op aten::mm in 'head' fails: shapes");
+    EXPECT_EQ(model_failure("shapes\nmore"), "the model fails: shapes\nmore");
+}
+
 constexpr const char* kOfCards =
     "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB of which 1.72 GiB is "
     "free. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";

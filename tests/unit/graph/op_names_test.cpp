@@ -1,0 +1,55 @@
+// What an error of the interpreter says of the op that failed.
+#include "graph/op_names.hpp"
+
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "graph/jit_executable.hpp"
+#include "unit/graph/ir_text.hpp"
+
+namespace vpp {
+namespace {
+
+/// The text of the error that ops, given a matrix of two rows and three columns and a flag, end with.
+std::string error_of_ops(const std::string& ops) {
+    const test::ParsedGraph parsed = test::parse_graph("graph(%x : Tensor, %flag : bool):\n" + ops);
+    const auto& inputs = parsed.jit.graph->inputs();
+    const OpRange all{0, static_cast<int>(parsed.jit.ops.size())};
+    const auto executable = compile_ops(parsed.jit, all, {inputs[0], inputs[1]}, {parsed.values.at("y")});
+    try {
+        executable->run({at::ones({2, 3}), true}, 0);
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(OpNames, AnOpThatFailsIsToldByItsName) {
+    const std::string error = error_of_ops(
+        "  %s : Tensor = aten::relu(%x)\n"
+        "  %y : Tensor = aten::mm(%s, %x)\n  return (%y)");
+    EXPECT_EQ(failed_op(error), "the op aten::mm in the model's forward") << error;
+}
+
+TEST(OpNames, InABranchItIsTheOpInside) {
+    const std::string error = error_of_ops(R"IR(
+  %y : Tensor = prim::If(%flag)
+    block0():
+      %a : Tensor = aten::relu(%x)
+      %b : Tensor = aten::mm(%a, %x)
+      -> (%b)
+    block1():
+      -> (%x)
+  return (%y))IR");
+    EXPECT_EQ(failed_op(error), "the op aten::mm in the model's forward") << error;
+}
+
+TEST(OpNames, AnErrorWithoutAnyHasNone) {
+    EXPECT_EQ(failed_op("mat1 and mat2 do not fit"), "");
+    EXPECT_EQ(error_of_ops("  %y : Tensor = aten::relu(%x)\n  return (%y)"), "");
+}
+
+}  // namespace
+}  // namespace vpp
