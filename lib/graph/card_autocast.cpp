@@ -142,7 +142,8 @@ bool has(std::span<const char* const> listed, const std::string& name) {
 CardAutocastScope::CardAutocastScope(std::optional<c10::ScalarType> dtype) : scope_(kCarrier, dtype), included_(kKey) {}
 
 c10::DeviceType casting_device(c10::DeviceType device) {
-    return c10::impl::tls_is_dispatch_key_included(kKey) ? kCarrier : device;
+    if (c10::impl::tls_is_dispatch_key_included(kKey)) return kCarrier;
+    return device == c10::DeviceType::Meta ? c10::DeviceType::CPU : device;
 }
 
 void cast_as_on_cards(const std::string& name, std::vector<c10::IValue>& arguments) {

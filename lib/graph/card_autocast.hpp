@@ -25,7 +25,8 @@ class CardAutocastScope {
     c10::impl::IncludeDispatchKeyGuard included_;  ///< ops look at the casts whatever their tensors
 };
 
-/// Whose casts hold for ops of this thread on `device`: those of cards in a CardAutocastScope.
+/// Whose casts hold for ops of this thread on `device`: those of cards in a CardAutocastScope. The meta device has the
+/// CPU's.
 c10::DeviceType casting_device(c10::DeviceType device);
 
 /// The arguments of the op `name` ("aten::layer_norm"; an overload behind a dot), which it would get cast in the scope

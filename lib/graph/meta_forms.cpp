@@ -3,6 +3,7 @@
 #include <ATen/SDPBackend.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_fused_sdp_choice.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -22,7 +23,7 @@ at::Tensor kept(const at::Tensor& tensor) {
 }
 
 /// layer_norm(input, shape, weight, bias, eps, cudnn) -> as the input, one row behind the other in memory.
-at::Tensor layer_norm_form(const std::vector<c10::IValue>& inputs) {
+at::Tensor layer_norm_form(const std::vector<c10::IValue>& inputs, at::Device /*target*/) {
     const at::Tensor input = inputs.at(0).toTensor();
     const int64_t num_last = static_cast<int64_t>(inputs.at(1).toIntVector().size());
     TORCH_CHECK(num_last <= input.dim() && inputs.at(1).toIntVector() == input.sizes().slice(input.dim() - num_last),
@@ -41,22 +42,26 @@ at::Tensor cpu_twin(const at::Tensor& meta) {
 }
 
 /// scaled_dot_product_attention(query [n, h, t, d], key, value [n, h, s, e], mask, dropout, causal, scale, grouped)
-/// -> [n, h, t, e]. The CPU's flash kernel gives it the query's order in memory.
-at::Tensor attention_form(const std::vector<c10::IValue>& inputs) {
+/// -> [n, h, t, e]. Flash kernels give it the query's order in memory and keep what they took. Where there is none it
+/// is the formula, op by op, which keeps several [n, h, t, s]: so where the CPU drops scores out, as cards have flash
+/// kernels for that too.
+at::Tensor attention_form(const std::vector<c10::IValue>& inputs, at::Device target) {
     const at::Tensor query = inputs.at(0).toTensor(), key = inputs.at(1).toTensor(), value = inputs.at(2).toTensor();
-    const bool grouped = inputs.at(7).toBool();
-    TORCH_CHECK(query.dim() == 4 && value.dim() == 4 && query.size(0) == value.size(0), "no form for these shapes");
-    TORCH_CHECK(grouped || query.size(1) == value.size(1), "no form for these heads");
-    std::optional<at::Tensor> mask;
-    if (!inputs.at(3).isNone()) mask = cpu_twin(inputs.at(3).toTensor());
-    const int64_t choice =
-        at::_fused_sdp_choice(cpu_twin(query), cpu_twin(key), cpu_twin(value), mask, inputs.at(4).toDouble(),
-                              inputs.at(5).toBool(), inputs.at(6).toOptional<double>(), grouped);
-    const bool flash = choice == static_cast<int64_t>(at::SDPBackend::flash_attention);
-    std::vector<int64_t> shape = query.sizes().vec();
-    shape.back() = value.size(3);
-    const at::Tensor output = flash ? at::empty_like(query) : at::empty(shape, query.options());
-    return output + (kept(query) + kept(key) + kept(value));
+    const double dropout = inputs.at(4).toDouble();
+    const bool causal = inputs.at(5).toBool(), grouped = inputs.at(7).toBool();
+    const auto scale = inputs.at(6).toOptional<double>();
+    std::optional<at::Tensor> mask, mask_twin;
+    if (!inputs.at(3).isNone()) {
+        mask = inputs.at(3).toTensor();
+        mask_twin = cpu_twin(*mask);
+    }
+    const int64_t choice = at::_fused_sdp_choice(cpu_twin(query), cpu_twin(key), cpu_twin(value), mask_twin,
+                                                 target.is_cpu() ? dropout : 0, causal, scale, grouped);
+    if (choice == static_cast<int64_t>(at::SDPBackend::flash_attention)) {
+        return at::empty_like(query) + (kept(query) + kept(key) + kept(value));
+    }
+    return std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, mask, dropout, causal,
+                                                              /*dropout_mask=*/std::nullopt, scale, grouped));
 }
 
 struct Row {

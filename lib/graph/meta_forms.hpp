@@ -8,8 +8,9 @@
 namespace vpp {
 
 /// From an op's inputs to its output, all on the meta device; sizes, strides, dtype and requires_grad are those of the
-/// CPU. Throws what LibTorch throws when the inputs do not fit.
-using MetaForm = at::Tensor (*)(const std::vector<c10::IValue>& inputs);
+/// CPU. What backward will read stays alive with it, as on `target`, where the model will run. Throws what LibTorch
+/// throws when the inputs do not fit.
+using MetaForm = at::Tensor (*)(const std::vector<c10::IValue>& inputs, at::Device target);
 
 /// The form of an op kind ("aten::layer_norm"); nullptr for ops that need none.
 MetaForm find_meta_form(const char* kind);

@@ -60,6 +60,20 @@ void run_over_zeros(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     for (const c10::IValue& result : call) stack->emplace_back(on_meta(result.toTensor()));
 }
 
+/// The same of an op that writes into its last argument, which may be empty: so where the op without `out` made it.
+void run_into_over_zeros(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const size_t num_arguments = op.schema().arguments().size();
+    const at::Tensor out = stack->back().toTensor();
+    torch::jit::Stack call;
+    for (const c10::IValue& argument : torch::jit::last(*stack, num_arguments)) call.push_back(on_cpu(argument));
+    call.back() = at::empty({0}, out.options().device(at::kCPU));
+    torch::jit::drop(*stack, num_arguments);
+    op.callBoxedForDispatchKey(DispatchKey::CPU, call);
+    const at::Tensor made = call.back().toTensor();
+    if (out.sizes() != made.sizes()) out.resize_(made.sizes()).as_strided_(made.sizes(), made.strides());
+    stack->emplace_back(out);
+}
+
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& /*bias*/,
                     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                     at::IntArrayRef output_padding, int64_t groups) {
@@ -115,6 +129,18 @@ bool follows_from_shapes(const c10::OperatorHandle& op) {
            std::ranges::any_of(op.schema().arguments(), is_tensor);
 }
 
+/// Whether all it does is to write one tensor of its own into `out`, its last argument.
+bool fills_out(const c10::OperatorHandle& op) {
+    const auto& arguments = op.schema().arguments();
+    const auto is_written = [](const c10::Argument& argument) {
+        return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    };
+    return !op.hasTag(at::Tag::data_dependent_output) && !op.hasTag(at::Tag::dynamic_output_shape) &&
+           op.schema().returns().size() == 1 && !arguments.empty() && arguments.back().name() == "out" &&
+           arguments.back().type()->isSubtypeOf(*c10::TensorType::get()) &&
+           std::ranges::count_if(arguments, is_written) == 1;
+}
+
 torch::Library make_library() {
     torch::Library library(torch::Library::IMPL, "aten", DispatchKey::Meta, __FILE__, __LINE__);
     library.impl("convolution_overrideable", convolve);
@@ -125,8 +151,13 @@ torch::Library make_library() {
     for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
         const auto op = dispatcher.findSchema(name);
         if (!op || !name.name.starts_with("aten::") || !op->hasKernelForDispatchKey(DispatchKey::CPU)) continue;
-        if (runs_on_meta(*op) || !follows_from_shapes(*op)) continue;
-        library.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_over_zeros>());
+        if (runs_on_meta(*op)) continue;
+        if (follows_from_shapes(*op)) {
+            library.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_over_zeros>());
+        } else if (fills_out(*op)) {
+            library.impl(c10::toString(name).c_str(),
+                         torch::CppFunction::makeFromBoxedFunction<&run_into_over_zeros>());
+        }
     }
     return library;
 }

@@ -4,8 +4,9 @@
 namespace vpp {
 
 /// Adds them to this process, once. An op gets one when it has a kernel of the CPU, none for meta, and a result whose
-/// shape does not depend on numbers, as LibTorch's tags have it (nonzero has none): it runs on the CPU over zeros,
-/// which are memory that nothing has touched. Convolutions, relu and where are worked out from their shapes.
+/// shape does not depend on numbers, as LibTorch's tags have it (nonzero has none), be it given or written into `out`:
+/// it runs on the CPU over zeros, which are memory that nothing has touched. Convolutions, relu and where are worked
+/// out from their shapes.
 void complete_meta_kernels();
 
 }  // namespace vpp

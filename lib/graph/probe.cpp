@@ -66,8 +66,8 @@ int end_of_guard(const JitGraph& jit, int begin) {
     return 0;
 }
 
-/// Runs an op that has a form of its own on the meta device. Gives whether it has one.
-bool run_meta_form(const JitGraph& jit, int index, ProbeResult& result) {
+/// Runs an op that has a form of its own on the meta device: that of `target`. Gives whether it has one.
+bool run_meta_form(const JitGraph& jit, int index, at::Device target, ProbeResult& result) {
     const JitOp& op = jit.ops[static_cast<size_t>(index)];
     const torch::jit::Node* node = op.node;
     const MetaForm form = find_meta_form(node->kind().toQualString());
@@ -79,11 +79,12 @@ bool run_meta_form(const JitGraph& jit, int index, ProbeResult& result) {
     }
     const at::AutoGradMode grad(op.modes.grad);
     if (op.modes.autocast) cast_as_on_cards(c10::toString(node->schema().operator_name()), inputs);
-    result.values[node->output()] = form(inputs);
+    result.values[node->output()] = form(inputs, target);
     return true;
 }
 
-/// Runs ops as one piece; the values made inside are all kept.
+/// Runs ops as one piece; the values made inside are all kept. What they make of nothing (masks, positions) lies where
+/// the rest does.
 void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
     std::vector<Value*> inputs, outputs;
     std::unordered_set<const Value*> known;
@@ -99,7 +100,8 @@ void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
     }
     std::vector<c10::IValue> arguments;
     for (const Value* input : inputs) arguments.push_back(result.values.at(input));
-    std::vector<c10::IValue> results = compile_ops(jit, range, inputs, outputs)->run(std::move(arguments), 0);
+    const at::Device device = result.on_meta ? at::kMeta : at::kCPU;
+    std::vector<c10::IValue> results = compile_ops(jit, range, inputs, outputs, device)->run(std::move(arguments), 0);
     for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
 }
 
@@ -169,7 +171,7 @@ void add_casts(const JitGraph& jit, const ProbeResult& result, WeightCasts& cast
 }
 
 ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs, const MakeInput& make_input,
-                     const std::function<at::Tensor(size_t)>& weight, at::Device device) {
+                     const std::function<at::Tensor(size_t)>& weight, at::Device device, at::Device target) {
     ProbeResult result;
     result.on_meta = device.is_meta();
     for (const ProbeInput& input : inputs) result.values[input.value] = make_input(input);
@@ -197,7 +199,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         const bool guard = op.node->kind() == torch::jit::prim::Enter;
         const int end = guard ? end_of_guard(jit, i) : i + 1;
         try {
-            if (!result.on_meta || !run_meta_form(jit, i, result)) run_range(jit, {i, end}, result);
+            if (!result.on_meta || !run_meta_form(jit, i, target, result)) run_range(jit, {i, end}, result);
             tell_apart(jit, op, result);
         } catch (const Error&) {
             throw;
@@ -229,7 +231,7 @@ ProbeResult probe_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inp
                          const std::function<at::Tensor(size_t)>& weight) {
     const auto probe_from = [&](int64_t sample) {
         const auto input_from = [&](const ProbeInput& input) { return read_input(input, sample, microbatch_size); };
-        return probe_on(jit, inputs, input_from, weight, at::kCPU);
+        return probe_on(jit, inputs, input_from, weight, at::kCPU, at::kCPU);
     };
     ProbeResult result = probe_from(0);
     if (std::ranges::none_of(inputs, [](const ProbeInput& input) { return bool(input.read); })) return result;
@@ -245,12 +247,12 @@ ProbeResult probe_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inp
 
 /// None where an op fails there.
 std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
-                                         int64_t microbatch_size) {
+                                         int64_t microbatch_size, at::Device target) {
     complete_meta_kernels();
     report_meta_memory();
     const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };
     try {
-        return probe_on(jit, inputs, zeros, {}, at::kMeta);
+        return probe_on(jit, inputs, zeros, {}, at::kMeta, target);
     } catch (const Error&) {
         return std::nullopt;
     }
@@ -262,7 +264,7 @@ ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, in
                   const std::function<at::Tensor(size_t)>& weight, at::Device device) {
     const auto on_cpu = [&] { return probe_on_cpu(jit, inputs, microbatch_size, weight); };
     std::optional<CardAutocastScope> as_on_cards(jit.modes.autocast);
-    std::optional<ProbeResult> on_meta = probe_on_meta(jit, inputs, microbatch_size);
+    std::optional<ProbeResult> on_meta = probe_on_meta(jit, inputs, microbatch_size, device);
     const bool casts_on_cpu = jit.casts && device.is_cpu();
     if (!casts_on_cpu) return on_meta ? *std::move(on_meta) : on_cpu();
     as_on_cards.reset();

@@ -6,7 +6,13 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
+
+#include <memory>
+
+#include "graph/meta_kernels.hpp"
+#include "graph/meta_memory.hpp"
 
 namespace vpp {
 namespace {
@@ -41,7 +47,7 @@ TEST(MetaForms, LayerNorm) {
                     if (!affine) input = input.detach().set_requires_grad(trained);
                     const c10::IValue none, meta_weight = affine ? c10::IValue(on_meta(weight)) : none;
                     const at::Tensor meta = find_meta_form("aten::layer_norm")(
-                        {on_meta(input), std::vector<int64_t>{4}, meta_weight, meta_weight, 1e-5, true});
+                        {on_meta(input), std::vector<int64_t>{4}, meta_weight, meta_weight, 1e-5, true}, at::kCPU);
                     const auto cpu_weight = affine ? std::optional(weight) : std::nullopt;
                     expect_alike(meta, at::layer_norm(input, {4}, cpu_weight, cpu_weight));
                 }
@@ -49,7 +55,7 @@ TEST(MetaForms, LayerNorm) {
         }
     }
     EXPECT_ANY_THROW(find_meta_form("aten::layer_norm")(
-        {on_meta(at::ones({3, 4})), std::vector<int64_t>{5}, c10::IValue(), c10::IValue(), 1e-5, true}));
+        {on_meta(at::ones({3, 4})), std::vector<int64_t>{5}, c10::IValue(), c10::IValue(), 1e-5, true}, at::kCPU));
 }
 
 struct AttentionCase {
@@ -75,16 +81,18 @@ void expect_attention_alike(const AttentionCase& c) {
         c.masked ? std::optional(at::zeros({6, c.key_length}, c.dtype)) : std::nullopt;
     const c10::IValue meta_mask = mask ? c10::IValue(on_meta(*mask)) : c10::IValue();
     const at::Tensor meta = find_meta_form("aten::scaled_dot_product_attention")(
-        {on_meta(query), on_meta(key), on_meta(value), meta_mask, c.dropout, c.causal, c10::IValue(), false});
+        {on_meta(query), on_meta(key), on_meta(value), meta_mask, c.dropout, c.causal, c10::IValue(), false}, at::kCPU);
     expect_alike(meta, at::scaled_dot_product_attention(query, key, value, mask, c.dropout, c.causal));
 }
 
 TEST(MetaForms, Attention) {
+    complete_meta_kernels();
     const AttentionCase usual;
     std::vector<AttentionCase> cases{usual};
     for (const auto& change : std::vector<void (*)(AttentionCase&)>{
              [](AttentionCase& c) { c.trained = false; }, [](AttentionCase& c) { c.masked = true, c.causal = false; },
              [](AttentionCase& c) { c.dropout = 0.5; }, [](AttentionCase& c) { c.causal = false; },
+             [](AttentionCase& c) { c.dropout = 0.5, c.masked = true, c.causal = false; },
              [](AttentionCase& c) { c.value_width = 4, c.causal = false; },
              [](AttentionCase& c) { c.key_length = 9, c.causal = false; },
              [](AttentionCase& c) { c.dtype = at::kBFloat16; }}) {
@@ -98,6 +106,40 @@ TEST(MetaForms, Attention) {
             expect_attention_alike(cases[i]);
         }
     }
+}
+
+// Three and five dimensions, and one head of keys for all of the queries.
+TEST(MetaForms, AttentionOfOtherShapes) {
+    complete_meta_kernels();
+    using Shape = std::vector<int64_t>;
+    for (const auto& [of_query, of_key] : {std::pair<Shape, Shape>{{3, 6, 8}, {3, 6, 8}},
+                                           {{2, 2, 3, 6, 8}, {2, 2, 3, 6, 8}},
+                                           {{2, 3, 6, 8}, {2, 1, 6, 8}}}) {
+        const at::Tensor query = at::ones(of_query).set_requires_grad(true);
+        const at::Tensor key = at::ones(of_key).set_requires_grad(true);
+        const at::Tensor meta = find_meta_form("aten::scaled_dot_product_attention")(
+            {on_meta(query), on_meta(key), on_meta(key), c10::IValue(), 0.0, true, c10::IValue(), false}, at::kCPU);
+        expect_alike(meta, at::scaled_dot_product_attention(query, key, key, {}, 0, true));
+    }
+}
+
+/// Bytes of the meta device that are there behind the op, its output and what its backward reads.
+int64_t bytes_behind_attention(const at::Tensor& query, double dropout, at::Device target) {
+    report_meta_memory();
+    const auto memory = std::make_shared<MetaMemory>();
+    const c10::DebugInfoGuard watching(c10::DebugInfoKind::PROFILER_STATE, memory);
+    const at::Tensor output = find_meta_form("aten::scaled_dot_product_attention")(
+        {query, query, query, c10::IValue(), dropout, true, c10::IValue(), false}, target);
+    return memory->alive_bytes();
+}
+
+TEST(MetaForms, AttentionKeepsScoresWhereTheCpuDropsThemOut) {
+    complete_meta_kernels();
+    const at::Tensor query = at::ones({2, 3, 64, 8}, at::kMeta).set_requires_grad(true);
+    const int64_t scores_bytes = int64_t{2 * 3 * 64 * 64 * 4};
+    EXPECT_LT(bytes_behind_attention(query, 0, at::kCPU), scores_bytes);
+    EXPECT_GT(bytes_behind_attention(query, 0.1, at::kCPU), 3 * scores_bytes);
+    EXPECT_EQ(bytes_behind_attention(query, 0.1, at::Device(at::kCUDA, 0)), bytes_behind_attention(query, 0, at::kCPU));
 }
 
 }  // namespace

@@ -71,6 +71,13 @@ const std::vector<Tried>& cases() {
          [](auto& x) {
              return Tensors{at::where(x[0] > 0, x[0], x[0] * 2), at::where(x[0] > 0, x[0], 1.0)};
          }},
+        {"abs of a transposed one", turned, [](auto& x) { return Tensors{at::abs(x[0])}; }},
+        {"logical_and", turned, [](auto& x) { return Tensors{at::logical_and(x[0].detach() > 0, x[0].detach())}; }},
+        {"abs into another", matrix,
+         [](auto& x) {
+             at::Tensor turned_out = at::empty({x[0].size(1), x[0].size(0)}, x[0].options().requires_grad(false)).t();
+             return Tensors{at::abs_out(turned_out, x[0].detach())};
+         }},
         {"hardtanh", matrix, [](auto& x) { return Tensors{at::hardtanh(x[0])}; }},
         {"prelu", matrix, [](auto& x) { return Tensors{at::prelu(x[0], x[0][0])}; }},
         {"flip", turned, [](auto& x) { return Tensors{at::flip(x[0], {0})}; }},

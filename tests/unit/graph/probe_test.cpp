@@ -56,6 +56,29 @@ graph(%x : Tensor, %w : Tensor):
     EXPECT_FALSE(probed.at("x").toTensor().requires_grad());
 }
 
+// A mask that is made on the spot, on a device that the code names or not, and a copy to the CPU that a trace has.
+TEST(Probe, WhatAModelMakesOfNothingIsOnMetaToo) {
+    const Probed probed = run(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %no : bool = prim::Constant[value=0]()
+  %four : int = prim::Constant[value=4]()
+  %half : float = prim::Constant[value=0.5]()
+  %yes : bool = prim::Constant[value=1]()
+  %float : int = prim::Constant[value=6]()
+  %cpu : Device = prim::Constant[value="cpu"]()
+  %places : Tensor = aten::arange(%four, %float, %none, %none, %no)
+  %named : Tensor = aten::arange(%four, %float, %none, %cpu, %no)
+  %moved : Tensor = aten::to(%x, %cpu, %float, %no, %no, %none)
+  %a : Tensor = aten::mul(%moved, %places)
+  %b : Tensor = aten::mul(%a, %named)
+  %y : Tensor = aten::dropout(%b, %half, %yes)
+  %z : Tensor = aten::mul(%y, %w)
+  return (%z))IR");
+    EXPECT_TRUE(probed.result.on_meta);
+    EXPECT_EQ(probed.at("z").toTensor().sizes(), (std::vector<int64_t>{3, 4}));
+}
+
 TEST(Probe, AnOpKeepsItsOutputsAndWhatItsBackwardReads) {
     const Probed probed = run(R"IR(
 graph(%x : Tensor, %w : Tensor):
