@@ -24,6 +24,9 @@ constexpr std::array kOneWay{Direction::Forward, Direction::Backward};
 
 constexpr size_t kIdBytes = 4096;  // more than any library's names have
 
+// What aborting may take. Where another error is on its way that one is to be said, if at all possible.
+constexpr double kAbortSeconds = 5, kUnknownAbortSeconds = 30;
+
 std::string link_text(const Link& link) {
     if (link.is_one_way()) {
         return (link.kind == Direction::Forward ? "forward link from rank " : "backward link from rank ") +
@@ -64,7 +67,7 @@ void check_number(const Link& link, const Channel& channel, int64_t sent, int64_
 
 LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker,
                              double patience_seconds)
-    : PassingTransport(bytes), patience_seconds_(patience_seconds) {
+    : PassingTransport(bytes), maker_(maker), patience_seconds_(patience_seconds) {
     try {
         const std::vector<Link> order = connect_order(links);
         for (size_t i = 0; i < order.size(); ++i) {
@@ -73,8 +76,8 @@ LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, L
             set_position("connecting the " + link_text(order[i]));
             connect(order[i], static_cast<int>(i), maker);
         }
-    } catch (...) {
-        abort();
+    } catch (const std::exception& error) {
+        abort(error.what(), kAbortSeconds);
         throw;
     }
 }
@@ -82,7 +85,7 @@ LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, L
 LinkTransport::~LinkTransport() {
     const bool is_idle =
         std::all_of(ends_.begin(), ends_.end(), [](const auto& end) { return end.second.under_way.empty(); });
-    if (!is_idle) abort();
+    if (!is_idle) abort("behind an error the links between cards do not end", kUnknownAbortSeconds);
 }
 
 template <typename Use>
@@ -152,8 +155,8 @@ template <typename Use>
 auto LinkTransport::guarded(const Use& use) {
     try {
         return use();
-    } catch (...) {
-        abort();
+    } catch (const std::exception& error) {
+        abort(error.what(), kAbortSeconds);
         throw;
     }
 }
@@ -356,11 +359,14 @@ void LinkTransport::finish_sends() {
     });
 }
 
-void LinkTransport::abort() noexcept {
+void LinkTransport::abort(const std::string& why, double seconds) noexcept {
     if (std::exchange(is_aborted_, true)) return;
-    for (auto& [link, end] : ends_) {
-        if (end.link) end.link->abort();
-    }
+    end_ = begin_end(why, seconds);
+    maker_.at_once([this] {
+        for (auto& [link, end] : ends_) {
+            if (end.link) end.link->abort();
+        }
+    });
 }
 
 }  // namespace vpp

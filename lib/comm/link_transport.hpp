@@ -31,7 +31,7 @@ class LinkTransport final : public PassingTransport {
   public:
     /// Connects this rank's ends of `links` and sends one byte over each, since connections are made by their use.
     /// patience_seconds: from the failure of a link to the error that says so; a job that ends meanwhile says why.
-    /// Requires: the same links on every rank. Owns: borrows `bytes`, which must outlive it.
+    /// Requires: the same links on every rank. Owns: borrows `bytes` and `maker`, which must outlive it.
     /// Calls: collective over the ranks of the links. Throws: Error{RankLost} behind the deadline; what `maker` throws.
     LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker, double patience_seconds = 3);
     /// Aborts what is under way. A rank whose peers may still be at work waits for them first (barrier).
@@ -85,8 +85,9 @@ class LinkTransport final : public PassingTransport {
     auto guarded(const Use& use);
     template <typename Use>
     void watch(const Link& link, const Use& use) const;
-    void abort() noexcept;
+    void abort(const std::string& why, double seconds) noexcept;
 
+    LinkMaker& maker_;
     double patience_seconds_;
     std::map<Link, End> ends_;
     std::map<std::pair<int, int>, Untaken> exchanges_;  ///< by number and content
@@ -94,6 +95,7 @@ class LinkTransport final : public PassingTransport {
     std::pair<const End*, int64_t> watched_operation_;
     bool is_timed_ = false;
     bool is_aborted_ = false;
+    Watchdog::Phase end_;  ///< from the aborting on
 };
 
 }  // namespace vpp

@@ -4,6 +4,7 @@
 // stand-in that records. A transport over links is comm/link_transport.hpp.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -60,7 +61,8 @@ class LinkEnd {
     /// Begin and end of those that were kept, in order, on the host's clock (base/clock_alignment.hpp), nanoseconds;
     /// forgets them. Requires: they have ended.
     virtual std::vector<std::pair<int64_t, int64_t>> take_times() = 0;
-    /// Ends all at once, whatever the other ranks do; nothing else is called then.
+    /// Ends at once, whatever the other ranks do; nothing else is called then. May wait for what the device does until
+    /// then, and so for other links: of several that are under way all are aborted in LinkMaker::at_once.
     virtual void abort() noexcept = 0;
 };
 
@@ -75,6 +77,8 @@ class LinkMaker {
     virtual MemoryPart make_memory(size_t num_bytes) = 0;
     /// Begins to connect. `place`: of this rank among the link's.
     virtual std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) = 0;
+    /// Calls `aborts`, which aborts ends of this rank: none of them waits before all have been told.
+    virtual void at_once(const std::function<void()>& aborts) noexcept { aborts(); }
 };
 
 }  // namespace vpp

@@ -104,6 +104,7 @@ class MpiTransport::Impl {
     std::string position() const;
     void wait(const Wait& what, const std::function<bool()>& done);
     Watchdog::Phase begin_device_wait(const Wait& what);
+    Watchdog::Phase begin_end(const std::string& text, double seconds) const;
     void carry(std::unique_ptr<DeviceMemory> device);
     bool carries_device_memory() const { return device_ != nullptr; }
     void time_parts(bool on);
@@ -368,6 +369,10 @@ Watchdog::Phase MpiTransport::Impl::begin_device_wait(const Wait& what) {
                                     seconds);
 }
 
+Watchdog::Phase MpiTransport::Impl::begin_end(const std::string& text, double seconds) const {
+    return options_.watchdog == nullptr ? Watchdog::Phase() : options_.watchdog->begin(text, seconds);
+}
+
 void MpiTransport::Impl::carry(std::unique_ptr<DeviceMemory> device) {
     const Lock lock = lock_mpi();
     device->enter();
@@ -515,7 +520,7 @@ void MpiTransport::Impl::report(int peer) {
     }
     reported_.reset();
     is_lost_ = true;
-    if (options_.watchdog != nullptr) end_phase_ = options_.watchdog->begin(text, kEndSeconds);
+    end_phase_ = begin_end(text, kEndSeconds);
     throw Error(ErrorKind::RankLost, text);
 }
 
@@ -560,6 +565,9 @@ void MpiTransport::wait_until(const Wait& what, const std::function<bool()>& don
 }
 Watchdog::Phase MpiTransport::begin_device_wait(const Wait& what) {
     return impl_->begin_device_wait(what);
+}
+Watchdog::Phase MpiTransport::begin_end(const std::string& text, double seconds) {
+    return impl_->begin_end(text, seconds);
 }
 double MpiTransport::take_wait_seconds() {
     return impl_->take_wait_seconds();

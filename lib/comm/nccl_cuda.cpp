@@ -200,6 +200,12 @@ class NcclLinks final : public LinkMaker {
         return std::make_unique<NcclEnd>(ByteReader(id).get<LinkName>(), place, num_ranks, device_);
     }
 
+    void at_once(const std::function<void()>& aborts) noexcept override {
+        ncclGroupStart();
+        aborts();
+        ncclGroupEnd();
+    }
+
   private:
     /// 0 without a card, which the connecting reports.
     int num_multiprocessors() const {

@@ -71,8 +71,17 @@ bool is_changed_by_what_follows_data(const Value* container) {
     });
 }
 
-/// Whether a list, dict or tuple may hold other tensors from microbatch to microbatch: what follows the data gives or
-/// changes it, or one that it is made of or taken from.
+}  // namespace
+
+bool follows_data(const Node* node) {
+    if (node->blocks().empty()) return false;
+    const bool is_loop = node->kind() == prim::Loop;
+    const bool is_known =
+        is_loop ? is_fixed(node->input(0)) && is_fixed(node->input(1)) && is_fixed(node->blocks()[0]->outputs()[0])
+                : node->kind() == prim::If && is_fixed(node->input(0));
+    return !is_known || std::ranges::any_of(node->blocks(), has_inside);
+}
+
 bool may_hold_others(const Value* container) {
     std::vector<const Value*> open{container};
     std::unordered_set<const Value*> seen{container};
@@ -85,17 +94,6 @@ bool may_hold_others(const Value* container) {
         }
     }
     return false;
-}
-
-}  // namespace
-
-bool follows_data(const Node* node) {
-    if (node->blocks().empty()) return false;
-    const bool is_loop = node->kind() == prim::Loop;
-    const bool is_known =
-        is_loop ? is_fixed(node->input(0)) && is_fixed(node->input(1)) && is_fixed(node->blocks()[0]->outputs()[0])
-                : node->kind() == prim::If && is_fixed(node->input(0));
-    return !is_known || std::ranges::any_of(node->blocks(), has_inside);
 }
 
 bool may_give_others(const Node* node) {

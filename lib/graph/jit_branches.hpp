@@ -8,6 +8,10 @@ namespace vpp {
 /// its condition is not made of constants, ranks and dtypes alone. False for ops without blocks.
 bool follows_data(const torch::jit::Node* node);
 
+/// Whether a list, dict or tuple may hold other tensors from microbatch to microbatch: what follows the data gives or
+/// changes it, or one that it is made of or taken from.
+bool may_hold_others(const torch::jit::Value* container);
+
 /// Whether what the op gives may be another tensor from microbatch to microbatch, or not: control flow that follows the
 /// data, and ops that take an element out of what it gives or changes.
 bool may_give_others(const torch::jit::Node* node);

@@ -18,6 +18,7 @@
 #include "graph/card_autocast.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/jit_branches.hpp"
+#include "graph/jit_containers.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/meta_forms.hpp"
 #include "graph/meta_kernels.hpp"
@@ -113,20 +114,56 @@ at::Tensor with_gradient(const at::Tensor& tensor) {
     return copy;
 }
 
+/// Whether its schema says that it writes; control flow may do anything.
+bool may_write_inputs(const torch::jit::Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    return !schema || schema->is_mutable() || !node->blocks().empty();
+}
+
+bool needs_gradient(const c10::IValue& content) {
+    return std::ranges::any_of(tensors_in(content), [](const at::Tensor& tensor) { return tensor.requires_grad(); });
+}
+
+/// Lists and dicts that are changed as the data have it: of what was in them, or was put into them, something else is
+/// there behind it in another microbatch.
+class ChangedContainers {
+  public:
+    /// To be told of an op before it runs.
+    void add(const JitOp& op, const ProbeResult& result) {
+        if (!may_write_inputs(op.node)) return;
+        const std::vector<Value*> used = values_used(op.node);
+        const auto content = [&](const Value* value) -> const c10::IValue& { return result.values.at(value); };
+        if (std::ranges::none_of(used, needs_gradient, content)) return;
+        for (const Value* value : used) {
+            if (is_container(value) && may_hold_others(value)) with_gradient_.push_back(content(value));
+        }
+    }
+
+    /// Whether something in it may need a gradient, though now nothing may.
+    bool may_need_gradient(const c10::IValue& container) const {
+        return std::ranges::any_of(with_gradient_, [&](const c10::IValue& changed) { return changed.is(container); });
+    }
+
+  private:
+    std::vector<c10::IValue> with_gradient_;
+};
+
 /// What comes out of control flow, or of a list that it changes, is a tensor of its own, though this time it may be
 /// one that went in or came out before; and it may need a gradient if anything that went in does, though the way that
-/// was taken gave none.
-void tell_apart(const JitGraph& jit, const JitOp& op, ProbeResult& result) {
-    if (!may_give_others(op.node)) return;
+/// was taken gave none. So may what is made of such a list.
+void tell_apart(const JitGraph& jit, const JitOp& op, const ChangedContainers& changed, ProbeResult& result) {
+    const bool may_be_others = may_give_others(op.node);
     std::unordered_set<const void*> known;
     bool may_need_gradient = false;
     for (const Value* used : values_used(op.node)) {
-        for (const at::Tensor& tensor : tensors_in(result.values.at(used))) {
-            known.insert(tensor.unsafeGetTensorImpl());
-            may_need_gradient = may_need_gradient || tensor.requires_grad();
-        }
+        const c10::IValue& content = result.values.at(used);
+        may_need_gradient = may_need_gradient || changed.may_need_gradient(content);
+        if (!may_be_others) continue;
+        may_need_gradient = may_need_gradient || needs_gradient(content);
+        for (const at::Tensor& tensor : tensors_in(content)) known.insert(tensor.unsafeGetTensorImpl());
     }
     may_need_gradient = may_need_gradient && jit.modes.grad && op.modes.grad;
+    if (!may_be_others && !may_need_gradient) return;
     for (const Value* made : op.node->outputs()) {
         c10::IValue& content = result.values.at(made);
         if (!content.isTensor() || !content.toTensor().defined()) continue;
@@ -139,12 +176,6 @@ void tell_apart(const JitGraph& jit, const JitOp& op, ProbeResult& result) {
             content = at::alias(tensor);
         }
     }
-}
-
-/// Whether its schema says that it writes; control flow may do anything.
-bool may_write_inputs(const torch::jit::Node* node) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    return !schema || schema->is_mutable() || !node->blocks().empty();
 }
 
 /// Takes in what the ops made, and sees whether they changed in place what was there.
@@ -188,6 +219,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
     std::optional<c10::DebugInfoGuard> watching;
     if (result.on_meta) watching.emplace(c10::DebugInfoKind::PROFILER_STATE, memory);
     GradientWatch watch;
+    ChangedContainers changed;
     for (const auto& [value, content] : result.values) watch.add(content);
     const at::AutoGradMode grad(jit.modes.grad);
     const int num_ops = static_cast<int>(jit.ops.size());
@@ -198,9 +230,10 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         // The object made for a guard comes right before its Enter and cannot leave the interpreter.
         const bool guard = op.node->kind() == torch::jit::prim::Enter;
         const int end = guard ? end_of_guard(jit, i) : i + 1;
+        changed.add(op, result);
         try {
             if (!result.on_meta || !run_meta_form(jit, i, target, result)) run_range(jit, {i, end}, result);
-            tell_apart(jit, op, result);
+            tell_apart(jit, op, changed, result);
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {

@@ -3,8 +3,9 @@
 // what is in one group goes at once and ends together, a group is in progress until a thread of the communicator has
 // given it to its stream, which the first of a way does when the other rank has given its own, and one that fails
 // stands still until the communicator is aborted. While it is under way it holds multiprocessors of its card, at most
-// as many as its communicator's configuration says, and one for which there are none left waits. Two ranks on one card
-// are refused unless NCCL_HOSTID has them on different hosts.
+// as many as its communicator's configuration says, and one for which there are none left waits. An abort waits for
+// what the communicator has under way, and so for what that waits for, be it of others; aborts in one group wait when
+// all have been told. Two ranks on one card are refused unless NCCL_HOSTID has them on different hosts.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -178,6 +179,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     ncclResult_t begin(cudaStream_t stream, std::vector<Transfer> group) {
         if (state_ != ncclSuccess) return ncclInvalidUsage;  // the one before is not yet with its stream
         state_ = ncclInProgress;
+        stream_ = &stream_of(stream);
         host_.give([self = shared_from_this(), &queue = stream_of(stream), group = std::move(group)] {
             if (!self->meet(group)) return;
             launch(queue, [self, group] { self->run(group); });
@@ -188,12 +190,16 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
         return is_blocking_ ? ncclSuccess : ncclInProgress;
     }
 
-    void abort() {
+    void begin_abort() {
         is_aborted_ = true;
         is_aborted_.notify_all();
         host_.finish();  // it may be connecting
         for (Way& way : sending_) way.connection.shut();
         for (Way& way : receiving_) way.connection.shut();
+    }
+    /// What its stream was given comes behind what that waits for.
+    void end_abort() {
+        if (stream_ != nullptr) stream_->finish();
     }
 
   private:
@@ -331,6 +337,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::atomic<bool> is_aborted_ = false;
     std::vector<Way> sending_, receiving_;  // by rank
     int num_small_ = 0;
+    Stream* stream_ = nullptr;  ///< of the operations
     Stream& host_ = *new Stream;
 };
 
@@ -346,9 +353,10 @@ struct ncclComm {
 
 namespace {
 
-/// What this thread has given since its group began; all of one communicator and one stream.
+/// What this thread has given since its group began: transfers of one communicator and one stream, or aborts.
 struct Group {
     int depth = 0;
+    std::vector<ncclComm_t> aborted;
     ncclComm_t communicator = nullptr;
     cudaStream_t stream = nullptr;
     std::vector<Transfer> transfers;
@@ -404,6 +412,10 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
     if (--group.depth > 0) return ncclSuccess;
     const Group whole = std::exchange(group, {});
+    for (ncclComm_t communicator : whole.aborted) {
+        communicator->communicator->end_abort();
+        delete communicator;
+    }
     if (whole.transfers.empty()) return ncclSuccess;
     return whole.communicator->communicator->begin(whole.stream, whole.transfers);
 }
@@ -423,9 +435,10 @@ ncclResult_t ncclRecv(void* memory, size_t count, ncclDataType_t type, int peer,
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-    communicator->communicator->abort();
-    delete communicator;
-    return ncclSuccess;
+    communicator->communicator->begin_abort();
+    ncclGroupStart();
+    group.aborted.push_back(communicator);
+    return ncclGroupEnd();
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {

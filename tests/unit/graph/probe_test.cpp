@@ -145,6 +145,33 @@ TEST(Probe, WhatFollowsTheDataIsATensorOfItsOwn) {
              "  %c : bool = aten::eq(%r, %n)"));
 }
 
+// The loop runs here and puts something without a gradient in the place of what has one; in another microbatch not.
+TEST(Probe, WhatALoopTakesOutOfAListMayHaveHadAGradient) {
+    const auto gradient_of = [](const std::string& use) {
+        const Probed probed = run(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %yes : bool = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = aten::mul(%x, %w)
+  %held : Tensor[] = prim::ListConstruct(%y, %x)
+  %sum : Tensor = aten::sum(%x, %none)
+  %few : Tensor = aten::le(%sum, %one)
+  %count : int = aten::Int(%few)
+  %rounds : int = prim::Loop(%count, %yes, %zero)
+    block0(%i : int, %before : int):
+      %s : Tensor = aten::sin(%x)
+      %set : Tensor[] = aten::_set_item(%held, %zero, %s)
+      -> (%yes, %i)
+)IR" + use + "\n  return (%z)");
+        return probed.at("z").toTensor().requires_grad();
+    };
+    EXPECT_TRUE(gradient_of("  %z : Tensor = aten::__getitem__(%held, %zero)"));
+    EXPECT_TRUE(gradient_of("  %z : Tensor = aten::cat(%held, %zero)"));
+    EXPECT_FALSE(gradient_of("  %z : Tensor = aten::sin(%x)"));
+}
+
 TEST(Probe, ValuesInOneMemoryAreFound) {
     const Probed probed = run(R"IR(
 graph(%x : Tensor, %w : Tensor):
