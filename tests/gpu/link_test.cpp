@@ -315,6 +315,25 @@ TEST_F(NcclLink, AnAbortEndsWhatNobodySends) {
     way_->end().abort();
 }
 
+// Either card waits for what comes before it sends, so nothing does. Aborted one behind the other, the first end would
+// wait for the card, and the card for the second.
+TEST_F(NcclLink, AbortsAtOnceEndWhatWaitsForEachOther) {
+    const std::unique_ptr<Way> back = connect(1);
+    Way &out = sends() ? *way_ : *back, &in = sends() ? *back : *way_;
+    in.receive();
+    out.send(memory(3));
+    wait_a_little();
+    EXPECT_EQ(in.num_under_way(), 1);
+    EXPECT_EQ(out.num_under_way(), 1);
+    meet();
+    maker_->at_once([&] {
+        out.end().abort();
+        in.end().abort();
+    });
+    wait_until([] { return stream().query(); });
+    meet();
+}
+
 }  // namespace
 
 }  // namespace vpp
