@@ -94,13 +94,27 @@ std::string carry_by_mpi(MpiTransport& transport, at::Device device) {
     return is_direct ? "from card to card by MPI" : "through the host's memory by MPI";
 }
 
+void warn_of_overrides(const Logger& log) {
+    std::string names;
+    for (const auto& [name, value] : environment_of(overriding_nccl_variables())) {
+        names += (names.empty() ? "" : ", ") + name + "=" + printable(value);
+    }
+    if (names.empty()) return;
+    log->warn(
+        "NCCL follows its environment in place of vpp (" + names +
+        "): messages may take more of a card than there is, and ranks wait for each other; leave that out, or set "
+        "mesh.transport = \"mpi\"");
+}
+
 /// How values go between ranks, as all of them have agreed.
 void choose_way(MpiTransport& transport, Plan& plan, at::Device device, const Logger& log) {
     plan.mesh.transport = find_transport(transport, plan, device);
     if (!has_cuda_parts() || transport.size() == 1) return;
     const bool by_mpi = plan.mesh.transport == "mpi";
     const std::string way = by_mpi ? carry_by_mpi(transport, device) : "from card to card by NCCL";
-    if (!device.is_cpu() && transport.rank() == 0) log->info("values go " + way);
+    if (device.is_cpu() || transport.rank() != 0) return;
+    log->info("values go " + way);
+    if (!by_mpi) warn_of_overrides(log);
 }
 
 int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<LaunchInfo>& launch, at::Device device,
@@ -204,7 +218,10 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
     } catch (...) {
         return told_once(launch);
     }
-    if (may_use_links(plan, launch)) set_unless_set(kKernelLoadingVariable, kKernelLoading);
+    if (may_use_links(plan, launch)) {
+        set_unless_set(kKernelLoadingVariable, kKernelLoading);
+        set_unless_set(kNcclReductionsVariable, kNcclReductions);
+    }
     at::Device device = at::kCPU;
     try {
         // The other ranks of the host go on to MPI's start and wait there.

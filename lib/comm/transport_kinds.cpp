@@ -42,6 +42,11 @@ std::vector<std::string> transport_kinds() {
     return kinds;
 }
 
+std::vector<std::string> overriding_nccl_variables() {
+    return {"NCCL_COMM_BLOCKING", "NCCL_COMM_ID",       "NCCL_MAX_CTAS",
+            "NCCL_MIN_CTAS",      "NCCL_MIN_NCHANNELS", "NCCL_MIN_P2P_NCHANNELS"};
+}
+
 std::string choose_transport(Transport& transport, const std::string& kind, const RankCard& card) {
     if (kind == "mpi") return kind;
     ByteWriter own;

@@ -14,6 +14,15 @@ std::vector<std::string> transport_kinds();
 /// one card that NCCL's messages are right (NCCL, src/misc/utils.cc, getHostHash).
 constexpr const char* kNcclHostVariable = "NCCL_HOSTID";
 
+/// "0": NCCL does not set up NVLink's own reductions, which links have none of. Where other jobs or a container leave
+/// no room for them the start could fail (NVIDIA/nccl#1788, #2077).
+inline constexpr const char* kNcclReductionsVariable = "NCCL_NVLS_ENABLE";
+inline constexpr const char* kNcclReductions = "0";
+
+/// What NCCL follows in place of what a link tells it: how much of a card a message may take (comm/link_room.hpp), and
+/// whether a call may wait where no deadline is.
+std::vector<std::string> overriding_nccl_variables();
+
 /// What a rank computes on, as far as NCCL is concerned.
 struct RankCard {
     std::string id;              ///< what no other card has; empty on a rank that computes on the CPU

@@ -165,6 +165,7 @@ class Cards(Case):
         aware = {"VPP_SOFT_MPI_TAKES_CARDS": "1"}
         for name, transport, environment, way in (
                 ("nccl", "nccl", {}, "from card to card by NCCL"),
+                ("told", "nccl", {"NCCL_MAX_CTAS": "32"}, "from card to card by NCCL"),
                 ("host", "mpi", {}, "through the host's memory by MPI"),
                 ("aware", "mpi", aware, "from card to card by MPI"),
                 ("off", "mpi", aware | {"OMPI_MCA_opal_cuda_support": "0"}, "through the host's memory by MPI")):
@@ -172,6 +173,8 @@ class Cards(Case):
                 done = self.train(f"mesh.transport={transport}", f"run.dir={name}", **environment)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(f"values go {way}", done.stdout + done.stderr)
+                self.assertEqual("NCCL follows its environment in place of vpp (NCCL_MAX_CTAS=32)" in done.stderr,
+                                 "NCCL_MAX_CTAS" in environment, done.stderr)
                 self.assertEqual(self.bits(name), self.bits("nccl"))
         self.assertEqual(self.train("run.dir=other", "train.seed=3").returncode, 0)
         self.assertNotEqual(self.bits("other"), self.bits("nccl"))
