@@ -34,7 +34,7 @@ void reseed(const at::Tensor& counts, int64_t key, int64_t site, at::Device devi
     if (listener != nullptr) return listener->on_random_op(site, count++);
     const uint64_t seed = site_seed(static_cast<uint64_t>(key), site, count++);
     set_seed(at::detail::getDefaultCPUGenerator(), seed);
-    if (device.is_cuda()) set_seed(at::globalContext().defaultGenerator(device), seed);
+    if (!device.is_cpu() && !device.is_meta()) set_seed(at::globalContext().defaultGenerator(device), seed);
 }
 
 TORCH_LIBRARY_FRAGMENT(vpp, library) {

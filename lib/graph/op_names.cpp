@@ -14,6 +14,7 @@ constexpr std::string_view kMark = "vpp: ";
 }  // namespace
 
 void name_op(const JitGraph& jit, const torch::jit::Node* op, torch::jit::Node* running) {
+    if (op->kind() == torch::jit::aten::warn) return;  // its place goes with the warning
     const std::string name = std::string(kMark) + op_text(jit, op) + "\n";
     const auto source = std::make_shared<torch::jit::Source>(name);
     running->setSourceRange(torch::jit::SourceRange(source, 0, name.size()));

@@ -84,9 +84,15 @@ bool run_meta_form(const JitGraph& jit, int index, at::Device target, ProbeResul
     return true;
 }
 
-/// Runs ops as one piece; the values made inside are all kept. What they make of nothing (masks, positions) lies where
-/// the rest does.
-void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
+/// Where a model is followed.
+struct Places {
+    at::Device device;   ///< its inputs and weights
+    at::Device factory;  ///< what it makes of nothing: masks, positions
+    at::Device target;   ///< where it will run
+};
+
+/// Runs ops as one piece; the values made inside are all kept.
+void run_range(const JitGraph& jit, OpRange range, at::Device factory, ProbeResult& result) {
     std::vector<Value*> inputs, outputs;
     std::unordered_set<const Value*> known;
     for (int i = range.begin; i < range.end; ++i) {
@@ -101,8 +107,7 @@ void run_range(const JitGraph& jit, OpRange range, ProbeResult& result) {
     }
     std::vector<c10::IValue> arguments;
     for (const Value* input : inputs) arguments.push_back(result.values.at(input));
-    const at::Device device = result.on_meta ? at::kMeta : at::kCPU;
-    std::vector<c10::IValue> results = compile_ops(jit, range, inputs, outputs, device)->run(std::move(arguments), 0);
+    std::vector<c10::IValue> results = compile_ops(jit, range, inputs, outputs, factory)->run(std::move(arguments), 0);
     for (size_t i = 0; i < outputs.size(); ++i) result.values[outputs[i]] = std::move(results[i]);
 }
 
@@ -202,9 +207,9 @@ void add_casts(const JitGraph& jit, const ProbeResult& result, WeightCasts& cast
 }
 
 ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs, const MakeInput& make_input,
-                     const std::function<at::Tensor(size_t)>& weight, at::Device device, at::Device target) {
+                     const std::function<at::Tensor(size_t)>& weight, const Places& places) {
     ProbeResult result;
-    result.on_meta = device.is_meta();
+    result.on_meta = places.device.is_meta();
     for (const ProbeInput& input : inputs) result.values[input.value] = make_input(input);
     for (size_t i = 0; i < jit.parameters.size(); ++i) {
         const JitParameter& parameter = jit.parameters[i];
@@ -232,7 +237,8 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         const int end = guard ? end_of_guard(jit, i) : i + 1;
         changed.add(op, result);
         try {
-            if (!result.on_meta || !run_meta_form(jit, i, target, result)) run_range(jit, {i, end}, result);
+            const bool has_form = result.on_meta && run_meta_form(jit, i, places.target, result);
+            if (!has_form) run_range(jit, {i, end}, places.factory, result);
             tell_apart(jit, op, changed, result);
         } catch (const Error&) {
             throw;
@@ -264,7 +270,7 @@ ProbeResult probe_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inp
                          const std::function<at::Tensor(size_t)>& weight) {
     const auto probe_from = [&](int64_t sample) {
         const auto input_from = [&](const ProbeInput& input) { return read_input(input, sample, microbatch_size); };
-        return probe_on(jit, inputs, input_from, weight, at::kCPU, at::kCPU);
+        return probe_on(jit, inputs, input_from, weight, {at::kCPU, at::kCPU, at::kCPU});
     };
     ProbeResult result = probe_from(0);
     if (std::ranges::none_of(inputs, [](const ProbeInput& input) { return bool(input.read); })) return result;
@@ -278,17 +284,21 @@ ProbeResult probe_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inp
     return result;
 }
 
-/// None where an op fails there.
+/// None where an op fails there: where it looks at numbers. Those of what the model makes of nothing are there in the
+/// second trial, in which ops that want all their tensors in one place may fail.
 std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                                          int64_t microbatch_size, at::Device target) {
     complete_meta_kernels();
     report_meta_memory();
     const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };
-    try {
-        return probe_on(jit, inputs, zeros, {}, at::kMeta, target);
-    } catch (const Error&) {
-        return std::nullopt;
+    for (const at::Device factory : {at::kMeta, at::kCPU}) {
+        try {
+            return probe_on(jit, inputs, zeros, {}, {at::kMeta, factory, target});
+        } catch (const Error&) {
+            continue;
+        }
     }
+    return std::nullopt;
 }
 
 }  // namespace

@@ -46,6 +46,22 @@ TEST(OpNames, InABranchItIsTheOpInside) {
     EXPECT_EQ(failed_op(error), "the op aten::mm in the model's forward") << error;
 }
 
+/// A graph with a warning, which scripted code has at a place of a file.
+TEST(OpNames, AWarningKeepsItsPlace) {
+    test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor):
+  %text : str = prim::Constant[value="beware"]()
+  %level : int = prim::Constant[value=2]()
+  aten::warn(%text, %level)
+  %y : Tensor = aten::relu(%x)
+  return (%y))IR");
+    torch::jit::Node* warning = parsed.jit.ops.front().node;
+    const auto file = std::make_shared<torch::jit::Source>("warn('beware')", "model.py", 7);
+    warning->setSourceRange(torch::jit::SourceRange(file, 0, 4));
+    const auto executable = compile_ops(parsed.jit, {0, 2}, {parsed.jit.graph->inputs()[0]}, {parsed.values.at("y")});
+    EXPECT_NO_THROW(executable->run({at::ones({2})}, 0));
+}
+
 TEST(OpNames, AnErrorWithoutAnyHasNone) {
     EXPECT_EQ(failed_op("mat1 and mat2 do not fit"), "");
     EXPECT_EQ(error_of_ops("  %y : Tensor = aten::relu(%x)\n  return (%y)"), "");

@@ -79,6 +79,28 @@ graph(%x : Tensor, %w : Tensor):
     EXPECT_EQ(probed.at("z").toTensor().sizes(), (std::vector<int64_t>{3, 4}));
 }
 
+// Numbers that it makes itself, and looks at, need no data.
+TEST(Probe, WhatAModelMakesOfNothingMayBeLookedAt) {
+    const Probed probed = run(R"IR(
+graph(%x : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %no : bool = prim::Constant[value=0]()
+  %four : int = prim::Constant[value=4]()
+  %three : int = prim::Constant[value=3]()
+  %places : Tensor = aten::arange(%four, %none, %none, %none, %no)
+  %sum : Tensor = aten::sum(%places, %none)
+  %six : int = aten::Int(%sum)
+  %one : int = prim::Constant[value=1]()
+  %row : Tensor = aten::unsqueeze(%x, %one)
+  %shape : int[] = prim::ListConstruct(%three, %six, %four)
+  %y : Tensor = aten::expand(%row, %shape, %no)
+  %z : Tensor = aten::mul(%y, %w)
+  return (%z))IR");
+    EXPECT_TRUE(probed.result.on_meta);
+    EXPECT_EQ(probed.weights_asked, 0);
+    EXPECT_EQ(probed.at("z").toTensor().sizes(), (std::vector<int64_t>{3, 6, 4}));
+}
+
 TEST(Probe, AnOpKeepsItsOutputsAndWhatItsBackwardReads) {
     const Probed probed = run(R"IR(
 graph(%x : Tensor, %w : Tensor):
