@@ -74,7 +74,7 @@ LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, L
             const std::vector<int>& ranks = order[i].ranks;
             if (std::find(ranks.begin(), ranks.end(), rank()) == ranks.end()) continue;
             set_position("connecting the " + link_text(order[i]));
-            connect(order[i], static_cast<int>(i), maker);
+            connect(order[i], static_cast<int>(i));
         }
     } catch (const std::exception& error) {
         abort(error.what(), kAbortSeconds);
@@ -101,9 +101,9 @@ void LinkTransport::watch(const Link& link, const Use& use) const {
     }
 }
 
-void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
+void LinkTransport::connect(const Link& link, int number) {
     const Channel channel{number, 0, Direction::Control};
-    const Bytes id = agree_on_id(link, channel, maker);
+    const Bytes id = agree_on_id(link, channel);
     const size_t place = place_of(rank(), link.ranks);
     const bool sends = !link.is_one_way() || place == 0, receives = !link.is_one_way() || place == 1;
     const int peer = link.ranks[place == 0 ? 1 : 0];
@@ -111,14 +111,14 @@ void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
     End& end = ends_[link];
     end.name = link;
     watch(link, [&] {
-        end.link = maker.connect(id, static_cast<int>(place), static_cast<int>(link.ranks.size()));
+        end.link = maker_.connect(id, static_cast<int>(place), static_cast<int>(link.ranks.size()));
         wait_until(what, [&] { return end.link->is_ready(); });
     });
     std::vector<MemoryPart> sent(link.ranks.size());
     std::vector<size_t> received_bytes(link.ranks.size());
     for (size_t i = 0; i < link.ranks.size(); ++i) {
         if (i == place) continue;
-        if (sends) sent[i] = maker.make_memory(1);
+        if (sends) sent[i] = maker_.make_memory(1);
         received_bytes[i] = receives ? 1 : 0;
     }
     start(end, what, std::move(sent), received_bytes);
@@ -127,14 +127,14 @@ void LinkTransport::connect(const Link& link, int number, LinkMaker& maker) {
 }
 
 /// The first of the ranks has it made.
-Bytes LinkTransport::agree_on_id(const Link& link, const Channel& channel, LinkMaker& maker) {
+Bytes LinkTransport::agree_on_id(const Link& link, const Channel& channel) {
     const int first = link.ranks.front();
     if (rank() != first) {
         PassingTransport::post_receive(first, channel, kIdBytes);
         const Buffer message = PassingTransport::receive(first, channel);
         return {message.bytes().begin(), message.bytes().end()};
     }
-    Bytes id = maker.make_id();
+    Bytes id = maker_.make_id();
     for (int peer : link.ranks) {
         if (peer == first) continue;
         Buffer message(id.size());

@@ -67,8 +67,8 @@ class LinkTransport final : public PassingTransport {
         int64_t operation = 0;
         std::map<int, MemoryPart> parts;
     };
-    void connect(const Link& link, int number, LinkMaker& maker);
-    Bytes agree_on_id(const Link& link, const Channel& channel, LinkMaker& maker);
+    void connect(const Link& link, int number);
+    Bytes agree_on_id(const Link& link, const Channel& channel);
     End& end_of(const Link& link);
     std::vector<MemoryPart> start(End& end, const Wait& what, std::vector<MemoryPart> sent,
                                   const std::vector<size_t>& received_bytes);

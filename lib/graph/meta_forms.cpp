@@ -50,11 +50,8 @@ at::Tensor attention_form(const std::vector<c10::IValue>& inputs, at::Device tar
     const double dropout = inputs.at(4).toDouble();
     const bool causal = inputs.at(5).toBool(), grouped = inputs.at(7).toBool();
     const auto scale = inputs.at(6).toOptional<double>();
-    std::optional<at::Tensor> mask, mask_twin;
-    if (!inputs.at(3).isNone()) {
-        mask = inputs.at(3).toTensor();
-        mask_twin = cpu_twin(*mask);
-    }
+    const auto mask = inputs.at(3).toOptional<at::Tensor>();
+    const auto mask_twin = mask ? std::optional(cpu_twin(*mask)) : std::nullopt;
     const int64_t choice = at::_fused_sdp_choice(cpu_twin(query), cpu_twin(key), cpu_twin(value), mask_twin,
                                                  target.is_cpu() ? dropout : 0, causal, scale, grouped);
     if (choice == static_cast<int64_t>(at::SDPBackend::flash_attention)) {
