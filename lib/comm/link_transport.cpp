@@ -151,14 +151,15 @@ LinkTransport::End& LinkTransport::end_of(const Link& link) {
 }
 
 /// What a use of links or of the bytes' transport throws leaves when all links are aborted.
-template <typename Use>
-auto LinkTransport::guarded(const Use& use) {
+void LinkTransport::guarded(const std::function<void()>& use) {
+    absence_.end();
     try {
-        return use();
+        use();
     } catch (const std::exception& error) {
         abort(error.what(), kAbortSeconds);
         throw;
     }
+    watch_absence();
 }
 
 /// The memory of what it receives, to be filled: deliver().
@@ -254,16 +255,17 @@ void LinkTransport::start_exchange(const Exchange& messages) {
 }
 
 Buffer LinkTransport::receive(int peer, const Channel& channel) {
-    return guarded([&] {
-        Buffer message = PassingTransport::receive(peer, channel);
+    Buffer message;
+    guarded([&] {
+        message = PassingTransport::receive(peer, channel);
         const bool is_of_replicas = channel.direction == Direction::Replicas;
         if (is_of_replicas && exchanges_.contains({channel.edge, channel.microbatch})) {
             take_exchanged(peer, channel, message);
         } else if (has_link(channel)) {
             take_linked(peer, channel, message);
         }
-        return message;
     });
+    return message;
 }
 
 void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& message) {
@@ -321,6 +323,16 @@ void LinkTransport::watch_receives() {
     }
     watched_.end();
     watched_operation_ = {};
+}
+
+/// But some of those calls wait for all that the device does, sends too. Who is to take them may be late for long, so
+/// the time is that since this rank was here.
+void LinkTransport::watch_absence() {
+    for (const auto& [link, end] : ends_) {
+        if (end.under_way.empty()) continue;
+        absence_ = begin_device_wait(end.under_way.front().what);
+        return;
+    }
 }
 
 LinkTransport::Taken LinkTransport::taken_from(int peer) const {

@@ -5,6 +5,7 @@
 // exchange goes in one operation of their link; other messages between them have no device part.
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -81,8 +82,8 @@ class LinkTransport final : public PassingTransport {
     void finish(End& end, int64_t number);
     void let_go(End& end);
     void watch_receives();
-    template <typename Use>
-    auto guarded(const Use& use);
+    void watch_absence();
+    void guarded(const std::function<void()>& use);
     template <typename Use>
     void watch(const Link& link, const Use& use) const;
     void abort(const std::string& why, double seconds) noexcept;
@@ -93,6 +94,7 @@ class LinkTransport final : public PassingTransport {
     std::map<std::pair<int, int>, Untaken> exchanges_;  ///< by number and content
     Watchdog::Phase watched_;                           ///< while the device waits for something
     std::pair<const End*, int64_t> watched_operation_;
+    Watchdog::Phase absence_;  ///< while this rank calls nothing here and something is under way
     bool is_timed_ = false;
     bool is_aborted_ = false;
     Watchdog::Phase end_;  ///< from the aborting on

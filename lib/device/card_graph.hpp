@@ -15,8 +15,9 @@ class CardGraph {
     virtual void replay() = 0;
 };
 
-/// Records graphs that share memory: those of one recorder are to be replayed in the order in which they were recorded,
-/// as a later one may write where an earlier one had what nobody keeps.
+/// Records graphs that share memory: a replay may write wherever others of the recorder had what nobody keeps. So those
+/// that go on with what an earlier one left are to be replayed in the order in which they were recorded, with no other
+/// one of the recorder between.
 class CardRecorder {
   public:
     virtual ~CardRecorder() = default;

@@ -47,7 +47,9 @@ int pp_rank_of(const Program& program, const Transport& transport) {
 std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program, const Phase& phase, Source& source,
                                         const Weights& weights, Transport& transport) {
     SegmentOptions options;
-    options.recorded = plan.pipeline.cuda_graphs && source.device().is_cuda();
+    if (plan.pipeline.cuda_graphs && source.device().is_cuda()) {
+        options.recorder = std::make_shared<SharedRecorder>(source.device());
+    }
     options.recomputed_microbatches = phase.schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
     if (plan.model.loss_reduction == "mean") {
         options.loss_scale = 1.0 / (phase.schedule.num_microbatches * program.num_replicas());

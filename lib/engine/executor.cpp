@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
 
 #include "base/clock_alignment.hpp"
 #include "base/error.hpp"
@@ -62,7 +63,7 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
       pipeline_(std::move(pipeline)),
       pp_rank_(pp_rank),
       overlap_(overlap),
-      recorded_(options.recorded),
+      recorder_(options.recorder),
       segments_(phase.split.segments.size()),
       device_(source.device()),
       meter_(device_) {
@@ -217,7 +218,7 @@ int64_t Executor::activation_bytes() const {
 }
 
 int64_t Executor::recorded_bytes() const {
-    int64_t bytes = 0;
+    int64_t bytes = recorder_ ? recorder_->work_bytes() : 0;
     for (const auto& segment : segments_) {
         if (segment && segment->recordings()) bytes += segment->recordings()->bytes();
     }
@@ -231,17 +232,21 @@ int64_t Executor::recorded_segments() const {
 }
 
 int64_t Executor::by_op_segments() const {
-    if (!recorded_) return 0;
+    if (!recorder_) return 0;
     const auto own = std::count_if(segments_.begin(), segments_.end(), [](const auto& one) { return one != nullptr; });
     return own - recorded_segments();
 }
 
 std::string Executor::recording_problems() const {
-    std::string text;
+    std::set<std::pair<int, std::string>> problems;  // by stage
     for (const auto& segment : segments_) {
         if (!segment || !segment->recordings() || segment->recordings()->reason().empty()) continue;
         const int stage = phase_.split.segments[static_cast<size_t>(segment->index())].stage;
-        text += (text.empty() ? "stage " : "; stage ") + std::to_string(stage) + ": " + segment->recordings()->reason();
+        problems.emplace(stage, segment->recordings()->reason());
+    }
+    std::string text;
+    for (const auto& [stage, reason] : problems) {
+        text += (text.empty() ? "stage " : "; stage ") + std::to_string(stage) + ": " + reason;
     }
     return text;
 }

@@ -131,7 +131,7 @@ class Executor {
     std::vector<int> pipeline_;
     int pp_rank_;
     bool overlap_;
-    bool recorded_;
+    std::shared_ptr<const SharedRecorder> recorder_;  ///< null: ops run one by one
     std::vector<std::unique_ptr<Segment>> segments_;  ///< null for those of other ranks
     size_t posted_ = 0;                               ///< actions before it that receive are posted
     int outstanding_ = 0;                             ///< posted and not yet received

@@ -52,8 +52,20 @@ class ActivationWalk {
     int64_t now_ = 0, peak_ = 0;
 };
 
-/// For each segment as many recordings as microbatches are under way in it at once (stage/recordings.hpp); of one that
-/// is recomputed one at most, for a last microbatch that is not.
+/// Of the tensors that a segment makes for others, each once.
+int64_t output_bytes(const Split& split, int segment) {
+    std::map<int, int64_t> bytes;  // by tensor
+    for (const Edge& edge : split.edges) {
+        if (edge.tensor >= 0 && edge.segments.producer == segment) bytes[edge.tensor] = edge.bytes;
+    }
+    int64_t sum = 0;
+    for (const auto& [tensor, tensor_bytes] : bytes) sum += tensor_bytes;
+    return sum;
+}
+
+/// For each segment as many recordings as microbatches are under way in it at once (stage/recordings.hpp). Of one that
+/// is recomputed one for a last microbatch that is not, and one for all others, whose memory is for that of each such
+/// segment.
 int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions, bool is_last_recomputed) {
     std::map<int, int> now, most;  // by stage
     bool is_split = false;
@@ -64,7 +76,7 @@ int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions, b
         now[action.stage] += ends ? -1 : 1;
         most[action.stage] = std::max(most[action.stage], now[action.stage]);
     }
-    int64_t bytes = 0, by_op = 0;
+    int64_t bytes = 0, shared = 0;
     for (const auto& [stage, count] : most) {
         const auto [begin, end] = split.segments_of(stage);
         for (int i = begin; i < end; ++i) {
@@ -72,14 +84,15 @@ int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions, b
             const int64_t recording =
                 std::max(segment.activation_bytes, is_split ? segment.waiting_bytes : 0) + segment.working_bytes;
             if (segment.recompute) {
+                const int64_t comes_and_goes = is_split ? 0 : 2 * (segment.input_bytes + output_bytes(split, i));
                 bytes += count * segment.input_bytes + (is_last_recomputed ? 0 : recording);
-                by_op = std::max(by_op, segment.kept_bytes + segment.working_bytes);
+                shared = std::max(shared, segment.kept_bytes + segment.working_bytes + comes_and_goes);
             } else {
                 bytes += count * recording;
             }
         }
     }
-    return bytes + by_op;
+    return bytes + shared;
 }
 
 int64_t sent_bytes(const Program& program, int rank) {

@@ -22,7 +22,7 @@ struct RankEstimate {
     int64_t unshared_optimizer_bytes = 0;  ///< what it is without mesh.zero1
     int64_t activation_bytes = 0;          ///< all microbatches in flight, and a backward's gradients
     /// In place of activations where ops are recorded: each recording keeps a microbatch, under way or not, and what
-    /// its backward works with; what is recomputed runs op by op.
+    /// its backward works with; those of recomputed ones share it.
     int64_t recorded_bytes = 0;
     int64_t saved_copy_bytes = 0;  ///< what a save in the background is written from
     int64_t input_bytes = 0;       ///< training data that are read ahead

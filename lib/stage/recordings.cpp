@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -122,6 +123,29 @@ std::map<int, at::Tensor> copies_of(const std::map<int, at::Tensor>& made) {
     return copies;
 }
 
+/// For so many microbatches of a form that are under way at once. Of recomputed ones nothing stays from one action to
+/// the next, but from the first half of a backward to the second.
+size_t num_recordings(const MicrobatchForm& form, int num_under_way) {
+    if (!form.is_recomputed) return static_cast<size_t>(num_under_way);
+    return form.is_split ? 0 : 1;
+}
+
+/// The same numbers for who does not keep the card's memory in which they are.
+at::Tensor lent(const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.is_cpu() || tensor.layout() != at::kStrided) return tensor;
+    if (tensor.is_conj() || tensor.is_neg()) return tensor;
+    const at::Tensor numbers = at::for_blob(tensor.data_ptr(), tensor.sizes())
+                                   .strides(tensor.strides())
+                                   .options(tensor.options())
+                                   .target_device(tensor.device())
+                                   .make_tensor();
+    return numbers.set_requires_grad(tensor.requires_grad());
+}
+
+void lend(std::map<int, at::Tensor>& tensors) {
+    for (auto& [id, tensor] : tensors) tensor = lent(tensor);
+}
+
 /// Without the autograd graph that made it.
 at::Tensor plain_of(const at::Tensor& tensor) {
     return tensor.defined() ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
@@ -167,7 +191,8 @@ class Recordings::Randomness : public SeedListener {
 };
 
 bool MicrobatchForm::has_inputs_of(const MicrobatchForm& other) const {
-    return inputs == other.inputs && are_same(values, other.values) && without_gradient == other.without_gradient;
+    return inputs == other.inputs && are_same(values, other.values) && without_gradient == other.without_gradient &&
+           is_recomputed == other.is_recomputed;
 }
 
 bool MicrobatchForm::operator==(const MicrobatchForm& other) const {
@@ -175,22 +200,23 @@ bool MicrobatchForm::operator==(const MicrobatchForm& other) const {
            tied_arrived == other.tied_arrived;
 }
 
-/// The graphs of one microbatch under way, with the places that they read and write.
+/// The graphs of one microbatch under way, or of all that are recomputed, with the places that they read and write.
 class Recordings::Slot {
   public:
     /// Records; nothing is computed. Throws NotRecordable, and what the ops throw.
-    Slot(MicrobatchForm form, at::Device device, GradientSums& sums, const Ops& ops)
-        : form_(std::move(form)), sums_(sums), randomness_(device) {
+    Slot(MicrobatchForm form, at::Device device, SharedRecorder& shared, GradientSums& sums, const Ops& ops)
+        : form_(std::move(form)),
+          recorder_(form_.is_recomputed ? shared.get() : make_card_recorder(device)),
+          sums_(sums),
+          randomness_(device) {
         const MemoryMeter meter(device);
         const int64_t before = meter.now();
         meter.restart_peak();
-        for (const auto& [id, input] : form_.inputs) inputs_.tensors[id] = place_for(input, device);
-        inputs_.values = form_.values;
-        inputs_.without_gradient = form_.without_gradient;
-        arrived_ = places_for(form_.arrived, device);
-        tied_arrived_ = places_for(form_.tied_arrived, device);
         record(device, ops);
-        bytes_ = meter.peak() - before;
+        if (form_.is_recomputed) lend_all();
+        const int64_t work = meter.peak() - meter.now();
+        if (form_.is_recomputed) shared.note_work(work);
+        bytes_ = meter.now() - before + (form_.is_recomputed ? 0 : work);
     }
 
     const MicrobatchForm& form() const { return form_; }
@@ -198,13 +224,11 @@ class Recordings::Slot {
     const PassInputs& inputs() const { return inputs_; }
     const std::map<int, at::Tensor>& arrived() const { return arrived_; }
 
-    bool is_free = true;  ///< no microbatch is under way in it
+    bool is_free = true;  ///< it has nothing that a microbatch will need
 
     void forward(Microbatch& now) {
-        fill(inputs_.tensors, now.inputs.tensors);
-        inputs_.key = now.inputs.key;
-        now.inputs = {};
-        randomness_.set_key(inputs_.key);
+        take_inputs(now);
+        if (!form_.is_recomputed) now.inputs = {};
         forward_->replay();
         now.tensors = copies_of(made_.tensors);
         for (const auto& [value, made] : made_.values) now.values[value] = map_tensors(made, plain_of);
@@ -214,6 +238,7 @@ class Recordings::Slot {
     }
 
     void backward(Microbatch& now) {
+        if (form_.is_recomputed) take_inputs(now);
         take_arrived(now);
         take_tied(now);
         sums_.add(given_, [&] { backward_->replay(); });
@@ -235,16 +260,51 @@ class Recordings::Slot {
 
   private:
     void record(at::Device device, const Ops& ops) {
-        const std::unique_ptr<CardRecorder> recorder = make_card_recorder(device);
         Microbatch now;
-        now.inputs = inputs_;
+        record_forward(now, device, ops);
+        const auto arrive = [&] { now.arrived = arrived_ = places_for(form_.arrived, device); };
+        const auto arrive_tied = [&] { now.tied_arrived = tied_arrived_ = places_for(form_.tied_arrived, device); };
+        const auto backward = [&] {
+            arrive();
+            arrive_tied();
+            ops.backward(now);
+        };
+        if (form_.is_recomputed) {
+            now.pass.reset();
+            randomness_.record([&] {
+                backward_ = record_sums([&] {
+                    now.saved = ops.save(inputs_);
+                    backward();
+                });
+            });
+        } else if (form_.is_split) {
+            input_gradients_ = recorder_->record([&] {
+                arrive();
+                ops.input_gradients(now);
+            });
+            weight_gradients_ = record_sums([&] {
+                arrive_tied();
+                ops.weight_gradients(now);
+            });
+        } else {
+            backward_ = record_sums(backward);
+        }
+        made_.input_gradients = std::move(now.input_gradients);
+        made_.tied_gradients = std::move(now.tied_gradients);
+    }
+
+    void record_forward(Microbatch& now, at::Device device, const Ops& ops) {
         const auto run = [&] {
+            for (const auto& [id, input] : form_.inputs) inputs_.tensors[id] = place_for(input, device);
+            inputs_.values = form_.values;
+            inputs_.without_gradient = form_.without_gradient;
+            now.inputs = inputs_;
             for (auto& [id, tensor] : now.inputs.tensors) {
                 tensor = ops.writes(id) ? copy_beginning_alike(tensor) : tensor.detach();
             }
-            ops.forward(now);
+            ops.forward(now, /*is_recomputed=*/false);
         };
-        randomness_.record([&] { forward_ = recorder->record(run); });
+        randomness_.record([&] { forward_ = recorder_->record(run); });
         made_.tensors = std::move(now.tensors);
         for (const auto& [value, made] : now.values) made_.values[value] = map_tensors(made, plain_of);
         now.values.clear();
@@ -252,16 +312,31 @@ class Recordings::Slot {
         made_.pending_values = std::move(now.pending_values);
         made_.loss = std::move(now.loss);
         for (auto& [id, tensor] : made_.tensors) tensor = plain_of(tensor);
-        now.arrived = arrived_;
-        now.tied_arrived = tied_arrived_;
-        if (form_.is_split) {
-            input_gradients_ = recorder->record([&] { ops.input_gradients(now); });
-            given_ = sums_.record([&] { weight_gradients_ = recorder->record([&] { ops.weight_gradients(now); }); });
-        } else {
-            given_ = sums_.record([&] { backward_ = recorder->record([&] { ops.backward(now); }); });
+    }
+
+    /// Ops that add into `.grad`.
+    std::unique_ptr<CardGraph> record_sums(const std::function<void()>& ops) {
+        std::unique_ptr<CardGraph> graph;
+        given_ = sums_.record([&] { graph = recorder_->record(ops); });
+        return graph;
+    }
+
+    /// The recorder's memory is for what others record too: what comes is copied there right before a replay, and what
+    /// it leaves from there right behind it.
+    void lend_all() {
+        for (auto* tensors : {&inputs_.tensors, &arrived_, &tied_arrived_, &made_.tensors, &made_.input_gradients,
+                              &made_.tied_gradients}) {
+            lend(*tensors);
         }
-        made_.input_gradients = std::move(now.input_gradients);
-        made_.tied_gradients = std::move(now.tied_gradients);
+        made_.loss = lent(made_.loss);
+        for (auto& [value, made] : made_.values) made = map_tensors(made, lent);
+    }
+
+    /// What the ops that are recorded next read, and the seeds of the random ones.
+    void take_inputs(const Microbatch& now) {
+        fill(inputs_.tensors, now.inputs.tensors);
+        inputs_.key = now.inputs.key;
+        randomness_.set_key(inputs_.key);
     }
 
     void take_arrived(Microbatch& now) {
@@ -275,6 +350,7 @@ class Recordings::Slot {
     }
 
     MicrobatchForm form_;
+    std::shared_ptr<CardRecorder> recorder_;
     PassInputs inputs_;
     std::map<int, at::Tensor> arrived_, tied_arrived_;
     Microbatch made_;  ///< what the graphs leave
@@ -285,8 +361,13 @@ class Recordings::Slot {
     int64_t bytes_ = 0;
 };
 
-Recordings::Recordings(at::Device device, std::vector<at::Tensor> trained, std::vector<at::Tensor> weights, Ops ops)
-    : device_(device), trained_(std::move(trained)), weights_(std::move(weights)), ops_(std::move(ops)) {}
+Recordings::Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared, std::vector<at::Tensor> trained,
+                       std::vector<at::Tensor> weights, Ops ops)
+    : device_(device),
+      shared_(std::move(shared)),
+      trained_(std::move(trained)),
+      weights_(std::move(weights)),
+      ops_(std::move(ops)) {}
 
 Recordings::~Recordings() = default;
 
@@ -325,8 +406,9 @@ void Recordings::record() {
         sums_ = std::make_unique<GradientSums>(trained_);
         for (MicrobatchForm& form : forms_under_way()) {
             check_room();
-            slots_.push_back(std::make_unique<Slot>(std::move(form), device_, *sums_, ops_));
+            slots_.push_back(std::make_unique<Slot>(std::move(form), device_, *shared_, *sums_, ops_));
         }
+        if (slots_.empty()) throw NotRecordable{"its microbatches are recomputed for a backward in two halves"};
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
     } catch (const std::exception& error) {
@@ -354,7 +436,7 @@ void Recordings::check_room() const {
     if (MemoryMeter(device_).free_bytes() < needed) throw NotRecordable{"the card has no room for it"};
 }
 
-/// Each form of the last step as often as microbatches of it were under way at once.
+/// Each form of the last step as often as a recording of it is needed.
 std::vector<MicrobatchForm> Recordings::forms_under_way() const {
     constexpr size_t kMostForms = 4;
     struct Count {
@@ -371,7 +453,7 @@ std::vector<MicrobatchForm> Recordings::forms_under_way() const {
     }
     if (counts.size() > kMostForms) throw NotRecordable{"its microbatches have more than four forms"};
     std::vector<MicrobatchForm> forms;
-    for (const Count& count : counts) forms.insert(forms.end(), static_cast<size_t>(count.most), *count.form);
+    for (const Count& count : counts) forms.insert(forms.end(), num_recordings(*count.form, count.most), *count.form);
     return forms;
 }
 
@@ -385,15 +467,16 @@ Recordings::Slot* Recordings::free_slot(int microbatch, const MicrobatchForm& in
     return nullptr;
 }
 
-void Recordings::forward(int microbatch, Microbatch& now) {
+void Recordings::forward(int microbatch, Microbatch& now, bool is_recomputed) {
     Noted& noted = noted_[microbatch];
     noted.form.inputs = forms_of(now.inputs.tensors);
     noted.form.values = without_tensors(now.inputs.values);
     noted.form.without_gradient = now.inputs.without_gradient;
+    noted.form.is_recomputed = is_recomputed;
     turns_.emplace_back(microbatch, true);
     noted.slot = free_slot(microbatch, noted.form);
-    if (noted.slot == nullptr) return ops_.forward(now);
-    noted.slot->is_free = false;
+    if (noted.slot == nullptr) return ops_.forward(now, is_recomputed);
+    noted.slot->is_free = is_recomputed;
     now.is_replayed = true;
     noted.slot->forward(now);
 }
@@ -447,12 +530,13 @@ Recordings::Noted& Recordings::note_arrived(int microbatch, const Microbatch& no
 /// What arrived is other than expected: the ops run one by one after all, from what forward was given.
 void Recordings::make_pass_again(Noted& noted, Microbatch& now) const {
     if (noted.slot == nullptr) return;
-    now.saved = ops_.save(noted.slot->inputs());
+    now.saved = ops_.save(noted.form.is_recomputed ? now.inputs : noted.slot->inputs());
     noted.is_made_again = true;
 }
 
 void Recordings::end(int microbatch, Microbatch& now) {
     now.is_replayed = false;
+    now.inputs = {};
     turns_.emplace_back(microbatch, false);
     if (Slot* slot = noted_.at(microbatch).slot) slot->is_free = true;
 }

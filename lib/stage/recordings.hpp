@@ -1,8 +1,8 @@
 #pragma once
 // The ops of a segment as graphs of the card (device/card_graph.hpp): a card takes microseconds for most, and the host
 // longer to give each to it. Steps run op by op until it is known what each microbatch is like; then one recording is
-// made for each that is under way at once, and replayed with what comes and goes copied into it and out of it. A
-// microbatch of another form runs op by op.
+// made for each that is under way at once, and replayed with what comes and goes copied into it and out of it. Of
+// recomputed microbatches, which keep their inputs alone, one serves all. A microbatch of another form runs op by op.
 #include <ATen/core/Tensor.h>
 
 #include <functional>
@@ -15,6 +15,7 @@
 
 #include "stage/gradient_sums.hpp"
 #include "stage/microbatch.hpp"
+#include "stage/shared_recorder.hpp"
 
 namespace vpp {
 
@@ -33,7 +34,8 @@ struct MicrobatchForm {
     std::map<int, TensorForm> inputs;
     std::map<int, c10::IValue> values;  ///< without the tensors inside
     std::set<int> without_gradient;
-    bool is_split = false;  ///< I and W, not B
+    bool is_recomputed = false;  ///< between forward and backward it has its inputs alone
+    bool is_split = false;       ///< I and W, not B
     std::map<int, std::optional<TensorForm>> arrived, tied_arrived;
 
     bool has_inputs_of(const MicrobatchForm& other) const;
@@ -44,13 +46,16 @@ class Recordings {
   public:
     /// The segment's own ways, op by op.
     struct Ops {
-        std::function<void(Microbatch&)> forward, backward, input_gradients, weight_gradients;
+        std::function<void(Microbatch&, bool is_recomputed)> forward;
+        std::function<void(Microbatch&)> backward, input_gradients, weight_gradients;
         std::function<PassInputs(const PassInputs&)> save;  ///< PassRunner::save
         std::function<bool(int tensor)> writes;             ///< PassRunner::writes
     };
 
     /// `trained`: the parameters whose `.grad` is written. `weights`: all that the ops read or write beside inputs.
-    Recordings(at::Device device, std::vector<at::Tensor> trained, std::vector<at::Tensor> weights, Ops ops);
+    /// `shared`: of all recordings of the rank.
+    Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared, std::vector<at::Tensor> trained,
+               std::vector<at::Tensor> weights, Ops ops);
     ~Recordings();
 
     /// To be called before the first action of a step; records when it is time. `loss_factor` is what the ops are to
@@ -58,7 +63,7 @@ class Recordings {
     at::Tensor begin_step(const at::Tensor& loss_factor);
 
     // What a microbatch does, in the order of its actions; backward and weight_gradients add into `.grad`.
-    void forward(int microbatch, Microbatch& now);
+    void forward(int microbatch, Microbatch& now, bool is_recomputed);
     void backward(int microbatch, Microbatch& now);
     void input_gradients(int microbatch, Microbatch& now);
     void weight_gradients(int microbatch, Microbatch& now);
@@ -69,7 +74,8 @@ class Recordings {
     bool are_made() const { return !slots_.empty(); }
     /// Why none could be made; empty unless it was tried.
     const std::string& reason() const { return reason_; }
-    /// The memory of all of them, whether a microbatch is under way or not. LibTorch counts a part of it as alive.
+    /// The memory of all of them, whether a microbatch is under way or not, without what is shared. LibTorch counts a
+    /// part of it as alive.
     int64_t bytes() const;
 
   private:
@@ -93,6 +99,7 @@ class Recordings {
     void end(int microbatch, Microbatch& now);
 
     at::Device device_;
+    std::shared_ptr<SharedRecorder> shared_;
     std::vector<at::Tensor> trained_, weights_;
     Ops ops_;
     int num_steps_ = 0;                        ///< op by op

@@ -24,7 +24,7 @@ Segment::Segment(const Graph& graph, const Split& split, int index, Source& sour
       turns_(runner_.trained()) {
     if (!split.segments[static_cast<size_t>(index)].recompute) options_.recomputed_microbatches = 0;
     // Who reads what he writes cannot run a second time, as a recorded microbatch may have to.
-    if (options.recorded && options.training && !runner_.reads_what_it_writes())
+    if (options.recorder && options.training && !runner_.reads_what_it_writes())
         recordings_ = make_recordings(source.device());
 }
 
@@ -32,17 +32,14 @@ Segment::~Segment() = default;
 
 std::unique_ptr<Recordings> Segment::make_recordings(at::Device device) {
     Recordings::Ops ops;
-    ops.forward = [this](Microbatch& now) { run_forward(now, false); };
+    ops.forward = [this](Microbatch& now, bool is_recomputed) { run_forward(now, is_recomputed); };
     ops.backward = [this](Microbatch& now) { run_backward(now); };
     ops.input_gradients = [this](Microbatch& now) { run_input_gradients(now); };
     ops.weight_gradients = [this](Microbatch& now) { run_weight_gradients(now); };
     ops.save = [this](const PassInputs& inputs) { return runner_.save(inputs); };
     ops.writes = [this](int tensor) { return runner_.writes(tensor); };
-    return std::make_unique<Recordings>(device, runner_.trained(), runner_.parameters(), std::move(ops));
-}
-
-bool Segment::is_recorded(int microbatch) const {
-    return recordings_ && recordings_->may_be_made() && !is_recomputed(microbatch);
+    return std::make_unique<Recordings>(device, options_.recorder, runner_.trained(), runner_.parameters(),
+                                        std::move(ops));
 }
 
 void Segment::begin_step(const at::Tensor& loss_factor) {
@@ -79,8 +76,8 @@ void Segment::receive_values(int microbatch, const Edge& edge, std::vector<c10::
 void Segment::forward(int microbatch, uint64_t key) {
     Microbatch& now = state(microbatch);
     now.inputs.key = key;
-    if (is_recorded(microbatch)) {
-        run_model([&] { recordings_->forward(microbatch, now); });
+    if (is_recorded()) {
+        run_model([&] { recordings_->forward(microbatch, now, is_recomputed(microbatch)); });
     } else {
         run_forward(now, is_recomputed(microbatch));
     }
@@ -208,8 +205,7 @@ void Segment::keep_tied_gradients(Microbatch& now, const Pass& pass) {
 void Segment::backward(int microbatch) {
     Microbatch& now = state(microbatch);
     run_model([&] {
-        turns_.run(microbatch,
-                   [&] { is_recorded(microbatch) ? recordings_->backward(microbatch, now) : run_backward(now); });
+        turns_.run(microbatch, [&] { is_recorded() ? recordings_->backward(microbatch, now) : run_backward(now); });
     });
     release_if_done(microbatch);
 }
@@ -226,8 +222,7 @@ void Segment::run_backward(Microbatch& now) const {
 
 void Segment::input_gradients(int microbatch) {
     Microbatch& now = state(microbatch);
-    run_model(
-        [&] { is_recorded(microbatch) ? recordings_->input_gradients(microbatch, now) : run_input_gradients(now); });
+    run_model([&] { is_recorded() ? recordings_->input_gradients(microbatch, now) : run_input_gradients(now); });
 }
 
 void Segment::run_input_gradients(Microbatch& now) const {
@@ -245,9 +240,8 @@ void Segment::run_input_gradients(Microbatch& now) const {
 void Segment::weight_gradients(int microbatch) {
     Microbatch& now = state(microbatch);
     run_model([&] {
-        turns_.run(microbatch, [&] {
-            is_recorded(microbatch) ? recordings_->weight_gradients(microbatch, now) : run_weight_gradients(now);
-        });
+        turns_.run(microbatch,
+                   [&] { is_recorded() ? recordings_->weight_gradients(microbatch, now) : run_weight_gradients(now); });
     });
     release_if_done(microbatch);
 }

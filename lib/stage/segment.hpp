@@ -30,8 +30,8 @@ struct SegmentOptions {
     double loss_scale = 1;  ///< the loss is multiplied by it before backward: 1/M for a mean
     /// A recomputed segment keeps its inputs instead of its graph for the microbatches below.
     int recomputed_microbatches = 0;
-    /// On a card: ops are replayed from recordings where they can be (stage/recordings.hpp).
-    bool recorded = false;
+    /// On a card: ops are replayed from recordings where they can be (stage/recordings.hpp). Null: op by op.
+    std::shared_ptr<SharedRecorder> recorder = nullptr;
 };
 
 class Segment {
@@ -89,7 +89,7 @@ class Segment {
   private:
     Microbatch& state(int microbatch);
     bool is_recomputed(int microbatch) const { return microbatch < options_.recomputed_microbatches; }
-    bool is_recorded(int microbatch) const;
+    bool is_recorded() const { return recordings_ && recordings_->may_be_made(); }
     std::unique_ptr<Recordings> make_recordings(at::Device device);
     void run_forward(Microbatch& now, bool recompute);
     void run_backward(Microbatch& now) const;

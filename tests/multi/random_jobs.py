@@ -1,17 +1,18 @@
 """Models drawn at random (tests/cuts/random_models.py), trained in one piece and in three, bit for bit.
 
-    random_jobs.py --jobs N [--first SEED] [--keep FOLDER] [--self-test]
+    random_jobs.py --jobs N [--first SEED] [--steps N] [--keep FOLDER] [--self-test]
 
 The one piece has one stage. The other job stops twice and goes on, each time with another number of stages, schedule,
 split, accumulation, recomputation and ZeRO-1. What both must have in common: every step's losses, gradient norm and
 learning rate, and every evaluation. A job that fails stays under FOLDER/SEED. --self-test demands that another learning
-rate of the pieces is noticed.
+rate of the pieces is noticed. On cards a piece replays recorded ops from its third step on: --steps 18 has most do.
 """
 
 import argparse
 import json
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("support", "cuts")]
 import random_models  # noqa: E402
 from vpp_process import ENVIRONMENT, Case  # noqa: E402
 
-STEPS, MICROBATCHES = 6, 4
+MICROBATCHES = 4
 ONE_CHUNK = ("GPIPE", "1F1B", "EAGER_1F1B", "ZERO_BUBBLE_H1", "ZERO_BUBBLE_GREEDY")
 TWO_CHUNKS = ("INTERLEAVED_1F1B", "LOOPED_BFS", "INTERLEAVED_ZERO_BUBBLE", "ZERO_BUBBLE_V", "V_HALF", "V_MIN")
 MOST_RANKS = 4
@@ -31,11 +32,14 @@ MOST_RANKS = 4
 class Job:
     """One model, and settings that all its pieces have."""
 
-    def __init__(self, folder: pathlib.Path, seed: int):
-        self.folder, self.random = folder, random.Random(seed)
+    def __init__(self, folder: pathlib.Path, seed: int, steps: int):
+        self.folder, self.random, self.steps = folder, random.Random(seed), steps
         random_models.write_model(folder, seed)
         plan = folder / "plan.toml"
         files = f'[data.val]\nx = "{folder}/x.npy"\ntokens = "{folder}/tokens.npy"\n'
+        source = (folder / "model.py").read_text()
+        self.submodules = sorted({name for name in re.findall(r"self\.(\w+) = torch\.nn\.[A-Z]", source)
+                                  if f"self.{name}(" in source})
         plan.write_text(plan.read_text().replace("[pipeline]", files + "[pipeline]"))
         choice = self.random.choice
         self.replicas = choice([1, 1, 2])
@@ -59,10 +63,10 @@ class Job:
 
     def whole(self) -> subprocess.CompletedProcess:
         settings = [f"pipeline.num_microbatches={MICROBATCHES}"]
-        done = self.train("whole", 1, STEPS, settings)
+        done = self.train("whole", 1, self.steps, settings)
         if done.returncode == 65 and self.precision != "fp32":  # some of the drawn ops take no mixed types
             self.precision = "fp32"
-            done = self.train("whole", 1, STEPS, settings)
+            done = self.train("whole", 1, self.steps, settings)
         return done
 
     def layout(self) -> tuple[int, list[str]]:
@@ -78,13 +82,19 @@ class Job:
         runs = choice([1, 1, 2])
         settings += [f"train.accumulate={runs}", f"pipeline.num_microbatches={MICROBATCHES // runs}"]
         if chance() < 0.3:
-            settings.append("pipeline.recompute.what=stage")
+            settings += self.recomputed()
         if self.replicas > 1 and chance() < 0.5:
             settings.append("mesh.zero1=true")
         return stages, settings
 
+    def recomputed(self) -> list[str]:
+        some = [name for name in self.submodules if self.random.random() < 0.5]
+        if not some or self.random.random() < 0.5:
+            return ["pipeline.recompute.what=stage"]
+        return ["pipeline.recompute.what=modules", f"pipeline.recompute.modules={some}"]
+
     def pieces(self, spoil: list[str]) -> subprocess.CompletedProcess:
-        for stop in [*sorted(self.random.sample(range(1, STEPS), 2)), STEPS]:
+        for stop in [*sorted(self.random.sample(range(1, self.steps), 2)), self.steps]:
             stages, settings = self.layout()
             done = self.train("pieces", stages, stop, settings + spoil)
             if done.returncode != 0:
@@ -103,9 +113,9 @@ class Failed(Exception):
     """A job that did not come to its end."""
 
 
-def differences(folder: pathlib.Path, seed: int, spoil: list[str]) -> list[str]:
+def differences(folder: pathlib.Path, seed: int, steps: int, spoil: list[str]) -> list[str]:
     """Between the one piece and the three; empty when all is well."""
-    job = Job(folder, seed)
+    job = Job(folder, seed, steps)
     for done in (job.whole(), job.pieces(spoil)):
         if done.returncode != 0:
             raise Failed(f"ended with {done.returncode}: {done.stderr[-600:]}")
@@ -114,10 +124,10 @@ def differences(folder: pathlib.Path, seed: int, spoil: list[str]) -> list[str]:
             for (event, step), line in whole.items() if pieces.get((event, step)) != line]
 
 
-def is_well(folder: pathlib.Path, seed: int, spoil: list[str]) -> bool:
+def is_well(folder: pathlib.Path, seed: int, steps: int, spoil: list[str]) -> bool:
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        found = differences(folder, seed, spoil)
+        found = differences(folder, seed, steps, spoil)
     except Failed as failure:
         print(f"{folder}: {failure}", flush=True)
         return False
@@ -132,13 +142,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, required=True)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--self-test", action="store_true", help="demand that another run is noticed")
     parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "vpp_random_jobs")
     options = parser.parse_args()
     checks = [(seed, []) for seed in range(options.first, options.first + options.jobs)]
     if options.self_test:
         checks.append((options.first, ["optimizer.lr=0.0010001"]))
-    failed = sum(not is_well(options.keep.resolve() / str(seed), seed, spoil) for seed, spoil in checks)
+    failed = sum(not is_well(options.keep.resolve() / str(seed), seed, options.steps, spoil) for seed, spoil in checks)
     print(f"{len(checks) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -30,6 +30,26 @@ class Drops(Layers):
         return self.last(self.drop(torch.relu_(self.first(x))))
 
 
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+        self.norm = torch.nn.BatchNorm1d(4)
+        self.drop = torch.nn.Dropout(0.3)
+
+    def forward(self, x):
+        return x + self.drop(torch.relu_(self.norm(self.linear(x))))
+
+
+class Blocks(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.Sequential(*(Block() for _ in range(6)))
+
+    def forward(self, x):
+        return self.blocks(x)
+
+
 class Looks(Layers):
     """Whether the first layer's values and weight are used further on is up to the numbers."""
 
@@ -91,13 +111,31 @@ class Recordings(Case):
         settings = ("train.steps=6", "mesh.dp=2", "pipeline.recompute.what=stage",
                     "pipeline.recompute.except_last=true")
         said = self.expect_same_bits(*settings, text=DIGITS, ranks=4)
-        self.assertIn("segments are recorded", said)
+        self.assertRegex(said, r"the ops of (\d+) of \1 segments are recorded")
+
+    def test_recomputed_blocks_are_replayed(self):
+        self.save(Blocks())
+        recompute = ("pipeline.recompute.what=modules", "pipeline.recompute.modules=['blocks.*']")
+        for some in (["pipeline.schedule_type=GPIPE", "pipeline.recompute.except_last=true"],
+                     ["pipeline.virtual_chunks=2", "pipeline.schedule_type=INTERLEAVED_1F1B"],
+                     ["train.precision=fp16"]):
+            with self.subTest(" ".join(some)):
+                said = self.expect_same_bits(*SETTINGS, *recompute, *some)
+                self.assertRegex(said, r"the ops of (\d+) of \1 segments are recorded")
+                self.assertNotIn("op by op", said)
+
+    def test_recomputed_stages_with_a_split_backward_run_one_by_one(self):
+        self.save(Blocks())
+        said = self.expect_same_bits(*SETTINGS, "pipeline.recompute.what=stage",
+                                     "pipeline.schedule_type=ZERO_BUBBLE_H1")
+        self.assertIn("stage 1: its microbatches are recomputed for a backward in two halves", said)
 
     def test_gradients_that_come_at_times_only(self):
         self.save(Looks())
-        for schedule in ("1F1B", "ZERO_BUBBLE_H1"):
-            with self.subTest(schedule):
-                said = self.expect_same_bits(*SETTINGS, f"pipeline.schedule_type={schedule}")
+        for one in ("pipeline.schedule_type=1F1B", "pipeline.schedule_type=ZERO_BUBBLE_H1",
+                    "pipeline.recompute.what=stage"):
+            with self.subTest(one):
+                said = self.expect_same_bits(*SETTINGS, one)
                 self.assertIn("the ops of 1 of 2 segments are recorded", said)
                 self.assertIn("op by op, as it cannot be recorded: stage 1: ", said)
 

@@ -79,6 +79,34 @@ TEST(LinkTransport, AReceiveThatDoesNotEndIsWatchedThoughNoCallWaits) {
     EXPECT_EQ(said_by_watchdog(-1, /*finishes=*/false, /*sends=*/true), "") << "what it waited for has come";
 }
 
+/// Each rank sends what the other does not take, and calls something every `pause_seconds`.
+std::string said_of_a_send(double pause_seconds, bool has_part) {
+    RecordedLinks recorded({.stuck_after = 2});  // the connecting
+    std::string said;
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
+        double now = 0;
+        const auto note = [&](const std::string& text, int) { said += bytes.rank() == 0 ? text : ""; };
+        Watchdog watchdog({.on_fatal = note, .now = [&] { return now; }, .period_seconds = 0});
+        WatchedTransport watched(bytes, watchdog);
+        const auto maker = recorded.maker(bytes.rank());
+        LinkTransport transport(watched, kBothWays, *maker, /*patience_seconds=*/0);
+        const int other = 1 - bytes.rank();
+        transport.send(other, bytes.rank() == 0 ? kForward : kBackward,
+                       linked_message(7, has_part ? memory_of(9) : MemoryPart()));
+        for (int i = 0; i < 4; ++i) {
+            for (const double end = now + pause_seconds; now < end; now += 0.1) watchdog.look();
+            transport.send(other, Channel{i, 0, Direction::Control}, linked_message(8));
+        }
+    });
+    return said;
+}
+
+TEST(LinkTransport, WhoStaysAwayWhileHisDeviceSendsIsWatched) {
+    EXPECT_EQ(said_of_a_send(/*pause_seconds=*/10, /*has_part=*/true), to_text(kForward));
+    EXPECT_EQ(said_of_a_send(8, true), "") << "it is not taken in four times that";
+    EXPECT_EQ(said_of_a_send(10, false), "");
+}
+
 TEST(LinkTransport, AnExchangeIsWatchedFromWhenItIsTaken) {
     RecordedLinks recorded({.stuck_after = 2});  // the connecting
     const Channel channel{5, 2, Direction::Replicas};
@@ -92,7 +120,10 @@ TEST(LinkTransport, AnExchangeIsWatchedFromWhenItIsTaken) {
         const auto maker = recorded.maker(bytes.rank());
         LinkTransport transport(watched, {link_of(both, channel)}, *maker, /*patience_seconds=*/0);
         const auto wait_long = [&] {
-            for (const double end = now + 100; now < end; now += 0.1) watchdog.look();
+            for (const double end = now + 100; now < end; now += 0.1) {
+                transport.send(1 - bytes.rank(), Channel{0, 0, Direction::Control}, linked_message(8));
+                watchdog.look();
+            }
         };
         Exchange exchange{both, channel, std::vector<Buffer>(2), std::vector<MessageSize>(2)};
         const auto other = static_cast<size_t>(1 - bytes.rank());

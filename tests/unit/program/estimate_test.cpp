@@ -137,7 +137,7 @@ TEST(Estimate, ARecordingKeepsAMicrobatchAndWhatItWorksWith) {
     EXPECT_EQ(estimate_ranks(Plan{}, program)[0].activation_bytes, 64 + 70 + 64 + 1000) << "a W with two others";
 }
 
-TEST(Estimate, WhatIsRecomputedKeepsItsInputsAndRunsOpByOp) {
+TEST(Estimate, WhatIsRecomputedKeepsItsInputsAndHasOneRecording) {
     Plan plan;
     plan.pipeline.recompute.what = "stage";
     Program program = program_of(4);
@@ -145,12 +145,14 @@ TEST(Estimate, WhatIsRecomputedKeepsItsInputsAndRunsOpByOp) {
     segment.recompute = true;
     segment.working_bytes = 1000;
     EXPECT_EQ(estimate_ranks(plan, program)[0].activation_bytes, 2 * 32 + 32 + 1000);
-    EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 32 + 1000);
+    EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 2 * (32 + 32) + 32 + 1000)
+        << "what comes, what goes, and their gradients";
     segment.input_bytes += 500;  // made by another segment of the stage
     EXPECT_EQ(estimate_ranks(plan, program)[0].activation_bytes, 2 * 532 + 32 + 1000);
     segment.input_bytes -= 500;
     plan.pipeline.recompute.except_last = true;
-    EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 32 + 1000 + 64 + 1000) << "one recording";
+    EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 2 * (32 + 32) + 32 + 1000 + 64 + 1000)
+        << "and one of the last microbatch";
 }
 
 TEST(Estimate, TrafficIsForwardFromOneAndBackwardFromTheOther) {

@@ -23,15 +23,21 @@ constexpr int kInput = 0, kOutput = 1;
 /// y = x * weight, whose gradient is g * x, for microbatches that are under way two at a time.
 class Products {
   public:
-    Products() {
+    explicit Products(bool is_recomputed = false, std::shared_ptr<SharedRecorder> shared = make_shared_recorder())
+        : is_recomputed_(is_recomputed) {
         start_device(test_device());
         weight_ = at::full({4}, 3.0, test_device()).set_requires_grad(true);
         Recordings::Ops ops;
-        ops.forward = [this](Microbatch& now) { forward(now); };
+        ops.forward = [this](Microbatch& now, bool recompute) { forward(now, recompute); };
         ops.backward = [this](Microbatch& now) { backward(now); };
         ops.save = [](const PassInputs& inputs) { return inputs; };
         ops.writes = [](int) { return false; };
-        recordings_ = std::make_unique<Recordings>(test_device(), std::vector{weight_}, std::vector{weight_}, ops);
+        recordings_ = std::make_unique<Recordings>(test_device(), std::move(shared), std::vector{weight_},
+                                                   std::vector{weight_}, ops);
+    }
+
+    static std::shared_ptr<SharedRecorder> make_shared_recorder() {
+        return std::make_shared<SharedRecorder>(test_device());
     }
 
     /// One step; what it gives must be what arithmetic gives. How many times the ops were called for it.
@@ -49,7 +55,7 @@ class Products {
         for (size_t i = 0; i < all.size() + 1; ++i) {
             if (i < all.size()) {
                 all[i].inputs.tensors[kInput] = input(i).to(test_device());
-                recordings_->forward(static_cast<int>(i), all[i]);
+                recordings_->forward(static_cast<int>(i), all[i], is_recomputed_);
                 EXPECT_EQ(form_of(all[i].tensors.at(kOutput)), form_of(input(i) * 3));
             }
             if (i == 0) continue;
@@ -77,12 +83,13 @@ class Products {
     const Recordings& recordings() const { return *recordings_; }
 
   private:
-    void forward(Microbatch& now) {
+    void forward(Microbatch& now, bool recompute) {
         ++num_calls_;
+        if (recompute) now.saved = now.inputs;
         const at::Tensor x = now.inputs.tensors.at(kInput);
         if (more_) more_(x);
         now.tensors[kOutput] = (x.view({-1, 4}) * weight_.detach()).view({-1});
-        now.pass.emplace().tensors[kInput] = x;
+        if (!recompute) now.pass.emplace().tensors[kInput] = x;
     }
 
     void backward(Microbatch& now) {
@@ -101,6 +108,7 @@ class Products {
         }
     }
 
+    bool is_recomputed_;
     at::Tensor weight_;
     std::function<void(const at::Tensor&)> more_;
     int num_calls_ = 0;
@@ -140,6 +148,43 @@ TEST_F(RecordingsOnCards, WhoseGradientIsOtherThanExpectedRunsOnceMore) {
     products.step(2);
     EXPECT_EQ(products.step(3, {4, 4, 4}, false), 1) << "backward alone, from what forward was given";
     EXPECT_EQ(products.step(4), 0);
+}
+
+TEST_F(RecordingsOnCards, OneServesAllRecomputedMicrobatches) {
+    Products products(/*is_recomputed=*/true);
+    products.run_by_op();
+    EXPECT_EQ(products.step(2), 2) << "F and B";
+    for (int number : {3, 4}) EXPECT_EQ(products.step(number), 0);
+    EXPECT_EQ(products.step(5, {4, 4, 4}, false), 1) << "backward alone, from what forward was given";
+    EXPECT_EQ(products.step(6, {4, 8, 4}), 2) << "of another form";
+    EXPECT_EQ(products.step(7), 0);
+}
+
+TEST_F(RecordingsOnCards, WhatRecomputedMicrobatchesWorkWithIsShared) {
+    const auto shared = Products::make_shared_recorder();
+    EXPECT_EQ(shared->work_bytes(), 0);
+    {
+        Products some(true, shared), others(true, shared);
+        some.run_by_op();
+        others.run_by_op({4, 8, 4});
+        EXPECT_EQ(some.step(2), 2);
+        const int64_t work = shared->work_bytes(), kept = some.recordings().bytes();
+        EXPECT_GT(work, 0);
+        EXPECT_EQ(others.step(2, {4, 8, 4}), 4);
+        EXPECT_EQ(shared->work_bytes(), work) << "the allocator gives 512 bytes to each";
+        EXPECT_EQ(some.recordings().bytes(), kept);
+        for (int number : {3, 4}) {
+            EXPECT_EQ(some.step(number), 0);
+            EXPECT_EQ(others.step(number, {4, 8, 4}), 0);
+        }
+        some.move_weight();
+        some.run_by_op();
+        EXPECT_EQ(others.step(5, {4, 8, 4}), 0);
+        EXPECT_EQ(some.step(6), 2);
+        EXPECT_EQ(others.step(6, {4, 8, 4}), 0);
+        EXPECT_EQ(some.step(7), 0);
+    }
+    EXPECT_EQ(shared->work_bytes(), 0) << "nobody has it";
 }
 
 TEST_F(RecordingsOnCards, WeightsElsewhereAreRecordedAnew) {

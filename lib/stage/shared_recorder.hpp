@@ -1,0 +1,32 @@
+#pragma once
+// Memory that recordings of a rank have together (device/card_graph.hpp): for graphs of which each begins with what is
+// given it and leaves nothing for another one, as those of recomputed microbatches do. Then the rank needs what the
+// largest of them works with once, and not once for each.
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "device/card_graph.hpp"
+
+namespace vpp {
+
+class SharedRecorder {
+  public:
+    /// Makes nothing yet.
+    explicit SharedRecorder(at::Device device) : device_(device) {}
+
+    /// The same for all who have it at once. When nobody has, nor graphs of it, its memory is given back.
+    std::shared_ptr<CardRecorder> get();
+    /// One has recorded that works with so many bytes beside what it keeps.
+    void note_work(int64_t num_bytes);
+    /// What its graphs work with; 0 when there are none.
+    int64_t work_bytes() const { return recorder_.expired() ? 0 : work_bytes_; }
+
+  private:
+    at::Device device_;
+    std::weak_ptr<CardRecorder> recorder_;
+    int64_t work_bytes_ = 0;
+};
+
+}  // namespace vpp
