@@ -1,62 +1,30 @@
 #pragma once
-// The ops of a segment as graphs of the card (device/card_graph.hpp): a card takes microseconds for most, and the host
-// longer to give each to it. Steps run op by op until it is known what each microbatch is like; then one recording is
-// made for each that is under way at once, and replayed with what comes and goes copied into it and out of it. Of
-// recomputed microbatches, which keep their inputs alone, one serves all. A microbatch of another form runs op by op.
+// The recordings of a segment (stage/recording.hpp): a card takes microseconds for most ops, and the host longer to
+// give each to it. Steps run op by op until it is known what each microbatch is like; then one recording is made for
+// each that is under way at once, and replayed with what comes and goes copied into it and out of it. Of recomputed
+// microbatches, which keep their inputs alone, one serves all. A microbatch of another form runs op by op.
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stage/gradient_sums.hpp"
 #include "stage/microbatch.hpp"
+#include "stage/microbatch_form.hpp"
+#include "stage/recording.hpp"
 #include "stage/shared_recorder.hpp"
 
 namespace vpp {
 
-/// All of a tensor that kernels can be chosen by, its numbers left out.
-struct TensorForm {
-    std::vector<int64_t> sizes, strides;
-    at::ScalarType dtype = at::kFloat;
-    int64_t begin_bytes = 0;  ///< device/memory_begin.hpp
-    bool is_on_host = false;
-
-    bool operator==(const TensorForm&) const = default;
-};
-
-/// What decides which ops a microbatch runs.
-struct MicrobatchForm {
-    std::map<int, TensorForm> inputs;
-    std::map<int, c10::IValue> values;  ///< without the tensors inside
-    std::set<int> without_gradient;
-    bool is_recomputed = false;  ///< between forward and backward it has its inputs alone
-    bool is_split = false;       ///< I and W, not B
-    std::map<int, std::optional<TensorForm>> arrived, tied_arrived;
-
-    bool has_inputs_of(const MicrobatchForm& other) const;
-    bool operator==(const MicrobatchForm& other) const;
-};
-
 class Recordings {
   public:
-    /// The segment's own ways, op by op.
-    struct Ops {
-        std::function<void(Microbatch&, bool is_recomputed)> forward;
-        std::function<void(Microbatch&)> backward, input_gradients, weight_gradients;
-        std::function<PassInputs(const PassInputs&)> save;  ///< PassRunner::save
-        std::function<bool(int tensor)> writes;             ///< PassRunner::writes
-    };
-
     /// `trained`: the parameters whose `.grad` is written. `weights`: all that the ops read or write beside inputs.
     /// `shared`: of all recordings of the rank.
     Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared, std::vector<at::Tensor> trained,
-               std::vector<at::Tensor> weights, Ops ops);
-    ~Recordings();
+               std::vector<at::Tensor> weights, SegmentOps ops);
 
     /// To be called before the first action of a step; records when it is time. `loss_factor` is what the ops are to
     /// use in its place.
@@ -71,7 +39,7 @@ class Recordings {
     /// Whether it is of use to have microbatches go this way; the same all through a step.
     bool may_be_made() const { return reason_.empty(); }
     /// Whether steps are replayed now.
-    bool are_made() const { return !slots_.empty(); }
+    bool are_made() const { return !recordings_.empty(); }
     /// Why none could be made; empty unless it was tried.
     const std::string& reason() const { return reason_; }
     /// The memory of all of them, whether a microbatch is under way or not, without what is shared. LibTorch counts a
@@ -79,11 +47,9 @@ class Recordings {
     int64_t bytes() const;
 
   private:
-    class Randomness;
-    class Slot;
     struct Noted {
         MicrobatchForm form;
-        Slot* slot = nullptr;  ///< null: runs op by op
+        Recording* recording = nullptr;  ///< null: runs op by op
         bool is_made_again = false;
     };
 
@@ -93,7 +59,7 @@ class Recordings {
     void forget();
     std::vector<const void*> addresses() const;
     std::vector<MicrobatchForm> forms_under_way() const;
-    Slot* free_slot(int microbatch, const MicrobatchForm& inputs) const;
+    Recording* free_recording(int microbatch, const MicrobatchForm& inputs) const;
     Noted& note_arrived(int microbatch, const Microbatch& now);
     void make_pass_again(Noted& noted, Microbatch& now) const;
     void end(int microbatch, Microbatch& now);
@@ -101,13 +67,13 @@ class Recordings {
     at::Device device_;
     std::shared_ptr<SharedRecorder> shared_;
     std::vector<at::Tensor> trained_, weights_;
-    Ops ops_;
+    SegmentOps ops_;
     int num_steps_ = 0;                        ///< op by op
     std::map<int, Noted> noted_;               ///< by microbatch, of the step
     std::vector<std::pair<int, bool>> turns_;  ///< microbatches as they begin (true) and end in the step
     std::map<int, MicrobatchForm> expected_;   ///< by microbatch, when they were recorded
     std::unique_ptr<GradientSums> sums_;
-    std::vector<std::unique_ptr<Slot>> slots_;
+    std::vector<std::unique_ptr<Recording>> recordings_;
     std::vector<const void*> addresses_;  ///< of the weights when they were recorded
     at::Tensor loss_factor_;              ///< where recorded ops read it
     std::string reason_;

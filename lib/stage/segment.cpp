@@ -31,7 +31,7 @@ Segment::Segment(const Graph& graph, const Split& split, int index, Source& sour
 Segment::~Segment() = default;
 
 std::unique_ptr<Recordings> Segment::make_recordings(at::Device device) {
-    Recordings::Ops ops;
+    SegmentOps ops;
     ops.forward = [this](Microbatch& now, bool is_recomputed) { run_forward(now, is_recomputed); };
     ops.backward = [this](Microbatch& now) { run_backward(now); };
     ops.input_gradients = [this](Microbatch& now) { run_input_gradients(now); };

@@ -27,7 +27,7 @@ class Products {
         : is_recomputed_(is_recomputed) {
         start_device(test_device());
         weight_ = at::full({4}, 3.0, test_device()).set_requires_grad(true);
-        Recordings::Ops ops;
+        SegmentOps ops;
         ops.forward = [this](Microbatch& now, bool recompute) { forward(now, recompute); };
         ops.backward = [this](Microbatch& now) { backward(now); };
         ops.save = [](const PassInputs& inputs) { return inputs; };

@@ -1,0 +1,87 @@
+#include "stage/microbatch_form.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include "device/memory_begin.hpp"
+#include "graph/ivalue_tensors.hpp"
+
+namespace vpp {
+
+namespace {
+
+TensorForm form_of(const at::Tensor& tensor) {
+    if (tensor.layout() != at::kStrided) return {};
+    return {tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type(), begin_bytes_of(tensor),
+            !tensor.is_cpu()};
+}
+
+/// Which they hold is told by their graph; here another stands for each.
+std::map<int, c10::IValue> without_tensors(const std::map<int, c10::IValue>& values) {
+    std::map<int, c10::IValue> structures;
+    for (const auto& [id, value] : values) {
+        structures[id] = map_tensors(value, [](const at::Tensor&) { return at::empty({0}); });
+    }
+    return structures;
+}
+
+std::map<int, TensorForm> forms_of(const std::map<int, at::Tensor>& tensors) {
+    std::map<int, TensorForm> forms;
+    for (const auto& [id, tensor] : tensors) forms[id] = form_of(tensor);
+    return forms;
+}
+
+bool is_same_value(const c10::IValue& one, const c10::IValue& other);
+
+bool are_same_values(c10::ArrayRef<c10::IValue> some, c10::ArrayRef<c10::IValue> others) {
+    return std::equal(some.begin(), some.end(), others.begin(), others.end(), is_same_value);
+}
+
+/// Tensors inside come by themselves; what is no plain value is like no other.
+bool is_same_value(const c10::IValue& one, const c10::IValue& other) {
+    if (one.tagKind() != other.tagKind()) return false;
+    if (one.isTensor() || one.isNone()) return true;
+    if (one.isBool()) return one.toBool() == other.toBool();
+    if (one.isInt()) return one.toInt() == other.toInt();
+    if (one.isDouble()) return one.toDouble() == other.toDouble();
+    if (one.isString()) return one.toStringRef() == other.toStringRef();
+    if (one.isDevice()) return one.toDevice() == other.toDevice();
+    if (one.isList()) return are_same_values(one.toList().vec(), other.toList().vec());
+    if (one.isTuple()) return are_same_values(one.toTupleRef().elements(), other.toTupleRef().elements());
+    return false;
+}
+
+bool are_same(const std::map<int, c10::IValue>& some, const std::map<int, c10::IValue>& others) {
+    return std::equal(some.begin(), some.end(), others.begin(), others.end(), [](const auto& one, const auto& other) {
+        return one.first == other.first && is_same_value(one.second, other.second);
+    });
+}
+
+}  // namespace
+
+void MicrobatchForm::note_inputs(const PassInputs& given) {
+    inputs = forms_of(given.tensors);
+    values = without_tensors(given.values);
+    without_gradient = given.without_gradient;
+}
+
+bool MicrobatchForm::has_inputs_of(const MicrobatchForm& other) const {
+    return inputs == other.inputs && are_same(values, other.values) && without_gradient == other.without_gradient &&
+           is_recomputed == other.is_recomputed;
+}
+
+bool MicrobatchForm::operator==(const MicrobatchForm& other) const {
+    return has_inputs_of(other) && is_split == other.is_split && arrived == other.arrived &&
+           tied_arrived == other.tied_arrived;
+}
+
+std::map<int, std::optional<TensorForm>> gradient_forms_of(const std::map<int, at::Tensor>& gradients) {
+    std::map<int, std::optional<TensorForm>> forms;
+    for (const auto& [id, gradient] : gradients) {
+        forms[id] = gradient.defined() ? std::optional(form_of(gradient)) : std::nullopt;
+    }
+    return forms;
+}
+
+}  // namespace vpp

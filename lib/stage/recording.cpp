@@ -1,0 +1,216 @@
+#include "stage/recording.hpp"
+
+#include <ATen/ops/from_blob.h>
+
+#include "device/memory_begin.hpp"
+#include "device/memory_meter.hpp"
+#include "graph/ivalue_tensors.hpp"
+#include "stage/not_recordable.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// Each element once, where expanding has repeated some.
+at::Tensor without_repeats(at::Tensor tensor) {
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+        if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
+    }
+    return tensor;
+}
+
+at::Tensor place_for(const TensorForm& form, at::Device device) {
+    if (!form.is_plain) throw NotRecordable{"a value is a tensor of the host, or sparse"};
+    return empty_beginning_at(form.begin_bytes, form.sizes, form.strides, at::TensorOptions(form.dtype).device(device));
+}
+
+std::map<int, at::Tensor> places_for(const std::map<int, std::optional<TensorForm>>& forms, at::Device device) {
+    std::map<int, at::Tensor> places;
+    for (const auto& [id, form] : forms) places[id] = form ? place_for(*form, device) : at::Tensor();
+    return places;
+}
+
+void fill(const std::map<int, at::Tensor>& places, const std::map<int, at::Tensor>& from) {
+    for (const auto& [id, place] : places) {
+        if (place.defined()) without_repeats(place).copy_(without_repeats(from.at(id).detach()));
+    }
+}
+
+at::Tensor copy_of(const at::Tensor& made) {
+    if (!made.defined()) return made;
+    at::Tensor copy = copy_beginning_alike(without_repeats(made.detach()));
+    if (copy.sizes() != made.sizes()) copy = copy.expand(made.sizes()).detach();
+    return copy.set_requires_grad(made.requires_grad());
+}
+
+std::map<int, at::Tensor> copies_of(const std::map<int, at::Tensor>& made) {
+    std::map<int, at::Tensor> copies;
+    for (const auto& [id, tensor] : made) copies[id] = copy_of(tensor);
+    return copies;
+}
+
+/// The same numbers for who does not keep the card's memory in which they are.
+at::Tensor lent(const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.is_cpu() || tensor.layout() != at::kStrided) return tensor;
+    if (tensor.is_conj() || tensor.is_neg()) return tensor;
+    const at::Tensor numbers = at::for_blob(tensor.data_ptr(), tensor.sizes())
+                                   .strides(tensor.strides())
+                                   .options(tensor.options())
+                                   .target_device(tensor.device())
+                                   .make_tensor();
+    return numbers.set_requires_grad(tensor.requires_grad());
+}
+
+void lend(std::map<int, at::Tensor>& tensors) {
+    for (auto& [id, tensor] : tensors) tensor = lent(tensor);
+}
+
+/// Without the autograd graph that made it.
+at::Tensor plain_of(const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
+}
+
+}  // namespace
+
+Recording::Recording(MicrobatchForm form, at::Device device, SharedRecorder& shared, GradientSums& sums,
+                     const SegmentOps& ops)
+    : form_(std::move(form)),
+      recorder_(form_.is_recomputed ? shared.get() : make_card_recorder(device)),
+      sums_(sums),
+      randomness_(device) {
+    const MemoryMeter meter(device);
+    const int64_t before = meter.now();
+    meter.restart_peak();
+    record(device, ops);
+    if (form_.is_recomputed) lend_all();
+    const int64_t work = meter.peak() - meter.now();
+    if (form_.is_recomputed) shared.note_work(work);
+    bytes_ = meter.now() - before + (form_.is_recomputed ? 0 : work);
+}
+
+void Recording::forward(Microbatch& now) {
+    take_inputs(now);
+    if (!form_.is_recomputed) now.inputs = {};
+    forward_->replay();
+    now.tensors = copies_of(made_.tensors);
+    for (const auto& [value, made] : made_.values) now.values[value] = map_tensors(made, plain_of);
+    now.pending_tensors = made_.pending_tensors;
+    now.pending_values = made_.pending_values;
+    now.loss = copy_of(made_.loss);
+}
+
+void Recording::backward(Microbatch& now) {
+    if (form_.is_recomputed) take_inputs(now);
+    take_arrived(now);
+    take_tied(now);
+    sums_.add(given_, [&] { backward_->replay(); });
+    now.input_gradients = copies_of(made_.input_gradients);
+    now.tied_gradients = copies_of(made_.tied_gradients);
+}
+
+void Recording::input_gradients(Microbatch& now) {
+    take_arrived(now);
+    input_gradients_->replay();
+    now.input_gradients = copies_of(made_.input_gradients);
+}
+
+void Recording::weight_gradients(Microbatch& now) {
+    take_tied(now);
+    sums_.add(given_, [&] { weight_gradients_->replay(); });
+    now.tied_gradients = copies_of(made_.tied_gradients);
+}
+
+void Recording::record(at::Device device, const SegmentOps& ops) {
+    Microbatch now;
+    record_forward(now, device, ops);
+    const auto arrive = [&] { now.arrived = arrived_ = places_for(form_.arrived, device); };
+    const auto arrive_tied = [&] { now.tied_arrived = tied_arrived_ = places_for(form_.tied_arrived, device); };
+    const auto backward = [&] {
+        arrive();
+        arrive_tied();
+        ops.backward(now);
+    };
+    if (form_.is_recomputed) {
+        now.pass.reset();
+        randomness_.record([&] {
+            backward_ = record_sums([&] {
+                now.saved = ops.save(inputs_);
+                backward();
+            });
+        });
+    } else if (form_.is_split) {
+        input_gradients_ = recorder_->record([&] {
+            arrive();
+            ops.input_gradients(now);
+        });
+        weight_gradients_ = record_sums([&] {
+            arrive_tied();
+            ops.weight_gradients(now);
+        });
+    } else {
+        backward_ = record_sums(backward);
+    }
+    made_.input_gradients = std::move(now.input_gradients);
+    made_.tied_gradients = std::move(now.tied_gradients);
+}
+
+void Recording::record_forward(Microbatch& now, at::Device device, const SegmentOps& ops) {
+    const auto run = [&] {
+        for (const auto& [id, input] : form_.inputs) inputs_.tensors[id] = place_for(input, device);
+        inputs_.values = form_.values;
+        inputs_.without_gradient = form_.without_gradient;
+        now.inputs = inputs_;
+        for (auto& [id, tensor] : now.inputs.tensors) {
+            tensor = ops.writes(id) ? copy_beginning_alike(tensor) : tensor.detach();
+        }
+        ops.forward(now, /*is_recomputed=*/false);
+    };
+    randomness_.record([&] { forward_ = recorder_->record(run); });
+    made_.tensors = std::move(now.tensors);
+    for (const auto& [value, made] : now.values) made_.values[value] = map_tensors(made, plain_of);
+    now.values.clear();
+    made_.pending_tensors = std::move(now.pending_tensors);
+    made_.pending_values = std::move(now.pending_values);
+    made_.loss = std::move(now.loss);
+    for (auto& [id, tensor] : made_.tensors) {
+        if (tensor.layout() != at::kStrided) throw NotRecordable{"a value is sparse"};
+        tensor = plain_of(tensor);
+    }
+}
+
+/// Ops that add into `.grad`.
+std::unique_ptr<CardGraph> Recording::record_sums(const std::function<void()>& ops) {
+    std::unique_ptr<CardGraph> graph;
+    given_ = sums_.record([&] { graph = recorder_->record(ops); });
+    return graph;
+}
+
+/// The recorder's memory is for what others record too: what comes is copied there right before a replay, and what
+/// it leaves from there right behind it.
+void Recording::lend_all() {
+    for (auto* tensors :
+         {&inputs_.tensors, &arrived_, &tied_arrived_, &made_.tensors, &made_.input_gradients, &made_.tied_gradients}) {
+        lend(*tensors);
+    }
+    made_.loss = lent(made_.loss);
+    for (auto& [value, made] : made_.values) made = map_tensors(made, lent);
+}
+
+/// What the ops that are recorded next read, and the seeds of the random ones.
+void Recording::take_inputs(const Microbatch& now) {
+    fill(inputs_.tensors, now.inputs.tensors);
+    inputs_.key = now.inputs.key;
+    randomness_.set_key(inputs_.key);
+}
+
+void Recording::take_arrived(Microbatch& now) {
+    fill(arrived_, now.arrived);
+    now.arrived.clear();
+}
+
+void Recording::take_tied(Microbatch& now) {
+    fill(tied_arrived_, now.tied_arrived);
+    now.tied_arrived.clear();
+}
+
+}  // namespace vpp
