@@ -1,16 +1,17 @@
 """One-stage vpp against the same step in eager PyTorch: same plan, weights, microbatches, clipping, optimizer, threads.
 
-one_stage.py VPP [--config PLAN] [--rounds N] [--steps N] [--device cuda]
+one_stage.py VPP [--config PLAN] [--rounds N] [--steps N] [--device cuda] [--recompute]
 prints the median step of both and their ratio
 
 All take turns, so that a machine whose speed drifts slows all; a ratio is formed within a round, and what is printed is
 its median over the rounds and its range. On a card PyTorch runs as it is and with exact kernels, as vpp always does
 there; on the CPU these are the same. Both have CUBLAS_WORKSPACE_CONFIG set. vpp runs as it
-is and, there, op by op (pipeline.cuda_graphs = false).
+is and, there, op by op (pipeline.cuda_graphs = false). With --recompute both run each block's ops again in backward.
 """
 
 import argparse
 import fnmatch
+import functools
 import json
 import pathlib
 import statistics
@@ -23,6 +24,7 @@ from collections.abc import Callable
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("models", "tests/support")]
@@ -33,22 +35,24 @@ WARM_UP = 5  # steps of a round that are not counted
 OURS = "vpp, one stage"
 
 
-def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str, replayed: bool = True) -> list[float]:
+def vpp_steps_ms(arguments: argparse.Namespace, replayed: bool) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "pipeline.num_stages": 1,
-            "train.steps": steps,
+            "train.steps": arguments.steps,
             "train.eval_every": 0,
             "lr_schedule.kind": "constant",
             "lr_schedule.warmup_steps": 0,
             "checkpoint.every": 0,
             "report.every": 1,
             "run.dir": f"{folder}/run",
-            "mesh.device": device,
+            "mesh.device": arguments.device,
             "pipeline.cuda_graphs": str(replayed).lower(),
+            "pipeline.recompute.what": "units" if arguments.recompute else "none",
         }
         options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-        subprocess.run([vpp, "train", "--config", str(config), *options], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([arguments.vpp, "train", "--config", str(arguments.config), *options], check=True,
+                       stdout=subprocess.DEVNULL)
         events = map(json.loads, pathlib.Path(folder, "run", "metrics.jsonl").read_text().splitlines())
         return [event["step_ms"] for event in events if event["event"] == "step"]
 
@@ -56,7 +60,7 @@ def vpp_steps_ms(vpp: str, config: pathlib.Path, steps: int, device: str, replay
 class Eager:
     """Stock PyTorch with the weights, the optimizer and the batches of a plan."""
 
-    def __init__(self, plan: dict, folder: pathlib.Path, device: str, exact: bool) -> None:
+    def __init__(self, plan: dict, folder: pathlib.Path, device: str, exact: bool, recompute: bool) -> None:
         self.device, self.exact = device, exact
         torch.set_num_threads(plan.get("mesh", {}).get("threads", 1))
         self.num_microbatches, self.t = plan["pipeline"]["num_microbatches"], plan["data"]["sequence_length"]
@@ -67,6 +71,9 @@ class Eager:
         weights = torch.jit.load(str(folder / plan["model"]["file"]), map_location="cpu").state_dict()
         self.model.load_state_dict(weights)
         self.model.to(device)
+        if recompute:
+            for block in self.model.blocks:
+                block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
         values = dict(plan["optimizer"])
         self.clip_norm = values.pop("clip_norm")
         groups = [(group.pop("match"), group | {"params": []}) for group in map(dict, values.pop("group", []))]
@@ -108,23 +115,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=25, help="of each side in a round")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both compute")
+    parser.add_argument("--recompute", action="store_true", help="blocks, on both sides")
     arguments = parser.parse_args()
     if arguments.steps <= 2 * WARM_UP or arguments.rounds < 1:
         parser.error(f"--steps must be over {2 * WARM_UP}, and --rounds at least 1")
 
     def eager(exact: bool) -> Callable[[], list[float]]:
         plan = tomllib.loads(arguments.config.read_text())
-        side = Eager(plan, arguments.config.parent, arguments.device, exact)
+        side = Eager(plan, arguments.config.parent, arguments.device, exact, arguments.recompute)
         return lambda: side.steps_ms(arguments.steps)
-
-    def ours(replayed: bool) -> list[float]:
-        return vpp_steps_ms(arguments.vpp, arguments.config, arguments.steps, arguments.device, replayed)
 
     sides = {"eager Python": eager(exact=False)}
     if arguments.device == "cuda":
-        sides = {"vpp, op by op": lambda: ours(replayed=False), **sides}
+        sides = {"vpp, op by op": lambda: vpp_steps_ms(arguments, replayed=False), **sides}
         sides["eager Python with exact kernels"] = eager(exact=True)
-    sides[OURS] = lambda: ours(replayed=True)
+    sides[OURS] = lambda: vpp_steps_ms(arguments, replayed=True)
     medians: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(arguments.rounds):
         for side in sides if number % 2 == 0 else reversed(sides):  # who goes first changes

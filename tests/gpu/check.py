@@ -145,14 +145,20 @@ def verified_mixed(build: pathlib.Path, device: str) -> str:
     return "; ".join(said)
 
 
-def one_stage(build: pathlib.Path, device: str) -> str:
+def one_stage(build: pathlib.Path, device: str, *options: str) -> str:
     """A step of one stage against eager Python with the same exact kernels, taking turns; and without them."""
-    text = run([sys.executable, ROOT / "tests/bench/one_stage.py", build / "vpp", "--device", device, "--rounds", "3"])
+    text = run([sys.executable, ROOT / "tests/bench/one_stage.py", build / "vpp", "--device", device, "--rounds", "3",
+                *options])
     ratios = {side: (number, spread) for side, number, spread in
               re.findall(r"^ratio to (.+): ([0-9.]+) \((.*)\)$", text, re.MULTILINE)}
     side, (number, _) = list(ratios.items())[-1]
     said = [f"ratio {ratio} to {name} ({spread})" for name, (ratio, spread) in ratios.items()]
     return held(float(number), 1.00, "; ".join(said))
+
+
+def recomputed(build: pathlib.Path, device: str) -> str:
+    """The same where both run each block's ops again in backward."""
+    return one_stage(build, device, "--recompute")
 
 
 def held(ratio: float, most: float, text: str) -> str:
@@ -222,7 +228,7 @@ def traced(build: pathlib.Path, device: str) -> str:
 ROWS = {"memory": card_memory, "links": nccl_links, "trace": traced, "MPI": mpi_transport, "staged": staged_messages,
         "NCCL": nccl_transport, "reference": reference, "one stage": one_stage,
         "unit tests": unit_tests, "verify": verified, "verify NCCL": verified_nccl, "jobs": nccl_jobs,
-        "mixed": verified_mixed}
+        "mixed": verified_mixed, "recomputed": recomputed}
 
 
 def main() -> int:
