@@ -63,32 +63,38 @@ int64_t output_bytes(const Split& split, int segment) {
     return sum;
 }
 
+/// Microbatches of a stage that are under way at once, at most.
+struct UnderWay {
+    int now = 0, most = 0;
+    void begin() { most = std::max(most, ++now); }
+};
+
 /// For each segment as many recordings as microbatches are under way in it at once (stage/recordings.hpp). Of one that
-/// is recomputed one for a last microbatch that is not, and one for all others, whose memory is for that of each such
-/// segment.
+/// is recomputed as many as are between the halves of a backward, and one for a last microbatch that is not recomputed;
+/// the others leave nothing in the memory in which all such segments work.
 int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions, bool is_last_recomputed) {
-    std::map<int, int> now, most;  // by stage
-    bool is_split = false;
+    std::map<int, UnderWay> whole, halves;  // by stage
     for (const Action& action : actions) {
-        is_split = is_split || action.kind == ActionKind::I;
-        const bool ends = action.kind == ActionKind::B || action.kind == ActionKind::W;
-        if (action.kind != ActionKind::F && !ends) continue;
-        now[action.stage] += ends ? -1 : 1;
-        most[action.stage] = std::max(most[action.stage], now[action.stage]);
+        if (action.kind == ActionKind::F) whole[action.stage].begin();
+        if (action.kind == ActionKind::I) halves[action.stage].begin();
+        if (action.kind == ActionKind::B || action.kind == ActionKind::W) --whole[action.stage].now;
+        if (action.kind == ActionKind::W) --halves[action.stage].now;
     }
     int64_t bytes = 0, shared = 0;
-    for (const auto& [stage, count] : most) {
+    for (const auto& [stage, under_way] : whole) {
+        const int between_halves = halves[stage].most;
         const auto [begin, end] = split.segments_of(stage);
         for (int i = begin; i < end; ++i) {
             const SegmentSpec& segment = split.segments[static_cast<size_t>(i)];
-            const int64_t recording =
-                std::max(segment.activation_bytes, is_split ? segment.waiting_bytes : 0) + segment.working_bytes;
+            const int64_t waiting = between_halves > 0 ? segment.waiting_bytes : 0;
+            const int64_t recording = std::max(segment.activation_bytes, waiting) + segment.working_bytes;
             if (segment.recompute) {
-                const int64_t comes_and_goes = is_split ? 0 : 2 * (segment.input_bytes + output_bytes(split, i));
-                bytes += count * segment.input_bytes + (is_last_recomputed ? 0 : recording);
+                const int num_kept = between_halves + (is_last_recomputed ? 0 : 1);
+                const int64_t comes_and_goes = 2 * (segment.input_bytes + output_bytes(split, i));
+                bytes += under_way.most * segment.input_bytes + num_kept * recording;
                 shared = std::max(shared, segment.kept_bytes + segment.working_bytes + comes_and_goes);
             } else {
-                bytes += count * recording;
+                bytes += under_way.most * recording;
             }
         }
     }

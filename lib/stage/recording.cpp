@@ -65,6 +65,18 @@ void lend(std::map<int, at::Tensor>& tensors) {
     for (auto& [id, tensor] : tensors) tensor = lent(tensor);
 }
 
+/// Of a device, while this lives.
+class TakenMemory {
+  public:
+    explicit TakenMemory(at::Device device) : meter_(device), before_(meter_.now()) { meter_.restart_peak(); }
+    int64_t bytes() const { return meter_.now() - before_; }
+    int64_t most_bytes() const { return meter_.peak() - before_; }
+
+  private:
+    MemoryMeter meter_;
+    int64_t before_;
+};
+
 /// Without the autograd graph that made it.
 at::Tensor plain_of(const at::Tensor& tensor) {
     return tensor.defined() ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
@@ -75,21 +87,43 @@ at::Tensor plain_of(const at::Tensor& tensor) {
 Recording::Recording(MicrobatchForm form, at::Device device, SharedRecorder& shared, GradientSums& sums,
                      const SegmentOps& ops)
     : form_(std::move(form)),
-      recorder_(form_.is_recomputed ? shared.get() : make_card_recorder(device)),
+      device_(device),
+      shared_(shared),
+      forward_recorder_(form_.is_recomputed ? shared.get() : make_card_recorder(device)),
+      backward_recorder_(form_.is_recomputed && form_.is_split ? make_card_recorder(device) : forward_recorder_),
       sums_(sums),
       randomness_(device) {
-    const MemoryMeter meter(device);
-    const int64_t before = meter.now();
-    meter.restart_peak();
-    record(device, ops);
-    if (form_.is_recomputed) lend_all();
-    const int64_t work = meter.peak() - meter.now();
-    if (form_.is_recomputed) shared.note_work(work);
-    bytes_ = meter.now() - before + (form_.is_recomputed ? 0 : work);
+    Microbatch now;
+    if (form_.is_recomputed) {
+        share([&] { record_forward(now, ops); });
+        form_.is_split ? keep([&] { record_halves(now, ops); }) : share([&] { record_backward(now, ops); });
+    } else {
+        keep([&] {
+            record_forward(now, ops);
+            form_.is_split ? record_halves(now, ops) : record_backward(now, ops);
+        });
+    }
+}
+
+/// What is recorded in memory of its own.
+void Recording::keep(const std::function<void()>& record) {
+    const TakenMemory taken(device_);
+    record();
+    bytes_ += taken.most_bytes();
+}
+
+/// What is recorded in memory that is for what others record too: what comes is copied there right before a replay, and
+/// what it leaves from there right behind it.
+void Recording::share(const std::function<void()>& record) {
+    const TakenMemory taken(device_);
+    record();
+    lend_all();
+    bytes_ += taken.bytes();
+    shared_.note_work(taken.most_bytes() - taken.bytes());
 }
 
 void Recording::forward(Microbatch& now) {
-    take_inputs(now);
+    take_inputs(inputs_, now);
     if (!form_.is_recomputed) now.inputs = {};
     forward_->replay();
     now.tensors = copies_of(made_.tensors);
@@ -100,7 +134,6 @@ void Recording::forward(Microbatch& now) {
 }
 
 void Recording::backward(Microbatch& now) {
-    if (form_.is_recomputed) take_inputs(now);
     take_arrived(now);
     take_tied(now);
     sums_.add(given_, [&] { backward_->replay(); });
@@ -120,52 +153,25 @@ void Recording::weight_gradients(Microbatch& now) {
     now.tied_gradients = copies_of(made_.tied_gradients);
 }
 
-void Recording::record(at::Device device, const SegmentOps& ops) {
-    Microbatch now;
-    record_forward(now, device, ops);
-    const auto arrive = [&] { now.arrived = arrived_ = places_for(form_.arrived, device); };
-    const auto arrive_tied = [&] { now.tied_arrived = tied_arrived_ = places_for(form_.tied_arrived, device); };
-    const auto backward = [&] {
-        arrive();
-        arrive_tied();
-        ops.backward(now);
-    };
-    if (form_.is_recomputed) {
-        now.pass.reset();
-        randomness_.record([&] {
-            backward_ = record_sums([&] {
-                now.saved = ops.save(inputs_);
-                backward();
-            });
-        });
-    } else if (form_.is_split) {
-        input_gradients_ = recorder_->record([&] {
-            arrive();
-            ops.input_gradients(now);
-        });
-        weight_gradients_ = record_sums([&] {
-            arrive_tied();
-            ops.weight_gradients(now);
-        });
-    } else {
-        backward_ = record_sums(backward);
-    }
-    made_.input_gradients = std::move(now.input_gradients);
-    made_.tied_gradients = std::move(now.tied_gradients);
+PassInputs Recording::input_places() const {
+    PassInputs places;
+    for (const auto& [id, input] : form_.inputs) places.tensors[id] = place_for(input, device_);
+    places.values = form_.values;
+    places.without_gradient = form_.without_gradient;
+    return places;
 }
 
-void Recording::record_forward(Microbatch& now, at::Device device, const SegmentOps& ops) {
+void Recording::record_forward(Microbatch& now, const SegmentOps& ops) {
     const auto run = [&] {
-        for (const auto& [id, input] : form_.inputs) inputs_.tensors[id] = place_for(input, device);
-        inputs_.values = form_.values;
-        inputs_.without_gradient = form_.without_gradient;
+        inputs_ = input_places();
         now.inputs = inputs_;
         for (auto& [id, tensor] : now.inputs.tensors) {
             tensor = ops.writes(id) ? copy_beginning_alike(tensor) : tensor.detach();
         }
         ops.forward(now, /*is_recomputed=*/false);
     };
-    randomness_.record([&] { forward_ = recorder_->record(run); });
+    randomness_.record([&] { forward_ = forward_recorder_->record(run); });
+    if (form_.is_recomputed) now.pass.reset();
     made_.tensors = std::move(now.tensors);
     for (const auto& [value, made] : now.values) made_.values[value] = map_tensors(made, plain_of);
     now.values.clear();
@@ -178,18 +184,60 @@ void Recording::record_forward(Microbatch& now, at::Device device, const Segment
     }
 }
 
+/// What backward begins with: the gradients that arrive, and what forward was given where its ops run once more.
+void Recording::arrive(Microbatch& now, const SegmentOps& ops) {
+    now.arrived = arrived_ = places_for(form_.arrived, device_);
+    if (!form_.is_recomputed) return;
+    inputs_again_ = input_places();
+    now.saved = ops.save(inputs_again_);
+}
+
+void Recording::arrive_tied(Microbatch& now) {
+    now.tied_arrived = tied_arrived_ = places_for(form_.tied_arrived, device_);
+}
+
+void Recording::record_backward(Microbatch& now, const SegmentOps& ops) {
+    record_again([&] {
+        backward_ = record_sums([&] {
+            arrive(now, ops);
+            arrive_tied(now);
+            ops.backward(now);
+        });
+    });
+    made_.input_gradients = std::move(now.input_gradients);
+    made_.tied_gradients = std::move(now.tied_gradients);
+}
+
+void Recording::record_halves(Microbatch& now, const SegmentOps& ops) {
+    record_again([&] {
+        input_gradients_ = backward_recorder_->record([&] {
+            arrive(now, ops);
+            ops.input_gradients(now);
+        });
+    });
+    weight_gradients_ = record_sums([&] {
+        arrive_tied(now);
+        ops.weight_gradients(now);
+    });
+    made_.input_gradients = std::move(now.input_gradients);
+    made_.tied_gradients = std::move(now.tied_gradients);
+}
+
+/// With the seeds of what runs once more.
+void Recording::record_again(const std::function<void()>& ops) {
+    form_.is_recomputed ? randomness_.record(ops) : ops();
+}
+
 /// Ops that add into `.grad`.
 std::unique_ptr<CardGraph> Recording::record_sums(const std::function<void()>& ops) {
     std::unique_ptr<CardGraph> graph;
-    given_ = sums_.record([&] { graph = recorder_->record(ops); });
+    given_ = sums_.record([&] { graph = backward_recorder_->record(ops); });
     return graph;
 }
 
-/// The recorder's memory is for what others record too: what comes is copied there right before a replay, and what
-/// it leaves from there right behind it.
 void Recording::lend_all() {
-    for (auto* tensors :
-         {&inputs_.tensors, &arrived_, &tied_arrived_, &made_.tensors, &made_.input_gradients, &made_.tied_gradients}) {
+    for (auto* tensors : {&inputs_.tensors, &inputs_again_.tensors, &arrived_, &tied_arrived_, &made_.tensors,
+                          &made_.input_gradients, &made_.tied_gradients}) {
         lend(*tensors);
     }
     made_.loss = lent(made_.loss);
@@ -197,13 +245,14 @@ void Recording::lend_all() {
 }
 
 /// What the ops that are recorded next read, and the seeds of the random ones.
-void Recording::take_inputs(const Microbatch& now) {
-    fill(inputs_.tensors, now.inputs.tensors);
-    inputs_.key = now.inputs.key;
-    randomness_.set_key(inputs_.key);
+void Recording::take_inputs(PassInputs& places, const Microbatch& now) {
+    fill(places.tensors, now.inputs.tensors);
+    places.key = now.inputs.key;
+    randomness_.set_key(places.key);
 }
 
 void Recording::take_arrived(Microbatch& now) {
+    if (form_.is_recomputed) take_inputs(inputs_again_, now);
     fill(arrived_, now.arrived);
     now.arrived.clear();
 }

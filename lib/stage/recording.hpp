@@ -30,7 +30,7 @@ struct SegmentOps {
 /// all.
 class Recording {
   public:
-    /// Records; nothing is computed. Borrows `sums`, which must outlive it.
+    /// Records; nothing is computed. Borrows `shared` and `sums`, which must outlive it.
     /// Throws NotRecordable, and what the ops throw.
     Recording(MicrobatchForm form, at::Device device, SharedRecorder& shared, GradientSums& sums,
               const SegmentOps& ops);
@@ -50,17 +50,26 @@ class Recording {
     void weight_gradients(Microbatch& now);
 
   private:
-    void record(at::Device device, const SegmentOps& ops);
-    void record_forward(Microbatch& now, at::Device device, const SegmentOps& ops);
+    void keep(const std::function<void()>& record);
+    void share(const std::function<void()>& record);
+    PassInputs input_places() const;
+    void record_forward(Microbatch& now, const SegmentOps& ops);
+    void record_backward(Microbatch& now, const SegmentOps& ops);
+    void record_halves(Microbatch& now, const SegmentOps& ops);
+    void record_again(const std::function<void()>& ops);
     std::unique_ptr<CardGraph> record_sums(const std::function<void()>& ops);
+    void arrive(Microbatch& now, const SegmentOps& ops);
+    void arrive_tied(Microbatch& now);
     void lend_all();
-    void take_inputs(const Microbatch& now);
+    void take_inputs(PassInputs& places, const Microbatch& now);
     void take_arrived(Microbatch& now);
     void take_tied(Microbatch& now);
 
     MicrobatchForm form_;
-    std::shared_ptr<CardRecorder> recorder_;
-    PassInputs inputs_;
+    at::Device device_;
+    SharedRecorder& shared_;
+    std::shared_ptr<CardRecorder> forward_recorder_, backward_recorder_;
+    PassInputs inputs_, inputs_again_;
     std::map<int, at::Tensor> arrived_, tied_arrived_;
     Microbatch made_;  ///< what the graphs leave
     GradientSums& sums_;

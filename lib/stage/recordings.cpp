@@ -15,13 +15,6 @@ namespace {
 /// Steps op by op: in the first one libraries start, in the second one memory is measured.
 constexpr int kStepsByOp = 2;
 
-/// For so many microbatches of a form that are under way at once. Of recomputed ones nothing stays from one action to
-/// the next, but from the first half of a backward to the second.
-size_t num_recordings(const MicrobatchForm& form, int num_under_way) {
-    if (!form.is_recomputed) return static_cast<size_t>(num_under_way);
-    return form.is_split ? 0 : 1;
-}
-
 }  // namespace
 
 Recordings::Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared, std::vector<at::Tensor> trained,
@@ -69,7 +62,6 @@ void Recordings::record() {
             check_room();
             recordings_.push_back(std::make_unique<Recording>(std::move(form), device_, *shared_, *sums_, ops_));
         }
-        if (recordings_.empty()) throw NotRecordable{"its microbatches are recomputed for a backward in two halves"};
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
     } catch (const std::exception& error) {
@@ -97,7 +89,7 @@ void Recordings::check_room() const {
     if (MemoryMeter(device_).free_bytes() < needed) throw NotRecordable{"the card has no room for it"};
 }
 
-/// Each form of the last step as often as a recording of it is needed.
+/// Each form of the last step as often as recordings held microbatches of it at once.
 std::vector<MicrobatchForm> Recordings::forms_under_way() const {
     constexpr size_t kMostForms = 4;
     struct Count {
@@ -114,16 +106,17 @@ std::vector<MicrobatchForm> Recordings::forms_under_way() const {
     }
     if (counts.size() > kMostForms) throw NotRecordable{"its microbatches have more than four forms"};
     std::vector<MicrobatchForm> forms;
-    for (const Count& count : counts) forms.insert(forms.end(), num_recordings(*count.form, count.most), *count.form);
+    for (const Count& count : counts) forms.insert(forms.end(), static_cast<size_t>(count.most), *count.form);
     return forms;
 }
 
-/// One that does what the microbatch did when forms were noted.
-Recording* Recordings::free_recording(int microbatch, const MicrobatchForm& inputs) const {
+/// One that does what the microbatch did when forms were noted. Forward of recomputed ones leaves it as it is.
+Recording* Recordings::find(int microbatch, const MicrobatchForm& inputs, bool must_be_free) const {
     const auto expected = expected_.find(microbatch);
     if (expected == expected_.end() || !expected->second.has_inputs_of(inputs)) return nullptr;
     for (const std::unique_ptr<Recording>& recording : recordings_) {
-        if (recording->is_free && recording->form() == expected->second) return recording.get();
+        const bool may_be = recording->is_free || !must_be_free;
+        if (may_be && recording->form() == expected->second) return recording.get();
     }
     return nullptr;
 }
@@ -132,10 +125,9 @@ void Recordings::forward(int microbatch, Microbatch& now, bool is_recomputed) {
     Noted& noted = noted_[microbatch];
     noted.form.note_inputs(now.inputs);
     noted.form.is_recomputed = is_recomputed;
-    turns_.emplace_back(microbatch, true);
-    noted.recording = free_recording(microbatch, noted.form);
+    noted.recording = find(microbatch, noted.form, !is_recomputed);
+    if (!is_recomputed) hold(microbatch, noted);
     if (noted.recording == nullptr) return ops_.forward(now, is_recomputed);
-    noted.recording->is_free = is_recomputed;
     now.is_replayed = true;
     noted.recording->forward(now);
 }
@@ -184,12 +176,21 @@ void Recordings::weight_gradients(int microbatch, Microbatch& now) {
 Recordings::Noted& Recordings::note_arrived(int microbatch, const Microbatch& now) {
     Noted& noted = noted_.at(microbatch);
     noted.form.arrived = gradient_forms_of(now.arrived);
+    if (!noted.form.is_recomputed) return noted;
+    if (noted.recording != nullptr) noted.recording = find(microbatch, noted.form, /*must_be_free=*/true);
+    hold(microbatch, noted);
     return noted;
+}
+
+/// From now on its recording, if it has one, holds what the microbatch will need.
+void Recordings::hold(int microbatch, const Noted& noted) {
+    turns_.emplace_back(microbatch, true);
+    if (noted.recording != nullptr) noted.recording->is_free = false;
 }
 
 /// What arrived is other than expected: the ops run one by one after all, from what forward was given.
 void Recordings::make_pass_again(Noted& noted, Microbatch& now) const {
-    if (noted.recording == nullptr) return;
+    if (!now.is_replayed) return;
     now.saved = ops_.save(noted.form.is_recomputed ? now.inputs : noted.recording->inputs());
     noted.is_made_again = true;
 }

@@ -1,8 +1,8 @@
 #pragma once
 // The recordings of a segment (stage/recording.hpp): a card takes microseconds for most ops, and the host longer to
 // give each to it. Steps run op by op until it is known what each microbatch is like; then one recording is made for
-// each that is under way at once, and replayed with what comes and goes copied into it and out of it. Of recomputed
-// microbatches, which keep their inputs alone, one serves all. A microbatch of another form runs op by op.
+// each that is under way at once, and replayed. Recomputed microbatches keep their inputs alone: one recording serves
+// all of them, or between the two halves of a backward one. A microbatch of another form runs op by op.
 #include <ATen/core/Tensor.h>
 
 #include <map>
@@ -59,7 +59,8 @@ class Recordings {
     void forget();
     std::vector<const void*> addresses() const;
     std::vector<MicrobatchForm> forms_under_way() const;
-    Recording* free_recording(int microbatch, const MicrobatchForm& inputs) const;
+    Recording* find(int microbatch, const MicrobatchForm& inputs, bool must_be_free) const;
+    void hold(int microbatch, const Noted& noted);
     Noted& note_arrived(int microbatch, const Microbatch& now);
     void make_pass_again(Noted& noted, Microbatch& now) const;
     void end(int microbatch, Microbatch& now);
@@ -70,7 +71,7 @@ class Recordings {
     SegmentOps ops_;
     int num_steps_ = 0;                        ///< op by op
     std::map<int, Noted> noted_;               ///< by microbatch, of the step
-    std::vector<std::pair<int, bool>> turns_;  ///< microbatches as they begin (true) and end in the step
+    std::vector<std::pair<int, bool>> turns_;  ///< of the step: when one begins (true) and ends to be held
     std::map<int, MicrobatchForm> expected_;   ///< by microbatch, when they were recorded
     std::unique_ptr<GradientSums> sums_;
     std::vector<std::unique_ptr<Recording>> recordings_;

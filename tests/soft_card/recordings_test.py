@@ -118,17 +118,13 @@ class Recordings(Case):
         recompute = ("pipeline.recompute.what=modules", "pipeline.recompute.modules=['blocks.*']")
         for some in (["pipeline.schedule_type=GPIPE", "pipeline.recompute.except_last=true"],
                      ["pipeline.virtual_chunks=2", "pipeline.schedule_type=INTERLEAVED_1F1B"],
+                     ["pipeline.schedule_type=ZERO_BUBBLE_H1"],
+                     ["pipeline.virtual_chunks=2", "pipeline.schedule_type=ZERO_BUBBLE_V"],
                      ["train.precision=fp16"]):
             with self.subTest(" ".join(some)):
                 said = self.expect_same_bits(*SETTINGS, *recompute, *some)
                 self.assertRegex(said, r"the ops of (\d+) of \1 segments are recorded")
                 self.assertNotIn("op by op", said)
-
-    def test_recomputed_stages_with_a_split_backward_run_one_by_one(self):
-        self.save(Blocks())
-        said = self.expect_same_bits(*SETTINGS, "pipeline.recompute.what=stage",
-                                     "pipeline.schedule_type=ZERO_BUBBLE_H1")
-        self.assertIn("stage 1: its microbatches are recomputed for a backward in two halves", said)
 
     def test_gradients_that_come_at_times_only(self):
         self.save(Looks())

@@ -153,6 +153,15 @@ TEST(Estimate, WhatIsRecomputedKeepsItsInputsAndHasOneRecording) {
     plan.pipeline.recompute.except_last = true;
     EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 2 * (32 + 32) + 32 + 1000 + 64 + 1000)
         << "and one of the last microbatch";
+    plan.pipeline.recompute.except_last = false;
+    segment.waiting_bytes = 70;
+    std::vector<Action>& actions = program.training.schedule.actions[0];
+    actions.clear();
+    for (const ActionKind kind : {ActionKind::F, ActionKind::I, ActionKind::W}) {
+        for (const int microbatch : {0, 1}) actions.push_back({kind, 0, microbatch});
+    }
+    EXPECT_EQ(estimate_ranks(plan, program)[0].recorded_bytes, 2 * 32 + 2 * (70 + 1000) + 2 * (32 + 32) + 32 + 1000)
+        << "and one for each between the halves of a backward";
 }
 
 TEST(Estimate, TrafficIsForwardFromOneAndBackwardFromTheOther) {

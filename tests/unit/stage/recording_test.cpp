@@ -33,6 +33,7 @@ class RecordingOnCards : public testing::Test {
             now.pass.emplace().tensors[kInput] = now.inputs.tensors.at(kInput);
         };
         ops_.input_gradients = [this](Microbatch& now) {
+            if (now.saved) now.pass.emplace().tensors[kInput] = std::exchange(now.saved, {})->tensors.at(kInput);
             now.input_gradients[kInput] = now.arrived.at(kOutput) * weight_.detach();
             now.pass->tensors[kOutput] = now.arrived.at(kOutput);
         };
@@ -41,7 +42,6 @@ class RecordingOnCards : public testing::Test {
             now.pass.reset();
         };
         ops_.backward = [this](Microbatch& now) {
-            if (now.saved) now.pass.emplace().tensors[kInput] = now.saved->tensors.at(kInput);
             ops_.input_gradients(now);
             ops_.weight_gradients(now);
         };
@@ -131,6 +131,22 @@ TEST_F(RecordingOnCards, OneServesAllRecomputedMicrobatchesInSharedMemory) {
     expect_backward(*one, std::move(second), 7, 2);
     expect_backward(*other, std::move(third), 9, 1);
     expect_backward(*one, std::move(first), 5, 4);
+}
+
+TEST_F(RecordingOnCards, OneKeepsARecomputedMicrobatchBetweenTheHalvesAlone) {
+    const auto one = recording(form(true, true)), other = recording(form(true, true));
+    Microbatch first = begun(*one, 5), second = begun(*one, 7);
+    first.arrived[kOutput] = four_of(2);
+    one->input_gradients(first);
+    EXPECT_EQ(form_of(first.input_gradients.at(kInput)), form_of(four_of(3 * 2)));
+    begun(*one, 11);
+    second.arrived[kOutput] = four_of(4);
+    other->input_gradients(second);
+    begin_step();
+    one->weight_gradients(first);
+    EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2)));
+    other->weight_gradients(second);
+    EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2 + 7 * 4)));
 }
 
 TEST_F(RecordingOnCards, OfTheHostOrSparseNothingIsRecorded) {

@@ -29,7 +29,15 @@ class Products {
         weight_ = at::full({4}, 3.0, test_device()).set_requires_grad(true);
         SegmentOps ops;
         ops.forward = [this](Microbatch& now, bool recompute) { forward(now, recompute); };
-        ops.backward = [this](Microbatch& now) { backward(now); };
+        ops.backward = [this](Microbatch& now) {
+            begin_backward(now);
+            add_gradient(now);
+        };
+        ops.input_gradients = [this](Microbatch& now) { begin_backward(now); };
+        ops.weight_gradients = [this](Microbatch& now) {
+            ++num_calls_;
+            add_gradient(now);
+        };
         ops.save = [](const PassInputs& inputs) { return inputs; };
         ops.writes = [](int) { return false; };
         recordings_ = std::make_unique<Recordings>(test_device(), std::move(shared), std::vector{weight_},
@@ -62,8 +70,14 @@ class Products {
             Microbatch& last = all[i - 1];
             const bool has_gradient = last_has_gradient || i < all.size();
             last.arrived[kOutput] = has_gradient ? at::full_like(last.tensors.at(kOutput), 2) : at::Tensor();
-            recordings_->backward(static_cast<int>(i) - 1, last);
+            if (between_halves_ == 0) {
+                recordings_->backward(static_cast<int>(i) - 1, last);
+                continue;
+            }
+            recordings_->input_gradients(static_cast<int>(i) - 1, last);
+            if (i >= between_halves_) finish(i - between_halves_, all);
         }
+        for (size_t i = all.size() + 1 - between_halves_; i < all.size(); ++i) finish(i, all);
         at::Tensor sum = at::zeros({4});
         for (size_t i = 0; i < all.size(); ++i) {
             if (last_has_gradient || i + 1 < all.size()) sum += (input(i) * 2).view({-1, 4}).sum(0);
@@ -74,9 +88,12 @@ class Products {
 
     /// The steps before one can be recorded.
     void run_by_op(const std::vector<int>& sizes = {4, 4, 4}) {
-        for (int number : {0, 1}) EXPECT_EQ(step(number, sizes), 2 * static_cast<int>(sizes.size()));
+        const int calls = between_halves_ > 0 ? 3 : 2;
+        for (int number : {0, 1}) EXPECT_EQ(step(number, sizes), calls * static_cast<int>(sizes.size()));
     }
 
+    /// I and W in place of B, so many microbatches between them at once.
+    void have_halves(size_t between) { between_halves_ = between; }
     void have_forward_do(std::function<void(const at::Tensor&)> more) { more_ = std::move(more); }
     void move_weight() { weight_.set_data(weight_.detach().clone()); }
     const at::Tensor& weight() const { return weight_; }
@@ -92,12 +109,16 @@ class Products {
         if (!recompute) now.pass.emplace().tensors[kInput] = x;
     }
 
-    void backward(Microbatch& now) {
+    void begin_backward(Microbatch& now) {
         ++num_calls_;
-        if (now.saved) now.inputs = *std::exchange(now.saved, std::nullopt);
-        const at::Tensor x = now.pass ? now.pass->tensors.at(kInput) : now.inputs.tensors.at(kInput);
+        if (now.saved) now.pass.emplace().tensors[kInput] = now.saved->tensors.at(kInput);
+        now.saved.reset();
+        now.pass->tensors[kOutput] = std::exchange(now.arrived[kOutput], at::Tensor());
+    }
+
+    void add_gradient(Microbatch& now) {
+        const at::Tensor x = now.pass->tensors.at(kInput), arrived = now.pass->tensors.at(kOutput);
         now.pass.reset();
-        const at::Tensor arrived = std::exchange(now.arrived[kOutput], at::Tensor());
         if (!arrived.defined()) return;
         const at::Tensor gradient = (x * arrived).view({-1, 4}).sum(0);
         at::Tensor& sum = weight_.mutable_grad();
@@ -108,7 +129,12 @@ class Products {
         }
     }
 
+    void finish(size_t microbatch, std::vector<Microbatch>& all) {
+        recordings_->weight_gradients(static_cast<int>(microbatch), all[microbatch]);
+    }
+
     bool is_recomputed_;
+    size_t between_halves_ = 0;
     at::Tensor weight_;
     std::function<void(const at::Tensor&)> more_;
     int num_calls_ = 0;
@@ -158,6 +184,23 @@ TEST_F(RecordingsOnCards, OneServesAllRecomputedMicrobatches) {
     EXPECT_EQ(products.step(5, {4, 4, 4}, false), 1) << "backward alone, from what forward was given";
     EXPECT_EQ(products.step(6, {4, 8, 4}), 2) << "of another form";
     EXPECT_EQ(products.step(7), 0);
+}
+
+TEST_F(RecordingsOnCards, TheHalvesOfABackwardHaveOneForEachThatIsBetweenThem) {
+    for (const bool is_recomputed : {false, true}) {
+        Products products(is_recomputed);
+        products.have_halves(2);
+        products.run_by_op({4, 4, 4, 4});
+        EXPECT_EQ(products.step(2, {4, 4, 4, 4}), 3 * (is_recomputed ? 2 : 3)) << "F, I and W";
+        for (int number : {3, 4}) EXPECT_EQ(products.step(number, {4, 4, 4, 4}), 0);
+        EXPECT_EQ(products.step(5, {4, 4, 4, 4}, false), 2) << "backward alone, from what forward was given";
+        EXPECT_EQ(products.step(6, {4, 8, 4, 4}), 3) << "of another form";
+        EXPECT_EQ(products.step(7, {4, 4, 4, 4}), 0);
+        products.have_halves(3);
+        EXPECT_EQ(products.step(8, {4, 4, 4, 4}), is_recomputed ? 2 : 3) << "one more between them";
+        products.have_halves(2);
+        EXPECT_EQ(products.step(9, {4, 4, 4, 4}), 0);
+    }
 }
 
 TEST_F(RecordingsOnCards, WhatRecomputedMicrobatchesWorkWithIsShared) {
