@@ -190,9 +190,12 @@ void Executor::refuse_other_algorithms() const {
 
 /// Where the memory is.
 std::string Executor::memory_text() const {
-    const int64_t now = meter_.now();
+    const int64_t now = meter_.now(), recorded = recorded_bytes();
     return "this rank's tensors take " + bytes_text(now) + ", " + bytes_text(now - bytes_before_) +
-           " of them since the step began";
+           " of them since the step began" +
+           (recorded > 0
+                ? ", and recordings of ops " + bytes_text(recorded) + ": pipeline.cuda_graphs = false saves that"
+                : "");
 }
 
 /// Of the action that has just ended.

@@ -59,8 +59,8 @@ void Recordings::record() {
         check_nothing_is_under_way();
         sums_ = std::make_unique<GradientSums>(trained_);
         for (MicrobatchForm& form : forms_under_way()) {
-            check_room();
             recordings_.push_back(std::make_unique<Recording>(std::move(form), device_, *shared_, *sums_, ops_));
+            check_room();
         }
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
@@ -82,10 +82,11 @@ void Recordings::check_nothing_is_under_way() const {
     }
 }
 
-/// For one more like the last: the allocator cannot tell that it has none while it serves a recording.
+/// For one more like the last: the allocator cannot tell that it has none while it serves a recording, and what runs
+/// op by op beside recordings, evaluation most of all, takes about as much.
 void Recordings::check_room() const {
     constexpr int64_t kSpareBytes = int64_t{64} << 20;  // it asks for more than it gives
-    const int64_t needed = recordings_.empty() ? 0 : recordings_.back()->bytes() + kSpareBytes;
+    const int64_t needed = recordings_.back()->bytes() + shared_->work_bytes() + kSpareBytes;
     if (MemoryMeter(device_).free_bytes() < needed) throw NotRecordable{"the card has no room for it"};
 }
 

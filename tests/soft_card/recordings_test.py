@@ -154,6 +154,10 @@ class Recordings(Case):
                 self.assertEqual("the ops of 1 of 1 segment are recorded" in said, is_made, said)
                 self.assertEqual("cannot be recorded: stage 0: the card has no room for it" in said, not is_made)
                 self.assertNotIn("cards were full", said)
+        # One recording has room, but evaluation, which runs op by op, would have none beside it.
+        _, said = self.train(*settings, "pipeline.schedule_type=1F1B", "train.eval_every=4", text=text, ranks=1,
+                             VPP_SOFT_CARD_BYTES="40000000")
+        self.assertIn("cannot be recorded: stage 0: the card has no room for it", said)
 
     def test_who_has_the_host_wait_for_each_op_has_them_one_by_one(self):
         self.save(Drops())
