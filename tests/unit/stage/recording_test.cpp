@@ -87,6 +87,23 @@ class RecordingOnCards : public testing::Test {
         EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(x * gradient)));
     }
 
+    /// Of microbatches of 5 and 7, between their halves at once.
+    void expect_halves(
+        Recording& one, Recording& other, Microbatch first, Microbatch second,
+        const std::function<void()>& meanwhile = [] {}) {
+        first.arrived[kOutput] = four_of(2);
+        one.input_gradients(first);
+        EXPECT_EQ(form_of(first.input_gradients.at(kInput)), form_of(four_of(3 * 2)));
+        meanwhile();
+        second.arrived[kOutput] = four_of(4);
+        other.input_gradients(second);
+        begin_step();
+        one.weight_gradients(first);
+        EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2)));
+        other.weight_gradients(second);
+        EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2 + 7 * 4)));
+    }
+
     void begin_step() {
         weight_.mutable_grad().reset();
         sums_->begin_step();
@@ -109,15 +126,7 @@ TEST_F(RecordingOnCards, OneKeepsAMicrobatchFromForwardToBackward) {
 TEST_F(RecordingOnCards, OneKeepsItFromTheFirstHalfOfABackwardToTheSecond) {
     const auto one = recording(form(false, true)), other = recording(form(false, true));
     Microbatch first = begun(*one, 5), second = begun(*other, 7);
-    first.arrived[kOutput] = four_of(2);
-    one->input_gradients(first);
-    second.arrived[kOutput] = four_of(4);
-    other->input_gradients(second);
-    begin_step();
-    one->weight_gradients(first);
-    EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2)));
-    other->weight_gradients(second);
-    EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2 + 7 * 4)));
+    expect_halves(*one, *other, std::move(first), std::move(second));
 }
 
 TEST_F(RecordingOnCards, OneServesAllRecomputedMicrobatchesInSharedMemory) {
@@ -136,17 +145,7 @@ TEST_F(RecordingOnCards, OneServesAllRecomputedMicrobatchesInSharedMemory) {
 TEST_F(RecordingOnCards, OneKeepsARecomputedMicrobatchBetweenTheHalvesAlone) {
     const auto one = recording(form(true, true)), other = recording(form(true, true));
     Microbatch first = begun(*one, 5), second = begun(*one, 7);
-    first.arrived[kOutput] = four_of(2);
-    one->input_gradients(first);
-    EXPECT_EQ(form_of(first.input_gradients.at(kInput)), form_of(four_of(3 * 2)));
-    begun(*one, 11);
-    second.arrived[kOutput] = four_of(4);
-    other->input_gradients(second);
-    begin_step();
-    one->weight_gradients(first);
-    EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2)));
-    other->weight_gradients(second);
-    EXPECT_EQ(form_of(weight_.grad()), form_of(four_of(5 * 2 + 7 * 4)));
+    expect_halves(*one, *other, std::move(first), std::move(second), [&] { begun(*one, 11); });
 }
 
 TEST_F(RecordingOnCards, OfTheHostOrSparseNothingIsRecorded) {
