@@ -16,6 +16,12 @@ c10::CachingAllocator::Stat bytes_of(at::Device device) {
     return stats_of(device).allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
 }
 
+/// Alive or for later.
+int64_t kept_bytes(at::Device device) {
+    constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return stats_of(device).reserved_bytes[kAll].current;
+}
+
 }  // namespace
 
 int64_t MemoryMeter::now() const {
@@ -44,8 +50,11 @@ int64_t MemoryMeter::free_bytes() const {
     return static_cast<int64_t>(free);
 }
 
-void give_back_memory(at::Device device) {
-    if (!device.is_cpu()) c10::getDeviceAllocator(device.type())->emptyCache();
+int64_t give_back_memory(at::Device device) {
+    if (device.is_cpu()) return 0;
+    const int64_t before = kept_bytes(device);
+    c10::getDeviceAllocator(device.type())->emptyCache();
+    return before - kept_bytes(device);
 }
 
 }  // namespace vpp

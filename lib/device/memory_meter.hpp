@@ -30,7 +30,7 @@ class MemoryMeter {
 };
 
 /// Gives the device all memory that LibTorch keeps for later, for whoever else computes there or for streams that are
-/// yet to be made; waits for what the device does. Nothing on the CPU.
-void give_back_memory(at::Device device);
+/// yet to be made; waits for what the device does. How many bytes that were; 0 on the CPU.
+int64_t give_back_memory(at::Device device);
 
 }  // namespace vpp

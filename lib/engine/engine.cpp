@@ -47,9 +47,7 @@ int pp_rank_of(const Program& program, const Transport& transport) {
 std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program, const Phase& phase, Source& source,
                                         const Weights& weights, Transport& transport) {
     SegmentOptions options;
-    if (plan.pipeline.cuda_graphs && source.device().is_cuda()) {
-        options.recorder = std::make_shared<SharedRecorder>(source.device());
-    }
+    options.recorder = SharedRecorder::where(plan.pipeline.cuda_graphs, source.device());
     options.recomputed_microbatches = phase.schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
     if (plan.model.loss_reduction == "mean") {
         options.loss_scale = 1.0 / (phase.schedule.num_microbatches * program.num_replicas());
@@ -181,6 +179,7 @@ StepShare Engine::run_actions(int64_t step) {
     transport_.take_wait_seconds();
     training_->take_wait_seconds();
     StepShare share;
+    ++num_steps_run_;
     run_replicas(step, share);
     share.overflow = unscale_gradients();
     share.wait_seconds = training_->take_wait_seconds() + transport_.take_wait_seconds();
@@ -294,8 +293,16 @@ MemoryEvent Engine::measure_memory() {
 
 EvaluationResult Engine::evaluate() {
     check(can_evaluate(), "only plans with validation data evaluate");
+    evaluator_->set_may_record(num_steps_run_ > Recordings::kStepsByOp);
     const int64_t batch = program_.microbatch_size * program_.evaluation->schedule.num_microbatches * program_.mesh.dp;
     return evaluator_->run(samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
+}
+
+std::string Engine::recording_problems() const {
+    const std::string problems = training_->recording_problems();
+    const std::string of_evaluation = evaluator_ ? evaluator_->executor().recording_problems() : std::string();
+    if (of_evaluation.empty()) return problems;
+    return (problems.empty() ? problems : problems + "; ") + "in evaluation, " + of_evaluation;
 }
 
 /// Whether the step may update; the same on every rank.

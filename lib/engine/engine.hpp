@@ -109,12 +109,17 @@ class Engine {
     /// anew.
     void load_state(const StateReader& read);
 
+    /// Executor::recording_problems of the steps and of evaluations.
+    std::string recording_problems() const;
+
     /// What carries the program's values, and all else between its ranks.
     Transport& transport() { return transport_; }
     /// Where this rank computes.
     at::Device device() const { return weights_.device(); }
     /// What runs the training's actions: for who looks on.
     Executor& executor() { return *training_; }
+    /// Requires: can_evaluate().
+    const Evaluator& evaluator() const { return *evaluator_; }
 
   private:
     StepShare run_actions(int64_t step);
@@ -139,6 +144,7 @@ class Engine {
     ProgramTransport program_transport_;
     Transport& transport_;
     int64_t total_steps_;
+    int64_t num_steps_run_ = 0;  ///< by this engine
     Weights weights_;
     std::unique_ptr<TiedWeights> tied_;
     std::unique_ptr<BatchStatistics> statistics_;

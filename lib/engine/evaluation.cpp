@@ -61,14 +61,13 @@ Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, c
       validation_(validation),
       transport_(transport),
       loader_(validation, program.evaluation->graph),
-      tap_(program.evaluation->graph),
       num_replicas_(program.evaluation->graph.outputs.empty() ? program.mesh.dp : 1),
       replica_(program.mesh.coordinate(transport.rank()).dp) {
     SegmentOptions options;
     options.training = false;
-    TappedSource tapped(source, tap_);
+    options.recorder = SharedRecorder::where(plan.pipeline.cuda_graphs, source.device());
     executor_ = std::make_unique<Executor>(
-        *program.evaluation, tapped, weights, options, transport, program.mesh.pipeline_of(transport.rank()),
+        *program.evaluation, source, weights, options, transport, program.mesh.pipeline_of(transport.rank()),
         program.mesh.coordinate(transport.rank()).pp, plan.pipeline.overlap_p2p_comm);
 }
 
@@ -101,19 +100,20 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
         return taken;
     };
     const size_t num_outputs = program_.evaluation->graph.outputs.size();
-    const bool has_tallies = !program_.evaluation->graph.tallies.empty();
-    Tally tally;
-    tap_.begin([&](int microbatch, std::vector<at::Tensor> outputs) {
+    std::vector<at::Tensor> tallies;  // of all microbatches: reading one waits for the device
+    const auto take_outputs = [&](int microbatch, std::vector<at::Tensor> outputs) {
         const int64_t size = size_of_microbatch(microbatch, count);
         if (size == 0) return;
-        if (has_tallies) {
-            tally.add({outputs[num_outputs].item<int64_t>(), outputs[num_outputs + 1].item<int64_t>()});
-        }
+        tallies.insert(tallies.end(), outputs.begin() + static_cast<std::ptrdiff_t>(num_outputs), outputs.end());
         outputs.resize(num_outputs);
         if (take && num_outputs > 0) take(outputs, size);
-    });
+    };
     executor_->run({[&](int microbatch, int input) { return loader_.load(input, draws(microbatch)); },
-                    [](int) { return uint64_t{0}; }});
+                    [](int) { return uint64_t{0}; }, take_outputs});
+    Tally tally;
+    for (size_t i = 0; i < tallies.size(); i += 2) {
+        tally.add({tallies[i].item<int64_t>(), tallies[i + 1].item<int64_t>()});
+    }
     return tally;
 }
 

@@ -11,7 +11,6 @@
 #include "comm/transport.hpp"
 #include "engine/executor.hpp"
 #include "engine/loader.hpp"
-#include "engine/output_tap.hpp"
 #include "plan/plan.hpp"
 #include "program/program.hpp"
 #include "stage/weights.hpp"
@@ -66,6 +65,12 @@ class Evaluator {
     /// Calls: collective.  Requires: 1 <= num_samples <= what the data have.
     EvaluationResult run(int64_t num_samples, const TakeOutputs& take = {});
 
+    /// Whether ops may be recorded from now on: not before it is known what memory steps take, if there are any.
+    void set_may_record(bool may_record) { executor_->set_may_record(may_record); }
+
+    /// For who looks on.
+    const Executor& executor() const { return *executor_; }
+
     /// Asked after every group of microbatches; a yes on any rank ends the evaluation on all.
     void set_stop_request(StopRequest request) { stop_request_ = std::move(request); }
 
@@ -84,7 +89,6 @@ class Evaluator {
     const Dataset& validation_;
     Transport& transport_;
     Loader loader_;
-    OutputTap tap_;
     int num_replicas_;  ///< at work
     int replica_;       ///< this one
     std::unique_ptr<Executor> executor_;

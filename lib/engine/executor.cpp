@@ -77,7 +77,7 @@ Executor::Executor(const Phase& phase, Source& source, const Weights& weights, c
     }
 }
 
-void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor) {
+void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     posted_ = 0;
     outstanding_ = 0;
     losses_.clear();
@@ -90,7 +90,8 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
     for (const auto& segment : segments_) {
         if (!segment) continue;
         const std::string stage = std::to_string(phase_.split.segments[static_cast<size_t>(segment->index())].stage);
-        run_known([&] { segment->begin_step(loss_factor); }, "stage " + stage + ", before its first action: ");
+        run_known([&] { segment->begin_step(loss_factor, may_record_); },
+                  "stage " + stage + ", before its first action: ");
         if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
     // Recordings that found no room, and what is in those that did, are no action's.
@@ -107,7 +108,7 @@ void Executor::run(const MicrobatchSource& source, const at::Tensor& loss_factor
         const bool is_marked = marks_ && is_computing(actions[i].kind);
         try {
             if (is_marked) marks_->mark();
-            run_known([&] { run_action(actions[i], source); });
+            run_known([&] { run_action(actions[i], ends); });
             if (is_marked) marks_->mark();
             refuse_other_algorithms();
             note_time(begin);
@@ -254,10 +255,10 @@ std::string Executor::recording_problems() const {
     return text;
 }
 
-void Executor::run_action(const Action& action, const MicrobatchSource& source) {
+void Executor::run_action(const Action& action, const MicrobatchEnds& ends) {
     switch (action.kind) {
         case ActionKind::F:
-            return run_forward(action, source);
+            return run_forward(action, ends);
         case ActionKind::B:
         case ActionKind::I:
         case ActionKind::W:
@@ -274,9 +275,9 @@ void Executor::run_action(const Action& action, const MicrobatchSource& source) 
     }
 }
 
-void Executor::run_forward(const Action& action, const MicrobatchSource& source) {
+void Executor::run_forward(const Action& action, const MicrobatchEnds& ends) {
     const auto [begin, end] = phase_.split.segments_of(action.stage);
-    for (int i = begin; i < end; ++i) forward(segment(i), action.microbatch, source);
+    for (int i = begin; i < end; ++i) forward(segment(i), action.microbatch, ends);
 }
 
 void Executor::run_backward(const Action& action) {
@@ -284,15 +285,16 @@ void Executor::run_backward(const Action& action) {
     for (int i = end - 1; i >= begin; --i) backward(segment(i), action.kind, action.microbatch);
 }
 
-void Executor::forward(Segment& now, int microbatch, const MicrobatchSource& source) {
+void Executor::forward(Segment& now, int microbatch, const MicrobatchEnds& ends) {
     for (int input : phase_.split.segments[static_cast<size_t>(now.index())].inputs) {
         const int64_t begin = steady_nanoseconds();
-        at::Tensor loaded = upload(source.input(microbatch, input), device_);
+        at::Tensor loaded = upload(ends.input(microbatch, input), device_);
         load_nanoseconds_ += steady_nanoseconds() - begin;
         now.set_input(microbatch, input, std::move(loaded));
     }
-    now.forward(microbatch, source.key(microbatch));
+    now.forward(microbatch, ends.key(microbatch));
     if (now.io().makes_loss) made_losses_[static_cast<size_t>(microbatch)] = now.take_loss(microbatch);
+    if (now.io().gathered >= 0) ends.take_outputs(microbatch, now.take_outputs(microbatch));
     for (int edge_id : now.io().exports) {
         const Edge& edge = phase_.split.edges[static_cast<size_t>(edge_id)];
         if (is_here(edge.segments.consumer)) hand_over(edge, microbatch);

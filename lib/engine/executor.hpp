@@ -21,10 +21,12 @@
 
 namespace vpp {
 
-/// What the executor asks for while it runs: the data of a microbatch and its key.
-struct MicrobatchSource {
+/// What the executor asks for while it runs, the data of a microbatch and its key, and who takes the outputs of the
+/// graph, with its tallies behind them, where it has any.
+struct MicrobatchEnds {
     std::function<at::Tensor(int microbatch, int input)> input;
     std::function<uint64_t(int microbatch)> key;
+    std::function<void(int microbatch, std::vector<at::Tensor> outputs)> take_outputs = {};
 };
 
 /// Receives that stand ready ahead of the action that waits for them. Each holds a buffer, so few; two directions of
@@ -59,7 +61,10 @@ class Executor {
     /// Runs all actions of one step.  Calls: collective over the pipeline.
     /// `loss_factor`: see Segment::begin_step.
     /// Throws what a stage or the transport throws; the message names stage, action and microbatch.
-    void run(const MicrobatchSource& source, const at::Tensor& loss_factor = {});
+    void run(const MicrobatchEnds& ends, const at::Tensor& loss_factor = {});
+
+    /// Whether runs from now on may record (Recordings::begin_step); at first they may.
+    void set_may_record(bool may_record) { may_record_ = may_record; }
 
     /// What sums the gradients of replicas; none where there is one replica. Borrowed.
     void set_reduction(GradientReduction* reduction) { reduction_ = reduction; }
@@ -102,15 +107,15 @@ class Executor {
 
   private:
     void note_message_times();
-    void run_action(const Action& action, const MicrobatchSource& source);
+    void run_action(const Action& action, const MicrobatchEnds& ends);
     void refuse_other_algorithms() const;
     std::string memory_text() const;
     int64_t recorded_bytes() const;
     void note_time(int64_t begin);
     void read_losses();
-    void run_forward(const Action& action, const MicrobatchSource& source);
+    void run_forward(const Action& action, const MicrobatchEnds& ends);
     void run_backward(const Action& action);
-    void forward(Segment& segment, int microbatch, const MicrobatchSource& source);
+    void forward(Segment& segment, int microbatch, const MicrobatchEnds& ends);
     void backward(Segment& segment, ActionKind kind, int microbatch);
     Contents contents_of(const Action& action) const;
     void send(const Action& action);
@@ -147,6 +152,7 @@ class Executor {
     int64_t failed_before_ = 0;  ///< requests for memory
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
+    bool may_record_ = true;
     bool are_messages_timed_ = false;
     std::optional<DeviceMarks> marks_;  ///< of the run: the begin and end of every computing action
     GradientReduction* reduction_ = nullptr;

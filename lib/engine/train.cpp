@@ -257,7 +257,7 @@ class Trainer {
             options_.log->info("CUDA graphs: the ops of " + std::to_string(totals.recorded_segments) + " of " +
                                counted_text(all, "segment") + " are recorded, and replayed from now on");
         }
-        const std::string problems = engine_.executor().recording_problems();
+        const std::string problems = engine_.recording_problems();
         if (problems == std::exchange(recording_problems_, problems)) return;
         options_.log->info("CUDA graphs: op by op, as it cannot be recorded: " + problems);
     }

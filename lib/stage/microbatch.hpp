@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "stage/pass.hpp"
 #include "stage/split_backward.hpp"
@@ -18,6 +19,7 @@ struct Microbatch {
     std::map<int, int> pending_tensors;  ///< edges that have not taken it
     std::map<int, int> pending_values;
     at::Tensor loss;
+    std::vector<at::Tensor> outputs;  ///< to be taken
 
     std::optional<Pass> pass;                ///< from F to B or W, or
     std::optional<PassInputs> saved;         ///< from F to B or I, or
@@ -30,8 +32,8 @@ struct Microbatch {
     std::map<int, at::Tensor> tied_gradients;   ///< to be taken, by parameter
 
     bool is_done() const {
-        return pending_tensors.empty() && pending_values.empty() && !pass && !saved && !is_replayed &&
-               input_gradients.empty() && tied_gradients.empty();
+        return pending_tensors.empty() && pending_values.empty() && outputs.empty() && !pass && !saved &&
+               !is_replayed && input_gradients.empty() && tied_gradients.empty();
     }
 };
 

@@ -68,7 +68,7 @@ void MicrobatchForm::note_inputs(const PassInputs& given) {
 
 bool MicrobatchForm::has_inputs_of(const MicrobatchForm& other) const {
     return inputs == other.inputs && are_same(values, other.values) && without_gradient == other.without_gradient &&
-           is_recomputed == other.is_recomputed;
+           is_recomputed == other.is_recomputed && is_evaluated == other.is_evaluated;
 }
 
 bool MicrobatchForm::operator==(const MicrobatchForm& other) const {

@@ -29,6 +29,7 @@ struct MicrobatchForm {
     std::set<int> without_gradient;
     bool is_recomputed = false;  ///< between forward and backward it has its inputs alone
     bool is_split = false;       ///< I and W, not B
+    bool is_evaluated = false;   ///< forward alone
     std::map<int, std::optional<TensorForm>> arrived, tied_arrived;
 
     void note_inputs(const PassInputs& given);

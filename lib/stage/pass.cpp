@@ -21,6 +21,13 @@ namespace {
                     "; a model whose values change their form between microbatches cannot be cut there");
 }
 
+/// What is asked of the ops: the live-outs, and behind them what gathers the model's outputs.
+std::vector<int> results_of(const SegmentIo& io) {
+    std::vector<int> results = io.live_outs;
+    if (io.gathered >= 0) results.push_back(io.gathered);
+    return results;
+}
+
 bool holds(const std::vector<int>& list, int entry) {
     return std::find(list.begin(), list.end(), entry) != list.end();
 }
@@ -59,7 +66,7 @@ PassRunner::PassRunner(const Graph& graph, const Split& split, int segment, cons
       io_(io),
       ops_(split.segments[static_cast<size_t>(segment)].ops),
       training_(training),
-      executable_(source.executable(ops_, io.live_ins, io.parameters, io.live_outs)) {
+      executable_(source.executable(ops_, io.live_ins, io.parameters, results_of(io))) {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         if (graph.tensors[i].parameter >= 0) tensor_of_parameter_[graph.tensors[i].parameter] = static_cast<int>(i);
     }
@@ -114,6 +121,7 @@ Pass PassRunner::run(PassInputs inputs) const {
         results = executable_->run(bind_arguments(pass, inputs), inputs.key);
         keep_written(pass, inputs);
     });
+    if (io_.gathered >= 0) pass.outputs = take_outputs(results);
     keep_results(pass, std::move(results));
     if (training_) keep_edges(pass);
     return pass;
@@ -197,6 +205,13 @@ std::vector<c10::IValue> PassRunner::bind_arguments(Pass& pass, const PassInputs
     }
     for (at::Tensor& parameter : parameters) arguments.emplace_back(std::move(parameter));
     return arguments;
+}
+
+std::vector<at::Tensor> PassRunner::take_outputs(std::vector<c10::IValue>& results) const {
+    std::vector<at::Tensor> outputs = tensors_in(results.back());
+    check(outputs.size() == graph_.outputs.size() + graph_.tallies.size(), "the last op gathers outputs and tallies");
+    results.pop_back();
+    return outputs;
 }
 
 /// Sorts the live-outs into tensors and values, and checks that values that were one tensor still are, and others not;

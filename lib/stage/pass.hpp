@@ -37,6 +37,7 @@ struct Pass {
     std::map<int, at::Tensor> tensors;  ///< from outside or made, by the graph's number
     std::map<int, c10::IValue> values;  ///< received or made
     at::Tensor loss;                    ///< not scaled; undefined unless made here
+    std::vector<at::Tensor> outputs;    ///< of the graph, and its tallies behind them, where they are gathered here
 
     // The autograd graph; in evaluation empty but for what forward itself takes gradients of.
     std::shared_ptr<InputNode> inputs;
@@ -81,6 +82,7 @@ class PassRunner {
     void share_casts();
     void attach_received(Pass& pass) const;
     void keep_written(const Pass& pass, const PassInputs& inputs) const;
+    std::vector<at::Tensor> take_outputs(std::vector<c10::IValue>& results) const;
     void keep_results(Pass& pass, std::vector<c10::IValue> results) const;
     void keep_edges(Pass& pass) const;
 

@@ -77,6 +77,10 @@ class TakenMemory {
     int64_t before_;
 };
 
+void refuse_sparse(const at::Tensor& made) {
+    if (made.layout() != at::kStrided) throw NotRecordable{"a value is sparse"};
+}
+
 /// Without the autograd graph that made it.
 at::Tensor plain_of(const at::Tensor& tensor) {
     return tensor.defined() ? tensor.detach().set_requires_grad(tensor.requires_grad()) : tensor;
@@ -89,12 +93,14 @@ Recording::Recording(MicrobatchForm form, at::Device device, SharedRecorder& sha
     : form_(std::move(form)),
       device_(device),
       shared_(shared),
-      forward_recorder_(form_.is_recomputed ? shared.get() : make_card_recorder(device)),
+      forward_recorder_(form_.is_recomputed || form_.is_evaluated ? shared.get() : make_card_recorder(device)),
       backward_recorder_(form_.is_recomputed && form_.is_split ? make_card_recorder(device) : forward_recorder_),
       sums_(sums),
       randomness_(device) {
     Microbatch now;
-    if (form_.is_recomputed) {
+    if (form_.is_evaluated) {
+        share([&] { record_forward(now, ops); });
+    } else if (form_.is_recomputed) {
         share([&] { record_forward(now, ops); });
         form_.is_split ? keep([&] { record_halves(now, ops); }) : share([&] { record_backward(now, ops); });
     } else {
@@ -131,6 +137,7 @@ void Recording::forward(Microbatch& now) {
     now.pending_tensors = made_.pending_tensors;
     now.pending_values = made_.pending_values;
     now.loss = copy_of(made_.loss);
+    for (const at::Tensor& output : made_.outputs) now.outputs.push_back(copy_of(output));
 }
 
 void Recording::backward(Microbatch& now) {
@@ -178,8 +185,10 @@ void Recording::record_forward(Microbatch& now, const SegmentOps& ops) {
     made_.pending_tensors = std::move(now.pending_tensors);
     made_.pending_values = std::move(now.pending_values);
     made_.loss = std::move(now.loss);
+    made_.outputs = std::move(now.outputs);
+    for (const at::Tensor& output : made_.outputs) refuse_sparse(output);
     for (auto& [id, tensor] : made_.tensors) {
-        if (tensor.layout() != at::kStrided) throw NotRecordable{"a value is sparse"};
+        refuse_sparse(tensor);
         tensor = plain_of(tensor);
     }
 }
@@ -241,6 +250,7 @@ void Recording::lend_all() {
         lend(*tensors);
     }
     made_.loss = lent(made_.loss);
+    for (at::Tensor& output : made_.outputs) output = lent(output);
     for (auto& [value, made] : made_.values) made = map_tensors(made, lent);
 }
 

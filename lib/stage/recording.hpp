@@ -26,8 +26,8 @@ struct SegmentOps {
     std::function<bool(int tensor)> writes;             ///< PassRunner::writes
 };
 
-/// Of one microbatch under way; of recomputed ones, which between forward and backward have their inputs alone, for
-/// all.
+/// Of one microbatch under way; for all of those that are evaluated or recomputed, which behind forward have nothing or
+/// their inputs alone.
 class Recording {
   public:
     /// Records; nothing is computed. Borrows `shared` and `sums`, which must outlive it.

@@ -12,8 +12,7 @@ namespace vpp {
 
 namespace {
 
-/// Steps op by op: in the first one libraries start, in the second one memory is measured.
-constexpr int kStepsByOp = 2;
+constexpr size_t kMostForms = 4;
 
 }  // namespace
 
@@ -25,11 +24,11 @@ Recordings::Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared
       weights_(std::move(weights)),
       ops_(std::move(ops)) {}
 
-at::Tensor Recordings::begin_step(const at::Tensor& loss_factor) {
+at::Tensor Recordings::begin_step(const at::Tensor& loss_factor, bool may_record) {
     if (loss_factor.defined() && loss_factor_.defined()) loss_factor_.copy_(loss_factor);
     if (loss_factor.defined() && !loss_factor_.defined()) loss_factor_ = loss_factor.clone();
     if (are_made() && addresses() != addresses_) forget();
-    if (!are_made() && reason_.empty() && num_steps_++ == kStepsByOp) record();
+    if (!are_made() && reason_.empty() && num_steps_++ >= kStepsByOp && may_record) record();
     if (sums_) sums_->begin_step();
     for (const std::unique_ptr<Recording>& recording : recordings_) recording->is_free = true;
     noted_.clear();
@@ -40,6 +39,7 @@ at::Tensor Recordings::begin_step(const at::Tensor& loss_factor) {
 void Recordings::forget() {
     recordings_.clear();
     sums_.reset();
+    evaluated_.clear();
     num_steps_ = 0;
 }
 
@@ -51,16 +51,16 @@ std::vector<const void*> Recordings::addresses() const {
 
 /// What fails here has run op by op before, so it fails because it is recorded.
 void Recordings::record() {
-    give_back_memory(device_);
+    const int64_t given_back_bytes = give_back_memory(device_);
     expected_.clear();
     for (const auto& [microbatch, noted] : noted_) expected_[microbatch] = noted.form;
     addresses_ = addresses();
     try {
         check_nothing_is_under_way();
         sums_ = std::make_unique<GradientSums>(trained_);
-        for (MicrobatchForm& form : forms_under_way()) {
+        for (MicrobatchForm& form : forms_to_record()) {
             recordings_.push_back(std::make_unique<Recording>(std::move(form), device_, *shared_, *sums_, ops_));
-            check_room();
+            check_room(given_back_bytes);
         }
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
@@ -83,16 +83,16 @@ void Recordings::check_nothing_is_under_way() const {
 }
 
 /// For one more like the last: the allocator cannot tell that it has none while it serves a recording, and what runs
-/// op by op beside recordings, evaluation most of all, takes about as much.
-void Recordings::check_room() const {
+/// op by op beside recordings takes about as much. Recordings of evaluation come in addition to what steps take.
+void Recordings::check_room(int64_t given_back_bytes) const {
     constexpr int64_t kSpareBytes = int64_t{64} << 20;  // it asks for more than it gives
-    const int64_t needed = recordings_.back()->bytes() + shared_->work_bytes() + kSpareBytes;
-    if (MemoryMeter(device_).free_bytes() < needed) throw NotRecordable{"the card has no room for it"};
+    int64_t needed = recordings_.back()->bytes() + shared_->work_bytes();
+    if (!evaluated_.empty()) needed = std::max(needed, given_back_bytes);
+    if (MemoryMeter(device_).free_bytes() < needed + kSpareBytes) throw NotRecordable{"the card has no room for it"};
 }
 
-/// Each form of the last step as often as recordings held microbatches of it at once.
-std::vector<MicrobatchForm> Recordings::forms_under_way() const {
-    constexpr size_t kMostForms = 4;
+/// Each form of the last step as often as recordings held microbatches of it at once; those of evaluations once.
+std::vector<MicrobatchForm> Recordings::forms_to_record() const {
     struct Count {
         const MicrobatchForm* form;
         int now = 0, most = 0;
@@ -105,8 +105,10 @@ std::vector<MicrobatchForm> Recordings::forms_under_way() const {
         count->now += begins ? 1 : -1;
         count->most = std::max(count->most, count->now);
     }
-    if (counts.size() > kMostForms) throw NotRecordable{"its microbatches have more than four forms"};
-    std::vector<MicrobatchForm> forms;
+    if (std::max(counts.size(), evaluated_.size()) > kMostForms) {
+        throw NotRecordable{"its microbatches have more than four forms"};
+    }
+    std::vector<MicrobatchForm> forms = evaluated_;
     for (const Count& count : counts) forms.insert(forms.end(), static_cast<size_t>(count.most), *count.form);
     return forms;
 }
@@ -172,6 +174,18 @@ void Recordings::weight_gradients(int microbatch, Microbatch& now) {
     }
     ops_.weight_gradients(now);
     end(microbatch, now);
+}
+
+void Recordings::evaluate(Microbatch& now) {
+    MicrobatchForm form;
+    form.note_inputs(now.inputs);
+    form.is_evaluated = true;
+    const auto made = std::find_if(recordings_.begin(), recordings_.end(),
+                                   [&](const auto& recording) { return recording->form() == form; });
+    if (made != recordings_.end()) return (*made)->forward(now);
+    const bool is_new = std::find(evaluated_.begin(), evaluated_.end(), form) == evaluated_.end();
+    if (!are_made() && is_new && evaluated_.size() <= kMostForms) evaluated_.push_back(std::move(form));
+    ops_.forward(now, /*is_recomputed=*/false);
 }
 
 Recordings::Noted& Recordings::note_arrived(int microbatch, const Microbatch& now) {

@@ -2,7 +2,8 @@
 // The recordings of a segment (stage/recording.hpp): a card takes microseconds for most ops, and the host longer to
 // give each to it. Steps run op by op until it is known what each microbatch is like; then one recording is made for
 // each that is under way at once, and replayed. Recomputed microbatches keep their inputs alone: one recording serves
-// all of them, or between the two halves of a backward one. A microbatch of another form runs op by op.
+// all of them, or between the two halves of a backward one. Those that are evaluated keep nothing. A microbatch of
+// another form runs op by op.
 #include <ATen/core/Tensor.h>
 
 #include <map>
@@ -21,20 +22,25 @@ namespace vpp {
 
 class Recordings {
   public:
-    /// `trained`: the parameters whose `.grad` is written. `weights`: all that the ops read or write beside inputs.
-    /// `shared`: of all recordings of the rank.
+    /// `trained`: the parameters whose `.grad` is written; none in evaluation. `weights`: all that the ops read or
+    /// write beside inputs. `shared`: of all recordings of the rank.
     Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared, std::vector<at::Tensor> trained,
                std::vector<at::Tensor> weights, SegmentOps ops);
 
-    /// To be called before the first action of a step; records when it is time. `loss_factor` is what the ops are to
-    /// use in its place.
-    at::Tensor begin_step(const at::Tensor& loss_factor);
+    /// Steps op by op: in the first one libraries start, in the second one memory is measured.
+    static constexpr int kStepsByOp = 2;
+
+    /// To be called before the first action of a step; records when it is time, unless it may not yet: memory may be
+    /// free now that others will need. `loss_factor` is what the ops are to use in its place.
+    at::Tensor begin_step(const at::Tensor& loss_factor, bool may_record = true);
 
     // What a microbatch does, in the order of its actions; backward and weight_gradients add into `.grad`.
     void forward(int microbatch, Microbatch& now, bool is_recomputed);
     void backward(int microbatch, Microbatch& now);
     void input_gradients(int microbatch, Microbatch& now);
     void weight_gradients(int microbatch, Microbatch& now);
+    /// Instead: forward of one that no backward follows.
+    void evaluate(Microbatch& now);
 
     /// Whether it is of use to have microbatches go this way; the same all through a step.
     bool may_be_made() const { return reason_.empty(); }
@@ -55,10 +61,10 @@ class Recordings {
 
     void record();
     void check_nothing_is_under_way() const;
-    void check_room() const;
+    void check_room(int64_t given_back_bytes) const;
     void forget();
     std::vector<const void*> addresses() const;
-    std::vector<MicrobatchForm> forms_under_way() const;
+    std::vector<MicrobatchForm> forms_to_record() const;
     Recording* find(int microbatch, const MicrobatchForm& inputs, bool must_be_free) const;
     void hold(int microbatch, const Noted& noted);
     Noted& note_arrived(int microbatch, const Microbatch& now);
@@ -70,6 +76,7 @@ class Recordings {
     std::vector<at::Tensor> trained_, weights_;
     SegmentOps ops_;
     int num_steps_ = 0;                        ///< op by op
+    std::vector<MicrobatchForm> evaluated_;    ///< op by op, each once
     std::map<int, Noted> noted_;               ///< by microbatch, of the step
     std::vector<std::pair<int, bool>> turns_;  ///< of the step: when one begins (true) and ends to be held
     std::map<int, MicrobatchForm> expected_;   ///< by microbatch, when they were recorded

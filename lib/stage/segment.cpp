@@ -23,9 +23,9 @@ Segment::Segment(const Graph& graph, const Split& split, int index, Source& sour
       runner_(graph, split, index, io_, source, weights, options.training),
       turns_(runner_.trained()) {
     if (!split.segments[static_cast<size_t>(index)].recompute) options_.recomputed_microbatches = 0;
-    // Who reads what he writes cannot run a second time, as a recorded microbatch may have to.
-    if (options.recorder && options.training && !runner_.reads_what_it_writes())
-        recordings_ = make_recordings(source.device());
+    // Who reads what he writes cannot run a second time, as a recorded microbatch may have to before its backward.
+    const bool can_run_again = !options.training || !runner_.reads_what_it_writes();
+    if (options.recorder && can_run_again) recordings_ = make_recordings(source.device());
 }
 
 Segment::~Segment() = default;
@@ -38,14 +38,15 @@ std::unique_ptr<Recordings> Segment::make_recordings(at::Device device) {
     ops.weight_gradients = [this](Microbatch& now) { run_weight_gradients(now); };
     ops.save = [this](const PassInputs& inputs) { return runner_.save(inputs); };
     ops.writes = [this](int tensor) { return runner_.writes(tensor); };
-    return std::make_unique<Recordings>(device, options_.recorder, runner_.trained(), runner_.parameters(),
-                                        std::move(ops));
+    return std::make_unique<Recordings>(device, options_.recorder,
+                                        options_.training ? runner_.trained() : std::vector<at::Tensor>(),
+                                        runner_.parameters(), std::move(ops));
 }
 
-void Segment::begin_step(const at::Tensor& loss_factor) {
+void Segment::begin_step(const at::Tensor& loss_factor, bool may_record) {
     turns_.begin_step();
     runner_.begin_step();
-    loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor) : loss_factor;
+    loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor, may_record) : loss_factor;
 }
 
 Microbatch& Segment::state(int microbatch) {
@@ -76,11 +77,13 @@ void Segment::receive_values(int microbatch, const Edge& edge, std::vector<c10::
 void Segment::forward(int microbatch, uint64_t key) {
     Microbatch& now = state(microbatch);
     now.inputs.key = key;
-    if (is_recorded()) {
-        run_model([&] { recordings_->forward(microbatch, now, is_recomputed(microbatch)); });
-    } else {
-        run_forward(now, is_recomputed(microbatch));
-    }
+    if (!is_recorded()) return run_forward(now, is_recomputed(microbatch));
+    run_model([&] {
+        if (options_.training)
+            recordings_->forward(microbatch, now, is_recomputed(microbatch));
+        else
+            recordings_->evaluate(now);
+    });
 }
 
 void Segment::run_forward(Microbatch& now, bool recompute) {
@@ -89,6 +92,7 @@ void Segment::run_forward(Microbatch& now, bool recompute) {
     Pass pass = runner_.run(options_.training ? std::move(now.inputs) : runner_.save(now.inputs));
     now.inputs = {};
     if (io_.makes_loss) now.loss = pass.loss.detach().clone();
+    now.outputs = std::move(pass.outputs);
     keep_exports(now, pass, recompute || !options_.training);
     if (options_.training && !recompute) now.pass = std::move(pass);
 }
@@ -137,6 +141,12 @@ at::Tensor Segment::take_loss(int microbatch) {
     at::Tensor loss = std::move(state(microbatch).loss);
     release_if_done(microbatch);
     return loss;
+}
+
+std::vector<at::Tensor> Segment::take_outputs(int microbatch) {
+    std::vector<at::Tensor> outputs = std::exchange(state(microbatch).outputs, {});
+    release_if_done(microbatch);
+    return outputs;
 }
 
 void Segment::release_if_done(int microbatch) {

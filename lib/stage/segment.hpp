@@ -45,8 +45,8 @@ class Segment {
     int index() const { return index_; }
 
     /// To be called before the first action of a step. `loss_factor`, 0-dim, multiplies the loss too (fp16); undefined:
-    /// nothing does.
-    void begin_step(const at::Tensor& loss_factor = {});
+    /// nothing does. `may_record`: see Recordings::begin_step.
+    void begin_step(const at::Tensor& loss_factor = {}, bool may_record = true);
 
     /// A model input (the graph's number) for a microbatch.
     void set_input(int microbatch, int input, at::Tensor tensor);
@@ -67,6 +67,8 @@ class Segment {
     /// The loss of a microbatch, not scaled, where the ops computed it: reading its value waits for them. 0-dim.
     /// Requires: io().makes_loss.
     at::Tensor take_loss(int microbatch);
+    /// The graph's outputs of a microbatch, and its tallies behind them. Requires: io().gathered >= 0.
+    std::vector<at::Tensor> take_outputs(int microbatch);
 
     /// The gradient sum of later segments for a tensor or a tied parameter; undefined when they gave none.
     void add_gradient(int microbatch, const Edge& edge, at::Tensor gradient);

@@ -20,6 +20,8 @@ class IoFinder {
         find_values_used_later();
         io_.makes_loss = made_here(graph_.values[static_cast<size_t>(graph_.loss)].producer);
         if (io_.makes_loss) live_outs_.insert(graph_.loss);
+        const bool has_outputs = !graph_.outputs.empty() || !graph_.tallies.empty();
+        if (has_outputs && ops_.end == graph_.num_ops()) io_.gathered = graph_.ops.back().outputs[0];
         io_.live_outs.assign(live_outs_.begin(), live_outs_.end());
         return std::move(io_);
     }

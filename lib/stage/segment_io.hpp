@@ -18,6 +18,7 @@ struct SegmentIo {
     std::vector<int> tied_arrives;      ///< parameters whose gradient comes from a later segment
     std::vector<int> exports;           ///< edges whose value leaves this segment
     bool makes_loss = false;
+    int gathered = -1;  ///< the value that holds outputs and tallies of the graph, if it has any and it is made here
 };
 
 SegmentIo find_segment_io(const Graph& graph, const Split& split, int segment);

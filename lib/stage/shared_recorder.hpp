@@ -1,7 +1,7 @@
 #pragma once
 // Memory that recordings of a rank have together (device/card_graph.hpp): for graphs of which each begins with what is
-// given it and leaves nothing for another one, as those of recomputed microbatches do. Then the rank needs what the
-// largest of them works with once, and not once for each.
+// given it and leaves nothing for another one, as those of microbatches do that are evaluated or recomputed. Then the
+// rank needs what the largest of them works with once, and not once for each.
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -13,6 +13,10 @@ namespace vpp {
 
 class SharedRecorder {
   public:
+    /// For the segments of a rank; null where they are not to be recorded, or cannot be.
+    static std::shared_ptr<SharedRecorder> where(bool is_wanted, at::Device device) {
+        return is_wanted && device.is_cuda() ? std::make_shared<SharedRecorder>(device) : nullptr;
+    }
     /// Makes nothing yet.
     explicit SharedRecorder(at::Device device) : device_(device) {}
 

@@ -2,17 +2,26 @@
 replayed is said and runs. VPP_BINARY is vpp with soft cards."""
 
 import hashlib
+import json
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import numpy  # noqa: E402
 import torch  # noqa: E402
-from tiny_model import PLAN  # noqa: E402
+from tiny_model import ARRAYS_PLAN, PLAN  # noqa: E402
 from vpp_process import DIGITS, ROOT, Case  # noqa: E402
 
 SETTINGS = ("train.steps=8", "train.global_batch_size=8", "pipeline.num_microbatches=4", "pipeline.num_stages=2",
             "data.samples=64")
+
+
+CLASSES = """val = { x = "vx.npy", y = "vy.npy" }
+[eval]
+metrics = ["accuracy"]
+[pipeline]
+"""
 
 
 class Layers(torch.nn.Module):
@@ -125,6 +134,36 @@ class Recordings(Case):
                 said = self.expect_same_bits(*SETTINGS, *recompute, *some)
                 self.assertRegex(said, r"the ops of (\d+) of \1 segments are recorded")
                 self.assertNotIn("op by op", said)
+
+    def test_evaluation_is_replayed_too(self):
+        self.save(Drops())
+        random = numpy.random.default_rng(5)
+        for name in ("x", "vx"):
+            numpy.save(self.folder / f"{name}.npy", random.standard_normal((67, 4)).astype(numpy.float32))
+        for name in ("y", "vy"):
+            numpy.save(self.folder / f"{name}.npy", random.integers(0, 4, 67))
+        text = ARRAYS_PLAN.replace('"mse"', '"cross_entropy"').replace("[pipeline]", CLASSES)
+        settings = ["train.eval_every=1", *(one for one in SETTINGS if "samples" not in one)]
+        events = []
+        for more in ([], ["pipeline.cuda_graphs=false"], ["train.seed=7"]):
+            self.train(*settings, *more, text=text)
+            events.append([{key: line[key] for key in ("step", "loss", "accuracy", "samples")}
+                           for line in self.metrics(f"run{self.number}") if line["event"] == "eval"])
+        self.assertEqual(len(events[0]), 9)
+        self.assertEqual(events[0][-1]["samples"], 67)
+        self.assertEqual(events[0], events[1])
+        self.assertNotEqual(events[0], events[2], "the control")
+        found = []
+        for more in ([], ["pipeline.cuda_graphs=false"]):
+            words = [word for one in (*settings, "run.dir=run1", *more) for word in ("--set", one)]
+            done = self.vpp("eval", self.plan(text), "--json", "--outputs", f"out{len(found)}", *words, ranks=2,
+                            environment={"VPP_SOFT_CARDS": "2"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            figures = json.loads(done.stdout)
+            outputs = (self.folder / f"out{len(found)}/output0.npy").read_bytes()
+            found.append([outputs, *(figures[key] for key in ("loss", "accuracy", "samples"))])
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0][1:3], [events[0][-1]["loss"], events[0][-1]["accuracy"]])
 
     def test_gradients_that_come_at_times_only(self):
         self.save(Looks())

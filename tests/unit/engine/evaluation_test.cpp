@@ -90,6 +90,29 @@ TEST_F(Evaluation, afterEveryStepChangesNoBit) {
     }
 }
 
+/// On a card (VPP_TEST_DEVICE=cuda) from step 3 on; 11 samples fill a group and a half.
+TEST_F(Evaluation, hasTheSameBitsWhereOpsAreRecorded) {
+    for (const char* model : {"share", "containers"}) {
+        std::vector<std::vector<double>> losses;
+        for (const char* recorded : {"true", "false"}) {
+            Rig setup = open(model, 11, {"mesh.pp=2", std::string("pipeline.cuda_graphs=") + recorded});
+            std::vector<double>& own = losses.emplace_back();
+            bool is_recorded = false;
+            run_program(setup, setup.prepared.program, 6, {}, [&](Engine& engine, int64_t) {
+                const double loss = engine.evaluate().loss;
+                if (engine.transport().rank() != 0) return;
+                own.push_back(loss);
+                is_recorded = engine.evaluator().executor().recorded_segments() == 1;
+                EXPECT_EQ(engine.recording_problems(), "");
+            });
+            EXPECT_EQ(is_recorded, test_device().is_cuda() && std::string(recorded) == "true");
+        }
+        EXPECT_EQ(losses[0].size(), 6U);
+        EXPECT_EQ(losses[0], losses[1]) << model;
+        EXPECT_NE(losses[0].front(), losses[0].back()) << "the control";
+    }
+}
+
 TEST_F(Evaluation, needsValidationData) {
     Rig setup = set_up_tiny("mlp", folder_.path("."));
     with_engines(setup, setup.prepared.program, [](Engine& engine) {

@@ -3,8 +3,10 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 
 #include <utility>
 
@@ -71,6 +73,10 @@ class RecordingOnCards : public testing::Test {
         return inputs;
     }
 
+    static const void* place_of(const std::unique_ptr<Recording>& recording) {
+        return recording->inputs().tensors.at(kInput).const_data_ptr();
+    }
+
     static Microbatch begun(Recording& recording, double x) {
         Microbatch now;
         now.inputs = given(x);
@@ -132,7 +138,6 @@ TEST_F(RecordingOnCards, OneKeepsItFromTheFirstHalfOfABackwardToTheSecond) {
 TEST_F(RecordingOnCards, OneServesAllRecomputedMicrobatchesInSharedMemory) {
     const auto one = recording(form(true)), other = recording(form(true));
     EXPECT_GT(shared_.work_bytes(), 0);
-    const auto place_of = [](const auto& recording) { return recording->inputs().tensors.at(kInput).const_data_ptr(); };
     EXPECT_EQ(place_of(one), place_of(other));
     EXPECT_NE(place_of(recording(form())), place_of(one));
     Microbatch first = begun(*one, 5), second = begun(*one, 7), third = begun(*other, 9);
@@ -140,6 +145,32 @@ TEST_F(RecordingOnCards, OneServesAllRecomputedMicrobatchesInSharedMemory) {
     expect_backward(*one, std::move(second), 7, 2);
     expect_backward(*other, std::move(third), 9, 1);
     expect_backward(*one, std::move(first), 5, 4);
+}
+
+TEST_F(RecordingOnCards, OneServesAllThatAreEvaluatedAndWhatItGaveIsNobodysPlace) {
+    ops_.forward = [this](Microbatch& now, bool) {
+        now.outputs.push_back(now.inputs.tensors.at(kInput) * weight_.detach());
+        now.loss = now.outputs[0].sum();
+        now.inputs = {};
+    };
+    MicrobatchForm evaluated = form();
+    evaluated.arrived.clear();
+    evaluated.is_evaluated = true;
+    const auto one = recording(evaluated), other = recording(evaluated);
+    EXPECT_GT(shared_.work_bytes(), 0);
+    EXPECT_EQ(one->bytes(), 0);
+    EXPECT_EQ(place_of(one), place_of(other));
+    std::vector<Microbatch> all(3);
+    for (size_t i = 0; i < all.size(); ++i) {
+        all[i].inputs = given(static_cast<double>(i));
+        (i == 1 ? other : one)->forward(all[i]);
+        EXPECT_TRUE(all[i].inputs.tensors.empty());
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+        ASSERT_EQ(all[i].outputs.size(), 1U);
+        EXPECT_EQ(form_of(all[i].outputs[0]), form_of(four_of(3.0 * static_cast<double>(i))));
+        EXPECT_EQ(all[i].loss.item<float>(), 12.0F * static_cast<float>(i));
+    }
 }
 
 TEST_F(RecordingOnCards, OneKeepsARecomputedMicrobatchBetweenTheHalvesAlone) {
@@ -156,6 +187,11 @@ TEST_F(RecordingOnCards, OfTheHostOrSparseNothingIsRecorded) {
         form.note_inputs(inputs);
         EXPECT_THROW(recording(form), NotRecordable);
     }
+    ops_.forward = [](Microbatch& now, bool) {
+        const at::Tensor& x = now.inputs.tensors.at(kInput);
+        now.outputs.push_back(at::_sparse_coo_tensor_unsafe(at::zeros({1, 4}, x.options().dtype(at::kLong)), x, {4}));
+    };
+    EXPECT_THROW(recording(form()), NotRecordable) << "nor of an output";
 }
 
 }  // namespace

@@ -8,10 +8,12 @@
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/Allocator.h>
 
 #include <utility>
 
 #include "device/device.hpp"
+#include "device/memory_meter.hpp"
 #include "support/far_device.hpp"
 #include "unit/stage/support.hpp"
 
@@ -228,6 +230,76 @@ TEST_F(RecordingsOnCards, WhatRecomputedMicrobatchesWorkWithIsShared) {
         EXPECT_EQ(some.step(7), 0);
     }
     EXPECT_EQ(shared->work_bytes(), 0) << "nobody has it";
+}
+
+/// y = x + 1 of microbatches that no backward follows.
+class Evaluations {
+  public:
+    Evaluations() {
+        start_device(test_device());
+        SegmentOps ops;
+        ops.forward = [this](Microbatch& now, bool) {
+            ++num_calls_;
+            now.tensors[0] = now.inputs.tensors.at(0) + 1;
+            now.inputs = {};
+        };
+        ops.writes = [](int) { return false; };
+        recordings_ = std::make_unique<Recordings>(test_device(), std::make_shared<SharedRecorder>(test_device()),
+                                                   std::vector<at::Tensor>(), std::vector<at::Tensor>(), ops);
+    }
+
+    /// A group of microbatches of so many samples each. How many times the ops were called for it.
+    int run(const std::vector<int>& sizes, bool may_record = true) {
+        const int before = num_calls_;
+        recordings_->begin_step({}, may_record);
+        for (const int size : sizes) {
+            Microbatch now;
+            now.inputs.tensors[0] = at::full({size}, 10.0 * size, test_device());
+            recordings_->evaluate(now);
+            EXPECT_EQ(form_of(now.tensors.at(0)), form_of(at::full({size}, 10.0 * size + 1, test_device())));
+            EXPECT_TRUE(now.inputs.tensors.empty());
+            now.tensors.clear();
+            EXPECT_TRUE(now.is_done()) << "it has nothing more";
+        }
+        return num_calls_ - before;
+    }
+    const Recordings& recordings() const { return *recordings_; }
+
+  private:
+    int num_calls_ = 0;
+    std::unique_ptr<Recordings> recordings_;
+};
+
+TEST_F(RecordingsOnCards, EachFormOfEvaluatedMicrobatchesIsRecordedOnce) {
+    Evaluations all;
+    EXPECT_EQ(all.run({4, 4, 4}), 3);
+    EXPECT_EQ(all.run({3, 3, 3}), 3) << "the last of the data, which repeat a microbatch";
+    EXPECT_EQ(all.run({4, 4, 4}, /*may_record=*/false), 3);
+    EXPECT_FALSE(all.recordings().are_made());
+    EXPECT_EQ(all.run({4, 4, 4}), 2) << "one of each size";
+    for (const std::vector<int>& sizes : {std::vector{4, 3, 4}, {3, 3, 4}}) EXPECT_EQ(all.run(sizes), 0);
+    EXPECT_EQ(all.run({4, 2, 4}), 1) << "a size that was never seen";
+    EXPECT_EQ(all.run({4, 4, 4}), 0);
+    EXPECT_EQ(all.recordings().reason(), "");
+    Evaluations many;
+    for (const std::vector<int>& sizes : {std::vector{1, 2, 3}, {3, 4, 5}, {1, 2, 3}}) EXPECT_EQ(many.run(sizes), 3);
+    EXPECT_EQ(many.recordings().reason(), "its microbatches have more than four forms");
+}
+
+TEST_F(RecordingsOnCards, EvaluationIsNotRecordedInMemoryThatStepsNeed) {
+    constexpr int64_t kMegabytes = 1 << 20, kLeftBytes = 256 * kMegabytes;
+    for (const bool is_full : {false, true}) {
+        Evaluations all;
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(all.run({4}), 1);
+        c10::Allocator& allocator = *c10::GetAllocator(test_device().type());
+        give_back_memory(test_device());
+        const c10::DataPtr others = allocator.allocate(MemoryMeter(test_device()).free_bytes() - kLeftBytes);
+        // What a step took is kept for the next one.
+        allocator.allocate(kLeftBytes - (is_full ? 32 : 128) * kMegabytes);
+        EXPECT_EQ(all.run({4}), is_full ? 2 : 1) << "tried, and run";
+        EXPECT_EQ(all.recordings().are_made(), !is_full);
+        EXPECT_EQ(all.recordings().reason(), is_full ? "the card has no room for it" : "");
+    }
 }
 
 TEST_F(RecordingsOnCards, WeightsElsewhereAreRecordedAnew) {

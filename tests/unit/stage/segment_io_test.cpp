@@ -74,6 +74,17 @@ TEST(SegmentIo, oneStageTakesTheModelsInputsAndGivesTheLoss) {
     EXPECT_TRUE(io.received.empty() && io.exports.empty() && io.gradient_arrives.empty());
 }
 
+TEST(SegmentIo, theLastStageGathersOutputsAndTallies) {
+    Rig setup = open_tiny("share");
+    Graph& graph = setup.prepared.program.training.graph;
+    const Split split = make_stages(graph, {setup.legal_cuts().at(0)});
+    const auto gathered_by = [&](int stage) { return find_segment_io(graph, split, stage).gathered; };
+    EXPECT_EQ(gathered_by(1), -1) << "there are none";
+    graph.tallies = {{"hits", 0}};
+    EXPECT_EQ(gathered_by(0), -1);
+    EXPECT_EQ(gathered_by(1), graph.ops.back().outputs[0]);
+}
+
 /// The value s of "share" is used in all three stages: the middle one gets its gradient and hands its own sum on.
 TEST(SegmentIo, sendsTheGradientOfASharedValueBackThroughItsUsers) {
     const Rig setup = open_tiny("share");

@@ -373,6 +373,20 @@ TEST_F(SegmentTest, evaluationKeepsNothingAndGivesTheSameLoss) {
     }
 }
 
+TEST_F(SegmentTest, evaluationGivesWhatTheLastOpGathers) {
+    Rig setup = open_tiny("mlp");
+    setup.prepared.program.training.graph.outputs = {{"output0", 0}};  // the last op makes the loss: one tensor
+    Line line(setup, {setup.legal_cuts().at(0)}, false);
+    EXPECT_LT(line.stage(0).io().gathered, 0);
+    EXPECT_GE(line.stage(1).io().gathered, 0);
+    for (int microbatch : {0, 1}) line.forward(microbatch, 0);
+    line.forward(0, 1);
+    const at::Tensor loss = line.stage(1).take_loss(0);
+    const std::vector<at::Tensor> outputs = line.stage(1).take_outputs(0);
+    ASSERT_EQ(outputs.size(), 1U);
+    EXPECT_EQ(form_of(outputs[0]), form_of(loss));
+}
+
 TEST_F(SegmentTest, refusesAGradientThatWasNotForeseen) {
     Rig setup = open_tiny("mlp");
     Line line(setup, {cut_behind(setup, "aten::tanh")});
