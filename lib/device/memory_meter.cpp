@@ -12,14 +12,18 @@ c10::CachingDeviceAllocator::DeviceStats stats_of(at::Device device) {
     return c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
 }
 
+/// Of small and large blocks together.
+c10::CachingAllocator::Stat whole(const c10::CachingAllocator::StatArray& stats) {
+    return stats[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+}
+
 c10::CachingAllocator::Stat bytes_of(at::Device device) {
-    return stats_of(device).allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+    return whole(stats_of(device).allocated_bytes);
 }
 
 /// Alive or for later.
 int64_t kept_bytes(at::Device device) {
-    constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-    return stats_of(device).reserved_bytes[kAll].current;
+    return whole(stats_of(device).reserved_bytes).current;
 }
 
 }  // namespace

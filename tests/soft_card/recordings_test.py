@@ -16,7 +16,6 @@ from vpp_process import DIGITS, ROOT, Case  # noqa: E402
 SETTINGS = ("train.steps=8", "train.global_batch_size=8", "pipeline.num_microbatches=4", "pipeline.num_stages=2",
             "data.samples=64")
 
-
 CLASSES = """val = { x = "vx.npy", y = "vy.npy" }
 [eval]
 metrics = ["accuracy"]
@@ -193,7 +192,7 @@ class Recordings(Case):
                 self.assertEqual("the ops of 1 of 1 segment are recorded" in said, is_made, said)
                 self.assertEqual("cannot be recorded: stage 0: the card has no room for it" in said, not is_made)
                 self.assertNotIn("cards were full", said)
-        # One recording has room, but evaluation, which runs op by op, would have none beside it.
+        # One recording has room, but evaluation, which runs op by op at first, would have none beside it.
         _, said = self.train(*settings, "pipeline.schedule_type=1F1B", "train.eval_every=4", text=text, ranks=1,
                              VPP_SOFT_CARD_BYTES="40000000")
         self.assertIn("cannot be recorded: stage 0: the card has no room for it", said)
