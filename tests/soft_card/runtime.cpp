@@ -49,6 +49,25 @@ int num_cards() {
     return text == nullptr ? 1 : std::atoi(text);
 }
 
+/// The stream that this thread records, and whether it may do meanwhile what a recording does not see.
+thread_local Stream* recorded_stream = nullptr;
+thread_local cudaStreamCaptureMode mode_of_thread = cudaStreamCaptureModeGlobal;
+
+/// Whether a call that no recording sees, as one that waits or takes memory, is forbidden to this thread now: it spoils
+/// what the thread records. Source: CUDA's cudaThreadExchangeStreamCaptureMode.
+bool is_forbidden() {
+    if (recorded_stream == nullptr || mode_of_thread == cudaStreamCaptureModeRelaxed) return false;
+    recorded_stream->spoil_recording();
+    return true;
+}
+
+/// Likewise of a call about one stream, whichever thread records it.
+bool is_forbidden(Stream& stream) {
+    if (!stream.is_recording()) return is_forbidden();
+    stream.spoil_recording();
+    return true;
+}
+
 /// What the calls say that a real card would be asked for.
 cudaError_t state() {
     return has_failed() ? cudaErrorAssert : cudaSuccess;
@@ -70,7 +89,7 @@ cudaError_t copy(void* to, const void* from, size_t num_bytes, cudaStream_t stre
     const Place source = place_of(from), target = place_of(to);
     Stream& queue = stream_of(stream);
     const bool is_waited_for = source == Place::Pageable || target == Place::Pageable;
-    if (is_waited_for && queue.is_recording()) return cudaErrorStreamCaptureUnsupported;
+    if (is_waited_for && is_forbidden(queue)) return cudaErrorStreamCaptureUnsupported;
     if (source == Place::Pageable && target == Place::Card) {
         // As a driver does it: the bytes are taken at once.
         const auto* bytes = static_cast<const std::byte*>(from);
@@ -103,6 +122,11 @@ cudaStream_t new_stream() {
     const std::lock_guard lock(streams_mutex());
     all_streams().push_back(new CUstream_st);
     return all_streams().back();
+}
+
+void finish_all() {
+    const std::lock_guard lock(streams_mutex());
+    for (cudaStream_t stream : all_streams()) stream->stream.finish();
 }
 
 [[noreturn]] cudaError_t refuse_kernel() {
@@ -199,8 +223,13 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-    const std::lock_guard lock(streams_mutex());
-    for (cudaStream_t stream : all_streams()) stream->stream.finish();
+    {
+        const std::lock_guard lock(streams_mutex());
+        for (cudaStream_t stream : all_streams()) {
+            if (is_forbidden(stream->stream)) return cudaErrorStreamCaptureUnsupported;
+        }
+    }
+    finish_all();
     return state();
 }
 
@@ -215,24 +244,28 @@ cudaError_t cudaPeekAtLastError() {
 // Memory.
 
 cudaError_t cudaMalloc(void** memory, size_t num_bytes) {
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
     if (has_failed()) return state();
     *memory = take_card_memory(num_bytes);
     return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaFree(void* memory) {
-    if (memory != nullptr) cudaDeviceSynchronize();
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
+    if (memory != nullptr) finish_all();
     give_memory(memory);
     return state();
 }
 
 cudaError_t cudaHostAlloc(void** memory, size_t num_bytes, unsigned) {
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
     *memory = take_pinned_memory(num_bytes);
     return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaFreeHost(void* memory) {
-    if (memory != nullptr) cudaDeviceSynchronize();
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
+    if (memory != nullptr) finish_all();
     give_memory(memory);
     return cudaSuccess;
 }
@@ -256,6 +289,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t num_bytes, cudaMe
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t num_bytes, cudaMemcpyKind) {
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
     copy(to, from, num_bytes, nullptr);
     stream_of(nullptr).finish();
     return state();
@@ -266,6 +300,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, size_t num_bytes, cudaStrea
 }
 
 cudaError_t cudaMemset(void* memory, int value, size_t num_bytes) {
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
     return set(memory, value, num_bytes, nullptr);
 }
 
@@ -281,11 +316,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    if (is_forbidden(stream_of(stream))) return cudaErrorStreamCaptureUnsupported;
     return has_failed() || stream_of(stream).is_idle() ? state() : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    if (stream_of(stream).is_recording()) return cudaErrorStreamCaptureUnsupported;
+    if (is_forbidden(stream_of(stream))) return cudaErrorStreamCaptureUnsupported;
     stream_of(stream).finish();
     return state();
 }
@@ -313,13 +349,21 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 
 // Graphs: what a stream was given, in one piece.
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-    stream_of(stream).begin_recording();
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+    if (mode != cudaStreamCaptureModeThreadLocal) return cudaErrorNotSupported;
+    if (recorded_stream != nullptr || stream_of(stream).is_recording()) return cudaErrorIllegalState;
+    recorded_stream = &stream_of(stream);
+    recorded_stream->begin_recording();
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-    *graph = new CUgraph_st{stream_of(stream).end_recording()};
+    *graph = nullptr;
+    if (recorded_stream != &stream_of(stream)) return cudaErrorStreamCaptureWrongThread;
+    recorded_stream = nullptr;
+    Stream::Recorded recorded = stream_of(stream).end_recording();
+    if (recorded.is_spoiled) return cudaErrorStreamCaptureInvalidated;
+    *graph = new CUgraph_st{std::move(recorded)};
     return cudaSuccess;
 }
 
@@ -350,7 +394,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
     return cudaSuccess;
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+    std::swap(*mode, mode_of_thread);
     return cudaSuccess;
 }
 
@@ -383,11 +428,13 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
     const auto moment = moment_of(event);
     return has_failed() || moment == nullptr || moment->is_reached() ? state() : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
     if (const auto moment = moment_of(event)) moment->wait_of_host();
     return state();
 }

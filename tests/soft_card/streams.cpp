@@ -76,6 +76,11 @@ void Stream::have_replays_waited_for() {
     recorded_.is_waited_for = true;
 }
 
+void Stream::spoil_recording() {
+    const std::lock_guard lock(mutex_);
+    recorded_.is_spoiled = true;
+}
+
 Stream::Recorded Stream::end_recording() {
     const std::lock_guard lock(mutex_);
     is_recording_ = false;

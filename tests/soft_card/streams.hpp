@@ -47,9 +47,12 @@ class Stream {
     bool is_recording();
     /// Who replays what is recorded has to wait until it is done.
     void have_replays_waited_for();
+    /// Something was asked of it, or of its card, that a recording cannot have.
+    void spoil_recording();
     struct Recorded {
         std::vector<std::function<void()>> work;
         bool is_waited_for = false;
+        bool is_spoiled = false;
     };
     /// What it was given since then; it goes on as before.
     Recorded end_recording();

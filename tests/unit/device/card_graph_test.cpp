@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
 #include "device/device.hpp"
@@ -50,6 +52,20 @@ TEST_F(CardGraphs, OpsThatWaitForTheCardAreRefusedAndTheCardGoesOn) {
     const auto graph = recorder->record([&] { output = input_ * 4; });
     graph->replay();
     EXPECT_TRUE(at::equal(output.cpu(), numbers().cpu() * 4));
+}
+
+TEST_F(CardGraphs, AQuestionHowFarTheCardIsSpoilsTheRecording) {
+    const auto recorder = make_card_recorder(test::test_device());
+    c10::Event event(c10::kCUDA);
+    event.record(c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(test::test_device()));
+    EXPECT_THROW(recorder->record([&] {
+        try {
+            event.query();
+        } catch (const c10::Error&) {
+        }
+    }),
+                 c10::Error);
+    EXPECT_NO_THROW(event.query());
 }
 
 TEST_F(CardGraphs, MemoryIsGivenBackWithTheLastGraph) {
