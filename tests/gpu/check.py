@@ -1,12 +1,14 @@
 """What a machine with a card can show of vpp, in one table.
 
-check.py BUILD [--only ROW ...] [--device cpu] [--seconds N]   BUILD: a build folder with the CUDA parts
+check.py BUILD [--only ROW ...] [--device cpu] [--seconds N] [--at-once N]   BUILD: a build folder with the CUDA parts
 
-Ends with 0 when every row holds, 1 when one does not, 77 without a card. What the rows' programs said goes to
-BUILD/gpu-check.log. `--device cpu` runs the rows on the CPU, which shows that they run.
+Rows that measure time run alone, then the others, several at once. Ends with 0 when every row holds, 1 when one does
+not, 77 without a card. What the rows' programs said goes to BUILD/gpu-check.log. `--device cpu` runs the rows on the
+CPU, which shows that they run.
 """
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import logging
@@ -34,6 +36,7 @@ REFERENCES = ("mlp.scripted*", "gpt*.scripted*", "bn_cnn.scripted*", "dropout.sc
 UNIT_TESTS = {"device": "*", "graph": "Executable.ANumberThatATraceWroteDown*", "stage": "*", "engine": "-*Full.*"}
 OWN_HOST = ROOT / "tests/gpu/own_host.sh"
 COMPUTING = ("F", "B", "I", "W")
+CORES_OF_A_ROW = 5
 
 
 @dataclasses.dataclass
@@ -42,6 +45,7 @@ class Limits:
 
 
 limits = Limits()
+running: set[subprocess.Popen] = set()
 
 
 class Row(Exception):
@@ -71,7 +75,9 @@ def run(command: list, **variables: str) -> str:
     started = time.monotonic()
     child = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
                              start_new_session=True)
+    running.add(child)
     said, complained, is_late = words_of(child)
+    running.remove(child)
     logging.info("%s\nended with %d in %.1f s\n%s%s\n", shlex.join(command), child.returncode,
                  time.monotonic() - started, said, complained)
     if child.returncode == SKIPPED:
@@ -82,13 +88,17 @@ def run(command: list, **variables: str) -> str:
     return said
 
 
+def num_passed(text: str) -> int:
+    return int(re.search(r"PASSED.*?(\d+) tests?", text)[1])
+
+
 def unit_tests(build: pathlib.Path, device: str) -> str:
     """Stages, engine, saves and resumes on the card, with the bits of one device there."""
     passed = 0
     for module, tests in UNIT_TESTS.items():
         text = run([build / f"tests/unit/{module}/vpp_{module}_test", "--gtest_brief=1", f"--gtest_filter={tests}"],
                    VPP_TEST_DEVICE=device)
-        passed += int(re.search(r"PASSED  \] (\d+) tests?", text)[1])
+        passed += num_passed(text)
     return f"{passed} tests"
 
 
@@ -189,7 +199,7 @@ def card_memory(build: pathlib.Path, device: str) -> str:
     text = run([build / "tests/gpu/vpp_card_memory_test", "--gtest_brief=1"])
     if "SKIPPED" in text:
         raise Row("skipped: there is no card")
-    return f"{re.search(r'PASSED  . (.+) tests', text)[1]} tests"
+    return f"{num_passed(text)} tests"
 
 
 def nccl_links(build: pathlib.Path, device: str) -> str:
@@ -197,7 +207,7 @@ def nccl_links(build: pathlib.Path, device: str) -> str:
     text = run([*MPIRUN, "2", OWN_HOST, "--gtest_brief=1"], **on_own_hosts(build / "tests/gpu/vpp_link_test", device))
     if "SKIPPED" in text:
         raise Row("skipped: NCCL moves memory of cards")
-    return f"{re.search(r'PASSED  . (.+) tests', text)[1]} tests"
+    return f"{num_passed(text)} tests"
 
 
 def nccl_transport(build: pathlib.Path, device: str) -> str:
@@ -224,11 +234,38 @@ def traced(build: pathlib.Path, device: str) -> str:
     return f"{len(on_card)} actions on the card, {doing:.1f} ms; handing them out took {handing_out:.1f} ms"
 
 
-# What takes seconds comes first: a machine with a card may be lent for minutes.
-ROWS = {"memory": card_memory, "links": nccl_links, "trace": traced, "MPI": mpi_transport, "staged": staged_messages,
-        "NCCL": nccl_transport, "reference": reference, "one stage": one_stage,
-        "unit tests": unit_tests, "verify": verified, "verify NCCL": verified_nccl, "jobs": nccl_jobs,
-        "mixed": verified_mixed, "recomputed": recomputed}
+# What takes long comes first of those that run at once.
+TIMED = {"MPI": mpi_transport, "staged": staged_messages, "NCCL": nccl_transport, "one stage": one_stage,
+         "recomputed": recomputed}
+CHECKS = {"reference": reference, "mixed": verified_mixed, "verify": verified, "verify NCCL": verified_nccl,
+          "jobs": nccl_jobs, "unit tests": unit_tests, "memory": card_memory, "links": nccl_links, "trace": traced}
+ROWS = TIMED | CHECKS
+
+
+def show(name: str, build: pathlib.Path, device: str) -> bool:
+    """Runs a row and prints it; whether it holds."""
+    started = time.monotonic()
+    holds = True
+    try:
+        result = "ok       " + ROWS[name](build, device)
+    except Row as row:
+        holds = str(row).startswith("skipped")
+        result = "skipped  " + str(row)[9:] if holds else "PROBLEM  " + str(row)
+    print(f"{name:<11} {result} ({time.monotonic() - started:.0f} s)", flush=True)
+    return holds
+
+
+def show_all(names: list[str], at_once: int, build: pathlib.Path, device: str) -> bool:
+    """Whether all hold. Who interrupts it ends their programs."""
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        rows = [pool.submit(show, name, build, device) for name in names]
+        try:
+            return all([row.result() for row in rows])
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in list(running):
+                os.killpg(child.pid, signal.SIGTERM)
+            raise
 
 
 def main() -> int:
@@ -237,6 +274,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--seconds", type=int, default=limits.seconds, help="of a command (%(default)s)")
+    parser.add_argument("--at-once", type=int, default=max(1, len(os.sched_getaffinity(0)) // CORES_OF_A_ROW),
+                        help="of the rows that measure no time (%(default)s: as many as there are cores for)")
     arguments = parser.parse_args()
     limits.seconds = arguments.seconds
     if arguments.device == "cuda" and not torch.cuda.is_available():
@@ -245,18 +284,12 @@ def main() -> int:
     if arguments.device == "cuda":
         names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         print(f"cards: {', '.join(names)}; LibTorch {torch.__version__}, CUDA {torch.version.cuda}", flush=True)
-    log = arguments.build / "gpu-check.log"
-    logging.basicConfig(filename=log, filemode="w", format="%(message)s", level=logging.INFO)
+    build = arguments.build.resolve()
+    logging.basicConfig(filename=build / "gpu-check.log", filemode="w", format="%(message)s", level=logging.INFO)
+    wanted = arguments.only or list(ROWS)
     all_hold = True
-    for name in arguments.only or ROWS:
-        started = time.monotonic()
-        try:
-            result = "ok       " + ROWS[name](arguments.build.resolve(), arguments.device)
-        except Row as row:
-            is_skipped = str(row).startswith("skipped")
-            all_hold &= is_skipped
-            result = "skipped  " + str(row)[9:] if is_skipped else "PROBLEM  " + str(row)
-        print(f"{name:<11} {result} ({time.monotonic() - started:.0f} s)", flush=True)
+    for some, at_once in ((TIMED, 1), (CHECKS, max(1, arguments.at_once))):
+        all_hold &= show_all([name for name in wanted if name in some], at_once, build, arguments.device)
     return 0 if all_hold else 1
 
 
