@@ -48,6 +48,8 @@ std::unique_ptr<Executor> make_executor(const Plan& plan, const Program& program
                                         const Weights& weights, Transport& transport) {
     SegmentOptions options;
     options.recorder = SharedRecorder::where(plan.pipeline.cuda_graphs, source.device());
+    check(!options.recorder || program.replicas_per_rank == 1,
+          "recorded gradients of a rank's replicas are one memory");
     options.recomputed_microbatches = phase.schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
     if (plan.model.loss_reduction == "mean") {
         options.loss_scale = 1.0 / (phase.schedule.num_microbatches * program.num_replicas());

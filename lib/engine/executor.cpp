@@ -1,6 +1,7 @@
 #include "engine/executor.hpp"
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <set>
 
@@ -82,6 +83,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     outstanding_ = 0;
     losses_.clear();
     made_losses_.clear();
+    std::map<int, int64_t> microbatch_bytes = bytes_by_stage();
     memory_.clear();
     spans_.clear();
     if (marks_) mark_device();  // none of a run that has failed
@@ -89,9 +91,9 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     peak_parked_bytes_ = 0;
     for (const auto& segment : segments_) {
         if (!segment) continue;
-        const std::string stage = std::to_string(phase_.split.segments[static_cast<size_t>(segment->index())].stage);
-        run_known([&] { segment->begin_step(loss_factor, may_record_); },
-                  "stage " + stage + ", before its first action: ");
+        const int stage = phase_.split.segments[static_cast<size_t>(segment->index())].stage;
+        run_known([&] { segment->begin_step(loss_factor, may_record_, microbatch_bytes[stage]); },
+                  "stage " + std::to_string(stage) + ", before its first action: ");
         if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
     // Recordings that found no room, and what is in those that did, are no action's.
@@ -128,6 +130,20 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     read_losses();
     if (marks_) transport_.take_wait_seconds();  // for what the card still computes
     if (are_messages_timed_) note_message_times();
+}
+
+/// What a microbatch took at most in the last run: each of its actions at its peak.
+std::map<int, int64_t> Executor::bytes_by_stage() const {
+    const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
+    std::map<std::pair<int, ActionKind>, int64_t> most;
+    for (size_t i = 0; i < memory_.size(); ++i) {
+        if (!is_computing(actions[i].kind)) continue;
+        int64_t& bytes = most[{actions[i].stage, actions[i].kind}];
+        bytes = std::max(bytes, memory_[i].peak - memory_[i].before);
+    }
+    std::map<int, int64_t> sums;
+    for (const auto& [action, bytes] : most) sums[action.first] += bytes;
+    return sums;
 }
 
 void Executor::mark_device() {

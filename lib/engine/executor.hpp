@@ -3,6 +3,7 @@
 // here. Segments compute, the transport moves, the executor joins the two and hands over what stays on the rank.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -106,6 +107,7 @@ class Executor {
     int64_t peak_parked_bytes() const { return peak_parked_bytes_; }
 
   private:
+    std::map<int, int64_t> bytes_by_stage() const;
     void note_message_times();
     void run_action(const Action& action, const MicrobatchEnds& ends);
     void refuse_other_algorithms() const;

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "device/memory_begin.hpp"
 #include "graph/ivalue_tensors.hpp"
@@ -38,17 +39,39 @@ bool are_same_values(c10::ArrayRef<c10::IValue> some, c10::ArrayRef<c10::IValue>
     return std::equal(some.begin(), some.end(), others.begin(), others.end(), is_same_value);
 }
 
+/// Kernels tell 0 from -0.
+bool are_same_bits(double one, double other) {
+    return std::bit_cast<uint64_t>(one) == std::bit_cast<uint64_t>(other);
+}
+
+c10::IValue parts_of(const c10::IValue& number) {
+    const c10::complex<double> value = number.toComplexDouble();
+    return c10::ivalue::Tuple::create(value.real(), value.imag());
+}
+
+/// In the order in which they are gone through.
+c10::IValue entries_of(const c10::IValue& dict) {
+    std::vector<c10::IValue> entries;
+    for (const auto& entry : dict.toGenericDict()) {
+        entries.push_back(entry.key());
+        entries.push_back(entry.value());
+    }
+    return c10::ivalue::Tuple::create(std::move(entries));
+}
+
 /// Tensors inside come by themselves; what is no plain value is like no other.
 bool is_same_value(const c10::IValue& one, const c10::IValue& other) {
     if (one.tagKind() != other.tagKind()) return false;
     if (one.isTensor() || one.isNone()) return true;
     if (one.isBool()) return one.toBool() == other.toBool();
     if (one.isInt()) return one.toInt() == other.toInt();
-    if (one.isDouble()) return one.toDouble() == other.toDouble();
+    if (one.isDouble()) return are_same_bits(one.toDouble(), other.toDouble());
+    if (one.isComplexDouble()) return is_same_value(parts_of(one), parts_of(other));
     if (one.isString()) return one.toStringRef() == other.toStringRef();
     if (one.isDevice()) return one.toDevice() == other.toDevice();
     if (one.isList()) return are_same_values(one.toList().vec(), other.toList().vec());
     if (one.isTuple()) return are_same_values(one.toTupleRef().elements(), other.toTupleRef().elements());
+    if (one.isGenericDict()) return is_same_value(entries_of(one), entries_of(other));
     return false;
 }
 

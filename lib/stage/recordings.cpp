@@ -1,9 +1,12 @@
 #include "stage/recordings.hpp"
 
+#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "device/memory_begin.hpp"
 #include "device/memory_meter.hpp"
 #include "graph/torch_errors.hpp"
 #include "stage/not_recordable.hpp"
@@ -24,11 +27,11 @@ Recordings::Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared
       weights_(std::move(weights)),
       ops_(std::move(ops)) {}
 
-at::Tensor Recordings::begin_step(const at::Tensor& loss_factor, bool may_record) {
+at::Tensor Recordings::begin_step(const at::Tensor& loss_factor, bool may_record, int64_t microbatch_bytes) {
     if (loss_factor.defined() && loss_factor_.defined()) loss_factor_.copy_(loss_factor);
     if (loss_factor.defined() && !loss_factor_.defined()) loss_factor_ = loss_factor.clone();
     if (are_made() && addresses() != addresses_) forget();
-    if (!are_made() && reason_.empty() && num_steps_++ >= kStepsByOp && may_record) record();
+    if (!are_made() && reason_.empty() && num_steps_++ >= kStepsByOp && may_record) record(microbatch_bytes);
     if (sums_) sums_->begin_step();
     for (const std::unique_ptr<Recording>& recording : recordings_) recording->is_free = true;
     noted_.clear();
@@ -50,26 +53,45 @@ std::vector<const void*> Recordings::addresses() const {
 }
 
 /// What fails here has run op by op before, so it fails because it is recorded.
-void Recordings::record() {
-    const int64_t given_back_bytes = give_back_memory(device_);
+void Recordings::record(int64_t microbatch_bytes) {
+    const int64_t given_back_bytes = shared_->give_back_memory();
     expected_.clear();
     for (const auto& [microbatch, noted] : noted_) expected_[microbatch] = noted.form;
     addresses_ = addresses();
+    const MemoryMeter meter(device_);
+    int64_t known_failures = meter.failed_requests();
     try {
-        check_nothing_is_under_way();
-        sums_ = std::make_unique<GradientSums>(trained_);
-        for (MicrobatchForm& form : forms_to_record()) {
-            recordings_.push_back(std::make_unique<Recording>(std::move(form), device_, *shared_, *sums_, ops_));
-            check_room(given_back_bytes);
-        }
+        record_all(microbatch_bytes, given_back_bytes);
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
+    } catch (const c10::OutOfMemoryError& error) {
+        ++known_failures;
+        reason_ = core_of(error.what());
     } catch (const std::exception& error) {
         reason_ = core_of(error.what());
+    }
+    if (meter.failed_requests() > known_failures) {
+        throw Error(ErrorKind::OutOfMemory,
+                    "the card had no room for recordings of ops, and a library did without memory, by an algorithm "
+                    "that may have other bits and that it may keep to; set pipeline.cuda_graphs = false");
     }
     if (reason_.empty()) return;
     forget();
     give_back_memory(device_);
+}
+
+/// Room is looked at before each, as libraries go on without: for one more like the last, or as it was op by op. And
+/// behind the last, for what runs op by op beside recordings; those of evaluation come in addition to what steps take.
+void Recordings::record_all(int64_t microbatch_bytes, int64_t given_back_bytes) {
+    check_nothing_is_under_way();
+    sums_ = std::make_unique<GradientSums>(trained_);
+    int64_t needed_bytes = evaluated_.empty() ? microbatch_bytes : std::max(microbatch_bytes, given_back_bytes);
+    for (MicrobatchForm& form : forms_to_record()) {
+        check_room(needed_bytes);
+        recordings_.push_back(std::make_unique<Recording>(std::move(form), device_, *shared_, *sums_, ops_));
+        needed_bytes = std::max(needed_bytes, recordings_.back()->bytes() + shared_->work_bytes());
+    }
+    check_room(needed_bytes);
 }
 
 /// Autograd adds into `.grad` in the stream of whoever asked for a parameter's gradient first: not in that which
@@ -82,13 +104,12 @@ void Recordings::check_nothing_is_under_way() const {
     }
 }
 
-/// For one more like the last: the allocator cannot tell that it has none while it serves a recording, and what runs
-/// op by op beside recordings takes about as much. Recordings of evaluation come in addition to what steps take.
-void Recordings::check_room(int64_t given_back_bytes) const {
+/// The allocator cannot tell that it has none while it serves a recording.
+void Recordings::check_room(int64_t needed_bytes) const {
     constexpr int64_t kSpareBytes = int64_t{64} << 20;  // it asks for more than it gives
-    int64_t needed = recordings_.back()->bytes() + shared_->work_bytes();
-    if (!evaluated_.empty()) needed = std::max(needed, given_back_bytes);
-    if (MemoryMeter(device_).free_bytes() < needed + kSpareBytes) throw NotRecordable{"the card has no room for it"};
+    if (MemoryMeter(device_).free_bytes() < needed_bytes + kSpareBytes) {
+        throw NotRecordable{"the card has no room for it"};
+    }
 }
 
 /// Each form of the last step as often as recordings held microbatches of it at once; those of evaluations once.
@@ -133,6 +154,14 @@ void Recordings::forward(int microbatch, Microbatch& now, bool is_recomputed) {
     if (noted.recording == nullptr) return ops_.forward(now, is_recomputed);
     now.is_replayed = true;
     noted.recording->forward(now);
+    if (is_recomputed) keep_from_writers(now.inputs);
+}
+
+/// Whoever shares the memory of an input may write it before its ops run once more, as PassRunner::save has it.
+void Recordings::keep_from_writers(PassInputs& inputs) const {
+    for (auto& [id, tensor] : inputs.tensors) {
+        if (ops_.writes(id)) tensor = copy_beginning_alike(tensor);
+    }
 }
 
 void Recordings::backward(int microbatch, Microbatch& now) {

@@ -31,8 +31,10 @@ class Recordings {
     static constexpr int kStepsByOp = 2;
 
     /// To be called before the first action of a step; records when it is time, unless it may not yet: memory may be
-    /// free now that others will need. `loss_factor` is what the ops are to use in its place.
-    at::Tensor begin_step(const at::Tensor& loss_factor, bool may_record = true);
+    /// free now that others will need. `microbatch_bytes`: what one took at most, op by op. `loss_factor` is what the
+    /// ops are to use in its place.
+    /// Throws: Error{OutOfMemory} where a library did without memory while it was recorded: it may do so from then on.
+    at::Tensor begin_step(const at::Tensor& loss_factor, bool may_record = true, int64_t microbatch_bytes = 0);
 
     // What a microbatch does, in the order of its actions; backward and weight_gradients add into `.grad`.
     void forward(int microbatch, Microbatch& now, bool is_recomputed);
@@ -59,14 +61,16 @@ class Recordings {
         bool is_made_again = false;
     };
 
-    void record();
+    void record(int64_t microbatch_bytes);
+    void record_all(int64_t microbatch_bytes, int64_t given_back_bytes);
     void check_nothing_is_under_way() const;
-    void check_room(int64_t given_back_bytes) const;
+    void check_room(int64_t needed_bytes) const;
     void forget();
     std::vector<const void*> addresses() const;
     std::vector<MicrobatchForm> forms_to_record() const;
     Recording* find(int microbatch, const MicrobatchForm& inputs, bool must_be_free) const;
     void hold(int microbatch, const Noted& noted);
+    void keep_from_writers(PassInputs& inputs) const;
     Noted& note_arrived(int microbatch, const Microbatch& now);
     void make_pass_again(Noted& noted, Microbatch& now) const;
     void end(int microbatch, Microbatch& now);

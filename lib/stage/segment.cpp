@@ -43,10 +43,10 @@ std::unique_ptr<Recordings> Segment::make_recordings(at::Device device) {
                                         runner_.parameters(), std::move(ops));
 }
 
-void Segment::begin_step(const at::Tensor& loss_factor, bool may_record) {
+void Segment::begin_step(const at::Tensor& loss_factor, bool may_record, int64_t microbatch_bytes) {
     turns_.begin_step();
     runner_.begin_step();
-    loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor, may_record) : loss_factor;
+    loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor, may_record, microbatch_bytes) : loss_factor;
 }
 
 Microbatch& Segment::state(int microbatch) {

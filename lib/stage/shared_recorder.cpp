@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "device/memory_meter.hpp"
+
 namespace vpp {
 
 std::shared_ptr<CardRecorder> SharedRecorder::get() {
@@ -14,6 +16,11 @@ std::shared_ptr<CardRecorder> SharedRecorder::get() {
 
 void SharedRecorder::note_work(int64_t num_bytes) {
     work_bytes_ = std::max(work_bytes_, num_bytes);
+}
+
+int64_t SharedRecorder::give_back_memory() {
+    given_back_bytes_ = std::max(given_back_bytes_, vpp::give_back_memory(device_));
+    return given_back_bytes_;
 }
 
 }  // namespace vpp

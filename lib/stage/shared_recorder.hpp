@@ -26,11 +26,15 @@ class SharedRecorder {
     void note_work(int64_t num_bytes);
     /// What its graphs work with; 0 when there are none.
     int64_t work_bytes() const { return recorder_.expired() ? 0 : work_bytes_; }
+    /// Gives back what the allocator keeps for later (device/memory_meter.hpp), for graphs to be made in. The most that
+    /// it was: what steps may take again, whichever segment records first.
+    int64_t give_back_memory();
 
   private:
     at::Device device_;
     std::weak_ptr<CardRecorder> recorder_;
     int64_t work_bytes_ = 0;
+    int64_t given_back_bytes_ = 0;
 };
 
 }  // namespace vpp

@@ -5,6 +5,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace vpp {
 namespace {
 
@@ -42,6 +44,19 @@ TEST(MicrobatchForm, PlainValuesAreAPartOfIt) {
     EXPECT_TRUE(alike(Ints{1, 2}, Ints{1, 2}));
     EXPECT_FALSE(alike(Ints{1, 2}, Ints{1, 3}));
     EXPECT_FALSE(alike(Ints{1, 2}, Ints{1}));
+    EXPECT_FALSE(alike(0.0, -0.0)) << "whose quotients differ";
+    EXPECT_TRUE(alike(std::nan(""), std::nan("")));
+    using Complex = c10::complex<double>;
+    EXPECT_TRUE(alike(Complex(1, 2), Complex(1, 2)));
+    EXPECT_FALSE(alike(Complex(1, 2), Complex(1, 3)));
+    const auto dict = [](const std::string& key, int64_t number) {
+        c10::Dict<std::string, int64_t> made;
+        made.insert(key, number);
+        return made;
+    };
+    EXPECT_TRUE(alike(dict("a", 1), dict("a", 1)));
+    EXPECT_FALSE(alike(dict("a", 1), dict("a", 2)));
+    EXPECT_FALSE(alike(dict("a", 1), dict("b", 1)));
 }
 
 TEST(MicrobatchForm, WhatIsRecomputedOrSplitIsAnother) {

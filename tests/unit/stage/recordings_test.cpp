@@ -40,8 +40,8 @@ class Products {
             ++num_calls_;
             add_gradient(now);
         };
-        ops.save = [](const PassInputs& inputs) { return inputs; };
-        ops.writes = [](int) { return false; };
+        ops.save = [this](const PassInputs& inputs) { return save(inputs); };
+        ops.writes = [this](int) { return is_written_; };
         recordings_ = std::make_unique<Recordings>(test_device(), std::move(shared), std::vector{weight_},
                                                    std::vector{weight_}, ops);
     }
@@ -51,11 +51,12 @@ class Products {
     }
 
     /// One step; what it gives must be what arithmetic gives. How many times the ops were called for it.
-    int step(int number, const std::vector<int>& sizes = {4, 4, 4}, bool last_has_gradient = true) {
+    int step(int number, const std::vector<int>& sizes = {4, 4, 4}, bool last_has_gradient = true,
+             int64_t microbatch_bytes = 0) {
         const at::NoGradGuard no_grad;
         const int before = num_calls_;
         weight_.mutable_grad().reset();
-        recordings_->begin_step({});
+        recordings_->begin_step({}, /*may_record=*/true, microbatch_bytes);
         std::vector<Microbatch> all(sizes.size());
         const auto input = [&](size_t i) {
             return at::arange(4, at::TensorOptions(at::kFloat))
@@ -65,7 +66,9 @@ class Products {
         for (size_t i = 0; i < all.size() + 1; ++i) {
             if (i < all.size()) {
                 all[i].inputs.tensors[kInput] = input(i).to(test_device());
+                const at::Tensor given = all[i].inputs.tensors.at(kInput);
                 recordings_->forward(static_cast<int>(i), all[i], is_recomputed_);
+                if (is_written_) given.zero_();
                 EXPECT_EQ(form_of(all[i].tensors.at(kOutput)), form_of(input(i) * 3));
             }
             if (i == 0) continue;
@@ -97,6 +100,8 @@ class Products {
     /// I and W in place of B, so many microbatches between them at once.
     void have_halves(size_t between) { between_halves_ = between; }
     void have_forward_do(std::function<void(const at::Tensor&)> more) { more_ = std::move(more); }
+    /// Others have the memory of inputs too, and write it behind forward.
+    void have_inputs_written() { is_written_ = true; }
     void move_weight() { weight_.set_data(weight_.detach().clone()); }
     const at::Tensor& weight() const { return weight_; }
     const Recordings& recordings() const { return *recordings_; }
@@ -104,11 +109,16 @@ class Products {
   private:
     void forward(Microbatch& now, bool recompute) {
         ++num_calls_;
-        if (recompute) now.saved = now.inputs;
+        if (recompute) now.saved = save(now.inputs);
         const at::Tensor x = now.inputs.tensors.at(kInput);
         if (more_) more_(x);
         now.tensors[kOutput] = (x.view({-1, 4}) * weight_.detach()).view({-1});
         if (!recompute) now.pass.emplace().tensors[kInput] = x;
+    }
+
+    PassInputs save(PassInputs inputs) const {
+        if (is_written_) inputs.tensors.at(kInput) = inputs.tensors.at(kInput).clone();
+        return inputs;
     }
 
     void begin_backward(Microbatch& now) {
@@ -135,7 +145,7 @@ class Products {
         recordings_->weight_gradients(static_cast<int>(microbatch), all[microbatch]);
     }
 
-    bool is_recomputed_;
+    bool is_recomputed_, is_written_ = false;
     size_t between_halves_ = 0;
     at::Tensor weight_;
     std::function<void(const at::Tensor&)> more_;
@@ -188,6 +198,18 @@ TEST_F(RecordingsOnCards, OneServesAllRecomputedMicrobatches) {
     EXPECT_EQ(products.step(7), 0);
 }
 
+TEST_F(RecordingsOnCards, RecomputedMicrobatchesKeepWhatOthersWrite) {
+    for (const size_t between : {0, 1}) {
+        Products products(/*is_recomputed=*/true);
+        products.have_halves(between);
+        products.have_inputs_written();
+        products.run_by_op();
+        products.step(2);
+        EXPECT_EQ(products.step(3), 0);
+        EXPECT_EQ(products.step(4, {4, 4, 4}, false), between == 0 ? 1 : 2) << "op by op, from the same inputs";
+    }
+}
+
 TEST_F(RecordingsOnCards, TheHalvesOfABackwardHaveOneForEachThatIsBetweenThem) {
     for (const bool is_recomputed : {false, true}) {
         Products products(is_recomputed);
@@ -235,7 +257,7 @@ TEST_F(RecordingsOnCards, WhatRecomputedMicrobatchesWorkWithIsShared) {
 /// y = x + 1 of microbatches that no backward follows.
 class Evaluations {
   public:
-    Evaluations() {
+    explicit Evaluations(std::shared_ptr<SharedRecorder> shared = Products::make_shared_recorder()) {
         start_device(test_device());
         SegmentOps ops;
         ops.forward = [this](Microbatch& now, bool) {
@@ -244,8 +266,8 @@ class Evaluations {
             now.inputs = {};
         };
         ops.writes = [](int) { return false; };
-        recordings_ = std::make_unique<Recordings>(test_device(), std::make_shared<SharedRecorder>(test_device()),
-                                                   std::vector<at::Tensor>(), std::vector<at::Tensor>(), ops);
+        recordings_ = std::make_unique<Recordings>(test_device(), std::move(shared), std::vector<at::Tensor>(),
+                                                   std::vector<at::Tensor>(), ops);
     }
 
     /// A group of microbatches of so many samples each. How many times the ops were called for it.
@@ -289,17 +311,56 @@ TEST_F(RecordingsOnCards, EachFormOfEvaluatedMicrobatchesIsRecordedOnce) {
 TEST_F(RecordingsOnCards, EvaluationIsNotRecordedInMemoryThatStepsNeed) {
     constexpr int64_t kMegabytes = 1 << 20, kLeftBytes = 256 * kMegabytes;
     for (const bool is_full : {false, true}) {
-        Evaluations all;
-        for (int i = 0; i < 2; ++i) EXPECT_EQ(all.run({4}), 1);
+        const auto shared = Products::make_shared_recorder();
+        Evaluations all(shared), next(shared);
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(all.run({4}) + next.run({4}), 2);
         c10::Allocator& allocator = *c10::GetAllocator(test_device().type());
         give_back_memory(test_device());
         const c10::DataPtr others = allocator.allocate(MemoryMeter(test_device()).free_bytes() - kLeftBytes);
         // What a step took is kept for the next one.
         allocator.allocate(kLeftBytes - (is_full ? 32 : 128) * kMegabytes);
-        EXPECT_EQ(all.run({4}), is_full ? 2 : 1) << "tried, and run";
+        EXPECT_EQ(all.run({4}), 1) << "recorded, or run";
         EXPECT_EQ(all.recordings().are_made(), !is_full);
         EXPECT_EQ(all.recordings().reason(), is_full ? "the card has no room for it" : "");
+        const c10::DataPtr more = allocator.allocate(is_full ? 1 : 96 * kMegabytes);
+        next.run({4});
+        EXPECT_FALSE(next.recordings().are_made()) << "the next segment gives back nothing, and steps need the same";
     }
+}
+
+/// As LibTorch's convolutions do, which then take another algorithm from then on.
+void do_without_memory(const at::Tensor& x) {
+    try {
+        at::zeros({int64_t{1} << 50}, x.options());
+    } catch (const c10::OutOfMemoryError&) {
+    }
+}
+
+TEST_F(RecordingsOnCards, ALibraryThatDoesWithoutMemoryWhileItIsRecordedEndsTheStep) {
+    Products products;
+    products.run_by_op();
+    products.have_forward_do(do_without_memory);
+    try {
+        products.step(2);
+        FAIL() << "recorded";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+        EXPECT_NE(std::string(error.what()).find("pipeline.cuda_graphs = false"), std::string::npos);
+    }
+    Products failing;
+    failing.run_by_op();
+    failing.have_forward_do([is_first = true](const at::Tensor& x) mutable {
+        if (std::exchange(is_first, false)) at::zeros({int64_t{1} << 50}, x.options());
+    });
+    EXPECT_EQ(failing.step(2), 7) << "one that says so is run op by op";
+    EXPECT_NE(failing.recordings().reason().find("out of memory"), std::string::npos);
+}
+
+TEST_F(RecordingsOnCards, WhereTheFirstHasNoRoomNoneIsTried) {
+    Products products;
+    products.run_by_op();
+    EXPECT_EQ(products.step(2, {4, 4, 4}, true, MemoryMeter(test_device()).free_bytes()), 6);
+    EXPECT_EQ(products.recordings().reason(), "the card has no room for it");
 }
 
 TEST_F(RecordingsOnCards, WeightsElsewhereAreRecordedAnew) {
