@@ -1,5 +1,8 @@
 #include "app/environment.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -58,6 +61,16 @@ std::string program_beside(const std::string& name) {
 
 bool is_started_by_run() {
     return std::getenv(kStartedByRun) != nullptr;
+}
+
+std::vector<std::string> variables_beginning_with(const std::string& begin) {
+    std::vector<std::string> names;
+    for (char** entry = ::environ; *entry != nullptr; ++entry) {
+        const std::string name = std::string(*entry).substr(0, std::string_view(*entry).find('='));
+        if (name.starts_with(begin)) names.push_back(name);
+    }
+    std::ranges::sort(names);
+    return names;
 }
 
 void set_unless_set(const char* variable, const char* value) {

@@ -10,6 +10,9 @@ namespace vpp {
 /// Those of these variables that are set.
 std::map<std::string, std::string> environment_of(const std::vector<std::string>& names);
 
+/// The names of those that are set, in order.
+std::vector<std::string> variables_beginning_with(const std::string& begin);
+
 /// For libraries that look for it in this process.
 void set_unless_set(const char* variable, const char* value);
 

@@ -9,6 +9,7 @@
 
 #include "app/environment.hpp"
 #include "app/failure.hpp"
+#include "app/link_environment.hpp"
 #include "app/registries.hpp"
 #include "app/stop_signals.hpp"
 #include "base/error.hpp"
@@ -107,18 +108,23 @@ void warn_of_overrides(const Logger& log) {
 }
 
 /// How values go between ranks, as all of them have agreed.
-void choose_way(MpiTransport& transport, Plan& plan, at::Device device, const Logger& log) {
+void choose_way(MpiTransport& transport, Plan& plan, at::Device device, const std::string& replaced,
+                const Logger& log) {
     plan.mesh.transport = find_transport(transport, plan, device);
     if (!has_cuda_parts() || transport.size() == 1) return;
     const bool by_mpi = plan.mesh.transport == "mpi";
     const std::string way = by_mpi ? carry_by_mpi(transport, device) : "from card to card by NCCL";
     if (device.is_cpu() || transport.rank() != 0) return;
     log->info("values go " + way);
-    if (!by_mpi) warn_of_overrides(log);
+    if (by_mpi) return;
+    warn_of_overrides(log);
+    if (!replaced.empty()) {
+        log->warn("not followed, as ranks that send by NCCL could wait for each other: " + replaced);
+    }
 }
 
 int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<LaunchInfo>& launch, at::Device device,
-                 const std::function<int(const Job&)>& body) {
+                 const std::string& replaced, const std::function<int(const Job&)>& body) {
     EndRecord end;
     const int launch_rank = launch ? launch->rank : 0;
     HardEnd hard_end(end, launch_rank);
@@ -148,7 +154,7 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
         const Logger log = make_logger(log_level, session.size() > 1 ? session.rank() : -1);
         if (load.is_crowded() && session.rank() == 0) log->info(crowded_text(load));
         if (waits_for_kernels()) plan.pipeline.cuda_graphs = false;  // each op is to be given by itself
-        choose_way(transport, plan, device, log);
+        choose_way(transport, plan, device, replaced, log);
         const int code = body({plan, transport, log, end, load.is_crowded(), launch && launch->by_srun, device});
         transport.set_position("the end of the job");
         barrier(transport);
@@ -218,10 +224,7 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
     } catch (...) {
         return told_once(launch);
     }
-    if (may_use_links(plan, launch)) {
-        set_unless_set(kKernelLoadingVariable, kKernelLoading);
-        set_unless_set(kNcclReductionsVariable, kNcclReductions);
-    }
+    const std::string replaced = may_use_links(plan, launch) ? prepare_links() : "";
     at::Device device = at::kCPU;
     try {
         // The other ranks of the host go on to MPI's start and wait there.
@@ -234,7 +237,7 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
         say(failure.text);
         return failure.code;
     }
-    return run_with_mpi(arguments.log_level, std::move(plan), launch, device, body);
+    return run_with_mpi(arguments.log_level, std::move(plan), launch, device, replaced, body);
 }
 
 void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph) {

@@ -55,6 +55,7 @@ LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std:
     job.request.interface = arguments.interface;
     job.plan = checked_plan(plan_arguments_of(words), words.front(), job.request.ranks);
     job.request.threads = job.plan.mesh.threads;
+    job.request.forwarded = variables_beginning_with("NCCL_");
     job.request.command = words;
     job.request.command.insert(job.request.command.begin(), program_name());
     return job;

@@ -167,6 +167,9 @@ std::vector<MemoryPart> LinkTransport::start(End& end, const Wait& what, std::ve
                                              const std::vector<size_t>& received_bytes) {
     for (auto& [link, other] : ends_) let_go(other);
     std::vector<MemoryPart> received;
+    // Memory for what comes may be had only behind all that the device does, sends too.
+    const bool takes_memory = std::ranges::any_of(received_bytes, [](size_t num_bytes) { return num_bytes > 0; });
+    const Watchdog::Phase taking = takes_memory ? begin_device_wait(what) : Watchdog::Phase();
     watch(end.name, [&] {
         received = end.link->move(std::move(sent), received_bytes);
         end.under_way.push_back({what});

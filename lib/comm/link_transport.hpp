@@ -39,6 +39,7 @@ class LinkTransport final : public PassingTransport {
     ~LinkTransport() override;
 
     bool carries_device_memory() const override { return true; }
+    bool may_hold_device() const override { return true; }
     void time_parts(bool on) override;
     std::vector<PartSpan> take_part_spans() override;
     void send(int peer, const Channel& channel, Buffer message) override;

@@ -18,6 +18,7 @@ class PassingTransport : public Transport {
     int rank() const override { return inner_.rank(); }
     int size() const override { return inner_.size(); }
     bool carries_device_memory() const override { return inner_.carries_device_memory(); }
+    bool may_hold_device() const override { return inner_.may_hold_device(); }
     void time_parts(bool on) override { inner_.time_parts(on); }
     std::vector<PartSpan> take_part_spans() override { return inner_.take_part_spans(); }
     void send(int peer, const Channel& channel, Buffer message) override {

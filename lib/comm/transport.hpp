@@ -119,6 +119,10 @@ class Transport {
     /// they received has no part.
     virtual bool carries_device_memory() const { return false; }
 
+    /// Whether a part that is under way may hold up this rank's device until the peer comes: who waits for all that the
+    /// device does then waits for the peer.
+    virtual bool may_hold_device() const { return false; }
+
     /// From now on notes when devices move parts, or no longer.
     virtual void time_parts(bool) {}
     /// Of what was noted since the last call. Requires: finish_sends() after it.

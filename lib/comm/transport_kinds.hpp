@@ -19,6 +19,10 @@ constexpr const char* kNcclHostVariable = "NCCL_HOSTID";
 inline constexpr const char* kNcclReductionsVariable = "NCCL_NVLS_ENABLE";
 inline constexpr const char* kNcclReductions = "0";
 
+/// The networks by which MPI and NCCL send between hosts. NCCL's: "=eth1,eth2" are these names and no longer ones.
+inline constexpr const char* kMpiInterfacesVariable = "OMPI_MCA_btl_tcp_if_include";
+inline constexpr const char* kNcclInterfacesVariable = "NCCL_SOCKET_IFNAME";
+
 /// What NCCL follows in place of what a link tells it: how much of a card a message may take (comm/link_room.hpp), and
 /// whether a call may wait where no deadline is.
 std::vector<std::string> overriding_nccl_variables();

@@ -89,6 +89,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     if (marks_) mark_device();  // none of a run that has failed
     wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
+    const int64_t recorded_before = recorded_segments();
     for (const auto& segment : segments_) {
         if (!segment) continue;
         const int stage = phase_.split.segments[static_cast<size_t>(segment->index())].stage;
@@ -96,6 +97,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
                   "stage " + std::to_string(stage) + ", before its first action: ");
         if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
+    runs_new_ops_ = !std::exchange(has_run_, true) || recorded_segments() != recorded_before;
     // Recordings that found no room, and what is in those that did, are no action's.
     bytes_before_ = meter_.now();
     failed_before_ = meter_.failed_requests();
@@ -125,6 +127,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
         memory_.push_back({before, meter_.peak(), meter_.now()});
         if (watch_.action) watch_.action(actions[i]);
     }
+    for (int stage : std::exchange(late_reductions_, {})) run_known([&] { reduction_->start(stage); });
     if (reduction_ != nullptr) run_known([&] { reduction_->finish(); });
     transport_.finish_sends();
     read_losses();
@@ -271,6 +274,12 @@ std::string Executor::recording_problems() const {
     return text;
 }
 
+/// In the first run, and in the first with recordings, kernels are loaded and memory is taken, which may wait for all
+/// that the device does: with a part that held it up two ranks could wait for each other.
+bool Executor::must_not_hold_device() const {
+    return runs_new_ops_ && transport_.may_hold_device();
+}
+
 void Executor::run_action(const Action& action, const MicrobatchEnds& ends) {
     switch (action.kind) {
         case ActionKind::F:
@@ -287,6 +296,7 @@ void Executor::run_action(const Action& action, const MicrobatchEnds& ends) {
             return receive(action);
         case ActionKind::ReduceGrad:
             check(reduction_ != nullptr, "gradients of one replica are not reduced");
+            if (must_not_hold_device()) return late_reductions_.push_back(action.stage);
             return reduction_->start(action.stage);
     }
 }
@@ -357,6 +367,7 @@ void Executor::hand_back(const Edge& edge, int microbatch) {
 /// Tensors are sent from where they lie. What F made is kept for B too, so others have its memory; who could write into
 /// it is an op behind the segment that runs on this rank, before the message has gone.
 Contents Executor::contents_of(const Action& action) const {
+    if (must_not_hold_device()) return Contents::InBytes;
     if (!device_.is_cpu() && !transport_.carries_device_memory()) return Contents::HostPart;
     const Edge& edge = edge_of(action);
     if (action.kind == ActionKind::SendB || edge.is_bundle()) return Contents::Part;

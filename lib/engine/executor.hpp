@@ -109,6 +109,7 @@ class Executor {
   private:
     std::map<int, int64_t> bytes_by_stage() const;
     void note_message_times();
+    bool must_not_hold_device() const;
     void run_action(const Action& action, const MicrobatchEnds& ends);
     void refuse_other_algorithms() const;
     std::string memory_text() const;
@@ -152,6 +153,8 @@ class Executor {
     int64_t load_nanoseconds_ = 0;  ///< of the action under way
     int64_t bytes_before_ = 0;
     int64_t failed_before_ = 0;  ///< requests for memory
+    bool has_run_ = false, runs_new_ops_ = false;
+    std::vector<int> late_reductions_;  ///< stages whose gradients are summed when all actions have run
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
     bool may_record_ = true;

@@ -76,6 +76,9 @@ std::vector<std::string> make_mpirun_line(const LaunchRequest& request, const Ho
     }
     if (!host.can_copy_between_processes) add({"--mca", "btl_vader_single_copy_mechanism", "none"});
     add({"-x", "OMP_NUM_THREADS=" + std::to_string(request.threads)});
+    if (is_placed_by_mpirun(request, host)) {
+        for (const std::string& name : request.forwarded) add({"-x", name});
+    }
     add({"-np", std::to_string(request.ranks)});
     line.insert(line.end(), request.command.begin(), request.command.end());
     return line;

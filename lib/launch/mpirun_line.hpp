@@ -14,6 +14,7 @@ struct LaunchRequest {
     std::string host, hostfile;        ///< handed on to mpirun; empty = this host, or the allocation of a batch system
     std::string interface;             ///< between the hosts: a name or a subnet; empty: Open MPI tries all
     std::vector<std::string> command;  ///< the program and its arguments
+    std::vector<std::string> forwarded = {};  ///< variables of this environment that other hosts are to have
 };
 
 /// Whether mpirun itself finds out what there is to start ranks on, as in a batch system's allocation.

@@ -255,10 +255,15 @@ TEST_F(NcclLink, AnExchangeGoesBothWaysAtOnceAndHoldsNoStreamBeforeItIsDelivered
 }
 
 TEST_F(NcclLink, WaitsForNoOtherLink) {
-    std::vector<std::unique_ptr<Way>> others;
-    while (others.size() + 1 < kMostLinks) others.push_back(connect(0));
-    std::unique_ptr<Way> idle = std::move(way_);
-    if (!idle->sends()) idle->give({}, true);
+    constexpr size_t kIdle = 3;  // whose streams would be in one queue with those of the last links
+    std::vector<std::unique_ptr<Way>> idle, others;
+    idle.push_back(std::move(way_));
+    while (idle.size() < kIdle) idle.push_back(connect(0));
+    while (others.size() + kIdle < kMostLinks) others.push_back(connect(0));
+    const bool is_sender = idle.front()->sends();
+    for (auto& way : idle) {
+        if (!is_sender) way->give({}, true);
+    }
     for (size_t i = 0; i < others.size(); ++i) {
         way_ = std::move(others[i]);
         const MemoryPart came = pass(static_cast<int>(i));
@@ -267,11 +272,13 @@ TEST_F(NcclLink, WaitsForNoOtherLink) {
         }
         others[i] = std::move(way_);
     }
-    EXPECT_EQ(idle->num_under_way(), idle->sends() ? 0 : 1) << "nobody sends it";
+    for (auto& way : idle) EXPECT_EQ(way->num_under_way(), is_sender ? 0 : 1) << "nobody sends it";
     meet();
-    if (idle->sends()) idle->send(memory(1));
-    idle->finish();
-    way_ = std::move(idle);
+    for (auto& way : idle) {
+        if (is_sender) way->send(memory(1));
+        way->finish();
+    }
+    way_ = std::move(idle.front());
 }
 
 TEST_F(NcclLink, AsManyAsARankMayHaveWaitBesideEachOther) {

@@ -4,7 +4,6 @@ many there are."""
 import json
 import pathlib
 import sys
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -149,17 +148,19 @@ class Cards(Case):
 
     def test_no_kernel_is_loaded_while_messages_are_under_way(self):
         plan = self.plan((ROOT / "configs/quickstart.toml").read_text().replace('"../models', f'"{ROOT}/models'))
-        words = ["train", plan, "--set", "train.steps=2", "--set", "train.eval_every=0", "--set",
+        words = ["train", plan, "--set", "train.steps=2", "--set", "train.eval_every=1", "--set",
                  "lr_schedule.warmup_steps=1", "--set", "pipeline.schedule_type=ZERO_BUBBLE_V", "--set",
                  "pipeline.virtual_chunks=2"]
-        done = self.vpp(*words, "--set", "run.dir=run", ranks=4)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        job = self.start(*words, "--set", "run.dir=lazy", ranks=4, environment={"CUDA_MODULE_LOADING": "LAZY"})
-        time.sleep(15)
-        self.assertIsNone(job.poll(), "the control: two ranks wait for each other")
-        self.assertEqual(self.metrics("lazy"), [])
-        job.terminate()
-        job.wait(30)
+        for name, environment, told in (
+                ("late", {"VPP_SOFT_CARD_LOADS_LATE": "1"}, ""),
+                ("lazy", {"CUDA_MODULE_LOADING": "LAZY", "CUDA_DEVICE_MAX_CONNECTIONS": "1"},
+                 "CUDA_MODULE_LOADING=LAZY, CUDA_DEVICE_MAX_CONNECTIONS=1"),
+                ("same", {"CUDA_MODULE_LOADING": "EAGER"}, "")):
+            with self.subTest(name):
+                done = self.vpp(*words, "--set", f"run.dir={name}", ranks=4, environment=environment)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("not followed" in done.stderr, bool(told))
+                self.assertIn(told, done.stderr)
 
     def test_how_ranks_send_changes_no_bit(self):
         aware = {"VPP_SOFT_MPI_TAKES_CARDS": "1"}

@@ -327,14 +327,17 @@ class Call {
     bool rounds_;
 };
 
+bool is_told(const char* variable, const std::string& value) {
+    const char* told = std::getenv(variable);
+    return told != nullptr && told == value;
+}
+
 /// A kernel is loaded when it is first used, which may wait for all that the card does (CUDA's programming guide, 4.7
-/// "Lazy Loading"), unless CUDA_MODULE_LOADING=EAGER loads all at the start.
+/// "Lazy Loading"), unless CUDA_MODULE_LOADING=EAGER loads all at the start. VPP_SOFT_CARD_LOADS_LATE=1: that has no
+/// effect, as with cuDNN, which opens parts of itself when they are first used.
 void load(const std::string& op) {
-    static const bool is_lazy = [] {
-        const char* mode = std::getenv("CUDA_MODULE_LOADING");
-        return mode == nullptr || std::string(mode) != "EAGER";
-    }();
-    if (!is_lazy || current_stream().is_recording()) return;
+    static const bool is_late = !is_told("CUDA_MODULE_LOADING", "EAGER") || is_told("VPP_SOFT_CARD_LOADS_LATE", "1");
+    if (!is_late || current_stream().is_recording()) return;
     static std::mutex mutex;
     static std::set<std::string> loaded;
     const std::lock_guard lock(mutex);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@ struct RecordedLinksOptions {
     int64_t damaged = -1;           ///< the message whose last float arrives with a bit turned; negative: none
     int64_t stuck_after = -1;       ///< so many messages move and no more; negative: all
     std::string failure = {};       ///< what the library says from then on instead of standing still
+    std::function<void(size_t num_bytes)> on_memory = {};  ///< called where a rank takes memory for what comes
 };
 
 /// The links of all ranks.
@@ -67,6 +69,9 @@ class RecordedLinks {
         End(RecordedLinks& all, int rank, size_t link) : all_(all), rank_(rank), link_(link) {}
         bool is_ready() override { return all_.is_ready(*this); }
         std::vector<MemoryPart> move(std::vector<MemoryPart> sent, const std::vector<size_t>& received) override {
+            for (size_t num_bytes : received) {
+                if (num_bytes > 0 && all_.options_.on_memory) all_.options_.on_memory(num_bytes);
+            }
             return all_.give(*this, sent, received);
         }
         bool deliver(int64_t operation) override { return all_.deliver(*this, static_cast<size_t>(operation)); }

@@ -107,6 +107,36 @@ TEST(LinkTransport, WhoStaysAwayWhileHisDeviceSendsIsWatched) {
     EXPECT_EQ(said_of_a_send(10, false), "");
 }
 
+/// What is said where memory for what comes is had only when the device has done all.
+std::string said_while_memory_is_taken(double seconds) {
+    double now = 0;
+    std::string said;
+    const auto note = [&](const std::string& text, int) { said += text; };
+    Watchdog watchdog({.on_fatal = note, .now = [&] { return now; }, .period_seconds = 0});
+    RecordedLinks recorded({.on_memory = [&](size_t num_bytes) {
+        if (num_bytes == 1) return;  // the connecting
+        for (const double end = now + seconds; now < end; now += 0.1) watchdog.look();
+    }});
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
+        WatchedTransport watched(bytes, watchdog);
+        const auto maker = recorded.maker(bytes.rank());
+        LinkTransport transport(watched, kBothWays, *maker, /*patience_seconds=*/0);
+        if (bytes.rank() == 0) {
+            transport.send(1, kForward, linked_message(7, memory_of(9)));
+        } else {
+            transport.post_receive(0, kForward, kCapacityBytes);
+            transport.receive(0, kForward);
+        }
+        transport.finish_sends();
+    });
+    return said;
+}
+
+TEST(LinkTransport, WhoWaitsForMemoryForWhatComesIsWatched) {
+    EXPECT_EQ(said_while_memory_is_taken(/*seconds=*/10), to_text(kForward));
+    EXPECT_EQ(said_while_memory_is_taken(8), "");
+}
+
 TEST(LinkTransport, AnExchangeIsWatchedFromWhenItIsTaken) {
     RecordedLinks recorded({.stuck_after = 2});  // the connecting
     const Channel channel{5, 2, Direction::Replicas};

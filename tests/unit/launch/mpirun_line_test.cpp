@@ -50,6 +50,15 @@ TEST(MpirunLine, OversubscribesOnlyWhereMpirunWouldRefuse) {
     EXPECT_TRUE(is_oversubscribed(request_of(4), host_of(4, 2)));
 }
 
+TEST(MpirunLine, OtherHostsHaveWhatIsForwarded) {
+    LaunchRequest request = request_of(4);
+    request.forwarded = {"NCCL_DEBUG", "NCCL_IB_HCA"};
+    EXPECT_EQ(line_of(request, host_of(8)), "mpirun -q -x OMP_NUM_THREADS=1 -np 4 vpp train a.toml");
+    request.host = "a:4";
+    EXPECT_EQ(line_of(request, host_of(8)),
+              "mpirun -q --host a:4 -x OMP_NUM_THREADS=1 -x NCCL_DEBUG -x NCCL_IB_HCA -np 4 vpp train a.toml");
+}
+
 TEST(MpirunLine, RootAndForbiddenCopies) {
     HostFacts host = host_of(8);
     host.is_root = true;
