@@ -22,9 +22,11 @@ std::string_view line_from(std::string_view text, std::string_view begin) {
     return text.substr(0, text.find('\n'));
 }
 
+constexpr std::string_view kFull = "CUDA out of memory.";
+
 /// What a card's allocator says, without its advice, or CUDA where it wanted memory by itself.
 std::string memory_words(std::string_view text) {
-    std::string_view line = line_from(text, "CUDA out of memory.");
+    std::string_view line = line_from(text, kFull);
     for (const char* begin : {"CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}) {
         if (line.empty()) line = line_from(text, begin);
     }
@@ -61,6 +63,10 @@ constexpr std::string_view kOfFailedCards[] = {
 };
 
 }  // namespace
+
+bool tells_of_full_device(const std::exception& error) {
+    return !line_from(error.what(), kFull).empty();
+}
 
 std::string core_of(std::string_view text) {
     constexpr std::string_view kInScripts = "RuntimeError: ";

@@ -14,6 +14,9 @@ namespace vpp {
 ///   Error{RankLost}     a card has failed, so that only a new process can use it
 void throw_if_known(const std::exception& error);
 
+/// Whether it says that the allocator of a device had no memory for a request.
+bool tells_of_full_device(const std::exception& error);
+
 /// The line that says what is wrong: the interpreter puts where it was before it.
 std::string core_of(std::string_view text);
 

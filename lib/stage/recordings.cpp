@@ -1,6 +1,5 @@
 #include "stage/recordings.hpp"
 
-#include <c10/util/Exception.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -64,10 +63,8 @@ void Recordings::record(int64_t microbatch_bytes) {
         record_all(microbatch_bytes, given_back_bytes);
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
-    } catch (const c10::OutOfMemoryError& error) {
-        ++known_failures;
-        reason_ = core_of(error.what());
     } catch (const std::exception& error) {
+        known_failures += tells_of_full_device(error) ? 1 : 0;
         reason_ = core_of(error.what());
     }
     if (meter.failed_requests() > known_failures) {

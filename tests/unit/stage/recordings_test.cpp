@@ -347,13 +347,17 @@ TEST_F(RecordingsOnCards, ALibraryThatDoesWithoutMemoryWhileItIsRecordedEndsTheS
         EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
         EXPECT_NE(std::string(error.what()).find("pipeline.cuda_graphs = false"), std::string::npos);
     }
-    Products failing;
-    failing.run_by_op();
-    failing.have_forward_do([is_first = true](const at::Tensor& x) mutable {
-        if (std::exchange(is_first, false)) at::zeros({int64_t{1} << 50}, x.options());
-    });
-    EXPECT_EQ(failing.step(2), 7) << "one that says so is run op by op";
-    EXPECT_NE(failing.recordings().reason().find("out of memory"), std::string::npos);
+    const std::function<void(const std::function<void()>&)> runs[] = {[](const auto& ops) { ops(); }, run_model};
+    for (const auto& run : runs) {
+        Products failing;
+        failing.run_by_op();
+        failing.have_forward_do([&, is_first = true](const at::Tensor& x) mutable {
+            if (!std::exchange(is_first, false)) return;
+            run([&] { at::zeros({int64_t{1} << 50}, x.options()); });
+        });
+        EXPECT_EQ(failing.step(2), 7) << "one that says so is run op by op";
+        EXPECT_NE(failing.recordings().reason().find("out of memory"), std::string::npos);
+    }
 }
 
 TEST_F(RecordingsOnCards, WhereTheFirstHasNoRoomNoneIsTried) {
