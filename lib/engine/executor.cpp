@@ -366,8 +366,9 @@ void Executor::hand_back(const Edge& edge, int microbatch) {
 
 /// Tensors are sent from where they lie. What F made is kept for B too, so others have its memory; who could write into
 /// it is an op behind the segment that runs on this rank, before the message has gone.
-Contents Executor::contents_of(const Action& action) const {
-    if (must_not_hold_device()) return Contents::InBytes;
+Contents Executor::contents_of(const Action& action, const at::Tensor& tensor) const {
+    const bool is_of_host = tensor.defined() && tensor.is_cpu() && !device_.is_cpu();
+    if (is_of_host || must_not_hold_device()) return Contents::InBytes;
     if (!device_.is_cpu() && !transport_.carries_device_memory()) return Contents::HostPart;
     const Edge& edge = edge_of(action);
     if (action.kind == ActionKind::SendB || edge.is_bundle()) return Contents::Part;
@@ -380,15 +381,16 @@ Contents Executor::contents_of(const Action& action) const {
 void Executor::send(const Action& action) {
     const Edge& edge = edge_of(action);
     const auto limit = static_cast<size_t>(edge.message_bytes);
-    const Contents contents = contents_of(action);
     Buffer message;
-    if (action.kind == ActionKind::SendB) {
-        message = encode_tensor(take_gradient(edge, action.microbatch), limit, edge.name, contents);
-    } else if (!edge.is_bundle()) {
-        message = encode_tensor(take_tensor(edge, action.microbatch), limit, edge.name, contents);
-    } else {
+    if (action.kind == ActionKind::SendF && edge.is_bundle()) {
         Segment& from = segment(edge.segments.producer);
         message = encode_values(from.take_values(action.microbatch, edge), limit, edge.name);
+    } else {
+        const bool is_gradient = action.kind == ActionKind::SendB;
+        const at::Tensor tensor =
+            is_gradient ? take_gradient(edge, action.microbatch) : take_tensor(edge, action.microbatch);
+        const Contents contents = contents_of(action, tensor);
+        message = encode_tensor(tensor, limit, edge.name, contents);
     }
     transport_.send(pipeline_[static_cast<size_t>(action.peer)], channel_of(action), std::move(message));
     if (!overlap_) transport_.finish_sends();

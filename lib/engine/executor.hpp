@@ -120,7 +120,7 @@ class Executor {
     void run_backward(const Action& action);
     void forward(Segment& segment, int microbatch, const MicrobatchEnds& ends);
     void backward(Segment& segment, ActionKind kind, int microbatch);
-    Contents contents_of(const Action& action) const;
+    Contents contents_of(const Action& action, const at::Tensor& tensor) const;
     void send(const Action& action);
     void receive(const Action& action);
     at::Tensor take_tensor(const Edge& edge, int microbatch);

@@ -33,6 +33,7 @@ enum class Layout : uint8_t {
 struct TensorHeader {
     Layout layout = Layout::Undefined;
     uint8_t requires_grad = 0;
+    uint8_t is_of_host = 0;  ///< on the sender: numbers that a trace has as tensors, which kernels take apart
     DType dtype = DType::F32;
     uint16_t begin_bytes = 0;  ///< of its first element (device/memory_begin.hpp)
     int64_t num_dims = 0;
@@ -148,6 +149,7 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     const bool dense = base.is_non_overlapping_and_dense();
     header.layout = dense || overlaps(base.sizes(), base.strides()) ? Layout::Memory : Layout::Elements;
     header.requires_grad = tensor.requires_grad();
+    header.is_of_host = tensor.is_cpu();
     header.dtype = from_torch(tensor.scalar_type());
     header.begin_bytes = static_cast<uint16_t>(begin_bytes_of(tensor));
     header.num_dims = tensor.dim();
@@ -201,6 +203,7 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     const std::shared_ptr<std::byte>& owner = part.data ? part.data : buffer.owner();
     std::byte* data = part.data ? part.data.get() : owner.get() + offset;
     const at::Device place = part.data ? device : at::kCPU;
+    const at::Device target = header.is_of_host != 0 ? at::kCPU : device;
     const auto options = at::TensorOptions().dtype(to_torch(header.dtype)).device(place);
     const auto over_memory = [&](at::IntArrayRef shape, at::IntArrayRef steps) {
         const auto keep_alive = [owner](void*) {};
@@ -208,10 +211,10 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     };
     const bool requires_grad = header.requires_grad != 0;
     const bool begins_right = extent == 0 || begin_bytes_of(data, place) == header.begin_bytes;
-    if (!compact && place == device && begins_right) return {over_memory(sizes, strides), requires_grad};
+    if (!compact && place == target && begins_right) return {over_memory(sizes, strides), requires_grad};
     at::Tensor tensor;
     try {
-        tensor = empty_beginning_at(header.begin_bytes, base_sizes, strides, options.device(device));
+        tensor = empty_beginning_at(header.begin_bytes, base_sizes, strides, options.device(target));
         if (compact) {
             tensor.copy_(over_memory(base_sizes, c10::contiguous_strides(base_sizes)));
         } else {

@@ -28,9 +28,9 @@ MemoryPart part_of(at::Tensor tensor, size_t num_bytes);
 Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what,
                      Contents contents = Contents::InBytes);
 
-/// The tensor of a message; undefined when the sender's was. A dense one lies in the message, be it bytes and `device`
-/// the CPU, be it a part in the memory of `device`, and keeps that alive; else it is a copy.
-/// Throws Error{BadData} for a message that does not hold what it says.
+/// The tensor of a message, on `device` unless the sender's was the host's; undefined when the sender's was. A dense
+/// one lies in the message where the message lies there, and keeps that alive; else it is a copy. Throws Error{BadData}
+/// for a message that does not hold what it says.
 struct ReceivedTensor {
     at::Tensor tensor;
     bool requires_grad = false;

@@ -14,8 +14,11 @@ namespace {
 
 TensorForm form_of(const at::Tensor& tensor) {
     if (tensor.layout() != at::kStrided) return {};
-    return {tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type(), begin_bytes_of(tensor),
-            !tensor.is_cpu()};
+    TensorForm form{tensor.sizes().vec(), tensor.strides().vec(), tensor.scalar_type(), begin_bytes_of(tensor),
+                    !tensor.is_cpu()};
+    const bool is_number = tensor.dim() == 0 && at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+    if (tensor.is_cpu() && is_number) form.host_number = tensor.item<int64_t>();
+    return form;
 }
 
 /// Which they hold is told by their graph; here another stands for each.

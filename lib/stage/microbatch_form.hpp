@@ -16,8 +16,9 @@ namespace vpp {
 struct TensorForm {
     std::vector<int64_t> sizes, strides;
     at::ScalarType dtype = at::kFloat;
-    int64_t begin_bytes = 0;  ///< device/memory_begin.hpp
-    bool is_plain = false;    ///< of a card, and not sparse
+    int64_t begin_bytes = 0;                  ///< device/memory_begin.hpp
+    bool is_plain = false;                    ///< of a card, and not sparse
+    std::optional<int64_t> host_number = {};  ///< of the host, as a trace has sizes: known when ops are recorded
 
     bool operator==(const TensorForm&) const = default;
 };

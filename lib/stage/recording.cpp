@@ -1,6 +1,7 @@
 #include "stage/recording.hpp"
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include "device/memory_begin.hpp"
 #include "device/memory_meter.hpp"
@@ -20,6 +21,7 @@ at::Tensor without_repeats(at::Tensor tensor) {
 }
 
 at::Tensor place_for(const TensorForm& form, at::Device device) {
+    if (form.host_number) return at::scalar_tensor(*form.host_number, form.dtype);
     if (!form.is_plain) throw NotRecordable{"a value is a tensor of the host, or sparse"};
     return empty_beginning_at(form.begin_bytes, form.sizes, form.strides, at::TensorOptions(form.dtype).device(device));
 }

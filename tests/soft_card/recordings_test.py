@@ -69,6 +69,14 @@ class Looks(Layers):
         return z
 
 
+class Averages(Layers):
+    """Divides by a size, which a trace has as a tensor of the host from where it is read."""
+
+    def forward(self, x):
+        n = x.shape[0]
+        return self.last(torch.tanh(self.first(x))) / n
+
+
 class Chooses(Layers):
     def forward(self, x):
         y = self.first(x)
@@ -172,6 +180,20 @@ class Recordings(Case):
                 said = self.expect_same_bits(*SETTINGS, one)
                 self.assertIn("the ops of 1 of 2 segments are recorded", said)
                 self.assertIn("op by op, as it cannot be recorded: stage 1: ", said)
+
+    def test_numbers_of_the_host_cross_to_another_card_as_such(self):
+        torch.manual_seed(3)
+        torch.jit.trace(Averages(), torch.ones(3, 4)).save(str(self.folder / "model.pt"))
+        settings = [word for one in (*SETTINGS, "train.global_batch_size=12") for word in ("--set", one)]
+        for transport in ("nccl", "mpi"):
+            with self.subTest(transport):
+                done = self.vpp("verify", self.plan(PLAN), *settings, "--steps", "5", "--set",
+                                f"mesh.transport={transport}", "--set", f"run.dir={transport}", ranks=2,
+                                environment={"VPP_SOFT_CARDS": "2"})
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertIn("bitwise equal: all of it", done.stdout)
+        said = self.expect_same_bits(*SETTINGS, "train.global_batch_size=12")
+        self.assertIn("the ops of 2 of 2 segments are recorded", said)
 
     def test_what_cannot_be_replayed_is_said_and_runs(self):
         for model, reason in ((Prints(), "it prints"),

@@ -21,8 +21,11 @@ class Linked final : public PassingTransport {
     std::unique_ptr<LinkTransport> links_;
 };
 
+/// The first step sends values between stages through the host (engine/executor.hpp).
+inline constexpr int64_t kStepsOverLinks = 3;
+
 /// As run_program. Requires: links that wait for memory, since the CPU reads what came at once.
-inline RunRecord run_over_links(Rig& setup, Program program, RecordedLinks& recorded, int64_t steps = 2) {
+inline RunRecord run_over_links(Rig& setup, Program program, RecordedLinks& recorded, int64_t steps = kStepsOverLinks) {
     program.training.schedule = order_channels(program.training.schedule);
     return run_wrapped(setup, program, steps, [&](Transport& inner) -> std::unique_ptr<Transport> {
         auto maker = recorded.maker(inner.rank());

@@ -58,7 +58,7 @@ class OverLinks : public ::testing::TestWithParam<const char*> {
         RunRecord reference;
         with_reference(
             setup_.plan, setup_.prepared.program, setup_.data,
-            [&](Engine& engine, Program&) { reference = record_run(engine, 2); }, test_device());
+            [&](Engine& engine, Program&) { reference = record_run(engine, kStepsOverLinks); }, test_device());
         return reference;
     }
 
@@ -68,7 +68,7 @@ class OverLinks : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(OverLinks, anyOrderHasTheBitsOfOneDevice) {
-    const RunRecord reference = run_reference(setup_, 2);
+    const RunRecord reference = run_reference(setup_, kStepsOverLinks);
     for (uint64_t seed = 0; seed < 6; ++seed) {
         const Schedule compute = random_schedule({0, 1, 1, 0}, 3, seed);
         RecordedLinks recorded({.waits_for_memory = true});
@@ -77,6 +77,12 @@ TEST_P(OverLinks, anyOrderHasTheBitsOfOneDevice) {
         EXPECT_TRUE(result.is_equal) << "seed " << seed << ": " << result.difference;
         EXPECT_GT(recorded.num_done(), 2 * 3 * recorded.num_links()) << "values go over links";
     }
+}
+
+TEST_P(OverLinks, nothingIsUnderWayWhereOpsRunForTheFirstTime) {
+    RecordedLinks recorded({.waits_for_memory = true});
+    run_over_links(setup_, cut_program(setup_.prepared.program, cuts_, plain_schedule({0, 1, 1, 0}, 3)), recorded, 1);
+    EXPECT_EQ(recorded.num_done(), recorded.num_links()) << "the connecting";
 }
 
 TEST_P(OverLinks, replicasHaveTheBitsOfOneDevice) {
@@ -127,7 +133,7 @@ TEST_P(OverLinks, spansSayWhenLinksMovedWhatActionsGaveThem) {
 }
 
 TEST_P(OverLinks, aTurnedBitIsSeen) {
-    const RunRecord reference = run_reference(setup_, 2);
+    const RunRecord reference = run_reference(setup_, kStepsOverLinks);
     const Program program = cut_program(setup_.prepared.program, cuts_, plain_schedule({0, 1, 1, 0}, 3));
     int num_seen = 0;
     for (int64_t damaged = 6; damaged < 12; ++damaged) {

@@ -11,6 +11,7 @@
 
 #include "device/memory_begin.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "support/far_device.hpp"
 #include "unit/stage/support.hpp"
 
 namespace vpp::test {
@@ -146,6 +147,15 @@ TEST(Message, aHostPartIsACopyInAnyCase) {
     const ReceivedTensor received = decode_tensor(joined(encode_tensor(strided, kRoom, "x", Contents::HostPart)), "x");
     EXPECT_TRUE(at::equal(received.tensor, strided));
     EXPECT_EQ(received.tensor.strides(), strided.strides());
+}
+
+// Kernels of a card take numbers of the host apart: they divide by another way.
+TEST(Message, aTensorOfTheHostStaysOneWhereOthersAreOfACard) {
+    const at::Tensor number = at::tensor(3, at::kLong), far = number.to(test_device());
+    EXPECT_TRUE(decode_tensor(copy_of(encode_tensor(number, kRoom, "x")), "x", test_device()).tensor.is_cpu());
+    const at::Tensor received = decode_tensor(copy_of(encode_tensor(far, kRoom, "x")), "x", test_device()).tensor;
+    EXPECT_EQ(received.device().type(), test_device().type());
+    EXPECT_EQ(received.item<int64_t>(), 3);
 }
 
 TEST(Message, aSharedPartIsTheTensorsOwnMemoryInAnyCase) {

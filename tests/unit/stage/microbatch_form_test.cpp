@@ -2,6 +2,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +30,12 @@ TEST(MicrobatchForm, NumbersAreNoPartOfIt) {
     EXPECT_FALSE(are_alike(at::zeros({4, 2}), at::zeros({2, 4}).t())) << "other strides";
     EXPECT_FALSE(are_alike(at::zeros({4, 2}), at::zeros({4, 2}, at::kDouble)));
     EXPECT_FALSE(are_alike(at::zeros({8}).slice(0, 0, 4), at::zeros({8}).slice(0, 1, 5))) << "begins elsewhere";
+}
+
+TEST(MicrobatchForm, SizesThatATraceHasAsTensorsArePartOfIt) {
+    EXPECT_TRUE(are_alike(at::scalar_tensor(3, at::kLong), at::scalar_tensor(3, at::kLong)));
+    EXPECT_FALSE(are_alike(at::scalar_tensor(3, at::kLong), at::scalar_tensor(4, at::kLong)));
+    EXPECT_TRUE(are_alike(at::scalar_tensor(3.0), at::scalar_tensor(4.0))) << "which no recording is made of";
 }
 
 TEST(MicrobatchForm, PlainValuesAreAPartOfIt) {
