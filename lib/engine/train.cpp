@@ -99,7 +99,7 @@ class Trainer {
             engine_.loss_scaler()->restore(state->facts.at(kScalerMemory));
         }
         if (options_.folders.keeps(rank())) {
-            set_aside_later_checkpoints(store, step);
+            set_aside_others(store, step);
             if (state && step == engine_.total_steps()) tidy(store);
         }
         return step;
@@ -167,11 +167,23 @@ class Trainer {
         }
     }
 
-    void set_aside_later_checkpoints(CheckpointStore& store, int64_t first_step) {
-        for (const std::filesystem::path& place : store.set_aside_after(first_step)) {
-            options_.log->warn("a checkpoint of a later step than the one this run goes on from is now " +
+    /// A later restart would else go on from checkpoints that are not of this run's past.
+    void set_aside_others(CheckpointStore& store, int64_t first_step) {
+        const bool is_elsewhere = goes_on_from_elsewhere();
+        for (const std::filesystem::path& place : store.set_aside_after(is_elsewhere ? -1 : first_step)) {
+            options_.log->warn((is_elsewhere
+                                    ? "a checkpoint of another run than the one this run goes on from is now "
+                                    : "a checkpoint of a later step than the one this run goes on from is now ") +
                                place.string());
         }
+    }
+
+    bool goes_on_from_elsewhere() const {
+        namespace fs = std::filesystem;
+        const std::string& named = plan_.checkpoint.resume;
+        if (named == "auto" || named == "no") return false;
+        const fs::path own = fs::path(plan_.run.dir) / "checkpoints";
+        return fs::weakly_canonical(fs::path(named) / "..") != fs::weakly_canonical(own);
     }
 
     bool is_due(int64_t every, int64_t step) const { return every > 0 && step % every == 0; }

@@ -10,6 +10,11 @@ namespace vpp {
 
 namespace {
 
+/// What never does may be read anywhere.
+bool changes(const GraphParameter& of_training) {
+    return !of_training.uses.empty() && (of_training.requires_grad || of_training.written);
+}
+
 /// For every op of the evaluation graph the training stage that has its parameters; -1 where it has none. The n-th use
 /// of a tied parameter stays with the n-th use in training: there is its copy.
 std::vector<int> stages_of_ops(const Graph& evaluation, const Graph& training, const Split& split) {
@@ -17,8 +22,7 @@ std::vector<int> stages_of_ops(const Graph& evaluation, const Graph& training, c
     for (size_t i = 0; i < training.parameters.size(); ++i) {
         const GraphParameter& entry = training.parameters[i];
         const std::vector<int>& uses = evaluation.parameters[i].uses;
-        const bool fixed = !entry.requires_grad && !entry.written;
-        if (entry.uses.empty() || fixed) continue;  // what never changes may be read anywhere
+        if (!changes(entry)) continue;
         const bool alike = uses.size() == entry.uses.size();
         for (size_t n = 0; n < uses.size(); ++n) {
             int& stage = stages[static_cast<size_t>(uses[n])];
@@ -88,6 +92,25 @@ std::vector<int> match_split(const Graph& evaluation, const Graph& training, con
         cuts.push_back(best);
     }
     return cuts;
+}
+
+void check_weights_follow(const Graph& evaluation, const Split& split, const Graph& training,
+                          const Split& training_split) {
+    for (size_t i = 0; i < training.parameters.size(); ++i) {
+        const GraphParameter& entry = training.parameters[i];
+        if (!changes(entry)) continue;
+        for (int use : evaluation.parameters[i].uses) {
+            const int stage = split.stage_of_op(use);
+            const auto is_there = [&](int trained) { return training_split.stage_of_op(trained) == stage; };
+            if (std::ranges::any_of(entry.uses, is_there)) continue;
+            throw Error(ErrorKind::Plan,
+                        "in evaluation mode '" + entry.name + "' is used in stage " + std::to_string(stage) +
+                            ", and in training in stage " +
+                            std::to_string(training_split.stage_of_op(entry.uses.front())) +
+                            ": an op joins there what training has in several stages; choose other cuts, or set "
+                            "train.eval_every = 0");
+        }
+    }
 }
 
 }  // namespace vpp

@@ -13,4 +13,9 @@ namespace vpp {
 /// Throws Error{Plan} when a stage would be without ops.
 std::vector<int> match_split(const Graph& evaluation, const Graph& training, const Split& training_split);
 
+/// Throws Error{Plan} where a stage of evaluation uses a parameter that changes in training and is not there then, as
+/// one op may that joins what training has in two stages: nobody would keep it up to date there.
+void check_weights_follow(const Graph& evaluation, const Split& split, const Graph& training,
+                          const Split& training_split);
+
 }  // namespace vpp

@@ -227,6 +227,7 @@ Plan lay_out(Program& program, const Plan& plan, std::optional<Schedule> generat
 Phase evaluation_phase(const Plan& plan, Graph graph, const Phase& training) {
     Phase phase;
     phase.split = make_stages(graph, match_split(graph, training.graph, training.split));
+    check_weights_follow(graph, phase.split, training.graph, training.split);
     phase.graph = std::move(graph);
     Schedule compute =
         make_schedule("FORWARD_ONLY", *plan.mesh.pp, plan.pipeline.virtual_chunks, microbatches_of_step(plan));

@@ -164,6 +164,23 @@ TEST_F(Training, whatIsLaterThanTheCheckpointThatItGoesOnFromIsSetAside) {
                                     (fs::path(setup.plan.run.dir) / "set-aside" / "step-00000004").string());
 }
 
+TEST_F(Training, whereItGoesOnFromAnotherRunAllCheckpointsAreSetAside) {
+    Rig setup = open({"checkpoint.every=2", "checkpoint.keep=9"});
+    const fs::path first = setup.plan.run.dir, second = first.string() + "-2";
+    run(setup);
+    setup.plan.run.dir = second.string();
+    run(setup);
+    setup.plan.checkpoint.resume = (second / "checkpoints" / "step-00000004").string();
+    run(setup);
+    EXPECT_FALSE(fs::exists(second / "set-aside")) << "its own";
+    setup.plan.checkpoint.resume = (first / "checkpoints" / "step-00000004").string();
+    run(setup);
+    for (const char* name : {"step-00000002", "step-00000004"}) {
+        EXPECT_HAS(log_.text.str(), "a checkpoint of another run than the one this run goes on from is now " +
+                                        (second / "set-aside" / name).string());
+    }
+}
+
 TEST_F(Training, roomForAllThatIsKeptIsLookedAt) {
     Rig setup = open({"checkpoint.every=4"});
     fs::create_directories(setup.plan.run.dir);

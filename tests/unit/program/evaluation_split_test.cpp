@@ -111,6 +111,36 @@ TEST(EvaluationSplit, ATiedParameterIsUsedWhereTrainingHasItsCopies) {
     EXPECT_THROW(match_split(graph_of("abc"), training, make_stages(training, {2, 7})), Error);
 }
 
+TEST(EvaluationSplit, AnOpThatJoinsWhatTwoStagesTrainIsRefused) {
+    const auto graph_with = [&](const std::vector<std::vector<int>>& ops) {
+        GraphMaker made;
+        int last = made.input("x");
+        const int first = made.parameter("w", 4), second = made.parameter("b", 4);
+        for (const std::vector<int>& uses : ops) {
+            std::vector<int> inputs{last};
+            for (int use : uses) inputs.push_back(use == 0 ? first : second);
+            last = made.op("", inputs);
+        }
+        return made.finish();
+    };
+    const Graph training = graph_with({{0}, {1}, {}});  // W(x), then B(x)
+    const Graph joined = graph_with({{}, {0, 1}, {}});  // (W + B)(x)
+    const auto check_with = [&](const Graph& evaluation, const std::vector<int>& cuts) {
+        const Split split = make_stages(training, cuts);
+        check_weights_follow(evaluation, make_stages(evaluation, match_split(evaluation, training, split)), training,
+                             split);
+    };
+    EXPECT_NO_THROW(check_with(training, {1}));
+    EXPECT_NO_THROW(check_with(joined, {2}));
+    try {
+        check_with(joined, {1});
+        FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::Plan);
+        EXPECT_THAT(error.what(), HasSubstr("in evaluation mode 'w' is used in stage 1, and in training in stage 0"));
+    }
+}
+
 TEST(EvaluationSplit, AWrittenBufferStaysWithItsWriter) {
     GraphMaker maker;
     const int x = maker.input("x"), mean = maker.parameter("mean", 4, false, true);
