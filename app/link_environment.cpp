@@ -1,7 +1,6 @@
 #include "app/link_environment.hpp"
 
 #include <cstdlib>
-#include <vector>
 
 #include "app/environment.hpp"
 #include "base/error.hpp"

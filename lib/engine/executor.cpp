@@ -83,7 +83,8 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     outstanding_ = 0;
     losses_.clear();
     made_losses_.clear();
-    std::map<int, int64_t> microbatch_bytes = bytes_by_stage();
+    std::map<int, int64_t> microbatch_bytes;  // for recordings that are not made yet
+    if (by_op_segments() > 0) microbatch_bytes = bytes_by_stage();
     memory_.clear();
     spans_.clear();
     if (marks_) mark_device();  // none of a run that has failed
@@ -371,7 +372,7 @@ Contents Executor::contents_of(const Action& action, const at::Tensor& tensor) c
     if (is_of_host || must_not_hold_device()) return Contents::InBytes;
     if (!device_.is_cpu() && !transport_.carries_device_memory()) return Contents::HostPart;
     const Edge& edge = edge_of(action);
-    if (action.kind == ActionKind::SendB || edge.is_bundle()) return Contents::Part;
+    if (action.kind == ActionKind::SendB) return Contents::Part;
     const int end = phase_.split.segments[static_cast<size_t>(edge.segments.producer)].ops.end;
     const std::vector<int>& writers = phase_.graph.tensors[static_cast<size_t>(edge.tensor)].writers;
     const bool is_written_later = !writers.empty() && writers.back() >= end;

@@ -53,14 +53,13 @@ std::vector<const void*> Recordings::addresses() const {
 
 /// What fails here has run op by op before, so it fails because it is recorded.
 void Recordings::record(int64_t microbatch_bytes) {
-    const int64_t given_back_bytes = shared_->give_back_memory();
     expected_.clear();
     for (const auto& [microbatch, noted] : noted_) expected_[microbatch] = noted.form;
     addresses_ = addresses();
     const MemoryMeter meter(device_);
     int64_t known_failures = meter.failed_requests();
     try {
-        record_all(microbatch_bytes, given_back_bytes);
+        record_all(microbatch_bytes);
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
     } catch (const std::exception& error) {
@@ -79,7 +78,8 @@ void Recordings::record(int64_t microbatch_bytes) {
 
 /// Room is looked at before each, as libraries go on without: for one more like the last, or as it was op by op. And
 /// behind the last, for what runs op by op beside recordings; those of evaluation come in addition to what steps take.
-void Recordings::record_all(int64_t microbatch_bytes, int64_t given_back_bytes) {
+void Recordings::record_all(int64_t microbatch_bytes) {
+    const int64_t given_back_bytes = shared_->give_back_memory();
     check_nothing_is_under_way();
     sums_ = std::make_unique<GradientSums>(trained_);
     int64_t needed_bytes = evaluated_.empty() ? microbatch_bytes : std::max(microbatch_bytes, given_back_bytes);

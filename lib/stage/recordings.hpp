@@ -62,7 +62,7 @@ class Recordings {
     };
 
     void record(int64_t microbatch_bytes);
-    void record_all(int64_t microbatch_bytes, int64_t given_back_bytes);
+    void record_all(int64_t microbatch_bytes);
     void check_nothing_is_under_way() const;
     void check_room(int64_t needed_bytes) const;
     void forget();

@@ -327,11 +327,6 @@ class Call {
     bool rounds_;
 };
 
-bool is_told(const char* variable, const std::string& value) {
-    const char* told = std::getenv(variable);
-    return told != nullptr && told == value;
-}
-
 /// A kernel is loaded when it is first used, which may wait for all that the card does (CUDA's programming guide, 4.7
 /// "Lazy Loading"), unless CUDA_MODULE_LOADING=EAGER loads all at the start. VPP_SOFT_CARD_LOADS_LATE=1: that has no
 /// effect, as with cuDNN, which opens parts of itself when they are first used.

@@ -138,10 +138,7 @@ void finish_all() {
 }  // namespace
 
 void launch(Stream& stream, std::function<void()> kernel) {
-    static const bool is_waited_for = [] {
-        const char* text = std::getenv("CUDA_LAUNCH_BLOCKING");
-        return text != nullptr && std::string(text) == "1";
-    }();
+    static const bool is_waited_for = is_told("CUDA_LAUNCH_BLOCKING", "1");
     work(stream, std::move(kernel));
     if (is_waited_for) stream.finish();
 }

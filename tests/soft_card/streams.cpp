@@ -113,11 +113,13 @@ void Stream::run() {
     }
 }
 
+bool is_told(const char* variable, const std::string& value) {
+    const char* told = std::getenv(variable);
+    return told != nullptr && told == value;
+}
+
 void be_late() {
-    static const bool may = [] {
-        const char* late = std::getenv("VPP_SOFT_CARD_LATE");
-        return late == nullptr || std::string(late) != "0";
-    }();
+    static const bool may = !is_told("VPP_SOFT_CARD_LATE", "0");
     constexpr unsigned kOneIn = 8;
     constexpr unsigned kMostMicroseconds = 200;
     thread_local std::minstd_rand random{std::random_device{}()};

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace vpp::soft_card {
@@ -73,6 +74,9 @@ class Stream {
     bool is_recording_ = false;
     Recorded recorded_;
 };
+
+/// Whether the environment has this variable with this value.
+bool is_told(const char* variable, const std::string& value);
 
 /// Waits for some microseconds, in one call of a few. VPP_SOFT_CARD_LATE=0: never.
 void be_late();
