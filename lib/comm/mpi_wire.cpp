@@ -7,6 +7,8 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "base/elapsed.hpp"
@@ -30,6 +32,8 @@ struct WireHead {
 
 constexpr size_t kMaxPieceBytes = 2147483647;  // MPI counts in int
 constexpr int kEnvelopeTag = 0;
+/// So many of the sends under way are looked at each time, in turn: thousands of them must not make every look dear.
+constexpr size_t kSendsPerLook = 16;
 /// Envelopes and notes stay below the size up to which every MPI transport sends without asking the receiver.
 constexpr size_t kMaxNoteBytes = 1024;
 
@@ -94,8 +98,11 @@ struct MpiWire::State {
         size_t num_bytes = 0;
         Requests requests;
         int tag = 0;
+        std::span<std::byte> rest;             ///< of the content, but for the device's part, what MPI has not got yet
         std::function<size_t()> filled_bytes;  ///< while not all of the device's part has been given to MPI
         size_t given_bytes = 0;                ///< so many of it have
+
+        bool is_given() const { return rest.empty() && !filled_bytes; }
     };
     struct Arrival {
         LaneKey key;
@@ -119,6 +126,8 @@ struct MpiWire::State {
         MPI_Request request = MPI_REQUEST_NULL;
     };
     using ArrivalPtr = std::shared_ptr<Arrival>;
+    /// MPI pairs what has the same peer and tag in the order of the calls, on either side.
+    using PeerAndTag = std::pair<int, int>;
 
     MpiWireOptions options;
     int rank = 0;
@@ -128,7 +137,10 @@ struct MpiWire::State {
     std::vector<int> next_tags;                   // by peer
     std::vector<Clock::time_point> heard;         // by peer
     std::vector<std::deque<Envelope>> envelopes;  // by peer, in the order in which they were sent
-    std::list<Outgoing> outgoing;
+    std::list<Outgoing> outgoing;                 // in the order of the sends
+    std::list<Outgoing>::iterator next_look = outgoing.end();
+    std::map<PeerAndTag, std::deque<Outgoing*>> turns;  // of contents: the first is not all given to MPI, others wait
+    std::map<PeerAndTag, std::deque<ArrivalPtr>> unstarted;
     Lanes<Arrival> lanes;
     std::vector<ArrivalPtr> active;
     std::vector<Note> notes;
@@ -160,8 +172,20 @@ struct MpiWire::State {
         }
     }
 
-    void start_arrival(Arrival& arrival) {
-        if (arrival.started) return;
+    /// Of contents with one tag all older ones start with it, whether somebody waits for them or not.
+    void start_arrival(const ArrivalPtr& arrival) {
+        if (arrival->started) return;
+        const auto found = unstarted.find({arrival->key.peer, arrival->tag});
+        std::deque<ArrivalPtr>& queue = found->second;
+        while (!arrival->started) {
+            start_receiving(*queue.front());
+            active.push_back(std::move(queue.front()));
+            queue.pop_front();
+        }
+        if (queue.empty()) unstarted.erase(found);
+    }
+
+    void start_receiving(Arrival& arrival) const {
         arrival.started = true;
         arrival.make_content();
         receive_pieces(arrival, arrival.content.bytes().subspan(arrival.begin.size()), options.piece_bytes,
@@ -172,8 +196,32 @@ struct MpiWire::State {
         arrival.content.set_part(std::move(part));
     }
 
-    void start_sending(Outgoing& out, std::span<std::byte> content) const {
-        while (!content.empty()) send_piece(out, take_piece(content, options.piece_bytes));
+    /// Gives MPI what there is of a content; whether there was some.
+    bool give(Outgoing& out) const {
+        const bool has_rest = !out.rest.empty();
+        while (!out.rest.empty()) send_piece(out, take_piece(out.rest, options.piece_bytes));
+        return send_filled_pieces(out) || has_rest;
+    }
+
+    /// A content whose tag is that of one that still waits for its device goes behind it.
+    void give_in_turn(Outgoing& out) {
+        const PeerAndTag key{out.peer, out.tag};
+        if (!turns.contains(key)) give(out);
+        if (!out.is_given()) turns[key].push_back(&out);
+    }
+
+    bool give_turns() {
+        bool moved = false;
+        for (auto turn = turns.begin(); turn != turns.end();) {
+            std::deque<Outgoing*>& queue = turn->second;
+            while (!queue.empty()) {
+                moved |= give(*queue.front());
+                if (!queue.front()->is_given()) break;
+                queue.pop_front();
+            }
+            turn = queue.empty() ? turns.erase(turn) : std::next(turn);
+        }
+        return moved;
     }
 
     /// Gives whether there were some.
@@ -192,11 +240,32 @@ struct MpiWire::State {
         return true;
     }
 
+    /// What of the sends has gone: of the oldest ones all, so that oldest_send() is no older than it has to be, and of
+    /// the others some.
+    bool look_at_sends() {
+        bool moved = false;
+        while (!outgoing.empty() && look_at_send(outgoing.begin(), moved)) continue;
+        for (size_t i = std::min(kSendsPerLook, outgoing.size()); i > 0; --i) {
+            if (next_look == outgoing.end()) next_look = outgoing.begin();
+            const auto send = next_look++;
+            look_at_send(send, moved);
+        }
+        return moved;
+    }
+
+    /// Whether it has gone; then it is forgotten.
+    bool look_at_send(std::list<Outgoing>::iterator send, bool& moved) {
+        moved |= send->requests.advance();
+        if (!send->is_given() || !send->requests.all_done()) return false;
+        if (next_look == send) ++next_look;
+        outgoing.erase(send);
+        return true;
+    }
+
     /// A message that is too long is never received; take() says so.
     void start_matched(const Lanes<Arrival>::Match& match) {
         if (!match.arrival || match.arrival->complete || match.arrival->num_bytes > match.capacity_bytes) return;
-        if (!match.arrival->started) active.push_back(match.arrival);
-        start_arrival(*match.arrival);
+        start_arrival(match.arrival);
     }
 
     void open_envelope(int peer, const Bytes& bytes) {
@@ -221,13 +290,14 @@ struct MpiWire::State {
         const auto begin = reader.take(head.begin_bytes);
         arrival->begin.assign(begin.begin(), begin.end());
         arrival->complete = head.begin_bytes == head.num_bytes;
-        if (arrival->complete) arrival->make_content();
+        if (arrival->complete) {
+            arrival->make_content();
+        } else {
+            unstarted[{peer, arrival->tag}].push_back(arrival);
+        }
         const auto match = lanes.add(arrival->key, arrival);
         start_matched(match);
-        if (options.accept_unposted && !match.arrival && !arrival->complete) {
-            active.push_back(arrival);
-            start_arrival(*arrival);
-        }
+        if (options.accept_unposted && !match.arrival && !arrival->complete) start_arrival(arrival);
     }
 
     bool take_in_envelopes() {
@@ -328,12 +398,13 @@ void MpiWire::send(int peer, const Channel& channel, Buffer message) {
               "MPI_Isend");
     if (is_whole) return;
     out.content = std::move(message);
-    state.start_sending(out, portions.content);
-    if (portions.on_device.empty()) return;
-    DeviceMemory::Outgoing part = state.device->send(out.content.part());
-    out.content.set_part(std::move(part.memory));
-    out.filled_bytes = std::move(part.filled_bytes);
-    state.send_filled_pieces(out);
+    out.rest = portions.content;
+    if (!portions.on_device.empty()) {
+        DeviceMemory::Outgoing part = state.device->send(out.content.part());
+        out.content.set_part(std::move(part.memory));
+        out.filled_bytes = std::move(part.filled_bytes);
+    }
+    state.give_in_turn(out);
 }
 
 void MpiWire::post(int peer, const Channel& channel, size_t capacity_bytes) {
@@ -360,12 +431,8 @@ bool MpiWire::progress() {
         arrival->complete = arrival->requests.all_done() && arrival->part_requests.all_done();
     }
     moved |= std::erase_if(state.active, [](const State::ArrivalPtr& arrival) { return arrival->complete; }) > 0;
-    for (State::Outgoing& out : state.outgoing) {
-        moved |= state.send_filled_pieces(out);
-        moved |= out.requests.advance();
-    }
-    moved |= std::erase_if(state.outgoing,
-                           [](State::Outgoing& out) { return !out.filled_bytes && out.requests.all_done(); }) > 0;
+    moved |= state.give_turns();
+    moved |= state.look_at_sends();
     return moved;
 }
 

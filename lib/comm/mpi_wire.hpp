@@ -4,8 +4,10 @@
 // bytes. The receiver pairs it with the posted receive (comm/lanes.hpp), checks the size, allocates exactly that much
 // and only then starts to receive the content, which is the rest: in pieces, under the tag that the envelope names,
 // from the memory of the part into its place behind the bytes; of a part that lies on a device from where and into what
-// comm/device_memory.hpp gives for it, each piece when it is filled. So any number of channels fits any bound on tags,
+// comm/device_memory.hpp gives for it, each piece when it is filled. Where tags are fewer than contents, those of one
+// tag go one behind the other and start to be received in that order. So any number of channels fits any bound on tags,
 // a receive posted early costs no memory, and a message nobody expects can be named.
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,8 +23,10 @@ namespace vpp::detail {
 struct MpiWireOptions {
     size_t piece_bytes = size_t{1} << 30;  ///< at most INT_MAX: MPI counts in int
     size_t inline_bytes = 2048;            ///< what an envelope holds of a message at most
-    int num_tags = 1 << 15;                ///< contents under way to one peer; at most what the MPI library allows
-    bool accept_unposted = false;          ///< receive contents before their receive is posted
+    /// Contents to one peer have so many tags in turn; at most what the MPI library allows. The fewer there are, the
+    /// sooner a content starts with an older one of its tag that nobody waits for yet.
+    int num_tags = std::numeric_limits<int>::max();
+    bool accept_unposted = false;  ///< receive contents before their receive is posted
 };
 
 /// Short texts between transports, beside the messages.
