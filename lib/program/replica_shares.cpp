@@ -1,6 +1,7 @@
 #include "program/replica_shares.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "base/error.hpp"
@@ -32,19 +33,32 @@ std::set<int> summed_behind_ties(const Split& split) {
 
 void add_whole(const Graph& graph, int parameter, Pieces& pieces) {
     const GraphParameter& entry = graph.parameters[static_cast<size_t>(parameter)];
-    const int64_t size = num_elements(entry.shape);
-    if (entry.requires_grad && size > 0) pieces.push_back({parameter, 0, size});
+    if (entry.requires_grad) pieces.push_back({parameter, 0, num_elements(entry.shape)});
+}
+
+/// As many as there are grains: others would be empty.
+int most_buckets(const Pieces& pieces) {
+    int64_t num_grains = 0;
+    for (const Piece& piece : pieces) num_grains += (piece.size() + kGrainElements - 1) / kGrainElements;
+    return static_cast<int>(std::min<int64_t>(num_grains, std::numeric_limits<int>::max()));
 }
 
 ReplicaShares share_out(const Graph& graph, int stage, const Pieces& all, int num_replicas, int64_t bucket_bytes) {
     ReplicaShares shares;
     shares.stage = stage;
     shares.by_replica = cut_evenly(graph, all, num_replicas);
-    const auto num_buckets = static_cast<int>((bytes_of(graph, all) + bucket_bytes - 1) / bucket_bytes);
+    const int64_t wanted_buckets = (bytes_of(graph, all) + bucket_bytes - 1) / bucket_bytes;
+    const auto num_buckets = static_cast<int>(std::min<int64_t>(wanted_buckets, most_buckets(all)));
     shares.buckets.resize(static_cast<size_t>(num_buckets));
     for (const Pieces& share : shares.by_replica) {
         std::vector<Pieces> parts = cut_evenly(graph, share, num_buckets);
         for (size_t i = 0; i < parts.size(); ++i) shares.buckets[i].push_back(std::move(parts[i]));
+    }
+    std::erase_if(shares.buckets, [](const std::vector<Pieces>& bucket) {
+        return std::all_of(bucket.begin(), bucket.end(), [](const Pieces& pieces) { return pieces.empty(); });
+    });
+    for (const Piece& piece : all) {
+        if (piece.size() == 0) shares.by_replica.front().push_back(piece);
     }
     return shares;
 }
@@ -64,11 +78,14 @@ std::vector<Pieces> cut_evenly(const Graph& graph, const Pieces& pieces, int num
         return part == num_parts ? all_bytes : all_bytes / num_parts * part + all_bytes % num_parts * part / num_parts;
     };
     int64_t before = 0;
+    int first = 0;  // the part in which the piece begins
     for (const Piece& piece : pieces) {
-        for (int part = 0; part < num_parts; ++part) {
+        while (first < num_parts && border(first + 1) <= before) ++first;
+        for (int part = first; part < num_parts; ++part) {
             const int64_t begin = cut_at(graph, piece, before, border(part));
             const int64_t end = cut_at(graph, piece, before, border(part + 1));
             if (end > begin) parts[static_cast<size_t>(part)].push_back({piece.parameter, begin, end});
+            if (end == piece.end) break;
         }
         before += bytes_of(graph, {piece});
     }

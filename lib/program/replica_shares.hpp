@@ -29,7 +29,8 @@ using Pieces = std::vector<Piece>;
 
 int64_t bytes_of(const Graph& graph, const Pieces& pieces);
 
-/// The pieces, end to end, cut into `num_parts` runs of nearly equal bytes; some are empty when there is little.
+/// The pieces, end to end, cut into `num_parts` runs of nearly equal bytes; some are empty when there is little. Pieces
+/// without elements are in none.
 std::vector<Pieces> cut_evenly(const Graph& graph, const Pieces& pieces, int num_parts);
 
 /// What is reduced together: the parameters of one stage, whose gradients are whole at the same moment.
@@ -38,12 +39,15 @@ struct ReplicaShares {
     static constexpr int kBehindTies = -1;
 
     int stage = 0;
-    std::vector<Pieces> by_replica;            ///< a parameter has at most one piece in a share
-    std::vector<std::vector<Pieces>> buckets;  ///< each share cut again: by bucket, then by replica
+    /// A parameter has at most one piece in a share. One without elements, which has an optimizer state as well, is the
+    /// first replica's.
+    std::vector<Pieces> by_replica;
+    /// Each share cut again: by bucket, then by replica. What has no elements is in none; none is empty.
+    std::vector<std::vector<Pieces>> buckets;
 };
 
 /// For these stages, in this order; then for parameters that are whole behind the ties.
-/// A bucket has about `bucket_bytes` over all replicas.
+/// A bucket has about `bucket_bytes` over all replicas, and at least a grain.
 /// Requires: num_replicas >= 1, bucket_bytes >= 1.
 std::vector<ReplicaShares> find_shares(const Graph& graph, const Split& split, const std::vector<int>& stages,
                                        int num_replicas, int64_t bucket_bytes);

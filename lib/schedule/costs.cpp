@@ -21,6 +21,7 @@ struct Decimal {
 
 /// One part "F=1/1/3" of a costs text.
 struct Part {
+    std::string text;
     std::string key;
     std::vector<Decimal> values;
 };
@@ -58,7 +59,7 @@ Decimal parse_decimal(const std::string& text, const std::string& part) {
 Part parse_part(const std::string& text, const ScheduleSize& size) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) refuse(text, "has no '=' (expected parts such as F=1)");
-    Part part{text.substr(0, equals), {}};
+    Part part{text, text.substr(0, equals), {}};
     static const std::vector<std::string> kKeys{"F", "B", "I", "W", "comm", "transfer", "overlap"};
     if (std::find(kKeys.begin(), kKeys.end(), part.key) == kKeys.end()) {
         refuse(text, "names no cost (expected F, B, I, W, comm, transfer or overlap)");
@@ -105,7 +106,7 @@ class CostReader {
             costs.stages.push_back({forward, stage_ticks("B", stage).value_or(input + weight), input, weight});
         }
         read_transfers(costs);
-        if (const Part* overlap = find("overlap")) costs.overlap_percent = percent(overlap->values[0]);
+        if (const Part* overlap = find("overlap")) costs.overlap_percent = percent(*overlap);
         return costs;
     }
 
@@ -147,10 +148,11 @@ class CostReader {
         }
     }
 
-    int percent(const Decimal& value) const {
+    static int percent(const Part& part) {
+        const Decimal& value = part.values[0];
         const int64_t whole = value.digits / power_of_ten(value.places);
         if (whole > 100 || value.digits % power_of_ten(value.places) != 0) {
-            refuse("overlap=" + std::to_string(whole), "is no percentage (expected a whole number from 0 to 100)");
+            refuse(part.text, "is no percentage (expected a whole number from 0 to 100)");
         }
         return static_cast<int>(whole);
     }

@@ -1,6 +1,7 @@
 #include "schedule/custom.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.hpp"
 #include "schedule/edges.hpp"
@@ -31,6 +32,7 @@ class Resolver {
                     resolved.actions[rank].push_back(cells[i]);
                 }
             }
+            add_tied(resolved.actions[rank]);
         }
         if (!problems_.empty()) throw Error(ErrorKind::BadData, problems_);
         return resolved;
@@ -61,6 +63,31 @@ class Resolver {
         }
         if (list.size() == before) return add_problem(cell, rank, index, nothing_text(cell, peers));
         if (cell.peer < 0 && peers.size() > 1) add_problem(cell, rank, index, several_text(cell, peers));
+    }
+
+    /// Whoever lowered the file knew nothing of the model's tied parameters: their gradients go as in lower.
+    void add_tied(std::vector<Action>& list) const {
+        std::vector<Action> without;
+        without.swap(list);
+        for (size_t i = 0; i < without.size();) {
+            const size_t end = std::min(without.size(), i + (without[i].paired ? 2 : 1));
+            const std::span<const Action> together(without.begin() + static_cast<std::ptrdiff_t>(i), end - i);
+            for (const Action& action : together) append_tied(action, ActionKind::RecvB, list);
+            list.insert(list.end(), together.begin(), together.end());
+            for (i = end; i < without.size() && is_send(without[i].kind); ++i) list.push_back(without[i]);
+            for (const Action& action : together) append_tied(action, ActionKind::SendB, list);
+        }
+    }
+
+    void append_tied(const Action& action, ActionKind kind, std::vector<Action>& list) const {
+        if (!gives_weight_gradient(action.kind)) return;
+        const StageRoutes& routes = routes_[static_cast<size_t>(action.stage)];
+        for (const Route& route : is_send(kind) ? routes.tied_out : routes.tied_in) {
+            const Action transfer{kind, action.stage, action.microbatch, route.edge};
+            const int peer = peer_of(transfer, route);
+            if (peer != rank_of(action.stage))
+                list.push_back({kind, action.stage, action.microbatch, route.edge, peer});
+        }
     }
 
     void add_problem(const Action& cell, size_t rank, size_t index, const std::string& what) {

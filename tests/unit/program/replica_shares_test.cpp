@@ -95,6 +95,42 @@ TEST(ReplicaShares, bucketsHoldEveryShareOnce) {
     }
 }
 
+// Each has an optimizer state, which is saved once.
+TEST(ReplicaShares, theFirstReplicaOwnsWhatHasNoElements) {
+    const Model model = model_with({0, 1000, 0, 1000});
+    const std::vector<ReplicaShares> groups = find_shares(model.graph, model.split, {0}, 2, 1 << 20);
+    const Pieces first{{1, 0, 1000}, {0, 0, 0}, {2, 0, 0}};
+    EXPECT_EQ(groups[0].by_replica, (std::vector<Pieces>{first, Pieces{{3, 0, 1000}}}));
+    EXPECT_EQ(find_writers(groups), (std::map<int, int>{{0, 0}, {1, 0}, {2, 0}, {3, 1}}));
+    ASSERT_EQ(groups[0].buckets.size(), 1U);
+    EXPECT_EQ(groups[0].buckets[0][0], (Pieces{{1, 0, 1000}})) << "nothing of them travels";
+    const Model none = model_with({0});
+    EXPECT_TRUE(find_shares(none.graph, none.split, {0}, 2, 1 << 20)[0].buckets.empty());
+}
+
+TEST(ReplicaShares, bucketsAreNoSmallerThanAGrainAndNoneIsEmpty) {
+    const std::vector<int64_t> sizes{3000, 10, 500, 1};
+    const Model model = model_with(sizes);
+    for (int replicas : {1, 2, 3}) {
+        const ReplicaShares group = find_shares(model.graph, model.split, {0}, replicas, 1)[0];
+        EXPECT_LE(group.buckets.size(), size_t{47 + 1 + 8 + 1});
+        std::vector<Pieces> parts(static_cast<size_t>(replicas));
+        for (const std::vector<Pieces>& bucket : group.buckets) {
+            size_t num_pieces = 0;
+            for (size_t replica = 0; replica < bucket.size(); ++replica) {
+                num_pieces += bucket[replica].size();
+                parts[replica].insert(parts[replica].end(), bucket[replica].begin(), bucket[replica].end());
+            }
+            EXPECT_GT(num_pieces, 0U);
+        }
+        for (size_t replica = 0; replica < parts.size(); ++replica)
+            EXPECT_EQ(joined({parts[replica]}), group.by_replica[replica]);
+    }
+    // Of more bytes than an int counts.
+    const Model large = model_with({int64_t{1} << 31});
+    EXPECT_LE(find_shares(large.graph, large.split, {0}, 1, 65536)[0].buckets.size(), 131072U);
+}
+
 TEST(ReplicaShares, oneReplicaOwnsAllAndTheFirstElementsOwnerSaves) {
     const Model model = model_with({1000, 1000, 1000});
     const auto alone = find_shares(model.graph, model.split, {0}, 1, 1 << 20);

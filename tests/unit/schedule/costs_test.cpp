@@ -66,6 +66,8 @@ TEST(ParseCosts, WhatIsWrongIsNamed) {
     EXPECT_CONTAINS(costs_refusal("overlap=1/2"), "has 2 values (expected one)");
     EXPECT_EQ(costs_refusal("overlap=101"),
               "costs: 'overlap=101' is no percentage (expected a whole number from 0 to 100)");
+    EXPECT_CONTAINS(costs_refusal("overlap=100.5"), "costs: 'overlap=100.5' is no percentage");
+    EXPECT_CONTAINS(costs_refusal("overlap=0.50"), "costs: 'overlap=0.50' is no percentage");
     for (const char* text : {"F=", "F=-1", "F=1e3", "F=nan", "F=.", "F=1.1234567", "F=1234567", "F=1/", "F= 1"}) {
         EXPECT_EQ(costs_refusal(text), "costs: '" + std::string(text) +
                                            "' is no cost (expected numbers from 0 with at most six digits on each "

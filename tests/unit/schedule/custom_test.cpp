@@ -1,5 +1,7 @@
 #include "schedule/custom.hpp"
 
+#include "schedule/generators.hpp"
+#include "schedule/tied_order.hpp"
 #include "unit/schedule/support.hpp"
 
 namespace vpp {
@@ -34,6 +36,27 @@ TEST(ProveScheduleFile, ACellStandsForAllEdgesToItsRank) {
     EXPECT_EQ(proved.facts.num_messages, 4);
     EXPECT_EQ(proved.lowered.actions[0][1].edge, 4);
     EXPECT_EQ(proved.lowered.actions[0][2].edge, 7);
+}
+
+// The last stage uses a weight of the first one: files that are lowered without a model say nothing of that.
+TEST(ProveScheduleFile, TransfersOfTiedGradientsAreAddedToLoweredFiles) {
+    const auto tied_chain = [](int num_stages) {
+        std::vector<ScheduleEdge> edges = chain_edges(num_stages);
+        edges.push_back({9, 0, num_stages - 1, true, 0, true});
+        return edges;
+    };
+    const ProvedSchedule proved = prove_text(kLowered, tied_chain(2));
+    const std::vector<std::string> expected{"0F0 0SEND_F0>1 0RECV_B0<1 0RECV_B0<1 0B0",
+                                            "1RECV_F0<0 1F0 1B0 1SEND_B0>0 1SEND_B0>0"};
+    EXPECT_EQ(testing::texts(proved.lowered), expected);
+    EXPECT_EQ(proved.lowered.actions[1].back().edge, 9);
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        const int v = kind.fewest_per_rank;
+        const std::vector<ScheduleEdge> edges = tied_chain(4 * v);
+        const Schedule compute = order_tied(make_schedule(kind.name, 4, v, 8), edges);
+        const ProvedSchedule added = prove_text(to_csv(lower(compute, chain_edges(4 * v))), edges);
+        EXPECT_EQ(added.facts.num_messages, check_schedule(lower(compute, edges), edges).num_messages) << kind.name;
+    }
 }
 
 TEST(ProveScheduleFile, TheRankIsNamedWhereThereAreSeveral) {
