@@ -36,8 +36,10 @@ void print_info_text(const std::string& path, const FileInfo& info) {
     std::cout << printable(path) << ": " << info.kind << ", " << bytes_text(static_cast<int64_t>(info.size_bytes))
               << '\n';
     for (const ArrayInfo& array : info.arrays) {
-        std::cout << "  " << printable(array.name) << ": " << counted_text(array.num_samples, "sample") << " of "
-                  << name_of(array.dtype) << ' ' << shape_text(array.shape) << range_text(array.values) << '\n';
+        const std::string samples =
+            array.num_samples == 0 ? "no samples, " : counted_text(array.num_samples, "sample") + " of ";
+        std::cout << "  " << printable(array.name) << ": " << samples << name_of(array.dtype) << ' '
+                  << shape_text(array.shape) << range_text(array.values) << '\n';
     }
     if (info.token_bytes == 0) return;
     std::cout << "  " << counted_text(info.num_tokens, "token") << " of "

@@ -24,7 +24,7 @@ int run_data_order(const OrderArguments& arguments) {
     for (int64_t step = 0; step < arguments.steps; ++step) {
         const char* separator = "";
         for (const Draw& draw : order.step_draws(step, *plan.train.global_batch_size)) {
-            std::cout << separator << draw.sample;
+            std::cout << separator << dataset->stored_sample(draw.sample);
             separator = " ";
         }
         std::cout << '\n';

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "base/bad_data.hpp"
 #include "base/bytes.hpp"
@@ -68,8 +70,8 @@ class CsvLines {
         constexpr uint64_t kPiece = uint64_t{1} << 20;
         piece_.resize(static_cast<size_t>(std::min(kPiece, file_.size_bytes() - offset_)));
         file_.read(offset_, std::as_writable_bytes(std::span(piece_)));
+        at_ = offset_ == 0 && piece_.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark, as Excel writes it
         offset_ += piece_.size();
-        at_ = 0;
         return !piece_.empty();
     }
 
@@ -110,6 +112,13 @@ bool parse_number(const std::string& text, T& value) {
     const char* begin = text.data() + (text.size() > 1 && text[0] == '+' && text[1] != '-' ? 1 : 0);
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(begin, end, value);
+    if constexpr (std::is_floating_point_v<T>) {
+        // Says the same of numbers that are too large and of those too near to 0, which are 0 to other readers.
+        if (error == std::errc::result_out_of_range && std::abs(std::strtod(begin, nullptr)) < 1) {
+            value = 0;
+            return stop == end;
+        }
+    }
     return error == std::errc() && stop == end;
 }
 

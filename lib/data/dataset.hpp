@@ -32,6 +32,8 @@ class Dataset {
     virtual void read_draw(const Draw& draw, int field, std::span<std::byte> out) const;
     /// Where one sample's field comes from, for messages: "stdlib.bin, sample 12".
     virtual std::string where(int64_t sample, int field) const;
+    /// Which sample of the files, counted through all of them, that sample is: another number in a part of a split.
+    virtual int64_t stored_sample(int64_t sample) const;
     /// How many samples come from each file, in their order, where the data are a list of files; else all at once.
     virtual std::vector<int64_t> file_samples() const;
     /// The digest over header, size and first and last MiB of every file: what ranks compare.

@@ -38,8 +38,10 @@ int64_t place(uint64_t key, uint64_t number, int64_t first, int64_t last) {
     return first + static_cast<int64_t>(fraction(key, number) * static_cast<double>(last - first + 1));
 }
 
-/// Where a window begins whose middle is that of the plane; half values go to the even one, as Python's round does it.
+/// Where a window begins whose middle is that of the plane, as torchvision's CenterCrop has it: half values go to the
+/// even one, as Python's round does it; of a border with an odd number of zeros the lesser half comes first.
 int64_t middle(int64_t from, int64_t to) {
+    if (to > from) return -((to - from) / 2);
     return static_cast<int64_t>(std::nearbyint(static_cast<double>(from - to) / 2));
 }
 

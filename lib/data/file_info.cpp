@@ -87,12 +87,27 @@ void add_arrays(const Dataset& dataset, const std::string& name, int64_t most_by
     }
 }
 
+/// Whether a field could be made of an array; one without dims or values stands among the others and is listed here.
+bool has_samples(const std::string& path, const InputFile& file, const std::string& name, FileInfo& info) {
+    const detail::ArrayPlace place =
+        path.ends_with(".npz") ? detail::find_in_npz(file, name) : detail::find_in_safetensors(file, name);
+    if (!place.shape.empty() && num_elements(place.shape) > 0) return true;
+    ArrayInfo array{name, place.dtype, place.shape, 0, {}};
+    if (!place.shape.empty()) {
+        array.num_samples = place.shape.front();
+        array.shape.erase(array.shape.begin());
+    }
+    info.arrays.push_back(std::move(array));
+    return false;
+}
+
 /// Every array by itself: those of one file may have other numbers of samples.
 void look_at_arrays(const std::string& path, const InputFile& file, int64_t most_bytes, FileInfo& info) {
     std::vector<std::string> names = {""};
     if (path.ends_with(".npz")) names = detail::arrays_of_npz(file);
     if (path.ends_with(".safetensors")) names = detail::arrays_of_safetensors(file);
     for (const std::string& name : names) {
+        if (!name.empty() && !has_samples(path, file, name, info)) continue;
         Plan plan;
         plan.data.kind = "arrays";
         const std::string written = name.empty() ? path : path + ":" + name;

@@ -18,9 +18,9 @@ struct SeenValues {
 struct ArrayInfo {
     std::string name;  ///< of the field, or of the array in a file of several; may be empty
     DType dtype = DType::F32;
-    std::vector<int64_t> shape;  ///< of one sample
-    int64_t num_samples = 0;
-    std::optional<SeenValues> values;  ///< not of float16 and bfloat16
+    std::vector<int64_t> shape;        ///< of one sample
+    int64_t num_samples = 0;           ///< 0 too where one of several arrays is a number without dims
+    std::optional<SeenValues> values;  ///< not of float16 and bfloat16, nor of what no field can be made of
 };
 
 struct DocumentInfo {

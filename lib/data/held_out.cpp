@@ -73,6 +73,10 @@ class PartOfSplit : public Dataset {
         return dataset_->where(held_out_.sample(part_, sample), field);
     }
 
+    int64_t stored_sample(int64_t sample) const override {
+        return dataset_->stored_sample(held_out_.sample(part_, sample));
+    }
+
     std::vector<int64_t> file_samples() const override {
         std::vector<int64_t> samples;
         int64_t end = 0, before = 0;

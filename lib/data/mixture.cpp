@@ -9,7 +9,10 @@
 
 namespace vpp::detail {
 
-std::vector<int64_t> share_out(const std::vector<double>& weights) {
+std::vector<int64_t> share_out(std::vector<double> weights) {
+    // Weights near the end of a double would have no finite sum; a power of two leaves the shares of others their bits.
+    const int exponent = std::ilogb(*std::ranges::max_element(weights));
+    for (double& weight : weights) weight = std::scalbn(weight, -exponent);
     const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
     std::vector<int64_t> shares;
     std::vector<double> rests;

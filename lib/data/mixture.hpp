@@ -35,6 +35,7 @@ class Mixture {
 };
 
 /// How many of kBlockDraws draws each weight has: the nearest whole numbers with that sum, by largest remainder.
-std::vector<int64_t> share_out(const std::vector<double>& weights);
+/// Requires: at least one weight, all of them finite and over 0.
+std::vector<int64_t> share_out(std::vector<double> weights);
 
 }  // namespace vpp::detail

@@ -76,6 +76,7 @@ class CheckedDataset : public Dataset {
     }
 
     std::string where(int64_t sample, int field) const override { return dataset_->where(sample, field); }
+    int64_t stored_sample(int64_t sample) const override { return dataset_->stored_sample(sample); }
     std::vector<int64_t> file_samples() const override { return dataset_->file_samples(); }
     std::string digest() const override { return dataset_->digest(); }
 

@@ -37,6 +37,10 @@ std::string Dataset::where(int64_t sample, int) const {
     return "sample " + std::to_string(sample);
 }
 
+int64_t Dataset::stored_sample(int64_t sample) const {
+    return sample;
+}
+
 std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset) {
     for (const Kind& kind : kKinds) {
         if (plan.data.kind != kind.name) continue;

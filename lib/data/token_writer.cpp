@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kLargestToken = std::numeric_limits<int32_t>::max();
+constexpr std::byte kReturn{'\r'};
 
 /// A whole number of so many values, and how Megatron-LM calls its type.
 struct TokenType {
@@ -50,6 +51,8 @@ class TokenFileWriter {
             text.read(at, piece);
             add_bytes(piece, path);
         }
+        if (held_return_) add_byte(kReturn);
+        held_return_ = false;
         end_document(path);
     }
 
@@ -84,19 +87,24 @@ class TokenFileWriter {
 
   private:
     void add_bytes(std::span<const std::byte> bytes, const std::string& path) {
-        for (const std::byte byte : bytes) {
-            if (order_.lines && byte == std::byte{'\n'}) {
-                end_document(path);
-            } else if (tokenizer_) {
-                document_.push_back(byte);
-            } else {
-                add_token(std::to_integer<int64_t>(byte));
-            }
-        }
+        for (const std::byte byte : bytes) order_.lines ? add_byte_of_lines(byte, path) : add_byte(byte);
         if (document_.size() > Tokenizer::kMostDocumentBytes) {
             throw Error(ErrorKind::BadData, path + ": a tokenizer takes documents of up to 16 MiB, and one here is " +
                                                 "longer; cut the file, or take each line as a document with --lines");
         }
+    }
+
+    /// A line ends with \n or \r\n, so a \r waits for what comes behind it.
+    void add_byte_of_lines(std::byte byte, const std::string& path) {
+        const bool ends = byte == std::byte{'\n'};
+        if (held_return_ && !ends) add_byte(kReturn);
+        held_return_ = byte == kReturn;
+        if (ends) return end_document(path);
+        if (!held_return_) add_byte(byte);
+    }
+
+    void add_byte(std::byte byte) {
+        tokenizer_ ? document_.push_back(byte) : add_token(std::to_integer<int64_t>(byte));
     }
 
     void add_token(int64_t token) {
@@ -133,7 +141,8 @@ class TokenFileWriter {
     int64_t vocabulary_;
     TokenType type_;
     Bytes pending_;
-    Bytes document_;  ///< what the tokenizer gets next
+    Bytes document_;            ///< what the tokenizer gets next
+    bool held_return_ = false;  ///< of lines: a \r came last, and is not added yet
     int64_t length_ = 0, num_tokens_ = 0;
     std::vector<int32_t> lengths_;
 };

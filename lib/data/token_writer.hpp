@@ -12,7 +12,7 @@ namespace vpp {
 struct TokenOrder {
     std::string out;                        ///< ends with .bin; the index gets .idx
     std::vector<std::string> texts;         ///< files, a document each
-    bool lines = false;                     ///< each line that is not empty is a document, without its end
+    bool lines = false;                     ///< each line that is not empty is a document, without its end (\n or \r\n)
     std::optional<int64_t> end_token = {};  ///< put behind each document; 0 to 2147483647
     bool overwrite = false;
     std::string tokenizer = {};          ///< a SentencePiece model; empty: tokens are bytes

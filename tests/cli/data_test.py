@@ -199,7 +199,7 @@ class Data(Case):
 
     def test_crops_of_an_evaluation_are_the_middle(self):
         planes = self.random.standard_normal((5, 3, 9, 8)).astype(numpy.float32)
-        for size in ([9, 8], [4, 4], [5, 3], [6, 7], [1, 1]):
+        for size in ([9, 8], [4, 4], [5, 3], [6, 7], [1, 1], [10, 9], [12, 11], [13, 12], [4, 11], [10, 3]):
             expected = torchvision.transforms.CenterCrop(size)(torch.from_numpy(planes))
             self.expect_equal(self.transformed(planes, f"crop = {size}\npad = 2\nflip = 1.0\n"), expected.numpy())
 
@@ -308,6 +308,8 @@ class Data(Case):
             done = self.vpp("eval", "plan.toml", "--initial-weights", "--json", *arguments, ranks=ranks)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual((json.loads(done.stdout)["loss"], json.loads(done.stdout)["samples"]), (expected, 8))
+        done = self.vpp("data", "order", "plan.toml", "--steps", "8")
+        self.assertEqual(sorted(map(int, done.stdout.split())), kept, "by their numbers in the files")
         # One epoch is the rest, and nothing else: losses of microbatches of one sample are those of its tokens.
         done = self.vpp("train", "plan.toml", "--set", "train.steps=8", "--set", "pipeline.num_microbatches=4", "--set",
                         "optimizer.lr=0", "--set", "train.eval_every=4")
@@ -375,6 +377,9 @@ class Data(Case):
         text = self.vpp("data", "info", "labels", "gpt2.bin").stdout
         self.assertEqual(text, "labels: idx, 10 B\n  labels: 2 samples of int64 [], values 3 to 9\n"
                                "gpt2.bin: tokens, 6 B\n  3 tokens of 2 bytes, values 7 to 50256\n")
+        numpy.savez(self.folder / "adam.npz", step=numpy.float32(3), w=numpy.float32([1, 2]))
+        text = self.vpp("data", "info", "adam.npz").stdout
+        self.assertIn("  step: no samples, float32 []\n  w: 2 samples of float32 [], values 1 to 2\n", text)
         (self.folder / "x.npy").write_bytes((self.folder / "x.npy").read_bytes()[:-1])
         self.assertEqual(self.vpp("data", "info", "x.npy").returncode, 65)
         self.assertEqual(self.vpp("data", "info", "none").returncode, 66)

@@ -74,6 +74,25 @@ TEST_F(Csv, WhatIsNoNumberIsNamedByItsPlace) {
     EXPECT_FALSE(std::filesystem::exists(folder_.path("a.npy")));
 }
 
+TEST_F(Csv, AByteOrderMarkBelongsToNoName) {
+    const auto made = make_csv_fields(order("\xef\xbb\xbfx,y\n1,2\n"));
+    EXPECT_EQ(made[0].file, folder_.path("./x.npy"));
+    EXPECT_HAS(refusal("\xef\xbb\xbf\"x\",x\n1,2\n"), "two fields are named 'x'");
+    EXPECT_HAS(refusal("\xef\xbb\xbf"), "t.csv: the table is empty");
+    EXPECT_HAS(refusal("x\n\xef\xbb\xbf"
+                       "1\n"),
+               "t.csv:2:1: no number");
+}
+
+TEST_F(Csv, NumbersTooNearToZeroAreZero) {
+    const auto made = make_csv_fields(order("x\n1e-400\n-1e-5000\n1e-310\n0.5\n"));
+    EXPECT_EQ(made[0].dtype, DType::F32);
+    const NpyFile file(folder_.path("x.npy"));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(test::float_at(file, i), 0);
+    EXPECT_EQ(test::float_at(file, 3), 0.5F);
+    EXPECT_HAS(refusal("x\n1e-400x\n"), "no number (got '1e-400x')");
+}
+
 TEST_F(Csv, LongTablesAreReadInPieces) {
     std::string text = "a,b\n";
     for (int i = 0; i < 300000; ++i) text += std::to_string(i) + ",0.5\n";

@@ -71,6 +71,11 @@ TEST(FieldTransform, WithoutAKeyTheCropIsTheMiddle) {
     EXPECT_EQ(changed({.field = "x", .crop = {1, 3}, .scale = 10}, row, values), (Floats{30, 40, 50}));
     EXPECT_EQ(changed({.field = "x", .crop = {1, 8}, .pad = 1, .scale = 10}, row, values),
               (Floats{0, 10, 20, 30, 40, 50, 60, 0}));
+    // Of an odd number of zeros its lesser half comes first, whatever is even: 0 and 1, 1 and 2.
+    EXPECT_EQ(changed({.field = "x", .crop = {1, 7}, .pad = 2, .scale = 10}, row, values),
+              (Floats{10, 20, 30, 40, 50, 60, 0}));
+    EXPECT_EQ(changed({.field = "x", .crop = {1, 9}, .pad = 2, .scale = 10}, row, values),
+              (Floats{0, 10, 20, 30, 40, 50, 60, 0, 0}));
 }
 
 TEST(FieldTransform, AKeyGivesEveryPlaceAndBothSides) {

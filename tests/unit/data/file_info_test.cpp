@@ -1,7 +1,9 @@
 #include "data/file_info.hpp"
 
+#include "base/safetensors_header.hpp"
 #include "data/token_writer.hpp"
 #include "unit/data/support.hpp"
+#include "unit/data/zip_files.hpp"
 
 namespace vpp {
 namespace {
@@ -45,6 +47,34 @@ TEST(FileInfo, TellsWhatEachKindHolds) {
     EXPECT_EQ(look_at_file(folder.path("a.txt"), "", 8).tokens->all, false);
     EXPECT_HAS(test::error_of(ErrorKind::CommandLine, [&] { look_at_file(folder.path("a.txt"), "synthetic"); }),
                "no kind of data files (got 'synthetic', expected tokens, text, arrays, idx or cifar10)");
+}
+
+TEST(FileInfo, ArraysWithoutSamplesStandAmongTheOthers) {
+    const test::TemporaryFolder folder;
+    const std::string step = npy("<f4", "()", raw<float>({3})), none = npy("<i8", "(2, 0)", "");
+    const std::string values = npy("<f4", "(2,)", raw<float>({1, 2}));
+    const std::string npz = test::zip_file({{"step.npy", step}, {"none.npy", none}, {"x.npy", values}});
+    const FileInfo zipped = look_at_file(folder.write("x.npz", npz), "");
+    ASSERT_EQ(zipped.arrays.size(), 3U);
+    EXPECT_EQ(zipped.arrays[0].name, "step");
+    EXPECT_EQ(zipped.arrays[0].dtype, DType::F32);
+    EXPECT_EQ(zipped.arrays[0].num_samples, 0);
+    EXPECT_FALSE(zipped.arrays[0].values);
+    EXPECT_EQ(zipped.arrays[1].num_samples, 2);
+    EXPECT_EQ(zipped.arrays[1].shape, std::vector<int64_t>{0});
+    EXPECT_FALSE(zipped.arrays[1].values);
+    EXPECT_EQ(zipped.arrays[2].values->high, 2);
+
+    const std::vector<float> number{3}, two{1, 2};
+    const TensorBytes tensors[] = {{"step", DType::F32, {}, std::as_bytes(std::span(number))},
+                                   {"x", DType::F32, {2}, std::as_bytes(std::span(two))}};
+    const std::string shard = make_safetensors_header({&tensors[0], &tensors[1]}, {}) + raw(number) + raw(two);
+    const FileInfo saved = look_at_file(folder.write("x.safetensors", shard), "");
+    ASSERT_EQ(saved.arrays.size(), 2U);
+    EXPECT_EQ(saved.arrays[0].num_samples, 0);
+    EXPECT_EQ(saved.arrays[1].num_samples, 2);
+    EXPECT_HAS(test::error_of(ErrorKind::BadData, [&] { look_at_file(folder.write("s.npy", step), ""); }),
+               "s.npy: the first dim counts samples");
 }
 
 TEST(FileInfo, OfTokensWithAnIndexTheDocuments) {

@@ -103,6 +103,12 @@ TEST_F(Split, BothPartsAreOfTheTrainingData) {
     EXPECT_EQ(training->digest(), whole->digest());
     EXPECT_EQ(open_dataset(plan(0), Subset::Validation), nullptr);
     EXPECT_EQ(validation->where(0, 0), whole->where(held_out[0], 0));
+    for (const auto& part : {training.get(), validation.get()}) {
+        for (int64_t i = 0; i < part->fields().num_samples; ++i) {
+            EXPECT_EQ(part->where(i, 0), whole->where(part->stored_sample(i), 0));
+        }
+    }
+    EXPECT_EQ(whole->stored_sample(89), 89);
 }
 
 TEST_F(Split, TooFewSamplesAreRefused) {

@@ -16,6 +16,9 @@ TEST(Mixture, SharesAreTheNearestWithTheirSum) {
     EXPECT_EQ(share_out({1, 1, 1}), (Numbers{3334, 3333, 3333}));
     EXPECT_EQ(share_out({1e-9, 1}), (Numbers{0, 10000}));
     EXPECT_EQ(share_out({3e300, 1e300}), (Numbers{7500, 2500}));
+    EXPECT_EQ(share_out({1e308, 1e308}), (Numbers{5000, 5000}));
+    EXPECT_EQ(share_out({5e-324, 1.5e-323}), (Numbers{2500, 7500}));
+    EXPECT_EQ(share_out({1e-300, 1e308}), (Numbers{0, 10000}));
     EXPECT_EQ(share_out({42}), Numbers{10000});
 }
 

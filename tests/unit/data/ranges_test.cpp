@@ -50,6 +50,14 @@ TEST(Ranges, OtherFieldsAndWithoutARangeNothingIsChecked) {
     const auto data = with_ranges(labels(folder), {label_range(10)});
     EXPECT_EQ(read_values<float>(*data, 1, 0), std::vector<float>{99});
     EXPECT_EQ(data->digest(), bare->digest());
+    Plan split;
+    split.data.kind = "text";
+    split.data.sequence_length = 1;
+    split.data.val_split = 0.5;
+    split.data.train = {folder.write("t", std::string(21, 'x'))};
+    const int64_t stored = open_dataset(split, Subset::Train)->stored_sample(9);
+    EXPECT_GE(stored, 18);
+    EXPECT_EQ(with_ranges(open_dataset(split, Subset::Train), {})->stored_sample(9), stored);
 }
 
 TEST(Ranges, AProvenBoundCostsNothingAndALargerOneIsChecked) {

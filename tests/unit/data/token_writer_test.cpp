@@ -44,6 +44,16 @@ TEST_F(TokenWriter, OrEachLineThatIsNotEmpty) {
               std::pair(Numbers({'a', 'b', 0, 'c', 0, 255, 0}), Numbers({0, 3, 5, 7})));
 }
 
+TEST_F(TokenWriter, LinesMayEndAsInWindows) {
+    const std::string lines = folder_.write("lines", "ab\r\n\r\nc\rd\n\r\r\ne\r");
+    EXPECT_EQ(made({out(), {lines, b_}, true}),
+              std::pair(Numbers({'a', 'b', 'c', '\r', 'd', '\r', 'e', '\r', 255}), Numbers({0, 2, 5, 6, 8, 9})));
+    EXPECT_EQ(made({out(), {folder_.write("one", "a\r\n")}, false, {}, true}).first, Numbers({'a', '\r', '\n'}));
+    // The two bytes of an end in two pieces of the file.
+    const std::string text = std::string((size_t{1} << 20) - 1, 'x') + "\r\n";
+    EXPECT_EQ(made({out(), {folder_.write("long", text)}, true, {}, true}).second, Numbers({0, (1 << 20) - 1}));
+}
+
 TEST_F(TokenWriter, TheVocabularyAndTheEndDecideTheWidth) {
     for (const auto& [end, bytes] : {std::pair<int64_t, size_t>{255, 1}, {256, 2}, {65535, 2}, {65536, 4}}) {
         EXPECT_EQ(made({out(), {b_}, false, end, true}), std::pair(Numbers({255, end}), Numbers({0, 2})));
