@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/hash.hpp"
 #include "base/tensor_bytes.hpp"
 #include "checkpoint/stop_point.hpp"
@@ -43,6 +44,28 @@ struct Manifest {
     CheckpointState state;
     std::vector<ShardRecord> shards;
 };
+
+/// A manifest that another vpp wrote, in a version of the format that this one does not know.
+class UnknownVersion : public Error {
+    using Error::Error;
+};
+
+/// Why a checkpoint cannot be resumed.
+struct CheckpointDamage {
+    std::string text;  ///< empty: it can
+    ErrorKind kind = ErrorKind::BadData;
+    /// It may well be whole, so that no older one may silently take its place: the disk cannot be read, or another
+    /// vpp wrote it.
+    bool bars_older = false;
+
+    bool empty() const { return text.empty(); }
+};
+
+/// What an error met in reading a checkpoint says of it.  Throws it on where only a bug brings it about.
+CheckpointDamage damage_told_by(const Error& error);
+
+/// Ends a search for the newest checkpoint. Requires: damage.bars_older.
+[[noreturn]] void refuse_older(const CheckpointDamage& damage);
 
 /// The folder of checkpoints of one run: finds, verifies, writes, prunes. Used by one process at a time for commits;
 /// all ranks may write shards and read. Invariant: once a checkpoint was committed there is at every moment a whole one
@@ -115,21 +138,28 @@ class CheckpointStore {
     /// Calls:  one rank, while no save is under way; stop points begin.* and discard.*.
     void remove_left_overs();
 
-    /// Moves checkpoints of later steps than `step` to <run>/set-aside, under a name that is free there: a run that
-    /// goes on from `step` is another branch, and its own saves must not be mixed with theirs. Returns the new places.
+    /// Moves checkpoints of later steps than `step` to <run>/set-aside (to <run>/checkpoints/set-aside where
+    /// checkpoints are on a disk of their own), under a name that is free there: a run that goes on from `step` is
+    /// another branch, and its own saves must not be mixed with theirs. Returns the new places.
     /// Throws: Error{Output, Io}.
     /// Calls:  one rank, before the first save.
     std::vector<std::filesystem::path> set_aside_after(int64_t step);
 
     /// Why a committed checkpoint cannot be resumed; empty when it can. Reads every byte, or without `read_all` only
     /// what check_files reads.
-    static std::string damage(const std::filesystem::path& checkpoint, bool read_all = true);
+    static CheckpointDamage damage(const std::filesystem::path& checkpoint, bool read_all = true,
+                                   const StopHook& stop = {});
+    /// A folder of the disk that saves go to: the run folder, or <run>/checkpoints where that is on another disk.
+    std::filesystem::path disk() const;
+    /// Whether a save has begun here and not ended; it may still be under way, or be dead.
+    bool is_unfinished(int64_t step, const std::string& save_id) const;
     /// Where the checkpoint of a step lies, or would.
     std::filesystem::path place_of(int64_t step) const;
 
     /// Folders of committed checkpoints, newest step first; not verified.
     std::vector<std::filesystem::path> list() const;
     /// The newest checkpoint that verifies; what was skipped, and why, is appended to `skipped`.
+    /// Throws: Error{Io} for a newer one that the disk does not give, Error{BadData} for one of an unknown version.
     std::optional<std::filesystem::path> newest_verified(std::vector<std::string>& skipped) const;
 
   private:
@@ -149,7 +179,8 @@ std::set<int64_t> best_steps(const std::vector<std::filesystem::path>& checkpoin
 /// A shard of the manifest as its folder has it.
 struct ShardState {
     bool is_there = false;
-    std::string problem;  ///< empty: every byte is right
+    std::string problem;        ///< empty: every byte is right
+    bool may_be_whole = false;  ///< with a problem: the disk does not give it
 };
 
 /// A checkpoint opened for reading: manifest read and its own checksum compared; shards mapped on demand.
@@ -164,8 +195,9 @@ class CheckpointReader {
     ~CheckpointReader();
     CheckpointReader(CheckpointReader&&) noexcept;
     const Manifest& manifest() const;
-    /// Checks the exact list of files, sizes, checksums and save ids. Throws Error{BadData} naming file and reason.
-    void verify() const;
+    /// Checks the exact list of files, sizes, checksums and save ids. `stop` is called between the pieces that are
+    /// read. Throws Error{BadData} naming file and reason.
+    void verify(const StopHook& stop = {}) const;
     /// The same without the checksums of the shards, so that not every byte is read.
     void check_files() const;
     /// For a folder that may hold a part: each shard of the manifest, in its order; reads every byte.

@@ -92,9 +92,9 @@ void check_version(const Members& members, const std::string& source) {
     if (members.text("format") != kFormatName) refuse_data(source, "not the manifest of a vpp checkpoint");
     const uint64_t version = members.number("format_version");
     if (version != static_cast<uint64_t>(kManifestVersion)) {
-        refuse_data(source, "format version " + std::to_string(version) + ", this vpp reads version " +
-                                std::to_string(kManifestVersion) +
-                                "; use the vpp that wrote it, or start a new run folder");
+        throw UnknownVersion(ErrorKind::BadData, source + ": format version " + std::to_string(version) +
+                                                     ", this vpp reads version " + std::to_string(kManifestVersion) +
+                                                     "; use the vpp that wrote it, or start a new run folder");
     }
 }
 

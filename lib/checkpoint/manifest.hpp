@@ -19,8 +19,8 @@ inline constexpr uint64_t kMaxManifestBytes = uint64_t{16} << 20;
 std::string manifest_to_text(const Manifest& manifest);
 
 /// Reads and checks a manifest; the checksum is compared before anything else is looked at.
-/// Throws: Error{BadData} that begins with `source` for damage, another version or a wrong form; Error{Refused} for a
-///         shard name that is not a plain file name.
+/// Throws: Error{BadData} that begins with `source` for damage or a wrong form, UnknownVersion of that kind for
+///         another version; Error{Refused} for a shard name that is not a plain file name.
 Manifest manifest_from_text(std::string_view text, const std::string& source);
 
 }  // namespace vpp

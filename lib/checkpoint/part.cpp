@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "checkpoint/file_status.hpp"
 #include "checkpoint/folder_names.hpp"
 #include "checkpoint/manifest.hpp"
 
@@ -42,15 +43,13 @@ CheckpointPart look_at_part(const fs::path& folder) {
     try {
         Manifest manifest = CheckpointReader(folder).manifest();
         if (name && manifest.state.step != name->step) {
-            part.damage = folder.string() + ": holds step " + std::to_string(manifest.state.step);
+            part.damage.text = folder.string() + ": holds step " + std::to_string(manifest.state.step);
             return part;
         }
         part.step = manifest.state.step;
         part.manifest = std::move(manifest);
     } catch (const Error& error) {
-        if (error.kind() == ErrorKind::Bug) throw;
-        part.damage = error.what();
-        part.damage_kind = error.kind();
+        part.damage = damage_told_by(error);
     }
     return part;
 }
@@ -62,13 +61,13 @@ std::vector<CheckpointPart> parts_of_run(const CheckpointStore& store) {
 }
 
 void write_part(const fs::path& folder, const Manifest& manifest) {
-    std::error_code problem;
-    if (fs::exists(fs::symlink_status(folder, problem))) {
+    if (is_there(folder)) {
         throw Error(ErrorKind::BadData, folder.string() + " is in the way of the checkpoint of step " +
                                             std::to_string(manifest.state.step) +
                                             " that other hosts of the job hold; move it away");
     }
     const fs::path temporary = temporary_beside(folder, manifest.save_id);
+    std::error_code problem;
     fs::remove_all(temporary, problem);
     fs::create_directories(temporary, problem);
     if (problem) {

@@ -19,8 +19,7 @@ struct CheckpointPart {
     int64_t step = 0;
     bool replaced = false;             ///< it has the name "step-N.old"
     std::optional<Manifest> manifest;  ///< when it can be read
-    std::string damage;                ///< why it counts for nothing, without a manifest
-    ErrorKind damage_kind = ErrorKind::BadData;
+    CheckpointDamage damage;           ///< why it counts for nothing, without a manifest
 };
 
 /// Reads the manifest. A folder with a step's name must hold that step.

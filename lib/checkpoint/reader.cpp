@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/suggest.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/file_status.hpp"
 #include "checkpoint/folder_names.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -19,14 +20,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr size_t kVerifiedAtOnce = size_t{64} << 20;
+
 [[noreturn]] void refuse_checkpoint(const fs::path& path, const std::string& what) {
     refuse_data(path.string(), what);
 }
 
 /// A file of a checkpoint is a plain file: a link could lead anywhere, and opening a pipe would wait for ever.
 void check_plain_file(const fs::path& path) {
-    std::error_code problem;
-    const fs::file_status status = fs::symlink_status(path, problem);
+    const fs::file_status status = status_of(path);
     if (status.type() == fs::file_type::not_found) refuse_checkpoint(path, "is missing");
     if (fs::is_symlink(status)) {
         throw Error(ErrorKind::Refused, path.string() + " is a symbolic link; a checkpoint holds plain files only");
@@ -42,8 +44,7 @@ void check_size(const fs::path& path, uint64_t size, const ShardRecord& shard) {
 
 Manifest read_manifest(const fs::path& folder) {
     const fs::path path = folder / kManifestFile;
-    std::error_code problem;
-    if (!fs::exists(fs::symlink_status(path, problem))) {
+    if (!is_there(path)) {
         throw Error(ErrorKind::MissingInput, folder.string() + " is not a checkpoint: it has no " +
                                                  std::string(kManifestFile) +
                                                  "; name a folder like checkpoints/step-00000050");
@@ -72,8 +73,7 @@ void check_file_list(const fs::path& folder, const Manifest& manifest) {
 void check_all_there(const fs::path& folder, const Manifest& manifest) {
     std::vector<std::string> missing;
     for (const ShardRecord& shard : manifest.shards) {
-        std::error_code problem;
-        if (!fs::exists(fs::symlink_status(folder / shard.file, problem))) missing.push_back(shard.file);
+        if (!is_there(folder / shard.file)) missing.push_back(shard.file);
     }
     if (missing.empty()) return;
     const size_t num_shards = manifest.shards.size();
@@ -81,6 +81,18 @@ void check_all_there(const fs::path& folder, const Manifest& manifest) {
                       "is missing: this folder holds " + std::to_string(num_shards - missing.size()) + " of " +
                           std::to_string(num_shards) + " shards; the run folder of another " + "host may hold " +
                           (missing.size() == 1 ? "the missing one: copy it here" : "the missing ones: copy them here"));
+}
+
+/// Reading a large shard takes time: each piece shows that the disk gives it.
+Digest hash_in_pieces(std::span<const std::byte> bytes, const StopHook& stop) {
+    Hasher hasher;
+    while (!bytes.empty()) {
+        const auto piece = bytes.first(std::min(bytes.size(), kVerifiedAtOnce));
+        hasher.add(piece);
+        bytes = bytes.subspan(piece.size());
+        reached(stop, "verify.piece_read");
+    }
+    return hasher.digest();
 }
 
 std::string spec_text(DType dtype, const std::vector<int64_t>& shape) {
@@ -107,12 +119,12 @@ struct CheckpointReader::Impl {
     }
 
     /// Every byte of one shard.
-    void verify_shard(const ShardRecord& record) const {
+    void verify_shard(const ShardRecord& record, const StopHook& stop = {}) const {
         const fs::path path = folder / record.file;
         check_plain_file(path);
         const MappedFile file(path);
         check_size(path, file.bytes().size(), record);
-        const Digest digest = hash_bytes(file.bytes());
+        const Digest digest = hash_in_pieces(file.bytes(), stop);
         if (digest != record.digest) {
             refuse_checkpoint(
                 path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
@@ -171,11 +183,11 @@ const Manifest& CheckpointReader::manifest() const {
     return impl_->manifest;
 }
 
-void CheckpointReader::verify() const {
+void CheckpointReader::verify(const StopHook& stop) const {
     check_file_list(impl_->folder, impl_->manifest);
     impl_->check_parts();
     for (const ShardRecord& record : impl_->manifest.shards) {
-        if (impl_->is_asked_for(record)) impl_->verify_shard(record);
+        if (impl_->is_asked_for(record)) impl_->verify_shard(record, stop);
     }
     impl_->open();
 }
@@ -189,15 +201,15 @@ std::vector<ShardState> CheckpointReader::shard_states() const {
     check_file_list(impl_->folder, impl_->manifest);
     std::vector<ShardState> states;
     for (const ShardRecord& record : impl_->manifest.shards) {
-        std::error_code problem;
         ShardState& state = states.emplace_back();
-        state.is_there = fs::exists(fs::symlink_status(impl_->folder / record.file, problem));
         try {
+            state.is_there = is_there(impl_->folder / record.file);
             impl_->verify_shard(record);
             impl_->open_shard(record);
         } catch (const Error& error) {
-            if (error.kind() == ErrorKind::Bug) throw;
-            state.problem = error.what();
+            const CheckpointDamage damage = damage_told_by(error);
+            state.problem = damage.text;
+            state.may_be_whole = damage.bars_older;
         }
     }
     return states;

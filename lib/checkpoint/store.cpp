@@ -5,6 +5,8 @@
 //
 // A crash between the two renames leaves step-N.old, which is listed; a crash after them leaves both, the new one
 // first.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -19,6 +21,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/file_status.hpp"
 #include "checkpoint/folder_names.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -34,15 +37,11 @@ void move_folder(const fs::path& from, const fs::path& to) {
     throw Error(ErrorKind::Io, "cannot rename " + from.string() + " to " + to.string() + ": " + std::strerror(errno));
 }
 
-void remove_tree(const fs::path& path) {
-    std::error_code problem;
-    fs::remove_all(path, problem);
-    if (problem) throw Error(ErrorKind::Io, "cannot delete " + path.string() + ": " + problem.message());
-}
-
-bool is_folder(const fs::path& path) {
-    std::error_code problem;
-    return fs::is_directory(fs::symlink_status(path, problem));
+/// Whether both are there, and no rename leads from one to the other.
+bool are_on_two_disks(const fs::path& one, const fs::path& other) {
+    struct stat first {
+    }, second{};
+    return ::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 && first.st_dev != second.st_dev;
 }
 
 /// Creates a folder and those above it that are missing, so that they survive a crash.
@@ -52,7 +51,7 @@ void create_folders(const fs::path& path) {
     const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     if (parent != path) create_folders(parent);
     if (!fs::create_directory(path, problem) && problem) {
-        const bool full = problem == std::errc::no_space_on_device || problem == std::errc::io_error;
+        const bool full = problem.value() == ENOSPC || problem.value() == EDQUOT || problem.value() == EIO;
         throw Error(full ? ErrorKind::Io : ErrorKind::Output, "cannot create the folder " + path.string() + ": " +
                                                                   problem.message() +
                                                                   "; run.dir must name a folder that can be written");
@@ -76,7 +75,28 @@ std::vector<std::string> names_in(const fs::path& folder) {
     return names;
 }
 
-/// Nothing for a checkpoint without one, or with a manifest that cannot be read.
+void remove_one(const fs::path& path) {
+    std::error_code problem;
+    fs::remove(path, problem);
+    if (problem) throw Error(ErrorKind::Io, "cannot delete " + path.string() + ": " + problem.message());
+}
+
+/// Deleting a large file takes time: each one that is gone shows that the disk does it.
+void remove_tree(const fs::path& path, const StopHook& stop) {
+    const std::vector<std::string> names = is_folder(path) ? names_in(path) : std::vector<std::string>{};
+    for (const std::string& name : names) {
+        remove_tree(path / name, stop);
+        reached(stop, "discard.file_removed");
+    }
+    remove_one(path);
+}
+
+/// What the bytes of a checkpoint bring about; a disk that cannot be read says nothing of them.
+bool is_of_bytes(const Error& error) {
+    return error.kind() != ErrorKind::Bug && error.kind() != ErrorKind::Io;
+}
+
+/// Nothing for a checkpoint without one, or with a manifest that is damaged.
 std::optional<double> validation_loss(const fs::path& checkpoint) {
     try {
         const CheckpointReader reader(checkpoint);
@@ -85,8 +105,8 @@ std::optional<double> validation_loss(const fs::path& checkpoint) {
         if (fact == facts.end()) return std::nullopt;
         const double loss = std::strtod(fact->second.c_str(), nullptr);
         return std::isnan(loss) ? std::nullopt : std::optional(loss);
-    } catch (const Error& e) {
-        if (e.kind() == ErrorKind::Bug) throw;
+    } catch (const Error& error) {
+        if (!is_of_bytes(error)) throw;
         return std::nullopt;
     }
 }
@@ -120,7 +140,7 @@ bool is_of_save(const fs::path& checkpoint, const std::string& save_id) {
     try {
         return is_folder(checkpoint) && CheckpointReader(checkpoint).manifest().save_id == save_id;
     } catch (const Error& error) {
-        if (error.kind() == ErrorKind::Bug) throw;
+        if (!is_of_bytes(error)) throw;
         return false;
     }
 }
@@ -130,12 +150,10 @@ bool lacks_shards(const fs::path& checkpoint) {
     try {
         if (!is_folder(checkpoint)) return false;
         const CheckpointReader reader(checkpoint);
-        return std::ranges::any_of(reader.manifest().shards, [&](const ShardRecord& shard) {
-            std::error_code problem;
-            return !fs::exists(fs::symlink_status(checkpoint / shard.file, problem));
-        });
+        return std::ranges::any_of(reader.manifest().shards,
+                                   [&](const ShardRecord& shard) { return !is_there(checkpoint / shard.file); });
     } catch (const Error& error) {
-        if (error.kind() == ErrorKind::Bug) throw;
+        if (!is_of_bytes(error)) throw;
         return false;
     }
 }
@@ -155,19 +173,29 @@ std::set<int64_t> best_steps(const std::vector<fs::path>& checkpoints, size_t co
     return steps;
 }
 
-std::string CheckpointStore::damage(const fs::path& checkpoint, bool read_all) {
+CheckpointDamage damage_told_by(const Error& error) {
+    if (error.kind() == ErrorKind::Bug) throw error;
+    const bool is_unknown = dynamic_cast<const UnknownVersion*>(&error) != nullptr;
+    return {error.what(), error.kind(), error.kind() == ErrorKind::Io || is_unknown};
+}
+
+void refuse_older(const CheckpointDamage& damage) {
+    check(damage.bars_older, "what is damaged bars no older checkpoint");
+    throw Error(damage.kind, damage.text + "; no older checkpoint is taken in place of one that may be whole");
+}
+
+CheckpointDamage CheckpointStore::damage(const fs::path& checkpoint, bool read_all, const StopHook& stop) {
     const auto name = parse_step_folder(checkpoint.filename().string());
     check(name.has_value(), "a committed checkpoint has a step's name");
     try {
         const CheckpointReader reader(checkpoint);
         if (reader.manifest().state.step != name->step) {
-            return checkpoint.string() + ": holds step " + std::to_string(reader.manifest().state.step);
+            return {checkpoint.string() + ": holds step " + std::to_string(reader.manifest().state.step)};
         }
-        read_all ? reader.verify() : reader.check_files();
-        return "";
-    } catch (const Error& e) {
-        if (e.kind() == ErrorKind::Bug) throw;
-        return e.what();
+        read_all ? reader.verify(stop) : reader.check_files();
+        return {};
+    } catch (const Error& error) {
+        return damage_told_by(error);
     }
 }
 
@@ -191,14 +219,16 @@ void CheckpointStore::remove_left_overs() {
     }
     for (const std::string& name : names_in(folder_)) {
         if (!is_left_over(name)) continue;
-        remove_tree(folder_ / name);
+        remove_tree(folder_ / name, stop_);
         reached(stop_, "begin.left_over_removed");
     }
 }
 
 void CheckpointStore::settle_replaced(int64_t step) {
     const fs::path current = folder_ / step_folder_name(step), old = folder_ / replaced_folder_name(step);
-    if (is_folder(current) && damage(current).empty()) {
+    const CheckpointDamage problem = is_folder(current) ? damage(current, true, stop_) : CheckpointDamage{"not there"};
+    if (problem.bars_older) refuse_older(problem);
+    if (problem.empty()) {
         sync_folder(folder_);  // the rename that published it may not be durable yet
         discard(old);
         return;
@@ -294,12 +324,12 @@ void CheckpointStore::withdraw(int64_t step, const std::string& save_id) {
 /// Deletes a checkpoint. The rename comes first and is durable first, so that no half-deleted one keeps its name.
 void CheckpointStore::discard(const fs::path& checkpoint) {
     const fs::path trash = folder_ / trash_folder_name(checkpoint.filename().string());
-    remove_tree(trash);
+    remove_tree(trash, stop_);
     move_folder(checkpoint, trash);
     reached(stop_, "discard.renamed");
     sync_folder(folder_);
     reached(stop_, "discard.synced");
-    remove_tree(trash);
+    remove_tree(trash, stop_);
     reached(stop_, "discard.removed");
 }
 
@@ -338,12 +368,12 @@ std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) {
 
 std::vector<fs::path> CheckpointStore::set_aside(const std::function<bool(int64_t step)>& is_meant) {
     std::vector<fs::path> moved;
-    const fs::path aside = folder_.parent_path() / "set-aside";
+    const fs::path aside = disk() / kSetAside;
     for (const fs::path& checkpoint : list()) {
         if (!is_meant(parse_step_folder(checkpoint.filename().string())->step)) continue;
         create_folders(aside);
         fs::path place = aside / checkpoint.filename();
-        for (int copy = 2; fs::exists(fs::symlink_status(place)); ++copy) {
+        for (int copy = 2; is_there(place); ++copy) {
             place = aside / (checkpoint.filename().string() + "." + std::to_string(copy));
         }
         move_folder(checkpoint, place);
@@ -354,6 +384,15 @@ std::vector<fs::path> CheckpointStore::set_aside(const std::function<bool(int64_
         sync_folder(folder_);
     }
     return moved;
+}
+
+fs::path CheckpointStore::disk() const {
+    const fs::path run = folder_.parent_path();
+    return are_on_two_disks(run, folder_) ? folder_ : run;
+}
+
+bool CheckpointStore::is_unfinished(int64_t step, const std::string& save_id) const {
+    return is_folder(folder_ / temporary_folder_name(step, save_id));
 }
 
 fs::path CheckpointStore::place_of(int64_t step) const {
@@ -376,9 +415,10 @@ std::vector<fs::path> CheckpointStore::list() const {
 
 std::optional<fs::path> CheckpointStore::newest_verified(std::vector<std::string>& skipped) const {
     for (const fs::path& checkpoint : list()) {
-        std::string why = damage(checkpoint);
+        CheckpointDamage why = damage(checkpoint);
         if (why.empty()) return checkpoint;
-        skipped.push_back(std::move(why));
+        if (why.bars_older) refuse_older(why);
+        skipped.push_back(std::move(why.text));
     }
     return std::nullopt;
 }

@@ -95,7 +95,7 @@ CheckpointSummary look_at_checkpoint(const fs::path& folder, bool read_all) {
             return !fs::exists(fs::symlink_status(folder / shard.file, problem));
         });
     } catch (const Error& error) {
-        summary.damage = error.what();
+        summary.damage = damage_told_by(error);
     }
     if (const auto name = parse_step_folder(folder.filename().string())) {
         summary.step = name->step;
@@ -105,7 +105,7 @@ CheckpointSummary look_at_checkpoint(const fs::path& folder, bool read_all) {
             const CheckpointReader reader(folder);
             read_all ? reader.verify() : reader.check_files();
         } catch (const Error& error) {
-            summary.damage = error.what();
+            summary.damage = damage_told_by(error);
         }
     }
     return summary;
@@ -113,15 +113,18 @@ CheckpointSummary look_at_checkpoint(const fs::path& folder, bool read_all) {
 
 RunSurvey survey_run(const fs::path& run, bool read_all) {
     RunSurvey survey;
+    bool is_found = false;
     for (const fs::path& folder : CheckpointStore(run).list()) {
         survey.checkpoints.push_back(look_at_checkpoint(folder, read_all));
-        if (survey.resumed || !survey.checkpoints.back().damage.empty()) continue;
-        survey.resumed = survey.checkpoints.size() - 1;
+        const CheckpointDamage& damage = survey.checkpoints.back().damage;
+        if (!is_found && damage.empty()) survey.resumed = survey.checkpoints.size() - 1;
+        is_found = is_found || damage.empty() || damage.bars_older;
     }
     for (const fs::path& entry : entries_of(run / kCheckpoints)) {
         if (is_left_over(entry.filename().string())) survey.left_overs.push_back(entry);
     }
-    survey.set_aside = entries_of(run / "set-aside");
+    survey.set_aside = entries_of(run / kSetAside);
+    for (const fs::path& entry : entries_of(run / kCheckpoints / kSetAside)) survey.set_aside.push_back(entry);
     return survey;
 }
 
@@ -133,12 +136,12 @@ PrunePlan plan_prune(const CheckpointStore& store, int keep, int64_t keep_every,
     for (const fs::path& folder : store.list()) {
         const StepFolder name = *parse_step_folder(folder.filename().string());
         if (num_kept < keep) {
-            std::string damage = CheckpointStore::damage(folder);
+            CheckpointDamage damage = CheckpointStore::damage(folder);
             if (damage.empty()) {
                 ++num_kept;
                 plan.kept.push_back(folder);
             } else {
-                plan.damaged.push_back(std::move(damage));
+                plan.damaged.push_back(std::move(damage.text));
             }
         } else if (!name.replaced && (best.contains(name.step) || (keep_every > 0 && name.step % keep_every == 0))) {
             plan.kept.push_back(folder);

@@ -28,7 +28,7 @@ struct CheckpointSummary {
     uint64_t size_bytes = 0;           ///< of all files in it
     double age_seconds = 0;            ///< since its manifest was written, by the file's time; for people only
     std::optional<Manifest> manifest;  ///< when it can be read
-    std::string damage;                ///< empty when it is whole, as far as was looked
+    CheckpointDamage damage;           ///< empty when it is whole, as far as was looked
     bool is_part = false;              ///< shards of its manifest are missing: other hosts may have them
 };
 
@@ -37,7 +37,7 @@ CheckpointSummary look_at_checkpoint(const std::filesystem::path& folder, bool r
 
 struct RunSurvey {
     std::vector<CheckpointSummary> checkpoints;     ///< newest first
-    std::optional<size_t> resumed;                  ///< the one that a training would go on from
+    std::optional<size_t> resumed;                  ///< the one that a training would go on from; none: it refuses
     std::vector<std::filesystem::path> set_aside;   ///< moved out of the way by a resume from an older step
     std::vector<std::filesystem::path> left_overs;  ///< of dead saves and deletions, or of a save under way
 };

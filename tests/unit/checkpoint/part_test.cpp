@@ -107,15 +107,16 @@ TEST_F(PartTest, ANameThatIsTakenStaysAsItIs) {
 }
 
 TEST_F(PartTest, LooksAtWhatCannotBeRead) {
-    EXPECT_EQ(look_at_part(other_).damage_kind, ErrorKind::MissingInput);
+    EXPECT_EQ(look_at_part(other_).damage.kind, ErrorKind::MissingInput);
     fs::create_directories(other_.parent_path());
     fs::copy(whole_, other_.parent_path() / "step-00000060");
-    EXPECT_NE(look_at_part(other_.parent_path() / "step-00000060").damage.find("holds step 50"), std::string::npos);
+    EXPECT_NE(look_at_part(other_.parent_path() / "step-00000060").damage.text.find("holds step 50"),
+              std::string::npos);
     test::write_file(whole_ / "manifest.json", "{}");
     const CheckpointPart part = look_at_part(whole_);
     EXPECT_EQ(part.step, 50);
     EXPECT_FALSE(part.manifest);
-    EXPECT_EQ(part.damage_kind, ErrorKind::BadData);
+    EXPECT_EQ(part.damage.kind, ErrorKind::BadData);
     EXPECT_EQ(parts_of_run(store_).size(), 1u);
 }
 

@@ -76,7 +76,7 @@ TEST(StoreCrash, ANewStepAppearsWholeOrNotAtAll) {
 }
 
 TEST(StoreCrash, AReplacedStepIsTheOldOrTheNewOne) {
-    EXPECT_EQ(kill_saves_of(50), 23);
+    EXPECT_EQ(kill_saves_of(50), 26);
 }
 
 TEST(StoreCrash, AFirstSaveLeavesNothingOrAWholeCheckpoint) {
@@ -111,7 +111,7 @@ TEST(StoreCrash, PruningLeavesTheNewestWhole) {
         store.prune(2);
         EXPECT_EQ(entries_in(scratch.path() / "checkpoints"), 2u);
     }
-    EXPECT_EQ(n - 1, 6);
+    EXPECT_EQ(n - 1, 12);
 }
 
 TEST(StoreCrash, TheRepairOfACutReplacementMayBeCutToo) {

@@ -10,6 +10,7 @@
 namespace vpp {
 namespace {
 
+using test::code_in_child;
 using test::expect_error;
 namespace fs = std::filesystem;
 
@@ -27,19 +28,6 @@ std::vector<std::string> listed(const CheckpointStore& store) {
 }
 
 using Names = std::vector<std::string>;
-
-/// Runs a call in a child process without rights over other users' files; gives the exit code of its error, 0 for none.
-int code_in_child(const std::function<void()>& call) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-        if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
-        const auto error = test::caught_error(call);
-        ::_exit(error ? exit_code(error->kind()) : 0);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 class StoreTest : public testing::Test {
   protected:
@@ -98,8 +86,9 @@ TEST_F(StoreTest, EveryRenameComesAfterTheFsyncs) {
     EXPECT_EQ(points, expected);
     points.clear();
     test::save(store, 50, "s2", 2);
-    EXPECT_EQ(Names(points.end() - 6, points.end()), (Names{"commit.old_set_aside", "commit.renamed", "commit.synced",
-                                                            "discard.renamed", "discard.synced", "discard.removed"}));
+    EXPECT_EQ(Names(points.end() - 9, points.end()),
+              (Names{"commit.old_set_aside", "commit.renamed", "commit.synced", "discard.renamed", "discard.synced",
+                     "discard.file_removed", "discard.file_removed", "discard.file_removed", "discard.removed"}));
 }
 
 TEST_F(StoreTest, ASecondSaveOfAStepReplacesTheFirst) {
@@ -128,6 +117,68 @@ TEST_F(StoreTest, ARenamedCheckpointIsNotTakenForAnotherStep) {
     fs::rename(folder_ / "step-00000050", folder_ / "step-00000060");
     EXPECT_EQ(store_.newest_verified(skipped_), std::nullopt);
     EXPECT_NE(skipped_.at(0).find("step-00000060: holds step 50"), std::string::npos);
+}
+
+TEST_F(StoreTest, WhatTheDiskDoesNotGiveIsNotSkipped) {
+    test::save(store_, 50, "s1", 1);
+    const fs::path newest = test::save(store_, 60, "s2", 2);
+    fs::permissions(scratch_.path(), fs::perms(0755));
+    const auto search = [&] { store_.newest_verified(skipped_); };
+    EXPECT_EQ(code_in_child(search), 0);
+    for (const fs::path& path : {newest / "manifest.json", newest / "shard-00001.safetensors", newest}) {
+        const fs::perms before = fs::status(path).permissions();
+        fs::permissions(path, fs::perms::none);
+        EXPECT_EQ(code_in_child(search), exit_code(ErrorKind::Io)) << path;
+        EXPECT_EQ(code_in_child([&] {
+                      if (!CheckpointStore::damage(newest).bars_older) throw Error(ErrorKind::Bug, "");
+                  }),
+                  0)
+            << path;
+        fs::permissions(path, before);
+    }
+    EXPECT_EQ(code_in_child(search), 0);
+    fs::permissions(newest / "shard-00001.safetensors", fs::perms::none);
+    EXPECT_EQ(code_in_child([&] {
+                  const std::vector<ShardState> states = CheckpointReader(newest).shard_states();
+                  const bool is_told = states[1].is_there && states[1].may_be_whole && !states[0].may_be_whole;
+                  if (!is_told) throw Error(ErrorKind::Bug, "");
+              }),
+              0);
+}
+
+TEST_F(StoreTest, AReplacementThatTheDiskDoesNotGiveIsNotSettled) {
+    const fs::path current = folder_ / "step-00000050", old = folder_ / "step-00000050.old";
+    test::save(store_, 50, "s1", 1);
+    fs::rename(current, old);
+    CheckpointStore other(scratch_.path() / "other");
+    fs::rename(test::save(other, 50, "s2", 2), current);
+    for (const fs::path& path : {scratch_.path(), run_, folder_, current, old}) {
+        fs::permissions(path, fs::perms(0777));
+    }
+    const auto begin = [&] { store_.begin(60, "s3"); };
+    fs::permissions(current / "shard-00000.safetensors", fs::perms::none);
+    EXPECT_EQ(code_in_child(begin), exit_code(ErrorKind::Io));
+    fs::permissions(current / "shard-00000.safetensors", fs::perms(0644));
+    EXPECT_TRUE(test::holds(current, 2));
+    EXPECT_TRUE(test::holds(old, 1));
+    EXPECT_EQ(code_in_child(begin), 0);
+    EXPECT_TRUE(test::holds(current, 2));
+    EXPECT_FALSE(fs::exists(old));
+}
+
+TEST_F(StoreTest, OneOfAnotherVersionIsRefusedAndNotSkipped) {
+    test::save(store_, 50, "s1", 1);
+    const fs::path newest = test::save(store_, 60, "s2", 2);
+    test::set_format_version(newest, 1);
+    EXPECT_EQ(store_.newest_verified(skipped_), newest) << "the control";
+    test::set_format_version(newest, 2);
+    expect_error(ErrorKind::BadData,
+                 (newest / "manifest.json").string() +
+                     ": format version 2, this vpp reads version 1; use the vpp that wrote it, or start a new run "
+                     "folder; no older checkpoint is taken in place of one that may be whole",
+                 [&] { store_.newest_verified(skipped_); });
+    test::save(store_, 70, "s3", 3);
+    EXPECT_EQ(store_.newest_verified(skipped_), folder_ / "step-00000070") << "an older one is nobody's concern";
 }
 
 TEST_F(StoreTest, OtherThingsInTheFolderAreLeftAlone) {
@@ -321,7 +372,7 @@ TEST_F(StoreTest, WhatCannotBeDeletedIsNamed) {
     test::write_file(left / "file", "");
     for (const fs::path& path : {scratch_.path(), run_, folder_}) fs::permissions(path, fs::perms(0777));
     fs::permissions(left, fs::perms(0555));
-    const std::string expected = "cannot delete " + left.string() + ": Permission denied";
+    const std::string expected = "cannot delete " + (left / "file").string() + ": Permission denied";
     EXPECT_EQ(code_in_child([&] {
                   const auto error = test::caught_error([&] { store_.begin(60, "s2"); });
                   throw Error(error && error->what() == expected ? ErrorKind::Io : ErrorKind::Bug, "");
@@ -341,6 +392,26 @@ TEST_F(StoreTest, LaterCheckpointsAreSetAsideAndKept) {
               (Names{"step-00000010", "step-00000020", "step-00000020.2", "step-00000030"}));
     EXPECT_TRUE(test::holds(run_ / "set-aside" / "step-00000020.2", 2));
     EXPECT_TRUE(store_.set_aside_after(0).empty());
+}
+
+TEST_F(StoreTest, WhereCheckpointsAreOnAnotherDiskTheyAreSetAsideThere) {
+    EXPECT_EQ(store_.disk(), run_);
+    test::save(store_, 10, "s1", 1);
+    EXPECT_EQ(store_.disk(), run_);
+    std::string pattern = "/dev/shm/vpp-checkpoint-XXXXXX";
+    if (!::mkdtemp(pattern.data())) GTEST_SKIP() << "no /dev/shm";
+    fs::remove_all(folder_);
+    fs::create_directory_symlink(pattern, folder_);
+    const bool is_other_disk = store_.disk() == folder_;
+    if (is_other_disk) {
+        test::save(store_, 10, "s1", 1);
+        test::save(store_, 20, "s2", 2);
+        EXPECT_EQ(store_.set_aside_after(10), std::vector<fs::path>{folder_ / "set-aside" / "step-00000020"});
+        EXPECT_TRUE(test::holds(folder_ / "set-aside" / "step-00000020", 2));
+        EXPECT_EQ(listed(store_), Names{"step-00000010"});
+    }
+    fs::remove_all(pattern);
+    if (!is_other_disk) GTEST_SKIP() << "/dev/shm and " << scratch_.path() << " are one disk";
 }
 
 TEST_F(StoreTest, BadSaveIdsAreBugs) {

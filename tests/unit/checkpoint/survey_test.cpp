@@ -59,7 +59,7 @@ TEST_F(SurveyTest, AFlippedBitIsSeenWhenEveryByteIsRead) {
     EXPECT_EQ(survey_run(run_, false).resumed, 0u);  // the quick look cannot know
     const RunSurvey survey = survey_run(run_, true);
     EXPECT_EQ(survey.resumed, 1u);
-    EXPECT_NE(survey.checkpoints[0].damage.find("shard-00001.safetensors: damaged"), std::string::npos);
+    EXPECT_NE(survey.checkpoints[0].damage.text.find("shard-00001.safetensors: damaged"), std::string::npos);
     EXPECT_TRUE(survey.checkpoints[1].damage.empty());
 }
 
@@ -69,18 +69,19 @@ TEST_F(SurveyTest, TheQuickLookSeesSizesFilesAndManifests) {
     test::write_file(checkpoint(20) / "more", "x");
     const RunSurvey survey = survey_run(run_, false);
     EXPECT_EQ(survey.resumed, 3u);
-    EXPECT_NE(survey.checkpoints[0].damage.find("cut off"), std::string::npos) << survey.checkpoints[0].damage;
-    EXPECT_NE(survey.checkpoints[1].damage.find("no manifest.json"), std::string::npos);
+    EXPECT_NE(survey.checkpoints[0].damage.text.find("cut off"), std::string::npos)
+        << survey.checkpoints[0].damage.text;
+    EXPECT_NE(survey.checkpoints[1].damage.text.find("no manifest.json"), std::string::npos);
     EXPECT_FALSE(survey.checkpoints[1].manifest);
     EXPECT_EQ(survey.checkpoints[1].step, 30);
-    EXPECT_NE(survey.checkpoints[2].damage.find("more"), std::string::npos);
+    EXPECT_NE(survey.checkpoints[2].damage.text.find("more"), std::string::npos);
 }
 
 TEST_F(SurveyTest, ACheckpointUnderAnotherStepsNameIsDamaged) {
     fs::rename(checkpoint(40), checkpoint(50));
     const RunSurvey survey = survey_run(run_, false);
     EXPECT_EQ(survey.checkpoints[0].step, 50);
-    EXPECT_NE(survey.checkpoints[0].damage.find("holds step 40"), std::string::npos);
+    EXPECT_NE(survey.checkpoints[0].damage.text.find("holds step 40"), std::string::npos);
     EXPECT_EQ(survey.resumed, 1u);
 }
 
