@@ -33,7 +33,7 @@ CheckpointSummary chosen(const CheckpointPlace& place) {
         summary = look_at_checkpoint(folder, /*read_all=*/false);
         if (summary.damage.empty()) break;
     }
-    if (!summary.manifest) throw Error(ErrorKind::BadData, printable(summary.damage));
+    if (!summary.manifest) throw Error(ErrorKind::BadData, printable(summary.damage.text));
     return summary;
 }
 
@@ -152,7 +152,7 @@ int run_checkpoint_verify(const CheckpointArguments& given) {
         } else {
             ++num_damaged;
             num_parts += summary.is_part ? 1 : 0;
-            std::cout << (summary.is_part ? "A PART: " : "DAMAGED: ") << printable(summary.damage) << std::endl;
+            std::cout << (summary.is_part ? "A PART: " : "DAMAGED: ") << printable(summary.damage.text) << std::endl;
         }
     }
     if (num_damaged == 0) return 0;
@@ -168,7 +168,7 @@ int run_checkpoint_show(const CheckpointArguments& given) {
         std::cout << printable_lines(summary.manifest->state.plan) << std::flush;
         return 0;
     }
-    if (!summary.damage.empty()) throw Error(ErrorKind::BadData, printable(summary.damage));
+    if (!summary.damage.empty()) throw Error(ErrorKind::BadData, printable(summary.damage.text));
     const CheckpointReader reader(summary.folder);
     given.json ? print_checkpoint_json(summary, reader) : print_checkpoint_text(summary, reader, given.tensors);
     std::cout << std::flush;

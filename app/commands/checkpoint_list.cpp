@@ -36,7 +36,7 @@ void print_list_json(const RunSurvey& survey, const fs::path& run, const std::st
                                      {"bytes", summary.size_bytes},
                                      {"age_seconds", summary.age_seconds},
                                      {"whole", summary.damage.empty()},
-                                     {"damage", summary.damage},
+                                     {"damage", summary.damage.text},
                                      {"samples", nullptr},
                                      {"shards", nullptr},
                                      {"validation_loss", nullptr}};
@@ -74,8 +74,10 @@ void print_list_text(const RunSurvey& survey, const fs::path& run, const std::st
         const CheckpointSummary& summary = survey.checkpoints[i];
         print_row(summary);
         if (!summary.damage.empty()) {
-            std::cout << (summary.is_part ? "A PART, so skipped: " : "DAMAGED, so skipped: ")
-                      << printable(summary.damage);
+            std::cout << (summary.is_part             ? "A PART, so skipped: "
+                          : summary.damage.bars_older ? "CANNOT BE READ HERE, so no older one is taken: "
+                                                      : "DAMAGED, so skipped: ")
+                      << printable(summary.damage.text);
         }
         if (summary.damage.empty()) std::cout << (verified ? "whole" : "looks whole");
         if (survey.resumed == i) std::cout << "; train goes on from here";
@@ -87,9 +89,10 @@ void print_list_text(const RunSurvey& survey, const fs::path& run, const std::st
     } else if (!survey.checkpoints.empty() && !survey.resumed) {
         const bool has_parts =
             std::ranges::any_of(survey.checkpoints, [](const CheckpointSummary& summary) { return summary.is_part; });
-        std::cout << (has_parts ? "none of them can be resumed from this folder alone: train goes on only when its "
-                                  "ranks hold the missing shards in other run folders\n"
-                                : "none of them can be resumed: train begins anew\n");
+        std::cout << (has_parts
+                          ? "none of them can be resumed from this folder alone: train goes on only when its "
+                            "ranks hold the missing shards in other run folders\n"
+                          : "none of them can be resumed: train refuses, unless checkpoint.resume says otherwise\n");
     }
     for (const fs::path& path : survey.set_aside) {
         std::cout << "set aside by a resume from an older step: " << printable(path.string()) << '\n';

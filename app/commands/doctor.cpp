@@ -239,7 +239,14 @@ class Doctor {
         if (resume == "no") return {};
         if (resume != "auto") return resume;
         const RunSurvey survey = survey_run(plan_->run.dir, false);
-        return survey.resumed ? survey.checkpoints[*survey.resumed].folder : fs::path();
+        if (survey.resumed) return survey.checkpoints[*survey.resumed].folder;
+        for (const CheckpointSummary& lost : survey.checkpoints) {
+            if (lost.is_part) continue;  // it may be whole with those of other hosts
+            const ErrorKind kind = lost.damage.bars_older ? lost.damage.kind : ErrorKind::BadData;
+            throw Error(kind, "none of the checkpoints in " + plan_->run.dir + " can be resumed: " + lost.damage.text +
+                                  "; bring one back, or start anew with checkpoint.resume = \"no\"");
+        }
+        return {};
     }
 
     const DoctorArguments& arguments_;

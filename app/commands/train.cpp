@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "app/commands/commands.hpp"
 #include "app/display.hpp"
@@ -16,6 +17,7 @@
 #include "app/job.hpp"
 #include "app/run_lock.hpp"
 #include "app/stop_signals.hpp"
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/units.hpp"
@@ -56,15 +58,47 @@ void make_run_folder(const Job& job) {
     }
 }
 
-/// The run folder, tried before anything long begins. It is this job's as long as the lock lives.
-std::unique_ptr<FileLock> open_run_folder(const Job& job) {
-    const fs::path folder = job.plan.run.dir;
-    auto lock = lock_run_folder(folder);
-    forget_run_end(folder);
-    job.log->add_file((folder / "log.txt").string());
-    write_file_durably(folder / "plan.toml", job.plan.resolved_text);
-    return lock;
-}
+/// This job's hold on its run folder. What an earlier run has left there is replaced when this one goes on from it: a
+/// training that is refused changes nothing.
+class RunFolder {
+  public:
+    /// Tried before anything long begins. Calls: local; keepers of a folder.
+    void lock(const Job& job) {
+        if (lock_) return;
+        make_run_folder(job);
+        lock_ = lock_run_folder(job.plan.run.dir);
+        job.log->add_file((fs::path(job.plan.run.dir) / "log.txt").string());
+    }
+
+    /// A run begins here, or goes on.  Calls: every rank, once the keepers have locked.
+    void take(const Job& job) {
+        if (std::exchange(is_taken_, true)) return;
+        const fs::path folder = job.plan.run.dir;
+        if (lock_) {
+            forget_run_end(folder);
+            write_file_durably(folder / kPlanFile, job.plan.resolved_text);
+        }
+        barrier(job.transport);
+        job.end.open(folder);
+    }
+
+    /// Whether no run has begun here before: then how this one ends, whatever it may be, is told here.
+    static bool is_new(const Job& job) {
+        ByteWriter writer;
+        std::error_code ignored;
+        writer.put(!fs::exists(fs::path(job.plan.run.dir) / kPlanFile, ignored));
+        bool is_new = true;
+        for (const Bytes& bytes : all_gather(job.transport, writer.take())) {
+            is_new = ByteReader(bytes).get<bool>() && is_new;
+        }
+        return is_new;
+    }
+
+  private:
+    static constexpr const char* kPlanFile = "plan.toml";
+    std::unique_ptr<FileLock> lock_;
+    bool is_taken_ = false;
+};
 
 /// Rank 0's listeners; files are opened when the first step is known, since what they say of later steps is cut off
 /// then.
@@ -133,13 +167,13 @@ std::optional<ProfileRequest> profile_request(const Job& job, const std::string&
 int train_on(const Job& job, const TrainArguments& arguments) {
     const std::optional<ProfileRequest> profile = profile_request(job, arguments.profile);
     Datasets data = open_datasets(job.plan);
-    provide_costs(job.transport, job.plan, data, job.device, job.log);
+    RunFolder run_folder;
+    provide_costs(job.transport, job.plan, data, job.device, job.log, [&] { run_folder.lock(job); });
     Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
     guard_ranges(data, job.plan, prepared.program.training.graph);
     make_run_folder(job);
     const RunFolders folders = RunFolders::find(job.transport, job.plan.run.dir);
-    std::unique_ptr<FileLock> lock;
-    if (folders.keeps(job.transport.rank())) lock = open_run_folder(job);
+    if (folders.keeps(job.transport.rank())) run_folder.lock(job);
     if (job.is_first()) {
         greet(job, prepared.program);
         say_how_to_stop(job);
@@ -147,8 +181,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
             job.log->info("the ranks do not share a run folder, so each keeps its own shards: " + folders.text());
         }
     }
-    barrier(job.transport);
-    job.end.open(job.plan.run.dir);
+    if (RunFolder::is_new(job)) run_folder.take(job);
     Engine engine(job.plan, prepared.program, prepared.sources, data, job.transport);
     std::optional<Display> display;
     if (job.is_first()) display.emplace(job);
@@ -158,6 +191,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
     options.log = job.log;
     options.ranks_exceed_cores = job.ranks_exceed_cores;
     options.resumed = [&](int64_t step) {
+        run_folder.take(job);
         if (display) listen(reporters, *display, job, step);
     };
     options.stop_request = stop_signals::came;

@@ -25,6 +25,16 @@ at::Tensor as_tensor(const TensorBytes& bytes) {
     return at::from_blob(data, bytes.shape, at::TensorOptions().dtype(to_torch(bytes.dtype)));
 }
 
+/// A run whose checkpoints are all lost is begun anew by a person, and not by the command that started it.
+void refuse_to_begin_anew(const Plan& plan, const std::vector<std::string>& lost) {
+    if (lost.empty()) return;
+    const size_t others = lost.size() - 1;
+    throw Error(ErrorKind::BadData,
+                plan.run.dir + " has checkpoints, and none of them is whole: " + lost.front() +
+                    (others > 0 ? " (and " + std::to_string(others) + " more, see the log)" : "") +
+                    "; bring one back, or start anew with another run.dir or checkpoint.resume = \"no\"");
+}
+
 /// Rank 0's choice: "" for none.
 std::string choose_checkpoint(const Plan& plan, const CheckpointStore& store, const Logger& log) {
     const std::string& resume = plan.checkpoint.resume;
@@ -36,6 +46,7 @@ std::string choose_checkpoint(const Plan& plan, const CheckpointStore& store, co
     std::vector<std::string> skipped;
     const auto newest = store.newest_verified(skipped);
     for (const std::string& reason : skipped) log->warn("checkpoint skipped: " + reason);
+    if (!newest) refuse_to_begin_anew(plan, skipped);
     return newest ? newest->string() : "";
 }
 
@@ -132,8 +143,10 @@ std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Prog
                                     const CheckpointStore& store, const RunFolders& folders, const Logger& log) {
     Transport& transport = engine.transport();
     const bool is_named = plan.checkpoint.resume != "auto";
-    std::optional<JobCheckpoint> chosen =
-        is_named ? find_named(transport, folders, plan.checkpoint.resume) : find_newest(transport, folders, store, log);
+    std::vector<std::string> lost;
+    std::optional<JobCheckpoint> chosen = is_named ? find_named(transport, folders, plan.checkpoint.resume)
+                                                   : find_newest(transport, folders, store, log, lost);
+    if (!chosen) refuse_to_begin_anew(plan, lost);
     if (!chosen) return std::nullopt;
     const std::string folder = from_first_rank(transport, [&] {
         const std::string own = chosen->parts.at(0).folder.string();
@@ -163,8 +176,9 @@ Opened open_for_evaluation(const Plan& plan, const Program& program, Transport& 
         return {folder, CheckpointReader(folder)};
     }
     const CheckpointStore store(plan.run.dir);
+    std::vector<std::string> lost;
     std::optional<JobCheckpoint> chosen =
-        named.empty() ? find_newest(transport, folders, store, log) : find_named(transport, folders, named);
+        named.empty() ? find_newest(transport, folders, store, log, lost) : find_named(transport, folders, named);
     if (!chosen) refuse_without_checkpoint(plan);
     if (transport.rank() == 0) say_differences(chosen->manifest.state, plan, program, log);
     const std::string folder = chosen->parts.at(0).folder.string();

@@ -18,7 +18,8 @@ namespace vpp {
 /// `folders` are what run.dir means on the ranks. Where they are several, a checkpoint is what they hold together, and
 /// shards come to the folders whose ranks need them (engine/job_checkpoint.hpp).
 /// Calls:  collective. The keepers hold the locks of their folders.
-/// Throws: Error{Refused} naming both values for another model, data, batch, seed or optimizer kind.
+/// Throws: Error{Refused} naming both values for another model, data, batch, seed or optimizer kind; Error{BadData}
+///         when there are checkpoints and none of them is whole; as CheckpointStore::newest_verified.
 std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
                                                  const CheckpointStore& store, const Logger& log,
                                                  const RunFolders& folders = {});

@@ -383,10 +383,14 @@ void profile_together(Transport& transport, const Plan& plan, const Datasets& da
     transport.set_deadline(deadline);
 }
 
-void provide_costs(Transport& transport, const Plan& plan, const Datasets& data, at::Device device, const Logger& log) {
+void provide_costs(Transport& transport, const Plan& plan, const Datasets& data, at::Device device, const Logger& log,
+                   const std::function<void()>& claim) {
     constexpr const char* kMeasure = "measure";
-    const std::string todo =
-        from_first_rank(transport, [&] { return has_to_measure(plan, data, log) ? kMeasure : ""; });
+    const std::string todo = from_first_rank(transport, [&] {
+        if (!has_to_measure(plan, data, log)) return "";
+        claim();
+        return kMeasure;
+    });
     if (todo != kMeasure) return;
     const auto start = Clock::now();
     profile_together(transport, plan, data, device,

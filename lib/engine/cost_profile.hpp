@@ -68,8 +68,10 @@ void profile_together(Transport& transport, const Plan& plan, const Datasets& da
                       const std::function<void(const CostProfile&)>& keep);
 
 /// Before the program of a training is agreed on: a plan that goes by costs and has no cost file gets one. Rank 0
-/// profiles and writes it into the run folder, unless one is there that is of this model and microbatch.
-/// Calls:  collective. Throws: on every rank what rank 0 met.
-void provide_costs(Transport& transport, const Plan& plan, const Datasets& data, at::Device device, const Logger& log);
+/// profiles and writes it into the run folder, unless one is there that is of this model and microbatch. `claim`:
+/// called on rank 0 before it measures; makes the run folder its own, or throws. Calls:  collective. Throws: on every
+/// rank what rank 0 met.
+void provide_costs(Transport& transport, const Plan& plan, const Datasets& data, at::Device device, const Logger& log,
+                   const std::function<void()>& claim);
 
 }  // namespace vpp

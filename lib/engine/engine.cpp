@@ -77,7 +77,16 @@ Prefetch::Read reader(std::shared_ptr<const Dataset> data, const Loader& loader,
 int64_t total_steps(const Plan& plan, int64_t num_samples) {
     if (plan.train.steps) return *plan.train.steps;
     const int64_t batch = *plan.train.global_batch_size;
-    return plan.train.epochs ? std::max<int64_t>(1, *plan.train.epochs * num_samples / batch) : 0;
+    if (!plan.train.epochs) return 0;
+    int64_t drawn = 0;
+    if (__builtin_mul_overflow(*plan.train.epochs, num_samples, &drawn)) {
+        throw Error(ErrorKind::Plan,
+                    "train.epochs are too many: samples of a training are counted in 63 bits (got " +
+                        std::to_string(*plan.train.epochs) + " epochs of " + std::to_string(num_samples) +
+                        " samples); lower it, or set train.steps in its place",
+                    plan.where("train.epochs"));
+    }
+    return std::max<int64_t>(1, drawn / batch);
 }
 
 Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& job)
@@ -270,7 +279,7 @@ std::string Engine::find_non_finite(int64_t step) {
            ")";
 }
 
-/// "samples 3, 17, 5"
+/// "samples 3, 17, 5", as the files count them.
 std::string Engine::describe_samples(int64_t step, const NonFiniteValue& value) const {
     constexpr size_t kMostNamed = 16;
     const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
@@ -279,7 +288,7 @@ std::string Engine::describe_samples(int64_t step, const NonFiniteValue& value) 
     const auto count = static_cast<size_t>(program_.microbatch_size);
     std::string text = count == 1 ? "sample" : "samples";
     for (size_t i = 0; i < std::min(count, kMostNamed); ++i) {
-        text += (i == 0 ? " " : ", ") + std::to_string(draws[begin + i].sample);
+        text += (i == 0 ? " " : ", ") + std::to_string(data_.training->stored_sample(draws[begin + i].sample));
     }
     return count > kMostNamed ? text + " and " + std::to_string(count - kMostNamed) + " more" : text;
 }

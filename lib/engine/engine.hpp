@@ -167,6 +167,7 @@ class Engine {
 };
 
 /// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.
+/// Throws: Error{Plan} for more samples than can be counted.
 int64_t total_steps(const Plan& plan, int64_t num_samples);
 
 }  // namespace vpp

@@ -85,7 +85,6 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     made_losses_.clear();
     std::map<int, int64_t> microbatch_bytes;  // for recordings that are not made yet
     if (by_op_segments() > 0) microbatch_bytes = bytes_by_stage();
-    memory_.clear();
     spans_.clear();
     if (marks_) mark_device();  // none of a run that has failed
     wait_seconds_ += transport_.take_wait_seconds();
@@ -94,10 +93,12 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     for (const auto& segment : segments_) {
         if (!segment) continue;
         const int stage = phase_.split.segments[static_cast<size_t>(segment->index())].stage;
-        run_known([&] { segment->begin_step(loss_factor, may_record_, microbatch_bytes[stage]); },
+        const OpByOpBytes by_op{microbatch_bytes[stage], bytes_beside(stage)};
+        run_known([&] { segment->begin_step(loss_factor, may_record_, by_op); },
                   "stage " + std::to_string(stage) + ", before its first action: ");
         if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
+    memory_.clear();
     runs_new_ops_ = !std::exchange(has_run_, true) || recorded_segments() != recorded_before;
     // Recordings that found no room, and what is in those that did, are no action's.
     bytes_before_ = meter_.now();
@@ -148,6 +149,30 @@ std::map<int, int64_t> Executor::bytes_by_stage() const {
     std::map<int, int64_t> sums;
     for (const auto& [action, bytes] : most) sums[action.first] += bytes;
     return sums;
+}
+
+/// What the rank took at most in the last run, without what the stage and those that are recorded by now held then.
+int64_t Executor::bytes_beside(int stage) const {
+    if (by_op_segments() == 0) return 0;
+    std::set<int> left_out = recorded_stages();
+    left_out.insert(stage);
+    const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
+    int64_t held = 0, most = 0;
+    for (size_t i = 0; i < memory_.size(); ++i) {
+        const bool is_left_out = is_computing(actions[i].kind) && left_out.contains(actions[i].stage);
+        most = std::max(most, (is_left_out ? memory_[i].before : memory_[i].peak) - bytes_before_ - held);
+        if (is_left_out) held += memory_[i].after - memory_[i].before;
+    }
+    return most;
+}
+
+std::set<int> Executor::recorded_stages() const {
+    std::set<int> stages;
+    for (const auto& segment : segments_) {
+        if (!segment || !segment->recordings() || !segment->recordings()->are_made()) continue;
+        stages.insert(phase_.split.segments[static_cast<size_t>(segment->index())].stage);
+    }
+    return stages;
 }
 
 void Executor::mark_device() {

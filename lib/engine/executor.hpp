@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,8 @@ class Executor {
 
   private:
     std::map<int, int64_t> bytes_by_stage() const;
+    int64_t bytes_beside(int stage) const;
+    std::set<int> recorded_stages() const;
     void note_message_times();
     bool must_not_hold_device() const;
     void run_action(const Action& action, const MicrobatchEnds& ends);
@@ -147,7 +150,7 @@ class Executor {
     MemoryMeter meter_;
     std::vector<at::Tensor> made_losses_;  ///< by microbatch, on the device
     std::vector<double> losses_;
-    std::vector<ActionMemory> memory_;
+    std::vector<ActionMemory> memory_;  ///< of the last run
     std::vector<ActionSpan> spans_;
     double wait_seconds_ = 0;
     int64_t load_nanoseconds_ = 0;  ///< of the action under way

@@ -28,8 +28,7 @@ struct Candidate {
 /// A folder of a step whose manifest cannot be read, or a candidate that is not whole.
 struct Skipped {
     int64_t step = 0;
-    std::string why;
-    ErrorKind kind = ErrorKind::BadData;
+    CheckpointDamage why;
 };
 
 /// What all keepers have by name.
@@ -43,15 +42,28 @@ struct Answer {
     std::string folder;  ///< empty: this folder has no such checkpoint
     std::string manifest;
     std::vector<ShardState> shards;
-    std::string problem;  ///< why it counts for nothing here
+    CheckpointDamage problem;  ///< why it counts for nothing here
 };
+
+void put_damage(ByteWriter& writer, const CheckpointDamage& damage) {
+    writer.put_text(damage.text);
+    writer.put(damage.kind);
+    writer.put(damage.bars_older);
+}
+
+CheckpointDamage get_damage(ByteReader& reader) {
+    CheckpointDamage damage;
+    damage.text = reader.get_text();
+    damage.kind = reader.get<ErrorKind>();
+    damage.bars_older = reader.get<bool>();
+    return damage;
+}
 
 void put_part(ByteWriter& writer, const CheckpointPart& part) {
     writer.put(part.step);
     writer.put(part.replaced);
-    writer.put(part.damage_kind);
     writer.put_text(part.manifest ? part.manifest->save_id : "");
-    writer.put_text(part.damage);
+    put_damage(writer, part.damage);
 }
 
 void add_candidate(std::vector<Candidate>& candidates, const Candidate& found) {
@@ -76,11 +88,11 @@ Listing list_together(Transport& transport, const RunFolders& folders, const std
             Candidate found;
             found.step = reader.get<int64_t>();
             found.replaced = reader.get<bool>();
-            const auto kind = reader.get<ErrorKind>();
             found.save_id = reader.get_text();
-            const std::string damage = reader.get_text();
+            CheckpointDamage damage = get_damage(reader);
             if (found.save_id.empty()) {
-                listing.unreadable.push_back({found.step, folders.who(keeper) + ": " + damage, kind});
+                damage.text = folders.who(keeper) + ": " + damage.text;
+                listing.unreadable.push_back({found.step, std::move(damage)});
             } else {
                 add_candidate(listing.candidates, found);
             }
@@ -95,21 +107,20 @@ Listing list_together(Transport& transport, const RunFolders& folders, const std
 /// A keeper's own: reads every byte of the shards that its folder has.
 Answer answer_for(const Candidate& candidate, const std::vector<CheckpointPart>& own) {
     Answer answer;
-    answer.problem = "it has no such checkpoint";
+    answer.problem.text = "it has no such checkpoint";
     for (const CheckpointPart& part : own) {
         if (part.step != candidate.step) continue;
         if (!part.manifest || part.manifest->save_id != candidate.save_id) {
-            answer.problem = part.manifest ? "it has another save of that step" : part.damage;
+            answer.problem = part.manifest ? CheckpointDamage{"it has another save of that step"} : part.damage;
             continue;
         }
-        answer.problem.clear();
+        answer.problem = {};
         try {
             answer.shards = CheckpointReader(part.folder).shard_states();
             answer.manifest = manifest_to_text(*part.manifest);
             answer.folder = part.folder.string();
         } catch (const Error& error) {
-            if (error.kind() == ErrorKind::Bug) throw;
-            answer.problem = error.what();
+            answer.problem = damage_told_by(error);
         }
         return answer;
     }
@@ -118,10 +129,12 @@ Answer answer_for(const Candidate& candidate, const std::vector<CheckpointPart>&
 
 std::map<int, Answer> exchange_answers(Transport& transport, const RunFolders& folders, const Answer& own) {
     ByteWriter writer;
-    for (const std::string& text : {own.folder, own.manifest, own.problem}) writer.put_text(text);
+    for (const std::string& text : {own.folder, own.manifest}) writer.put_text(text);
+    put_damage(writer, own.problem);
     for (const ShardState& shard : own.shards) {
         writer.put(shard.is_there);
         writer.put_text(shard.problem);
+        writer.put(shard.may_be_whole);
     }
     const std::vector<Bytes> all = all_gather(transport, writer.take());
     std::map<int, Answer> answers;
@@ -130,36 +143,39 @@ std::map<int, Answer> exchange_answers(Transport& transport, const RunFolders& f
         Answer& answer = answers[keeper];
         answer.folder = reader.get_text();
         answer.manifest = reader.get_text();
-        answer.problem = reader.get_text();
+        answer.problem = get_damage(reader);
         while (!reader.empty()) {
             ShardState& shard = answer.shards.emplace_back();
             shard.is_there = reader.get<bool>();
             shard.problem = reader.get_text();
+            shard.may_be_whole = reader.get<bool>();
         }
     }
     return answers;
 }
 
+CheckpointDamage damage_of(const ShardState& shard) {
+    if (shard.may_be_whole) return {shard.problem, ErrorKind::Io, true};
+    if (!shard.is_there) return {"it is not there", ErrorKind::MissingInput};
+    return {shard.problem};
+}
+
 /// Why no folder can give the shard: empty when one can.
-Skipped why_not(const std::map<int, Answer>& answers, const RunFolders& folders, size_t shard,
-                const std::string& file) {
-    Skipped skipped;
-    bool is_damaged = false;
+CheckpointDamage why_not(const std::map<int, Answer>& answers, const RunFolders& folders, size_t shard,
+                         const std::string& file) {
+    CheckpointDamage why{"", ErrorKind::MissingInput};
     for (const auto& [keeper, answer] : answers) {
         const bool has_part = !answer.folder.empty();
         if (has_part && answer.shards[shard].problem.empty()) return {};
-        is_damaged = is_damaged || (has_part && answer.shards[shard].is_there);
-        skipped.why += skipped.why.empty() ? "" : "; ";
-        skipped.why += folders.who(keeper) + ": ";
-        if (has_part && !answer.shards[shard].is_there) {
-            skipped.why += "it is not there";
-        } else {
-            skipped.why += has_part ? answer.shards[shard].problem : answer.problem;
-        }
+        const CheckpointDamage here = has_part ? damage_of(answer.shards[shard]) : answer.problem;
+        why.text += (why.text.empty() ? "" : "; ") + folders.who(keeper) + ": " + here.text;
+        if (why.bars_older) continue;
+        const bool is_damaged = has_part && here.kind != ErrorKind::MissingInput;
+        if (is_damaged || here.bars_older) why.kind = here.kind;
+        why.bars_older = here.bars_older;
     }
-    skipped.kind = is_damaged ? ErrorKind::BadData : ErrorKind::MissingInput;
-    skipped.why = "no run folder of the job holds a whole " + file + " (" + skipped.why + ")";
-    return skipped;
+    why.text = "no run folder of the job holds a whole " + file + " (" + why.text + ")";
+    return why;
 }
 
 /// From the answers of all keepers; every rank comes to the same end.
@@ -174,27 +190,31 @@ std::optional<JobCheckpoint> put_together(const Candidate& candidate, const std:
         if (part.is_there && first == nullptr) first = &answer;
         for (const ShardState& shard : answer.shards) part.holds.push_back(shard.problem.empty());
         if (!part.is_there || answer.manifest == first->manifest) continue;
-        skipped = {candidate.step, place.string() + ": " + folders.who(keeper) + " has another manifest of save " +
-                                       candidate.save_id + " than the ranks before it"};
+        skipped = {candidate.step,
+                   {place.string() + ": " + folders.who(keeper) + " has another manifest of save " + candidate.save_id +
+                    " than the ranks before it"}};
         return std::nullopt;
     }
     const std::string where = place.string() + ", save " + candidate.save_id + ": ";
     if (first == nullptr) {
-        std::string reasons;
+        skipped = {candidate.step, {where}};
         for (const auto& [keeper, answer] : answers) {
-            reasons += (reasons.empty() ? "" : "; ") + folders.who(keeper) + ": " + answer.problem;
+            const bool is_first = keeper == answers.begin()->first;
+            skipped.why.text += (is_first ? "" : "; ") + folders.who(keeper) + ": " + answer.problem.text;
+            if (!answer.problem.bars_older || skipped.why.bars_older) continue;
+            skipped.why.kind = answer.problem.kind;
+            skipped.why.bars_older = true;
         }
-        skipped = {candidate.step, where + reasons};
         return std::nullopt;
     }
     checkpoint.manifest = manifest_from_text(first->manifest, place.string());
     const size_t num_shards = checkpoint.manifest.shards.size();
     for (auto& [keeper, part] : checkpoint.parts) part.holds.resize(num_shards, false);
     for (size_t shard = 0; shard < num_shards; ++shard) {
-        skipped = why_not(answers, folders, shard, checkpoint.manifest.shards[shard].file);
-        if (skipped.why.empty()) continue;
-        skipped.step = candidate.step;
-        skipped.why = where + skipped.why;
+        CheckpointDamage why = why_not(answers, folders, shard, checkpoint.manifest.shards[shard].file);
+        if (why.empty()) continue;
+        why.text = where + why.text;
+        skipped = {candidate.step, std::move(why)};
         return std::nullopt;
     }
     return checkpoint;
@@ -213,6 +233,22 @@ std::optional<JobCheckpoint> first_whole(Transport& transport, const RunFolders&
         skipped.push_back(std::move(reason));
     }
     return std::nullopt;
+}
+
+/// Whether a job was killed while its folders committed the save, one after the other: it was never a checkpoint.
+bool is_unfinished(Transport& transport, const RunFolders& folders, const CheckpointStore& store,
+                   const Skipped& skipped, const Listing& listing) {
+    ByteWriter writer;
+    bool is_begun = false;
+    for (const Candidate& candidate : listing.candidates) {
+        if (candidate.step != skipped.step || !folders.keeps(transport.rank())) continue;
+        is_begun = is_begun || store.is_unfinished(candidate.step, candidate.save_id);
+    }
+    writer.put(is_begun);
+    for (const Bytes& bytes : all_gather(transport, writer.take())) {
+        if (ByteReader(bytes).get<bool>()) return true;
+    }
+    return false;
 }
 
 /// The shard of each tensor. The first folder that has a shard tells its names.
@@ -269,18 +305,26 @@ std::map<int, std::set<size_t>> needed_shards(Transport& transport, const RunFol
 }  // namespace
 
 std::optional<JobCheckpoint> find_newest(Transport& transport, const RunFolders& folders, const CheckpointStore& store,
-                                         const Logger& log) {
+                                         const Logger& log, std::vector<std::string>& lost) {
     std::vector<CheckpointPart> own;
     if (folders.keeps(transport.rank())) own = parts_of_run(store);
     const Listing listing = list_together(transport, folders, own);
     std::vector<Skipped> skipped;
     auto found = first_whole(
         transport, folders, listing, own, [&](int64_t step) { return store.place_of(step); }, skipped);
-    if (transport.rank() != 0) return found;
-    for (const Skipped& reason : listing.unreadable) {
-        if (!found || reason.step >= found->manifest.state.step) log->warn("checkpoint skipped: " + reason.why);
+    for (const Skipped& other : skipped) {
+        if (!is_unfinished(transport, folders, store, other, listing)) lost.push_back(other.why.text);
     }
-    for (const Skipped& reason : skipped) log->warn("checkpoint skipped: " + reason.why);
+    for (const Skipped& other : listing.unreadable) {
+        if (found && other.step < found->manifest.state.step) continue;
+        skipped.push_back(other);
+        lost.push_back(other.why.text);
+    }
+    std::ranges::stable_sort(skipped, std::ranges::greater(), &Skipped::step);
+    for (const Skipped& other : skipped) {
+        if (other.why.bars_older) refuse_older(other.why);
+        if (transport.rank() == 0) log->warn("checkpoint skipped: " + other.why.text);
+    }
     return found;
 }
 
@@ -293,7 +337,7 @@ JobCheckpoint find_named(Transport& transport, const RunFolders& folders, const 
         transport, folders, listing, own, [&](int64_t) { return folder; }, skipped);
     if (found) return *std::move(found);
     const Skipped& reason = skipped.empty() ? listing.unreadable.front() : skipped.front();
-    throw Error(reason.kind, reason.why);
+    throw Error(reason.why.kind, reason.why.text);
 }
 
 CheckpointReader bring_shards(Transport& transport, const RunFolders& folders, JobCheckpoint& checkpoint,

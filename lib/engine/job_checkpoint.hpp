@@ -27,11 +27,13 @@ struct JobCheckpoint {
 };
 
 /// The newest one; of two saves of a step the one that replaced the other. Each keeper verifies what its folder has.
-/// What was skipped and why, folder by folder, goes to the log of rank 0. Empty when there is none.
+/// What was skipped and why, folder by folder, goes to the log of rank 0; to `lost`, but for saves that never ended:
+/// a job may be killed when some of its folders have committed one. Empty when there is none.
 /// `store` is that of this rank's run folder.
 /// Calls:  collective.
+/// Throws: as CheckpointStore::newest_verified, on every rank.
 std::optional<JobCheckpoint> find_newest(Transport& transport, const RunFolders& folders, const CheckpointStore& store,
-                                         const Logger& log);
+                                         const Logger& log, std::vector<std::string>& lost);
 
 /// The checkpoint of that name. `folders` are what its parent folder means on the ranks.
 /// Calls:  collective.

@@ -16,10 +16,24 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Facts whose change makes a resumed run another run; the rest is said.
-constexpr std::array<std::string_view, 14> kRefused{
-    "model",          "data",          "global_batch_size", "num_microbatches",     "seed",           "precision",
-    "optimizer",      "freeze",        "data.shuffle",      "data.sequence_length", "data.transform", "data.weights",
-    "data.val_split", "data.documents"};
+constexpr std::array<std::string_view, 18> kRefused{"model",
+                                                    "data",
+                                                    "global_batch_size",
+                                                    "num_microbatches",
+                                                    "seed",
+                                                    "precision",
+                                                    "optimizer",
+                                                    "freeze",
+                                                    "model.inputs",
+                                                    "loss.target",
+                                                    "data.shuffle",
+                                                    "model.loss_reduction",
+                                                    "data.transform",
+                                                    "data.documents",
+                                                    "data.sequence_length",
+                                                    "data.weights",
+                                                    "data.val_split",
+                                                    "data.token_dtype"};
 
 /// Facts of keys that are younger than checkpoints: what one means that does not know them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMeant{
@@ -46,6 +60,14 @@ std::string transforms_text(const std::vector<TransformPlan>& transforms) {
     return list.dump();
 }
 
+/// The fields that go into the model, in the order of its arguments; the loss's target has a fact of its own.
+std::string inputs_text(const Plan& plan, const Graph& graph) {
+    auto names = nlohmann::json::array();
+    for (const GraphInput& input : graph.inputs) names.push_back(input.name);
+    if (plan.loss && !names.empty() && names.back() == plan.loss->target) names.erase(names.size() - 1);
+    return names.dump();
+}
+
 std::string values_text(const OptimizerValues& values) {
     const nlohmann::json list{values.lr,       values.weight_decay, values.beta1,    values.beta2,  values.eps,
                               values.momentum, values.dampening,    values.nesterov, values.amsgrad};
@@ -69,6 +91,8 @@ std::string lr_schedule_text(const LrSchedulePlan& schedule) {
 
 std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program, at::Device device) {
     const NumericEnvironment environment = numeric_environment(plan, device);
+    // Where a header says it, other words than its own are refused.
+    const std::string token_dtype = plan.data.token_dtype == "auto" ? "uint16" : plan.data.token_dtype;
     return {{"model", to_hex(program.training.graph.digest)},
             {"data", program.data_digest},
             {"global_batch_size", std::to_string(*plan.train.global_batch_size)},
@@ -76,6 +100,10 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"seed", std::to_string(plan.train.seed)},
             {"precision", plan.train.precision},
             {"optimizer", plan.optimizer.kind},
+            {"model.inputs", inputs_text(plan, program.training.graph)},
+            {"model.loss_reduction", plan.model.loss_reduction},
+            {"loss.target", plan.loss ? plan.loss->target : ""},
+            {"data.token_dtype", token_dtype},
             {"data.transform", transforms_text(plan.data.transforms)},
             {"data.weights", nlohmann::json(plan.data.weights).dump()},
             {"data.val_split", nlohmann::json(plan.data.val_split).dump()},

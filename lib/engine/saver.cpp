@@ -62,11 +62,11 @@ bool is_running(const std::future<Result>& result) {
 }
 
 /// Why a save would fail, as far as it can be known before anything is written; the headers of shards come on top.
-std::string problem_ahead(const std::string& folder, uint64_t needed_bytes) {
+std::string problem_ahead(const fs::path& disk, uint64_t needed_bytes) {
     std::error_code error;
-    const fs::space_info space = fs::space(folder, error);
+    const fs::space_info space = fs::space(disk, error);
     if (error || space.available >= needed_bytes) return "";
-    return "it takes " + bytes_text(static_cast<int64_t>(needed_bytes)) + ", and " + folder + " has " +
+    return "it takes " + bytes_text(static_cast<int64_t>(needed_bytes)) + ", and " + disk.string() + " has " +
            bytes_text(static_cast<int64_t>(space.available)) + " free";
 }
 
@@ -156,12 +156,15 @@ void Saver::start(int64_t step, std::map<std::string, std::string> notes) {
 
 /// A keeper's thread: makes the folder.
 void Saver::begin(uint64_t needed_bytes) {
-    save_->beginning = launch<Begun>(
-        [store = store_, folder = plan_.run.dir, step = save_->step, save_id = save_->save_id, needed_bytes] {
-            Begun begun{problem_ahead(folder, needed_bytes)};
-            attempt(begun.problem, [&] { store->begin(step, save_id); });
-            return begun;
+    save_->beginning = launch<Begun>([store = store_, step = save_->step, save_id = save_->save_id, needed_bytes] {
+        Begun begun;
+        attempt(begun.problem, [&] {
+            store->remove_left_overs();  // they take room
+            begun.problem = problem_ahead(store->disk(), needed_bytes);
         });
+        attempt(begun.problem, [&] { store->begin(step, save_id); });
+        return begun;
+    });
 }
 
 std::optional<SaveResult> Saver::poll() {

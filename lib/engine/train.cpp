@@ -53,11 +53,11 @@ class Trainer {
         engine_.set_save_request([this] { return is_save_due_by_time(); });
         first_step_ = resume();
         set_first_deadline();
+        open_profile();
         if (options_.resumed) options_.resumed(first_step_);
         check_room();
-        open_profile();
         stop_if_asked();
-        if (first_step_ == 0) evaluate_if_due(0);
+        make_up_for_evaluation();
         started_ = saved_ = Clock::now();
         result_.first_step = result_.last_step = first_step_;
         try {
@@ -94,13 +94,14 @@ class Trainer {
         CheckpointStore store(plan_.run.dir);
         const auto state = resume_checkpoint(engine_, plan_, program_, store, options_.log, options_.folders);
         const int64_t step = state ? state->step : 0;
+        is_evaluated_ = state && state->facts.contains(kValidationLoss);
         if (state && state->facts.contains(kGuardMemory)) engine_.guard().restore(state->facts.at(kGuardMemory));
         if (state && engine_.loss_scaler() && state->facts.contains(kScalerMemory)) {
             engine_.loss_scaler()->restore(state->facts.at(kScalerMemory));
         }
         if (options_.folders.keeps(rank())) {
             set_aside_others(store, step);
-            if (state && step == engine_.total_steps()) tidy(store);
+            if (state && step >= engine_.total_steps()) tidy(store);
         }
         return step;
     }
@@ -115,11 +116,23 @@ class Trainer {
         }
     }
 
+    /// Before the run folder is told of this run: one that refuses its profile leaves plan and metrics as they were.
     void open_profile() {
-        if (!options_.profile || first_step_ == engine_.total_steps()) return;
+        if (!options_.profile || first_step_ >= engine_.total_steps()) return;
         const StepRange steps = profiled_steps(options_.profile->steps, first_step_, engine_.total_steps());
         profiler_.emplace(engine_.transport(), program_, std::filesystem::path(plan_.run.dir) / "profile", steps,
                           options_.log, options_.profile->show);
+    }
+
+    /// What a dead save left takes the room of the next one. All keepers have set aside what is no part of this run
+    /// when the first of them comes here.
+    void remove_left_overs(CheckpointStore& store) {
+        try {
+            store.remove_left_overs();
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::Io) throw;
+            options_.log->warn(std::string("what dead saves left stays: ") + error.what());
+        }
     }
 
     /// A run whose first save must fail is not begun.
@@ -132,14 +145,17 @@ class Trainer {
             const bool is_here = options_.folders.keeper_of(static_cast<int>(other)) == rank();
             if (is_here) needed += ByteReader(all[other]).get<int64_t>();
         }
+        if (!options_.folders.keeps(rank()) || first_step_ >= engine_.total_steps()) return;
+        CheckpointStore store(plan_.run.dir);
+        remove_left_overs(store);
         std::error_code error;
-        const auto space = std::filesystem::space(plan_.run.dir, error);
-        if (error || !options_.folders.keeps(rank()) || first_step_ == engine_.total_steps()) return;
+        const auto space = std::filesystem::space(store.disk(), error);
+        if (error) return;
         const auto available = static_cast<int64_t>(std::min<uintmax_t>(space.available, INT64_MAX));
-        const auto kept = static_cast<int64_t>(CheckpointStore(plan_.run.dir).list().size());
+        const auto kept = static_cast<int64_t>(store.list().size());
         const int64_t wanted = std::max<int64_t>(1, plan_.checkpoint.keep + 1 - kept);
-        const std::string text = "a checkpoint takes about " + bytes_text(needed) + ", and " + plan_.run.dir + " has " +
-                                 bytes_text(available) + " free";
+        const std::string text = "a checkpoint takes about " + bytes_text(needed) + ", and " + store.disk().string() +
+                                 " has " + bytes_text(available) + " free";
         if (available < needed) throw Error(ErrorKind::Io, text + "; make room, or name another run.dir");
         if (available / wanted < needed) {
             options_.log->warn(text + "; checkpoint.keep asks for room for " + std::to_string(wanted) + " more");
@@ -201,6 +217,16 @@ class Trainer {
                 {step, result.loss, result.samples, result.seconds, result.accuracy, result.perplexity});
     }
 
+    /// The run that came to this step may have been stopped before it could evaluate. What comes of it joins the
+    /// checkpoint, so that this is done once.
+    void make_up_for_evaluation() {
+        if (is_evaluated_ || first_step_ > engine_.total_steps()) return;
+        evaluate_if_due(first_step_);
+        if (first_step_ == 0 || evaluation_.step != first_step_) return;
+        saver_.start(first_step_, notes(first_step_));
+        settle(saver_.finish());
+    }
+
     /// Rank 0's clock decides for all.
     bool is_save_due_by_time() const {
         const double seconds = seconds_since(saved_);
@@ -209,17 +235,17 @@ class Trainer {
     }
 
     void save_if_due(int64_t step, bool is_due_by_time) {
-        const bool is_last = stopping_ || step == engine_.total_steps();
-        if (!is_last && !is_due_by_time && !is_due(plan_.checkpoint.every, step)) return;
+        const auto is_last = [&] { return stopping_ || step == engine_.total_steps(); };
+        if (!is_last() && !is_due_by_time && !is_due(plan_.checkpoint.every, step)) return;
         if (saver_.is_saving()) settle(saver_.finish());
         bool is_saved = false;
         do {
             saver_.start(step, notes(step));
             saved_ = Clock::now();
-            if (!is_last && plan_.checkpoint.background) return;
+            if (!is_last() && plan_.checkpoint.background) return;
             is_saved = settle(saver_.finish());
-        } while (is_last && !is_saved);
-        if (step < engine_.total_steps()) stop_if_asked();
+            if (step < engine_.total_steps()) stop_if_asked();  // then this save is the last one
+        } while (is_last() && !is_saved);
     }
 
     /// What a checkpoint holds beside the facts of the run.
@@ -345,6 +371,7 @@ class Trainer {
     StepPrediction prediction_;
     std::optional<Profiler> profiler_;
     int64_t first_step_ = 0;
+    bool is_evaluated_ = false;  ///< the first step, by the run that came to it
     bool recordings_are_told_ = false;
     std::string recording_problems_;
     TrainResult result_;

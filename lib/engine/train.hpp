@@ -31,7 +31,7 @@ struct TrainOptions {
 struct TrainResult {
     int64_t first_step = 0;  ///< updates that were done before
     int64_t last_step = 0;
-    std::filesystem::path checkpoint;  ///< the last one; empty when nothing was left to do
+    std::filesystem::path checkpoint;  ///< of the last step; empty when nothing was left to do
     bool stopped = false;              ///< before the last step, because a rank was asked to
 };
 

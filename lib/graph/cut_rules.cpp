@@ -20,6 +20,13 @@ const std::set<std::string_view> kLooksAround{"aten::as_strided",         "aten:
 /// What is written into its result is not seen by autograd.
 const std::set<std::string_view> kHidesWrites{"prim::data"};
 
+/// Whether it is an object of a class or an enum of the model's own, or holds one.
+bool holds_objects(const c10::Type& type) {
+    const bool is_object = type.kind() == c10::TypeKind::ClassType || type.kind() == c10::TypeKind::EnumType;
+    return is_object ||
+           std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) { return holds_objects(*part); });
+}
+
 class CutFinder {
   public:
     CutFinder(const Graph& graph, const JitGraph& jit, const AliasFacts& aliases, const MemoryFamilies& families,
@@ -80,7 +87,7 @@ class CutFinder {
     /// A guard's state lives on the interpreter's stack; an object cannot travel.
     void refuse_guards() {
         for (size_t value = 0; value < values_.size(); ++value) {
-            if (!values_[value]->type()->cast<c10::ClassType>()) continue;
+            if (!holds_objects(*values_[value]->type())) continue;
             const std::string reason =
                 "it lies inside the use of an object of the model's own class ('" + graph_.values[value].name + "')";
             refuse_between(graph_.values[value].producer, last_use(value), reason);
@@ -107,17 +114,19 @@ class CutFinder {
     /// A list or dict that grows: what it holds at the cut is not what the probe saw at the end.
     void refuse_changing_container(size_t value) {
         const GraphValue& entry = graph_.values[value];
-        if (entry.is_tensor || entry.producer < 0 || !has_writers_[value]) return;
+        if (entry.is_tensor || entry.producer < 0 || !aliases_.may_be_changed(values_[value])) return;
         refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
     }
 
-    /// A list or dict of tensors that a branch gives: others, or another number of them, from microbatch to microbatch.
+    /// A list, a tuple or what may be None, of tensors, that a branch gives: others, or another number of them, from
+    /// microbatch to microbatch.
     void refuse_container_of_branch(size_t value) {
         const GraphValue& entry = graph_.values[value];
-        const torch::jit::Value* container = values_[value];
-        if (!is_container(container) || !holds_tensors(*container->type()) || !follows_data(container->node())) return;
-        refuse_between(entry.producer, last_use(value),
-                       "the list or dict '" + entry.name + "' holds other tensors, as the data have it");
+        const torch::jit::Value* holder = values_[value];
+        if (is_tensor(*holder->type()) || !holds_tensors(*holder->type()) || !follows_data(holder->node())) return;
+        refuse_between(
+            entry.producer, last_use(value),
+            "'" + entry.name + "', a " + holder->type()->repr_str() + ", holds other tensors, as the data have it");
     }
 
     /// A tensor that no message holds.

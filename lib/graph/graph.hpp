@@ -44,6 +44,7 @@ struct GraphValue {
     std::vector<int> tensors;  ///< the tensors in it, in the order of a walk through it
     int producer = -1;         ///< op; -1 for model inputs and parameters
     std::vector<int> uses;     ///< ops, ascending
+    int64_t plain_bytes = 0;   ///< about what it holds beside tensors
 };
 
 /// One op: a node of the graph, with the control flow inside it if it has any.

@@ -1,6 +1,7 @@
 #include "graph/graph_builder.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "base/error.hpp"
@@ -68,6 +69,7 @@ class GraphBuilder {
             if (producer < 0) is_new_memory(tensor);
         }
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
+        entry.plain_bytes = plain_bytes_of(content);
         if (entry.is_tensor && may_give_others(value->node())) {
             graph_.tensors[static_cast<size_t>(entry.tensors[0])].from_branch = true;
         }
@@ -217,22 +219,21 @@ class GraphBuilder {
     }
 
     void add_writers() {
+        std::vector<std::set<int>> writers(graph_.tensors.size());  // ops
         std::vector<bool> may_write;
         for (const JitOp& op : jit_.ops) may_write.push_back(aliases_.may_write_at_all(op.node));
         for (size_t v = 0; v < values_.size(); ++v) {
             if (graph_.values[v].tensors.empty() || !aliases_.has_writers(values_[v])) continue;
             for (size_t i : families_.ops_beside(v)) {
                 if (!may_write[i] || !aliases_.may_write(jit_.ops[i].node, values_[v])) continue;
-                for (int tensor : graph_.values[v].tensors) add_writer(graph_.tensors[static_cast<size_t>(tensor)], i);
+                for (int tensor : graph_.values[v].tensors)
+                    writers[static_cast<size_t>(tensor)].insert(static_cast<int>(i));
             }
         }
-        for (GraphTensor& tensor : graph_.tensors) std::sort(tensor.writers.begin(), tensor.writers.end());
-    }
-
-    static void add_writer(GraphTensor& tensor, size_t op) {
-        const int index = static_cast<int>(op);
-        const bool known = std::find(tensor.writers.begin(), tensor.writers.end(), index) != tensor.writers.end();
-        if (index > tensor.producer && !known) tensor.writers.push_back(index);
+        for (size_t i = 0; i < writers.size(); ++i) {
+            GraphTensor& tensor = graph_.tensors[i];
+            tensor.writers.assign(writers[i].upper_bound(tensor.producer), writers[i].end());
+        }
     }
 
     void finish_parameters() {

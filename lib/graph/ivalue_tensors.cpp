@@ -43,6 +43,26 @@ c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor
     });
 }
 
+int64_t plain_bytes_of(const c10::IValue& value) {
+    constexpr int64_t kOfNumber = 16, kOfContainer = 64;
+    if (value.isGenericDict()) {
+        int64_t bytes = kOfContainer;
+        for (const auto& entry : value.toGenericDict()) {
+            bytes += plain_bytes_of(entry.key()) + plain_bytes_of(entry.value());
+        }
+        return bytes;
+    }
+    int64_t bytes = kOfNumber;
+    if (value.isList()) {
+        for (const c10::IValue& element : value.toList()) bytes += plain_bytes_of(element);
+    } else if (value.isTuple()) {
+        for (const c10::IValue& element : value.toTuple()->elements()) bytes += plain_bytes_of(element);
+    } else if (value.isString()) {
+        bytes += static_cast<int64_t>(value.toStringRef().size());
+    }
+    return bytes;
+}
+
 std::vector<at::Tensor> tensors_in(const c10::IValue& value) {
     std::vector<at::Tensor> found;
     if (value.isTensor()) {

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace vpp {
 
 /// The tensors of a value in the order of the walk; the same object may come more than once.
 std::vector<at::Tensor> tensors_in(const c10::IValue& value);
+
+/// About what a message needs for the numbers and words in it.
+int64_t plain_bytes_of(const c10::IValue& value);
 
 /// A copy of the value in which every value that holds no others is replaced by `replace(value)`, keys of dicts left
 /// out; containers are made anew with their element types.

@@ -1,10 +1,13 @@
 #include "graph/jit_alias.hpp"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "graph/jit_alias_lists.hpp"
@@ -14,17 +17,45 @@ namespace vpp {
 using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
-namespace aten = torch::jit::aten;
+namespace prim = torch::jit::prim;
 
 namespace {
 
 // Never run: in the copy they stand for an input that shares memory with nothing, for a tensor out of some container,
-// and for a write that no schema tells.
+// for a write that no schema tells, and for what may be the one or the other.
 TORCH_LIBRARY_FRAGMENT(vpp, library) {
     library.def(torch::schema("vpp::fresh_memory() -> Tensor", c10::AliasAnalysisKind::FROM_SCHEMA));
     library.def(torch::schema("vpp::any_memory() -> Tensor(*)", c10::AliasAnalysisKind::FROM_SCHEMA));
     library.def(torch::schema("vpp::write_memory(Tensor(a!)? memory) -> ()", c10::AliasAnalysisKind::FROM_SCHEMA));
+    library.def(torch::schema("vpp::one_of(Tensor(a) made, Tensor(b)? given) -> Tensor(a|b)",
+                              c10::AliasAnalysisKind::FROM_SCHEMA));
 }
+
+/// Composed of other ops, which make the result: it is never a view of an argument.
+const std::set<std::string_view> kComposedFresh{
+    "aten::conv1d",           "aten::conv2d",           "aten::conv3d",      "aten::conv_transpose1d",
+    "aten::conv_transpose2d", "aten::conv_transpose3d", "aten::batch_norm",  "vpp::deferred_batch_norm",
+    "aten::instance_norm",    "aten::layer_norm",       "aten::group_norm",  "aten::linear",
+    "aten::matmul",           "aten::softmax",          "aten::log_softmax", "aten::scaled_dot_product_attention"};
+
+/// An op that writes batch statistics: running_mean is this input of it, running_var the next one.
+struct StatisticsWriter {
+    std::string_view op;
+    size_t running_mean;
+    std::optional<size_t> training_flag;
+};
+
+constexpr StatisticsWriter kStatisticsWriters[] = {
+    {"aten::batch_norm", 3, 5},
+    {"aten::instance_norm", 3, 5},
+    {"aten::native_batch_norm", 3, 5},
+    {"aten::_batch_norm_impl_index", 3, 5},
+    {"aten::cudnn_batch_norm", 3, 5},
+    {"aten::miopen_batch_norm", 3, 5},
+    {"aten::batch_norm_update_stats", 1, std::nullopt},
+    {"aten::batch_norm_gather_stats", 3, std::nullopt},
+    {"aten::batch_norm_gather_stats_with_counts", 3, std::nullopt},
+};
 
 template <typename Visit>
 void walk(Block* a, Block* b, const Visit& visit) {
@@ -37,6 +68,20 @@ void walk(Block* a, Block* b, const Visit& visit) {
         for (size_t i = 0; i < node->outputs().size(); ++i) visit.value(node->output(i), twin->output(i));
         for (size_t i = 0; i < node->blocks().size(); ++i) walk(node->blocks()[i], twin->blocks()[i], visit);
     }
+}
+
+/// Whether a list or dict can be reached through it.
+bool holds_containers(const c10::Type& type) {
+    return std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) {
+        const bool is_container = part->kind() == c10::TypeKind::ListType || part->kind() == c10::TypeKind::DictType;
+        return is_container || part->kind() == c10::TypeKind::AnyType || holds_containers(*part);
+    });
+}
+
+/// A tensor, or one that may be None.
+bool is_tensor_or_none(const Value& value) {
+    const auto optional = value.type()->cast<c10::OptionalType>();
+    return is_tensor(optional ? *optional->getElementType() : *value.type());
 }
 
 /// LibTorch takes everything that is put into a tuple for one memory. The op that gathers the model's outputs is the
@@ -86,13 +131,33 @@ bool holds_tensors(const c10::Type& type) {
            std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_tensors(*part); });
 }
 
+bool makes_fresh_memory(const Node* node) {
+    const auto is_number = [](const Value* value) { return is_plain(*value->type()); };
+    if (std::ranges::all_of(node->outputs(), is_number)) return true;
+    const auto is_object = [&](const Value* value) { return !is_number(value) && !is_tensor(*value->type()); };
+    const auto has_tensors = [](const Value* value) { return holds_tensors(*value->type()); };
+    const bool makes_lists_of_numbers = node->blocks().empty() && std::ranges::none_of(node->inputs(), is_object) &&
+                                        std::ranges::none_of(node->outputs(), has_tensors);
+    if (makes_lists_of_numbers) return true;
+    if (kComposedFresh.contains(node->kind().toQualString())) return true;
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (!schema || !node->kind().is_aten()) return false;
+    for (const c10::Argument& result : schema->returns()) {
+        if (result.alias_info()) return false;
+    }
+    const auto handle = c10::Dispatcher::singleton().findOp(schema->operator_name());
+    return handle && !handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
 std::vector<const Value*> statistics_written(const Node* node) {
-    const bool batch_norm = node->kind() == aten::batch_norm || node->kind() == aten::instance_norm ||
-                            node->kind() == aten::native_batch_norm;
-    if (!batch_norm || node->inputs().size() < 6) return {};
-    const auto training = torch::jit::toIValue(node->input(5));
-    if (training && training->isBool() && !training->toBool()) return {};
-    return {node->input(3), node->input(4)};
+    const std::string_view op = node->kind().toQualString();
+    const auto writer = std::ranges::find(kStatisticsWriters, op, &StatisticsWriter::op);
+    if (writer == std::ranges::end(kStatisticsWriters)) return {};
+    if (writer->training_flag) {
+        const auto training = torch::jit::toIValue(node->input(*writer->training_flag));
+        if (training && training->isBool() && !training->toBool()) return {};
+    }
+    return {node->input(writer->running_mean), node->input(writer->running_mean + 1)};
 }
 
 AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
@@ -115,9 +180,11 @@ AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     }
     if (!jit.outputs.empty()) forget_gathering(*nodes_.at(jit.ops.back().node));
     tell_silent_writes();
+    tell_identities();
     tell_lists(*copy_, values_);
     in_container_ = insert_memory(*copy_, "vpp::any_memory");
     db_ = std::make_unique<torch::jit::AliasDb>(copy_);
+    find_written();
 }
 
 void AliasFacts::tell_silent_writes() {
@@ -128,6 +195,51 @@ void AliasFacts::tell_silent_writes() {
             Node* write = copy_->create(c10::Symbol::fromQualString("vpp::write_memory"), {copy_of(value)}, 0);
             write->insertAfter(twin);
         }
+    }
+}
+
+void AliasFacts::tell_identities() {
+    for (const auto& [original, twin] : nodes_) {
+        const bool is_inside = twin->owningBlock() != copy_->block();
+        const c10::FunctionSchema* schema = twin->maybeSchema();
+        const bool tells_all =
+            twin->kind().is_prim() || std::string_view(twin->kind().toQualString()).starts_with("vpp::");
+        if (!is_inside || !schema || tells_all) continue;
+        const auto tells = [](const c10::Argument& result) { return result.alias_info() != nullptr; };
+        if (std::ranges::any_of(schema->returns(), tells) || makes_fresh_memory(twin)) continue;
+        tell_identity(twin);
+    }
+}
+
+/// Each tensor that it makes may be each one that it was given, in a list too.
+void AliasFacts::tell_identity(Node* twin) {
+    std::vector<Value*> given;
+    for (Value* input : twin->inputs()) {
+        const bool is_list = input->node()->kind() == prim::ListConstruct;
+        const at::ArrayRef<Value*> parts = is_list ? input->node()->inputs() : at::ArrayRef<Value*>(input);
+        std::ranges::copy_if(parts, std::back_inserter(given),
+                             [](const Value* part) { return !is_plain(*part->type()) && is_tensor_or_none(*part); });
+    }
+    for (Value* made : twin->outputs()) {
+        if (!is_tensor(*made->type())) continue;
+        Value* result = made;
+        Node* last = twin;
+        for (Value* input : given) {
+            last = copy_->create(c10::Symbol::fromQualString("vpp::one_of"), {result, input}, 1)->insertAfter(last);
+            last->output()->setType(c10::TensorType::get());
+            result->replaceAllUsesAfterNodeWith(last, last->output());
+            result = last->output();
+        }
+        const auto named = std::ranges::find(values_, made, &std::pair<const Value* const, Value*>::second);
+        check(named != values_.end(), "alias facts know every value of the graph");
+        named->second = result;
+    }
+}
+
+void AliasFacts::find_written() {
+    for (const auto& [original, twin] : values_) {
+        if (is_plain(*twin->type()) || !db_->hasWriters(twin)) continue;
+        (is_tensor(*twin->type()) ? written_tensors_ : changed_containers_).push_back(twin);
     }
 }
 
@@ -144,29 +256,35 @@ void AliasFacts::learn(const std::vector<std::vector<const Value*>>& groups) {
         for (const Value* value : group) seen_of_value_[value].push_back(seen_.size());
         seen_.emplace_back();
         // What else a list holds lies in memory of its own.
-        const auto is_one = [](const Value* value) { return is_tensor(*value->type()); };
-        std::ranges::copy_if(group, std::back_inserter(seen_.back()), is_one);
+        for (const Value* value : group) {
+            if (is_tensor(*value->type())) seen_.back().push_back(copy_of(value));
+        }
     }
 }
 
-std::vector<const Value*> AliasFacts::seen_with(const Value* value) const {
-    std::vector<const Value*> all{value};
+const std::vector<size_t>& AliasFacts::seen_groups(const Value* value) const {
+    static const std::vector<size_t> kNone;
     const auto seen = seen_of_value_.find(value);
-    if (seen == seen_of_value_.end()) return all;
-    for (size_t group : seen->second) all.insert(all.end(), seen_[group].begin(), seen_[group].end());
-    return all;
+    return seen == seen_of_value_.end() ? kNone : seen->second;
 }
 
 bool AliasFacts::has_writers(const Value* value) const {
     if (is_plain(*value->type())) return false;
-    const auto is_written = [this](const Value* seen) { return db_->hasWriters(copy_of(seen)); };
-    if (std::ranges::any_of(seen_with(value), is_written)) return true;
-    if (is_tensor(*value->type()) || !holds_tensors(*value->type())) return false;
-    // A container may hold what is written silently.
-    return std::any_of(silent_writes_.begin(), silent_writes_.end(), [&](const auto& entry) {
-        return std::any_of(entry.second.begin(), entry.second.end(),
-                           [&](const Value* written) { return may_share(written, value); });
-    });
+    if (db_->hasWriters(copy_of(value))) return true;
+    const auto is_written = [this](size_t group) {
+        return std::ranges::any_of(seen_[group], [this](Value* seen) { return db_->hasWriters(seen); });
+    };
+    if (std::ranges::any_of(seen_groups(value), is_written)) return true;
+    // Of a container that is told of its elements alone.
+    return !is_tensor(*value->type()) &&
+           (may_be_changed(value) || db_->mayContainAlias(copy_of(value), written_tensors_));
+}
+
+bool AliasFacts::may_be_changed(const Value* container) const {
+    Value* twin = copy_of(container);
+    if (is_plain(*twin->type()) || is_tensor(*twin->type())) return false;
+    return db_->hasWriters(twin) ||
+           (holds_containers(*twin->type()) && db_->mayContainAlias(twin, changed_containers_));
 }
 
 bool AliasFacts::analysis_says_shared(const Value* a, const Value* b) const {
@@ -175,16 +293,32 @@ bool AliasFacts::analysis_says_shared(const Value* a, const Value* b) const {
 
 bool AliasFacts::may_share(const Value* a, const Value* b) const {
     if (analysis_says_shared(a, b)) return true;
-    if (seen_.empty()) return false;
-    const std::vector<const Value*> as = seen_with(a), bs = seen_with(b);
-    return std::ranges::any_of(as, [&](const Value* one) {
-        return std::ranges::any_of(bs, [&](const Value* other) { return analysis_says_shared(one, other); });
-    });
+    const std::vector<size_t>&of_a = seen_groups(a), &of_b = seen_groups(b);
+    const auto shares = [&](size_t one, size_t other) { return one == other || may_share_groups(one, other); };
+    return std::ranges::any_of(of_b, [&](size_t group) { return may_share_with_group(a, group); }) ||
+           std::ranges::any_of(of_a, [&](size_t group) { return may_share_with_group(b, group); }) ||
+           std::ranges::any_of(of_a, [&](size_t one) {
+               return std::ranges::any_of(of_b, [&](size_t other) { return shares(one, other); });
+           });
+}
+
+bool AliasFacts::may_share_with_group(const Value* value, size_t group) const {
+    const auto [found, is_new] = shares_with_group_.try_emplace({value, group});
+    if (is_new) found->second = db_->mayContainAlias(copy_of(value), seen_[group]);
+    return found->second;
+}
+
+bool AliasFacts::may_share_groups(size_t a, size_t b) const {
+    const auto [found, is_new] = groups_share_.try_emplace(std::minmax(a, b));
+    if (is_new) found->second = db_->mayContainAlias(seen_[a], seen_[b]);
+    return found->second;
 }
 
 bool AliasFacts::may_be_in_container(const Value* value) const {
-    return std::ranges::any_of(
-        seen_with(value), [this](const Value* seen) { return db_->mayContainAlias(copy_of(seen), in_container_); });
+    const auto is_in = [this](Value* seen) { return db_->mayContainAlias(seen, in_container_); };
+    return is_in(copy_of(value)) || std::ranges::any_of(seen_groups(value), [&](size_t group) {
+               return std::ranges::any_of(seen_[group], is_in);
+           });
 }
 
 bool AliasFacts::writes_what_it_uses(const Node* node) const {
@@ -198,8 +332,17 @@ bool AliasFacts::may_write_at_all(const Node* node) const {
 }
 
 bool AliasFacts::may_write(const Node* node, const Value* value) const {
-    const auto is_written = [&](const Value* seen) { return db_->writesToAlias(nodes_.at(node), {copy_of(seen)}); };
-    return std::ranges::any_of(seen_with(value), is_written) || may_write_silently(node, value);
+    Node* twin = nodes_.at(node);
+    const auto writes_group = [&](size_t group) {
+        const auto [found, is_new] = writes_group_.try_emplace({node, group});
+        if (is_new) {
+            found->second =
+                std::ranges::any_of(seen_[group], [&](Value* seen) { return db_->writesToAlias(twin, {seen}); });
+        }
+        return found->second;
+    };
+    return db_->writesToAlias(twin, {copy_of(value)}) || std::ranges::any_of(seen_groups(value), writes_group) ||
+           may_write_silently(node, value);
 }
 
 bool AliasFacts::may_write_silently(const Node* node, const Value* value) const {

@@ -3,8 +3,10 @@
 // other; here it sees a copy of the graph in which every tensor input is fresh memory.
 #include <torch/csrc/jit/ir/alias_analysis.h>
 
+#include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "graph/jit_graph.hpp"
@@ -17,8 +19,12 @@ bool is_tensor(const c10::Type& type);
 /// Whether memory of tensors can be reached through it.
 bool holds_tensors(const c10::Type& type);
 
+/// Whether what the op makes lies in memory of its own, for certain: some composed ops give what they were given,
+/// though their schemas say nothing of it (aten::dropout with p = 0).
+bool makes_fresh_memory(const torch::jit::Node* node);
+
 /// What the node writes though its schema does not say so: batch_norm and its kin write running_mean and running_var
-/// (inputs 3 and 4) unless the training flag is false.
+/// unless a training flag is false.
 std::vector<const torch::jit::Value*> statistics_written(const torch::jit::Node* node);
 
 /// Puts an op that makes memory at the begin of a graph that is analysed only: "vpp::fresh_memory", which is shared
@@ -36,6 +42,8 @@ class AliasFacts {
 
     /// Whether some node writes memory that the value may hold.
     bool has_writers(const torch::jit::Value* value) const;
+    /// Whether some node may change which elements the list or dict has, or one that it holds.
+    bool may_be_changed(const torch::jit::Value* container) const;
     /// Whether the values may share memory, elements of lists included.
     bool may_share(const torch::jit::Value* a, const torch::jit::Value* b) const;
     /// Whether the value may be an element of a list, dict or object that ops change, or come out of one.
@@ -52,19 +60,31 @@ class AliasFacts {
     /// Puts the silent writes into the copy, behind the ops that do them.
     void tell_silent_writes();
     bool may_write_silently(const torch::jit::Node* node, const torch::jit::Value* value) const;
+    /// Tells what ops inside branches and loops, which no run may have seen, may give on.
+    void tell_identities();
+    void tell_identity(torch::jit::Node* twin);
+    void find_written();
     bool analysis_says_shared(const torch::jit::Value* a, const torch::jit::Value* b) const;
-    /// The value, and the tensors of which only a run says that they share memory with it.
-    std::vector<const torch::jit::Value*> seen_with(const torch::jit::Value* value) const;
+    /// The groups of which only a run says that they share memory with it.
+    const std::vector<size_t>& seen_groups(const torch::jit::Value* value) const;
+    bool may_share_with_group(const torch::jit::Value* value, size_t group) const;
+    bool may_share_groups(size_t a, size_t b) const;
 
     std::shared_ptr<torch::jit::Graph> copy_;
     std::unordered_map<const torch::jit::Value*, torch::jit::Value*> values_;
     std::unordered_map<const torch::jit::Node*, torch::jit::Node*> nodes_;
     torch::jit::Value* in_container_ = nullptr;  ///< a tensor of the copy that may be any tensor of any container
     std::unique_ptr<torch::jit::AliasDb> db_;
-    std::vector<std::vector<const torch::jit::Value*>> seen_;  ///< tensors of groups that the analysis does not know
+    /// Tensors of groups that the analysis does not know; these and the next are values of the copy.
+    std::vector<std::vector<torch::jit::Value*>> seen_;
+    std::vector<torch::jit::Value*> written_tensors_, changed_containers_;
     std::unordered_map<const torch::jit::Value*, std::vector<size_t>> seen_of_value_;  ///< indices into seen_
     /// Values that an op writes though its schema does not say so: batch statistics.
     std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> silent_writes_;
+    // Groups may be as large as the graph: what was found of them is kept.
+    mutable std::map<std::pair<const torch::jit::Value*, size_t>, bool> shares_with_group_;
+    mutable std::map<std::pair<size_t, size_t>, bool> groups_share_;
+    mutable std::map<std::pair<const torch::jit::Node*, size_t>, bool> writes_group_;
 };
 
 }  // namespace vpp

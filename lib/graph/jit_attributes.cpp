@@ -65,8 +65,9 @@ class AttributeResolver {
                                                 user->kind().toQualString() + "), which is not supported");
         }
         jit_.graph->eraseInput(0);
-        // What is read by nothing but such a write is gone later.
+        // What is read by nothing but such a write is gone later, as is a write into what nothing reads.
         if (!assigned_buffers_.empty()) check_assigned_buffers(jit_, AliasFacts(jit_));
+        if (!containers_.empty()) check_containers(AliasFacts(jit_));
     }
 
   private:
@@ -104,6 +105,16 @@ class AttributeResolver {
         }
     }
 
+    /// A list or dict goes on from microbatch to microbatch, in no checkpoint and apart on each rank.
+    void check_containers(const AliasFacts& aliases) const {
+        for (const auto& [value, attribute] : containers_) {
+            if (!aliases.has_writers(value)) continue;
+            throw Error(ErrorKind::BadData, "forward changes the list or dict " + attribute +
+                                                ", which it would find changed in the next microbatch; make it in "
+                                                "forward, or keep numbers in a buffer");
+        }
+    }
+
     using Attribute = std::pair<const void*, std::string>;  ///< object, name
 
     Attribute attribute_of(const Node* node) const {
@@ -126,10 +137,14 @@ class AttributeResolver {
         node->destroy();
     }
 
-    [[noreturn]] static void refuse_write(const Node* node) {
+    /// "'count' of 'encoder.layer'"
+    static std::string attribute_text(const Node* node) {
         const std::string owner = module_of(node);
-        throw Error(ErrorKind::BadData, "forward assigns the attribute '" + node->s(attr::name) + "' of " +
-                                            (owner.empty() ? "the model" : "'" + owner + "'") +
+        return "'" + node->s(attr::name) + "' of " + (owner.empty() ? "the model" : "'" + owner + "'");
+    }
+
+    [[noreturn]] static void refuse_write(const Node* node) {
+        throw Error(ErrorKind::BadData, "forward assigns the attribute " + attribute_text(node) +
                                             "; make it a buffer that is written in place, as in self." +
                                             node->s(attr::name) + ".copy_(...)");
     }
@@ -153,7 +168,9 @@ class AttributeResolver {
         } else if (is_parameter_list(value) && is_only_read(node->output())) {
             replace(node, parameter_list(value, node));
         } else {
-            replace(node, constant(value, node));
+            Value* read = constant(value, node);
+            if (!is_plain(*read->type())) containers_.emplace_back(read, attribute_text(node));
+            replace(node, read);
         }
     }
 
@@ -178,7 +195,11 @@ class AttributeResolver {
 
     Value* parameter_input(const at::Tensor& tensor, const std::string& name) {
         const auto found = index_of_.find(tensor.unsafeGetTensorImpl());
-        check(found != index_of_.end(), "every tensor attribute is listed");
+        if (found == index_of_.end()) {
+            throw Error(ErrorKind::BadData, "the tensor '" + name +
+                                                "' is an attribute of an object that is no module; "
+                                                "make it a parameter or buffer of a module");
+        }
         JitParameter& parameter = jit_.parameters[found->second];
         if (!parameter.value) {
             parameter.value = jit_.graph->addInput(value_name(name));
@@ -207,8 +228,9 @@ class AttributeResolver {
     std::unordered_map<const Value*, c10::IValue> objects_;
     std::vector<Node*> module_reads_;
     std::unordered_set<const void*> assigned_buffers_;
-    std::map<Attribute, Value*> assigned_;  ///< by forward
-    std::set<Attribute> read_;              ///< as they are before forward
+    std::map<Attribute, Value*> assigned_;                          ///< by forward
+    std::set<Attribute> read_;                                      ///< as they are before forward
+    std::vector<std::pair<const Value*, std::string>> containers_;  ///< constants that are lists or dicts, and of what
 };
 
 }  // namespace

@@ -25,12 +25,21 @@ bool asks_for_form(const Node* node) {
     return std::ranges::find(ops, node->kind()) != ops.end();
 }
 
+/// Whether ops change it inside a branch or loop that it was not made in.
+bool is_changed_inside(const Value* value) {
+    return is_container(value) && std::ranges::any_of(value->uses(), [&](const torch::jit::Use& use) {
+               const bool is_inside = use.user->owningBlock() != value->node()->owningBlock();
+               return is_inside && changes(use.user, use.offset);
+           });
+}
+
 /// Whether it is made of nothing but constants and forms.
 bool is_fixed(const Value* value) {
     std::vector<const Value*> open{value};
     std::unordered_set<const Value*> seen{value};
     while (!open.empty()) {
         const Node* node = open.back()->node();
+        if (is_changed_inside(open.back())) return false;
         open.pop_back();
         if (node->kind() == prim::Constant || asks_for_form(node)) continue;
         const bool computes = node->kind() != prim::Param && node->blocks().empty() && !node->isNondeterministic();

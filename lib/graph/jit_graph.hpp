@@ -100,6 +100,10 @@ std::string op_text(const JitGraph& jit, const torch::jit::Node* node);
 /// Throws Error{BadData} for calls that cannot be resolved.
 std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& model);
 
+/// Hooks of a module around forward are not in its graph; whoever calls forward from outside leaves them out.
+/// Throws Error{BadData} naming `what` where there are some.
+void refuse_hooks(const torch::jit::Module& module, const std::string& what);
+
 /// Replaces every call in a graph whose first input is the model, with the same labels.
 /// Throws Error{BadData} for calls that cannot be resolved.
 void inline_calls(torch::jit::Graph& graph);

@@ -2,6 +2,7 @@
 // FQN, since each call is replaced while the FQN of its self value is known.
 #include <torch/csrc/jit/api/function_impl.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -24,6 +25,54 @@ constexpr int kMaxCallDepth = 200;
 bool is_module_value(const Value* value) {
     const auto type = value->type()->cast<c10::ClassType>();
     return type && type->is_module();
+}
+
+constexpr int64_t kMaxNodes = 4'000'000;
+
+/// The function that a node calls; null where it calls none that has a graph.
+torch::jit::GraphFunction* callee_of(const Node* node) {
+    torch::jit::Function* function = nullptr;
+    if (node->kind() == prim::CallMethod) {
+        const auto type = node->input(0)->type()->cast<c10::ClassType>();
+        if (type) function = type->findMethod(node->s(attr::name));
+    } else if (node->kind() == prim::CallFunction) {
+        function = node->input(0)->type()->expect<c10::FunctionType>()->function();
+    }
+    return function ? torch::jit::tryToGraphFunction(*function) : nullptr;
+}
+
+/// How many nodes there are when all calls are written out, found without doing it: calls of calls may come to more
+/// than any memory holds.
+class NodesWrittenOut {
+  public:
+    int64_t in(const Block* block, int depth = 0) {
+        int64_t sum = 0;
+        for (const Node* node : block->nodes()) {
+            ++sum;
+            for (const Block* inner : node->blocks()) sum += in(inner, depth);
+            if (node->kind() == prim::fork) sum += in(node->g(attr::Subgraph)->block(), depth);
+            if (torch::jit::GraphFunction* callee = callee_of(node)) sum += of(*callee, depth + 1);
+            sum = std::min(sum, kMaxNodes + 1);
+        }
+        return sum;
+    }
+
+  private:
+    int64_t of(torch::jit::GraphFunction& function, int depth) {
+        if (depth > kMaxCallDepth) return 0;  // refused anyway
+        const auto [known, is_new] = known_.try_emplace(&function, 0);
+        if (!is_new) return known->second;
+        const int64_t sum = in(function.graph()->block(), depth);
+        return known_[&function] = sum;
+    }
+
+    std::unordered_map<const void*, int64_t> known_;
+};
+
+void check_size(const torch::jit::Graph& graph) {
+    if (NodesWrittenOut().in(graph.block()) <= kMaxNodes) return;
+    throw Error(ErrorKind::BadData,
+                "the model's calls, written out, have more than " + std::to_string(kMaxNodes) + " nodes");
 }
 
 std::shared_ptr<torch::jit::Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth);
@@ -170,10 +219,22 @@ void set_module(Node* node, const std::string& fqn) {
 std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& model) {
     const auto forward = model.find_method("forward");
     if (!forward) throw Error(ErrorKind::BadData, "the model file has no method 'forward'");
+    refuse_hooks(model, "the model");
+    if (const auto* written = torch::jit::tryToGraphFunction(forward->function())) check_size(*written->graph());
     return inlined(forward->function(), "", 0);
 }
 
+void refuse_hooks(const torch::jit::Module& module, const std::string& what) {
+    const auto type = module.type();
+    if (type->getForwardHooks().empty() && type->getForwardPreHooks().empty()) return;
+    const torch::jit::Function* hook =
+        type->getForwardPreHooks().empty() ? type->getForwardHooks().front() : type->getForwardPreHooks().front();
+    throw Error(ErrorKind::BadData, what + " has a hook of its own around forward ('" + hook->name() +
+                                        "'), which is not supported; put what it does into forward");
+}
+
 void inline_calls(torch::jit::Graph& graph) {
+    check_size(graph);
     Inliner("", 0).run(graph.block());
 }
 

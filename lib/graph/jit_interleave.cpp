@@ -1,8 +1,6 @@
 // The order of ops where a module is called more than once, as a siamese encoder is: the ops of one call lie behind all
 // of another, so the module's batch statistics are written on both sides of every cut between. Side by side, layer by
 // layer, they let the model be cut there, and each stage has its layers for all calls.
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -24,28 +22,9 @@ namespace {
 
 constexpr size_t kMaxCalls = 64;  ///< as many as bits in a RunSet
 
-/// Composed of other ops, which make the result: it is never a view of an argument.
-const std::set<std::string_view> kComposedFresh{
-    "aten::conv1d",           "aten::conv2d",           "aten::conv3d",     "aten::conv_transpose1d",
-    "aten::conv_transpose2d", "aten::conv_transpose3d", "aten::batch_norm", "vpp::deferred_batch_norm",
-    "aten::instance_norm",    "aten::layer_norm",       "aten::group_norm", "aten::linear"};
-
-/// Whether what the op makes lies in memory of its own, for certain.
-bool makes_fresh_memory(const Node* node) {
-    const auto outputs = node->outputs();
-    if (std::ranges::none_of(outputs, [](const Value* made) { return holds_tensors(*made->type()); })) return true;
-    if (kComposedFresh.contains(node->kind().toQualString())) return true;
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    if (!schema || !node->kind().is_aten()) return false;
-    for (const c10::Argument& result : schema->returns()) {
-        if (result.alias_info()) return false;
-    }
-    const auto handle = c10::Dispatcher::singleton().findOp(schema->operator_name());
-    return handle && !handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
-}
-
 bool writes(const Node* node) {
-    if (node->hasSideEffects() || !statistics_written(node).empty()) return true;
+    const bool says_nothing = node->kind() == prim::SetAttr || !statistics_written(node).empty();
+    if (says_nothing || node->hasSideEffects()) return true;
     const c10::FunctionSchema* schema = node->maybeSchema();
     return schema && std::ranges::any_of(schema->arguments(), [](const c10::Argument& argument) {
                return argument.alias_info() && argument.alias_info()->isWrite();
@@ -55,13 +34,6 @@ bool writes(const Node* node) {
 /// An error that is thrown ends all; which of two comes first is the same to everyone.
 bool is_seen_outside(const Node* node) {
     return node->hasSideEffects() && node->kind() != prim::RaiseException;
-}
-
-/// What holds tensors of all that the node and the nodes inside it read and make.
-std::vector<const Value*> tensors_touched(const Node* node) {
-    std::vector<const Value*> values = values_touched(node);
-    std::erase_if(values, [](const Value* value) { return !holds_tensors(*value->type()); });
-    return values;
 }
 
 /// "a.b.c" gives "a", "a.b", "a.b.c".
@@ -167,7 +139,7 @@ class Interleaver {
         ValueSets memory;
         std::vector<std::vector<const Value*>> touched;
         for (const JitOp& op : jit_.ops) {
-            touched.push_back(tensors_touched(op.node));
+            touched.push_back(values_touched(op.node));
             if (makes_fresh_memory(op.node)) continue;
             for (const Value* value : touched.back()) memory.join(value, touched.back().front());
         }

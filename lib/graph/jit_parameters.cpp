@@ -32,6 +32,8 @@ std::vector<JitParameter> list_parameters(const torch::jit::Module& model) {
     std::unordered_map<const void*, size_t> index_of;
     auto add = [&](const std::string& name, const at::Tensor& tensor, bool is_buffer) {
         if (!tensor.defined()) return;
+        // No optimizer has it, and its own gradient is nobody's.
+        if (is_buffer && tensor.is_leaf()) at::Tensor(tensor).set_requires_grad(false);
         const auto [it, is_new] = index_of.emplace(tensor.unsafeGetTensorImpl(), parameters.size());
         if (is_new) {
             parameters.push_back({name, {}, tensor, is_buffer, nullptr});

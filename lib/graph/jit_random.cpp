@@ -44,9 +44,19 @@ TORCH_LIBRARY_FRAGMENT(vpp, library) {
                 reseed);
 }
 
+bool takes_generator(const c10::FunctionSchema& schema) {
+    return std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
+        const c10::TypePtr& type = argument.type();
+        const auto optional = type->cast<c10::OptionalType>();
+        return (optional ? optional->getElementType() : type)->kind() == c10::TypeKind::GeneratorType;
+    });
+}
+
+/// The JIT's own ops (aten::_no_grad_normal_, of torch.nn.init) have no tags.
 bool is_random(const Node* node) {
     const auto* schema = node->maybeSchema();
     if (!schema) return false;
+    if (takes_generator(*schema)) return true;
     const auto handle = c10::Dispatcher::singleton().findOp(schema->operator_name());
     return handle && handle->hasTag(at::Tag::nondeterministic_seeded);
 }

@@ -119,6 +119,7 @@ class Joiner {
 
     /// Arguments behind the values given get their defaults.
     Value* insert_call(const StageCall& call, std::vector<Value*> values) {
+        refuse_hooks(call.module, "the module '" + call.fqn + "'");
         values.insert(values.begin(), module_value(call.fqn));
         const c10::FunctionSchema& schema = call.module.get_method("forward").function().getSchema();
         for (size_t i = values.size(); i < schema.arguments().size(); ++i) {

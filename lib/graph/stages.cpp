@@ -278,7 +278,10 @@ class StageMaker {
         for (auto& [pair, values] : bundles) {
             Edge edge = new_edge(pair.first, pair.second, pair.first);
             edge.name = std::to_string(values.size()) + " plain value" + (values.size() == 1 ? "" : "s");
-            edge.message_bytes = kBundleBytes + static_cast<int64_t>(values.size()) * 1024;
+            edge.message_bytes = kBundleBytes;
+            for (int value : values) {
+                edge.message_bytes += 1024 + 2 * graph_.values[static_cast<size_t>(value)].plain_bytes;
+            }
             edge.values = std::move(values);
             append(std::move(edge));
         }

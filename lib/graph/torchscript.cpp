@@ -36,6 +36,13 @@ class WeightStore {
         const at::Tensor& tensor = parameter.tensor;
         if (tensor.numel() == 0) return tensor.detach().clone();
         const Place place = place_of(parameter);
+        const auto is_negative = [](int64_t number) { return number < 0; };
+        const auto has_negative = [&](at::IntArrayRef numbers) { return std::ranges::any_of(numbers, is_negative); };
+        const int64_t offset = tensor.storage_offset();
+        if (offset < 0 || has_negative(tensor.sizes()) || has_negative(tensor.strides())) {
+            damaged(parameter, "it has a negative offset, size or stride");
+        }
+        if (static_cast<uint64_t>(offset) > place.record.size_bytes) damaged(parameter, "its record is too short");
         const uint64_t needed = static_cast<uint64_t>(tensor.storage_offset()) * tensor.itemsize() +
                                 at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
         if (needed > place.record.size_bytes) damaged(parameter, "its record is too short");
@@ -132,6 +139,11 @@ std::string field_names(const TorchScriptOptions& options) {
 
 /// Names forward's arguments: the plan's list, else the arguments' own names. Arguments behind the list get their
 /// defaults.
+/// Whether an argument of the type may be given a tensor.
+bool takes_tensor(const c10::Type& type) {
+    return c10::TensorType::get()->isSubtypeOf(type);
+}
+
 void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScriptOptions& options) {
     const auto& arguments = model.get_method("forward").function().getSchema().arguments();
     const size_t num_arguments = arguments.size() - 1;  // without self
@@ -144,7 +156,8 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
         const c10::Argument& argument = arguments[i + 1];
         const bool listed = i < options.inputs.size();
         const std::string field = listed ? options.inputs[i] : argument.name();
-        const bool wanted = listed || (options.inputs.empty() && options.fields.find(field) >= 0);
+        const bool takes_field = takes_tensor(*argument.type());
+        const bool wanted = listed || (options.inputs.empty() && takes_field && options.fields.find(field) >= 0);
         if (!wanted && argument.default_value()) {
             bound_to_default.push_back(i);
             continue;
@@ -154,6 +167,10 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
                                                 field +
                                                 "', which the data does not have (it has: " + field_names(options) +
                                                 "); set model.inputs to the fields in the order of the arguments");
+        }
+        if (!takes_field) {
+            throw Error(ErrorKind::BadData, "forward's argument '" + argument.name() + "' is a " +
+                                                argument.type()->repr_str() + ", and data fields are tensors");
         }
         jit.inputs.push_back({field, jit.graph->inputs()[i]});
         jit.graph->inputs()[i]->setType(c10::TensorType::get());

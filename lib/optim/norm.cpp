@@ -1,5 +1,6 @@
 #include "optim/norm.hpp"
 
+#include <ATen/native/ForeachUtils.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/clamp.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "base/error.hpp"
 #include "device/memory_begin.hpp"
@@ -40,6 +42,22 @@ std::vector<at::Tensor> defined_of(const std::vector<at::Tensor>& tensors) {
     return defined;
 }
 
+/// Those of one dtype behind each other. Python takes the groups as LibTorch's hash table has them, so that is asked.
+std::vector<at::Tensor> by_dtype(const std::vector<at::Tensor>& norms, at::Device device) {
+    const at::Device first_one(device.type(), device.is_cpu() ? at::DeviceIndex(-1) : at::DeviceIndex(0));
+    at::native::FlatMap groups;
+    for (const at::Tensor& norm : norms) {
+        auto& lists = groups[{first_one, norm.scalar_type()}].first;
+        lists.resize(1);
+        lists[0].emplace_back(norm);
+    }
+    std::vector<at::Tensor> ordered;
+    for (const auto& [kind, group] : groups) {
+        for (const std::optional<at::Tensor>& norm : group.first[0]) ordered.push_back(*norm);
+    }
+    return ordered;
+}
+
 }  // namespace
 
 std::vector<at::Tensor> parameter_norms(const std::vector<at::Tensor>& gradients) {
@@ -67,7 +85,7 @@ at::Tensor total_norm(const std::vector<at::Tensor>& norms, at::Device device) {
     const c10::NoGradGuard no_grad;
     const std::vector<at::Tensor> defined = defined_of(norms);
     if (defined.empty()) return at::zeros({});
-    return at::linalg_vector_norm(at::stack(defined).to(device), kNormOrder);
+    return at::linalg_vector_norm(at::stack(by_dtype(defined, device)).to(device), kNormOrder);
 }
 
 at::Tensor clip_coefficient(const at::Tensor& total, double max_norm) {

@@ -14,9 +14,10 @@ namespace vpp {
 /// Source:   torch._foreach_norm, which adds on a card in another order than torch.linalg.vector_norm.
 std::vector<at::Tensor> parameter_norms(const std::vector<at::Tensor>& gradients);
 
-/// The 2-norm of norms, on that device and in the given order, which the bits depend on. Undefined ones are left out.
+/// The 2-norm of norms, on that device and in the order of their parameters, which the bits depend on, those of a dtype
+/// together. Undefined ones are left out.
 /// Shape:  [] each, on any one device -> []; 0 when there is none.
-/// Source: torch.nn.utils.get_total_norm; it groups by dtype first, so all norms are of one dtype or come so grouped.
+/// Source: torch.nn.utils.get_total_norm.
 at::Tensor total_norm(const std::vector<at::Tensor>& norms, at::Device device = at::kCPU);
 
 /// What gradients are multiplied by so that their norm is at most `max_norm`; at most 1; no number when total is none.

@@ -28,6 +28,9 @@ constexpr Range kFlag01 = {0, 1};
 constexpr Range kBelowOne = {.low = 0, .high = 1, .without_high = true};
 constexpr Range kPositive = {.low = 0, .without_low = true};
 constexpr Range kFromZero = {0, kUnbounded};
+// Numbers that are float32 when they are used, where 0 and infinity would be other numbers than those of the plan.
+constexpr Range kFloat = {-3.4e38, 3.4e38};
+constexpr Range kPositiveFloat = {1e-37, 3.4e38};  // and so are their reciprocals
 constexpr Range kMeasure = {-1e9, 1e9};
 constexpr Range kCount = {0, 1e15};
 
@@ -176,10 +179,10 @@ Rows transform_rows() {
          .field = transform_field<&TransformPlan::scale>(), .example = 0.00392156862745098},
         {.name = "data.transform.mean", .type = NumberList,
          .sentence = "What is subtracted: one number, or one for each channel (entry of the field's first dim).",
-         .field = transform_field<&TransformPlan::mean>(), .default_note = "none",
+         .field = transform_field<&TransformPlan::mean>(), .range = kFloat, .default_note = "none",
          .example = Numbers{0.485, 0.456, 0.406}},
         {.name = "data.transform.std", .type = NumberList, .sentence = "What is divided by then, as many as of mean.",
-         .field = transform_field<&TransformPlan::deviation>(), .range = kPositive, .default_note = "none",
+         .field = transform_field<&TransformPlan::deviation>(), .range = kPositiveFloat, .default_note = "none",
          .example = Numbers{0.229, 0.224, 0.225}},
     };
 }
@@ -212,7 +215,7 @@ Rows mesh_rows() {
          .field = field<&Plan::mesh, &MeshPlan::zero1>(), .example = true},
         {.name = "mesh.bucket_bytes", .type = Integer,
          .sentence = "Size of the pieces in which the gradients of replicas are summed.",
-         .field = field<&Plan::mesh, &MeshPlan::bucket_bytes>(), .range = {1, 1e12}},
+         .field = field<&Plan::mesh, &MeshPlan::bucket_bytes>(), .range = {1024, 1e12}},
     };
 }
 
@@ -417,7 +420,7 @@ Rows train_rows() {
          .field = field<&Plan::train, &TrainPlan::precision>(), 
          .choices = {"fp32", "bf16", "fp16"}, .example = "bf16"},
         {.name = "train.loss_scale", .type = Number, .sentence = "fp16: the loss scale of the first step.",
-         .field = field<&Plan::train, &TrainPlan::loss_scale>(), .range = kPositive},
+         .field = field<&Plan::train, &TrainPlan::loss_scale>(), .range = kPositiveFloat},
         {.name = "train.loss_scale_every", .type = Integer,
          .sentence = "fp16: steps without overflow after which the loss scale doubles.",
          .field = field<&Plan::train, &TrainPlan::loss_scale_every>(), .range = {1, 1e9}},

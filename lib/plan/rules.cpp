@@ -422,7 +422,14 @@ Plan resolve_plan(Plan plan, int world) {
 }
 
 int natural_world(const Plan& plan) {
-    return pp_of_keys(plan).value_or(1) * plan.mesh.dp.value_or(1) * plan.mesh.tp.value_or(1);
+    const int64_t pp = pp_of_keys(plan).value_or(1), dp = plan.mesh.dp.value_or(1), tp = plan.mesh.tp.value_or(1);
+    const int64_t num_ranks = pp * dp * tp;
+    if (num_ranks <= kMostRanks) return static_cast<int>(num_ranks);
+    throw Error(ErrorKind::Plan,
+                "the mesh asks for too many ranks (got pp " + std::to_string(pp) + " x dp " + std::to_string(dp) +
+                    " x tp " + std::to_string(tp) + " = " + std::to_string(num_ranks) + ", expected at most " +
+                    std::to_string(kMostRanks) + "); lower one of them",
+                plan.where("mesh.dp"));
 }
 
 }  // namespace vpp

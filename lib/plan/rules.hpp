@@ -16,7 +16,11 @@ void check_plan(const Plan& plan);
 /// Throws:   Error{Plan} with all problems; Error{Mesh} when nothing but the number of ranks is wrong.
 Plan resolve_plan(Plan plan, int world);
 
+/// The most ranks that a job may have.
+inline constexpr int kMostRanks = 1 << 20;
+
 /// The number of ranks that the plan itself asks for; 1 when it names none.
+/// Throws: Error{Plan} for more than kMostRanks.
 int natural_world(const Plan& plan);
 
 }  // namespace vpp

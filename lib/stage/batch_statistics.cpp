@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/pow.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -30,19 +31,28 @@ void BatchStatistics::begin_step() {
     for (const auto& [buffer, sum] : sums_) sum.zero_();
 }
 
+/// All counts are read at once: each read waits for the device.
 void BatchStatistics::commit() {
+    if (own_.empty()) return;
     const at::NoGradGuard no_grad;
-    for (const DeferredBatchNorm& norm : own_) update(norm);
+    std::vector<at::Tensor> on_device;
+    for (const DeferredBatchNorm& norm : own_) {
+        on_device.push_back(sums_.at(norm.num_batches_tracked).to(at::kLong).reshape({}));
+        on_device.push_back(weights_.at(norm.num_batches_tracked).to(at::kLong).reshape({}));
+    }
+    const at::Tensor counts = at::stack(on_device).cpu();
+    const int64_t* count = counts.const_data_ptr<int64_t>();
+    for (const DeferredBatchNorm& norm : own_) {
+        const int64_t num_values = *count++, num_batches = *count++;
+        if (num_values > 0) update(norm, num_values, num_batches + 1);
+    }
 }
 
-void BatchStatistics::update(const DeferredBatchNorm& norm) const {
-    const auto count = sums_.at(norm.num_batches_tracked).item<int64_t>();
-    if (count == 0) return;
-    const at::Tensor& batches = weights_.at(norm.num_batches_tracked);
-    batches.add_(1);
-    const double momentum = norm.cumulative ? 1.0 / batches.item<double>() : norm.momentum;
-    const at::Tensor mean = at::div(sums_.at(norm.running_mean), count);
-    const at::Tensor var = at::div(sums_.at(norm.running_var), count) - at::pow(mean, 2);
+void BatchStatistics::update(const DeferredBatchNorm& norm, int64_t num_values, int64_t num_batches) const {
+    const double momentum = norm.cumulative ? 1.0 / static_cast<double>(num_batches) : norm.momentum;
+    const at::Tensor mean = at::div(sums_.at(norm.running_mean), num_values);
+    const at::Tensor var = at::div(sums_.at(norm.running_var), num_values) - at::pow(mean, 2);
+    weights_.at(norm.num_batches_tracked).fill_(num_batches);
     weights_.at(norm.running_mean).mul_(1 - momentum).add_(mean * momentum);
     weights_.at(norm.running_var).mul_(1 - momentum).add_(var * momentum);
 }

@@ -7,6 +7,7 @@
 // torch.nn.BatchNorm writes to running_var; both systems have it so. num_batches_tracked grows by 1; then each running
 // value is multiplied by 1 - m, and m times the new one is added, m being momentum, or 1 / num_batches_tracked where
 // that is None. Where a module is called several times in a microbatch, all calls are in the sums.
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -31,7 +32,8 @@ class BatchStatistics {
     void commit();
 
   private:
-    void update(const DeferredBatchNorm& norm) const;
+    /// num_values: a channel, in the batch; num_batches: this one counted.
+    void update(const DeferredBatchNorm& norm, int64_t num_values, int64_t num_batches) const;
 
     Weights weights_;
     std::vector<DeferredBatchNorm> own_;

@@ -82,7 +82,7 @@ void check_fits(size_t num_bytes, size_t limit_bytes, const std::string& what) {
     if (num_bytes <= limit_bytes) return;
     throw Error(ErrorKind::BadData, "the value '" + what + "' needs " + std::to_string(num_bytes) +
                                         " bytes to be sent, but only " + std::to_string(limit_bytes) +
-                                        " were planned: its shape differs from that of the first microbatch");
+                                        " were planned: it is larger than that of the first microbatch");
 }
 
 Buffer make_message(const Bytes& header, std::span<const std::byte> payload, size_t limit_bytes,

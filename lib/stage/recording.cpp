@@ -198,6 +198,8 @@ void Recording::record_forward(Microbatch& now, const SegmentOps& ops) {
 /// What backward begins with: the gradients that arrive, and what forward was given where its ops run once more.
 void Recording::arrive(Microbatch& now, const SegmentOps& ops) {
     now.arrived = arrived_ = places_for(form_.arrived, device_);
+    // Autograd adds in their memory, as it does op by op; but halves may be run again from what arrived.
+    if (form_.tied_arrived.empty()) lend(arrived_);
     if (!form_.is_recomputed) return;
     inputs_again_ = input_places();
     now.saved = ops.save(inputs_again_);

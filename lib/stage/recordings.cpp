@@ -26,11 +26,11 @@ Recordings::Recordings(at::Device device, std::shared_ptr<SharedRecorder> shared
       weights_(std::move(weights)),
       ops_(std::move(ops)) {}
 
-at::Tensor Recordings::begin_step(const at::Tensor& loss_factor, bool may_record, int64_t microbatch_bytes) {
+at::Tensor Recordings::begin_step(const at::Tensor& loss_factor, bool may_record, OpByOpBytes by_op) {
     if (loss_factor.defined() && loss_factor_.defined()) loss_factor_.copy_(loss_factor);
     if (loss_factor.defined() && !loss_factor_.defined()) loss_factor_ = loss_factor.clone();
     if (are_made() && addresses() != addresses_) forget();
-    if (!are_made() && reason_.empty() && num_steps_++ >= kStepsByOp && may_record) record(microbatch_bytes);
+    if (!are_made() && reason_.empty() && num_steps_++ >= kStepsByOp && may_record) record(by_op);
     if (sums_) sums_->begin_step();
     for (const std::unique_ptr<Recording>& recording : recordings_) recording->is_free = true;
     noted_.clear();
@@ -52,14 +52,14 @@ std::vector<const void*> Recordings::addresses() const {
 }
 
 /// What fails here has run op by op before, so it fails because it is recorded.
-void Recordings::record(int64_t microbatch_bytes) {
+void Recordings::record(OpByOpBytes by_op) {
     expected_.clear();
     for (const auto& [microbatch, noted] : noted_) expected_[microbatch] = noted.form;
     addresses_ = addresses();
     const MemoryMeter meter(device_);
     int64_t known_failures = meter.failed_requests();
     try {
-        record_all(microbatch_bytes);
+        record_all(by_op);
     } catch (const NotRecordable& found) {
         reason_ = found.reason;
     } catch (const std::exception& error) {
@@ -78,17 +78,17 @@ void Recordings::record(int64_t microbatch_bytes) {
 
 /// Room is looked at before each, as libraries go on without: for one more like the last, or as it was op by op. And
 /// behind the last, for what runs op by op beside recordings; those of evaluation come in addition to what steps take.
-void Recordings::record_all(int64_t microbatch_bytes) {
+void Recordings::record_all(OpByOpBytes by_op) {
     const int64_t given_back_bytes = shared_->give_back_memory();
     check_nothing_is_under_way();
     sums_ = std::make_unique<GradientSums>(trained_);
-    int64_t needed_bytes = evaluated_.empty() ? microbatch_bytes : std::max(microbatch_bytes, given_back_bytes);
+    int64_t needed_bytes = evaluated_.empty() ? by_op.microbatch : std::max(by_op.microbatch, given_back_bytes);
     for (MicrobatchForm& form : forms_to_record()) {
         check_room(needed_bytes);
         recordings_.push_back(std::make_unique<Recording>(std::move(form), device_, *shared_, *sums_, ops_));
         needed_bytes = std::max(needed_bytes, recordings_.back()->bytes() + shared_->work_bytes());
     }
-    check_room(needed_bytes);
+    check_room(std::max(needed_bytes, by_op.beside));
 }
 
 /// Autograd adds into `.grad` in the stream of whoever asked for a parameter's gradient first: not in that which

@@ -20,6 +20,12 @@
 
 namespace vpp {
 
+/// What a rank took at most in a step op by op.
+struct OpByOpBytes {
+    int64_t microbatch = 0;  ///< one of the segment's
+    int64_t beside = 0;      ///< all that is not recorded, and not of the segment's stage
+};
+
 class Recordings {
   public:
     /// `trained`: the parameters whose `.grad` is written; none in evaluation. `weights`: all that the ops read or
@@ -31,10 +37,10 @@ class Recordings {
     static constexpr int kStepsByOp = 2;
 
     /// To be called before the first action of a step; records when it is time, unless it may not yet: memory may be
-    /// free now that others will need. `microbatch_bytes`: what one took at most, op by op. `loss_factor` is what the
-    /// ops are to use in its place.
-    /// Throws: Error{OutOfMemory} where a library did without memory while it was recorded: it may do so from then on.
-    at::Tensor begin_step(const at::Tensor& loss_factor, bool may_record = true, int64_t microbatch_bytes = 0);
+    /// free now that others will need. `by_op`: there must be room for that. `loss_factor` is what the ops are to use
+    /// in its place. Throws: Error{OutOfMemory} where a library did without memory while it was recorded: it may do so
+    /// from then on.
+    at::Tensor begin_step(const at::Tensor& loss_factor, bool may_record = true, OpByOpBytes by_op = {});
 
     // What a microbatch does, in the order of its actions; backward and weight_gradients add into `.grad`.
     void forward(int microbatch, Microbatch& now, bool is_recomputed);
@@ -61,8 +67,8 @@ class Recordings {
         bool is_made_again = false;
     };
 
-    void record(int64_t microbatch_bytes);
-    void record_all(int64_t microbatch_bytes);
+    void record(OpByOpBytes by_op);
+    void record_all(OpByOpBytes by_op);
     void check_nothing_is_under_way() const;
     void check_room(int64_t needed_bytes) const;
     void forget();

@@ -13,6 +13,15 @@
 
 namespace vpp {
 
+namespace {
+
+/// Whether nobody else has it, as autograd asks before it adds to a gradient in its memory.
+bool is_own(const at::Tensor& gradient) {
+    return gradient.is_non_overlapping_and_dense() && gradient.use_count() == 1 && gradient.storage().use_count() == 1;
+}
+
+}  // namespace
+
 Segment::Segment(const Graph& graph, const Split& split, int index, Source& source, const Weights& weights,
                  const SegmentOptions& options)
     : graph_(graph),
@@ -43,10 +52,10 @@ std::unique_ptr<Recordings> Segment::make_recordings(at::Device device) {
                                         runner_.parameters(), std::move(ops));
 }
 
-void Segment::begin_step(const at::Tensor& loss_factor, bool may_record, int64_t microbatch_bytes) {
+void Segment::begin_step(const at::Tensor& loss_factor, bool may_record, OpByOpBytes by_op) {
     turns_.begin_step();
     runner_.begin_step();
-    loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor, may_record, microbatch_bytes) : loss_factor;
+    loss_factor_ = recordings_ ? recordings_->begin_step(loss_factor, may_record, by_op) : loss_factor;
 }
 
 Microbatch& Segment::state(int microbatch) {
@@ -159,7 +168,7 @@ void Segment::add_gradient(int microbatch, const Edge& edge, at::Tensor gradient
     if (!place.defined())
         place = std::move(gradient);
     else if (gradient.defined())
-        place = place + gradient;
+        place = is_own(place) ? place.add_(gradient) : place + gradient;
 }
 
 /// The graph of a microbatch: as forward left it, or made again.
@@ -225,7 +234,7 @@ void Segment::run_backward(Microbatch& now) const {
     BackwardRoots roots = take_roots(now, pass);
     roots.add(take_tied_roots(now, pass));
     pass.loss.reset();
-    vpp::run_backward(roots);
+    vpp::run_backward(std::move(roots));
     keep_tied_gradients(now, pass);
     keep_input_gradients(now, pass, pass.inputs->gradients());
 }
@@ -237,9 +246,9 @@ void Segment::input_gradients(int microbatch) {
 
 void Segment::run_input_gradients(Microbatch& now) const {
     Pass pass = take_pass(now);
-    const BackwardRoots roots = take_roots(now, pass);
+    BackwardRoots roots = take_roots(now, pass);
     pass.loss.reset();
-    const auto gradients = now.split.emplace().run_inputs(roots, pass.inputs);
+    const auto gradients = now.split.emplace().run_inputs(std::move(roots), pass.inputs);
     keep_input_gradients(now, pass, gradients);
     pass.gradient_edges.clear();
     pass.input_slots.clear();

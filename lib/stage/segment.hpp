@@ -45,8 +45,8 @@ class Segment {
     int index() const { return index_; }
 
     /// To be called before the first action of a step. `loss_factor`, 0-dim, multiplies the loss too (fp16); undefined:
-    /// nothing does. `may_record`, `microbatch_bytes`: see Recordings::begin_step.
-    void begin_step(const at::Tensor& loss_factor = {}, bool may_record = true, int64_t microbatch_bytes = 0);
+    /// nothing does. `may_record`, `by_op`: see Recordings::begin_step.
+    void begin_step(const at::Tensor& loss_factor = {}, bool may_record = true, OpByOpBytes by_op = {});
 
     /// A model input (the graph's number) for a microbatch.
     void set_input(int microbatch, int input, at::Tensor tensor);

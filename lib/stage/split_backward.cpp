@@ -1,7 +1,9 @@
 #include "stage/split_backward.hpp"
 
+#include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/functions/tensor.h>
 
 #include <unordered_map>
 
@@ -94,17 +96,46 @@ bool needs_its_input_gradient(const Node& node) {
     return node.name() == "NativeGroupNormBackward0";
 }
 
+/// Of a write into a part of a tensor: the node of what was written has all of these edges but the first one again.
+Node* node_inside(Node& node) {
+    auto* write = dynamic_cast<torch::autograd::CopySlices*>(&node);
+    return write ? write->fn.get() : nullptr;
+}
+
 void cut_edges_into(const InputPath& path, Node& node) {
-    for (torch::autograd::Edge& edge : node.next_edges()) {
+    Node* inside = node_inside(node);
+    for (size_t i = 0; i < node.next_edges().size(); ++i) {
+        torch::autograd::Edge& edge = node.next_edges()[i];
         if (!path.contains(edge)) continue;
         edge = needs_its_input_gradient(node) ? torch::autograd::Edge(std::make_shared<Sink>(edge), 0)
                                               : torch::autograd::Edge();
+        if (inside && i > 0) inside->next_edges()[i] = edge;
     }
 }
 
-variable_list execute(const BackwardRoots& roots, bool keep_graph, bool accumulate, const edge_list& targets) {
+/// Gives gradients on and keeps none: autograd adds to one in its memory and frees it after its use, as where the op
+/// that made it is in the same graph.
+class HandOver : public Node {
+  public:
+    explicit HandOver(BackwardRoots roots)
+        : Node(std::move(roots.edges)),
+          gradients_(std::move(roots.gradients)),
+          start_(at::empty({0}, gradients_.front().options())) {
+        add_input_metadata(start_);
+    }
+    /// What it is run with.
+    const at::Tensor& start() const { return start_; }
+    variable_list apply(variable_list&&) override { return std::move(gradients_); }
+
+  private:
+    variable_list gradients_;
+    at::Tensor start_;
+};
+
+variable_list execute(BackwardRoots roots, bool keep_graph, bool accumulate, const edge_list& targets) {
     const BackwardOnThisThread one_order;
-    return torch::autograd::Engine::get_default_engine().execute(roots.edges, roots.gradients, keep_graph,
+    const auto begin = std::make_shared<HandOver>(std::move(roots));
+    return torch::autograd::Engine::get_default_engine().execute({{begin, 0}}, {begin->start()}, keep_graph,
                                                                  /*create_graph=*/false, accumulate, targets);
 }
 
@@ -116,20 +147,19 @@ void BackwardRoots::add(torch::autograd::Edge edge, at::Tensor gradient) {
     gradients.push_back(std::move(gradient));
 }
 
-void BackwardRoots::add(const BackwardRoots& more) {
-    edges.insert(edges.end(), more.edges.begin(), more.edges.end());
-    gradients.insert(gradients.end(), more.gradients.begin(), more.gradients.end());
+void BackwardRoots::add(BackwardRoots more) {
+    for (size_t i = 0; i < more.edges.size(); ++i) add(std::move(more.edges[i]), std::move(more.gradients[i]));
 }
 
-void run_backward(const BackwardRoots& roots) {
-    if (!roots.edges.empty()) execute(roots, /*keep_graph=*/false, /*accumulate=*/true, {});
+void run_backward(BackwardRoots roots) {
+    if (!roots.edges.empty()) execute(std::move(roots), /*keep_graph=*/false, /*accumulate=*/true, {});
 }
 
-variable_list SplitBackward::run_inputs(const BackwardRoots& roots, const std::shared_ptr<InputNode>& inputs) {
+variable_list SplitBackward::run_inputs(BackwardRoots roots, const std::shared_ptr<InputNode>& inputs) {
     const InputPath path(roots.edges, inputs.get());
     BackwardRoots on_path;
     for (size_t i = 0; i < roots.edges.size(); ++i) {
-        (path.contains(roots.edges[i]) ? on_path : roots_).add(roots.edges[i], roots.gradients[i]);
+        (path.contains(roots.edges[i]) ? on_path : roots_).add(roots.edges[i], std::move(roots.gradients[i]));
     }
     for (const std::shared_ptr<Node>& node : path.nodes()) {
         for (const torch::autograd::Edge& edge : node->next_edges()) {
@@ -143,7 +173,7 @@ variable_list SplitBackward::run_inputs(const BackwardRoots& roots, const std::s
     if (on_path.edges.empty()) return variable_list(targets.size());
 
     for (Branch& branch : branches_) branch.node->add_pre_hook(std::make_unique<Capture>(branch.gradients));
-    variable_list gradients = execute(on_path, /*keep_graph=*/true, /*accumulate=*/false, targets);
+    variable_list gradients = execute(std::move(on_path), /*keep_graph=*/true, /*accumulate=*/false, targets);
     for (Branch& branch : branches_) branch.node->pre_hooks().pop_back();
 
     std::unordered_map<const Node*, bool> branches;
@@ -155,16 +185,16 @@ variable_list SplitBackward::run_inputs(const BackwardRoots& roots, const std::s
     return gradients;
 }
 
-void SplitBackward::run_weights(const BackwardRoots& more) {
+void SplitBackward::run_weights(BackwardRoots more) {
     BackwardRoots roots = std::move(roots_);
-    roots.add(more);
+    roots.add(std::move(more));
     for (Branch& branch : branches_) {
         for (size_t i = 0; i < branch.gradients.size(); ++i) {
             roots.add({branch.node, static_cast<uint32_t>(i)}, std::move(branch.gradients[i]));
         }
     }
     branches_.clear();
-    run_backward(roots);
+    run_backward(std::move(roots));
 }
 
 int64_t SplitBackward::captured_bytes() const {

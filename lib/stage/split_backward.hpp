@@ -24,20 +24,21 @@ struct BackwardRoots {
 
     /// Undefined gradients are left out.
     void add(torch::autograd::Edge edge, at::Tensor gradient);
-    void add(const BackwardRoots& more);
+    void add(BackwardRoots more);
 };
 
-/// One whole backward pass: adds into `.grad` and fills input nodes. Throws what ops throw.
-void run_backward(const BackwardRoots& roots);
+/// One whole backward pass: adds into `.grad` and fills input nodes. Gradients whose memory nobody else has may be
+/// added to in it. Throws what ops throw.
+void run_backward(BackwardRoots roots);
 
 class SplitBackward {
   public:
     /// I. Returns the gradients of `inputs` by slot; undefined where none arrive. Frees the activations that W does not
     /// need; requires that nobody else needs the graph.
-    std::vector<at::Tensor> run_inputs(const BackwardRoots& roots, const std::shared_ptr<InputNode>& inputs);
+    std::vector<at::Tensor> run_inputs(BackwardRoots roots, const std::shared_ptr<InputNode>& inputs);
 
     /// W. `more` are roots of its own: arrived gradients of tied parameters.
-    void run_weights(const BackwardRoots& more);
+    void run_weights(BackwardRoots more);
 
     /// Bytes of the gradients that wait for W.
     int64_t captured_bytes() const;

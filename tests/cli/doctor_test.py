@@ -64,6 +64,18 @@ class Doctor(Case):
                     if "train.steps=2" not in settings else self.vpp("train", plan, *options, ranks=2)
                 self.assertEqual(train.returncode, code, train.stderr)
 
+    def test_a_run_whose_checkpoints_are_all_damaged(self):
+        plan = self.plan(DIGITS)
+        options = ("--set", "pipeline.num_stages=1", "--set", "train.steps=2", "--set", "run.dir=run")
+        self.assertEqual(self.vpp("train", plan, *options).returncode, 0)
+        (self.folder / "run/checkpoints/step-00000002/manifest.json").write_text("{}")
+        done = self.vpp("doctor", plan, *options)
+        self.assertEqual(done.returncode, 65, done.stdout)
+        self.assertIn("none of the checkpoints in run can be resumed: run/checkpoints/step-00000002/manifest.json: cut",
+                      re.sub(r"\s+", " ", done.stdout))
+        self.assertEqual(self.vpp("train", plan, *options).returncode, 65)
+        self.assertEqual(self.vpp("train", plan, *options, "--set", "checkpoint.resume=no").returncode, 0)
+
     def test_a_run_folder_in_use(self):
         job = self.start("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=100000", ranks=2)
         while not self.bits("run"):

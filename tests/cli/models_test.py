@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+from typing import Tuple
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import numpy  # noqa: E402
@@ -50,6 +51,30 @@ class Made(torch.nn.Module):
 
     def forward(self, x):
         return x * self.made
+
+
+@torch.jit.script
+class Box:
+    def __init__(self, held: torch.Tensor):
+        self.held = held
+
+    def get(self) -> torch.Tensor:
+        return self.held
+
+
+class Boxed(torch.nn.Module):
+    """A tensor of it is in an object of a class of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.box = Box(torch.ones(4))
+
+    def forward(self, x):
+        return x * self.box.get()
+
+
+def twice(self, given: Tuple[torch.Tensor], made: torch.Tensor) -> torch.Tensor:
+    return made * 2
 
 
 class Listed(torch.nn.Module):
@@ -214,6 +239,26 @@ class Models(Case):
         self.save(Net())
         self.rewritten({"data/0": bytes(8)})
         self.refused("cannot be read: its record is too short", "train")
+
+    def test_a_weight_that_begins_before_its_record(self):
+        self.save(Net())
+        with zipfile.ZipFile(self.path) as archive:
+            data = archive.read(next(name for name in archive.namelist() if name.endswith("/data.pkl")))
+        at_zero, before = b"K\x00(", b"J" + struct.pack("<i", -4) + b"("
+        self.assertIn(at_zero, data)
+        self.rewritten({"data.pkl": data.replace(at_zero, before)})
+        self.refused("cannot be read: it has a negative offset, size or stride", "train")
+
+    def test_a_tensor_of_an_object(self):
+        self.save(Boxed())
+        self.refused("the tensor 'held' is an attribute of an object that is no module; make it a parameter or buffer "
+                     "of a module")
+
+    def test_hooks_around_forward(self):
+        model = Net()
+        model.register_forward_hook(twice)
+        self.save(model)
+        self.refused("the model has a hook of its own around forward ('twice'), which is not supported")
 
     def test_an_archive_of_two_directories(self):
         self.save(Net())

@@ -105,6 +105,32 @@ class LostRanks(RunningCase):
         third = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=run", ranks=2)
         self.assertEqual(third.returncode, 0, third.stderr)
 
+    def test_a_second_job_measures_nothing_into_the_first_ones_folder(self):
+        arguments = ("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=100000",
+                     "--set", "pipeline.split_method=AUTO")
+        job = self.start(*arguments, ranks=2)
+        self.wait_for_step(job, "run", 2)
+        costs = self.folder / "run/costs.json"
+        before = costs.read_bytes()
+        second = self.vpp(*arguments, "--set", "pipeline.num_microbatches=2", ranks=2)
+        self.assertEqual(second.returncode, 73, second.stderr)
+        self.assertIn(f"is held by process {self.pids(job)[0]} on ", second.stderr)
+        self.assertEqual(costs.read_bytes(), before)
+        self.assertIsNone(job.poll())
+
+    def test_a_training_that_is_refused_changes_nothing(self):
+        arguments = ("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=3")
+        self.assertEqual(self.vpp(*arguments, ranks=2).returncode, 0)
+        kept = ("plan.toml", "end.json", "metrics.jsonl")
+        before = [(self.folder / "run" / name).read_bytes() for name in kept]
+        for code, more in ((77, ("--set", "train.seed=5")), (2, ("--set", "train.steps=4", "--profile", "2"))):
+            done = self.vpp(*arguments, *more, ranks=2)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual([(self.folder / "run" / name).read_bytes() for name in kept], before)
+        done = self.vpp(*arguments, "--set", "train.steps=2", "--profile", "2", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("nothing to do", done.stderr)
+
     def test_wrong_number_of_ranks(self):
         done = self.vpp("train", self.plan(DIGITS), ranks=3)
         self.assertEqual(done.returncode, 69)

@@ -4,6 +4,7 @@ job says, how it ends, and what is left. tests/support/faults.cpp makes the faul
 import os
 import pathlib
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from run_state import checkpoints, final  # noqa: E402
 from vpp_process import DIGITS, ENVIRONMENT, FAULTS, MPIRUN, ROOT, VPP, Case, main  # noqa: E402
 
-ENOSPC, EIO = 28, 5
+ENOSPC, EIO, EDQUOT = 28, 5, 122
 
 
 class FaultCase(Case):
@@ -32,7 +33,8 @@ class Disks(FaultCase):
         self.assertEqual(self.train("whole").returncode, 0)
         for i, (rank, call, error, text) in enumerate([
                 (0, "write", ENOSPC, "No space left on device"), (1, "write", ENOSPC, "No space left on device"),
-                (1, "fsync", EIO, "Input/output error"), (0, "rename", EIO, "Input/output error")]):
+                (1, "fsync", EIO, "Input/output error"), (0, "rename", EIO, "Input/output error"),
+                (0, "mkdir", EDQUOT, "Disk quota exceeded")]):
             with self.subTest(rank=rank, call=call):
                 done = self.train(f"run{i}", **self.disk(rank, call, "/checkpoints/", 1, 1, error, 0))
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -55,6 +57,60 @@ class Disks(FaultCase):
         again = self.train("full", "train.steps=20")
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("resumed after step 3", again.stderr)
+
+    def test_what_a_dead_save_left_takes_no_room_from_the_next(self):
+        self.assertEqual(self.train("run", "train.steps=6").returncode, 0)
+        folder = self.folder / "run/checkpoints"
+        left = folder / ".tmp-step-00000009-dead"
+        left.mkdir()
+        one = sum(file.stat().st_size for file in (folder / "step-00000006").iterdir())
+        size = sum(file.stat().st_size for file in (self.folder / "run").rglob("*") if file.is_file()) + 4 * one
+        shard = left / "shard-00000.safetensors"
+        shard.touch()
+        os.truncate(shard, 4 * one)
+        done = self.train("run", VPP_DISK_SIZE=f"run {size}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("failed", done.stderr)
+        self.assertFalse(left.exists())
+        os.truncate(folder / "step-00000012/shard-00000.safetensors", 4 * one)
+        full = self.train("run", VPP_DISK_SIZE=f"run {size}")
+        self.assertEqual(full.returncode, 74, full.stderr)
+        self.assertIn("a checkpoint takes about ", full.stderr)
+
+    def test_what_a_dead_save_left_and_cannot_be_removed_is_said(self):
+        self.assertEqual(self.train("run", "train.steps=6").returncode, 0)
+        newest = checkpoints(self.folder / "run")[-1]
+        shutil.copytree(newest, newest.with_name(newest.name + ".old"))
+        done = self.train("run", **self.disk(0, "rename", "/.trash-", 1, 1, EIO, 0))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("what dead saves left stays: cannot rename run/checkpoints/step-00000006.old to ", done.stderr)
+        self.assertFalse(newest.with_name(newest.name + ".old").exists(), "the next save comes to it")
+
+    def test_a_checkpoint_that_the_disk_does_not_give_is_not_skipped(self):
+        self.assertEqual(self.train("run", "train.steps=6").returncode, 0)
+        for file in ("manifest.json", "shard-00001.safetensors"):
+            with self.subTest(file=file):
+                path = f"run/checkpoints/step-00000006/{file}"
+                done = self.train("run", **self.disk(0, "open", path, 1, 1, EIO, 0))
+                self.assertEqual(done.returncode, 74, done.stderr)
+                self.assertIn(f"cannot open {path}: Input/output error; no older checkpoint is taken", done.stderr)
+                self.assertEqual(self.names("run"), ["step-00000003", "step-00000006"])
+                self.assertFalse((self.folder / "run/set-aside").exists())
+        done = self.train("run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("resumed after step 6", done.stderr)
+
+    def test_when_no_checkpoint_is_whole_a_person_decides(self):
+        self.assertEqual(self.train("run", "train.steps=6").returncode, 0)
+        for checkpoint in checkpoints(self.folder / "run"):
+            (checkpoint / "shard-00000.safetensors").write_bytes(b"")
+        done = self.train("run")
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn("run has checkpoints, and none of them is whole: run/checkpoints/step-00000006/", done.stderr)
+        self.assertEqual(self.names("run"), ["step-00000003", "step-00000006"])
+        done = self.train("run", "checkpoint.resume=no")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(list((self.folder / "run/set-aside").iterdir())), 2)
 
     def test_a_disk_that_blocks_is_named(self):
         done = self.train("run", "run.deadline_floor_s=2", "train.steps=100000", ranks=2,

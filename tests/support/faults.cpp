@@ -1,21 +1,28 @@
 // A library that is loaded in front of libc (LD_PRELOAD) and makes the disk fail or the clock jump, for one rank of a
-// job, without a privilege. What is to happen stands in two variables:
+// job, without a privilege. What is to happen stands in three variables:
 //
 //   VPP_DISK_FAULT   "rank call path first count errno delay_ms", as in "1 fsync /checkpoints/ 2 1 5 0": on rank 1 the
 //                    2nd and the 1 - 1 following calls of fsync on files whose path has "/checkpoints/" in it take 0 ms
 //                    longer and then fail with errno 5 (0: they succeed). Rank -1: every rank. Calls: write fsync
-//                    rename pread
+//                    rename pread mkdir, and open for reading
+//   VPP_DISK_SIZE    "path bytes": a disk of that size holds the folders whose path has "path" in it, and nothing else
 //   VPP_CLOCK_JUMP   seconds that the wall clock is off on every rank from one second after the start on
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 
 namespace {
 
@@ -63,9 +70,62 @@ bool strikes(const char* name, int fd) {
     return disk().strikes(name, file);
 }
 
+/// Opening for reading; what is made is not touched.
+int open_by(const char* name, const char* file, int flags, mode_t mode) {
+    if ((flags & O_CREAT) == 0 && disk().strikes("open", file)) return -1;
+    return real<int (*)(const char*, int, ...)>(name)(file, flags, mode);
+}
+
+/// What is free on a disk of the size that VPP_DISK_SIZE says.
+int space_by(const char* name, const char* folder, void* space) {
+    const int result = real<int (*)(const char*, void*)>(name)(folder, space);
+    char path[256] = "";
+    unsigned long long free_bytes = 0;
+    const char* text = std::getenv("VPP_DISK_SIZE");
+    const bool is_meant = text && std::sscanf(text, "%255s %llu", path, &free_bytes) == 2 && std::strstr(folder, path);
+    if (result != 0 || !is_meant) return result;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {
+        if (!entry.is_regular_file(ignored)) continue;
+        free_bytes -= std::min<unsigned long long>(free_bytes, entry.file_size(ignored));
+    }
+    auto* told = static_cast<struct statvfs*>(space);  // as that of 64 bits
+    told->f_bavail = free_bytes / told->f_frsize;
+    return result;
+}
+
 }  // namespace
 
 extern "C" {
+
+int open(const char* file, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = va_arg(more, mode_t);
+    va_end(more);
+    return open_by("open", file, flags, mode);
+}
+
+int open64(const char* file, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = va_arg(more, mode_t);
+    va_end(more);
+    return open_by("open64", file, flags, mode);
+}
+
+int mkdir(const char* folder, mode_t mode) {
+    static const auto next = real<int (*)(const char*, mode_t)>("mkdir");
+    return disk().strikes("mkdir", folder) ? -1 : next(folder, mode);
+}
+
+int statvfs(const char* folder, struct statvfs* space) {
+    return space_by("statvfs", folder, space);
+}
+
+int statvfs64(const char* folder, struct statvfs64* space) {
+    return space_by("statvfs64", folder, space);
+}
 
 ssize_t write(int fd, const void* data, size_t size) {
     static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");

@@ -185,6 +185,19 @@ TEST_F(Checkpointing, aDamagedNewestCheckpointFallsBackAndIsSaid) {
     EXPECT_HAS(log_.text.str(), "resumed after step 2");
 }
 
+TEST_F(Checkpointing, whenAllCheckpointsAreDamagedItDoesNotBeginAnew) {
+    Rig setup = open();
+    run(setup, kTrainedSteps, {2, 4});
+    for (int64_t step : {2, 4}) fs::remove(fs::path(checkpoint(step)) / "manifest.json");
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { run(setup, kTrainedSteps, {}); }),
+               folder_.path("run") + " has checkpoints, and none of them is whole: " + checkpoint(4) +
+                   " is not a checkpoint: it has no manifest.json; name a folder like checkpoints/step-00000050 (and 1 "
+                   "more, see the log); bring one back, or start anew with another run.dir or checkpoint.resume = "
+                   "\"no\"");
+    Rig anew = open({"checkpoint.resume=\"no\""});
+    EXPECT_EQ(run(anew, 1, {}), 0);
+}
+
 TEST_F(Checkpointing, withoutCheckpointsItStartsAtTheBeginning) {
     Rig setup = open();
     EXPECT_EQ(run(setup, 1, {}), 0);
@@ -234,8 +247,9 @@ TEST_F(CheckpointingApart, AnyLayoutOnAnyHostsResumesWithTheBits) {
                 {"mesh.pp=" + std::to_string(std::string_view(hosts).size()), "pipeline.split_method=\"PARAMETERS\""});
             EXPECT_EQ(run_on("ab", first, 2, {2}), 0);
             if (std::string_view(hosts) == "aa") {
-                EXPECT_EQ(run_on(hosts, second, 1, {}), 0) << "b is not there to ask";
-                EXPECT_HAS(log_.text.str(), "is missing: this folder holds 1 of 2 shards");
+                const std::string said = error_of(ErrorKind::BadData, [&] { run_on(hosts, second, 1, {}); });
+                EXPECT_HAS(said, "none of them is whole: ");
+                EXPECT_HAS(said, "is missing: this folder holds 1 of 2 shards");
                 fs::copy(part("b", 2) / "shard-00001.safetensors", part("a", 2) / "shard-00001.safetensors");
             } else if (std::string_view(hosts) == "bbc") {
                 fs::rename(folder_.path("a"), folder_.path("c"));
@@ -257,6 +271,19 @@ TEST_F(CheckpointingApart, ADamagedPartFallsBackAndIsSaid) {
     EXPECT_EQ(final_, expected);
     EXPECT_HAS(log_.text.str(), "checkpoint skipped: ");
     EXPECT_HAS(log_.text.str(), "no run folder of the job holds a whole shard-00001.safetensors");
+}
+
+TEST_F(CheckpointingApart, WhenAllPartsAreLostItDoesNotBeginAnew) {
+    Rig setup = open({"mesh.pp=2"});
+    run_on("ab", setup, 2, {2});
+    fs::remove(part("b", 2) / "shard-00001.safetensors");
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { run_on("ab", setup, kTrainedSteps, {}); }),
+               " has checkpoints, and none of them is whole: ");
+    // Killed between the commits of the folders: nothing was lost.
+    fs::remove_all(part("b", 2));
+    const std::string save_id = CheckpointReader(part("a", 2)).manifest().save_id;
+    CheckpointStore(folder_.path("b")).begin(2, save_id);
+    EXPECT_EQ(run_on("ab", setup, 1, {}), 0);
 }
 
 TEST_F(CheckpointingApart, AnotherSaveInTheWayIsSetAside) {

@@ -150,15 +150,17 @@ TEST(CostProfile, BitsAreThoseOfOneDevice) {
 struct Provided {
     std::string log;
     std::string file;
+    int claims = 0;
 };
 
 Provided provide(Rig& setup) {
     TextLog text;
+    int claims = 0;
     InProcessWorld({.num_ranks = 2}).run([&](Transport& transport) {
-        provide_costs(transport, setup.plan, setup.data, test_device(), text.log);
+        provide_costs(transport, setup.plan, setup.data, test_device(), text.log, [&] { ++claims; });
     });
     const std::filesystem::path path = std::filesystem::path(setup.plan.run.dir) / kRunCosts;
-    return {text.text.str(), std::filesystem::exists(path) ? read_text_file(path, 1 << 20) : ""};
+    return {text.text.str(), std::filesystem::exists(path) ? read_text_file(path, 1 << 20) : "", claims};
 }
 
 TEST(CostProfile, ARunMeasuresOnceAndAResumeGoesByTheSameFile) {
@@ -170,9 +172,11 @@ TEST(CostProfile, ARunMeasuresOnceAndAResumeGoesByTheSameFile) {
     EXPECT_TRUE(holds(first.log, "split_method = \"AUTO\": measured ")) << first.log;
     EXPECT_TRUE(holds(first.log, "which a resumed run goes by too")) << first.log;
     EXPECT_FALSE(first.file.empty());
+    EXPECT_EQ(first.claims, 1) << "rank 0, before it writes";
     const Provided again = provide(setup);
     EXPECT_EQ(again.log, "");
     EXPECT_EQ(again.file, first.file);
+    EXPECT_EQ(again.claims, 0);
     const Program program = prepare(setup.plan, setup.data).program;
     EXPECT_TRUE(program.has_measured_costs);
     for (const std::string& warning : program.training.graph.warnings) EXPECT_FALSE(holds(warning, "AUTO")) << warning;
@@ -182,6 +186,14 @@ TEST(CostProfile, ARunMeasuresOnceAndAResumeGoesByTheSameFile) {
     const Provided other = provide(setup);
     EXPECT_TRUE(holds(other.log, "is of another model or other microbatches, so costs are measured again"));
     EXPECT_NE(other.file, first.file);
+    const auto refuse = [] { throw Error(ErrorKind::Output, "another job's"); };
+    setup.plan.train.global_batch_size = 6;
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& transport) {
+        const Error error =
+            error_of([&] { provide_costs(transport, setup.plan, setup.data, test_device(), TextLog().log, refuse); });
+        EXPECT_EQ(error.kind(), ErrorKind::Output);
+    });
+    EXPECT_EQ(read_text_file(std::filesystem::path(setup.plan.run.dir) / kRunCosts, 1 << 20), other.file);
 }
 
 TEST(CostProfile, NothingIsMeasuredForOtherMethods) {
@@ -242,7 +254,7 @@ TEST(CostProfile, WhatRankZeroMeetsIsThrownOnEveryRank) {
     InProcessWorld({.num_ranks = 2}).run([&](Transport& transport) {
         TextLog text;
         const Error error =
-            error_of([&] { provide_costs(transport, setup.plan, setup.data, test_device(), text.log); });
+            error_of([&] { provide_costs(transport, setup.plan, setup.data, test_device(), text.log, [] {}); });
         thrown += error.kind() == ErrorKind::BadData && holds(error.what(), "costs.json");
     });
     EXPECT_EQ(thrown, 2);

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "data/held_out.hpp"
 #include "unit/engine/support.hpp"
 
 namespace vpp::test {
@@ -276,6 +277,16 @@ TEST_F(Engines, whereAStepLeavesTheFiniteNumbersIsNamedOnEveryRank) {
     }
 }
 
+TEST_F(Engines, samplesOfASplitAreNamedAsTheirFilesCountThem) {
+    const detail::HeldOut held_out(12, 6, Plan().train.seed);
+    const int64_t first = held_out.sample(Subset::Train, 4), second = held_out.sample(Subset::Train, 5);
+    Rig setup = set_up(plan_with_vectors(folder_, "mlp", first), {"data.val_split=0.5"});
+    with_engines(setup, reference_program(setup.prepared.program), [&](Engine& engine) {
+        EXPECT_HAS(error_of(ErrorKind::NotFinite, [&] { engine.run_step(0); }),
+                   "(samples " + std::to_string(first) + ", " + std::to_string(second) + ")");
+    });
+}
+
 TEST_F(Engines, aSpikeIsMetAsThePlanSays) {
     Rig setup = open("mlp", {"train.on_spike=\"stop\""});
     with_engines(setup, cut_in_two(setup), [&](Engine& engine) {
@@ -346,6 +357,11 @@ TEST(TotalSteps, areStepsOrWholeBatchesOfTheEpochs) {
     plan.train.epochs = 2;
     EXPECT_EQ(total_steps(plan, 95), 19);
     EXPECT_EQ(total_steps(plan, 3), 1) << "at least one";
+    plan.train.epochs = 1'000'000'000;
+    EXPECT_EQ(total_steps(plan, 9'223'372'036), 922'337'203'600'000'000);
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { total_steps(plan, 9'223'372'037); }),
+               "train.epochs are too many: samples of a training are counted in 63 bits (got 1000000000 epochs of "
+               "9223372037 samples)");
     plan.train.steps = 7;
     EXPECT_EQ(total_steps(plan, 95), 7);
 }

@@ -1,5 +1,6 @@
 #include "engine/job_checkpoint.hpp"
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 
@@ -44,8 +45,10 @@ class JobCheckpointTest : public testing::Test {
         log_text_.str("");
         std::array<std::string, 2> found;
         on_both([&](Transport& transport, size_t rank) {
-            const auto checkpoint = find_newest(transport, folders_, stores_[rank], log_);
+            std::vector<std::string> lost;
+            const auto checkpoint = find_newest(transport, folders_, stores_[rank], log_, lost);
             found[rank] = checkpoint ? checkpoint->manifest.save_id : "";
+            if (rank == 0) lost_ = lost;
             if (rank == 0 && checkpoint) last_ = *checkpoint;
         });
         EXPECT_EQ(found[0], found[1]);
@@ -78,6 +81,7 @@ class JobCheckpointTest : public testing::Test {
     std::ostringstream log_text_;
     Logger log_ = make_stream_logger(log_text_);
     JobCheckpoint last_;
+    std::vector<std::string> lost_;
 };
 
 TEST_F(JobCheckpointTest, TheNewestIsWhatTheFoldersHoldTogether) {
@@ -129,6 +133,28 @@ TEST_F(JobCheckpointTest, WhatLacksAShardOrIsDamagedIsSkippedAndSaid) {
         EXPECT_EQ(newest(), "s50") << text;
         expect_said("checkpoint skipped: ");
         expect_said(text);
+        EXPECT_TRUE(std::ranges::any_of(lost_, [&](const std::string& why) { return why.find(text) != why.npos; }));
+    }
+}
+
+TEST_F(JobCheckpointTest, WhatMayBeWholeIsNotSkipped) {
+    save(50, "s50", 1);
+    save(60, "s60", 2);
+    const std::string manifest = test::read_file(place(1, 60) / "manifest.json");
+    test::set_format_version(place(1, 60), 2);
+    expect_error(ErrorKind::BadData, "format version 2, this vpp reads version 1", [&] { newest(); });
+    test::set_format_version(place(1, 50), 2);
+    test::write_file(place(1, 60) / "manifest.json", manifest);
+    EXPECT_EQ(newest(), "s60") << "an older one is nobody's concern";
+    for (const fs::path& path : {scratch_.path(), scratch_.path() / "a", scratch_.path() / "b"}) {
+        fs::permissions(path, fs::perms(0755));
+    }
+    for (const fs::path& path : {place(1, 60) / kSecond, place(1, 60) / "manifest.json", place(0, 60)}) {
+        const fs::perms before = fs::status(path).permissions();
+        EXPECT_EQ(test::code_in_child([&] { newest(); }), 0) << "the control";
+        fs::permissions(path, fs::perms::none);
+        EXPECT_EQ(test::code_in_child([&] { newest(); }), exit_code(ErrorKind::Io)) << path;
+        fs::permissions(path, before);
     }
 }
 
@@ -138,6 +164,7 @@ TEST_F(JobCheckpointTest, ACrashBetweenTheCommitsLeavesTheOldOne) {
         publish(host, write(60, "s60", 2));
         EXPECT_EQ(newest(), "s50") << "only host " << host << " has committed";
         expect_said("it has no such checkpoint");
+        EXPECT_TRUE(lost_.empty()) << "it was never a checkpoint";
         fs::remove_all(place(host, 60));
     }
 }
@@ -212,7 +239,8 @@ TEST_F(JobCheckpointTest, AHostThatJoinsGetsWhatItNeeds) {
     const RunFolders folders({0, 1, 2}, {"alpha", "beta", "gamma"});
     InProcessWorld({.num_ranks = 3}).run([&](Transport& transport) {
         const auto rank = static_cast<size_t>(transport.rank());
-        auto checkpoint = find_newest(transport, folders, rank == 2 ? third : stores_[rank], log_);
+        std::vector<std::string> lost;
+        auto checkpoint = find_newest(transport, folders, rank == 2 ? third : stores_[rank], log_, lost);
         ASSERT_TRUE(checkpoint);
         const std::set<std::string> wanted{rank == 2 ? "model.mask.0" : "model.mask." + std::to_string(rank)};
         const CheckpointReader reader = bring_shards(transport, folders, *checkpoint, wanted, log_);

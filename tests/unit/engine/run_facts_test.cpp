@@ -57,5 +57,55 @@ TEST(RunFacts, whatTheFilesAreMadeToIsOneOfThem) {
     EXPECT_EQ(fact_of(old, "data.shuffle"), std::nullopt);
 }
 
+TEST(RunFacts, whatGoesWhereIsOneOfThem) {
+    const TemporaryFolder folder;
+    const Rig rig = set_up_tiny("mlp", folder.path("."), {"model.inputs=[\"x\", \"y\"]"});
+    const Rig by_name = set_up_tiny("mlp", folder.path("."));
+    const auto facts = facts_of(rig.plan, rig.prepared.program);
+    EXPECT_EQ(facts_of(by_name.plan, by_name.prepared.program), facts) << "the arguments' own names are the same";
+    CheckpointState saved, old;
+    saved.facts = old.facts = facts;
+    for (const char* name : {"model.inputs", "model.loss_reduction", "data.token_dtype"}) old.facts.erase(name);
+    const auto expect_refused = [&](const std::string& change, const std::function<void(Plan&, Program&)>& make) {
+        Plan plan = rig.plan;
+        Program program = rig.prepared.program;
+        make(plan, program);
+        TextLog log;
+        EXPECT_NO_THROW(compare_facts(old, facts_of(plan, program), "run", log.log)) << "it does not know";
+        EXPECT_HAS(error_of(ErrorKind::Refused, [&] { compare_facts(saved, facts_of(plan, program), "run", log.log); }),
+                   "run belongs to another run: " + change + "; set it back");
+    };
+    expect_refused("model.inputs was [\"x\",\"y\"], now [\"y\",\"x\"]", [](Plan&, Program& program) {
+        std::swap(program.training.graph.inputs[0].name, program.training.graph.inputs[1].name);
+    });
+    expect_refused("model.loss_reduction was mean, now sum",
+                   [](Plan& plan, Program&) { plan.model.loss_reduction = "sum"; });
+    expect_refused("data.token_dtype was uint16, now uint32",
+                   [](Plan& plan, Program&) { plan.data.token_dtype = "uint32"; });
+    TextLog log;
+    Plan plan = rig.plan;
+    plan.data.token_dtype = "uint16";  // what auto takes where no header says it
+    EXPECT_NO_THROW(compare_facts(saved, facts_of(plan, rig.prepared.program), "run", log.log));
+}
+
+TEST(RunFacts, theTargetOfTheLossIsOneOfThem) {
+    const TemporaryFolder folder;
+    const Rig rig = set_up_tiny("mlp", folder.path("."));
+    Plan plan = rig.plan;
+    plan.loss = LossPlan{.kind = "mse", .target = "y"};
+    const auto before = facts_of(plan, rig.prepared.program);
+    CheckpointState saved;
+    saved.facts = before;
+    EXPECT_EQ(before.at("model.inputs"), R"(["x"])") << "the target is no argument";
+    plan.loss->target = "z";
+    Program program = rig.prepared.program;
+    program.training.graph.inputs.back().name = "z";
+    TextLog log;
+    const std::string error =
+        error_of(ErrorKind::Refused, [&] { compare_facts(saved, facts_of(plan, program), "run", log.log); });
+    EXPECT_HAS(error, "loss.target was y, now z");
+    EXPECT_EQ(error.find("model.inputs"), std::string::npos) << error;
+}
+
 }  // namespace
 }  // namespace vpp::test

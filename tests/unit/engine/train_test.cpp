@@ -51,6 +51,7 @@ class Training : public ::testing::Test {
             options.log = log_.log;
             options.resumed = [&](int64_t step) { resumed_ = step; };
             options.stop_point = disk_;
+            options.profile = profile_;
             const int rank = engine.transport().rank();
             options.stop_request = [this, rank] { return ++asked_[rank] == stop_at_ && rank == 1; };
             const TrainResult own = train(engine, setup.plan, setup.prepared.program, options);
@@ -67,6 +68,7 @@ class Training : public ::testing::Test {
     std::map<std::string, std::string> final_;
     int64_t resumed_ = -1;
     StopHook disk_;
+    std::optional<ProfileRequest> profile_;
     TextLog log_;
     int stop_at_ = 0;                                   ///< rank 1 is told to stop when it looks for the n-th time
     std::map<int, int> asked_{{0, 0}, {1, 0}, {2, 0}};  ///< by rank
@@ -128,6 +130,30 @@ TEST_F(Training, aFullDiskIsSaidAndTheNextSaveGoesOn) {
     EXPECT_EQ(reporter_.text, "step 1/4\nstep 2/4\nmemory 2\nstep 3/4\nsaved 3\nstep 4/4\nsaved 4\n");
     const fs::path folder = fs::path(setup.plan.run.dir) / "checkpoints";
     EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2) << "a failed save leaves nothing";
+}
+
+TEST_F(Training, aSaveThatFailsWhileItIsAskedToStopIsTriedAgain) {
+    Rig setup = open({"mesh.pp=2", "checkpoint.every=1"});
+    int saves = 0;
+    disk_ = [&](std::string_view point) {
+        if (point == "manifest.written" && ++saves == 2) throw Error(ErrorKind::Io, "no space left");
+    };
+    stop_at_ = 5;  // after loading, the step, its save, the step, and its save, which fails
+    const TrainResult result = run(setup);
+    EXPECT_TRUE(result.stopped);
+    EXPECT_EQ(result.last_step, 2);
+    EXPECT_EQ(result.checkpoint.filename(), "step-00000002");
+    EXPECT_EQ(reporter_.text, "step 1/4\nsaved 1\nstep 2/4\nmemory 2\nsaved 2\n");
+    EXPECT_HAS(log_.text.str(), "the save of step 2 failed (no space left)");
+}
+
+TEST_F(Training, whatDeadSavesLeftIsRemovedBeforeRoomIsLookedAt) {
+    Rig setup = open({"mesh.pp=2"});
+    const fs::path left = fs::path(setup.plan.run.dir) / "checkpoints" / temporary_folder_name(9, "dead");
+    fs::create_directories(left);
+    stop_at_ = 1;  // before any save would remove it
+    EXPECT_EQ(run(setup).last_step, 0);
+    EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(Training, aFullDiskThatStaysEndsTheJobAndLeavesTheLastSave) {
@@ -282,8 +308,49 @@ TEST_F(Training, goesOnFromTheNewestCheckpointWithTheSameBits) {
     EXPECT_EQ(result.first_step, 2);
     EXPECT_EQ(resumed_, 2);
     EXPECT_EQ(final_, expected);
-    EXPECT_EQ(reporter_.text, "step 3/4\nevaluation 3\nstep 4/4\nmemory 4\nevaluation 4\nsaved 4\n")
+    EXPECT_EQ(reporter_.text,
+              "evaluation 2\nsaved 2\nstep 3/4\nevaluation 3\nstep 4/4\nmemory 4\nevaluation 4\nsaved 4\n")
         << "no evaluation 0";
+}
+
+TEST_F(Training, anEvaluationThatAStopHasCutShortIsMadeUpFor) {
+    Rig setup = open({"mesh.pp=2", "train.eval_every=2"});
+    const std::string rest = "step 3/4\nstep 4/4\nmemory 4\nevaluation 4\nsaved 4\n";
+    // It looks after loading, in evaluation 0 (two groups), after two steps, in evaluation 2.
+    for (int looks : {5, 6}) {
+        fs::remove_all(setup.plan.run.dir);
+        stop_at_ = looks;
+        asked_ = {{0, 0}, {1, 0}, {2, 0}};
+        EXPECT_EQ(run(setup).last_step, 2);
+        EXPECT_EQ(reporter_.text, "evaluation 0\nstep 1/4\nstep 2/4\nmemory 2\nsaved 2\n");
+        stop_at_ = 0;
+        run(setup);
+        EXPECT_EQ(reporter_.text, "evaluation 2\nsaved 2\n" + rest) << looks;
+        const auto facts = CheckpointReader(CheckpointStore(setup.plan.run.dir).place_of(2)).manifest().state.facts;
+        EXPECT_TRUE(facts.contains(kValidationLoss)) << "so that no later start makes up for it again";
+    }
+}
+
+TEST_F(Training, anEvaluationOfTheLastStepIsMadeUpForOnce) {
+    Rig setup = open({"mesh.pp=2", "train.eval_every=3", "train.steps=2"});
+    stop_at_ = 6;
+    EXPECT_EQ(run(setup).last_step, 2);
+    EXPECT_EQ(reporter_.text, "evaluation 0\nstep 1/2\nstep 2/2\nmemory 2\nsaved 2\n");
+    stop_at_ = 0;
+    run(setup);
+    EXPECT_EQ(reporter_.text, "evaluation 2\nsaved 2\n");
+    run(setup);
+    EXPECT_EQ(reporter_.text, "");
+}
+
+TEST_F(Training, whereMoreStepsAreDoneThanThePlanHasNothingIsProfiledOrEvaluated) {
+    Rig setup = open({"mesh.pp=2"});
+    run(setup);
+    Rig shorter = open({"mesh.pp=2", "train.steps=2", "train.eval_every=1"});
+    profile_ = ProfileRequest{{.first = 0, .last = 2}, {}};
+    const TrainResult result = run(shorter);
+    EXPECT_EQ(result.first_step, 4);
+    EXPECT_EQ(reporter_.text, "");
 }
 
 TEST_F(Training, theLossScaleGoesOnFromTheCheckpoint) {

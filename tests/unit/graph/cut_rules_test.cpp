@@ -3,71 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "unit/graph/models.hpp"
+#include "unit/graph/cut_verdict.hpp"
 
 namespace vpp {
 namespace {
 
 using namespace test;
 using ::testing::HasSubstr;
-
-const TorchScriptOptions kRuleOptions = options_for({floats("x", {4})});
-
-struct Verdict {
-    int legal = 0;
-    int refused = 0;
-    int refused_and_different = 0;  ///< other bits, or the run fails
-};
-
-/// Everything that lives across a legal cut was made before it, containers included.
-void expect_live_made_before(const Graph& graph, int cut) {
-    for (const GraphValue& value : graph.values) {
-        if (value.producer < 0 || value.producer >= cut || value.uses.empty() || value.uses.back() < cut) continue;
-        for (int tensor : value.tensors) {
-            EXPECT_LT(graph.tensors[static_cast<size_t>(tensor)].producer, cut) << value.name << " at cut " << cut;
-        }
-    }
-}
-
-/// The loss with one cut, or why there is none. Code with an Enter and no Exit would end the process: not run.
-std::string bits_of_cut(LoadedModel& model, int cut, const Inputs& inputs) {
-    if (model.graph.cuts[static_cast<size_t>(cut)].reason.find("own class") != std::string::npos) return "not run";
-    try {
-        return bits_of(run_in_pieces(model, {cut}, inputs));
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-}
-
-Verdict verdict_of(LoadedModel& model) {
-    const Inputs inputs{{"x", values({2, 4})}};
-    const std::string whole = bits_of(run_in_pieces(model, {}, inputs));
-    Verdict verdict;
-    for (int cut = 1; cut < model.graph.num_ops(); ++cut) {
-        const GraphCut& entry = model.graph.cuts[static_cast<size_t>(cut)];
-        EXPECT_EQ(entry.legal, entry.reason.empty());
-        const std::string bits = bits_of_cut(model, cut, inputs);
-        if (entry.legal) {
-            EXPECT_EQ(bits, whole) << "cut " << cut;
-            expect_live_made_before(model.graph, cut);
-            ++verdict.legal;
-        } else {
-            ++verdict.refused;
-            verdict.refused_and_different += bits != whole;
-        }
-    }
-    return verdict;
-}
-
-LoadedModel load_code(const std::string& code) {
-    return load({"Model", code}, kRuleOptions);
-}
-
-std::string reason_at(const Graph& graph, int cut) {
-    return graph.cuts[static_cast<size_t>(cut)].reason;
-}
 
 TEST(CutRules, AChainMayBeCutEverywhere) {
     LoadedModel model = load_code("def forward(self, x):\n    return torch.mean(torch.tanh(torch.relu(x)).view(-1))\n");
@@ -547,25 +489,6 @@ def forward(self, x):
     }
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::tanh")) + 1].legal);
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(exit) + 1].legal);
-}
-
-TEST(CutRules, AListThatABranchGivesIsNotCut) {
-    LoadedModel model = load_code(R"JIT(
-def forward(self, x):
-    held = [torch.exp(x), torch.cos(x)]
-    if bool(x.sum() > 0.):
-        held = [held[1], torch.tanh(held[0])]
-    y = torch.sin(x)
-    a = held[0]
-    b = held[1]
-    return torch.mean(a * y) + torch.mean(b)
-)JIT");
-    verdict_of(model);
-    const int sin = op_of(model.graph, "aten::sin"), taken = op_of(model.graph, "aten::__getitem__", sin);
-    EXPECT_THAT(reason_at(model.graph, sin), HasSubstr("holds other tensors, as the data have it"));
-    for (int cut : {taken + 1, taken + 2}) {
-        EXPECT_EQ(model.graph.cuts[static_cast<size_t>(cut)].legal, cut == taken + 2) << reason_at(model.graph, cut);
-    }
 }
 
 }  // namespace

@@ -206,5 +206,27 @@ TEST(Attributes, BuffersFrozenAndUnusedParametersKeepTheirNature) {
     EXPECT_FALSE(parameter_of(graph, "table").written);
 }
 
+TEST(Attributes, AListOrDictThatForwardChangesIsRefused) {
+    const auto refused = [](const std::string& change, c10::IValue value) {
+        ModuleSpec model{"Model", "def forward(self, x):\n" + change + "    return torch.mean(x)\n"};
+        model.attributes = {{"seen", std::move(value)}};
+        return refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); });
+    };
+    const c10::List<int64_t> numbers({1, 2});
+    c10::Dict<std::string, double> scales;
+    scales.insert("a", 2.0);
+    const char* const said = "forward changes the list or dict 'seen' of the model";
+    EXPECT_THAT(refused("    self.seen.append(x.dim())\n    x = x * len(self.seen)\n", numbers), HasSubstr(said));
+    EXPECT_THAT(refused("    self.seen[0] = 5\n", numbers), HasSubstr(said)) << "nothing reads it";
+    EXPECT_THAT(refused("    held = (self.seen, 1)\n    held[0].append(3)\n    x = x * len(self.seen)\n", numbers),
+                HasSubstr(said));
+    EXPECT_THAT(refused("    self.seen[\"b\"] = 1.0\n", scales), HasSubstr(said));
+    ModuleSpec reads{"Model",
+                     "def forward(self, x):\n    y = [s for s in self.seen]\n    y.append(3)\n"
+                     "    return torch.mean(x * y[0] * len(y))\n"};
+    reads.attributes = {{"seen", numbers}};
+    EXPECT_NO_THROW(load(reads, kAttributeOptions)) << "a copy may be changed";
+}
+
 }  // namespace
 }  // namespace vpp

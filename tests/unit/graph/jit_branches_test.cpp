@@ -155,5 +155,17 @@ TEST(Branches, AListOfListsThatDoublesIsLookedThroughOnce) {
     EXPECT_FALSE(gives_others(code + "  %y : Tensor = aten::__getitem__(%h99, %zero)"));
 }
 
+TEST(Branches, AListThatABranchChangesFollowsTheData) {
+    EXPECT_TRUE(follows(R"IR(  %l : int[] = prim::ListConstruct(%three)
+  prim::If(%flag)
+    block0():
+      %m : int[] = aten::append(%l, %three)
+      -> ()
+    block1():
+      -> ()
+  %n : int = aten::len(%l)
+  %c : bool = aten::eq(%n, %three))IR"));
+}
+
 }  // namespace
 }  // namespace vpp

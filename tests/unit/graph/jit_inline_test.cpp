@@ -118,5 +118,19 @@ TEST(Inline, AModelWithoutForwardIsRefused) {
                 HasSubstr("the model file has no method 'forward'"));
 }
 
+TEST(Inline, CallsThatDoubleAndDoubleAreRefused) {
+    ModuleSpec inner{"Leaf", "def forward(self, x):\n    return torch.tanh(x)\n"};
+    for (int depth = 0; depth < 40; ++depth) {
+        ModuleSpec outer{"Twice" + std::to_string(depth),
+                         "def forward(self, x):\n    return self.m.forward(self.m.forward(x))\n"};
+        outer.children = {{"m", std::move(inner)}};
+        inner = std::move(outer);
+    }
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.m.forward(x))\n"};
+    model.children = {{"m", std::move(inner)}};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_simple(model); }),
+                HasSubstr("the model's calls, written out, have more than 4000000 nodes"));
+}
+
 }  // namespace
 }  // namespace vpp

@@ -202,5 +202,20 @@ TEST(InterleaveCalls, TheGraphItselfHasTheOrderOfTheOps) {
     EXPECT_EQ(made, made_in_order(parsed.jit));
 }
 
+// Code that goes straight on, and changes what holds no tensors between the calls.
+TEST(InterleaveCalls, ListsOfNumbersAreReadAsTheyAreAtTheTime) {
+    for (const std::string change : {"scales.append(0.5)", "scales.insert(0, 0.5)", "scales[0] = 0.5"}) {
+        interleaved_exactly(siamese(R"JIT(
+def forward(self, x):
+    a = self.enc.forward(x)
+    scales = [3.0]
+    if x.dim() == 2:
+        )JIT" + change + R"JIT(
+    b = self.enc.forward(torch.sin(x) * scales[-1] * scales[0])
+    return torch.mean(torch.mm(a * b, self.w))
+)JIT"));
+    }
+}
+
 }  // namespace
 }  // namespace vpp

@@ -69,5 +69,16 @@ TEST(ListParameters, TwoTensorsInOneMemoryAreRefusedWhereOneChanges) {
     EXPECT_NO_THROW(refuse_shared_memory(list_parameters(flat), [](size_t) { return true; }));
 }
 
+TEST(ListParameters, BuffersHaveNoGradients) {
+    Module model("Model");
+    model.register_parameter("w", at::zeros({2}).set_requires_grad(true), false);
+    model.register_buffer("b", at::zeros({2}).set_requires_grad(true));
+    model.register_attribute("table", c10::TensorType::get(), at::zeros({3}).set_requires_grad(true));
+    const std::vector<JitParameter> listed = list_parameters(model);
+    EXPECT_TRUE(listed[0].tensor.requires_grad());
+    EXPECT_FALSE(listed[1].tensor.requires_grad());
+    EXPECT_FALSE(listed[2].tensor.requires_grad());
+}
+
 }  // namespace
 }  // namespace vpp

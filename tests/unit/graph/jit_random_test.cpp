@@ -117,5 +117,18 @@ TEST(Randomness, SitesAreNumberedOverTheWholeGraph) {
     EXPECT_NE(masks_of(one, 1).at(0), masks_of(two, 1).at(1));
 }
 
+// They have no tag: what draws is known by its generator.
+TEST(Randomness, OpsThatTheDispatcherDoesNotKnowAreKeyedToo) {
+    for (const std::string op : {"torch._no_grad_uniform_(n, -1.0, 1.0)", "torch._no_grad_normal_(n, 0.0, 1.0)"}) {
+        const ModuleSpec spec{"Model", "def forward(self, x):\n    n = torch.empty_like(x)\n    n = " + op +
+                                           "\n    return torch.mean(x + n), n\n"};
+        LoadedModel model = load(spec, kRandomOptions);
+        const auto first = masks_of(model, 1);
+        ASSERT_EQ(first.size(), 1U);
+        EXPECT_EQ(masks_of(model, 1), first);
+        EXPECT_NE(masks_of(model, 2), first);
+    }
+}
+
 }  // namespace
 }  // namespace vpp

@@ -289,5 +289,16 @@ def forward(self, x):
     EXPECT_TRUE(firsts.empty());
 }
 
+TEST(TorchScript, AnArgumentThatIsNoTensorTakesNoField) {
+    const auto model = [](const std::string& argument) {
+        return ModuleSpec{"Model", "def forward(self, x, " + argument + "):\n    return torch.mean(x * n)\n"};
+    };
+    const TorchScriptOptions options = options_for({floats("x", {4}), floats("n", {4})});
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model("n: int"), options); }),
+                HasSubstr("forward's argument 'n' is a int, and data fields are tensors"));
+    EXPECT_EQ(load(model("n: int = 3"), options).graph.inputs.size(), 1U) << "it has its default";
+    EXPECT_EQ(load(model("n"), options).graph.inputs.size(), 2U);
+}
+
 }  // namespace
 }  // namespace vpp

@@ -1,6 +1,8 @@
 #include "optim/norm.hpp"
 
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/stack.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -103,6 +105,28 @@ TEST(Norm, GradientsAreScaledWhereTheyAre) {
     EXPECT_EQ(values_of(wide), std::vector<double>{1.5});
     EXPECT_EQ(values_of(last), std::vector<double>{2});
     scale_gradients({{}}, at::scalar_tensor(0.5F));
+}
+
+TEST(Norm, NormsOfOneDtypeComeTogether) {
+    const auto in_order = [](const std::vector<at::Tensor>& norms) {
+        return bits_of(at::linalg_vector_norm(at::stack(norms), 2));
+    };
+    int num_mixed = 0;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        const std::vector<at::Tensor> norms = random_norms(50, seed);
+        std::vector<at::Tensor> mixed, floats, halves;
+        for (size_t i = 0; i < norms.size(); ++i) {
+            mixed.push_back(i % 2 == 0 ? norms[i].to(at::kFloat) : norms[i].to(at::kBFloat16));
+            (i % 2 == 0 ? floats : halves).push_back(mixed.back());
+        }
+        const std::string bits = bits_of(total_norm(mixed));
+        num_mixed += bits != in_order(mixed);
+        std::vector<at::Tensor> floats_first = floats, halves_first = halves;
+        floats_first.insert(floats_first.end(), halves.begin(), halves.end());
+        halves_first.insert(halves_first.end(), floats.begin(), floats.end());
+        EXPECT_TRUE(bits == in_order(floats_first) || bits == in_order(halves_first)) << seed;
+    }
+    EXPECT_GT(num_mixed, 0);
 }
 
 }  // namespace

@@ -52,6 +52,12 @@ TEST(KeyRows, DefaultsLieInTheirRangesAndWords) {
     }
 }
 
+// Of one byte each there would be millions.
+TEST(KeyRows, BucketsHaveALeastSize) {
+    EXPECT_FALSE(find_key("mesh.bucket_bytes")->range.contains(1023));
+    EXPECT_TRUE(find_key("mesh.bucket_bytes")->range.contains(1024));
+}
+
 TEST(KeyRows, EachKeyReachesItsOwnField) {
     // A value put in through one row must come out of that row and change no other.
     for (const Key& key : all_keys()) {

@@ -170,7 +170,7 @@ std::string sample_argument(const Key& key) {
         case KeyType::Boolean:
             return "true";
         case KeyType::Integer:
-            return "1";
+            return key.range.contains(1) ? "1" : std::to_string(static_cast<int64_t>(key.range.low));
         case KeyType::Number:
             return "0.5";
         case KeyType::Size:

@@ -68,6 +68,13 @@ TEST(Rules, NaturalWorldIsWhatThePlanNames) {
     EXPECT_EQ(natural_world(parse_with({})), 1);
     EXPECT_EQ(natural_world(parse_with({"pipeline.num_stages=4"})), 4);
     EXPECT_EQ(natural_world(parse_with({"mesh.pp=2"})), 2);
+    EXPECT_EQ(natural_world(parse_with({"mesh.pp=16", "mesh.dp=65536"})), kMostRanks);
+    for (const char* stages : {"pipeline.num_stages=17", "mesh.pp=65536"}) {
+        const Error error = error_of([&] { natural_world(parse_with({stages, "mesh.dp=65536"})); });
+        EXPECT_EQ(error.kind(), ErrorKind::Plan);
+        EXPECT_TRUE(holds(error.what(), "the mesh asks for too many ranks (got pp ")) << error.what();
+        EXPECT_TRUE(holds(error.what(), "expected at most 1048576); lower one of them")) << error.what();
+    }
 }
 
 TEST(Rules, BatchesDivide) {
@@ -224,6 +231,9 @@ TEST(Rules, LossScalesAreForFp16) {
     EXPECT_TRUE(holds(problem({"train.precision=bf16", "train.loss_scale=8"}),
                       "train.loss_scale needs train.precision = \"fp16\" (got \"bf16\")"));
     EXPECT_TRUE(holds(problem({"train.loss_scale_every=8"}), "train.loss_scale_every needs"));
+    for (const char* scale : {"train.loss_scale=1e300", "train.loss_scale=1e-60", "train.loss_scale=0"}) {
+        EXPECT_TRUE(holds(problem({"train.precision=fp16", scale}), "expected 1e-37 to 3.4e+38)")) << scale;
+    }
 }
 
 TEST(Rules, TheBestCheckpointsNeedAValidationLoss) {

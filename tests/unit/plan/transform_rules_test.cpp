@@ -45,7 +45,16 @@ TEST(TransformRules, TablesThatMeanNothingAreRefused) {
                       "data.transform[0].pad needs crop: it is what a crop may take in"));
     EXPECT_TRUE(holds(transform_refusal(table + "flip = 1\n" + table + "flip = 0.5\n"),
                       "data.transform[1].field names 'x' again; write one table for a field"));
-    EXPECT_TRUE(holds(transform_refusal(table + "std = [0]\nmean = [1]\n"), "data.transform[0].std is out of range"));
+    for (const char* number : {"0", "1e-60", "1e39"}) {
+        EXPECT_TRUE(holds(transform_refusal(table + "mean = [1, 1]\nstd = [1, " + number + "]\n"),
+                          "p.toml:10:11: data.transform[0].std is out of range"))
+            << number;
+    }
+    for (const char* number : {"-1e39", "1e300"}) {
+        EXPECT_TRUE(holds(transform_refusal(table + "std = [1]\nmean = [" + number + "]\n"),
+                          "data.transform[0].mean is out of range"))
+            << number;
+    }
 }
 
 }  // namespace

@@ -110,5 +110,14 @@ TEST_F(BatchStatisticsTest, opsSeeSumsInPlaceOfTheirOwnBuffersAlone) {
     EXPECT_TRUE(BatchStatistics(graph_, no_weights_).seen_by_ops().held().empty()) << "another rank's";
 }
 
+TEST_F(BatchStatisticsTest, CountersMayHaveOtherShapes) {
+    at::Tensor(weights_.at(kCount)).resize_({1}).fill_(5);
+    BatchStatistics statistics(graph_, weights_);
+    statistics.begin_step();
+    add(statistics, one_);
+    statistics.commit();
+    EXPECT_EQ(weights_.at(kCount).item<int64_t>(), 6);
+}
+
 }  // namespace
 }  // namespace vpp::test

@@ -52,11 +52,11 @@ class Products {
 
     /// One step; what it gives must be what arithmetic gives. How many times the ops were called for it.
     int step(int number, const std::vector<int>& sizes = {4, 4, 4}, bool last_has_gradient = true,
-             int64_t microbatch_bytes = 0) {
+             OpByOpBytes by_op = {}) {
         const at::NoGradGuard no_grad;
         const int before = num_calls_;
         weight_.mutable_grad().reset();
-        recordings_->begin_step({}, /*may_record=*/true, microbatch_bytes);
+        recordings_->begin_step({}, /*may_record=*/true, by_op);
         std::vector<Microbatch> all(sizes.size());
         const auto input = [&](size_t i) {
             return at::arange(4, at::TensorOptions(at::kFloat))
@@ -363,7 +363,14 @@ TEST_F(RecordingsOnCards, ALibraryThatDoesWithoutMemoryWhileItIsRecordedEndsTheS
 TEST_F(RecordingsOnCards, WhereTheFirstHasNoRoomNoneIsTried) {
     Products products;
     products.run_by_op();
-    EXPECT_EQ(products.step(2, {4, 4, 4}, true, MemoryMeter(test_device()).free_bytes()), 6);
+    EXPECT_EQ(products.step(2, {4, 4, 4}, true, {MemoryMeter(test_device()).free_bytes(), 0}), 6);
+    EXPECT_EQ(products.recordings().reason(), "the card has no room for it");
+}
+
+TEST_F(RecordingsOnCards, WithoutRoomForTheRestOfTheRankNoneIsKept) {
+    Products products;
+    products.run_by_op();
+    EXPECT_EQ(products.step(2, {4, 4, 4}, true, {0, MemoryMeter(test_device()).free_bytes()}), 7);
     EXPECT_EQ(products.recordings().reason(), "the card has no room for it");
 }
 

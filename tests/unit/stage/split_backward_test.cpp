@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "data/synthetic.hpp"
+#include "device/memory_begin.hpp"
 #include "stage/input_node.hpp"
 #include "support/far_device.hpp"
 #include "unit/stage/support.hpp"
@@ -172,6 +173,35 @@ TEST(SplitBackward, addsRootsOfTheSecondHalf) {
         return alone;
     }());
     EXPECT_EQ(form_of(both), form_of(at::ones({8, 8}) + w.grad()));
+}
+
+// A write into a part of a parameter's memory: LibTorch keeps the edges twice.
+TEST(SplitBackward, cutsTheEdgeInsideOfAWriteIntoAPart) {
+    const at::Tensor w = trained({4, 8}, 1);
+    Halves({w}, numbers({4, 8}, 2), [&](const at::Tensor& x) {
+        const at::Tensor whole = w * 2;
+        whole.slice(0, 1).copy_(at::tanh(x).slice(0, 1));
+        return whole * 2;
+    }).expect_equal();
+}
+
+// As where the op that made it is in the same graph.
+TEST(SplitBackward, addsToAGradientThatArrivedInItsMemoryAndFreesIt) {
+    const at::Tensor w = trained({4, 8}, 1);
+    at::Tensor gradient = empty_beginning_at(32, {4, 8}, {8, 1}, at::kFloat).copy_(numbers({4, 8}, 2));
+    const void* arrived = gradient.const_data_ptr();
+    c10::weak_intrusive_ptr<c10::StorageImpl> memory(gradient.storage().getWeakStorageImpl());
+    const at::Tensor wave = at::tanh(w);
+    const void* summed = nullptr;
+    wave.register_hook([&](const at::Tensor& sum) { summed = sum.const_data_ptr(); });
+    bool is_freed = false;
+    w.register_hook([&](const at::Tensor&) { is_freed = memory.expired(); });
+    BackwardRoots roots;
+    roots.add(edge_of(wave), std::move(gradient));
+    roots.add(edge_of(at::sin(wave)), numbers({4, 8}, 3));
+    vpp::run_backward(std::move(roots));
+    EXPECT_EQ(summed, arrived);
+    EXPECT_TRUE(is_freed);
 }
 
 TEST(SplitBackward, runsOnTheThreadThatAsks) {
