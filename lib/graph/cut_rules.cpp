@@ -27,6 +27,16 @@ bool holds_objects(const c10::Type& type) {
            std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) { return holds_objects(*part); });
 }
 
+/// Whether values of the type hold one number of tensors or another. A tuple may hold None or not in each place: that
+/// is seen at run time, as attention of torch.nn gives such on all ways.
+bool may_hold_more(const c10::Type& type) {
+    if (is_tensor(type) || !holds_tensors(type)) return false;
+    if (type.kind() != c10::TypeKind::TupleType) return true;
+    return std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) {
+        return part->kind() != c10::TypeKind::OptionalType && may_hold_more(*part);
+    });
+}
+
 class CutFinder {
   public:
     CutFinder(const Graph& graph, const JitGraph& jit, const AliasFacts& aliases, const MemoryFamilies& families,
@@ -118,12 +128,12 @@ class CutFinder {
         refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
     }
 
-    /// A list, a tuple or what may be None, of tensors, that a branch gives: others, or another number of them, from
-    /// microbatch to microbatch.
+    /// A list or what may be None, of tensors, that a branch gives: others, or another number of them, from microbatch
+    /// to microbatch.
     void refuse_container_of_branch(size_t value) {
         const GraphValue& entry = graph_.values[value];
         const torch::jit::Value* holder = values_[value];
-        if (is_tensor(*holder->type()) || !holds_tensors(*holder->type()) || !follows_data(holder->node())) return;
+        if (!may_hold_more(*holder->type()) || !follows_data(holder->node())) return;
         refuse_between(
             entry.producer, last_use(value),
             "'" + entry.name + "', a " + holder->type()->repr_str() + ", holds other tensors, as the data have it");
