@@ -370,7 +370,7 @@ TEST_F(RecordingsOnCards, WhereTheFirstHasNoRoomNoneIsTried) {
 TEST_F(RecordingsOnCards, WithoutRoomForTheRestOfTheRankNoneIsKept) {
     Products products;
     products.run_by_op();
-    EXPECT_EQ(products.step(2, {4, 4, 4}, true, {0, MemoryMeter(test_device()).free_bytes()}), 7);
+    EXPECT_EQ(products.step(2, {4, 4, 4}, true, {0, MemoryMeter(test_device()).free_bytes()}), 10);
     EXPECT_EQ(products.recordings().reason(), "the card has no room for it");
 }
 
