@@ -2,6 +2,8 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <algorithm>
+
 #include "base/live_bytes.hpp"
 
 namespace vpp {
@@ -52,6 +54,13 @@ int64_t MemoryMeter::flushes() const {
 int64_t MemoryMeter::free_bytes() const {
     const auto [free, all] = c10::getDeviceAllocator(device_.type())->getMemoryInfo(device_.index());
     return static_cast<int64_t>(free);
+}
+
+bool MemoryMeter::is_nearly_full(int64_t taken_soon_bytes) const {
+    if (!device_.is_cuda()) return false;                           // others do not say what they have
+    constexpr size_t kShare = 32, kLeastBytes = size_t{128} << 20;  // some of the pieces that LibTorch asks for
+    const auto [free, all] = c10::getDeviceAllocator(device_.type())->getMemoryInfo(device_.index());
+    return free < std::max(all / kShare, kLeastBytes) + static_cast<size_t>(taken_soon_bytes);
 }
 
 int64_t give_back_memory(at::Device device) {

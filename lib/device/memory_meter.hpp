@@ -24,6 +24,10 @@ class MemoryMeter {
     int64_t flushes() const;
     /// What the device has beside all that processes have taken. Requires: not the CPU.
     int64_t free_bytes() const;
+    /// Whether so little of the device is free that requests may soon be met by a flush alone. False on
+    /// the CPU, and where it is not known.
+    /// `taken_soon_bytes`: what is sure to be taken beside.
+    bool is_nearly_full(int64_t taken_soon_bytes = 0) const;
 
   private:
     at::Device device_;

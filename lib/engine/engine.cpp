@@ -210,7 +210,15 @@ StepShare Engine::run_actions(int64_t step) {
     share.memory_bytes = peak_memory_bytes();
     const int64_t flushes = MemoryMeter(weights_.device()).flushes();
     share.memory_flushes = flushes - std::exchange(flushes_told_, flushes);
+    share.nearly_full = MemoryMeter(weights_.device()).is_nearly_full(num_steps_run_ == 1 ? first_update_bytes() : 0);
     return share;
+}
+
+/// The state of AdamW is twice what it trains, and while it updates it may take as much again.
+int64_t Engine::first_update_bytes() const {
+    int64_t bytes = 0;
+    for (int parameter : trained_) bytes += 4 * static_cast<int64_t>(weights_.at(parameter).nbytes());
+    return bytes;
 }
 
 /// Of this rank's parameters that have one.
@@ -341,13 +349,27 @@ void Engine::judge(int64_t step, StepResult& result) {
     if (loss_scaler_) loss_scaler_->update(overflow);
 }
 
+/// Memory that a full device gives back is waited for with all that it does. Ranks whose devices wait for each other's
+/// messages would stand still then, so none of these holds up a device before there is room.
+void Engine::mind_full_devices(const StepTotals& totals) {
+    const bool has_room = totals.memory_flushes == 0 && !totals.nearly_full;
+    training_->set_may_hold_device(has_room);
+    if (evaluator_) evaluator_->set_may_hold_device(has_room);
+}
+
 /// Nothing else tells of the time that it takes.
-void Engine::remark_flushes(int64_t step, StepResult& result) const {
-    if (result.totals.memory_flushes == 0) return;
-    result.remark += (result.remark.empty() ? "step " + std::to_string(step + 1) + ": " : "; ") + "cards were full " +
-                     counted_text(result.totals.memory_flushes, "time") +
-                     ", and what was kept for later went back to them, which waits for all that they do; use more "
-                     "stages or smaller microbatches (a larger pipeline.num_microbatches)";
+void Engine::remark_full_devices(int64_t step, StepResult& result) {
+    const int64_t flushes = result.totals.memory_flushes;
+    const bool goes_by_host = transport_.may_hold_device() && (flushes > 0 || result.totals.nearly_full);
+    const bool was_told = std::exchange(is_full_told_, goes_by_host);
+    if (flushes == 0 && (was_told || !goes_by_host)) return;
+    result.remark += result.remark.empty() ? "step " + std::to_string(step + 1) + ": " : "; ";
+    result.remark += flushes == 0 ? "cards are nearly full"
+                                  : "cards were full " + counted_text(flushes, "time") +
+                                        ", and what was kept for later went back to them, which waits for all that "
+                                        "they do";
+    if (goes_by_host) result.remark += "; stages send through the host until there is room";
+    result.remark += "; use more stages or smaller microbatches (a larger pipeline.num_microbatches)";
 }
 
 StepTotals Engine::run_without_update(int64_t step) {
@@ -355,6 +377,7 @@ StepTotals Engine::run_without_update(int64_t step) {
     const StepShare share = run_actions(step);
     transport_.set_position("the end of a step without an update");
     StepTotals totals = exchange_step(transport_, share, weights_.device());
+    mind_full_devices(totals);
     buffers_->put_back();
     prefetch_->take_spans();
     return totals;
@@ -370,6 +393,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     result.moments.exchange = steady_nanoseconds();
     transport_.set_position("the end of step " + std::to_string(step + 1));
     result.totals = exchange_step(transport_, share, weights_.device());
+    mind_full_devices(result.totals);
     result.moments.update = steady_nanoseconds();
     result.microbatch_losses = result.totals.losses;
     if (loss_scaler_) result.loss_scale = loss_scaler_->scale();
@@ -384,7 +408,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     } else {
         result.remark += "; the step was skipped";
     }
-    remark_flushes(step, result);
+    remark_full_devices(step, result);
     result.seconds = seconds_since(start);
     result.moments.end = steady_nanoseconds();
     result.reads = prefetch_->take_spans();

@@ -128,12 +128,14 @@ class Engine {
     void run_replicas(int64_t step, StepShare& share);
     void sum_up(const std::vector<std::vector<at::Tensor>>& gradients);
     int dp_coordinate() const { return program_.mesh.coordinate(transport_.rank()).dp; }
+    int64_t first_update_bytes() const;
     std::vector<at::Tensor> gradients() const;
     std::vector<StepShare::Norm> gradient_norms() const;
     bool unscale_gradients();
     void judge(int64_t step, StepResult& result);
     void step_optimizer(int64_t step);
-    void remark_flushes(int64_t step, StepResult& result) const;
+    void mind_full_devices(const StepTotals& totals);
+    void remark_full_devices(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     std::string find_non_finite(int64_t step);
     std::string describe_samples(int64_t step, const NonFiniteValue& value) const;
@@ -163,7 +165,8 @@ class Engine {
     std::unique_ptr<ReplicaBuffers> replica_buffers_;
     std::unique_ptr<ReplicaOptimizer> optimizer_;
     std::unique_ptr<Prefetch> prefetch_;
-    int64_t flushes_told_;  ///< MemoryMeter::flushes when last told of
+    int64_t flushes_told_;       ///< MemoryMeter::flushes when last told of
+    bool is_full_told_ = false;  ///< that devices are nearly full, since they last were not
 };
 
 /// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.

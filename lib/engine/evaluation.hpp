@@ -67,6 +67,8 @@ class Evaluator {
 
     /// Whether ops may be recorded from now on: not before it is known what memory steps take, if there are any.
     void set_may_record(bool may_record) { executor_->set_may_record(may_record); }
+    /// See Executor::set_may_hold_device.
+    void set_may_hold_device(bool may_hold) { executor_->set_may_hold_device(may_hold); }
 
     /// For who looks on.
     const Executor& executor() const { return *executor_; }

@@ -301,9 +301,9 @@ std::string Executor::recording_problems() const {
 }
 
 /// In the first run, and in the first with recordings, kernels are loaded and memory is taken, which may wait for all
-/// that the device does: with a part that held it up two ranks could wait for each other.
+/// that the device does, as on a full one: with a part that held it up two ranks could wait for each other.
 bool Executor::must_not_hold_device() const {
-    return runs_new_ops_ && transport_.may_hold_device();
+    return (runs_new_ops_ || !may_hold_device_) && transport_.may_hold_device();
 }
 
 void Executor::run_action(const Action& action, const MicrobatchEnds& ends) {

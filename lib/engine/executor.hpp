@@ -68,6 +68,10 @@ class Executor {
     /// Whether runs from now on may record (Recordings::begin_step); at first they may.
     void set_may_record(bool may_record) { may_record_ = may_record; }
 
+    /// Whether runs from now on may send what holds up a device until the peer comes (Transport::may_hold_device). The
+    /// first run never does.
+    void set_may_hold_device(bool may_hold) { may_hold_device_ = may_hold; }
+
     /// What sums the gradients of replicas; none where there is one replica. Borrowed.
     void set_reduction(GradientReduction* reduction) { reduction_ = reduction; }
 
@@ -161,6 +165,7 @@ class Executor {
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
     bool may_record_ = true;
+    bool may_hold_device_ = true;
     bool are_messages_timed_ = false;
     std::optional<DeviceMarks> marks_;  ///< of the run: the begin and end of every computing action
     GradientReduction* reduction_ = nullptr;

@@ -95,6 +95,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.parked_bytes);
     writer.put(share.activation_bytes);
     writer.put(share.memory_flushes);
+    writer.put(share.nearly_full);
     writer.put(share.recorded_segments);
     writer.put(share.by_op_segments);
     writer.put(share.stop);
@@ -130,6 +131,7 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
         totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
         totals.memory_flushes += reader.get<int64_t>();
+        totals.nearly_full = reader.get<bool>() || totals.nearly_full;
         totals.recorded_segments += reader.get<int64_t>();
         totals.by_op_segments += reader.get<int64_t>();
         totals.stop = reader.get<bool>() || totals.stop;
@@ -158,6 +160,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.parked_bytes);
     writer.put(totals.activation_bytes);
     writer.put(totals.memory_flushes);
+    writer.put(totals.nearly_full);
     writer.put(totals.recorded_segments);
     writer.put(totals.by_op_segments);
     writer.put(totals.stop);
@@ -185,6 +188,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share, at::Devic
     totals.parked_bytes = reader.get<int64_t>();
     totals.activation_bytes = reader.get<int64_t>();
     totals.memory_flushes = reader.get<int64_t>();
+    totals.nearly_full = reader.get<bool>();
     totals.recorded_segments = reader.get<int64_t>();
     totals.by_op_segments = reader.get<int64_t>();
     totals.stop = reader.get<bool>();

@@ -33,6 +33,7 @@ struct StepShare {
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;   ///< Executor::activation_bytes
     int64_t memory_flushes = 0;     ///< of its device (MemoryMeter::flushes), since the step before
+    bool nearly_full = false;       ///< MemoryMeter::is_nearly_full behind the last action
     int64_t recorded_segments = 0;  ///< Executor::recorded_segments
     int64_t by_op_segments = 0;
     bool stop = false;      ///< this process was asked to stop
@@ -54,6 +55,7 @@ struct StepTotals {
     int64_t parked_bytes = 0;
     int64_t activation_bytes = 0;   ///< of the rank with most
     int64_t memory_flushes = 0;     ///< of all ranks
+    bool nearly_full = false;       ///< some rank's device is
     int64_t recorded_segments = 0;  ///< of all ranks
     int64_t by_op_segments = 0;
     bool stop = false;      ///< some rank was asked to stop

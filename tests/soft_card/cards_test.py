@@ -261,6 +261,21 @@ class Cards(Case):
             self.assertIn("use more stages, smaller microbatches", done.stderr)
             self.assertEqual("(this rank's tensors take " in done.stderr, position != "", done.stderr)
 
+    def test_on_cards_that_are_nearly_full_no_schedule_stands_still(self):
+        """Both numbers stood still, until the deadline, when links held up cards in spite of it."""
+        plan = (ROOT / "configs/quickstart.toml").read_text().replace('"../models', f'"{ROOT}/models')
+        settings = ("pipeline.schedule_type=ZERO_BUBBLE_V", "pipeline.virtual_chunks=2", "lr_schedule.warmup_steps=1",
+                    "train.eval_every=0", "run.deadline_floor_s=60")
+        bits = set()
+        for num_bytes in (34_000_000, 35_000_000, 1_000_000_000):
+            done = self.train(*settings, f"run.dir=v{num_bytes}", text=plan, ranks=4,
+                              VPP_SOFT_CARD_BYTES=str(num_bytes))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            is_full = num_bytes < 1_000_000_000
+            self.assertEqual("; stages send through the host until there is room; use" in done.stderr, is_full)
+            bits.add(tuple(self.bits(f"v{num_bytes}")))
+        self.assertEqual(len(bits), 1)
+
     def test_a_card_without_room_for_weights_or_their_casts_names_the_stage(self):
         wide = torch.nn.Sequential(torch.nn.Linear(4, 3000), torch.nn.Linear(3000, 3000), torch.nn.Linear(3000, 4))
         torch.jit.script(wide).save(str(self.folder / "model.pt"))

@@ -47,6 +47,19 @@ TEST(MemoryMeter, RequestsThatFailAreCounted) {
     EXPECT_EQ(meter.flushes(), flushes_before + 1) << "before it was said that there is none";
 }
 
+TEST(MemoryMeter, ADeviceWithoutRoomForWhatLibTorchAsksForIsNearlyFull) {
+    EXPECT_FALSE(MemoryMeter(at::kCPU).is_nearly_full());
+    if (!test_device().is_cuda()) GTEST_SKIP() << "of other devices nothing is known";
+    start_device(test_device());
+    const MemoryMeter meter(test_device());
+    give_back_memory(test_device());
+    ASSERT_FALSE(meter.is_nearly_full()) << "a card that is free for tests";
+    constexpr int64_t kLeft = int64_t{100} << 20;
+    const at::Tensor taken =
+        at::empty({meter.free_bytes() - kLeft}, at::TensorOptions().dtype(at::kByte).device(test_device()));
+    EXPECT_TRUE(meter.is_nearly_full());
+}
+
 TEST(MemoryMeter, FreeBytesAreThoseOfTheDevice) {
     if (!test_device().is_cuda()) GTEST_SKIP() << "of other devices nothing is known";
     start_device(test_device());

@@ -159,7 +159,7 @@ TEST_F(Executors, whatALibraryDoesWithoutMemoryEndsTheStep) {
 }
 
 /// Notes where the parts of messages lie.
-class PartsNoted final : public PassingTransport {
+class PartsNoted : public PassingTransport {
   public:
     PartsNoted(Transport& inner, std::map<Channel, const void*, ChannelLess>& parts)
         : PassingTransport(inner), parts_(parts) {}
@@ -206,6 +206,33 @@ TEST_F(Executors, tensorsAreSentFromWhereTheyLieUnlessAnOpOfTheRankWritesThemLat
     EXPECT_GT(num_shared, 0);
     EXPECT_GT(num_copied, 0);
     EXPECT_TRUE(compare_runs(run_reference(setup, 2), run_program(setup, program, 2)).is_equal);
+}
+
+// A device that takes memory may wait for all that it does: parts could hold it up for ever then.
+TEST_F(Executors, partsThatMayHoldADeviceGoWhenNoMemoryIsTaken) {
+    if (!test_device().is_cpu()) GTEST_SKIP() << "tensors of this device go through memory of the CPU";
+    class HoldsDevices final : public PartsNoted {
+      public:
+        using PartsNoted::PartsNoted;
+        bool may_hold_device() const override { return true; }
+    };
+    Rig setup = open("mlp");
+    const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& inner) {
+        std::map<Channel, const void*, ChannelLess> parts;
+        HoldsDevices transport(inner, parts);
+        Engine engine(setup.plan, program, setup.prepared.sources, setup.data, transport);
+        const auto num_parts = [&] {
+            parts.clear();
+            engine.run_without_update(0);
+            return std::ranges::count_if(parts, [](const auto& part) { return part.second != nullptr; });
+        };
+        EXPECT_EQ(num_parts(), 0) << "the first run";
+        EXPECT_EQ(num_parts(), 3);
+        engine.executor().set_may_hold_device(false);
+        EXPECT_EQ(num_parts(), 0) << "a full device";
+        EXPECT_EQ(num_parts(), 3) << "which has room by now";
+    });
 }
 
 TEST_F(Executors, everySeedAndDelayGivesTheSameBits) {

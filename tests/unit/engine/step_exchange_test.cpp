@@ -28,6 +28,7 @@ std::vector<StepTotals> exchange(int num_ranks, const std::vector<int>& owner, i
         share.parked_bytes = rank == 0 ? 77 : 5;
         share.activation_bytes = rank == 0 ? 8 : 9;
         share.memory_flushes = rank;
+        share.nearly_full = rank == 1;
         share.stop = rank == 1;
         share.overflow = rank == 0;
         totals[static_cast<size_t>(rank)] = exchange_step(transport, share);
@@ -44,6 +45,7 @@ TEST(StepExchange, everyRankGetsTheSameTotals) {
         EXPECT_EQ(totals.parked_bytes, 77);
         EXPECT_EQ(totals.activation_bytes, 9);
         EXPECT_EQ(totals.memory_flushes, 3);
+        EXPECT_TRUE(totals.nearly_full);
         EXPECT_TRUE(totals.stop) << "one rank is enough";
         EXPECT_TRUE(totals.overflow);
         EXPECT_FALSE(totals.save);
