@@ -8,6 +8,7 @@ namespace {
 
 std::atomic<int64_t> alive{0};
 std::atomic<int64_t> most{0};
+thread_local int num_unfilled = 0;
 
 void raise_peak(int64_t bytes) {
     int64_t known = most.load(std::memory_order_relaxed);
@@ -32,6 +33,18 @@ int64_t peak() {
 
 void restart_peak() {
     most.store(now(), std::memory_order_relaxed);
+}
+
+Unfilled::Unfilled() {
+    ++num_unfilled;
+}
+
+Unfilled::~Unfilled() {
+    --num_unfilled;
+}
+
+bool Unfilled::is_on() {
+    return num_unfilled > 0;
 }
 
 }  // namespace vpp::live_bytes

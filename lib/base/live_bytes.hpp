@@ -17,4 +17,15 @@ int64_t peak();
 /// The peak is what is alive now.
 void restart_peak();
 
+/// While one lives, tensors that this thread makes count for nothing: their memory is never filled, and takes none.
+class Unfilled {
+  public:
+    Unfilled();
+    ~Unfilled();
+    Unfilled(const Unfilled&) = delete;
+    Unfilled& operator=(const Unfilled&) = delete;
+
+    static bool is_on();
+};
+
 }  // namespace vpp::live_bytes

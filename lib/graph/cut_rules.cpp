@@ -27,6 +27,11 @@ bool holds_objects(const c10::Type& type) {
            std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) { return holds_objects(*part); });
 }
 
+bool lists_numbers(const c10::Type& type) {
+    const auto list = type.cast<c10::ListType>();
+    return list && is_plain(*list->getElementType());
+}
+
 /// Whether values of the type hold one number of tensors or another. A tuple may hold None or not in each place: that
 /// is seen at run time, as attention of torch.nn gives such on all ways.
 bool may_hold_more(const c10::Type& type) {
@@ -118,14 +123,41 @@ class CutFinder {
             if (!entry.uses.empty()) first = std::min(first, entry.uses.front());
             last = std::max({last, entry.producer, last_use(other)});
         }
-        refuse_between(first, last, "'" + graph_.values[value].name + "' is written in place and used on both sides");
+        if (first >= last) return;
+        refuse_between(
+            first, last,
+            "'" + graph_.values[value].name + "' is written in place" + by_writer(value) + " and used on both sides");
     }
 
-    /// A list or dict that grows: what it holds at the cut is not what the probe saw at the end.
+    /// " by the op aten::add_ in 'encoder'": the first one that may write it.
+    std::string by_writer(size_t value) const {
+        for (int op = 0; op < graph_.num_ops(); ++op) {
+            if (may_write(op, value)) return " by " + op_text(jit_, jit_.ops[static_cast<size_t>(op)].node);
+        }
+        return "";
+    }
+
+    /// A list or dict that grows: what it holds at the cut is not what the probe saw at the end. Behind the last change
+    /// a list of numbers, which is sent as it is, is one as all others.
     void refuse_changing_container(size_t value) {
         const GraphValue& entry = graph_.values[value];
         if (entry.is_tensor || entry.producer < 0 || !aliases_.may_be_changed(values_[value])) return;
-        refuse_between(entry.producer, last_use(value), "the list or dict '" + entry.name + "' is changed in place");
+        const int used = last_use(value), changed = lists_numbers(*values_[value]->type()) ? last_change(value) : used;
+        refuse_between(entry.producer, std::min(used, changed),
+                       "the list or dict '" + entry.name + "' is changed in place");
+    }
+
+    /// The last op that may change which elements the list has.
+    int last_change(size_t value) const {
+        for (int op = graph_.num_ops() - 1; op > graph_.values[value].producer; --op) {
+            if (may_write(op, value)) return op;
+        }
+        return graph_.num_ops();
+    }
+
+    bool may_write(int op, size_t value) const {
+        const torch::jit::Node* node = jit_.ops[static_cast<size_t>(op)].node;
+        return aliases_.may_write_at_all(node) && aliases_.may_write(node, values_[value]);
     }
 
     /// A list or what may be None, of tensors, that a branch gives: others, or another number of them, from microbatch

@@ -58,6 +58,7 @@ struct GraphOp {
     double flops = 0;             ///< forward, one microbatch
     int64_t kept_bytes = 0;       ///< made in a microbatch and there behind it: its outputs, what its backward reads
     bool random = false;          ///< draws random numbers (keyed by its call site)
+    std::vector<int64_t> ignored_targets;  ///< ignore_index of a loss of classes; empty where it is no constant
 };
 
 /// A parameter or buffer under its canonical name: the first in the model's named_parameters() order.

@@ -1,5 +1,7 @@
 #include "graph/graph_builder.hpp"
 
+#include <torch/csrc/jit/ir/constants.h>
+
 #include <algorithm>
 #include <set>
 #include <unordered_set>
@@ -35,6 +37,15 @@ DType counted_as(const at::Tensor& tensor) {
 /// Whether its memory, as it lies, is what it is.
 bool can_travel(const at::Tensor& tensor) {
     return tensor.layout() == at::kStrided && carried_dtype(tensor.scalar_type()) && !tensor.is_neg();
+}
+
+/// The constant ignore_index of a loss.
+std::vector<int64_t> ignored_targets(const Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    const auto place = schema ? schema->argumentIndexWithName("ignore_index") : std::nullopt;
+    if (!place) return {};
+    const auto constant = torch::jit::toIValue(node->input(static_cast<size_t>(*place)));
+    return constant && constant->isInt() ? std::vector<int64_t>{constant->toInt()} : std::vector<int64_t>{};
 }
 
 class GraphBuilder {
@@ -147,6 +158,7 @@ class GraphBuilder {
         op.kind = from.node->kind().toQualString();
         op.module = module_of(from.node);
         op.random = from.random;
+        op.ignored_targets = ignored_targets(from.node);
         std::vector<Shape> input_shapes, output_shapes;
         for (const Value* used : values_used(from.node)) {
             const int value = index_.at(used);

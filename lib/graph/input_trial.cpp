@@ -188,10 +188,7 @@ InputTrial::InputTrial(std::shared_ptr<const Archive> model) : impl_(std::make_u
     resolve_attributes(jit, impl_->model);
     impl_->list_arguments();
     impl_->bind_inputs();
-    fold_none_checks(jit.graph->block());
-    fold_constants(jit);
-    unroll_loops(jit);
-    settle_containers(jit);
+    straighten(jit);
     impl_->follow_inputs();
     if (!jit.graph->outputs().empty()) impl_->returned = jit.graph->outputs()[0];
     find_modes(jit, at::kCPU);

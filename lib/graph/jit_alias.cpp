@@ -207,12 +207,12 @@ void AliasFacts::tell_identities() {
         if (!is_inside || !schema || tells_all) continue;
         const auto tells = [](const c10::Argument& result) { return result.alias_info() != nullptr; };
         if (std::ranges::any_of(schema->returns(), tells) || makes_fresh_memory(twin)) continue;
-        tell_identity(twin);
+        tell_identity(original, twin);
     }
 }
 
 /// Each tensor that it makes may be each one that it was given, in a list too.
-void AliasFacts::tell_identity(Node* twin) {
+void AliasFacts::tell_identity(const Node* original, Node* twin) {
     std::vector<Value*> given;
     for (Value* input : twin->inputs()) {
         const bool is_list = input->node()->kind() == prim::ListConstruct;
@@ -220,9 +220,9 @@ void AliasFacts::tell_identity(Node* twin) {
         std::ranges::copy_if(parts, std::back_inserter(given),
                              [](const Value* part) { return !is_plain(*part->type()) && is_tensor_or_none(*part); });
     }
-    for (Value* made : twin->outputs()) {
-        if (!is_tensor(*made->type())) continue;
-        Value* result = made;
+    for (size_t i = 0; i < twin->outputs().size(); ++i) {
+        Value* result = twin->output(i);
+        if (!is_tensor(*result->type())) continue;
         Node* last = twin;
         for (Value* input : given) {
             last = copy_->create(c10::Symbol::fromQualString("vpp::one_of"), {result, input}, 1)->insertAfter(last);
@@ -230,9 +230,7 @@ void AliasFacts::tell_identity(Node* twin) {
             result->replaceAllUsesAfterNodeWith(last, last->output());
             result = last->output();
         }
-        const auto named = std::ranges::find(values_, made, &std::pair<const Value* const, Value*>::second);
-        check(named != values_.end(), "alias facts know every value of the graph");
-        named->second = result;
+        values_.at(original->output(i)) = result;
     }
 }
 

@@ -62,7 +62,7 @@ class AliasFacts {
     bool may_write_silently(const torch::jit::Node* node, const torch::jit::Value* value) const;
     /// Tells what ops inside branches and loops, which no run may have seen, may give on.
     void tell_identities();
-    void tell_identity(torch::jit::Node* twin);
+    void tell_identity(const torch::jit::Node* original, torch::jit::Node* twin);
     void find_written();
     bool analysis_says_shared(const torch::jit::Value* a, const torch::jit::Value* b) const;
     /// The groups of which only a run says that they share memory with it.

@@ -33,6 +33,56 @@ bool is_only_read(const Value* value) {
     });
 }
 
+/// What may be, or may hold, or may be held in, a value that an op takes as argument `i`; nullopt where it may be
+/// anywhere, as it is changed or goes into what is changed.
+std::optional<std::vector<const Value*>> reached_through(const Node* op, size_t i) {
+    const auto all = [](const auto& values) { return std::vector<const Value*>(values.begin(), values.end()); };
+    if (op->kind() == prim::Return) {
+        const Node* owner = op->owningBlock()->owningNode();
+        if (!owner) return std::nullopt;
+        std::vector<const Value*> reached = all(owner->outputs());
+        if (owner->kind() == prim::Loop) {
+            for (const Value* carried : owner->blocks()[0]->inputs()) reached.push_back(carried);
+        }
+        return reached;
+    }
+    if (op->kind() == prim::Loop) return reached_through(op->blocks()[0]->return_node(), 0);
+    static const std::set<c10::Symbol> kPasses{prim::TupleConstruct, prim::TupleUnpack, prim::TupleIndex,
+                                               prim::ListConstruct,  prim::ListUnpack,  prim::DictConstruct,
+                                               prim::unchecked_cast};
+    if (kPasses.contains(op->kind())) return all(op->outputs());
+    const c10::FunctionSchema* schema = op->maybeSchema();
+    if (!schema || schema->is_mutable() || i >= schema->arguments().size()) return std::nullopt;
+    std::vector<const Value*> reached;
+    for (size_t k = 0; k < op->outputs().size(); ++k) {
+        const bool is_copy = k < schema->returns().size() && !schema->returns()[k].alias_info();
+        const auto elements = op->output(k)->type()->containedTypes();
+        const bool is_flat = std::ranges::all_of(elements, [](const auto& type) { return is_plain(*type); });
+        if (!is_copy || !is_flat) reached.push_back(op->output(k));
+    }
+    return reached;
+}
+
+/// Whether no op changes a container of numbers and text, or one that is in it: alias analysis takes all that comes
+/// out of containers for one.
+bool is_never_changed(const Value* container) {
+    std::vector<const Value*> open{container};
+    std::unordered_set<const Value*> known{container};
+    while (!open.empty()) {
+        const Value* value = open.back();
+        open.pop_back();
+        for (const torch::jit::Use& use : value->uses()) {
+            const auto reached = reached_through(use.user, use.offset);
+            if (!reached) return false;
+            for (const Value* next : *reached) {
+                const bool may_hold = !is_plain(*next->type()) && !is_tensor(*next->type());
+                if (may_hold && known.insert(next).second) open.push_back(next);
+            }
+        }
+    }
+    return true;
+}
+
 bool has_tensors(const c10::IValue& value) {
     bool found = false;
     value.visit([&](const c10::IValue& part) {
@@ -40,6 +90,39 @@ bool has_tensors(const c10::IValue& value) {
         return found;  // true stops the walk
     });
     return found;
+}
+
+/// A value that is made of constants where it is read, as dicts and what holds them can be no constants themselves;
+/// nullptr where a part of it can be none.
+Value* make_of_constants(torch::jit::Graph& graph, const c10::IValue& value, const std::string& module) {
+    if (const auto constant = torch::jit::tryInsertConstant(graph, value)) return *constant;
+    std::vector<Value*> keys, parts;
+    const auto add = [&](std::vector<Value*>& made, const c10::IValue& part) {
+        made.push_back(make_of_constants(graph, part, module));
+        return made.back() != nullptr;
+    };
+    Node* node = nullptr;
+    if (value.isGenericDict()) {
+        const c10::Dict<c10::IValue, c10::IValue> dict = value.toGenericDict();
+        for (const auto& entry : dict) {
+            if (!add(keys, entry.key()) || !add(parts, entry.value())) return nullptr;
+        }
+        node = graph.createDict(dict.keyType(), dict.valueType(), keys, parts);
+    } else if (value.isTuple()) {
+        for (const c10::IValue& part : value.toTupleRef().elements()) {
+            if (!add(parts, part)) return nullptr;
+        }
+        node = graph.createTuple(parts, value.type()->expect<c10::TupleType>());
+    } else if (value.isList()) {
+        for (const c10::IValue& part : value.toListRef()) {
+            if (!add(parts, part)) return nullptr;
+        }
+        node = graph.createList(value.toList().elementType(), parts);
+    } else {
+        return nullptr;
+    }
+    set_module(graph.insertNode(node), module);
+    return node->output();
 }
 
 class AttributeResolver {
@@ -55,7 +138,7 @@ class AttributeResolver {
     void run() {
         find_assigned_buffers(jit_.graph->block());
         visit(jit_.graph->block());
-        for (auto it = module_reads_.rbegin(); it != module_reads_.rend(); ++it) {
+        for (auto it = object_reads_.rbegin(); it != object_reads_.rend(); ++it) {
             if (!(*it)->hasUses()) (*it)->destroy();
         }
         if (jit_.graph->inputs()[0]->hasUses()) {
@@ -108,7 +191,7 @@ class AttributeResolver {
     /// A list or dict goes on from microbatch to microbatch, in no checkpoint and apart on each rank.
     void check_containers(const AliasFacts& aliases) const {
         for (const auto& [value, attribute] : containers_) {
-            if (!aliases.has_writers(value)) continue;
+            if (!aliases.has_writers(value) || is_never_changed(value)) continue;
             throw Error(ErrorKind::BadData, "forward changes the list or dict " + attribute +
                                                 ", which it would find changed in the next microbatch; make it in "
                                                 "forward, or keep numbers in a buffer");
@@ -160,13 +243,15 @@ class AttributeResolver {
         if (node->s(attr::name) == "training") jit_.reads_training.insert(module_of(node));
         if (value.isObject()) {
             objects_[node->output()] = value;
-            module_reads_.push_back(node);
+            object_reads_.push_back(node);
         } else if (value.isTensor() && value.toTensor().defined()) {
             Value* input = parameter_input(value.toTensor(), node->s(attr::name));
             const bool is_assigned = assigned_buffers_.contains(value.toTensor().unsafeGetTensorImpl());
             replace(node, is_assigned ? insert_reading(node, input) : input);
         } else if (is_parameter_list(value) && is_only_read(node->output())) {
             replace(node, parameter_list(value, node));
+        } else if (is_dict_of_objects(value) && !has_tensors(value)) {
+            look_up_parts(value.toGenericDict(), node);
         } else {
             Value* read = constant(value, node);
             if (!is_plain(*read->type())) containers_.emplace_back(read, attribute_text(node));
@@ -193,6 +278,42 @@ class AttributeResolver {
         return list->output();
     }
 
+    static bool is_dict_of_objects(const c10::IValue& value) {
+        return value.isGenericDict() && value.toGenericDict().valueType()->cast<c10::ClassType>();
+    }
+
+    /// An object can be no constant and does not travel. What is read of one that is looked up is looked up itself, in
+    /// a dict of that attribute: einops' layers keep what they do to a tensor under its number of dims.
+    void look_up_parts(const c10::Dict<c10::IValue, c10::IValue>& objects, Node* node) {
+        object_reads_.push_back(node);
+        for (const torch::jit::Use& lookup : node->output()->uses()) {
+            if (lookup.user->kind() != c10::aten::__getitem__) refuse_attribute(node);
+            object_reads_.push_back(lookup.user);
+            for (const torch::jit::Use& read : lookup.user->output()->uses()) {
+                if (read.user->kind() != prim::GetAttr) refuse_attribute(node);
+                object_reads_.push_back(read.user);
+                Value* part = look_up_part(objects, lookup.user->input(1), read.user, attribute_text(node));
+                read.user->output()->replaceAllUsesWith(part);
+            }
+        }
+    }
+
+    Value* look_up_part(const c10::Dict<c10::IValue, c10::IValue>& objects, Value* key, Node* read,
+                        const std::string& attribute) {
+        c10::impl::GenericDict parts(objects.keyType(), read->output()->type());
+        for (const auto& entry : objects) {
+            parts.insert(entry.key(), entry.value().toObjectRef().getAttr(read->s(attr::name)));
+        }
+        const std::string module = module_of(read);
+        const torch::jit::WithInsertPoint here(read);
+        Value* dict = make_of_constants(*jit_.graph, parts, module);
+        if (!dict) refuse_attribute(read);
+        containers_.emplace_back(dict, attribute);
+        Value* part = jit_.graph->insert(c10::aten::__getitem__, {dict, key});
+        set_module(part->node(), module);
+        return part;
+    }
+
     Value* parameter_input(const at::Tensor& tensor, const std::string& name) {
         const auto found = index_of_.find(tensor.unsafeGetTensorImpl());
         if (found == index_of_.end()) {
@@ -208,14 +329,26 @@ class AttributeResolver {
         return parameter.value;
     }
 
-    Value* constant(const c10::IValue& value, const Node* node) {
-        const torch::jit::WithInsertPoint at_start(*jit_.graph->nodes().begin());
-        const auto inserted = has_tensors(value) ? std::nullopt : torch::jit::tryInsertConstant(*jit_.graph, value);
-        if (!inserted) {
-            throw Error(ErrorKind::BadData, "the attribute '" + node->s(attr::name) + "' of type " + value.tagKind() +
-                                                " cannot be used in a pipeline; make each tensor in it a buffer");
+    Value* constant(const c10::IValue& value, Node* node) {
+        if (has_tensors(value)) {
+            throw Error(ErrorKind::BadData, "the attribute " + attribute_text(node) + " is a " + value.tagKind() +
+                                                " with tensors, which cannot be used in a pipeline; make each tensor "
+                                                "in it a buffer");
         }
-        return *inserted;
+        {
+            const torch::jit::WithInsertPoint at_start(*jit_.graph->nodes().begin());
+            if (const auto inserted = torch::jit::tryInsertConstant(*jit_.graph, value)) return *inserted;
+        }
+        const torch::jit::WithInsertPoint here(node);
+        Value* made = make_of_constants(*jit_.graph, value, module_of(node));
+        if (!made) refuse_attribute(node);
+        return made;
+    }
+
+    [[noreturn]] static void refuse_attribute(const Node* node) {
+        throw Error(ErrorKind::BadData, "the attribute " + attribute_text(node) + " of type " +
+                                            node->output()->type()->annotation_str() +
+                                            " cannot be used in a pipeline; trace the model instead");
     }
 
     static void replace(Node* node, Value* value) {
@@ -226,7 +359,7 @@ class AttributeResolver {
     JitGraph& jit_;
     std::unordered_map<const void*, size_t> index_of_;
     std::unordered_map<const Value*, c10::IValue> objects_;
-    std::vector<Node*> module_reads_;
+    std::vector<Node*> object_reads_;  ///< of modules and other objects, makers first
     std::unordered_set<const void*> assigned_buffers_;
     std::map<Attribute, Value*> assigned_;                          ///< by forward
     std::set<Attribute> read_;                                      ///< as they are before forward

@@ -5,6 +5,8 @@
 #include <torch/csrc/jit/passes/lower_tuples.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <unordered_set>
 
 #include "base/error.hpp"
@@ -34,19 +36,48 @@ bool may_be_none(const c10::Type& type) {
     return c10::NoneType::get()->isSubtypeOf(type);
 }
 
+/// What `value is None`, or `is not`, gives, where the type says it.
+std::optional<bool> is_or_not_none(const torch::jit::Node* node) {
+    namespace aten = torch::jit::aten;
+    const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
+    if (!is && !is_not) return std::nullopt;
+    const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
+    if (!node->input(none)->mustBeNone() || may_be_none(*node->input(1 - none)->type())) return std::nullopt;
+    return is_not;
+}
+
+/// Whether all values of the type are of no narrower one when they are asked.
+bool is_narrowest(const c10::Type& type) {
+    const std::array<c10::TypeKind, 5> plain{c10::TypeKind::TensorType, c10::TypeKind::IntType,
+                                             c10::TypeKind::FloatType, c10::TypeKind::BoolType,
+                                             c10::TypeKind::StringType};
+    if (const auto list = type.cast<c10::ListType>()) return is_narrowest(*list->getElementType());
+    return std::ranges::find(plain, type.kind()) != plain.end();
+}
+
+/// What `isinstance(value, types)` gives, where the type of the value says it.
+std::optional<bool> is_instance(const torch::jit::Node* node) {
+    const c10::Type& type = *node->input()->type();
+    if (!is_narrowest(type)) return std::nullopt;
+    return std::ranges::any_of(node->tys(torch::jit::attr::types),
+                               [&](const c10::TypePtr& one) { return type.isSubtypeOf(*one); });
+}
+
 }  // namespace
 
-void fold_none_checks(torch::jit::Block* block) {
-    namespace aten = torch::jit::aten;
-    for (torch::jit::Node* node : block->nodes()) {
-        for (torch::jit::Block* inner : node->blocks()) fold_none_checks(inner);
-        const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
-        if (!is && !is_not) continue;
-        const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
-        if (!node->input(none)->mustBeNone() || may_be_none(*node->input(1 - none)->type())) continue;
+bool fold_type_checks(torch::jit::Block* block) {
+    bool any = false;
+    for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+        torch::jit::Node* node = *it++;
+        for (torch::jit::Block* inner : node->blocks()) any = fold_type_checks(inner) || any;
+        const auto answer = node->kind() == torch::jit::prim::isinstance ? is_instance(node) : is_or_not_none(node);
+        if (!answer) continue;
         const torch::jit::WithInsertPoint before(node);
-        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(is_not));
+        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(*answer));
+        node->destroy();
+        any = true;
     }
+    return any;
 }
 
 void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value) {

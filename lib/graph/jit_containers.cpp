@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "graph/jit_containers.hpp"
+#include "graph/jit_contents.hpp"
 #include "graph/jit_graph.hpp"
 
 namespace vpp {
@@ -21,8 +22,6 @@ namespace aten = torch::jit::aten;
 namespace prim = torch::jit::prim;
 
 namespace {
-
-constexpr size_t kMostElements = 256;  ///< of joined lists: those that double again and again end there
 
 const c10::AliasInfo* alias_of(const Node* node, size_t input) {
     const c10::FunctionSchema* schema = node->maybeSchema();
@@ -37,53 +36,15 @@ bool makes_container(const Node* node) {
     return std::ranges::find(makers, node->kind()) != makers.end() || is_op(node, "aten::copy");
 }
 
-/// What a container holds at a place of the code; keys are those of a dict.
-struct Contents {
-    std::vector<Value*> keys, values;
-
-    std::optional<size_t> find(const Value* key) const;
-};
-
-/// What a key is, where that is a word that is known.
-std::optional<std::string> word_of(const Value* key) {
-    const auto constant = torch::jit::toIValue(key);
-    if (!constant || !constant->isString()) return std::nullopt;
-    return constant->toStringRef();
-}
-
-std::optional<size_t> Contents::find(const Value* key) const {
-    const auto word = word_of(key);
-    const auto found = std::ranges::find_if(keys, [&](const Value* one) { return word && word_of(one) == word; });
-    if (found == keys.end()) return std::nullopt;
-    return static_cast<size_t>(found - keys.begin());
-}
-
-bool is_changed(const Value* container) {
-    return std::ranges::any_of(container->uses(),
-                               [](const torch::jit::Use& use) { return changes(use.user, use.offset); });
-}
-
-/// The elements of a list that stays as it was written down.
-std::optional<std::vector<Value*>> written_elements(Value* list) {
-    Node* maker = list->node();
-    if (maker->kind() != prim::ListConstruct || is_changed(list)) return std::nullopt;
-    return std::vector<Value*>(maker->inputs().begin(), maker->inputs().end());
-}
-
 /// One list or dict, from the op that makes it to the last use, or to the op from which on it stays as it is.
 class Settler {
   public:
     Settler(torch::jit::Graph& graph, Node* maker, bool others_change)
-        : graph_(graph), container_(maker->output()), others_change_(others_change) {
-        for (size_t i = 0; i < maker->inputs().size(); ++i) {
-            const bool is_key = !is_list(container_) && i % 2 == 0;
-            (is_key ? contents_.keys : contents_.values).push_back(maker->input(i));
-        }
-    }
+        : graph_(graph), container_(maker->output()), others_change_(others_change), contents_(maker, others_change) {}
 
     /// Whether something changed.
     bool run() {
-        if (has_unknown_keys()) return false;
+        if (contents_.has_unknown_keys()) return false;
         std::vector<Node*> users = users_in_order();
         const auto end = users.begin() + static_cast<std::ptrdiff_t>(num_followed(users));
         const auto is_change = [this](Node* user) { return is_followed_change(user); };
@@ -98,14 +59,6 @@ class Settler {
     }
 
   private:
-    /// Keys that are no known words, or are there twice.
-    bool has_unknown_keys() const {
-        for (size_t i = 0; i < contents_.keys.size(); ++i) {
-            if (contents_.find(contents_.keys[i]) != i) return true;
-        }
-        return false;
-    }
-
     bool is_name(const Value* value) const { return names_.contains(value); }
 
     bool is_given_out(const Node* node) const {
@@ -128,46 +81,33 @@ class Settler {
         for (Node* node = container_->node()->next(); node; node = node->next()) {
             if (uses(node)) {
                 users.push_back(node);
-                if (is_followed_change(node) && !node->outputs().empty()) names_.insert(node->output());
+                const bool gives_itself = is_followed_change(node) && !is_pop(node) && !node->outputs().empty();
+                if (gives_itself) names_.insert(node->output());
             }
             if (node == graph_.return_node()) break;
         }
         return users;
     }
 
-    /// What the op puts behind the elements of its list, where that is known.
-    std::optional<std::vector<Value*>> added_by(const Node* node) const {
-        if (node->kind() == aten::append) return std::vector<Value*>{node->input(1)};
-        const bool takes_list = is_list(container_) && (node->kind() == aten::add_ || is_op(node, "aten::extend"));
-        if (!takes_list || others_change_) return std::nullopt;
-        return written_elements(node->input(1));
-    }
-
     /// A change of the top level of which it is known what it does.
-    bool is_followed_change(const Node* node) const {
+    bool is_followed_change(Node* node) const {
         if (node->inputs().empty() || !is_name(node->input(0))) return false;
         const auto is_other = [this](const Value* input) { return is_name(input); };
         if (std::any_of(node->inputs().begin() + 1, node->inputs().end(), is_other)) return false;
-        if (added_by(node)) return true;
-        if (!is_op(node, "aten::_set_item")) return false;
-        return is_list(container_) ? torch::jit::toIValue(node->input(1)).has_value()
-                                   : word_of(node->input(1)).has_value();
+        return contents_.understands(node);
     }
 
     /// How many of the users are followed: up to a change that is not understood, and where somebody holds the
     /// container itself and it, or what holds it, is changed later, up to that.
     size_t num_followed(const std::vector<Node*>& users) const {
         std::optional<size_t> held;
-        size_t size = contents_.values.size();
+        ContainerContents contents = contents_;
         for (size_t i = 0; i < users.size(); ++i) {
-            const bool followed = is_followed_change(users[i]);
-            const auto added = added_by(users[i]);
-            const bool missing = followed && !added && is_list(container_) && !place_in_list(users[i]->input(1), size);
-            const bool too_many = added && added->size() > 1 && size + added->size() > kMostElements;
-            if (missing || too_many || (!followed && may_change(users[i]))) return held.value_or(i);
+            const bool is_change = is_followed_change(users[i]);
+            const bool followed = is_change && contents.follow(users[i]);
+            if (!followed && may_change(users[i])) return held.value_or(i);
             if (followed && held) return *held;
             if (!followed && !held && holds(users[i])) held = i;
-            if (followed && added) size += added->size();
         }
         return others_change_ ? held.value_or(users.size()) : users.size();
     }
@@ -218,22 +158,8 @@ class Settler {
     void change(Node* node) {
         snapshot_ = nullptr;
         done_.push_back(node);
-        if (const auto added = added_by(node)) {
-            contents_.values.insert(contents_.values.end(), added->begin(), added->end());
-            return;
-        }
-        const auto place = place_of(node->input(1));
-        if (place) {
-            contents_.values[*place] = node->input(2);
-            return;
-        }
-        contents_.keys.push_back(node->input(1));
-        contents_.values.push_back(node->input(2));
-    }
-
-    /// Where the element of an index or key is, if that is known and there is one.
-    std::optional<size_t> place_of(const Value* key) const {
-        return is_list(container_) ? place_in_list(key, contents_.values.size()) : contents_.find(key);
+        if (is_pop(node)) node->output()->replaceAllUsesWith(contents_.taken_by(node));
+        contents_.follow(node);
     }
 
     bool is_name_read(const Node* node) const { return !node->inputs().empty() && is_name(node->input(0)); }
@@ -241,18 +167,18 @@ class Settler {
     /// Puts an element, or a number, in the place of a read where that is known.
     bool replace_read(Node* node) {
         if (node->kind() == aten::__getitem__) {
-            const auto place = place_of(node->input(1));
-            if (place) node->output()->replaceAllUsesWith(contents_.values[*place]);
+            const auto place = contents_.place_of(node->input(1));
+            if (place) node->output()->replaceAllUsesWith(contents_.values()[*place]);
             return place.has_value();
         }
         const torch::jit::WithInsertPoint here(node);
         if (node->kind() == aten::len) {
-            const auto size = static_cast<int64_t>(contents_.values.size());
+            const auto size = static_cast<int64_t>(contents_.values().size());
             node->output()->replaceAllUsesWith(graph_.insertConstant(size));
             return true;
         }
         if (is_op(node, "aten::__contains__") && !is_list(container_) && word_of(node->input(1)).has_value()) {
-            node->output()->replaceAllUsesWith(graph_.insertConstant(contents_.find(node->input(1)).has_value()));
+            node->output()->replaceAllUsesWith(graph_.insertConstant(contents_.place_of(node->input(1)).has_value()));
             return true;
         }
         return false;
@@ -263,9 +189,9 @@ class Settler {
         if (snapshot_) return snapshot_;
         const torch::jit::WithInsertPoint here(user);
         Node* node = graph_.create(is_list(container_) ? prim::ListConstruct : prim::DictConstruct);
-        for (size_t i = 0; i < contents_.values.size(); ++i) {
-            if (!contents_.keys.empty()) node->addInput(contents_.keys[i]);
-            node->addInput(contents_.values[i]);
+        for (size_t i = 0; i < contents_.values().size(); ++i) {
+            if (!contents_.keys().empty()) node->addInput(contents_.keys()[i]);
+            node->addInput(contents_.values()[i]);
         }
         node->output()->setType(container_->type());
         set_module(graph_.insertNode(node), module_of(user));
@@ -285,7 +211,7 @@ class Settler {
     torch::jit::Graph& graph_;
     Value* container_;
     bool others_change_;
-    Contents contents_;
+    ContainerContents contents_;
     std::unordered_set<const Value*> names_;  ///< the container, and what ops that change it give back
     std::vector<Node*> done_;                 ///< changes that were followed, and reads that are not needed any more
     Value* snapshot_ = nullptr;               ///< since the last change
@@ -380,7 +306,7 @@ Node* write_down_sum(Node* sum) {
 /// Whether something changed: another list may be known then that takes the elements of this one.
 bool settle_once(torch::jit::Graph& graph) {
     const bool others_change = changes_unknown_ones(graph);
-    bool any = false;
+    bool any = fold_list_reads(graph.block(), others_change);
     for (Node* node = *graph.nodes().begin(); node != graph.return_node(); node = node->next()) {
         Node* maker = others_change ? node : write_down_sum(node);
         any = any || maker != node;
@@ -407,6 +333,11 @@ bool changes(const Node* node, size_t input) {
     return is_container(node->input(input)) && alias && alias->isWrite();
 }
 
+bool is_changed(const Value* container) {
+    return std::ranges::any_of(container->uses(),
+                               [](const torch::jit::Use& use) { return changes(use.user, use.offset); });
+}
+
 bool only_reads(const Node* node, size_t input) {
     const std::array<c10::Symbol, 2> readers{aten::__getitem__, prim::ListUnpack};
     if (std::ranges::find(readers, node->kind()) != readers.end()) return true;
@@ -429,7 +360,7 @@ Value* make_list(Node* before, const std::vector<Value*>& elements, const Value*
     return list->output();
 }
 
-void settle_containers(JitGraph& jit) {
+bool settle_containers(JitGraph& jit) {
     for (auto it = jit.graph->nodes().begin(); it != jit.graph->nodes().end();) {
         Node* node = *it++;
         if (node->kind() == prim::unchecked_cast) {
@@ -439,10 +370,12 @@ void settle_containers(JitGraph& jit) {
         }
     }
     lift_settings(jit.graph->block());
-    if (fold_reads_of_attributes(jit.graph->block())) fold_constants(jit);
-    bool any = false;
-    while (settle_once(*jit.graph)) any = true;
-    if (any) fold_constants(jit);
+    const bool answered = fold_reads_of_attributes(jit.graph->block());
+    if (answered) fold_constants(jit);
+    bool settled = false;
+    while (settle_once(*jit.graph)) settled = true;
+    if (settled) fold_constants(jit);
+    return answered || settled;
 }
 
 }  // namespace vpp

@@ -1,8 +1,9 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
-// (jit_inline, jit_attributes, jit_assigned_buffers, jit_freeze, jit_constants, jit_unroll, jit_containers, jit_loss,
-// jit_batch_norm, jit_convolutions, jit_modes, jit_interleave, jit_numbers, jit_random, jit_alias, probe) each do one
-// thing to it, in that order (graph/torchscript.cpp).
+// (jit_inline, jit_attributes, jit_assigned_buffers, jit_freeze, jit_straighten, jit_loss, jit_batch_norm,
+// jit_convolutions, jit_modes, jit_interleave, jit_constants, jit_numbers, jit_random, jit_alias, probe) each do one
+// thing to it, in that order (graph/torchscript.cpp); jit_straighten has jit_constants, jit_unroll and jit_containers
+// by turns.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -72,9 +73,10 @@ struct JitGraph {
     std::vector<std::string> notes;        ///< for the log
     torch::jit::Value* counts = nullptr;   ///< inputs of the reseeds
     torch::jit::Value* key = nullptr;
-    int64_t num_sites = 0;  ///< call sites of random ops
-    OpModes modes;          ///< what an executable is started under, and ops are where the model's code says nothing
-    bool casts = false;     ///< some ops are cast
+    int64_t num_sites = 0;     ///< call sites of random ops
+    OpModes modes;             ///< what an executable is started under, and ops are where the model's code says nothing
+    bool casts = false;        ///< some ops are cast
+    int64_t num_unrolled = 0;  ///< nodes that stand for loops
     std::vector<DeferredBatchNorm> deferred_batch_norms;
 };
 
@@ -211,8 +213,9 @@ std::vector<torch::jit::Value*> values_used(torch::jit::Node* node);
 /// Requires: the graph refers to no module any more, so that its inputs are forward's arguments.
 void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value);
 
-/// Answers `value is None` where the type says it, so that branches for absent arguments fold away.
-void fold_none_checks(torch::jit::Block* block);
+/// Answers `value is None` and `isinstance(value, ...)` where the type says it, so that branches for absent arguments,
+/// and for other ones, fold away. Gives whether something was answered.
+bool fold_type_checks(torch::jit::Block* block);
 
 /// Evaluates what depends on constants only, takes tuples apart that are unpacked where they are made (LibTorch's alias
 /// analysis takes all that is in one for one memory), and removes dead code.
@@ -233,15 +236,19 @@ void check_constants(const JitGraph& jit, const AliasFacts& aliases);
 void name_convolutions(JitGraph& jit);
 
 /// Replaces loops of the top level that run a known number of times by their ops, once for each time, as long as
-/// that adds up to 10,000 nodes at most.  Requires: constants are folded.
+/// that adds up to 10,000 nodes of a model at most.  Requires: constants are folded.
 void unroll_loops(JitGraph& jit);
 
-/// Makes lists and dicts that change values that do not: where a list is appended to or an element of a list or dict is
-/// set, both at the top level and at a place that is known, what reads it behind that gets the element itself or a new
-/// container of what is in it. From an op on that changes it in another way (in a branch or loop, at a place that
+/// Makes lists and dicts that change values that do not: where an element is appended, put in, set or taken out, at the
+/// top level and at a place that is known, or a list turned round, what reads it behind that gets the element itself or
+/// a new container of what is in it. From an op on that changes it in another way (in a branch or loop, at a place that
 /// follows the data), or changes it while another container or a block holds it, it is one container that changes in
-/// place. Requires: constants are folded.
-void settle_containers(JitGraph& jit);
+/// place. Gives whether something was settled, or read from a list that never changes. Requires: constants are folded.
+bool settle_containers(JitGraph& jit);
+
+/// Makes straight code of branches, loops and lists, by the three passes above and fold_constants until nothing
+/// changes: how often a loop runs may follow from what a list holds, and that from another loop.
+void straighten(JitGraph& jit);
 
 /// Puts an op before `place` that gives a copy of a buffer which forward assigns, or one that assigns it.
 torch::jit::Value* insert_reading(torch::jit::Node* place, torch::jit::Value* buffer);

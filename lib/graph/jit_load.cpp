@@ -11,6 +11,7 @@
 
 #include "base/bad_data.hpp"
 #include "base/error.hpp"
+#include "base/live_bytes.hpp"
 #include "graph/operator_check.hpp"
 #include "graph/torch_errors.hpp"
 
@@ -98,6 +99,7 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, co
         std::vector<WeightRecord>& records = files.emplace_back(LoadedFile{archive, find_weights(archive)}).records;
         std::shared_ptr<ReadAdapterInterface> reader = std::make_shared<SkippingReader>(archive, records);
         check_same_view(*archive, reader);
+        const live_bytes::Unfilled unfilled;
         return torch::jit::load(reader, at::kCPU, /*load_debug_files=*/true);
     } catch (const Error&) {
         throw;

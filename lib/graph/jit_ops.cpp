@@ -47,12 +47,11 @@ std::string stage_text(const JitGraph& jit, const std::string& owner) {
     return " of the stage '" + plan.name + "'" + (file.empty() ? "" : " (" + file + ")");
 }
 
-/// " at model.py:12".
+/// " at model.py:12"; empty where no file is known.
 std::string line_text(const Node* node) {
     const auto place = source_line(node);
-    if (!place) return "";
-    return " at " + printable(std::filesystem::path(place->file).filename().string()) + ":" +
-           std::to_string(place->line);
+    const std::string file = place ? std::filesystem::path(place->file).filename().string() : "";
+    return file.empty() ? "" : " at " + printable(file) + ":" + std::to_string(place->line);
 }
 
 /// Gradients are those of the step: what a forward pass leaves or reads of them would depend on the schedule.

@@ -68,13 +68,13 @@ void unroll(Node* loop, int64_t times) {
 }
 
 /// Unrolls loops of the top level as long as there is room. Gives whether there was one.
-bool unroll_all(torch::jit::Graph& graph, int64_t& room) {
+bool unroll_all(JitGraph& jit) {
     bool any = false;
-    for (auto it = graph.nodes().begin(); it != graph.nodes().end();) {
+    for (auto it = jit.graph->nodes().begin(); it != jit.graph->nodes().end();) {
         Node* node = *it++;
-        const auto times = known_count(node, room);
+        const auto times = known_count(node, kMaxUnrolledNodes - jit.num_unrolled);
         if (!times) continue;
-        room -= *times * num_nodes(node->blocks()[0]);
+        jit.num_unrolled += *times * num_nodes(node->blocks()[0]);
         unroll(node, *times);
         any = true;
     }
@@ -84,9 +84,8 @@ bool unroll_all(torch::jit::Graph& graph, int64_t& room) {
 }  // namespace
 
 void unroll_loops(JitGraph& jit) {
-    int64_t room = kMaxUnrolledNodes;
     // How often a loop inside of another runs may follow from the other's count.
-    while (unroll_all(*jit.graph, room)) fold_constants(jit);
+    while (unroll_all(jit)) fold_constants(jit);
 }
 
 }  // namespace vpp

@@ -35,12 +35,6 @@ at::Tensor layer_norm_form(const std::vector<c10::IValue>& inputs, at::Device /*
     return output;
 }
 
-/// A tensor on the CPU of which nobody reads the numbers.
-at::Tensor cpu_twin(const at::Tensor& meta) {
-    return at::from_blob(nullptr, meta.sizes(), meta.strides(), meta.options().device(at::kCPU))
-        .set_requires_grad(meta.requires_grad());
-}
-
 /// scaled_dot_product_attention(query [n, h, t, d], key, value [n, h, s, e], mask, dropout, causal, scale, grouped)
 /// -> [n, h, t, e]. Flash kernels give it the query's order in memory and keep what they took. Where there is none it
 /// is the formula, op by op, which keeps several [n, h, t, s]: so where the CPU drops scores out, as cards have flash
@@ -70,6 +64,11 @@ constexpr std::array<Row, 2> kRows{
     {{"aten::layer_norm", layer_norm_form}, {"aten::scaled_dot_product_attention", attention_form}}};
 
 }  // namespace
+
+at::Tensor cpu_twin(const at::Tensor& meta) {
+    return at::from_blob(nullptr, meta.sizes(), meta.strides(), meta.options().device(at::kCPU))
+        .set_requires_grad(meta.requires_grad());
+}
 
 MetaForm find_meta_form(const char* kind) {
     for (const Row& row : kRows) {

@@ -22,6 +22,7 @@
 #include "graph/jit_executable.hpp"
 #include "graph/meta_forms.hpp"
 #include "graph/meta_kernels.hpp"
+#include "graph/meta_layouts.hpp"
 #include "graph/meta_memory.hpp"
 #include "graph/op_names.hpp"
 #include "graph/torch_dtype.hpp"
@@ -67,21 +68,36 @@ int end_of_guard(const JitGraph& jit, int begin) {
     return 0;
 }
 
+std::vector<c10::IValue> inputs_of(const torch::jit::Node* node, const ProbeResult& result) {
+    std::vector<c10::IValue> inputs;
+    for (const Value* input : node->inputs()) {
+        const auto constant = torch::jit::toIValue(input);
+        inputs.push_back(constant ? *constant : result.values.at(input));
+    }
+    return inputs;
+}
+
 /// Runs an op that has a form of its own on the meta device: that of `target`. Gives whether it has one.
 bool run_meta_form(const JitGraph& jit, int index, at::Device target, ProbeResult& result) {
     const JitOp& op = jit.ops[static_cast<size_t>(index)];
     const torch::jit::Node* node = op.node;
     const MetaForm form = find_meta_form(node->kind().toQualString());
     if (!form) return false;
-    std::vector<c10::IValue> inputs;
-    for (const Value* input : node->inputs()) {
-        const auto constant = torch::jit::toIValue(input);
-        inputs.push_back(constant ? *constant : result.values.at(input));
-    }
+    std::vector<c10::IValue> inputs = inputs_of(node, result);
     const at::AutoGradMode grad(op.modes.grad);
     if (op.modes.autocast) cast_as_on_cards(c10::toString(node->schema().operator_name()), inputs);
     result.values[node->output()] = form(inputs, target);
     return true;
+}
+
+/// Lays the output of an op that ran on the meta device out as `target` does.
+void lay_out_as_on(at::Device target, const JitOp& op, ProbeResult& result) {
+    const MetaLayout layout = find_meta_layout(op.node->kind().toQualString());
+    if (!layout) return;
+    const at::AutoGradMode grad(op.modes.grad);
+    const std::optional<at::MemoryFormat> format = layout(inputs_of(op.node, result), target);
+    c10::IValue& output = result.values.at(op.node->output());
+    if (format) output = output.toTensor().clone(*format);
 }
 
 /// Where a model is followed.
@@ -239,14 +255,14 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         try {
             const bool has_form = result.on_meta && run_meta_form(jit, i, places.target, result);
             if (!has_form) run_range(jit, {i, end}, places.factory, result);
+            if (result.on_meta) lay_out_as_on(places.target, op, result);
             tell_apart(jit, op, changed, result);
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {
             throw_if_known(error);
             const std::string inner = failed_op(error.what());
-            throw Error(ErrorKind::BadData, (inner.empty() ? op_text(jit, op.node) : inner) +
-                                                " fails: " + printable(core_of(error.what())));
+            throw Error(ErrorKind::BadData, op_failure(inner.empty() ? op_text(jit, op.node) : inner, error.what()));
         }
         watch_gradients(jit, {i, end}, result, watch);
         if (result.on_meta) {

@@ -44,6 +44,18 @@ std::string inexact_kernel(std::string_view text) {
     return core_of(text);
 }
 
+/// What to do about an op's failure; empty where that is not known.
+std::string advice_for(std::string_view op, std::string_view core) {
+    if (core.find("elements in a list but found") != std::string_view::npos) {
+        return "; if the model was traced, it has the path that its example took: script the part whose path depends "
+               "on values";
+    }
+    if (op.ends_with(" in 'loss'") && core.find("Expected target size") != std::string_view::npos) {
+        return "; classes are taken from dimension 1: return logits.transpose(1, 2), or the loss itself";
+    }
+    return "";
+}
+
 constexpr std::string_view kAssert = "CUDA error: device-side assert triggered";
 
 /// Behind these "the process must be terminated and relaunched" (CUDA's runtime API, cudaError_t), and none is about
@@ -75,9 +87,14 @@ std::string core_of(std::string_view text) {
     return std::string(text.substr(0, text.find('\n')));
 }
 
+std::string op_failure(const std::string& op, std::string_view text) {
+    const std::string core = core_of(text);
+    return op + " fails: " + printable(core) + advice_for(op, core);
+}
+
 std::string model_failure(std::string_view text) {
     const std::string op = failed_op(text);
-    return op.empty() ? "the model fails: " + std::string(text) : op + " fails: " + printable(core_of(text));
+    return op.empty() ? "the model fails: " + std::string(text) : op_failure(op, text);
 }
 
 void throw_if_known(const std::exception& error) {

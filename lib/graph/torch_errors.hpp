@@ -20,6 +20,10 @@ bool tells_of_full_device(const std::exception& error);
 /// The line that says what is wrong: the interpreter puts where it was before it.
 std::string core_of(std::string_view text);
 
+/// "the op aten::mm in 'head' fails: shapes", of an op (op_text in graph/jit_graph.hpp) and LibTorch's text, with
+/// advice where the cause is known.
+std::string op_failure(const std::string& op, std::string_view text);
+
 /// What an error in a run of ops says of the model: which op failed where its graph has op names (graph/op_names.hpp).
 std::string model_failure(std::string_view text);
 

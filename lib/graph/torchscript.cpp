@@ -349,10 +349,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     JitGraph jit;
     torch::jit::Module model = (options.stages.empty() ? open_one : open_stages)(jit, files, options, loaded);
     freeze_parameters(jit, options.freeze, options.where);
-    fold_none_checks(jit.graph->block());
-    fold_constants(jit);
-    unroll_loops(jit);
-    settle_containers(jit);
+    straighten(jit);
     select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction,
                       options.keep_outputs, options.count_hits});
     const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <utility>
 
 #include "base/bytes.hpp"
 #include "base/confinement.hpp"
@@ -95,10 +96,9 @@ class Child {
     }
     ~Child() {
         ::close(pipe_);
-        if (pid_ > 0) {
-            ::kill(pid_, SIGKILL);
-            wait();
-        }
+        if (pid_ <= 0) return;
+        ::kill(pid_, SIGKILL);
+        try_to_wait();
     }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
@@ -122,14 +122,21 @@ class Child {
 
     /// Its status as waitpid gives it.
     int wait() {
-        int status = 0;
-        while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-        }
-        pid_ = -1;
-        return status;
+        const std::optional<int> status = try_to_wait();
+        if (!status) throw Error(ErrorKind::Io, failed("learn how the process ended that was started"));
+        return *status;
     }
 
   private:
+    /// Empty with errno where there is none to be had.
+    std::optional<int> try_to_wait() {
+        const pid_t pid = std::exchange(pid_, -1);
+        int status = 0;
+        while (::waitpid(pid, &status, 0) < 0) {
+            if (errno != EINTR) return std::nullopt;
+        }
+        return status;
+    }
     static std::string failed(const std::string& what) {
         return "cannot " + what + " to try the model file: " + std::strerror(errno);
     }

@@ -15,10 +15,28 @@ namespace vpp {
 
 namespace {
 
-[[noreturn]] void not_as_probed(const GraphValue& value, const std::string& what) {
+/// "'y' of the op aten::contiguous in 'head'".
+std::string text_with_maker(const Graph& graph, const std::string& name, int producer) {
+    if (producer < 0) return "'" + name + "'";
+    const GraphOp& op = graph.ops[static_cast<size_t>(producer)];
+    const std::string place = op.module.empty() ? "the model's forward" : "'" + op.module + "'";
+    return "'" + name + "' of the op " + op.kind + " in " + place;
+}
+
+[[noreturn]] void not_as_probed(const Graph& graph, const GraphValue& value, const std::string& what) {
     throw Error(ErrorKind::BadData,
-                "the value '" + value.name + "' is not as it was when the model was prepared: " + what +
+                "the value " + text_with_maker(graph, value.name, value.producer) +
+                    " is not as it was when the model was prepared: " + what +
                     "; a model whose values change their form between microbatches cannot be cut there");
+}
+
+/// `is` says how it is with the tensor now.
+[[noreturn]] void not_told_apart_as_probed(const Graph& graph, const GraphValue& value, int tensor,
+                                           const std::string& is) {
+    const GraphTensor& other = graph.tensors[static_cast<size_t>(tensor)];
+    not_as_probed(graph, value,
+                  is + " the same tensor as " + text_with_maker(graph, other.name, other.producer) +
+                      ", most likely since LibTorch laid that out otherwise in memory");
 }
 
 /// What is asked of the ops: the live-outs, and behind them what gathers the model's outputs.
@@ -199,7 +217,7 @@ std::vector<c10::IValue> PassRunner::bind_arguments(Pass& pass, const PassInputs
         }
         size_t next = 0;
         arguments.push_back(map_tensors(pass.values.at(value), [&](const at::Tensor&) {
-            if (next >= entry.tensors.size()) not_as_probed(entry, "it holds more tensors");
+            if (next >= entry.tensors.size()) not_as_probed(graph_, entry, "it holds more tensors");
             return pass.tensors.at(entry.tensors[next++]);
         }));
     }
@@ -226,15 +244,15 @@ void PassRunner::keep_results(Pass& pass, std::vector<c10::IValue> results) cons
     for (size_t i = 0; i < results.size(); ++i) {
         const GraphValue& value = graph_.values[static_cast<size_t>(io_.live_outs[i])];
         const std::vector<at::Tensor> tensors = tensors_in(results[i]);
-        if (tensors.size() != value.tensors.size()) not_as_probed(value, "it holds another number of tensors");
+        if (tensors.size() != value.tensors.size()) not_as_probed(graph_, value, "it holds another number of tensors");
         for (size_t k = 0; k < tensors.size(); ++k) {
             if (!graph_.tensors[static_cast<size_t>(value.tensors[k])].from_branch) {
                 const auto [it, is_new] = known.emplace(tensors[k].unsafeGetTensorImpl(), value.tensors[k]);
-                if (it->second != value.tensors[k]) not_as_probed(value, "it is the same tensor as another value");
+                if (it->second != value.tensors[k]) not_told_apart_as_probed(graph_, value, it->second, "it is");
             }
             const auto before = made.find(value.tensors[k]);
             const bool other = before != made.end() && !before->second.is_same(tensors[k]);
-            if (other) not_as_probed(value, "it is no longer the same tensor as another value");
+            if (other) not_told_apart_as_probed(graph_, value, value.tensors[k], "it is no longer");
             made[value.tensors[k]] = tensors[k];
         }
         if (!value.is_tensor) pass.values[io_.live_outs[i]] = std::move(results[i]);

@@ -102,6 +102,18 @@ def collected(d):
          d.choice("both[3].mul_(0.5)", "both[0] = both[1] + both[2]", "torch.sin(both[1])"),
          f"out = torch.cat(both, {d.dim(a)})"],
         [f"pair = ({a}, {d.like(a)} * 2.0)", "left, right = pair", "out = left * torch.tanh(right)"],
+        [f"held = [{a} * 1.0]", "for k in range(3):", "    held.append(torch.sin(held[k]) * (k + 1))",
+         "out = held[0] * 0.5", "for k in range(3):", "    out = F.relu_(out + held.pop())"],
+        [f"held = [{a} * 1.0, {d.like(a)} * 0.5]", "held.insert(0, torch.tanh(held[1]))", "held.reverse()",
+         "twice = [torch.sin(one) for one in held[::-1]]", d.choice("held[1].mul_(0.5)", "del twice[0]", "held.pop(0)"),
+         "for one in twice[:2]:", "    held.insert(1, one * 0.5)", f"out = torch.cat(held, {d.dim(a)})"],
+        [f"held = [{a} * 1.0, {d.like(a)} * 0.5]", "first, second = held[-2:]", "second.mul_(0.5)",
+         "inner = [held, [first]]", "inner.reverse()", "inner.pop().append(torch.tanh(second))",
+         "out = held[len(held) - 1] * inner[0][0]"],
+        [f"named = {{'a': {a} * 2.0, 'b': {d.like(a)}}}", "named['c'] = torch.tanh(named.pop('b'))",
+         "out = named['c'] + named.pop('d', named['a'])", "for value in named.values():",
+         "    out = out * 0.5 + value"],
+        [f"sizes = [size + 1 for size in {a}.shape]", f"out = torch.tanh({a})", "out = out * sizes[0] * 0.5"],
     )
 
 

@@ -132,7 +132,7 @@ def forward(self, x):
     h = torch.tanh(x)
     guards = [OwnGuard()]
     s = torch.sin(h)
-    if len(guards) > 0:
+    if len(guards[x.size(0) - 2:]) > 0:
         s = torch.cos(s)
     return torch.mean(h * s)
 )JIT");

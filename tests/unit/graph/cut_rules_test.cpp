@@ -84,7 +84,10 @@ def forward(self, x):
     verdict_of(model);
     for (const char* op : {"aten::cos", "aten::exp"}) {
         const std::string reason = reason_at(model.graph, op_of(model.graph, op));
-        EXPECT_THAT(reason, HasSubstr("is written in place and used on both sides")) << op;
+        EXPECT_EQ(reason,
+                  "'x.1' is written in place by the op aten::mul_ in the model's forward at <string>:3 and used on "
+                  "both sides")
+            << op;
     }
 }
 
@@ -282,6 +285,27 @@ def forward(self, x):
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::exp")) + 1].legal);
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::cos"))].legal) << "the list is dead";
     EXPECT_GT(verdict.refused, 2);
+}
+
+TEST(CutRules, AListOfNumbersThatALoopFillsIsCutBehindIt) {
+    // As in [size // 4 for size in x.shape].
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    y = torch.exp(x)
+    sizes: List[int] = []
+    for size in torch.sin(x).shape:
+        sizes.append(size * 2)
+    y = torch.cos(y)
+    y = torch.tanh(y)
+    return torch.mean(y * sizes[0]) + len(sizes)
+)JIT");
+    const Verdict verdict = verdict_of(model);
+    const int loop = op_of(model.graph, "prim::Loop");
+    EXPECT_THAT(reason_at(model.graph, loop), HasSubstr("is changed in place"));
+    for (const char* op : {"aten::cos", "aten::tanh", "aten::mul", "aten::mean"}) {
+        EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, op))].legal) << op;
+    }
+    EXPECT_GT(verdict.refused, 0);
 }
 
 TEST(CutRules, ADictThatIsStillFilledIsNotCut) {

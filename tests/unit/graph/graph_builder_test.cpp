@@ -158,6 +158,18 @@ def forward(self, x):
     EXPECT_EQ(graph.tensors[static_cast<size_t>(list.tensors[1])].producer, op_of(graph, "aten::sin"));
 }
 
+TEST(GraphBuilder, TheTargetThatALossIgnoresIsKnownWhereItIsAConstant) {
+    const auto ignored = [](const std::string& index) {
+        const std::string loss = "torch.cross_entropy_loss(x, ids, None, 1, " + index + ", 0.)";
+        const ModuleSpec model{"Model", "def forward(self, x, ids):\n    return " + loss + "\n"};
+        const Graph graph = load(model, options_for({floats("x", {4}), integers("ids", {})})).graph;
+        return graph.ops[static_cast<size_t>(op_of(graph, "aten::cross_entropy_loss"))].ignored_targets;
+    };
+    EXPECT_THAT(ignored("-1"), ElementsAre(-1));
+    EXPECT_THAT(ignored("-100"), ElementsAre(-100));
+    EXPECT_THAT(ignored("int(torch.min(ids))"), ElementsAre());
+}
+
 TEST(GraphBuilder, UnusedInputsAreKeptWithoutAValue) {
     const ModuleSpec model{"Model", "def forward(self, x, ids):\n    return torch.mean(x)\n"};
     const Graph graph = load(model, kBuilderOptions).graph;

@@ -52,6 +52,26 @@ def forward(self, x):
     EXPECT_TRUE(loaded.graph.parameters.empty());
 }
 
+// By the number of dims, what to do with a tensor.
+TEST(Attributes, ADictIsMadeWhereItIsRead) {
+    c10::Dict<int64_t, c10::List<int64_t>> orders;
+    orders.insert(2, c10::List<int64_t>({1, 0}));
+    orders.insert(3, c10::List<int64_t>({2, 0, 1}));
+    ModuleSpec model{"Model", R"JIT(
+def forward(self, x):
+    y = torch.tanh(x).permute(self.orders[x.dim()])
+    return torch.mean(y * self.scales["b"][0][1])
+)JIT"};
+    c10::impl::GenericDict scales(
+        c10::StringType::get(),
+        c10::ListType::create(c10::TupleType::create({c10::IntType::get(), c10::FloatType::get()})));
+    c10::impl::GenericList pairs(c10::TupleType::create({c10::IntType::get(), c10::FloatType::get()}));
+    pairs.emplace_back(c10::ivalue::Tuple::create({int64_t{1}, 2.5}));
+    scales.insert("b", pairs);
+    model.attributes = {{"orders", orders}, {"scales", scales}};
+    load_exactly(model, kAttributeOptions, {{"x", values({2, 4})}});
+}
+
 TEST(Attributes, AListOfParametersIsMadeOfThem) {
     const at::Tensor w = weight({4, 4}), b = weight({4});
     ModuleSpec model{"Model",
@@ -65,8 +85,9 @@ TEST(Attributes, AListOfParametersIsMadeOfThem) {
     EXPECT_TRUE(graph.parameters[0].requires_grad);
     // A list that grows from call to call is none of parameters.
     model.code = "def forward(self, x):\n    self.all.append(x)\n    return torch.mean(self.all[0])\n";
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
-                HasSubstr("the attribute 'all' of type GenericList cannot be used in a pipeline"));
+    EXPECT_THAT(
+        refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
+        HasSubstr("the attribute 'all' of the model is a GenericList with tensors, which cannot be used in a "));
 }
 
 TEST(Attributes, TheTrainingFlagIsFoldedInBothModes) {
@@ -180,7 +201,7 @@ TEST(Attributes, AListOfTensorsAsAttributeIsRefused) {
     ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x * self.scales[0])\n"};
     model.attributes = {{"scales", c10::List<at::Tensor>({values({4})})}};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
-                HasSubstr(" cannot be used in a pipeline; make each tensor in it a buffer"));
+                HasSubstr(", which cannot be used in a pipeline; make each tensor in it a buffer"));
 }
 
 TEST(Attributes, ASubmoduleAsAValueIsRefused) {
@@ -221,6 +242,11 @@ TEST(Attributes, AListOrDictThatForwardChangesIsRefused) {
     EXPECT_THAT(refused("    held = (self.seen, 1)\n    held[0].append(3)\n    x = x * len(self.seen)\n", numbers),
                 HasSubstr(said));
     EXPECT_THAT(refused("    self.seen[\"b\"] = 1.0\n", scales), HasSubstr(said));
+    c10::Dict<int64_t, c10::List<int64_t>> lists;
+    lists.insert(2, numbers);
+    EXPECT_THAT(refused("    self.seen[x.dim()].append(3)\n    x = x * len(self.seen[x.dim()])\n", lists),
+                HasSubstr(said))
+        << "a list inside";
     ModuleSpec reads{"Model",
                      "def forward(self, x):\n    y = [s for s in self.seen]\n    y.append(3)\n"
                      "    return torch.mean(x * y[0] * len(y))\n"};

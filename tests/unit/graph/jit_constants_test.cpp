@@ -57,6 +57,41 @@ graph(%x : Tensor, %flag : bool):
     return "";
 }
 
+/// The graph behind fold_type_checks, of one op that asks about a value of the type.
+std::string answer_to(const std::string& type, const std::vector<c10::TypePtr>& asked) {
+    const test::ParsedGraph parsed = test::parse_graph("graph(%x : " + type + "):\n  return (%x)");
+    torch::jit::Graph& graph = *parsed.jit.graph;
+    torch::jit::Node* ask = graph.appendNode(graph.createIsInstance(parsed.values.at("x"), asked));
+    graph.registerOutput(ask->output());
+    const bool any = fold_type_checks(graph.block());
+    const auto answer = torch::jit::toIValue(graph.outputs()[1]);
+    EXPECT_EQ(any, answer.has_value()) << type;
+    if (!answer) return "stays";
+    return answer->toBool() ? "yes" : "no";
+}
+
+TEST(FoldTypeChecks, WhereTheTypeSaysWhatAValueIs) {
+    const c10::TypePtr tensor = c10::TensorType::get(), tensors = c10::ListType::ofTensors();
+    const c10::TypePtr number = c10::NumberType::get(), maybe = c10::OptionalType::ofTensor();
+    EXPECT_EQ(answer_to("Tensor", {tensor}), "yes");
+    EXPECT_EQ(answer_to("Tensor", {tensors}), "no");
+    EXPECT_EQ(answer_to("Tensor", {tensors, maybe}), "yes");
+    EXPECT_EQ(answer_to("Tensor[]", {tensor}), "no");
+    EXPECT_EQ(answer_to("Tensor[]", {tensors}), "yes");
+    EXPECT_EQ(answer_to("Tensor[]", {c10::AnyListType::get()}), "yes");
+    EXPECT_EQ(answer_to("int[]", {tensors}), "no");
+    EXPECT_EQ(answer_to("int", {number}), "yes");
+    EXPECT_EQ(answer_to("bool", {c10::IntType::get()}), "no");
+    EXPECT_EQ(answer_to("str", {c10::StringType::get()}), "yes");
+}
+
+TEST(FoldTypeChecks, WhatMayBeNarrowerIsAskedWhenItRuns) {
+    const c10::TypePtr tensor = c10::TensorType::get();
+    for (const char* type : {"Tensor?", "Any", "(Tensor, int)", "Tensor?[]", "Scalar"}) {
+        EXPECT_EQ(answer_to(type, {tensor, c10::IntType::get()}), "stays") << type;
+    }
+}
+
 constexpr const char* kRefused = "the op aten::add_ in the model's forward writes to a constant";
 
 TEST(CheckConstants, AConstantThatIsWrittenIsRefused) {

@@ -24,7 +24,10 @@ Graph with_exact_lists(const std::string& code) {
 
 void expect_settled(const std::string& code) {
     const Graph graph = with_exact_lists(code);
-    for (const char* change : {"aten::append", "aten::_set_item"}) EXPECT_EQ(count_of(graph, change), 0) << code;
+    for (const char* change :
+         {"aten::append", "aten::_set_item", "aten::pop", "aten::insert", "aten::reverse", "aten::Delete"}) {
+        EXPECT_EQ(count_of(graph, change), 0) << code;
+    }
     EXPECT_EQ(graph.num_legal_cuts(), graph.num_ops() - 1) << code;
 }
 
@@ -83,7 +86,7 @@ def forward(self, x):
     more = [torch.exp(x)]
     held = [more]
     outs = [torch.sin(x)]
-    held[0].append(torch.tanh(x))
+    held[x.size(0) - 2].append(torch.tanh(x))
     outs += more
     both = [torch.relu(x)] + more
     return torch.mean(torch.cat(outs, 1)) + torch.mean(both[1] * both[2])
@@ -124,7 +127,8 @@ def forward(self, x):
     outs = [torch.exp(x)]
     twice = [outs, outs]
     outs.append(torch.tanh(x))
-    return torch.mean(twice[0][1]) + torch.mean(twice[1][1])
+    n = x.size(0) - 1
+    return torch.mean(twice[0][1]) + torch.mean(twice[n][1])
 )JIT"},
                              kListOptions);
     EXPECT_EQ(count_of(model.graph, "aten::append"), 1);
@@ -152,16 +156,87 @@ TEST(Lists, OtherWritesKeepAList) {
 def forward(self, x):
     outs = [torch.exp(x), torch.cos(x)]
     outs.append(torch.tanh(x))
-    y = outs.pop()
-    outs[0] = y
-    return torch.mean(outs[0]) + torch.mean(outs[1])
+    outs.clear()
+    outs.append(torch.sin(x))
+    outs[0] = torch.tanh(outs[0])
+    return torch.mean(outs[0])
 )JIT"},
                              kListOptions);
     const at::Tensor x = values({2, 4});
-    EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(),
-                x.tanh().mean().item<double>() + x.cos().mean().item<double>(), 1e-6);
-    EXPECT_EQ(count_of(model.graph, "aten::append"), 0) << "up to the pop it is known what is in it";
+    EXPECT_NEAR(run_in_pieces(model, {}, {{"x", x}}).item<double>(), x.sin().tanh().mean().item<double>(), 1e-6);
+    EXPECT_EQ(count_of(model.graph, "aten::append"), 1) << "up to clear() it is known what is in it";
     EXPECT_EQ(count_of(model.graph, "aten::_set_item"), 1);
+}
+
+TEST(Lists, SkipsThatAreTakenFromTheEnd) {
+    // As in the usual scripted U-Net.
+    expect_settled(R"JIT(
+def forward(self, x):
+    skips: List[Tensor] = []
+    for i in range(3):
+        skips.append(x)
+        x = torch.relu(torch.sin(x) + i)
+    for i in range(3):
+        x = torch.relu_(torch.cos(x) + skips.pop())
+    return torch.mean(x)
+)JIT");
+}
+
+TEST(Lists, ListsThatAreTurnedRoundAndFilledFromTheFront) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x), torch.cos(x)]
+    held.insert(0, torch.sin(x))
+    before = torch.cat(held, 1)
+    held.reverse()
+    held.insert(-1, held[0] * held[2])
+    held.insert(9, torch.tanh(held[1]))
+    del held[1]
+    first = held.pop(0)
+    held.append(held.pop(-2))
+    return torch.mean(before) + torch.mean(torch.cat(held, 1)) * torch.mean(first * held[0]) * len(held)
+)JIT");
+}
+
+TEST(Lists, AListThatIsTakenOutIsTheOneThatWasPutIn) {
+    // The inner list changes after it was put in, so the outer one must not be a copy.
+    expect_kept(R"JIT(
+def forward(self, x):
+    inner = [torch.exp(x)]
+    outer = [inner, [x]]
+    outer.reverse()
+    again = outer.pop()
+    again.append(torch.cos(x))
+    return torch.mean(inner[0] * inner[1]) + torch.mean(torch.cat(again, 1))
+)JIT",
+                "aten::pop", 0);
+}
+
+TEST(Lists, WhatIsTakenOutWhereTheDataSaysSoStays) {
+    expect_kept(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x), torch.cos(x)]
+    y = held.pop(x.size(0) - 2)
+    held.reverse()
+    return torch.mean(held[0] * y)
+)JIT",
+                "aten::pop");
+    expect_kept(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x), torch.cos(x)]
+    both = (held, x)
+    held.reverse()
+    return torch.mean(both[0][0] * x + held[1])
+)JIT",
+                "aten::reverse", 0);
+    expect_kept(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x), torch.cos(x)]
+    both = [held, held]
+    held.reverse()
+    return torch.mean(both[x.size(0) - 2][0] * x + held[1])
+)JIT",
+                "aten::reverse");
 }
 
 TEST(Containers, ADictThatIsFilledIsGone) {
@@ -176,6 +251,20 @@ def forward(self, x):
         y = y * 100.
     if "b" in made:
         y = y * made["b"]
+    return torch.mean(y) * len(made)
+)JIT");
+}
+
+TEST(Containers, KeysThatAreTakenOutAreGone) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    made = {"a": torch.tanh(x), "b": torch.sin(x)}
+    y = made.pop("a") + made.pop("c", x)
+    made["a"] = torch.exp(y)
+    made["d"] = torch.cos(y)
+    del made["b"]
+    for name, value in made.items():
+        y = y * 2. + value
     return torch.mean(y) * len(made)
 )JIT");
 }
@@ -243,7 +332,7 @@ def forward(self, x):
     held.append(torch.cos(x))
     both = [held, [x]]
     held[0] = torch.sin(x)
-    return torch.mean(both[0][0] * held[1])
+    return torch.mean(both[x.size(0) - 2][0] * held[1])
 )JIT",
                 "aten::_set_item");
     expect_kept(R"JIT(
@@ -251,7 +340,7 @@ def forward(self, x):
     held = [torch.exp(x)]
     held.append(torch.cos(x))
     both = [held, held]
-    both[0][0] = torch.sin(x)
+    both[x.size(0) - 2][0] = torch.sin(x)
     return torch.mean(held[0] * both[1][0])
 )JIT",
                 "aten::_set_item");
@@ -264,6 +353,18 @@ def forward(self, x):
 )JIT");
 }
 
+TEST(Containers, WhatIsHeldAtAKnownPlaceIsKnown) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    held = [torch.exp(x)]
+    held.append(torch.cos(x))
+    both = [held, [x]]
+    both[0][0] = torch.sin(x)
+    held.append(both[1][0])
+    return torch.mean(both[0][0] * held[1] + held[2])
+)JIT");
+}
+
 TEST(Containers, FromAChangeThatIsNotFollowedOnItStaysAsItIs) {
     expect_kept(R"JIT(
 def forward(self, x):
@@ -271,7 +372,7 @@ def forward(self, x):
     held.append(torch.cos(x))
     y = held[0] * held[1]
     if bool(y.sum() > 100.):
-        held[0] = torch.sin(x)
+        held[x.size(0) - 2] = torch.sin(x)
     held[1] = torch.tanh(y)
     return torch.mean(held[0] * held[1])
 )JIT",

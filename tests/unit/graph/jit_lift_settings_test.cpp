@@ -133,7 +133,7 @@ def forward(self, x):
     if bool(x.sum() > 0.):
         held[0] = torch.tanh(x)
         x = both[1][0] * x
-    return torch.mean(both[0][0] * held[1] * x)
+    return torch.mean(both[x.size(0) - 2][0] * held[1] * x)
 )JIT");
     expect_left(R"JIT(
 def forward(self, x):

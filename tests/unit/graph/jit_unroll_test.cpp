@@ -85,6 +85,13 @@ graph(%x : Tensor):
         list_ops(parsed.jit);
         EXPECT_EQ(parsed.jit.ops.size(), nodes) << count;
     }
+    // What was unrolled before counts too.
+    std::string exactly_full = text;
+    test::ParsedGraph parsed = test::parse_graph(exactly_full.replace(exactly_full.find("COUNT"), 5, "5000"));
+    parsed.jit.num_unrolled = 1;
+    unroll_loops(parsed.jit);
+    list_ops(parsed.jit);
+    EXPECT_EQ(parsed.jit.ops.size(), 1U);
 }
 
 }  // namespace

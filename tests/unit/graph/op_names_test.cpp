@@ -62,6 +62,18 @@ graph(%x : Tensor):
     EXPECT_NO_THROW(executable->run({at::ones({2})}, 0));
 }
 
+TEST(OpNames, APlaceIsToldWhereItsFileIsKnown) {
+    const test::ParsedGraph parsed =
+        test::parse_graph("graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)");
+    torch::jit::Node* op = parsed.jit.ops.front().node;
+    for (const std::string file : {"model.py", ""}) {
+        const auto source = std::make_shared<torch::jit::Source>("relu(x)", file, 7);
+        op->setSourceRange(torch::jit::SourceRange(source, 0, 4));
+        EXPECT_EQ(op_text(parsed.jit, op),
+                  "the op aten::relu in the model's forward" + std::string(file.empty() ? "" : " at model.py:7"));
+    }
+}
+
 TEST(OpNames, AnErrorWithoutAnyHasNone) {
     EXPECT_EQ(failed_op("mat1 and mat2 do not fit"), "");
     EXPECT_EQ(error_of_ops("  %y : Tensor = aten::relu(%x)\n  return (%y)"), "");

@@ -35,6 +35,18 @@ TEST(TorchErrors, TheInterpretersWordsAreLeftOut) {
     EXPECT_EQ(model_failure("shapes\nmore"), "the model fails: shapes\nmore");
 }
 
+TEST(TorchErrors, KnownCausesOfAFailedOpComeWithAdvice) {
+    EXPECT_EQ(op_failure("the op aten::cross_entropy_loss in 'loss'", "Expected target size [2, 64], got [2, 16]"),
+              "the op aten::cross_entropy_loss in 'loss' fails: Expected target size [2, 64], got [2, 16]; classes are "
+              "taken from dimension 1: return logits.transpose(1, 2), or the loss itself");
+    EXPECT_EQ(op_failure("the op aten::nll_loss in 'head'", "Expected target size [2, 64], got [2, 16]"),
+              "the op aten::nll_loss in 'head' fails: Expected target size [2, 64], got [2, 16]")
+        << "the model's own";
+    EXPECT_EQ(op_failure("the op prim::ListUnpack in 'rows'", "Expected 3 elements in a list but found 4"),
+              "the op prim::ListUnpack in 'rows' fails: Expected 3 elements in a list but found 4; if the model was "
+              "traced, it has the path that its example took: script the part whose path depends on values");
+}
+
 constexpr const char* kOfCards =
     "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 139.80 GiB of which 1.72 GiB is "
     "free. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <fstream>
 
 #include "unit/graph/models.hpp"
@@ -76,6 +80,21 @@ TEST(TrialLoad, AnEndlessLoopIsStopped) {
                             trial_load({{path, std::nullopt}}, {digest_of(path)}, no_time);
                         }),
                 HasSubstr("stopped after 0 s)"));
+}
+
+TEST(TrialLoad, AnEndThatCannotBeLearntIsNoSuccess) {
+    const std::string path = save(linear(2, 2));
+    const pid_t tester = fork();
+    if (tester == 0) {
+        signal(SIGCHLD, SIG_IGN);
+        const std::string text = refusal(ErrorKind::Io, [&] { trial_load({{path, std::nullopt}}, {}); });
+        _exit(text == "cannot learn how the process ended that was started to try the model file: No child processes"
+                  ? 0
+                  : 1);
+    }
+    int status = 0;
+    waitpid(tester, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(TrialLoad, MemoryIsLimited) {

@@ -30,6 +30,22 @@ TEST(TensorMemory, ATensorCountsFromItsMakingToItsLastView) {
     EXPECT_EQ(live_bytes::now(), before);
 }
 
+TEST(TensorMemory, WhatIsNeverFilledCountsForNothing) {
+    count_tensor_memory();
+    const int64_t before = live_bytes::now();
+    at::Tensor unfilled, other_threads;
+    {
+        const live_bytes::Unfilled scope;
+        unfilled = at::empty({1 << 20});
+        std::jthread([&] { other_threads = at::empty({1 << 10}); }).join();
+    }
+    EXPECT_GE(live_bytes::now() - before, 1 << 12);
+    EXPECT_LT(live_bytes::now() - before, 1 << 14) << "the other thread's alone";
+    other_threads.reset();
+    unfilled.reset();
+    EXPECT_EQ(live_bytes::now(), before);
+}
+
 TEST(TensorMemory, MessagesCountToo) {
     const int64_t before = live_bytes::now();
     {
