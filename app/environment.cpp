@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,7 +18,8 @@ namespace vpp {
 
 namespace {
 
-constexpr const char* kStartedByRun = "VPP_STARTED_BY_RUN";
+// mpirun hands variables that begin with OMPI_ on to all hosts.
+constexpr const char* kJobOfRun = "OMPI_VPP_RUN";
 
 }  // namespace
 
@@ -59,8 +61,13 @@ std::string program_beside(const std::string& name) {
     return std::filesystem::read_symlink("/proc/self/exe", unknown).replace_filename(name).string();
 }
 
+std::string job_of_run() {
+    const char* value = std::getenv(kJobOfRun);
+    return value ? value : "";
+}
+
 bool is_started_by_run() {
-    return std::getenv(kStartedByRun) != nullptr;
+    return !job_of_run().empty();
 }
 
 std::vector<std::string> variables_beginning_with(const std::string& begin) {
@@ -78,7 +85,11 @@ void set_unless_set(const char* variable, const char* value) {
 }
 
 void say_started_by_run() {
-    ::setenv(kStartedByRun, "1", 1);
+    char host[64] = "";
+    ::gethostname(host, sizeof host - 1);
+    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+    const std::string job = std::string(host) + "." + std::to_string(::getpid()) + "." + std::to_string(now);
+    ::setenv(kJobOfRun, job.c_str(), 1);
 }
 
 std::optional<StopPointNumber> stop_point_number() {

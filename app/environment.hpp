@@ -37,6 +37,8 @@ std::string program_beside(const std::string& name);
 /// Whether `vpp run` has started this job, and signals therefore go to it; and what it does to say so.
 bool is_started_by_run();
 void say_started_by_run();
+/// What `vpp run` and its ranks, and nobody else, call their job; empty: of no such job.
+std::string job_of_run();
 
 /// VPP_STOP_POINT=RANK:N: where a save is to die, for tests of crash safety.
 struct StopPointNumber {
@@ -45,8 +47,8 @@ struct StopPointNumber {
 };
 std::optional<StopPointNumber> stop_point_number();
 
-/// VPP_TERMINAL_WIDTH=COLUMNS: what rank 0 writes ends on a terminal of that width, whatever lies between (vpp run sets
-/// it); 0: on none. Empty when it is not set or no number.
+/// VPP_TERMINAL_WIDTH=COLUMNS: what rank 0 writes ends on a terminal of that width, whatever lies between; 0: on
+/// none. Empty when it is not set or no number.
 std::optional<int> terminal_width_told();
 
 /// TERM=dumb: a terminal that knows no escapes.

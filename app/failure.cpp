@@ -62,6 +62,11 @@ void say(const std::string& text) {
     std::cerr << "vpp: error: " << text << std::endl;
 }
 
+int told_lost_output(int code) {
+    say("standard output did not take all that was printed; make room where it goes, or let its reader stay");
+    return code == 0 ? exit_code(ErrorKind::Io) : code;
+}
+
 int told_once(const std::optional<LaunchInfo>& launch) {
     const Failure failure = current_failure();
     const bool is_first = !launch || launch->rank == 0;

@@ -23,6 +23,9 @@ Failure current_failure();
 /// Writes the line, below whatever is redrawn on the terminal.
 void say(const std::string& text);
 
+/// The code of a command that ended with this one and whose output did not all arrive, which is said here.
+int told_lost_output(int code);
+
 /// The code of what was thrown on every rank before they can talk; the first of them says it. mpirun ends the job with
 /// the first process that ends, so the others wait for that one; srun lets each come to its own end.
 int told_once(const std::optional<LaunchInfo>& launch);

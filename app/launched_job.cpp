@@ -4,10 +4,13 @@
 
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "app/command_line.hpp"
 #include "app/environment.hpp"
 #include "app/registries.hpp"
+#include "app/run_lock.hpp"
+#include "app/stop_signals.hpp"
 #include "base/error.hpp"
 #include "comm/mpi_session.hpp"
 #include "launch/shell.hpp"
@@ -31,11 +34,20 @@ Plan checked_plan(const PlanArguments& arguments, const std::string& command, in
     return command == "verify" && ranks != natural_world(plan) ? plan : resolve_plan(plan, ranks);
 }
 
+/// What the run folder says of how a training ended; nothing where that cannot be read.
+std::optional<RunEnd> told_end(const std::string& run_folder) {
+    try {
+        return read_run_end(run_folder);
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
 }  // namespace
 
 void add_launch_options(CLI::App& command, LaunchArguments& arguments) {
     command.add_option("-n", arguments.ranks, "number of ranks; default: what the plan names")
-        ->check(CLI::Range(1, 1 << 20));
+        ->check(CLI::Range(1, kMostRanks));
     command.add_option("--host", arguments.host, "hosts and how many ranks each takes: a:4,b:4");
     command.add_option("--hostfile", arguments.hostfile, "the same as a file of Open MPI")->type_name("FILE");
     command.add_option("--interface", arguments.interface, "network between the hosts: eth1 or 10.0.0.0/24")
@@ -53,7 +65,9 @@ LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std:
     job.request.host = arguments.host;
     job.request.hostfile = arguments.hostfile;
     job.request.interface = arguments.interface;
-    job.plan = checked_plan(plan_arguments_of(words), words.front(), job.request.ranks);
+    const PlannedCommand command = planned_command_of(words);
+    job.plan = checked_plan(command.arguments, words.front(), job.request.ranks);
+    if (words.front() != "train" || command.is_dry_run) job.manner = StopManner::End;
     job.request.threads = job.plan.mesh.threads;
     job.request.forwarded = variables_beginning_with("NCCL_");
     job.request.command = words;
@@ -63,10 +77,11 @@ LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std:
 
 LaunchedEnd run_launched_job(const LaunchedJob& job, const HostFacts& host, StopSignals& signals,
                              const std::string& command) {
+    stop_signals::outlive_readers();
     LaunchedEnd end;
     SupervisedJob supervised;
     supervised.line = make_mpirun_line(job.request, host);
-    supervised.manner = job.request.command.at(1) == "train" ? StopManner::Save : StopManner::End;
+    supervised.manner = job.manner;
     supervised.max_restarts = job.plan.run.max_restarts;
     supervised.resume = job.plan.checkpoint.resume;
     SupervisorHooks hooks;
@@ -74,11 +89,14 @@ LaunchedEnd run_launched_job(const LaunchedJob& job, const HostFacts& host, Stop
         std::cerr << command << ": the plain line is\n  " << shell_line(line) << std::endl;
         const ChildEnd child = signals.run(line, supervised.manner);
         end.stop_asked = end.stop_asked || child.stop_asked;
+        end.is_output_lost = end.is_output_lost || child.is_output_lost;
         return child;
     };
     hooks.look = [&] { return look_at_progress(job.plan.run.dir); };
     hooks.trial = [&] { return find_launch_trouble(job.request, host); };
     hooks.say = [&](const std::string& text) { std::cerr << command << ": " << text << std::endl; };
+    hooks.is_holder = [&] { return was_last_held_by(job_of_run(), job.plan.run.dir); };
+    hooks.told = [&] { return told_end(job.plan.run.dir); };
     hooks.keep = [&](const RunEnd& lost) { keep_run_end(job.plan.run.dir, lost); };
     hooks.is_stop_asked = [&] {
         end.stop_asked = signals.is_stop_asked_within(kBeforeRestart) || end.stop_asked;

@@ -28,6 +28,7 @@ void check_not_under_mpirun(const std::string& command);
 struct LaunchedJob {
     LaunchRequest request;
     Plan plan;
+    StopManner manner = StopManner::Save;
 };
 
 /// The job of a command line, `words`: "train", "plan.toml", "--set", ...; its plan with everything that can be wrong
@@ -37,8 +38,9 @@ LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std:
 
 /// How it ended.
 struct LaunchedEnd {
-    int code = 0;             ///< one of vpp's own
-    bool stop_asked = false;  ///< a signal to this process asked for the end
+    int code = 0;                 ///< one of vpp's own
+    bool stop_asked = false;      ///< a signal to this process asked for the end
+    bool is_output_lost = false;  ///< its standard output did not all arrive
 };
 
 /// Starts the job, again after a lost rank where the plan says so, and waits for its end. `command` begins what is said

@@ -1,13 +1,13 @@
 // Parse, run what was chosen, turn an Error into one line and an exit code.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 
 #include "app/command_line.hpp"
 #include "app/environment.hpp"
 #include "app/failure.hpp"
-#include "base/error.hpp"
 #include "device/device.hpp"
 
 namespace {
@@ -23,9 +23,8 @@ int run(int argc, char** argv) {
 /// What was chosen, and all of its output given to who reads it.
 int run_and_flush(int argc, char** argv) {
     const int code = run(argc, argv);
-    if (std::cout.flush() && std::fflush(stdout) == 0) return code;
-    std::cerr << "vpp: error: standard output did not take all that was printed; make room where it goes" << std::endl;
-    return code == 0 ? vpp::exit_code(vpp::ErrorKind::Io) : code;
+    const bool has_arrived = std::cout.flush() && std::fflush(stdout) == 0;
+    return has_arrived ? code : vpp::told_lost_output(code);
 }
 
 /// Whether somebody may look at how the process ends: CUDA's profilers and libraries that are preloaded write then what
@@ -37,6 +36,7 @@ bool is_watched() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, nobody learns how a child of this process ends
     const int code = run_and_flush(argc, argv);
     if (!is_watched()) ::_exit(code);
     return code;

@@ -36,6 +36,10 @@ void listen() {
     for (int signal : {SIGUSR1, SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
 }
 
+void outlive_readers() {
+    signal(SIGPIPE, SIG_IGN);
+}
+
 bool came() {
     return has_come != 0;
 }

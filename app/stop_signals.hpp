@@ -6,6 +6,9 @@ namespace vpp::stop_signals {
 /// From now on these signals are only noted. To be called before other threads start.
 void listen();
 
+/// From now on a job goes on when nobody reads its output any more (SIGPIPE); what was lost is told at its end.
+void outlive_readers();
+
 /// Whether one has come.
 bool came();
 

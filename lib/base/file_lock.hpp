@@ -9,8 +9,9 @@ namespace vpp {
 /// stale locks; the file stays and means nothing by itself.
 class FileLock {
   public:
-    /// `holder` is written into the file, for the message of whoever comes second.
-    /// Throws Error{Output} naming the holder when another process has the lock, or when the file cannot be made.
+    /// `holder` is written into the file; its first line is for the message of whoever comes second.
+    /// Throws Error{Output} naming the holder when another process has the lock, or when the file cannot be made or
+    /// locked.
     FileLock(const std::filesystem::path& path, const std::string& holder);
     ~FileLock();
     FileLock(const FileLock&) = delete;
@@ -19,5 +20,8 @@ class FileLock {
   private:
     int fd_ = -1;
 };
+
+/// What the last holder has written, up to 200 bytes, whether it still has the lock or not; empty: there was none.
+std::string last_holder(const std::filesystem::path& path);
 
 }  // namespace vpp

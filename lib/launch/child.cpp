@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "launch/dead_children.hpp"
+#include "launch/passed_output.hpp"
 
 namespace vpp {
 
@@ -35,6 +37,7 @@ constexpr size_t kMostWords = 64 << 10;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
+    signal(SIGPIPE, SIG_DFL);
     const int input = open("/dev/null", O_RDONLY);
     if (input >= 0) dup2(input, STDIN_FILENO);
     execvp(words.front(), words.data());
@@ -47,9 +50,26 @@ int code_of(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-std::optional<int> code_if_ended(pid_t child) {
+/// Empty as long as it lives, where `options` say not to wait for its end.
+std::optional<int> code_if_ended(pid_t child, int options) {
     int status = 0;
-    return waitpid(child, &status, WNOHANG) == child ? std::optional<int>(code_of(status)) : std::nullopt;
+    for (;;) {
+        const pid_t ended = waitpid(child, &status, options);
+        if (ended == child) return code_of(status);
+        if (ended == 0) return std::nullopt;
+        if (errno == EINTR) continue;
+        throw Error(ErrorKind::Io, std::string("cannot learn how a program ended: ") + std::strerror(errno));
+    }
+}
+
+int code_at_end(pid_t child) {
+    return *code_if_ended(child, 0);
+}
+
+/// This process gets the signal when its parent dies.
+void end_with_parent(pid_t parent, int signal) {
+    prctl(PR_SET_PDEATHSIG, signal);
+    if (getppid() != parent) _exit(kNoSuchProgram);
 }
 
 timespec to_timespec(std::chrono::nanoseconds time) {
@@ -59,6 +79,55 @@ timespec to_timespec(std::chrono::nanoseconds time) {
 
 bool asks_for_end(int signal) {
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1;
+}
+
+/// Both streams of a job.
+class PassedStreams {
+  public:
+    void become_streams() const {
+        output_.become_stream();
+        errors_.become_stream();
+    }
+    void leave_to_job() {
+        output_.leave_to_job();
+        errors_.leave_to_job();
+    }
+    bool pass() {
+        const bool is_output = output_.pass();
+        return errors_.pass() || is_output;
+    }
+    /// Until there is something to pass on, or `other` can be read.
+    void wait(int other, std::chrono::milliseconds time) const {
+        pollfd awaited[]{{other, POLLIN, 0}, output_.awaited(), errors_.awaited()};
+        poll(awaited, std::size(awaited), static_cast<int>(time.count()));
+    }
+    bool is_held_up() const { return output_.is_held_up() || errors_.is_held_up(); }
+    bool is_output_lost() const { return output_.is_lost(); }
+
+  private:
+    PassedOutput output_{STDOUT_FILENO}, errors_{STDERR_FILENO};
+};
+
+/// Throws Error{MissingInput} when there is no such program.
+pid_t start_job(const std::vector<std::string>& line, PassedStreams& streams) {
+    int error_pipe[2];
+    check(pipe2(error_pipe, O_CLOEXEC) == 0, "a pipe can be made");
+    const pid_t parent = getpid(), child = fork();
+    check(child >= 0, "a process can be started");
+    if (child == 0) {
+        setpgid(0, 0);
+        end_with_parent(parent, SIGUSR1);
+        streams.become_streams();
+        become(line, error_pipe[1]);
+    }
+    streams.leave_to_job();
+    close(error_pipe[1]);
+    int error = 0;
+    const bool failed = read(error_pipe[0], &error, sizeof error) == sizeof error;
+    close(error_pipe[0]);
+    if (!failed) return child;
+    waitpid(child, nullptr, 0);
+    throw Error(ErrorKind::MissingInput, "cannot start " + line.front() + ": " + std::strerror(error));
 }
 
 /// A running job and what was asked of it so far.
@@ -77,15 +146,22 @@ class RunningJob {
         }
     }
 
-    /// Nothing came for a while.
-    void remind() {
+    std::chrono::milliseconds time_to_look() const {
+        return std::max(std::chrono::milliseconds(0),
+                        std::chrono::ceil<std::chrono::milliseconds>(look_at_ - Clock::now()));
+    }
+
+    void look_if_due() {
+        if (Clock::now() < look_at_) return;
+        look_at_ = Clock::now() + kLookAgain;
         if (end_.ended_at_once && Clock::now() >= kill_at_) kill(pid_, SIGKILL);
         if (end_.stop_asked && !end_.ended_at_once) kill(pid_, SIGUSR1);
         look_for_hang();
     }
 
-    ChildEnd ended(int code) {
+    ChildEnd ended(int code, bool is_output_lost) {
         end_.code = code;
+        end_.is_output_lost = is_output_lost;
         return end_;
     }
 
@@ -121,13 +197,14 @@ class RunningJob {
     int num_looks_at_dead_ = 0, num_looks_without_rank_ = 0, num_looks_left_behind_ = 0;  ///< in a row
     ChildEnd end_;
     bool interrupted_ = false;
-    Clock::time_point kill_at_;
+    Clock::time_point kill_at_, look_at_ = Clock::now() + kLookAgain;
 };
 
 }  // namespace
 
 struct StopSignals::Masks {
     sigset_t waited, before;
+    int ready = -1;  ///< can be read when one of those that are waited for has come
 };
 
 StopSignals::StopSignals() : masks_(std::make_unique<Masks>()) {
@@ -136,41 +213,38 @@ StopSignals::StopSignals() : masks_(std::make_unique<Masks>()) {
     struct sigaction hangup {};
     if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&masks_->waited, SIGHUP);
     sigprocmask(SIG_BLOCK, &masks_->waited, &masks_->before);
+    masks_->ready = signalfd(-1, &masks_->waited, SFD_CLOEXEC);
+    check(masks_->ready >= 0, "signals can be waited for");
 }
 
 StopSignals::~StopSignals() {
-    const timespec no_time{};
-    while (sigtimedwait(&masks_->waited, nullptr, &no_time) > 0) continue;  // what came too late to mean anything
+    while (next_signal() > 0) continue;  // what came too late to mean anything
+    close(masks_->ready);
     sigprocmask(SIG_SETMASK, &masks_->before, nullptr);
 }
 
+int StopSignals::next_signal() {
+    const timespec no_time{};
+    return sigtimedwait(&masks_->waited, nullptr, &no_time);
+}
+
 ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manner, const HangLimits& limits) {
-    int error_pipe[2];
-    check(pipe2(error_pipe, O_CLOEXEC) == 0, "a pipe can be made");
-    const pid_t parent = getpid(), child = fork();
-    check(child >= 0, "a process can be started");
-    if (child == 0) {
-        setpgid(0, 0);
-        prctl(PR_SET_PDEATHSIG, SIGUSR1);
-        if (getppid() != parent) _exit(kNoSuchProgram);
-        become(line, error_pipe[1]);
-    }
-    close(error_pipe[1]);
-    int error = 0;
-    const bool failed = read(error_pipe[0], &error, sizeof error) == sizeof error;
-    close(error_pipe[0]);
-    if (failed) {
-        waitpid(child, nullptr, 0);
-        throw Error(ErrorKind::MissingInput, "cannot start " + line.front() + ": " + std::strerror(error));
-    }
+    PassedStreams streams;
+    const pid_t child = start_job(line, streams);
     RunningJob job(child, manner, limits);
-    for (;;) {
-        if (const std::optional<int> code = code_if_ended(child)) return job.ended(*code);
-        const timespec wait = to_timespec(kLookAgain);
-        const int signal = sigtimedwait(&masks_->waited, nullptr, &wait);
-        if (asks_for_end(signal)) job.ask(signal);
-        if (signal < 0 && errno == EAGAIN) job.remind();
+    std::optional<int> code;
+    while (!(code = code_if_ended(child, WNOHANG))) {
+        streams.wait(masks_->ready, job.time_to_look());
+        streams.pass();
+        if (const int signal = next_signal(); asks_for_end(signal)) job.ask(signal);
+        job.look_if_due();
     }
+    while (streams.pass() || streams.is_held_up()) {
+        // Who asks for an end now does not wait for a reader that stands still.
+        if (streams.is_held_up() && asks_for_end(next_signal())) break;
+        if (streams.is_held_up()) streams.wait(masks_->ready, kLookAgain);
+    }
+    return job.ended(*code, streams.is_output_lost());
 }
 
 bool StopSignals::is_stop_asked_within(std::chrono::milliseconds time) {
@@ -186,10 +260,11 @@ bool StopSignals::is_stop_asked_within(std::chrono::milliseconds time) {
 ChildWords listen_to(const std::vector<std::string>& line, std::chrono::milliseconds limit) {
     int words[2];
     check(pipe2(words, O_CLOEXEC) == 0, "a pipe can be made");
-    const pid_t child = fork();
+    const pid_t parent = getpid(), child = fork();
     check(child >= 0, "a process can be started");
     if (child == 0) {
         setpgid(0, 0);
+        end_with_parent(parent, SIGTERM);
         dup2(words[1], STDOUT_FILENO);
         dup2(words[1], STDERR_FILENO);
         become(line, -1);
@@ -208,9 +283,7 @@ ChildWords listen_to(const std::vector<std::string>& line, std::chrono::millisec
     }
     close(words[0]);
     if (heard.timed_out) kill(-child, SIGKILL);
-    int status = 0;
-    waitpid(child, &status, 0);
-    heard.code = code_of(status);
+    heard.code = code_at_end(child);
     return heard;
 }
 

@@ -31,10 +31,11 @@ enum class Hang {
 
 /// How a job ended.
 struct ChildEnd {
-    int code = 0;                ///< its exit code; 128 + the signal that ended it
-    bool stop_asked = false;     ///< a signal to this process asked for the end
-    bool ended_at_once = false;  ///< by a second SIGINT, or since there was nothing to save
-    Hang hang = Hang::No;        ///< it hung, and was killed
+    int code = 0;                 ///< its exit code; 128 + the signal that ended it
+    bool stop_asked = false;      ///< a signal to this process asked for the end
+    bool ended_at_once = false;   ///< by a second SIGINT, or since there was nothing to save
+    Hang hang = Hang::No;         ///< it hung, and was killed
+    bool is_output_lost = false;  ///< its standard output did not all arrive
 };
 
 /// While it lives, signals that ask for an end wait until a job is run; one that is not started can be given up.
@@ -51,8 +52,9 @@ class StopSignals {
     /// Ctrl-C reaches it through here only; when this process is killed it gets SIGUSR1. A second SIGINT ends it by
     /// SIGTERM, and by SIGKILL where that does not help within 5 s. One that hangs itself gets SIGKILL: mpirun of
     /// Open MPI 4.1 leaves a dead child alone when a rank dies while it connects, and waits a quarter of an hour for a
-    /// host that a cut link has taken away.
-    /// Throws: Error{MissingInput} when there is no such program.
+    /// host that a cut link has taken away. What nobody takes of its output is dropped, and the job goes on.
+    /// Requires: SIGPIPE is ignored.
+    /// Throws:   Error{MissingInput} when there is no such program.
     ChildEnd run(const std::vector<std::string>& line, StopManner manner, const HangLimits& limits = {});
 
     /// Waits, shorter when an end is asked for: then true.
@@ -60,6 +62,7 @@ class StopSignals {
 
   private:
     struct Masks;
+    int next_signal();  ///< that has come; -1: none
     std::unique_ptr<Masks> masks_;
 };
 
@@ -70,7 +73,7 @@ struct ChildWords {
     std::string text;  ///< its output and errors together, at most 64 KiB
 };
 
-/// Runs a short program without input; ends it after `limit`.
+/// Runs a short program without input; ends it after `limit`, and when this process dies.
 ChildWords listen_to(const std::vector<std::string>& line, std::chrono::milliseconds limit);
 
 }  // namespace vpp

@@ -52,7 +52,8 @@ DiskFacts try_disk(const fs::path& run_folder, int64_t bytes) {
     facts.run_folder = run_folder;
     std::error_code error;
     facts.folder = fs::absolute(run_folder).lexically_normal();
-    while (!fs::exists(facts.folder, error) && facts.folder.has_relative_path()) {
+    // A link to nothing is there too, and no folder can be made in its place.
+    while (!fs::exists(fs::symlink_status(facts.folder, error)) && facts.folder.has_relative_path()) {
         facts.folder = facts.folder.parent_path();
     }
     if (!fs::is_directory(facts.folder, error)) {

@@ -59,6 +59,14 @@ std::string hang_text(Hang hang) {
            " s after the last rank of this one had ended, and was killed: a host or the link to it is lost";
 }
 
+/// A second signal may come when all is done.
+Verdict ended_at_once(const JobEnd& end) {
+    for (const int code : {end.child.code, end.told.value_or(-1)}) {
+        if (code == 0 || code == exit_code(ErrorKind::Stopped)) return {code, ""};
+    }
+    return {exit_code(ErrorKind::Interrupted), "ended at once, as asked"};
+}
+
 Verdict stopped(const JobEnd& end) {
     if (!end.has_begun) {
         return {exit_code(ErrorKind::Stopped),
@@ -77,7 +85,7 @@ bool needs_trial(const JobEnd& end) {
 
 Verdict judge(const JobEnd& end, const std::optional<std::string>& trouble) {
     const int code = end.child.code;
-    if (end.child.ended_at_once) return {exit_code(ErrorKind::Interrupted), "ended at once, as asked"};
+    if (end.child.ended_at_once) return ended_at_once(end);
     if (is_own_code(code)) return {code, ""};
     if (end.child.stop_asked) return stopped(end);
     if (end.child.hang != Hang::No) return {exit_code(ErrorKind::RankLost), hang_text(end.child.hang)};

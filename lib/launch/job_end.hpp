@@ -11,8 +11,9 @@ namespace vpp {
 /// What is known when mpirun has ended.
 struct JobEnd {
     ChildEnd child;
-    bool has_begun = false;  ///< the run folder shows that the ranks have worked since the start
-    bool is_saved = false;   ///< nothing is lost: the newest step is in a checkpoint, or there is none
+    bool has_begun = false;                  ///< the run folder shows that the ranks have worked since the start
+    bool is_saved = false;                   ///< nothing is lost: the newest step is in a checkpoint, or there is none
+    std::optional<int> told = std::nullopt;  ///< the code that a rank has told in the run folder
 };
 
 struct Verdict {

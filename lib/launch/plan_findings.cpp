@@ -92,6 +92,10 @@ Finding judge_disk(const DiskFacts& disk, const SaveNeed& need) {
 
 Finding judge_resume(const ResumeFacts& facts) {
     if (facts.resume == "no") return {Ok, "run", facts.run + ": begins anew, as checkpoint.resume = \"no\" says", ""};
+    if (!facts.step && facts.has_parts) {
+        const std::string text = ": its checkpoints lack shards, and are whole only where other hosts have them";
+        return {Note, "run", facts.run + text, "a run.dir on a disk that all hosts share, or bring the shards here"};
+    }
     if (!facts.step) return {Ok, "run", facts.run + ": begins with the first step, since no checkpoint is there", ""};
     const std::string text = facts.run + ": goes on after step " + std::to_string(*facts.step);
     if (facts.steps && *facts.step >= *facts.steps) {

@@ -63,6 +63,7 @@ Finding judge_disk(const DiskFacts& disk, const SaveNeed& need);
 struct ResumeFacts {
     std::string run, resume;       ///< run.dir and checkpoint.resume
     std::optional<int64_t> step;   ///< of the checkpoint that it would take; empty: none
+    bool has_parts = false;        ///< checkpoints lie there whose other shards do not
     std::optional<int64_t> steps;  ///< of the training, where the plan says them
 };
 

@@ -24,6 +24,8 @@ struct SupervisorHooks {
     std::function<RunProgress()> look;                  ///< at the run folder
     std::function<std::optional<std::string>()> trial;  ///< why mpirun starts no such ranks; empty: it does
     std::function<void(const std::string& text)> say;   ///< a line for the person
+    std::function<bool()> is_holder;                    ///< whether nobody has held the run folder since this job did
+    std::function<std::optional<RunEnd>()> told;        ///< what the run folder says of its end
     std::function<void(const RunEnd& end)> keep;        ///< in the run folder, what no rank has lived to write there
     std::function<bool()> is_stop_asked;                ///< before a restart: waits a moment for the ranks to be gone
 };

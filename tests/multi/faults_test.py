@@ -10,7 +10,8 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ENVIRONMENT, ROOT, SLOW_DATA, Case, main  # noqa: E402
+from run_state import files_of  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, FAULTS, ROOT, SLOW_DATA, Case, main  # noqa: E402
 
 
 class RunningCase(Case):
@@ -105,6 +106,27 @@ class LostRanks(RunningCase):
         third = self.vpp("train", self.plan(DIGITS), "--set", "run.dir=run", ranks=2)
         self.assertEqual(third.returncode, 0, third.stderr)
 
+    def test_a_lock_that_cannot_be_had_is_not_another_job(self):
+        options = [item for setting in ("run.dir=run", "train.steps=2", "pipeline.num_stages=1")
+                   for item in ("--set", setting)]
+        for error, code in ((37, 73), (4, 0)):  # ENOLCK, EINTR
+            fault = {"LD_PRELOAD": FAULTS, "VPP_DISK_FAULT": f"-1 flock run/.lock 1 2 {error} 0"}
+            done = self.vpp("train", self.plan(DIGITS), *options, environment=fault)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual("cannot lock run/.lock: No locks available; use a disk whose file system has locks (flock)"
+                             in done.stderr, code == 73, done.stderr)
+
+    def test_tokens_never_lie_beside_the_index_of_others(self):
+        (self.folder / "old.txt").write_text("an old text")
+        (self.folder / "new.txt").write_text("a newer, longer text")
+        for file in ("out.bin", "out.idx"):
+            made = self.vpp("data", "make", "out.bin", "old.txt", "--overwrite")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            fault = {"LD_PRELOAD": FAULTS, "VPP_DISK_FAULT": f"-1 rename {file} 1 1 5 0"}
+            done = self.vpp("data", "make", "out.bin", "new.txt", "--overwrite", environment=fault)
+            self.assertEqual(done.returncode, 74, done.stderr)
+            self.assertFalse((self.folder / "out.bin").exists(), "no tokens at all stand there")
+
     def test_a_second_job_measures_nothing_into_the_first_ones_folder(self):
         arguments = ("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=100000",
                      "--set", "pipeline.split_method=AUTO")
@@ -121,12 +143,12 @@ class LostRanks(RunningCase):
     def test_a_training_that_is_refused_changes_nothing(self):
         arguments = ("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=3")
         self.assertEqual(self.vpp(*arguments, ranks=2).returncode, 0)
-        kept = ("plan.toml", "end.json", "metrics.jsonl")
-        before = [(self.folder / "run" / name).read_bytes() for name in kept]
-        for code, more in ((77, ("--set", "train.seed=5")), (2, ("--set", "train.steps=4", "--profile", "2"))):
+        before = files_of(self.folder / "run")
+        for code, more in ((77, ("--set", "train.seed=5")), (2, ("--set", "train.steps=4", "--profile", "2")),
+                           (2, ("--set", "checkpoint.resume=no", "--profile", "10..12"))):
             done = self.vpp(*arguments, *more, ranks=2)
             self.assertEqual(done.returncode, code, done.stderr)
-            self.assertEqual([(self.folder / "run" / name).read_bytes() for name in kept], before)
+            self.assertEqual(files_of(self.folder / "run"), before)
         done = self.vpp(*arguments, "--set", "train.steps=2", "--profile", "2", ranks=2)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("nothing to do", done.stderr)
@@ -231,6 +253,39 @@ class Signals(RunningCase):
             codes.add(job.wait(60))
         self.assertLessEqual(codes, {85, 130})
         self.assertIn(130, codes)
+
+
+class Outputs(Case):
+    """Commands of one process, while they read or write."""
+
+    def test_a_report_of_metrics_that_are_cut_while_they_are_read(self):
+        metrics = self.record_run("run", [8, 7, 6]) / "metrics.jsonl"
+        size = metrics.stat().st_size
+        slow = {"LD_PRELOAD": FAULTS, "VPP_DISK_FAULT": "0 pread metrics.jsonl 1 1 0 2000"}
+        job = self.start("report", "run", ranks=0, environment=slow)
+        while not any(link.is_symlink() and link.readlink() == metrics.resolve() for link in
+                      pathlib.Path(f"/proc/{job.pid}/fd").iterdir()):
+            self.assertIsNone(job.poll())
+        os.truncate(metrics, 10)
+        self.assertEqual(job.wait(60), 0)
+        self.assertIn(f"metrics.jsonl ends at byte 10, but {size - 10} bytes at 10 are wanted",
+                      (self.folder / "err").read_text())
+
+    def test_a_signal_leaves_nothing_of_what_was_begun(self):
+        (self.folder / "text").write_text("a text\n")
+        self.assertEqual(self.vpp("init", "digits-cnn", "made").returncode, 0)
+        export = ("export", "made/plan.toml", "--initial-weights", "--safetensors", "w", "--torchscript", "m")
+        before = set(os.listdir(self.folder)) | {"out", "err"}
+        slow = {"LD_PRELOAD": FAULTS, "VPP_DISK_FAULT": "0 fsync .tmp- 1 1000000 0 60000"}
+        for arguments in (("init", "digits-cnn", "new"), ("data", "make", "t.bin", "text"), export):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with self.subTest(command=arguments[0], number=number):
+                    job = self.start(*arguments, ranks=0, environment=slow)
+                    while not any(".tmp-" in name for name in os.listdir(self.folder)):
+                        self.assertIsNone(job.poll(), (self.folder / "err").read_text())
+                    os.kill(job.pid, number)
+                    self.assertEqual(job.wait(60), -number)
+                    self.assertEqual(set(os.listdir(self.folder)), before)
 
 
 if __name__ == "__main__":

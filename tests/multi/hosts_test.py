@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from run_state import checkpoints, final  # noqa: E402
+from run_state import checkpoints, files_of, final  # noqa: E402
 from vpp_process import DIGITS, ENVIRONMENT, FAULTS, MPIRUN, ROOT, VPP, Case, main  # noqa: E402
 
 ENOSPC, EIO, EDQUOT = 28, 5, 122
@@ -73,9 +73,18 @@ class Disks(FaultCase):
         self.assertNotIn("failed", done.stderr)
         self.assertFalse(left.exists())
         os.truncate(folder / "step-00000012/shard-00000.safetensors", 4 * one)
+        before = files_of(self.folder / "run")
         full = self.train("run", VPP_DISK_SIZE=f"run {size}")
         self.assertEqual(full.returncode, 74, full.stderr)
         self.assertIn("a checkpoint takes about ", full.stderr)
+        self.assertEqual(files_of(self.folder / "run"), before)
+
+    def test_a_disk_without_room_for_the_plan_leaves_what_was_there(self):
+        self.assertEqual(self.train("run").returncode, 0)
+        before = files_of(self.folder / "run")
+        done = self.train("run", "train.steps=15", **self.disk(0, "write", "run/plan.toml.tmp", 1, 1, ENOSPC, 0))
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertEqual(files_of(self.folder / "run"), before)
 
     def test_what_a_dead_save_left_and_cannot_be_removed_is_said(self):
         self.assertEqual(self.train("run", "train.steps=6").returncode, 0)

@@ -97,6 +97,12 @@ class Links(Case):
 
 
 class Bits(Links):
+    def test_all_hosts_know_the_job_of_vpp_run(self):
+        network = self.network()
+        self.run_on(network, self.words("train.steps=2"))
+        jobs = {(self.folder / self.run_folder(host) / ".lock").read_text().splitlines()[1] for host in network.hosts}
+        self.assertEqual(len(jobs), 1, jobs)
+
     def test_on_two_hosts_they_are_those_of_one(self):
         settings = ("train.steps=8",)
         expected = self.whole(*settings)

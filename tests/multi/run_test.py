@@ -1,11 +1,15 @@
 """`vpp run`: a real mpirun below it; what signals, kills and refusals become."""
 
+import fcntl
 import os
 import pathlib
+import pty
 import shlex
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -147,6 +151,103 @@ class Signals(RunCase):
             time.sleep(0.05)
         self.assertFalse([pid for pid in ranks if is_alive(pid)])
         self.assertTrue((self.folder / f"run/checkpoints/step-{len(self.bits('run')):08}").is_dir())
+
+
+class Output(RunCase):
+    LOST = ("vpp: error: standard output did not take all that was printed; make room where it goes, or let its reader "
+            "stay\n")
+
+    def read_a_line(self, *arguments: str, also_errors: bool = False) -> int:
+        """The code of a job whose reader goes away behind the first line."""
+        with (self.folder / "err").open("w") as err:
+            job = subprocess.Popen([VPP, *arguments], cwd=self.folder, env=ENVIRONMENT | SLOW_DATA,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT if also_errors else err)
+        self.addCleanup(job.kill)
+        self.assertTrue(job.stdout.readline().endswith(b"\n"))
+        self.assertIsNone(job.poll(), "lines come at once")
+        job.stdout.close()
+        return job.wait(120)
+
+    def test_a_training_goes_on_without_its_reader(self):
+        settings = ("train.steps=25", "run.max_restarts=3", "report.every=1")
+        for number, more in enumerate(({}, {"also_errors": True})):
+            run = f"run{number}"
+            self.assertEqual(self.read_a_line(*self.arguments(*settings, run=run), **more), 74, self.error())
+            self.assertEqual(len(self.bits(run)), 25)
+            self.assertEqual(self.run_end(run), {"exit_code": 0, "text": "25 steps are done"})
+            self.assertTrue((self.folder / run / "checkpoints/step-00000025").is_dir())
+            if not more:
+                self.assertIn(self.LOST, self.error())
+                self.assertNotIn("restart 1", self.error())
+
+    def test_so_does_one_process(self):
+        settings = ("run.dir=run", "train.steps=25", "report.every=1", "pipeline.num_stages=1")
+        options = [item for setting in settings for item in ("--set", setting)]
+        self.assertEqual(self.read_a_line("train", self.plan(DIGITS), *options), 74, self.error())
+        self.assertEqual(self.run_end("run"), {"exit_code": 0, "text": "25 steps are done"})
+        self.assertTrue((self.folder / "run/checkpoints/step-00000025").is_dir())
+        self.assertIn(self.LOST, self.error())
+
+    def test_a_full_disk_is_told(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([VPP, "run", "eval", self.plan(DIGITS), "--initial-weights"], cwd=self.folder,
+                                  env=ENVIRONMENT, text=True, stdout=full, stderr=subprocess.PIPE, timeout=120)
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertIn(self.LOST, done.stderr)
+
+    def test_a_terminal_has_the_live_line(self):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 99, 0, 0))
+        job = subprocess.Popen([VPP, *self.arguments("train.steps=25")], cwd=self.folder,
+                               env=ENVIRONMENT | SLOW_DATA | {"TERM": "xterm"}, stdout=theirs,
+                               stderr=subprocess.DEVNULL)
+        self.addCleanup(job.kill)
+        os.close(theirs)
+        screen = b""
+        while True:
+            try:
+                screen += os.read(ours, 4096)
+            except OSError:
+                break
+        os.close(ours)
+        self.assertEqual(job.wait(60), 0)
+        self.assertIn(b"\x1b[?7l", screen)
+
+    def test_a_parent_that_ignores_its_children(self):
+        job = subprocess.run([VPP, *self.arguments("train.steps=2")], cwd=self.folder, env=ENVIRONMENT, timeout=120,
+                             capture_output=True, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(job.returncode, 0, job.stderr)
+
+
+class Beside(RunCase):
+    def test_who_dies_beside_a_training_writes_nothing_into_its_folder(self):
+        live = self.start(*self.arguments("train.steps=100000"), ranks=0, environment=SLOW_DATA)
+        self.wait_for_step(live, 3)
+        for more in ([], ["--dry-run"]):
+            before = len(self.bits("run"))
+            job = subprocess.Popen([VPP, *self.arguments("train.steps=100000"), *more], cwd=self.folder, text=True,
+                                   env=ENVIRONMENT | SLOW_DATA, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            self.addCleanup(job.kill)
+            while not (children(job.pid) and self.ranks(job)):
+                self.assertIsNone(job.poll())
+            ranks = self.ranks(job)
+            while len(self.bits("run")) < before + 2:
+                time.sleep(0.01)
+            os.kill(ranks[0], signal.SIGKILL)
+            _, error = job.communicate(timeout=60)
+            self.assertEqual(job.returncode, 75, error)
+            self.assertIn("a rank was killed by signal 9", error)
+            self.assertIsNone(self.run_end("run"))
+        os.kill(live.pid, signal.SIGINT)
+        self.assertEqual(live.wait(60), 85)
+        self.assertEqual(self.run_end("run")["exit_code"], 85)
+
+    def test_a_dry_run_has_nothing_to_save(self):
+        job = self.start(*self.arguments(), "--dry-run", ranks=0)
+        while not (children(job.pid) and self.ranks(job)):
+            self.assertIsNone(job.poll(), self.error())
+        os.kill(job.pid, signal.SIGINT)
+        self.assertEqual(job.wait(60), 130, self.error())
 
 
 class Restarts(RunCase):

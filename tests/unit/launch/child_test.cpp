@@ -1,10 +1,12 @@
 #include "launch/child.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <functional>
 
 #include "base/error.hpp"
@@ -29,6 +31,49 @@ std::vector<std::string> shell(const std::string& script) {
 
 /// A job that sends signals to whoever runs it, and says in its code what it got.
 constexpr const char* kSaves = "trap 'exit 85' USR1; trap 'exit 15' TERM; trap 'exit 2' INT; ";
+
+TEST(Child, AnEndThatCannotBeLearntIsAnError) {
+    const auto text_of = [](const std::function<void()>& body) -> std::string {
+        try {
+            body();
+        } catch (const Error& error) {
+            return error.kind() == ErrorKind::Io ? error.what() : "";
+        }
+        return "";
+    };
+    const std::string wanted = "cannot learn how a program ended: No child processes";
+    EXPECT_EQ(in_a_process([&] {
+                  signal(SIGCHLD, SIG_IGN);
+                  const std::string run = text_of([] { StopSignals().run(shell("exit 7"), StopManner::Save); });
+                  const std::string words = text_of([] { listen_to(shell("exit 7"), milliseconds(10000)); });
+                  return (run == wanted ? 1 : 0) + (words == wanted ? 2 : 0);
+              }),
+              3);
+}
+
+TEST(Child, AJobGoesOnWhenNobodyReadsIt) {
+    const auto run = [](const std::string& script) {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) != 0) return 0;
+        signal(SIGPIPE, SIG_IGN);
+        close(ends[0]);
+        dup2(ends[1], STDOUT_FILENO);
+        const ChildEnd end = StopSignals().run(shell(script), StopManner::Save);
+        return end.is_output_lost ? end.code : 0;
+    };
+    EXPECT_EQ(in_a_process([&] { return run("seq 100000 && exit 7"); }), 7);
+    EXPECT_EQ(in_a_process([&] { return run("echo >&2; exit 7"); }), 0) << "nothing was lost";
+}
+
+TEST(Child, ItIsLookedAtHoweverMuchItPrints) {
+    EXPECT_EQ(in_a_process([] {
+                  dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+                  const ChildEnd end = StopSignals().run(shell("sleep 0.1 & exec yes"), StopManner::Save,
+                                                         {.dead_child = std::chrono::seconds(1)});
+                  return end.hang == Hang::DeadChild ? end.code : 1;
+              }),
+              137);
+}
 
 TEST(Child, GivesTheCode) {
     EXPECT_EQ(in_a_process([] { return StopSignals().run(shell("exit 7"), StopManner::Save).code; }), 7);
@@ -152,6 +197,22 @@ TEST(Child, AProgramThatIsNotThereIsNamed) {
         EXPECT_EQ(error.kind(), ErrorKind::MissingInput);
         EXPECT_STREQ(error.what(), "cannot start /nowhere/mpirun: No such file or directory");
     }
+}
+
+TEST(Child, AShortProgramEndsWithWhoeverListensToIt) {
+    const auto path = std::filesystem::temp_directory_path() / ("vpp-words-" + std::to_string(getpid()));
+    const pid_t listener = fork();
+    if (listener == 0) {
+        listen_to(shell("trap 'rm " + path.string() + "; exit' TERM; touch " + path.string() +
+                        "; while :; do sleep 0.05; done"),
+                  milliseconds(60000));
+        _exit(0);
+    }
+    while (!std::filesystem::exists(path)) usleep(10000);
+    kill(listener, SIGKILL);
+    waitpid(listener, nullptr, 0);
+    for (int i = 0; i < 1000 && std::filesystem::exists(path); ++i) usleep(10000);
+    EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(Child, WordsOfBothStreams) {

@@ -37,6 +37,14 @@ TEST_F(DiskTrial, AFileInTheWayIsNoFolder) {
     EXPECT_FALSE(facts.bytes_per_second.has_value());
 }
 
+TEST_F(DiskTrial, ALinkToNothingIsNoFolder) {
+    fs::create_symlink("nowhere/x", folder_ / "link");
+    EXPECT_EQ(try_disk(folder_ / "link", 1 << 20).problem, (folder_ / "link").string() + " is no folder");
+    EXPECT_EQ(try_disk(folder_ / "link" / "run", 1 << 20).problem, (folder_ / "link").string() + " is no folder");
+    fs::create_directory_symlink(folder_, folder_ / "good");
+    EXPECT_EQ(try_disk(folder_ / "good" / "run", 1 << 20).problem, "");
+}
+
 TEST_F(DiskTrial, AFolderThatCannotBeWrittenIsSaid) {
     const DiskFacts facts = try_disk("/proc/runs", 1 << 20);
     EXPECT_TRUE(facts.problem.starts_with("/proc: ")) << facts.problem;

@@ -86,10 +86,24 @@ TEST(JobEnd, AnotherHostThatEndsIsALostRank) {
 }
 
 TEST(JobEnd, ASecondInterruptIs130) {
-    for (int code : {0, 1, 85, 137}) {
+    for (int code : {1, 75, 137}) {
         const JobEnd end{.child = {.code = code, .stop_asked = true, .ended_at_once = true}, .has_begun = true};
         EXPECT_EQ(judge(end).code, 130);
     }
+}
+
+TEST(JobEnd, ASecondInterruptBehindTheEndChangesNothing) {
+    for (int code : {0, 85}) {
+        JobEnd end{.child = {.code = code, .stop_asked = true, .ended_at_once = true}, .has_begun = true};
+        EXPECT_EQ(judge(end).code, code);
+        end.child.code = 1;  // of an mpirun that got SIGTERM
+        EXPECT_EQ(judge(end).code, 130);
+        end.told = code;
+        EXPECT_EQ(judge(end).code, code);
+        EXPECT_EQ(judge(end).text, "");
+    }
+    const JobEnd failed{.child = {.code = 1, .stop_asked = true, .ended_at_once = true}, .told = 79};
+    EXPECT_EQ(judge(failed).code, 130);
 }
 
 }  // namespace

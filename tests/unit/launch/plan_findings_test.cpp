@@ -36,6 +36,10 @@ TEST(PlanFindings, AGoodPlan) {
 TEST(PlanFindings, WhatItGoesOnFrom) {
     ResumeFacts facts{.run = "runs/gpt", .resume = "auto", .step = {}, .steps = 300};
     expect_of_plan(judge_resume(facts), Ok, "runs/gpt: begins with the first step, since no checkpoint is there");
+    facts.has_parts = true;
+    expect_of_plan(judge_resume(facts), Note,
+                   "runs/gpt: its checkpoints lack shards, and are whole only where other hosts have them",
+                   "a run.dir on a disk that all hosts share, or bring the shards here");
     facts.step = 100;
     expect_of_plan(judge_resume(facts), Ok, "runs/gpt: goes on after step 100");
     facts.step = 300;

@@ -43,6 +43,8 @@ class Scene {
             return trouble;
         };
         hooks.say = [this](const std::string& text) { said.push_back(text); };
+        hooks.is_holder = [this] { return is_holder; };
+        hooks.told = [this] { return told; };
         hooks.keep = [this](const RunEnd& end) { kept.push_back(std::to_string(end.exit_code) + ": " + end.text); };
         hooks.is_stop_asked = [this] { return stop; };
         return vpp::supervise(job, hooks);
@@ -52,7 +54,8 @@ class Scene {
     Lines said, kept;
     int trials = 0;
     std::optional<std::string> trouble;
-    bool stop = false;
+    bool stop = false, is_holder = true;
+    std::optional<RunEnd> told;
 
   private:
     std::deque<Start> starts_;
@@ -83,9 +86,20 @@ TEST(Supervisor, OnlyWhatTheRanksCannotHaveToldIsKept) {
     EXPECT_EQ(killed.supervise(job_with(3)), 79);
     EXPECT_EQ(killed.kept, (Lines{"75: a rank was killed by signal 9 (SIGKILL): by somebody, or by the kernel when "
                                   "memory ran out (dmesg says so)"}));
-    Scene never_begun({{code(137), {}}});
-    EXPECT_EQ(never_begun.supervise(job_with(0)), 75);
-    EXPECT_TRUE(never_begun.kept.empty()) << "the folder may be another job's";
+    Scene beside_another({{code(137), at(5)}});
+    beside_another.is_holder = false;
+    EXPECT_EQ(beside_another.supervise(job_with(0)), 75);
+    EXPECT_TRUE(beside_another.kept.empty()) << "the folder is another job's";
+}
+
+TEST(Supervisor, ASecondInterruptBehindTheSaveIsAStopThatSaved) {
+    const ChildEnd ended{.code = 1, .stop_asked = true, .ended_at_once = true};
+    for (const bool is_holder : {true, false}) {
+        Scene stage({{ended, at(5, 5)}});
+        stage.is_holder = is_holder;
+        stage.told = RunEnd{85, "stopped after step 5"};
+        EXPECT_EQ(stage.supervise(job_with(0)), is_holder ? 85 : 130);
+    }
 }
 
 TEST(Supervisor, AJobThatDiesBeforeItsFirstStepIsStartedTwiceNotForEver) {
@@ -99,6 +113,14 @@ TEST(Supervisor, AJobThatDiesAtTheSameStepEndsToo) {
     Scene stage({{code(139), at(5)}, {code(139), at(5)}, {code(139), at(5)}});
     EXPECT_EQ(stage.supervise(job_with(100)), 75);
     EXPECT_EQ(stage.lines.size(), 2U);
+}
+
+TEST(Supervisor, StepsOfAnEarlierRunAreNoStepsOfThisOne) {
+    Scene stage({{code(0), at(100)}, {code(137), at(100)}, {code(137), at(30)}, {code(0), at(60, 60)}});
+    EXPECT_EQ(stage.supervise(job_with(0)), 0);
+    EXPECT_EQ(stage.supervise(job_with(3, "no")), 0);
+    EXPECT_EQ(stage.said[1], "lost before the first step; restart 1 of 3");
+    EXPECT_EQ(stage.said.back(), "lost at step 30; restart 2 of 3");
 }
 
 TEST(Supervisor, WhatMpirunRefusesIsNotTriedAgain) {
