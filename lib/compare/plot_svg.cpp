@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "report/markup.hpp"
+#include "base/markup.hpp"
 
 namespace vpp {
 

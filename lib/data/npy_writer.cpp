@@ -1,7 +1,6 @@
 #include "data/npy_writer.hpp"
 
 #include <array>
-#include <system_error>
 
 #include "base/error.hpp"
 
@@ -63,16 +62,10 @@ std::string npy_header(DType dtype, const std::vector<int64_t>& shape) {
 }
 
 NpyWriter::NpyWriter(const fs::path& path, DType dtype, const std::vector<int64_t>& shape)
-    : path_(path),
-      temporary_(path.string() + ".tmp"),
-      file_(temporary_),
+    : place_(path, /*overwrite=*/true),
+      file_(place_.temporary()),
       missing_bytes_(num_elements(shape) * static_cast<int64_t>(size_of(dtype))) {
     file_.write_text(npy_header(dtype, shape));
-}
-
-NpyWriter::~NpyWriter() {
-    std::error_code ignored;
-    if (!published_) fs::remove(temporary_, ignored);
 }
 
 void NpyWriter::write(std::span<const std::byte> values) {
@@ -84,11 +77,7 @@ void NpyWriter::write(std::span<const std::byte> values) {
 void NpyWriter::publish() {
     check(missing_bytes_ == 0, "as many values are written as the header says");
     file_.finish();
-    std::error_code error;
-    fs::rename(temporary_, path_, error);
-    if (error) throw Error(ErrorKind::Io, "cannot rename to " + path_.string() + ": " + error.message());
-    published_ = true;
-    sync_folder(path_.has_parent_path() ? path_.parent_path() : fs::path("."));
+    place_.publish();
 }
 
 }  // namespace vpp

@@ -10,6 +10,7 @@
 
 #include "base/dtype.hpp"
 #include "base/file.hpp"
+#include "base/new_file.hpp"
 
 namespace vpp {
 
@@ -22,22 +23,17 @@ class NpyWriter {
     /// Writes beside `path` under a temporary name.
     /// Throws Error{Output} when it cannot be made.
     NpyWriter(const std::filesystem::path& path, DType dtype, const std::vector<int64_t>& shape);
-    /// Removes the temporary file unless it was published.
-    ~NpyWriter();
-    NpyWriter(const NpyWriter&) = delete;
-    NpyWriter& operator=(const NpyWriter&) = delete;
 
     /// The next values, in C order. Throws Error{Io}.
     void write(std::span<const std::byte> values);
     /// Syncs the file and renames it. Requires: as many bytes as dtype and shape say were written.
     void publish();
-    const std::filesystem::path& path() const { return path_; }
+    const std::filesystem::path& path() const { return place_.path(); }
 
   private:
-    std::filesystem::path path_, temporary_;
+    NewFile place_;
     OutputFile file_;
     int64_t missing_bytes_;
-    bool published_ = false;
 };
 
 }  // namespace vpp

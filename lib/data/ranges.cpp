@@ -48,6 +48,11 @@ std::optional<int64_t> first_outside(DType dtype, const ValueRange& range, std::
     return std::nullopt;
 }
 
+/// Whether values that keep to one range keep to the other too.
+bool holds(const ValueRange& one, const ValueRange& other) {
+    return one.bound <= other.bound && (!one.ignore_index || one.ignore_index == other.ignore_index);
+}
+
 /// Passes everything on; reads of fields with a range are checked.
 class CheckedDataset : public Dataset {
   public:
@@ -59,9 +64,13 @@ class CheckedDataset : public Dataset {
             Field& field = fields_.fields[static_cast<size_t>(index)];
             check(!is_floating(field.dtype) && range.bound > 0, "a range is for integers and not empty");
             if (field.bound > 0 && field.bound <= range.bound) continue;
-            // A field that may hold the ignored value has no bound of its own.
-            field.bound = range.ignore_index ? 0 : range.bound;
-            ranges_[static_cast<size_t>(index)] = std::move(range);
+            std::vector<ValueRange>& known = ranges_[static_cast<size_t>(index)];
+            if (std::any_of(known.begin(), known.end(), [&](const ValueRange& one) { return holds(one, range); })) {
+                continue;
+            }
+            std::erase_if(known, [&](const ValueRange& one) { return holds(range, one); });
+            if (!range.ignore_index) field.bound = range.bound;
+            known.push_back(std::move(range));
         }
     }
 
@@ -72,7 +81,9 @@ class CheckedDataset : public Dataset {
     void read_draw(const Draw& draw, int field, std::span<std::byte> out) const override {
         dataset_->read_draw(draw, field, out);
         const auto index = static_cast<size_t>(field);
-        if (ranges_[index]) check_range(fields_.fields[index], *ranges_[index], out, where(draw.sample, field));
+        for (const ValueRange& range : ranges_[index]) {
+            check_range(fields_.fields[index], range, out, where(draw.sample, field));
+        }
     }
 
     std::string where(int64_t sample, int field) const override { return dataset_->where(sample, field); }
@@ -83,7 +94,7 @@ class CheckedDataset : public Dataset {
   private:
     std::shared_ptr<Dataset> dataset_;
     Fields fields_;
-    std::vector<std::optional<ValueRange>> ranges_;  // by field
+    std::vector<std::vector<ValueRange>> ranges_;  // by field; none follows from another
 };
 
 }  // namespace

@@ -165,8 +165,10 @@ TokensMade make_token_file(const TokenOrder& order) {
     for (const std::string& text : order.texts) writer.add_text(text);
     writer.finish();
     writer.write_index(index.temporary());
-    tokens.publish();
+    // In this order no tokens ever lie beside the index of others.
+    tokens.remove_old();
     index.publish();
+    tokens.publish();
     return writer.made();
 }
 

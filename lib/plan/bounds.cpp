@@ -1,27 +1,10 @@
 #include "plan/bounds.hpp"
 
-#include <cstdint>
+#include "base/utf8.hpp"
 
 namespace vpp {
 
 namespace {
-
-/// Bytes of the UTF-8 character at the start of `text`; 0 when there is none (overlong forms and surrogates included).
-size_t character_bytes(std::string_view text) {
-    const auto lead = static_cast<unsigned char>(text[0]);
-    if (lead < 0x80) return 1;
-    const size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return 0;
-    uint32_t code = lead & (0xffu >> (size + 1));
-    for (size_t i = 1; i < size; ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        if ((byte & 0xc0) != 0x80) return 0;
-        code = (code << 6) | (byte & 0x3f);
-    }
-    const bool overlong = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
-    const bool surrogate = code >= 0xd800 && code < 0xe000;
-    return overlong || surrogate || code > 0x10ffff ? 0 : size;
-}
 
 bool is_forbidden_control(char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -38,15 +21,15 @@ class Scanner {
         if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // a byte order mark
         while (at_ < text_.size()) {
             const char c = text_[at_];
-            const size_t size = character_bytes(text_.substr(at_));
-            if (size == 0) return problem("this byte is not UTF-8; save the file as UTF-8");
+            const std::optional<Character> character = first_character(text_.substr(at_));
+            if (!character) return problem("this byte is not UTF-8; save the file as UTF-8");
             if (is_forbidden_control(c)) return problem("control characters are not allowed in a plan; remove it");
             if (c == '\n') {
                 next_line();
                 continue;
             }
             if (auto found = delimiter_.empty() ? outside(c) : inside(c)) return found;
-            at_ += size;
+            at_ += character->length;
             ++column_;
         }
         return std::nullopt;

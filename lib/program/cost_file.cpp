@@ -240,12 +240,14 @@ OpCosts share_of(const OpCosts& total, const OpCosts& part, const OpCosts& sum, 
 }
 
 void check_parts(const CostFile& file, const Graph& graph, const Plan& plan) {
-    const bool covers = !file.parts.empty() && file.parts.back().ops.end == graph.num_ops();
-    if (covers && file.model == to_hex(graph.digest)) return;
-    throw Error(ErrorKind::Plan,
-                file.name + " was measured for another model or with other settings of it (digest " + file.model +
-                    ", this plan's is " + to_hex(graph.digest) + "); measure again: vpp profile " + plan.file +
-                    " --out " + file.name,
+    const int end = file.parts.empty() ? 0 : file.parts.back().ops.end;
+    const bool is_of_model = file.model == to_hex(graph.digest);
+    if (is_of_model && end == graph.num_ops()) return;
+    const std::string what = is_of_model ? " has times of " + counted_text(end, "op") + ", and this plan's model has " +
+                                               std::to_string(graph.num_ops())
+                                         : " was measured for another model or with other settings of it (digest " +
+                                               file.model + ", this plan's is " + to_hex(graph.digest) + ")";
+    throw Error(ErrorKind::Plan, file.name + what + "; measure again: vpp profile " + plan.file + " --out " + file.name,
                 plan.where("pipeline.cost_file"));
 }
 

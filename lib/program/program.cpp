@@ -15,7 +15,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Fields, fields, num_samples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphTensor, name, dtype, shape, requires_grad, message_bytes, producer, input,
                                    parameter, writers, gradient_flips, is_view, travels, from_branch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphValue, name, type, is_tensor, tensors, plain_bytes, producer, uses)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, casts, flops, kept_bytes, random)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, casts, flops, kept_bytes, random,
+                                   ignored_targets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, is_buffer, requires_grad, has_data,
                                    written, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphModule, name, class_name)
@@ -78,6 +79,11 @@ json to_json_value(const Program& program) {
     return value;
 }
 
+/// A folder's name may be no UTF-8; such bytes are replaced rather than thrown at.
+std::string as_text(const json& value) {
+    return value.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace
 
 Bytes to_bytes(const Program& program) {
@@ -111,13 +117,13 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
 }
 
 std::string to_json_text(const Program& program) {
-    return to_json_value(program).dump(2);
+    return as_text(to_json_value(program));
 }
 
 std::string to_json_text_with(const Program& program, const std::string& name, const std::string& value) {
     json whole = to_json_value(program);
     whole[name] = json::parse(value);
-    return whole.dump(2);
+    return as_text(whole);
 }
 
 Digest digest_of(const Program& program) {

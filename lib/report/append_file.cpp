@@ -25,7 +25,7 @@ struct Cut {
     std::vector<std::string_view> kept;  ///< runs of whole lines, with their ends
 };
 
-Cut find_cut(std::string_view text, uint64_t last_step, const StepOfLine& step_of) {
+Cut find_cut(std::string_view text, int64_t last_step, const StepOfLine& step_of) {
     Cut cut;
     while (!text.empty()) {
         const size_t end = text.find('\n');
@@ -38,7 +38,7 @@ Cut find_cut(std::string_view text, uint64_t last_step, const StepOfLine& step_o
         text.remove_prefix(end + 1);
         if (!step) {
             ++cut.result.num_damaged;
-        } else if (*step > last_step) {
+        } else if (last_step < 0 || *step > static_cast<uint64_t>(last_step)) {
             ++cut.result.num_later;
         } else {
             ++cut.result.num_kept;
@@ -126,12 +126,11 @@ void LineFile::append(std::string line) {
 }
 
 CutResult cut_lines_after(const fs::path& path, int64_t step, const StepOfLine& step_of, const Logger& logger) {
-    check(step >= 0, "a cut is after a step");
     std::error_code ignored;
     if (!fs::exists(fs::symlink_status(path, ignored))) return {};
     const MappedFile file(path);
     const auto* data = reinterpret_cast<const char*>(file.bytes().data());
-    const Cut cut = find_cut({data, file.bytes().size()}, static_cast<uint64_t>(step), step_of);
+    const Cut cut = find_cut({data, file.bytes().size()}, step, step_of);
     if (cut.result.num_damaged > 0) {
         logger->warn(path.string() + ": " + counted_text(cut.result.num_damaged, "damaged line") + " dropped");
     }

@@ -68,10 +68,11 @@ struct CutResult {
 /// The step of a line without its end, or nothing for a line that no reporter wrote whole.
 using StepOfLine = std::function<std::optional<uint64_t>(std::string_view line)>;
 
-/// Drops the lines of steps after `step`, for a run that resumes there: its own lines then follow. Kept lines keep
-/// their bytes and their order. Damaged lines are dropped and said in the log; a file that is not there is nothing to
-/// cut. The result takes the file's place at once, by a rename: a process that dies meanwhile leaves the old or the new
-/// one. Throws: Error{BadData} when it is no regular file, Error{Output, Io} when the new file cannot be written.
+/// Drops the lines of steps after `step`, for a run that resumes there: its own lines then follow. -1 drops all. Kept
+/// lines keep their bytes and their order. Damaged lines are dropped and said in the log; a file that is not there is
+/// nothing to cut. The result takes the file's place at once, by a rename: a process that dies meanwhile leaves the old
+/// or the new one.
+/// Throws: Error{BadData} when it is no regular file, Error{Output, Io} when the new file cannot be written.
 CutResult cut_lines_after(const std::filesystem::path& path, int64_t step, const StepOfLine& step_of,
                           const Logger& logger);
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/markup.hpp"
 #include "base/units.hpp"
-#include "report/markup.hpp"
 
 namespace vpp {
 

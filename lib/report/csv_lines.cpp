@@ -32,7 +32,7 @@ const std::map<std::string_view, size_t>& columns() {
     return places;
 }
 
-/// The step of a line that has all its cells; the header is of step 0, since every cut keeps it.
+/// The step of a line that has all its cells; the header is of step 0: a file that keeps none is begun anew.
 std::optional<uint64_t> step_of_csv(std::string_view line) {
     if (line == csv_header()) return 0;
     const auto num_cells = static_cast<size_t>(std::count(line.begin(), line.end(), ',')) + 1;

@@ -89,7 +89,7 @@ std::string inspection_json(const Inspection& inspection) {
     for (const Advice& advice : advise(inspection)) {
         value["advice"].push_back({{"rule", advice.rule}, {"text", advice.text}});
     }
-    return value.dump(2);
+    return value.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace vpp

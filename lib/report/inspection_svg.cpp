@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/markup.hpp"
 #include "base/units.hpp"
 #include "report/inspection_words.hpp"
 #include "report/stage_colours.hpp"
@@ -75,7 +76,7 @@ class Picture {
     static std::string text(double left, double baseline, const char* anchor, const std::string& what,
                             const std::string& style = "ink") {
         return "<text class=\"" + style + "\" x=\"" + one_decimal(left) + "\" y=\"" + one_decimal(baseline) +
-               "\" text-anchor=\"" + anchor + "\">" + xml_escaped(what) + "</text>\n";
+               "\" text-anchor=\"" + anchor + "\">" + escaped(what) + "</text>\n";
     }
 
     static std::string fitted(const std::string& what, double width) {
@@ -128,7 +129,7 @@ class Picture {
         const std::string colour = stage_colour(index);
         body_ += "<rect x=\"" + one_decimal(left) + "\" y=\"" + one_decimal(top) + "\" width=\"" + one_decimal(width) +
                  "\" height=\"" + one_decimal(box_height()) + "\" rx=\"6\" fill=\"" + colour +
-                 "\" fill-opacity=\"0.22\" stroke=\"" + colour + "\"><title>" + xml_escaped(stage.modules) +
+                 "\" fill-opacity=\"0.22\" stroke=\"" + colour + "\"><title>" + escaped(stage.modules) +
                  "</title></rect>\n<rect x=\"" + one_decimal(left) + "\" y=\"" + one_decimal(top) + "\" width=\"" +
                  one_decimal(width) + "\" height=\"" + one_decimal(kHeader) + "\" rx=\"6\" fill=\"" + colour + "\"/>\n";
         body_ += text(left + 8, top + 16, "start",

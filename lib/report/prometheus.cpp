@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/utf8.hpp"
+
 namespace vpp {
 
 namespace fs = std::filesystem;
@@ -26,7 +28,7 @@ std::string sample_text(double value) {
 /// For a label's value, or without quotes for a meaning.
 std::string label_text(const std::string& text, bool quotes) {
     std::string safe;
-    for (const char c : text) {
+    for (const char c : as_utf8(text)) {
         if (c == '\\' || (c == '"' && quotes)) safe += '\\';
         if (c == '\n') {
             safe += "\\n";

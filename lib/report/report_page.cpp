@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/markup.hpp"
 #include "base/units.hpp"
 #include "report/chart.hpp"
-#include "report/markup.hpp"
 #include "report/page_style.hpp"
 #include "report/run_summary.hpp"
 #include "report/settings.hpp"
@@ -248,10 +248,9 @@ class ReportPage {
 
     static std::string busy_table(const RecordedRun& run) {
         std::string rows = table_row("th", {"rank", "computes", ""});
-        const std::vector<double> shares = busy_shares(run.timeline);
-        for (size_t rank = 0; rank < shares.size(); ++rank) {
-            rows += table_row("td", {std::to_string(rank), quantity_text(shares[rank], Quantity::Share),
-                                     track({{"busy", std::min(1.0, shares[rank])}})});
+        for (const auto& [rank, share] : busy_shares(run.timeline)) {
+            rows += table_row("td", {std::to_string(rank), quantity_text(share, Quantity::Share),
+                                     track({{"busy", std::min(1.0, share)}})});
         }
         return element("table", "\n" + rows);
     }
@@ -308,8 +307,9 @@ class ReportPage {
     std::string memory_table(size_t run) const {
         const std::vector<MemoryEvent::Rank>& ranks = runs_[run].memory->ranks;
         double most = 1;
-        for (const auto& rank : ranks)
-            most = std::max(most, static_cast<double>(rank.state_bytes + rank.activation_bytes));
+        for (const auto& rank : ranks) {
+            most = std::max(most, static_cast<double>(rank.state_bytes) + static_cast<double>(rank.activation_bytes));
+        }
         std::string rows = table_row("th", {"rank", "weights and state", "activations and messages", "simulated", ""});
         for (size_t i = 0; i < ranks.size(); ++i) {
             const auto& rank = ranks[i];

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/units.hpp"
@@ -86,35 +88,64 @@ StepEvent step_event_of(const Json& line) {
     return event;
 }
 
-/// Adds what a step tells of its stages to the sums in `run`; a step with another number of stages is left out.
-/// Whether it counts.
-bool add_stages(RecordedRun& run, const Json& line) {
-    const auto stages = line.find("stages");
-    if (stages == line.end() || !stages->is_array() || stages->empty()) return false;
-    if (run.stages.empty()) run.stages.resize(stages->size());
-    if (run.stages.size() != stages->size()) return false;
-    for (size_t i = 0; i < stages->size(); ++i) {
-        const Json& from = (*stages)[i];
-        if (!from.is_object()) continue;
-        StageMean& sum = run.stages[i];
-        sum.rank = index_of(from, "rank");
-        sum.forward_ms += number_or(from, "forward_ms", 0);
-        sum.backward_ms += number_or(from, "backward_ms", 0);
-        sum.transfer_ms += number_or(from, "transfer_ms", 0);
-        sum.wait_ms += number_or(from, "wait_ms", 0);
+/// What a step tells of its stages; nothing where one of them has no rank.
+std::vector<StageMean> stages_of(const Json& line) {
+    std::vector<StageMean> stages;
+    const auto list = line.find("stages");
+    if (list == line.end() || !list->is_array()) return {};
+    for (const Json& from : *list) {
+        const int rank = from.is_object() ? index_of(from, "rank") : -1;
+        if (rank < 0) return {};
+        stages.push_back({rank, number_or(from, "forward_ms", 0), number_or(from, "backward_ms", 0),
+                          number_or(from, "transfer_ms", 0), number_or(from, "wait_ms", 0)});
     }
-    return true;
+    return stages;
 }
 
-void divide_stages(RecordedRun& run, int64_t num_steps) {
-    const double divisor = static_cast<double>(std::max<int64_t>(1, num_steps));
-    for (StageMean& stage : run.stages) {
-        stage.forward_ms /= divisor;
-        stage.backward_ms /= divisor;
-        stage.transfer_ms /= divisor;
-        stage.wait_ms /= divisor;
+/// The means of the newest layout. The first two steps of a start are slower than any later one and count only where
+/// the start has no others.
+class StageSums {
+  public:
+    void add(int64_t step, int64_t total_steps, const std::vector<StageMean>& stages) {
+        constexpr int64_t kSlowSteps = 2;
+        if (stages.empty()) return;
+        if (!has_layout_of(stages)) {
+            start_ = step - 1;
+            sums_.clear();
+            for (const StageMean& stage : stages) sums_.push_back({.rank = stage.rank});
+            num_steps_ = 0;
+        }
+        if (step <= start_ + kSlowSteps && total_steps > start_ + kSlowSteps) return;
+        ++num_steps_;
+        for (size_t i = 0; i < stages.size(); ++i) {
+            sums_[i].forward_ms += stages[i].forward_ms;
+            sums_[i].backward_ms += stages[i].backward_ms;
+            sums_[i].transfer_ms += stages[i].transfer_ms;
+            sums_[i].wait_ms += stages[i].wait_ms;
+        }
     }
-}
+
+    /// Empty when no step counts.
+    std::vector<StageMean> means() const {
+        std::vector<StageMean> means;
+        const auto num_steps = static_cast<double>(num_steps_);
+        for (const StageMean& sum : sums_) {
+            if (num_steps_ == 0) break;
+            means.push_back({sum.rank, sum.forward_ms / num_steps, sum.backward_ms / num_steps,
+                             sum.transfer_ms / num_steps, sum.wait_ms / num_steps});
+        }
+        return means;
+    }
+
+  private:
+    bool has_layout_of(const std::vector<StageMean>& stages) const {
+        return std::ranges::equal(sums_, stages, {}, &StageMean::rank, &StageMean::rank);
+    }
+
+    std::vector<StageMean> sums_;
+    int64_t start_ = 0;  ///< updates that were done before the first step of the layout
+    int64_t num_steps_ = 0;
+};
 
 MemoryEvent memory_of(const Json& line) {
     MemoryEvent event;
@@ -129,15 +160,15 @@ MemoryEvent memory_of(const Json& line) {
     return event;
 }
 
-/// Whether the line told an event. `num_with_stages` counts steps that tell of their stages.
-bool take_line(RecordedRun& run, std::string_view text, int64_t& num_with_stages) {
+/// Whether the line told an event.
+bool take_line(RecordedRun& run, std::string_view text, StageSums& stages) {
     if (text.size() > kLongestLine) return false;
     const Json line = Json::parse(text, nullptr, false);
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned()) return false;
     const std::string event = line.value("event", Json("step")).is_string() ? line.value("event", "step") : "";
     if (event == "step") {
         run.steps.push_back(step_event_of(line));
-        num_with_stages += add_stages(run, line);
+        stages.add(run.steps.back().step, run.steps.back().total_steps, stages_of(line));
     }
     if (event == "eval") {
         run.evaluations.push_back({whole_of(line, "step"), number_or(line, "loss", 0), whole_of(line, "samples"),
@@ -152,16 +183,40 @@ bool take_line(RecordedRun& run, std::string_view text, int64_t& num_with_stages
     return true;
 }
 
-void take_metrics(RecordedRun& run, const fs::path& path) {
-    const MappedFile file(path);
-    std::string_view rest{reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-    int64_t num_damaged = 0, num_with_stages = 0;
-    while (!rest.empty()) {
-        const size_t end = std::min(rest.find('\n'), rest.size() - 1);
-        if (!take_line(run, rest.substr(0, end + 1), num_with_stages)) ++num_damaged;
-        rest.remove_prefix(end + 1);
+/// Of a line that is too long only the beginning is kept, which is too long as well.
+void for_each_line(const InputFile& file, const std::function<void(std::string_view line)>& take) {
+    constexpr uint64_t kPiece = uint64_t{1} << 20;
+    std::string line;
+    Bytes piece;
+    for (uint64_t at = 0; at < file.size_bytes(); at += piece.size()) {
+        piece.resize(static_cast<size_t>(std::min(kPiece, file.size_bytes() - at)));
+        file.read(at, piece);
+        std::string_view rest{reinterpret_cast<const char*>(piece.data()), piece.size()};
+        while (!rest.empty()) {
+            const size_t end = std::min(rest.find('\n'), rest.size() - 1);
+            const bool is_whole = rest[end] == '\n';
+            if (line.size() <= kLongestLine) line += rest.substr(0, end + 1);
+            rest.remove_prefix(end + 1);
+            if (!is_whole) continue;
+            take(line);
+            line.clear();
+        }
     }
-    divide_stages(run, num_with_stages);
+    if (!line.empty()) take(line);
+}
+
+void take_metrics(RecordedRun& run, const fs::path& path) {
+    int64_t num_damaged = 0;
+    StageSums stages;
+    const InputFile file(path);
+    try {
+        for_each_line(file, [&](std::string_view line) {
+            if (!take_line(run, line, stages)) ++num_damaged;
+        });
+    } catch (const Error& error) {  // a run that begins anew there cuts it off
+        run.notes.push_back(error.what());
+    }
+    run.stages = stages.means();
     if (num_damaged > 0) {
         run.notes.push_back("metrics.jsonl has " +
                             counted_text(num_damaged, "line that is no event", "lines that are no events"));

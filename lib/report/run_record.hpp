@@ -22,7 +22,7 @@ struct TimedAction {
     double end_seconds = 0;
 };
 
-/// What the actions of a stage took in a step, mean over the steps that tell it.
+/// What the actions of a stage took in a step, mean over the steps of the newest layout behind the first two of it.
 struct StageMean {
     int rank = 0;  ///< of the pipeline
     double forward_ms = 0;
@@ -38,7 +38,7 @@ struct RecordedRun {
     std::string plan_text;          ///< plan.toml; empty when there is none
     Settings settings;              ///< what it says; empty when it is no TOML
     std::vector<StepEvent> steps;   ///< without the losses of microbatches and the times of stages
-    std::vector<StageMean> stages;  ///< by stage; empty when no step tells them
+    std::vector<StageMean> stages;  ///< by stage; empty when no such step tells them
     std::vector<EvalEvent> evaluations;
     std::vector<SaveEvent> saves;
     std::optional<MemoryEvent> memory;

@@ -13,18 +13,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// -1: none. A first evaluation, of step 0, is of the run that began then.
+int64_t last_kept_step(const SinkRequest& request) {
+    return request.last_own_step > 0 ? request.last_own_step : -1;
+}
+
 std::unique_ptr<Reporter> open_json_lines(const SinkRequest& request, const fs::path& path) {
-    cut_after(path, request.first_step, request.logger);
+    cut_after(path, last_kept_step(request), request.logger);
     return std::make_unique<JsonLinesReporter>(path, request.logger);
 }
 
 std::unique_ptr<Reporter> open_csv(const SinkRequest& request, const fs::path& path) {
-    cut_csv_after(path, request.first_step, request.logger);
+    cut_csv_after(path, last_kept_step(request), request.logger);
     return std::make_unique<CsvReporter>(path, request.logger);
 }
 
 std::unique_ptr<Reporter> open_tensorboard(const SinkRequest& request, const fs::path& path) {
-    return std::make_unique<TensorBoardReporter>(path, request.first_step, request.logger);
+    return std::make_unique<TensorBoardReporter>(path, last_kept_step(request), request.logger);
 }
 
 std::unique_ptr<Reporter> open_prometheus(const SinkRequest& request, const fs::path& path) {

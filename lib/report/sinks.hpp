@@ -16,7 +16,8 @@ namespace vpp {
 /// What a sink is opened for.
 struct SinkRequest {
     std::filesystem::path folder;  ///< of the run
-    int64_t first_step = 0;        ///< updates that were done before; what a file says of later steps is cut off
+    /// What a file says of later steps is not of this run and is cut off. A run that begins, at 0, has no past.
+    int64_t last_own_step = 0;
     Logger logger;
 };
 

@@ -1,13 +1,12 @@
 #include "report/step_drawing.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/markup.hpp"
 #include "base/units.hpp"
-#include "report/markup.hpp"
 #include "schedule/edges.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
@@ -169,6 +168,8 @@ std::optional<StepPicture> picture_of(const RecordedRun& run, const Settings& se
         const Schedule lowered = lower(compute, chain_edges(compute.num_stages()));
         std::string caption = "simulated with equally dear stages (F 1, B 2, I 1, W 1)";
         if (kind->uses_costs) caption += "; " + name + " follows the costs of the model, so the run had another order";
+        const int runs = count_setting(settings, "train.accumulate").value_or(1);
+        if (runs > 1) caption += "; one of the " + std::to_string(runs) + " pipeline runs of a step";
         return StepPicture{simulated(lowered), std::move(caption), ""};
     } catch (const Error& error) {
         why = error.what();
@@ -180,14 +181,12 @@ std::string draw_step(const StepPicture& picture) {
     return StepDrawing(picture).draw();
 }
 
-std::vector<double> busy_shares(const std::vector<TimedAction>& actions) {
-    int last = -1;
-    for (const TimedAction& action : actions) last = std::max(last, action.rank);
-    std::vector<double> shares(static_cast<size_t>(last + 1), 0);
+std::map<int, double> busy_shares(const std::vector<TimedAction>& actions) {
+    std::map<int, double> shares;
     const double end = end_of(actions);
     for (const TimedAction& action : actions) {
-        if (computes(action))
-            shares[static_cast<size_t>(action.rank)] += (action.end_seconds - action.start_seconds) / end;
+        double& share = shares[action.rank];
+        if (computes(action)) share += (action.end_seconds - action.start_seconds) / end;
     }
     return shares;
 }

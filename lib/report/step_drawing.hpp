@@ -1,5 +1,6 @@
 #pragma once
 // A step as inline SVG: a row a rank, time to the right, a box an action.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ std::optional<StepPicture> picture_of(const RecordedRun& run, const Settings& se
 /// drawn for the first ranks only, and a line says so. Requires: at least one action.
 std::string draw_step(const StepPicture& picture);
 
-/// Of each rank the share of the step in which it computes, 0 to 1. The step lasts until the last action ends.
-std::vector<double> busy_shares(const std::vector<TimedAction>& actions);
+/// Of each rank with an action the share of the step in which it computes, 0 to 1. The step lasts until the last action
+/// ends.
+std::map<int, double> busy_shares(const std::vector<TimedAction>& actions);
 
 }  // namespace vpp

@@ -132,7 +132,7 @@ double wall_time() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-TensorBoardReporter::TensorBoardReporter(const fs::path& folder, int64_t first_step, Logger logger, WallClock clock)
+TensorBoardReporter::TensorBoardReporter(const fs::path& folder, int64_t last_step, Logger logger, WallClock clock)
     : clock_(std::move(clock)) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -140,7 +140,7 @@ TensorBoardReporter::TensorBoardReporter(const fs::path& folder, int64_t first_s
     const double now = clock_();
     file_ = std::make_unique<AppendFile>(next_file(folder, now), std::move(logger));
     append(version_message(now));
-    append(session_start_message(now, first_step + 1));
+    append(session_start_message(now, last_step + 1));
 }
 
 void TensorBoardReporter::add(int64_t step, const std::vector<Reading>& readings) {

@@ -37,9 +37,9 @@ double wall_time();
 /// Invariant: file names ascend from session to session, also when the clock went back.
 class TensorBoardReporter : public Reporter {
   public:
-    /// The session begins behind `first_step` updates: what older files say of later steps no longer counts.
+    /// What older files say of steps after `last_step` no longer counts; -1: of all steps.
     /// Throws: Error{Output} when folder or file cannot be made.
-    TensorBoardReporter(const std::filesystem::path& folder, int64_t first_step, Logger logger,
+    TensorBoardReporter(const std::filesystem::path& folder, int64_t last_step, Logger logger,
                         WallClock clock = wall_time);
     void step(const StepEvent& event) override { add(event.step, readings(event)); }
     void evaluation(const EvalEvent& event) override { add(event.step, readings(event)); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 namespace vpp {
 
@@ -29,6 +30,19 @@ std::set<size_t> kept_of(const Curve& curve, size_t begin, size_t end) {
     return kept;
 }
 
+struct FiniteSum {
+    double sum = 0;
+    size_t count = 0;
+
+    void add(double value) {
+        if (std::isfinite(value)) add({value, 1});
+    }
+    void add(const FiniteSum& other) {
+        sum += other.sum;
+        count += other.count;
+    }
+};
+
 }  // namespace
 
 Curve thinned(const Curve& curve, size_t buckets) {
@@ -45,19 +59,21 @@ Curve thinned(const Curve& curve, size_t buckets) {
 }
 
 Curve moving_mean(const Curve& curve, size_t window) {
+    // A window is the end of one block of its length and the beginning of the next, so no sum ever has a point that is
+    // taken off again: a huge one would leave nothing of the others.
+    std::vector<FiniteSum> to_end(curve.size());
+    for (size_t i = curve.size(); i-- > 0;) {
+        if (i + 1 < curve.size() && (i + 1) % window != 0) to_end[i] = to_end[i + 1];
+        to_end[i].add(curve.y[i]);
+    }
     Curve means;
-    double sum = 0;
-    size_t count = 0;
+    FiniteSum from_begin;
     for (size_t i = 0; i < curve.size(); ++i) {
-        if (std::isfinite(curve.y[i])) {
-            sum += curve.y[i];
-            ++count;
-        }
-        if (i >= window && std::isfinite(curve.y[i - window])) {
-            sum -= curve.y[i - window];
-            --count;
-        }
-        means.add(curve.x[i], count > 0 ? sum / static_cast<double>(count) : curve.y[i]);
+        if (i % window == 0) from_begin = {};
+        from_begin.add(curve.y[i]);
+        FiniteSum all = from_begin;
+        if (i >= window && (i + 1) % window != 0) all.add(to_end[i + 1 - window]);
+        means.add(curve.x[i], all.count > 0 ? all.sum / static_cast<double>(all.count) : curve.y[i]);
     }
     return means;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/units.hpp"
+#include "base/markup.hpp"
 #include "schedule/csv_cell.hpp"
 
 namespace vpp {
@@ -31,13 +31,6 @@ Colour colour_of(ActionKind kind) {
     }
 }
 
-std::string coordinate(double value) {
-    std::string text = fixed_text(value, 2);
-    while (text.back() == '0') text.pop_back();
-    if (text.back() == '.') text.pop_back();
-    return text;
-}
-
 class SvgDrawing {
   public:
     SvgDrawing(const Schedule& lowered, const ScheduleCosts& costs, double width)
@@ -53,7 +46,7 @@ class SvgDrawing {
         text_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + coordinate(width) + "\" height=\"" +
                 coordinate(height) + "\" font-family=\"sans-serif\" font-size=\"11\">\n" + svg_style() +
                 "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
-        add_text(8, 18, "start", xml_escaped(title()));
+        add_text(8, 18, "start", escaped(title()));
         for (size_t rank = 0; rank < lowered_.actions.size(); ++rank) draw_row(rank);
         add_text(8, height - 10, "start",
                  "F blue, B green, I teal, W amber; darker: the later stages of a rank. Makespan " +
@@ -144,29 +137,6 @@ std::string svg_style() {
            ".line{stroke:#57606a;fill:none}.box{stroke:#ffffff;stroke-width:0.5}"
            "@media (prefers-color-scheme: dark){.ground{fill:#0d1117}.idle{fill:#21262d}.ink{fill:#e6edf3}"
            ".line{stroke:#8b949e}.box{stroke:#0d1117}}</style>\n";
-}
-
-std::string xml_escaped(const std::string& text) {
-    std::string safe;
-    for (char c : text) {
-        switch (c) {
-            case '&':
-                safe += "&amp;";
-                break;
-            case '<':
-                safe += "&lt;";
-                break;
-            case '>':
-                safe += "&gt;";
-                break;
-            case '"':
-                safe += "&quot;";
-                break;
-            default:
-                safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-        }
-    }
-    return safe;
 }
 
 }  // namespace vpp

@@ -16,7 +16,4 @@ std::string draw_svg(const Schedule& lowered, const ScheduleCosts& costs = {}, d
 /// texts beside boxes, `label` texts on coloured boxes, `line` strokes.
 std::string svg_style();
 
-/// The text with what XML keeps for itself written as entities; control bytes become '?'.
-std::string xml_escaped(const std::string& text);
-
 }  // namespace vpp

@@ -1,5 +1,7 @@
 #include "data/ranges.hpp"
 
+#include <algorithm>
+
 #include "unit/data/support.hpp"
 
 namespace vpp {
@@ -41,6 +43,19 @@ TEST(Ranges, TheIgnoredValueIsLegal) {
     EXPECT_EQ(read_values<int64_t>(*data, 3, 1), std::vector<int64_t>{-100});
     EXPECT_EQ(data->fields().fields[1].bound, 0);
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*data, 2, 1); }), "or ignore_index -100");
+}
+
+TEST(Ranges, OfSeveralRangesOfAFieldEachIsHeld) {
+    const TemporaryFolder folder;
+    const std::vector<ValueRange> some{label_range(10, -100), label_range(20, -100), label_range(12)};
+    std::vector<ValueRange> ranges = some;
+    do {
+        const auto data = with_ranges(labels(folder), ranges);
+        EXPECT_EQ(read_values<int64_t>(*data, 1, 1), std::vector<int64_t>{9});
+        EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*data, 2, 1); }), "must be in [0, 10)");
+        EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*data, 3, 1); }), "must be in [0, 12),");
+        std::rotate(ranges.begin(), ranges.begin() + 1, ranges.end());
+    } while (ranges[0].bound != some[0].bound);
 }
 
 TEST(Ranges, OtherFieldsAndWithoutARangeNothingIsChecked) {

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "program/program_json.hpp"
 #include "unit/graph/graphs.hpp"
 
 namespace vpp {
@@ -126,6 +127,7 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("op.parameters", [](Graph& g) { g.ops[0].parameters.push_back(0); });
     graph("op.flops", [](Graph& g) { g.ops[0].flops += 0.5; });
     graph("op.kept_bytes", [](Graph& g) { ++g.ops[0].kept_bytes; });
+    graph("op.ignored_targets", [](Graph& g) { g.ops[0].ignored_targets.push_back(-1); });
     graph("op.random", [](Graph& g) { g.ops[0].random ^= true; });
     graph("parameter.name", [](Graph& g) { g.parameters[0].name += "x"; });
     graph("parameter.aliases", [](Graph& g) { g.parameters[0].aliases.clear(); });
@@ -217,6 +219,14 @@ TEST(Program, GoesThroughBytesUnchanged) {
     EXPECT_EQ(again.training.schedule.actions, program.training.schedule.actions);
     ASSERT_TRUE(again.evaluation);
     EXPECT_TRUE(again.evaluation->schedule.forward_only);
+}
+
+TEST(Program, PathsThatAreNoUtf8AreWrittenWithReplacements) {
+    Program program = sample();
+    program.cost_source = "a\xff";
+    EXPECT_NE(to_json_text(program).find("\"a\xef\xbf\xbd\""), std::string::npos);
+    EXPECT_NE(to_json_text_with(program, "more", "[1]").find("\"a\xef\xbf\xbd\""), std::string::npos);
+    EXPECT_EQ(program_from_bytes(to_bytes(program)).cost_source, "a\xff") << "ranks get the bytes themselves";
 }
 
 TEST(Program, EveryFieldIsInTheBytesAndInTheDigest) {

@@ -121,6 +121,9 @@ TEST_F(AppendFileTest, LinesOfLaterStepsAreCutOff) {
     EXPECT_EQ(cut.num_later, 2);
     EXPECT_EQ(cut.num_damaged, 2);
     EXPECT_EQ(cut_lines_after(folder_ / "none", 2, leading_number, logger_).num_kept, 0);
+    put(path_, "0 first\n1 one\n");
+    EXPECT_EQ(cut_lines_after(path_, -1, leading_number, logger_).num_later, 2);
+    EXPECT_EQ(content(path_), "");
 }
 
 }  // namespace

@@ -100,6 +100,8 @@ TEST_F(CsvLines, ARunFromTheStartKeepsTheHeaderAlone) {
     }
     cut_csv_after(path_, 0, logger_);
     EXPECT_EQ(content(), csv_header() + "\n");
+    cut_csv_after(path_, -1, logger_);
+    EXPECT_EQ(content(), "");
     CsvReporter reporter(path_, logger_);
     EXPECT_EQ(content(), csv_header() + "\n");
 }

@@ -34,6 +34,13 @@ TEST(InspectionJson, WhatAnEdgeDoesNotHaveIsNull) {
     EXPECT_TRUE(page["edges"][1]["gradient_to"].is_null());
 }
 
+TEST(InspectionJson, APathThatIsNoUtf8IsTakenWithReplacements) {
+    Inspection inspection = test::two_stages();
+    inspection.plan_file = "a\xff/plan.toml";
+    const nlohmann::json page = nlohmann::json::parse(inspection_json(inspection));
+    EXPECT_EQ(page["plan_file"], "a\xef\xbf\xbd/plan.toml");
+}
+
 TEST(InspectionJson, AdviceNamesItsRule) {
     const nlohmann::json page = nlohmann::json::parse(inspection_json(test::two_stages()));
     ASSERT_FALSE(page["advice"].empty());

@@ -56,6 +56,11 @@ TEST_F(Prometheus, GaugesHaveTheFormOfTheFormat) {
               "# HELP z \n# TYPE z gauge\nz{run=\"a\\\"\\\\\\nb\"} 1e+300\n");
 }
 
+TEST_F(Prometheus, ANameThatIsNoUtf8IsMadeOne) {
+    const std::string text = prometheus_text("a\xff\xc3\xa9", {{"vpp_step", "updates", 1}});
+    EXPECT_NE(text.find("{run=\"a\xef\xbf\xbd\xc3\xa9\"}"), std::string::npos) << text;
+}
+
 TEST_F(Prometheus, AllEventsAreThere) {
     auto reporter = this->reporter("a\"b");
     reporter.step(sample_step());

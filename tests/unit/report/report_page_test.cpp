@@ -89,6 +89,15 @@ TEST(ReportPage, NamesOfRunsAreText) {
     EXPECT_EQ(page.find("<script>"), page.rfind("<script>"));
 }
 
+TEST(ReportPage, SizesThatNobodyHasDoNoHarm) {
+    RecordedRun run = run_of("one");
+    const int64_t huge = 8'000'000'000'000'000'000;
+    run.memory = MemoryEvent{2, {{huge, huge, 1, 1}}};
+    EXPECT_TRUE(has(report_page({run}), "<i class=\"state\" style=\"width:50%\"></i>"));
+    run.timeline = {{1'000'000, "F", 0, 0, 0, 1}};
+    EXPECT_LT(report_page({run}).size(), 200'000u) << "ranks that did nothing have no rows";
+}
+
 TEST(ReportPage, TheSameRunsGiveTheSameBytes) {
     EXPECT_EQ(report_page({run_of("one")}), report_page({run_of("one")}));
 }

@@ -86,6 +86,18 @@ TEST_F(RunRecords, DamagedLinesAreCountedAndLeftOut) {
     EXPECT_EQ(run.notes[0], "metrics.jsonl has 4 lines that are no events");
 }
 
+TEST_F(RunRecords, LinesAreWholeHoweverTheFileIsRead) {
+    const std::string line = "{\"event\":\"eval\",\"step\":1,\"loss\":2}\n";
+    std::string text;
+    while (text.size() < size_t{3} << 20) text += line;
+    const size_t num_lines = text.size() / line.size();
+    put_metrics(text + std::string(kLongestLine + 7, 'x') + "\n" + line + line.substr(0, line.size() - 1));
+    const RecordedRun run = read_run(folder_);
+    EXPECT_EQ(run.evaluations.size(), num_lines + 2);
+    ASSERT_EQ(run.notes.size(), 1u);
+    EXPECT_EQ(run.notes[0], "metrics.jsonl has 1 line that is no event");
+}
+
 TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
     const auto line = [](double forward, const std::string& more) {
         return R"({"event":"step","step":1,"bubble_predicted":0.25,"stages":[{"rank":0,"forward_ms":)" +
@@ -99,6 +111,32 @@ TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
     ASSERT_EQ(run.steps.size(), 4u);
     EXPECT_EQ(run.steps[0].bubble_predicted, 0.25);
     EXPECT_EQ(run.steps[3].bubble_predicted, std::nullopt);
+}
+
+TEST_F(RunRecords, TheNewestLayoutIsToldWithoutItsFirstSteps) {
+    const auto line = [](int step, std::vector<int> ranks, double forward) {
+        std::string stages;
+        for (const int rank : ranks) {
+            stages += std::string(stages.empty() ? "" : ",") + "{\"rank\":" + std::to_string(rank) +
+                      ",\"forward_ms\":" + std::to_string(forward) + "}";
+        }
+        return "{\"event\":\"step\",\"step\":" + std::to_string(step) + ",\"total_steps\":9,\"stages\":[" + stages +
+               "]}\n";
+    };
+    std::string text = line(1, {0, 1}, 100) + line(2, {0, 1}, 100) + line(3, {0, 1}, 1) + line(4, {0, 1}, 2);
+    put_metrics(text);
+    EXPECT_EQ(read_run(folder_).stages.at(1).forward_ms, 1.5);
+    text += line(5, {0, 1, 2}, 100) + line(6, {0, 1, 2}, 100);
+    put_metrics(text);
+    EXPECT_TRUE(read_run(folder_).stages.empty());
+    text += line(7, {0, 1, 2}, 4);
+    put_metrics(text);
+    ASSERT_EQ(read_run(folder_).stages.size(), 3u);
+    EXPECT_EQ(read_run(folder_).stages[2].forward_ms, 4);
+    text += line(8, {0, 1, 0}, 5) + line(9, {0, 1, 0}, 7);
+    put_metrics(text);
+    EXPECT_EQ(read_run(folder_).stages.at(2).forward_ms, 6) << "it has no others";
+    EXPECT_EQ(read_run(folder_).stages[2].rank, 0);
 }
 
 TEST_F(RunRecords, HugeNumbersDoNoHarm) {

@@ -61,5 +61,17 @@ TEST_F(Sinks, LaterStepsAreCutOffEverywhere) {
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "tensorboard"), {}), 2);
 }
 
+TEST_F(Sinks, ARunThatBeginsKeepsNothingOfTheOneBefore) {
+    for (const int64_t last_own_step : {0, 0, -1}) {
+        Reporters reporters;
+        add_sinks(reporters, {folder_, last_own_step, logger_});
+        reporters.evaluation({0, 2.5, 10, 0.1, {}, {}});
+        for (const char* file : {"metrics.jsonl", "metrics.csv"}) {
+            const std::string text = content(folder_ / file);
+            EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + (text[0] == 's')) << text;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace vpp

@@ -31,6 +31,14 @@ TEST(StepDrawing, ThePlansScheduleIsSimulated) {
     EXPECT_EQ(text.find(" ms"), std::string::npos) << "units without a clock";
 }
 
+TEST(StepDrawing, OnePipelineRunOfSeveralIsSaidToBeOne) {
+    Settings settings = settings_of("1F1B");
+    std::string why;
+    EXPECT_EQ(picture_of({}, settings, why)->caption.find("pipeline run"), std::string::npos);
+    settings.emplace_back("train.accumulate", "3");
+    EXPECT_NE(picture_of({}, settings, why)->caption.find("; one of the 3 pipeline runs of a step"), std::string::npos);
+}
+
 TEST(StepDrawing, LaterStagesOfARankAreDarker) {
     std::string why;
     const auto picture = picture_of({}, settings_of("INTERLEAVED_1F1B", "2"), why);
@@ -62,7 +70,9 @@ TEST(StepDrawing, AMeasuredStepIsTakenFirst) {
     const std::string text = draw_step(*picture);
     EXPECT_EQ(occurrences(text, "class=\"message\""), 1u);
     EXPECT_NE(text.find("F of stage 1, microbatch 0: 10.00 to 40.00 ms"), std::string::npos) << text;
-    EXPECT_EQ(busy_shares(run.timeline), (std::vector<double>{0.25, 0.75}));
+    EXPECT_EQ(busy_shares(run.timeline), (std::map<int, double>{{0, 0.25}, {1, 0.75}}));
+    run.timeline = {{1'048'575, "F", 0, 0, 0, 1}};
+    EXPECT_EQ(busy_shares(run.timeline).size(), 1u) << "a rank that is not there has no row";
 }
 
 TEST(StepDrawing, ManyRanksAreCutOffAndSaid) {

@@ -67,6 +67,33 @@ TEST(Thinning, TheMeanIsOfTheLastFiniteOnes) {
     EXPECT_TRUE(std::isnan(moving_mean(curve, 1).y[2]));
 }
 
+TEST(Thinning, AHugeValueIsGoneWithItsWindow) {
+    for (const double huge : {1e20, 1.7e308, -1.7e308}) {
+        for (const size_t at : {0U, 5U, 6U, 17U}) {
+            Curve curve;
+            for (size_t i = 0; i < 40; ++i) curve.add(static_cast<double>(i), i == at || i == at + 1 ? huge : 0.5);
+            const Curve mean = moving_mean(curve, 7);
+            for (size_t i = 0; i < 40; ++i) {
+                const bool is_in = i >= at && i <= at + 7;
+                EXPECT_EQ(mean.y[i] == 0.5, !is_in) << huge << " at " << at << ": " << i << " is " << mean.y[i];
+            }
+        }
+    }
+}
+
+TEST(Thinning, EveryWindowIsSummedAnew) {
+    const Curve curve = noisy(101);
+    for (const size_t window : {1U, 2U, 7U, 100U, 200U}) {
+        const Curve means = moving_mean(curve, window);
+        for (size_t i = 0; i < curve.size(); ++i) {
+            double sum = 0;
+            const size_t first = i + 1 > window ? i + 1 - window : 0;
+            for (size_t j = first; j <= i; ++j) sum += curve.y[j];
+            EXPECT_EQ(means.y[i], sum / static_cast<double>(i + 1 - first)) << window << ", " << i;
+        }
+    }
+}
+
 TEST(Thinning, ShortCurvesNeedNoMean) {
     EXPECT_EQ(smoothing_window(99), 1u);
     EXPECT_EQ(smoothing_window(100), 2u);

@@ -30,9 +30,9 @@ TEST(DrawSvg, EveryActionIsABoxAtItsTime) {
 
 TEST(DrawSvg, TagsAreClosedAndNamesEscaped) {
     Schedule schedule = lowered_for_svg("1F1B", 3, 1, 5);
-    schedule.name = "<a & \"b\">\x01";
+    schedule.name = "<a & \"b\">\xff";
     const std::string text = draw_svg(schedule);
-    EXPECT_CONTAINS(text, "&lt;a &amp; &quot;b&quot;&gt;?");
+    EXPECT_CONTAINS(text, "&lt;a &amp; &quot;b&quot;&gt;\xef\xbf\xbd");
     for (const char* tag : {"svg", "text", "title"}) {
         EXPECT_EQ(count(text, std::string("<") + tag), count(text, std::string("</") + tag + ">")) << tag;
     }
