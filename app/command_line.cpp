@@ -29,6 +29,31 @@ std::string advice(const CLI::App& app, int argc, char** argv) {
     return "unknown command '" + printable(word) + "'" + did_you_mean(word, names);
 }
 
+/// What a shell makes of a variable that is not set.
+std::string empty_problem(const std::string& value) {
+    return value.empty() ? "the value is empty" : "";
+}
+
+/// The parser takes such a number for an octal one.
+std::string zero_problem(const std::string& value) {
+    const size_t digits = value.find_first_not_of("+-");
+    const bool is_octal = digits != std::string::npos && value[digits] == '0' && value.size() > digits + 1;
+    return is_octal && value.find_first_not_of("0123456789", digits) == std::string::npos
+               ? value + " begins with a zero; leave that out"
+               : "";
+}
+
+/// Before the checks that the options have themselves.
+void check_values(CLI::App& app) {
+    for (CLI::Option* option : app.get_options()) {
+        const std::string type = option->get_type_name();
+        const bool is_whole = type.starts_with("INT") || type.starts_with("UINT");
+        if (is_whole) option->transform(CLI::Validator(zero_problem, ""));
+        option->transform(CLI::Validator(empty_problem, ""));
+    }
+    for (CLI::App* command : app.get_subcommands({})) check_values(*command);
+}
+
 }  // namespace
 
 std::vector<std::string> command_names() {
@@ -40,7 +65,7 @@ std::vector<std::string> command_names() {
     return names;
 }
 
-PlanArguments plan_arguments_of(const std::vector<std::string>& words) {
+PlannedCommand planned_command_of(const std::vector<std::string>& words) {
     CLI::App app("vpp", "vpp");
     Chosen chosen;
     for (const auto add : kCommands) add(app, chosen);
@@ -52,7 +77,12 @@ PlanArguments plan_arguments_of(const std::vector<std::string>& words) {
         throw Error(ErrorKind::CommandLine, std::string(error.what()) + "; see vpp " + words.front() + " --help");
     }
     const CLI::App& command = *app.get_subcommands().front();
-    return {command.get_option("--config")->as<std::string>(), command.get_option("--set")->results()};
+    const CLI::Option* dry_run = command.get_option_no_throw("--dry-run");
+    PlannedCommand planned;
+    planned.arguments.config = command.get_option("--config")->as<std::string>();
+    planned.arguments.overrides = command.get_option("--set")->results();
+    planned.is_dry_run = dry_run && dry_run->count() > 0 && dry_run->as<bool>();
+    return planned;
 }
 
 Chosen parse_command_line(int argc, char** argv) {
@@ -63,6 +93,7 @@ Chosen parse_command_line(int argc, char** argv) {
     app.footer("Example:\n  mpirun -np 4 vpp train plan.toml");
     Chosen chosen = [] { return 0; };
     for (const auto add : kCommands) add(app, chosen);
+    check_values(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForVersion&) {

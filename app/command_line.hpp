@@ -15,8 +15,13 @@ Chosen parse_command_line(int argc, char** argv);
 /// "train", "eval", ..
 std::vector<std::string> command_names();
 
-/// Plan and overrides among the words of a command on a plan, {"train", "plan.toml", "--set", ..}, which are checked
-/// as that command checks them. Throws Error{CommandLine}.
-PlanArguments plan_arguments_of(const std::vector<std::string>& words);
+/// What the words of a command on a plan say, {"train", "plan.toml", "--set", ..}.
+struct PlannedCommand {
+    PlanArguments arguments;  ///< plan and overrides
+    bool is_dry_run = false;
+};
+
+/// The words are checked as that command checks them. Throws Error{CommandLine}.
+PlannedCommand planned_command_of(const std::vector<std::string>& words);
 
 }  // namespace vpp

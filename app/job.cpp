@@ -211,6 +211,7 @@ void check_length(const Plan& plan) {
 
 int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
             const std::function<void(Plan&)>& adapt) {
+    stop_signals::outlive_readers();
     count_tensor_memory();
     const auto launch = launch_info(environment_of(launch_variables()));
     const int world = launch ? launch->size : 1;
@@ -240,9 +241,8 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
     return run_with_mpi(arguments.log_level, std::move(plan), launch, device, replaced, body);
 }
 
-void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph) {
-    const int64_t ignore_index = plan.loss ? plan.loss->ignore_index : -100;
-    const std::vector<ValueRange> ranges = find_value_ranges(graph, ignore_index);
+void guard_ranges(Datasets& data, const Graph& graph) {
+    const std::vector<ValueRange> ranges = find_value_ranges(graph);
     if (data.training) data.training = with_ranges(std::move(data.training), ranges);
     if (data.validation) data.validation = with_ranges(std::move(data.validation), ranges);
 }

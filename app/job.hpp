@@ -43,6 +43,6 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
             const std::function<void(Plan&)>& adapt = {});
 
 /// Holds the values of the data to what the model can take, now that its graph is known.
-void guard_ranges(Datasets& data, const Plan& plan, const Graph& graph);
+void guard_ranges(Datasets& data, const Graph& graph);
 
 }  // namespace vpp

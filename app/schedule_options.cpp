@@ -33,9 +33,12 @@ void add_numbers(CLI::App& command, ScheduleArguments& schedule) {
     command
         .add_option("--memory", schedule.memory, "the most activations a rank may hold, in microbatches of a full rank")
         ->check(CLI::PositiveNumber);
+}
+
+void add_group(CLI::App& command, ScheduleArguments& schedule) {
     command
         .add_option("--group", schedule.group, "microbatches that a stage takes in a row, where a schedule has such")
-        ->check(at_least_one);
+        ->check(CLI::Range(int64_t{1}, kMostStageMicrobatches));
 }
 
 void add_drawings(CLI::App& command, ScheduleArguments& schedule) {
@@ -55,8 +58,13 @@ CLI::Validator schedule_words() {
 /// One schedule: generated or from a file.
 void add_choice(CLI::App& command, ScheduleArguments& schedule) {
     CLI::Option* name = command.add_option("--schedule", schedule.name, "its name")->check(schedule_words());
-    command.add_option("--file", schedule.file, "a CSV file instead of a name")->type_name("CSV")->excludes(name);
+    CLI::Option* file = command.add_option("--file", schedule.file, "a CSV file instead of a name")->type_name("CSV");
     add_numbers(command, schedule);
+    add_group(command, schedule);
+    file->excludes(name);
+    for (const char* number : {"--config", "--set", "--pp", "--virtual", "--microbatches", "--group"}) {
+        file->excludes(command.get_option(number));  // it has its own
+    }
     add_drawings(command, schedule);
 }
 
@@ -145,6 +153,7 @@ void add_schedule(CLI::App& app, Chosen& chosen) {
                                     "vpp schedule compare --pp 4 --microbatches 12", run_schedule_compare);
     add_json(compare);
     add_numbers(compare.command, compare.arguments);
+    add_group(compare.command, compare.arguments);
     const Added search =
         group.add("search", "look for a better order than any of them",
                   "vpp schedule search --pp 4 --microbatches 12 --memory 4 --out best.csv", run_schedule_search);

@@ -29,11 +29,16 @@ std::vector<fs::path> all_of(const CheckpointPlace& place) {
 /// One checkpoint, or of a run the one that a training would go on from, as far as its headers say.
 CheckpointSummary chosen(const CheckpointPlace& place) {
     CheckpointSummary summary;
+    std::vector<std::string> skipped;
     for (const fs::path& folder : all_of(place)) {
         summary = look_at_checkpoint(folder, /*read_all=*/false);
         if (summary.damage.empty()) break;
+        if (summary.damage.bars_older && place.checkpoint.empty()) refuse_older(summary.damage);
+        skipped.push_back(summary.damage.text);
     }
     if (!summary.manifest) throw Error(ErrorKind::BadData, printable(summary.damage.text));
+    if (!summary.damage.empty()) return summary;
+    for (const std::string& reason : skipped) std::cerr << "vpp: note: skipped: " << printable(reason) << std::endl;
     return summary;
 }
 
@@ -82,7 +87,7 @@ void print_checkpoint_json(const CheckpointSummary& summary, const CheckpointRea
     }
     value["tensors"] = tensors_json(reader);
     value["plan"] = state.plan;
-    std::cout << value.dump() << std::endl;
+    std::cout << value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
 }
 
 void print_tensors(const CheckpointReader& reader) {
@@ -185,7 +190,7 @@ int run_checkpoint_prune(const CheckpointArguments& given) {
         say_plan(plan_prune(store, given.keep, given.keep_every, given.keep_best), true);
         return 0;
     }
-    const std::unique_ptr<FileLock> lock = lock_run_folder(place.run);
+    const RunLock lock = lock_run_folder(place.run);
     store.remove_left_overs();
     const PrunePlan plan = plan_prune(store, given.keep, given.keep_every, given.keep_best);
     say_plan(plan, false);

@@ -6,6 +6,7 @@
 
 #include "app/commands/data_commands.hpp"
 #include "app/environment.hpp"
+#include "app/unfinished_outputs.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "data/csv.hpp"
@@ -50,6 +51,7 @@ int make_fields(const MakeArguments& arguments) {
 }
 
 int run_data_make(const MakeArguments& arguments) {
+    const UnfinishedOutputs unfinished({arguments.out});
     if (!arguments.out.ends_with(".bin")) return make_fields(arguments);
     if (!arguments.fields.empty()) throw Error(ErrorKind::CommandLine, "--field is for tables, which go to a folder");
     const TokensMade made =

@@ -27,8 +27,10 @@
 #include "launch/child.hpp"
 #include "launch/machine_findings.hpp"
 #include "launch/plan_findings.hpp"
+#include "launch/shell.hpp"
 #include "launch/trial.hpp"
 #include "plan/reader.hpp"
+#include "plan/replaced_plan.hpp"
 #include "plan/rules.hpp"
 #include "program/estimate.hpp"
 #include "program/prepare.hpp"
@@ -109,6 +111,7 @@ class Doctor {
             plan = resolve_plan(std::move(plan), request_.ranks);
             check_trains(plan);
             check_length(plan);
+            check_replaced_plan(plan, registered_names());
             plan_ = std::move(plan);
         });
         if (plan_) add(judge_plan(plan_facts()));
@@ -224,7 +227,7 @@ class Doctor {
             facts.run = run.string();
             facts.resume = plan_->checkpoint.resume;
             facts.steps = plan_->train.steps;
-            if (const fs::path folder = resumed_folder(); !folder.empty()) {
+            if (const fs::path folder = resumed_folder(facts); !folder.empty()) {
                 const CheckpointState state = CheckpointReader(folder).manifest().state;
                 compare_facts(state, facts_of(*plan_, *program_), folder, make_silent_logger());
                 facts.step = state.step;
@@ -234,14 +237,17 @@ class Doctor {
     }
 
     /// As a training chooses it, but by sizes and headers alone.
-    fs::path resumed_folder() const {
+    fs::path resumed_folder(ResumeFacts& facts) const {
         const std::string& resume = plan_->checkpoint.resume;
         if (resume == "no") return {};
         if (resume != "auto") return resume;
         const RunSurvey survey = survey_run(plan_->run.dir, false);
         if (survey.resumed) return survey.checkpoints[*survey.resumed].folder;
         for (const CheckpointSummary& lost : survey.checkpoints) {
-            if (lost.is_part) continue;  // it may be whole with those of other hosts
+            if (lost.is_part) {  // it may be whole with those of other hosts
+                facts.has_parts = true;
+                continue;
+            }
             const ErrorKind kind = lost.damage.bars_older ? lost.damage.kind : ErrorKind::BadData;
             throw Error(kind, "none of the checkpoints in " + plan_->run.dir + " can be resumed: " + lost.damage.text +
                                   "; bring one back, or start anew with checkpoint.resume = \"no\"");
@@ -258,6 +264,14 @@ class Doctor {
     std::vector<Finding> findings_;
 };
 
+std::vector<std::string> line_of_run(const DoctorArguments& arguments) {
+    std::vector<std::string> line{"vpp", "run"};
+    if (arguments.ranks > 0) line.insert(line.end(), {"-n", std::to_string(arguments.ranks)});
+    line.push_back(arguments.plan.config);
+    for (const std::string& setting : arguments.plan.overrides) line.insert(line.end(), {"--set", setting});
+    return line;
+}
+
 int run_doctor(const DoctorArguments& arguments) {
     const std::vector<Finding> findings = Doctor(arguments).look();
     const int code = exit_code_of(findings);
@@ -267,7 +281,7 @@ int run_doctor(const DoctorArguments& arguments) {
     }
     std::cout << to_text(findings, output_terminal().colour);
     if (code == 0 && !arguments.plan.config.empty())
-        std::cout << "start with: vpp run " << arguments.plan.config << "\n";
+        std::cout << "start with: " << shell_line(line_of_run(arguments)) << "\n";
     std::cout.flush();
     return code;
 }
@@ -281,7 +295,7 @@ void add_doctor(CLI::App& app, Chosen& chosen) {
     add_plan_options(command, arguments->plan);
     command.get_option("--config")->required(false);
     command.add_option("-n", arguments->ranks, "number of ranks; default: what the plan names")
-        ->check(CLI::Range(1, 1 << 20));
+        ->check(CLI::Range(1, kMostRanks));
     command.add_flag("--json", arguments->json, "the findings as JSON");
     command.callback([arguments, &chosen] { chosen = [arguments] { return run_doctor(*arguments); }; });
 }

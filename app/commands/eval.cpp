@@ -24,7 +24,9 @@ void add_eval_options(CLI::App& command, EvalArguments& arguments) {
     CLI::Option* checkpoint =
         command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
             ->type_name("DIR");
-    command.add_flag("--initial-weights", request.initial_weights, "the model file's own weights instead")
+    command
+        .add_flag("--initial-weights", request.initial_weights,
+                  "what a training would begin with: the weights of the model file, or of model.init_from")
         ->excludes(checkpoint);
     command.add_option("--batches", request.batches, "how many batches; default: train.eval_batches, or all")
         ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
@@ -47,10 +49,10 @@ void print_eval_json(const EvaluationReport& report, const EvaluationWish& wish)
     if (report.result.accuracy) value["accuracy"] = *report.result.accuracy;
     if (report.result.perplexity) value["perplexity"] = *report.result.perplexity;
     for (const auto& file : report.files) value["outputs"].push_back(file.string());
-    std::cout << value.dump() << std::endl;
+    std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 
-void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish) {
+void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish, const std::string& init_from) {
     const auto shown = [](double number) {
         char text[64];
         std::snprintf(text, sizeof text, "%.9g", number);
@@ -63,7 +65,7 @@ void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish)
     std::cout << " over " << report.result.samples << " samples";
     if (wish.dropped > 0) std::cout << " (the last " << wish.dropped << " left out)";
     if (report.checkpoint.empty()) {
-        std::cout << ", the model file's own weights";
+        std::cout << ", the weights of " << (init_from.empty() ? "the model file" : printable(init_from));
     } else {
         std::cout << ", after step " << report.step << " (" << report.checkpoint.string() << ")";
     }
@@ -76,13 +78,15 @@ int eval_on(const Job& job, const EvaluationRequest& request, bool json) {
     const EvaluationWish wish = evaluation_wish(job.plan, data, request);
     const auto make = [&] { return prepare_evaluation(job.plan, data, wish, job.device); };
     Prepared prepared = agree_on_program(job.transport, job.plan, data, make, job.device);
-    guard_ranges(data, job.plan, prepared.program.evaluation->graph);
+    guard_ranges(data, prepared.program.evaluation->graph);
     if (job.is_first()) {
         for (const std::string& warning : prepared.program.evaluation->graph.warnings) job.log->warn(warning);
     }
     const EvaluationReport report =
         evaluate_checkpoint(job.plan, prepared, data, wish, request, job.transport, job.log);
-    if (job.is_first()) json ? print_eval_json(report, wish) : print_eval_text(report, wish);
+    if (job.is_first()) {
+        json ? print_eval_json(report, wish) : print_eval_text(report, wish, job.plan.model.init_from);
+    }
     return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/plan_arguments.hpp"
+#include "app/unfinished_outputs.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
@@ -50,7 +51,7 @@ void print_export_json(const ExportReport& report) {
     for (const ExportedFile& file : report.files) {
         value["files"].push_back({{"file", file.path.string()}, {"bytes", file.size_bytes}});
     }
-    std::cout << value.dump() << std::endl;
+    std::cout << value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
 }
 
 void print_export_text(const ExportReport& report) {
@@ -71,6 +72,7 @@ int run_export(const ExportArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan);
     print_models_plainly();
     trial_load(trial_files(plan), plan.model.trust_sha256);
+    const UnfinishedOutputs unfinished({arguments.request.safetensors, arguments.request.torchscript});
     const ExportReport report = export_model(plan, arguments.request, make_logger(arguments.plan.log_level, -1));
     arguments.json ? print_export_json(report) : print_export_text(report);
     return 0;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "app/commands/commands.hpp"
+#include "app/unfinished_outputs.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/new_folder.hpp"
@@ -15,6 +16,7 @@
 #include "examples/examples.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
+#include "launch/shell.hpp"
 
 namespace vpp {
 
@@ -72,7 +74,7 @@ void print_made(const Example& example, const MadeExample& made, const std::stri
                   << bytes_text(static_cast<int64_t>(file.contents.size())) << '\n';
     }
     for (const std::string& note : made.notes) std::cout << "note: " << note << '\n';
-    const std::string plan = printable((fs::path(folder) / "plan.toml").string());
+    const std::string plan = shell_quoted(printable((fs::path(folder) / "plan.toml").string()));
     std::cout << "next:\n  vpp inspect " << plan << "\n  vpp run " << plan << std::endl;
 }
 
@@ -86,6 +88,11 @@ int run_init(const InitArguments& arguments) {
                         : "--model is for the example own-model; " + example.name + " makes a model of its own");
     }
     const std::string shown = shown_folder(arguments);
+    if (printable(shown) != shown) {
+        throw Error(ErrorKind::CommandLine, "the folder's name has control characters, which no plan may have (got '" +
+                                                printable(shown) + "')");
+    }
+    const UnfinishedOutputs unfinished({shown});
     NewFolder folder(shown);
     ExampleRequest request{fs::absolute(shown).lexically_normal().filename().string()};
     if (example.reads_model) read_model(arguments, request);

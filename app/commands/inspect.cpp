@@ -14,6 +14,7 @@
 #include "engine/executor.hpp"
 #include "engine/program_links.hpp"
 #include "launch/host_facts.hpp"
+#include "plan/rules.hpp"
 #include "program/inspect.hpp"
 #include "program/program_json.hpp"
 #include "report/inspection_dot.hpp"
@@ -74,7 +75,7 @@ void add_inspect(CLI::App& app, Chosen& chosen) {
                                     "vpp inspect plan.toml --world 64 --svg model.svg");
     add_plan_options(command, arguments->plan);
     command.add_option("--world", arguments->world, "number of ranks to show it for; default: what the plan names")
-        ->check(CLI::Range(1, 1 << 20));
+        ->check(CLI::Range(1, kMostRanks));
     command.add_option("--depth", arguments->depth, "how deep submodules inside one stage are listed")
         ->check(CLI::Range(0, 1000))
         ->capture_default_str();

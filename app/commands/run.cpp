@@ -7,6 +7,7 @@
 #include "app/command_line.hpp"
 #include "app/commands/commands.hpp"
 #include "app/environment.hpp"
+#include "app/failure.hpp"
 #include "app/launched_job.hpp"
 #include "base/error.hpp"
 #include "launch/shell.hpp"
@@ -44,7 +45,8 @@ int run_run(const RunArguments& arguments) {
     }
     say_started_by_run();
     StopSignals signals;
-    return run_launched_job(job, host, signals, "vpp run").code;
+    const LaunchedEnd end = run_launched_job(job, host, signals, "vpp run");
+    return end.is_output_lost ? told_lost_output(end.code) : end.code;
 }
 
 }  // namespace

@@ -38,23 +38,24 @@ ScheduleCosts costs_of_file(const ScheduleFile& file, const std::string& text) {
                                             std::to_string(schedule.num_ranks) + " ranks; leave --costs out");
 }
 
-ChosenSchedule choose_from_file(const std::string& path, const std::string& costs_text) {
-    ChosenSchedule chosen;
-    chosen.file = open_schedule_file(path);
-    chosen.costs = costs_of_file(*chosen.file, costs_text);
-    chosen.compute = computing_part(chosen.file->schedule);
-    chosen.lowered = prove_schedule_file(*chosen.file, chain_edges(chosen.compute.num_stages())).lowered;
-    return chosen;
-}
-
 /// Generators that do not look at the limit may be above it.
 void check_memory(const ChosenSchedule& chosen, std::optional<double> limit) {
     if (!limit) return;
     const double peak = measure_schedule(chosen.lowered, chosen.costs).peak_activations();
     if (peak <= *limit) return;
     throw Error(ErrorKind::Plan, chosen.lowered.name + " keeps the activations of " + fixed_text(peak, 2) +
-                                     " microbatches on a rank (got --memory " + fixed_text(*limit, 2) +
-                                     "); vpp schedule compare with the same --memory shows what fits");
+                                     " microbatches on a rank, above the limit (got " + fixed_text(*limit, 2) +
+                                     "); vpp schedule compare with the same limit shows what fits");
+}
+
+ChosenSchedule choose_from_file(const std::string& path, const std::string& costs_text, std::optional<double> limit) {
+    ChosenSchedule chosen;
+    chosen.file = open_schedule_file(path);
+    chosen.costs = costs_of_file(*chosen.file, costs_text);
+    chosen.compute = computing_part(chosen.file->schedule);
+    chosen.lowered = prove_schedule_file(*chosen.file, chain_edges(chosen.compute.num_stages())).lowered;
+    check_memory(chosen, limit);
+    return chosen;
 }
 
 /// AUTO of a plan: what its training runs.
@@ -86,6 +87,20 @@ ScheduleSize ranks_and_microbatches(const ScheduleArguments& given, const std::o
     return size;
 }
 
+std::optional<double> activations_limit(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    if (given.memory || !plan || !plan->pipeline.memory_limit) return given.memory;
+    const MemoryLimit& limit = *plan->pipeline.memory_limit;
+    if (limit.activations) return limit.activations;
+    throw Error(ErrorKind::CommandLine,
+                "pipeline.memory_limit is in bytes, and a schedule alone has none (got " + bytes_text(*limit.bytes) +
+                    "); give --memory in activations of a microbatch, or see vpp inspect",
+                plan->where("pipeline.memory_limit"));
+}
+
+std::optional<int> interleave_group(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    return given.group || !plan ? given.group : plan->pipeline.interleave_group_size;
+}
+
 ScheduleFile open_schedule_file(const std::string& path, bool any_dialect) {
     const std::string text = read_text_file(path, kMostCsvBytes);
     ScheduleFile file = any_dialect ? read_any_schedule_csv(text, path) : read_schedule_csv(text, path);
@@ -94,10 +109,12 @@ ScheduleFile open_schedule_file(const std::string& path, bool any_dialect) {
 }
 
 ChosenSchedule choose_schedule(const ScheduleArguments& given) {
-    if (!given.file.empty()) return choose_from_file(given.file, given.costs);
+    if (!given.file.empty()) return choose_from_file(given.file, given.costs, given.memory);
     const std::optional<Plan> plan = schedule_plan(given);
     const std::string name = !given.name.empty() ? given.name : plan ? plan->pipeline.schedule_type : "";
-    if (name == "CUSTOM" && plan) return choose_from_file(plan->pipeline.schedule_file, given.costs);
+    if (name == "CUSTOM" && plan) {
+        return choose_from_file(plan->pipeline.schedule_file, given.costs, activations_limit(given, plan));
+    }
     if (name == "AUTO") return choose_searched(given, plan);
     if (name.empty()) {
         throw Error(ErrorKind::CommandLine,
@@ -108,11 +125,12 @@ ChosenSchedule choose_schedule(const ScheduleArguments& given) {
     check_size(size);
     ChosenSchedule chosen;
     chosen.costs = parse_costs(given.costs, size);
-    chosen.compute = make_schedule(name, {size, chosen.costs, given.memory, given.group});
+    const std::optional<double> limit = activations_limit(given, plan);
+    chosen.compute = make_schedule(name, {size, chosen.costs, limit, interleave_group(given, plan)});
     const std::vector<ScheduleEdge> edges = chain_edges(chosen.compute.num_stages());
     chosen.lowered = lower(chosen.compute, edges);
     check_schedule(chosen.lowered, edges);
-    check_memory(chosen, given.memory);
+    check_memory(chosen, limit);
     return chosen;
 }
 

@@ -26,6 +26,11 @@ std::optional<Plan> schedule_plan(const ScheduleArguments& given);
 /// Throws Error{CommandLine} when nothing names P.
 ScheduleSize ranks_and_microbatches(const ScheduleArguments& given, const std::optional<Plan>& plan);
 
+/// The limit in microbatch activations of a full rank, and the microbatches in a row: from flags, else from the plan.
+/// Throws Error{CommandLine} for a limit in bytes, of which only a model says what it lets in.
+std::optional<double> activations_limit(const ScheduleArguments& given, const std::optional<Plan>& plan);
+std::optional<int> interleave_group(const ScheduleArguments& given, const std::optional<Plan>& plan);
+
 /// Reads a file and prints its notes to stderr. `any_dialect`: converts the old one instead of refusing it.
 ScheduleFile open_schedule_file(const std::string& path, bool any_dialect = false);
 

@@ -15,14 +15,15 @@ namespace {
 using nlohmann::ordered_json;
 
 ComparisonRequest comparison_request(const ScheduleArguments& given) {
-    const ScheduleSize size = ranks_and_microbatches(given, schedule_plan(given));
+    const std::optional<Plan> plan = schedule_plan(given);
+    const ScheduleSize size = ranks_and_microbatches(given, plan);
     ComparisonRequest request;
     request.num_ranks = size.num_ranks;
     request.num_microbatches = size.num_microbatches;
     request.stages_per_rank = given.per_rank;
     request.costs = given.costs;
-    request.memory_limit = given.memory;
-    request.interleave_group = given.group;
+    request.memory_limit = activations_limit(given, plan);
+    request.interleave_group = interleave_group(given, plan);
     return request;
 }
 

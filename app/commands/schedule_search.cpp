@@ -53,7 +53,7 @@ SearchRequest search_request(const ScheduleArguments& given, const std::optional
     request.num_microbatches = size.num_microbatches;
     request.stages_per_rank = candidates(given, size);
     request.costs = [text = given.costs](const ScheduleSize& one) { return parse_costs(text, one); };
-    request.memory_limit = given.memory;
+    request.memory_limit = activations_limit(given, plan);
     const bool by_span = given.objective.value_or(usual.objective) == "span";
     request.objective = by_span ? SearchObjective::Span : SearchObjective::Makespan;
     request.moves = given.moves.value_or(usual.moves);

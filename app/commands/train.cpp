@@ -15,6 +15,7 @@
 #include "app/display.hpp"
 #include "app/environment.hpp"
 #include "app/job.hpp"
+#include "app/registries.hpp"
 #include "app/run_lock.hpp"
 #include "app/stop_signals.hpp"
 #include "base/bytes.hpp"
@@ -26,6 +27,7 @@
 #include "engine/cost_profile.hpp"
 #include "engine/rehearsal.hpp"
 #include "engine/train.hpp"
+#include "plan/replaced_plan.hpp"
 #include "program/lowered_schedule.hpp"
 #include "program/one_microbatch.hpp"
 #include "report/cost_text.hpp"
@@ -64,7 +66,7 @@ class RunFolder {
   public:
     /// Tried before anything long begins. Calls: local; keepers of a folder.
     void lock(const Job& job) {
-        if (lock_) return;
+        if (!lock_.empty()) return;
         make_run_folder(job);
         lock_ = lock_run_folder(job.plan.run.dir);
         job.log->add_file((fs::path(job.plan.run.dir) / "log.txt").string());
@@ -74,9 +76,9 @@ class RunFolder {
     void take(const Job& job) {
         if (std::exchange(is_taken_, true)) return;
         const fs::path folder = job.plan.run.dir;
-        if (lock_) {
-            forget_run_end(folder);
+        if (!lock_.empty()) {
             write_file_durably(folder / kPlanFile, job.plan.resolved_text);
+            forget_run_end(folder);
         }
         barrier(job.transport);
         job.end.open(folder);
@@ -96,15 +98,15 @@ class RunFolder {
 
   private:
     static constexpr const char* kPlanFile = "plan.toml";
-    std::unique_ptr<FileLock> lock_;
+    RunLock lock_;  ///< empty: not taken, or another rank keeps the folder
     bool is_taken_ = false;
 };
 
-/// Rank 0's listeners; files are opened when the first step is known, since what they say of later steps is cut off
-/// then.
-void listen(Reporters& reporters, Display& display, const Job& job, int64_t first_step) {
+/// Rank 0's listeners; files are opened when it is known what of the run folder is of this run's past, since the rest
+/// is cut off then.
+void listen(Reporters& reporters, Display& display, const Job& job, int64_t last_own_step) {
     reporters.add(display.reporter());
-    add_sinks(reporters, {job.plan.run.dir, first_step, job.log});
+    add_sinks(reporters, {job.plan.run.dir, last_own_step, job.log});
 }
 
 void greet(const Job& job, const Program& program) {
@@ -170,7 +172,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
     RunFolder run_folder;
     provide_costs(job.transport, job.plan, data, job.device, job.log, [&] { run_folder.lock(job); });
     Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
-    guard_ranges(data, job.plan, prepared.program.training.graph);
+    guard_ranges(data, prepared.program.training.graph);
     make_run_folder(job);
     const RunFolders folders = RunFolders::find(job.transport, job.plan.run.dir);
     if (folders.keeps(job.transport.rank())) run_folder.lock(job);
@@ -213,7 +215,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
 int rehearse_on(const Job& job) {
     Datasets data = open_datasets(job.plan);
     Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
-    guard_ranges(data, job.plan, prepared.program.training.graph);
+    guard_ranges(data, prepared.program.training.graph);
     if (job.is_first()) greet(job, prepared.program);
     job.transport.set_deadline(std::max(kFirstPassSeconds, job.plan.run.deadline_floor_s));
     const Program one = one_microbatch(prepared.program, message_order(job.plan));
@@ -235,6 +237,7 @@ int run_train(const TrainArguments& arguments) {
     const auto body = [&](const Job& job) {
         check_trains(job.plan);
         check_length(job.plan);
+        if (!arguments.dry_run) check_replaced_plan(job.plan, registered_names());
         return arguments.dry_run ? rehearse_on(job) : train_on(job, arguments);
     };
     return run_job(arguments.plan, body, adapt);

@@ -165,7 +165,7 @@ void print_verify_json(const MatrixResult& result, const std::optional<PairwiseL
                              {"pairs", pairwise->num_pairs},
                              {"impossible", pairwise->num_impossible}};
     }
-    std::cout << value.dump() << std::endl;
+    std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 
 /// The model alone: its graph and sources serve every layout.
@@ -196,7 +196,7 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
     Datasets data{open_dataset(job.plan, Subset::Train), nullptr};
     const Plan base = request.is_matrix() ? one_stage(job.plan) : job.plan;
     Prepared prepared = agree_on_program(job.transport, base, data, job.device);
-    guard_ranges(data, job.plan, prepared.program.training.graph);
+    guard_ranges(data, prepared.program.training.graph);
     std::optional<PairwiseLayouts> pairwise;
     if (request.pairwise) {
         pairwise = choose_pairwise(job.plan, prepared.program, choices, request.seed);

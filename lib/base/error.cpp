@@ -32,6 +32,11 @@ std::string printable(std::string_view text) {
     std::string shown(text);
     std::replace_if(
         shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    // U+0080 to U+009F in UTF-8, among them one that begins an order to the terminal.
+    for (size_t i = 1; i < shown.size(); ++i) {
+        const auto last = static_cast<unsigned char>(shown[i]);
+        if (shown[i - 1] == '\xc2' && last >= 0x80 && last < 0xa0) shown.replace(i - 1, 2, "??");
+    }
     return shown;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/new_file.hpp"
 
 namespace vpp {
 
@@ -48,6 +49,15 @@ int open_for_reading(const fs::path& path, struct stat& info) {
         throw Error(ErrorKind::BadData, path.string() + " is not a regular file");
     }
     return fd;
+}
+
+void write_all(int fd, std::span<const std::byte> bytes, const fs::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30));
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) throw_errno(ErrorKind::Io, "cannot write", path);
+        bytes = bytes.subspan(static_cast<size_t>(written));
+    }
 }
 
 }  // namespace
@@ -144,12 +154,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t written = ::write(fd_, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30));
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) throw_errno(ErrorKind::Io, "cannot write", path_);
-        bytes = bytes.subspan(static_cast<size_t>(written));
-    }
+    write_all(fd_, bytes, path_);
 }
 
 void OutputFile::write_text(std::string_view text) {
@@ -172,12 +177,17 @@ void sync_folder(const fs::path& folder) {
 }
 
 void write_file_durably(const fs::path& path, std::string_view text) {
-    const fs::path temporary = path.string() + ".tmp";
-    OutputFile file(temporary);
+    std::error_code ignored;
+    if (fs::is_other(fs::status(path, ignored))) {
+        const Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+        if (fd.get() < 0) throw_errno(ErrorKind::Output, "cannot open", path);
+        return write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size())), path);
+    }
+    NewFile place(path, /*overwrite=*/true);
+    OutputFile file(place.temporary());
     file.write_text(text);
     file.finish();
-    if (::rename(temporary.c_str(), path.c_str()) != 0) throw_errno(ErrorKind::Io, "cannot rename to", path);
-    sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+    place.publish();
 }
 
 bool is_plain_name(std::string_view name) {

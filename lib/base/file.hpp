@@ -72,7 +72,9 @@ class OutputFile {
 /// Fsyncs a folder, so that renames and creations in it survive a crash.
 void sync_folder(const std::filesystem::path& folder);
 
-/// Writes a small file under a temporary name beside `path` and renames it into place, durably.
+/// Writes a small file under a temporary name and renames it into place, durably, behind links that lead there. A
+/// device or a pipe takes the text as it is.
+/// Throws: Error{Output} for a folder or a place that cannot be written; Error{Io}.
 void write_file_durably(const std::filesystem::path& path, std::string_view text);
 
 /// Whether a name read from a file is a plain file name: not empty, no separator, no "." or "..", no control byte.

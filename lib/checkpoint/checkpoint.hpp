@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -133,10 +134,11 @@ class CheckpointStore {
     /// Throws: Error{Io}.
     /// Calls:  one rank; stop points discard.*. Requires: it is one of list().
     void remove(const std::filesystem::path& checkpoint);
-    /// Removes what dead saves and deletions left, and settles a replacement that was cut off.
+    /// Removes what dead saves and deletions left, and settles a replacement that was cut off, where it is of
+    /// `last_step` or an earlier one.
     /// Throws: Error{Io}.
     /// Calls:  one rank, while no save is under way; stop points begin.* and discard.*.
-    void remove_left_overs();
+    void remove_left_overs(int64_t last_step = std::numeric_limits<int64_t>::max());
 
     /// Moves checkpoints of later steps than `step` to <run>/set-aside (to <run>/checkpoints/set-aside where
     /// checkpoints are on a disk of their own), under a name that is free there: a run that goes on from `step` is

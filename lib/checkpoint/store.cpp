@@ -212,10 +212,11 @@ fs::path CheckpointStore::begin(int64_t step, const std::string& save_id) {
     return temporary;
 }
 
-void CheckpointStore::remove_left_overs() {
+void CheckpointStore::remove_left_overs(int64_t last_step) {
     for (const std::string& name : names_in(folder_)) {
         const auto checkpoint = parse_step_folder(name);
-        if (checkpoint && checkpoint->replaced && is_folder(folder_ / name)) settle_replaced(checkpoint->step);
+        const bool is_meant = checkpoint && checkpoint->replaced && checkpoint->step <= last_step;
+        if (is_meant && is_folder(folder_ / name)) settle_replaced(checkpoint->step);
     }
     for (const std::string& name : names_in(folder_)) {
         if (!is_left_over(name)) continue;

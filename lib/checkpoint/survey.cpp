@@ -20,6 +20,10 @@ bool leads_to_folder(const fs::path& path) {
     return fs::is_directory(path, problem);
 }
 
+int64_t step_of(const fs::path& checkpoint) {
+    return parse_step_folder(checkpoint.filename().string())->step;
+}
+
 /// Without a separator at the end, so that it has a file name.
 fs::path plain(const fs::path& path) {
     const fs::path normal = path.lexically_normal();
@@ -130,24 +134,24 @@ RunSurvey survey_run(const fs::path& run, bool read_all) {
 
 PrunePlan plan_prune(const CheckpointStore& store, int keep, int64_t keep_every, int keep_best) {
     check(keep >= 1 && keep_every >= 0 && keep_best >= 0, "at least one checkpoint is kept");
-    const std::set<int64_t> best = best_steps(store.list(), static_cast<size_t>(keep_best));
     PrunePlan plan;
-    int num_kept = 0;
+    std::vector<fs::path> whole;
     for (const fs::path& folder : store.list()) {
-        const StepFolder name = *parse_step_folder(folder.filename().string());
-        if (num_kept < keep) {
-            CheckpointDamage damage = CheckpointStore::damage(folder);
-            if (damage.empty()) {
-                ++num_kept;
-                plan.kept.push_back(folder);
-            } else {
-                plan.damaged.push_back(std::move(damage.text));
-            }
-        } else if (!name.replaced && (best.contains(name.step) || (keep_every > 0 && name.step % keep_every == 0))) {
-            plan.kept.push_back(folder);
+        CheckpointDamage damage = CheckpointStore::damage(folder);
+        if (!damage.empty()) {
+            plan.damaged.push_back(std::move(damage.text));
+        } else if (!whole.empty() && step_of(whole.back()) == step_of(folder)) {
+            plan.deleted.push_back(folder);  // was to be replaced by the one before it
         } else {
-            plan.deleted.push_back(folder);
+            whole.push_back(folder);
         }
+    }
+    const std::set<int64_t> best = best_steps(whole, static_cast<size_t>(keep_best));
+    for (const fs::path& folder : whole) {
+        const int64_t step = step_of(folder);
+        const bool is_new = plan.kept.size() < static_cast<size_t>(keep);
+        const bool stays = is_new || best.contains(step) || (keep_every > 0 && step % keep_every == 0);
+        (stays ? plan.kept : plan.deleted).push_back(folder);
     }
     return plan;
 }

@@ -49,11 +49,11 @@ RunSurvey survey_run(const std::filesystem::path& run, bool read_all);
 /// What is deleted when only so many shall stay.
 struct PrunePlan {
     std::vector<std::filesystem::path> kept, deleted;
-    std::vector<std::string> damaged;  ///< met on the way: they count for nothing, and are left for a person to judge
+    std::vector<std::string> damaged;  ///< they count for nothing, and are left for a person to judge
 };
 
-/// Keeps the newest `keep` checkpoints that verify, those of every `keep_every`-th step (0: of none), and the
-/// `keep_best` of the lowest validation loss. So a run whose newest checkpoints are damaged keeps its good ones.
+/// Of the checkpoints that verify keeps the newest `keep`, those of every `keep_every`-th step (0: of none), and the
+/// `keep_best` of the lowest validation loss. So a run whose newest or best ones are damaged keeps good ones.
 /// Requires: keep >= 1.
 PrunePlan plan_prune(const CheckpointStore& store, int keep, int64_t keep_every, int keep_best = 0);
 

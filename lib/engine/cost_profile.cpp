@@ -326,8 +326,8 @@ Error no_memory(const std::string& what) {
 void settle_halves(std::span<double> input_gradient, std::span<double> weight_gradient, double backward,
                    const OpCosts& stage) {
     const double halves = sum_of(input_gradient) + sum_of(weight_gradient);
+    if (halves <= 0 || stage.backward <= 0) return;
     const double share = std::max(1.0, (stage.input_gradient + stage.weight_gradient) / stage.backward);
-    if (halves <= 0) return;
     for (double& time : input_gradient) time *= backward * share / halves;
     for (double& time : weight_gradient) time *= backward * share / halves;
 }

@@ -69,6 +69,23 @@ std::vector<std::unique_ptr<NewFile>> torchscript_files(const std::vector<Part>&
     return files;
 }
 
+fs::path output_place(const std::string& output) {
+    std::error_code error;
+    const fs::path place = fs::weakly_canonical(fs::absolute(output), error);
+    return error ? fs::path(output) : place;
+}
+
+/// Both would be written, and one of them lost.
+void check_apart(const std::vector<Part>& parts, const ExportRequest& request) {
+    if (request.safetensors.empty() || request.torchscript.empty()) return;
+    const fs::path one = output_place(request.safetensors), other = output_place(request.torchscript);
+    const bool is_in_folder =
+        std::ranges::any_of(parts, [&](const Part& part) { return one == other / part.file_name; });
+    if (one != other && !is_in_folder) return;
+    throw Error(ErrorKind::CommandLine,
+                "--safetensors and --torchscript both write " + printable(request.safetensors) + "; name two files");
+}
+
 /// Where the weights come from; nothing: from the model's files themselves.
 std::optional<fs::path> choose_source(const Plan& plan, const ExportRequest& request, const Logger& log) {
     if (request.initial_weights) {
@@ -168,6 +185,7 @@ void write_torchscript_of(const ModelCopy& model, const NewFile& file) {
 
 ExportReport export_model(const Plan& plan, const ExportRequest& request, const Logger& log) {
     const std::vector<Part> parts = parts_of(plan);
+    check_apart(parts, request);
     std::optional<NewFile> safetensors;
     if (!request.safetensors.empty()) safetensors.emplace(request.safetensors, request.overwrite);
     const auto torchscript = torchscript_files(parts, request);

@@ -27,9 +27,9 @@ struct ExportReport {
 /// Writes the files that are asked for; each appears when it is whole and durable. The model's files are loaded whole,
 /// and every parameter and buffer of them takes the checkpoint's value, which must have the same dtype and shape.
 /// Requires: the plan is resolved, and its model files were judged (graph/trial_load.hpp).
-/// Throws:   Error{Output} for a file that is there or cannot be made, before anything is read; Error{Io} when a write
-///           fails; Error{MissingInput} without a checkpoint; Error{BadData} for damage and for weights of another
-///           model.
+/// Throws:   Error{CommandLine} when one file is to be both; Error{Output} for a file that is there or cannot be made,
+///           before anything is read; Error{Io} when a write fails; Error{MissingInput} without a checkpoint;
+///           Error{BadData} for damage and for weights of another model.
 ExportReport export_model(const Plan& plan, const ExportRequest& request, const Logger& log);
 
 }  // namespace vpp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/error.hpp"
 
@@ -25,20 +26,19 @@ class Pairs {
             first_value_.push_back(num_values_);
             num_values_ += size;
         }
-        is_covered_.resize(num_values_ * num_values_, false);
     }
 
     size_t count_new(const std::vector<int>& row) const {
         size_t count = 0;
-        for_each(row, [&](size_t pair) { count += !is_covered_[pair]; });
+        for_each(row, [&](size_t pair) { count += !covered_.contains(pair); });
         return count;
     }
 
     void cover(const std::vector<int>& row) {
-        for_each(row, [&](size_t pair) { is_covered_[pair] = true; });
+        for_each(row, [&](size_t pair) { covered_.insert(pair); });
     }
 
-    size_t num_covered() const { return static_cast<size_t>(std::count(is_covered_.begin(), is_covered_.end(), true)); }
+    size_t num_covered() const { return covered_.size(); }
 
   private:
     /// The number of a value among those of all axes.
@@ -55,7 +55,7 @@ class Pairs {
 
     std::vector<size_t> first_value_;  ///< of each axis
     size_t num_values_ = 0;            ///< of all axes together
-    std::vector<bool> is_covered_;
+    std::unordered_set<size_t> covered_;
 };
 
 /// The row with most new pairs.

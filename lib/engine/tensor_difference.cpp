@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/dtype.hpp"
-#include "base/error.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -66,6 +65,7 @@ uint64_t ulps_between(uint64_t a, uint64_t b, at::ScalarType dtype) {
 }
 
 std::string TensorDifference::text() const {
+    if (is_other_form) return "reference " + reference + ", pipeline " + pipeline;
     return (index.empty() ? std::string() : "element " + shape_text(index) + ": ") + "reference " + reference +
            ", pipeline " + pipeline + ", " + ulps_text(ulps) +
            (num_elements == 1 ? std::string()
@@ -75,8 +75,11 @@ std::string TensorDifference::text() const {
 
 std::optional<TensorDifference> find_difference(const at::Tensor& reference, const at::Tensor& pipeline) {
     if (reference.scalar_type() != pipeline.scalar_type() || reference.sizes() != pipeline.sizes()) {
-        throw Error(ErrorKind::VerifyDifference,
-                    "reference " + form_text(reference) + ", pipeline " + form_text(pipeline));
+        TensorDifference difference;
+        difference.is_other_form = true;
+        difference.reference = form_text(reference);
+        difference.pipeline = form_text(pipeline);
+        return difference;
     }
     const at::Tensor a = reference.contiguous().view({-1}), b = pipeline.contiguous().view({-1});
     const auto* a_data = static_cast<const std::byte*>(a.const_data_ptr());

@@ -6,6 +6,7 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "checkpoint/folder_names.hpp"
 #include "comm/collective.hpp"
 #include "engine/checkpointing.hpp"
 #include "engine/profiler.hpp"
@@ -54,8 +55,10 @@ class Trainer {
         first_step_ = resume();
         set_first_deadline();
         open_profile();
-        if (options_.resumed) options_.resumed(first_step_);
         check_room();
+        barrier(engine_.transport());  // no run folder is changed before every rank has room
+        if (options_.resumed) options_.resumed(last_own_step());
+        if (options_.folders.keeps(rank())) leave_own_past();
         stop_if_asked();
         make_up_for_evaluation();
         started_ = saved_ = Clock::now();
@@ -99,11 +102,14 @@ class Trainer {
         if (state && engine_.loss_scaler() && state->facts.contains(kScalerMemory)) {
             engine_.loss_scaler()->restore(state->facts.at(kScalerMemory));
         }
-        if (options_.folders.keeps(rank())) {
-            set_aside_others(store, step);
-            if (state && step >= engine_.total_steps()) tidy(store);
-        }
         return step;
+    }
+
+    /// Of what lies in the run folder, which is this run's from here on.
+    void leave_own_past() {
+        CheckpointStore store(plan_.run.dir);
+        set_aside_others(store);
+        if (first_step_ > 0 && first_step_ >= engine_.total_steps()) tidy(store);
     }
 
     /// A run that is done saves no more, so what its last save may have left is cleared away here.
@@ -116,7 +122,6 @@ class Trainer {
         }
     }
 
-    /// Before the run folder is told of this run: one that refuses its profile leaves plan and metrics as they were.
     void open_profile() {
         if (!options_.profile || first_step_ >= engine_.total_steps()) return;
         const StepRange steps = profiled_steps(options_.profile->steps, first_step_, engine_.total_steps());
@@ -124,11 +129,10 @@ class Trainer {
                           options_.log, options_.profile->show);
     }
 
-    /// What a dead save left takes the room of the next one. All keepers have set aside what is no part of this run
-    /// when the first of them comes here.
+    /// What a dead save left takes the room of the next one. What is no part of this run stays, as it may be refused.
     void remove_left_overs(CheckpointStore& store) {
         try {
-            store.remove_left_overs();
+            store.remove_left_overs(last_own_step());
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::Io) throw;
             options_.log->warn(std::string("what dead saves left stays: ") + error.what());
@@ -152,7 +156,9 @@ class Trainer {
         const auto space = std::filesystem::space(store.disk(), error);
         if (error) return;
         const auto available = static_cast<int64_t>(std::min<uintmax_t>(space.available, INT64_MAX));
-        const auto kept = static_cast<int64_t>(store.list().size());
+        const int64_t kept = std::ranges::count_if(store.list(), [&](const std::filesystem::path& checkpoint) {
+            return parse_step_folder(checkpoint.filename().string())->step <= last_own_step();
+        });
         const int64_t wanted = std::max<int64_t>(1, plan_.checkpoint.keep + 1 - kept);
         const std::string text = "a checkpoint takes about " + bytes_text(needed) + ", and " + store.disk().string() +
                                  " has " + bytes_text(available) + " free";
@@ -184,15 +190,17 @@ class Trainer {
     }
 
     /// A later restart would else go on from checkpoints that are not of this run's past.
-    void set_aside_others(CheckpointStore& store, int64_t first_step) {
-        const bool is_elsewhere = goes_on_from_elsewhere();
-        for (const std::filesystem::path& place : store.set_aside_after(is_elsewhere ? -1 : first_step)) {
-            options_.log->warn((is_elsewhere
+    void set_aside_others(CheckpointStore& store) {
+        for (const std::filesystem::path& place : store.set_aside_after(last_own_step())) {
+            options_.log->warn((goes_on_from_elsewhere()
                                     ? "a checkpoint of another run than the one this run goes on from is now "
                                     : "a checkpoint of a later step than the one this run goes on from is now ") +
                                place.string());
         }
     }
+
+    /// Checkpoints of later steps in the run folder are not of this run's past; -1: none is.
+    int64_t last_own_step() const { return goes_on_from_elsewhere() ? -1 : first_step_; }
 
     bool goes_on_from_elsewhere() const {
         namespace fs = std::filesystem;

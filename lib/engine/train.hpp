@@ -18,8 +18,10 @@ struct ProfileRequest {
 struct TrainOptions {
     Reporter* reporter = nullptr;  ///< rank 0's; null elsewhere
     Logger log;
-    bool ranks_exceed_cores = false;            ///< waiting then says nothing about the schedule
-    std::function<void(int64_t step)> resumed;  ///< called on every rank before the first step; 0 = from the start
+    bool ranks_exceed_cores = false;  ///< waiting then says nothing about the schedule
+    /// Called on every rank before the first step with the last step of this run that the run folder may tell of: 0
+    /// from the start, -1 where it goes on from another run folder.
+    std::function<void(int64_t step)> resumed;
     /// Asked on every rank between steps and during evaluations; a yes on any rank saves and stops on all.
     StopRequest stop_request = [] { return false; };
     StopHook stop_point = {};                    ///< of saves; for tests

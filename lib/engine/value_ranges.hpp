@@ -8,7 +8,8 @@
 
 namespace vpp {
 
-/// Follows embedding indices and class targets back through views to model inputs.
-std::vector<ValueRange> find_value_ranges(const Graph& graph, int64_t ignore_index);
+/// Follows embedding indices and class targets back to model inputs, through views of all that an input holds. A loss
+/// whose ignore_index is not known gives no range.
+std::vector<ValueRange> find_value_ranges(const Graph& graph);
 
 }  // namespace vpp

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
+#include <cstdio>
 
 #include "base/dtype.hpp"
 #include "base/error.hpp"
@@ -21,12 +23,6 @@ namespace {
 constexpr const char* kScaleName = "loss scale";
 constexpr const char* kNormName = "norm of all gradients";
 constexpr std::array<std::string_view, 6> kKinds{"loss", "gradient", "norm", "parameter", "buffer", "optimizer"};
-
-std::string bits_text(double value) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.17g (%a)", value, value);
-    return text;
-}
 
 /// One step of one rank: digests as they are taken, and what is watched.
 class StepRecorder {
@@ -95,6 +91,17 @@ void compare_step(const StepRecord& reference, const StepRecord& pipeline, Verif
 
 }  // namespace
 
+std::string exact_text(double value) {
+    char text[64];
+    if (std::isnan(value)) {
+        std::snprintf(text, sizeof text, "nan (0x%016llx)",
+                      static_cast<unsigned long long>(std::bit_cast<uint64_t>(value)));
+    } else {
+        std::snprintf(text, sizeof text, "%.17g (%a)", value, value);
+    }
+    return text;
+}
+
 StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step, StepWatch* watch) {
     StepRecorder recorder(watch);
     const StepResult result = engine.run_step(step, [&] {
@@ -109,14 +116,14 @@ StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step
     StepRecord record = recorder.gather_all(engine.transport());
     for (size_t i = 0; i < result.microbatch_losses.size(); ++i) {
         const std::string name = "loss of microbatch " + std::to_string(i);
-        record[name] = bits_text(result.microbatch_losses[i]);
+        record[name] = exact_text(result.microbatch_losses[i]);
         recorder.look_at(name, at::scalar_tensor(result.microbatch_losses[i], at::kDouble));
     }
     if (result.loss_scale) {
-        record[kScaleName] = bits_text(*result.loss_scale);
+        record[kScaleName] = exact_text(*result.loss_scale);
         recorder.look_at(kScaleName, at::scalar_tensor(*result.loss_scale, at::kDouble));
     }
-    record[kNormName] = bits_text(result.grad_norm);
+    record[kNormName] = exact_text(result.grad_norm);
     if (result.totals.grad_norm.defined()) recorder.look_at(kNormName, result.totals.grad_norm);
     return record;
 }

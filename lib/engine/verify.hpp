@@ -45,6 +45,9 @@ struct StepWatch {
     std::optional<at::Tensor> found;  ///< a copy, on the rank that has it; losses and norm on every rank
 };
 
+/// A value with its 64 bits: the texts of two are equal where all bits are, those of NaNs too.
+std::string exact_text(double value);
+
 /// Runs one step and records it on rank 0.  Calls: collective.
 StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step = {}, StepWatch* watch = nullptr);
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,23 @@ class Look(Run):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("resumed after step 4", done.stderr)
 
+    def test_metrics_of_another_run_are_no_past_of_this_one(self):
+        def steps_told(folder: pathlib.Path) -> list[int]:
+            return [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+        other = self.folder / "other"
+        shutil.copytree(self.run_folder, other)
+        done = self.vpp("train", self.config, "--set", f"checkpoint.resume={self.checkpoint(4)}", "--set",
+                        "run.dir=other", "--set", "train.steps=6", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(set(steps_told(other)), {5, 6})
+        (other / "metrics.jsonl").write_text('{"event":"eval","step":0,"loss":0.01}\n')
+        done = self.vpp("train", self.config, "--set", "checkpoint.resume=no", "--set", "run.dir=other", "--set",
+                        "train.steps=2", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn(0, steps_told(other))
+        self.assertIn(2, steps_told(other))
+
     def test_verify_reads_every_byte(self):
         self.assertEqual(self.good("checkpoint", "verify", "run").count("whole, 2 shards"), 3)
         self.flip(4)
@@ -149,6 +167,29 @@ class Look(Run):
         self.assertEqual(plan, shown["plan"])
         self.assertIn("[pipeline]", plan)
 
+    def write_later_version(self, manifest: pathlib.Path, text: str) -> None:
+        """With the checksum that vpp wants to see."""
+        text = text.replace('"format_version": 1', '"format_version": 2')
+        manifest.write_text(text)
+        said = self.bad(65, "checkpoint", "verify", str(manifest.parent))
+        right, wrong = re.search("its checksum is ([0-9a-f]+), it says ([0-9a-f]+)", said).groups()
+        manifest.write_text(text.replace(wrong, right))
+
+    def test_show_says_what_it_passes_over_and_takes_nothing_for_what_may_be_whole(self):
+        manifest = self.checkpoint(6) / "manifest.json"
+        text = manifest.read_text()
+        manifest.unlink()
+        done = self.vpp("checkpoint", "show", "run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("step 4, 128 samples", done.stdout)
+        self.assertEqual(done.stderr, "vpp: note: skipped: run/checkpoints/step-00000006 is not a checkpoint: it has "
+                                      "no manifest.json; name a folder like checkpoints/step-00000050\n")
+        self.write_later_version(manifest, text)
+        for more in ((), ("--plan",), ("--json",)):
+            self.assertIn("; no older checkpoint is taken in place of one that may be whole",
+                          self.bad(65, "checkpoint", "show", "run", *more))
+        self.assertIn("step 4, 128 samples", self.good("checkpoint", "show", str(self.checkpoint(4))))
+
     def test_wrong_places(self):
         self.assertIn("is not there", self.bad(66, "checkpoint", "list", "nowhere"))
         self.bad(66, "checkpoint", "list", "nowhere.toml")
@@ -193,6 +234,23 @@ class Prune(Run):
         self.good("checkpoint", "prune", "run", "--keep", "1")
         self.assertEqual(self.steps(), [6])
 
+    def test_a_running_job_keeps_checkpoints_that_are_behind_a_link(self):
+        real = self.folder / "disk/checkpoints"
+        real.parent.mkdir()
+        shutil.move(self.run_folder / "checkpoints", real)
+        (self.run_folder / "checkpoints").symlink_to(real)
+        more = ("train", self.config, "--set", "train.steps=8")
+        self.assertEqual(self.vpp(*more, ranks=2).returncode, 0)
+        with (real / ".lock").open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for arguments in (("checkpoint", "prune", "disk", "--keep", "1"),
+                              ("checkpoint", "prune", "run", "--keep", "1")):
+                self.assertIn("checkpoints/.lock is held by process ", self.bad(73, *arguments))
+            self.assertEqual(self.vpp(*more, ranks=2).returncode, 73)
+            self.assertEqual(self.steps(), [2, 4, 6, 8])
+        self.good("checkpoint", "prune", "disk", "--keep", "1")
+        self.assertEqual(self.steps(), [8])
+
 
 class Export(Run):
     def loss(self, *arguments: str) -> str:
@@ -207,8 +265,23 @@ class Export(Run):
         for source in ("w.safetensors", "run/checkpoints/step-00000006"):
             key = ("--set", f"model.init_from={self.folder / source}")
             self.assertEqual(self.loss("--initial-weights", *key), expected)
+            text = self.good("eval", self.config, "--set", "pipeline.num_stages=1", "--initial-weights", *key)
+            self.assertIn(f", the weights of {self.folder / source}, ", text)
         self.assertNotEqual(self.loss("--initial-weights"), expected)
+        text = self.good("eval", self.config, "--set", "pipeline.num_stages=1", "--initial-weights")
+        self.assertIn(", the weights of the model file, ", text)
         self.assertNotEqual(self.loss("--checkpoint", "run/checkpoints/step-00000004"), expected)
+
+    def test_json_of_a_folder_whose_name_is_no_utf8(self):
+        odd = os.fsdecode(os.fsencode(self.folder) + b"/d\xff")
+        shutil.copytree(self.run_folder, odd)
+        newest = odd + "/checkpoints/step-00000006"
+        one = ("--set", "pipeline.num_stages=1", "--json")
+        for command in (["checkpoint", "show", newest, "--json"],
+                        ["eval", self.config, *one, "--checkpoint", newest],
+                        ["export", self.config, *one, "--checkpoint", newest, "--safetensors", odd + "/w.safetensors"],
+                        ["inspect", odd + "/plan.toml", "--json"]):
+            self.assertIn("d\ufffd", json.dumps(json.loads(self.good(*command)), ensure_ascii=False), command)
 
     def test_training_starts_from_a_file(self):
         self.good("export", self.config, "--safetensors", "w.safetensors", "--torchscript", "m.pt")
@@ -287,6 +360,9 @@ class Export(Run):
         self.assertIn("is there already", self.bad(73, "export", self.config, "--safetensors", "w.safetensors"))
         self.assertEqual((self.folder / "w.safetensors").read_text(), "mine")
         self.good("export", self.config, "--safetensors", "w.safetensors", "--overwrite")
+        self.assertIn("--safetensors and --torchscript both write ./s; name two files",
+                      self.bad(2, "export", self.config, "--safetensors", "./s", "--torchscript", "s", "--overwrite"))
+        self.assertFalse((self.folder / "s").exists())
         self.assertIn("make it first", self.bad(73, "export", self.config, "--safetensors", "none/w.safetensors"))
         self.assertIn("train first", self.bad(66, "export", self.config, "--safetensors", "v", "--set", "run.dir=x"))
         self.assertIn("has no", self.bad(65, "export", self.config, "--safetensors", "v", "--set",

@@ -37,6 +37,18 @@ class Doctor(Case):
         self.assertTrue(done.stdout.endswith(f"\nstart with: vpp run {plan}\n"))
         self.assertEqual([path.name for path in self.folder.iterdir()], ["plan.toml"], "it leaves nothing behind")
 
+    def test_it_ends_with_the_line_of_what_it_looked_at(self):
+        plan = self.plan(DIGITS, "a plan.toml")
+        done = self.vpp("doctor", plan, "-n", "2", "--set", "train.steps=5")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertTrue(done.stdout.endswith(f"\nstart with: vpp run -n 2 '{plan}' --set train.steps=5\n"))
+
+    def test_a_run_folder_that_is_a_link_to_nothing(self):
+        (self.folder / "link").symlink_to("nowhere/x")
+        for command in ("doctor", "train"):
+            done = self.vpp(command, self.plan(DIGITS), "--set", "run.dir=link", "--set", "pipeline.num_stages=1")
+            self.assertEqual(done.returncode, 73, done.stdout + done.stderr)
+
     def test_json(self):
         found = json.loads(self.vpp("doctor", self.plan(DIGITS), "--set", "run.dir=plan.toml/x", "--json").stdout)
         self.assertEqual(found["exit_code"], 73)

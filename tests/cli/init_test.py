@@ -85,6 +85,13 @@ class Examples(Init):
         losses = self.train("digits-cnn/plan.toml", EXAMPLES["digits-cnn"][0])
         self.assertGreater(sum(losses[-5:]) / 5, EXAMPLES["digits-cnn"][2], losses)
 
+    def test_names_of_folders_that_shells_and_plans_read_otherwise(self):
+        said = self.make("two-towers", "a b")
+        self.assertTrue(said.endswith("next:\n  vpp inspect 'a b/plan.toml'\n  vpp run 'a b/plan.toml'\n"), said)
+        self.assertIn("control characters, which no plan may have (got 'x?y')",
+                      self.make("two-towers", "x\ny", code=2))
+        self.assertEqual(self.entries(), {"a b"})
+
     def test_plans_are_short_and_name_their_runs(self):
         for name in EXAMPLES:
             self.make(name)

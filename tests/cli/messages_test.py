@@ -69,6 +69,20 @@ class Messages(Case):
             self.refused(73, "runs/example/.lock is held by the test; a run folder is one job's: wait for it, or name "
                          "another run.dir", "train", plan)
 
+    def test_a_training_does_not_replace_the_plan_of_a_person(self):
+        plan = self.example()
+        before = (self.folder / plan).read_bytes()
+        done = self.vpp("train", plan, "--set", "run.dir=example")
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertIn("run.dir is the folder of this plan, so a training would replace example/plan.toml by the plan "
+                      "with all its defaults and without its comments; set run.dir to another folder, or give the plan "
+                      "another name", done.stderr)
+        self.assertEqual((self.folder / plan).read_bytes(), before)
+        (self.folder / plan).rename(self.folder / "example/mine.toml")
+        for again in ("mine.toml", "plan.toml"):
+            done = self.vpp("train", f"example/{again}", "--set", "run.dir=example")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_what_a_plan_must_say_for_a_command(self):
         plan = self.example()
         path = self.folder / plan
@@ -94,7 +108,7 @@ class Messages(Case):
                                       stdout=full, stderr=subprocess.PIPE, timeout=60)
                 self.assertEqual(done.returncode, 74, done.stderr)
                 self.assertEqual(done.stderr, "vpp: error: standard output did not take all that was printed; make "
-                                              "room where it goes\n")
+                                              "room where it goes, or let its reader stay\n")
 
     def test_verify_says_how_many_ranks_it_needs(self):
         self.refused(69, "a layout needs 2 ranks (got 1); start it with: mpirun -np 2 vpp verify ...", "verify",

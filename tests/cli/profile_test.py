@@ -100,7 +100,7 @@ class Profile(Case):
         self.assertEqual(refused.returncode, 69, refused.stderr)
         unwritten = self.vpp("profile", plan, "--out", "missing/costs.json", ranks=2)
         self.assertNotEqual(unwritten.returncode, 0)
-        self.assertIn("missing/costs.json", unwritten.stderr)
+        self.assertIn("the folder missing is not there; make it first", unwritten.stderr)
 
     def test_a_backward_is_divided_where_that_pays(self):
         plan, file = self.plan(AUTO), self.folder / "costs.json"

@@ -79,6 +79,25 @@ class Generated(ScheduleCase):
         other = json.loads(self.ok("simulate", "--config", self.plan(DIGITS), "--microbatches", "6", "--json"))
         self.assertEqual(other["num_microbatches"], 6)
 
+    def test_limit_and_groups_are_the_plans(self):
+        plan = self.plan(DIGITS)
+
+        def show(*settings: str) -> tuple[str, ...]:
+            return ("show", "--config", plan, "--csv", *(word for one in settings for word in ("--set", one)))
+
+        groups = ("pipeline.schedule_type=INTERLEAVED_1F1B", "pipeline.virtual_chunks=2")
+        of_four = self.ok(*show(*groups, "pipeline.interleave_group_size=4"))
+        self.assertEqual(of_four, self.ok(*show(*groups), "--group", "4"))
+        self.assertNotEqual(of_four, self.ok(*show(*groups)))
+        adaptive = ("pipeline.schedule_type=V_ADAPTIVE", "pipeline.virtual_chunks=2")
+        little = self.ok(*show(*adaptive, "pipeline.memory_limit=1.5"))
+        self.assertEqual(little, self.ok(*show(*adaptive), "--memory", "1.5"))
+        self.assertNotEqual(little, self.ok(*show(*adaptive)))
+        self.assertIn("left out: GPIPE: it keeps",
+                      self.ok("compare", "--config", plan, "--set", "pipeline.memory_limit=2"))
+        self.assertIn("memory_limit is in bytes, and a schedule alone has none (got 1.0 MiB)",
+                      self.refused(2, *show(*adaptive, "pipeline.memory_limit=1MiB")))
+
     def test_compare(self):
         arguments = ("compare", "--pp", "4", "--microbatches", "12")
         rows = {row["schedule"]: row for row in json.loads(self.ok(*arguments, "--json"))["rows"]}
@@ -113,7 +132,10 @@ class Generated(ScheduleCase):
         self.assertIn("names no cost", self.refused(2, "simulate", *SMALL, "--costs", "X=1"))
         self.assertIn("did you mean '1F1B'", self.refused(78, "show", "--schedule", "1FB1", "--pp", "2"))
         self.assertIn("virtual_chunks = 1", self.refused(78, "show", *SMALL, "--virtual", "2"))
-        self.assertIn("--memory 1.00", self.refused(78, "simulate", *SMALL, "--memory", "1"))
+        self.assertIn("above the limit (got 1.00)", self.refused(78, "simulate", *SMALL, "--memory", "1"))
+        self.assertIn("010 begins with a zero", self.refused(2, "simulate", *SMALL, "--microbatches", "010"))
+        self.assertIn("the value is empty", self.refused(2, "simulate", *SMALL, "--costs", ""))
+        self.assertIn("--group", self.refused(2, "search", "--pp", "2", "--microbatches", "4", "--group", "2"))
         self.refused(2, "simulate", *SMALL, "--pp", "0")
         self.refused(2, "show", *SMALL, "--file", "s.csv")
         self.refused(2)
@@ -135,6 +157,9 @@ class Files(ScheduleCase):
         self.assertEqual([result[key] for key in KEYS[:4]], ["CUSTOM", 2, 2, 2])
         self.assertEqual(result["peak_activations"], [2, 2])
         self.assertIn("CUSTOM: 2 ranks, 4 stages", self.ok("show", "--file", name))
+        self.assertIn("above the limit (got 0.50)", self.refused(78, "simulate", "--file", name, "--memory", "0.5"))
+        for number in ("--pp", "--virtual", "--microbatches", "--group"):
+            self.refused(2, "simulate", "--file", name, number, "2")
 
     def test_convert(self):
         name = self.file("0F0,0F1,,0B0,0W0,0BW1\n")

@@ -4,7 +4,7 @@
 //   VPP_DISK_FAULT   "rank call path first count errno delay_ms", as in "1 fsync /checkpoints/ 2 1 5 0": on rank 1 the
 //                    2nd and the 1 - 1 following calls of fsync on files whose path has "/checkpoints/" in it take 0 ms
 //                    longer and then fail with errno 5 (0: they succeed). Rank -1: every rank. Calls: write fsync
-//                    rename pread mkdir, and open for reading
+//                    rename pread mkdir flock, and open for reading
 //   VPP_DISK_SIZE    "path bytes": a disk of that size holds the folders whose path has "path" in it, and nothing else
 //   VPP_CLOCK_JUMP   seconds that the wall clock is off on every rank from one second after the start on
 #include <dlfcn.h>
@@ -140,6 +140,11 @@ ssize_t pread(int fd, void* data, size_t size, off_t offset) {
 int fsync(int fd) {
     static const auto next = real<int (*)(int)>("fsync");
     return strikes("fsync", fd) ? -1 : next(fd);
+}
+
+int flock(int fd, int operation) {
+    static const auto next = real<int (*)(int, int)>("flock");
+    return strikes("flock", fd) ? -1 : next(fd, operation);
 }
 
 int rename(const char* from, const char* to) {

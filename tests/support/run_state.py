@@ -28,3 +28,9 @@ def tensors(checkpoint: pathlib.Path) -> dict[str, str]:
 def final(run: pathlib.Path) -> dict[str, str]:
     """Of the newest checkpoint."""
     return tensors(checkpoints(run)[-1])
+
+
+def files_of(run: pathlib.Path) -> dict[str, str]:
+    """Digests of all its files by path, but of those that any command may write to that looks at it."""
+    return {str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in run.rglob("*") if path.is_file() and path.name not in ("log.txt", ".lock")}

@@ -72,6 +72,9 @@ TEST(Error, CodesAreThoseOfTheManual) {
 TEST(Printable, ReplacesControlBytesOnly) {
     EXPECT_EQ(printable("plain text, 100 %"), "plain text, 100 %");
     EXPECT_EQ(printable(std::string_view("\0\x1f\x7f\n", 4)), "????");
+    EXPECT_EQ(printable("\xc2\x9b"
+                        "31m, \xc2\xa0, \xc2"),
+              "??31m, \xc2\xa0, \xc2");
     EXPECT_EQ(printable("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <optional>
 
@@ -58,6 +59,17 @@ TEST_F(FileLockTest, AKilledHolderHoldsNothing) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
     EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(FileLockTest, TheLastHolderIsKnownWhetherItHoldsOrNot) {
+    EXPECT_EQ(last_holder(path_), "");
+    for (const char* holder : {"a longer one\nof two lines", "one"}) {
+        const FileLock lock(path_, holder);
+        EXPECT_EQ(last_holder(path_), holder);
+        EXPECT_NE((refusal() + "\n").find(std::string("is held by ").append(holder, strcspn(holder, "\n")) + "\n"),
+                  std::string::npos);
+    }
+    EXPECT_EQ(last_holder(path_), "one");
 }
 
 TEST_F(FileLockTest, AFolderThatIsNotThereIsAnError) {

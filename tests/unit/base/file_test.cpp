@@ -1,9 +1,12 @@
 #include "base/file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <functional>
 #include <string>
 #include <utility>
@@ -49,6 +52,49 @@ TEST_F(FileTest, DurableTextIsReadBackAndMapped) {
     EXPECT_EQ(to_string(map.bytes()), "second");
     EXPECT_EQ(map.path(), path);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // no temporary file stays
+}
+
+TEST_F(FileTest, DurableTextGoesWhereLinksLeadAndLeavesTheNamesOfOthers) {
+    write_file_durably(folder_ / "a.tmp", "foreign");
+    fs::create_symlink("a", folder_ / "link");
+    fs::create_symlink(folder_ / "link", folder_ / "link2");
+    write_file_durably(folder_ / "link2", "first");
+    write_file_durably(folder_ / "link2", "second");
+    EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+    EXPECT_TRUE(fs::is_symlink(folder_ / "link2"));
+    EXPECT_EQ(read_text_file(folder_ / "a", 100), "second");
+    EXPECT_EQ(read_text_file(folder_ / "a.tmp", 100), "foreign");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 4);
+}
+
+TEST_F(FileTest, ADeviceOrAPipeTakesTheTextAsItIs) {
+    const fs::path link = folder_ / "null";
+    fs::create_symlink("/dev/null", link);
+    write_file_durably(link, "x");
+    EXPECT_TRUE(fs::is_character_file(link));
+    const fs::path pipe = folder_ / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+    write_file_durably(pipe, "text");
+    char text[8] = "";
+    EXPECT_EQ(::read(reader, text, sizeof text), 4);
+    EXPECT_STREQ(text, "text");
+    ::close(reader);
+    EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST_F(FileTest, ADiskThatIsFullLeavesWhatWasThere) {
+    write_file_durably(folder_ / "a", "old");
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{4, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    expect_error(ErrorKind::Io, folder_ / "a", [&] { write_file_durably(folder_ / "a", "longer than four bytes"); });
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    std::signal(SIGXFSZ, handler);
+    EXPECT_EQ(read_text_file(folder_ / "a", 100), "old");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(FileTest, AnEmptyFileIsAnEmptySpan) {
@@ -119,6 +165,7 @@ TEST_F(FileTest, EveryErrorSaysWhatCouldNotBeDoneWithWhichPath) {
     const fs::path missing = folder_ / "none" / "a";
     const std::string here = folder_.string(), none = missing.string() + ": No such file or directory";
     Bytes piece(4);
+    ASSERT_EQ(::mknod((folder_ / "socket").c_str(), S_IFSOCK | 0600, 0), 0);
     const std::vector<std::pair<std::string, std::function<void()>>> cases{
         {"cannot open " + none, [&] { MappedFile map(missing); }},
         {here + " is not a regular file", [&] { InputFile file(folder_); }},
@@ -128,11 +175,12 @@ TEST_F(FileTest, EveryErrorSaysWhatCouldNotBeDoneWithWhichPath) {
         {"cannot read /proc/self/mem: Input/output error", [] { read_text_file("/proc/self/mem", 10); }},
         {here + "/a is larger than 4 bytes", [&] { read_text_file(folder_ / "a", 4); }},
         {"cannot create " + none, [&] { OutputFile file(missing); }},
-        {"cannot create " + missing.string() + ".tmp: No such file or directory",
-         [&] { write_file_durably(missing, ""); }},
+        {"the folder " + here + "/none is not there; make it first", [&] { write_file_durably(missing, ""); }},
         {"cannot write " + here + "/out: Bad file descriptor", [&] { finished.write_text("x"); }},
         {"cannot fsync " + here + "/out: Bad file descriptor", [&] { finished.finish(); }},
-        {"cannot rename to " + here + ": Is a directory", [&] { write_file_durably(folder_, "x"); }},
+        {here + " is a folder; name a file", [&] { write_file_durably(folder_, "x"); }},
+        {"cannot open " + here + "/socket: No such device or address",
+         [&] { write_file_durably(folder_ / "socket", "x"); }},
         {"cannot open the folder " + none, [&] { sync_folder(missing); }},
         {"cannot fsync the folder /proc: Invalid argument", [] { sync_folder("/proc"); }},
     };
@@ -144,7 +192,6 @@ TEST_F(FileTest, EveryErrorSaysWhatCouldNotBeDoneWithWhichPath) {
             EXPECT_EQ(error.what(), message);
         }
     }
-    fs::remove(folder_.string() + ".tmp");
 }
 
 TEST_F(FileTest, OutputIsWrittenInPieces) {

@@ -52,6 +52,31 @@ TEST_F(NewFileTest, AppearsWhenItIsPublishedAndNotBefore) {
     EXPECT_EQ(num_entries(), 1u);
 }
 
+TEST_F(NewFileTest, TheOldOneCanGoAheadOfTheNew) {
+    {
+        NewFile file(path_, true);
+        write(file, "old");
+        file.remove_old();
+        file.publish();
+    }
+    NewFile file(path_, true);
+    write(file, "new");
+    file.remove_old();
+    EXPECT_FALSE(fs::exists(path_));
+    fs::create_directory(path_);
+    try {
+        file.remove_old();
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::Io);
+        EXPECT_EQ(error.what(), "cannot remove " + path_.string() + ": Is a directory");
+    }
+    const NewFile careful(folder_ / "other", false);
+    std::ofstream(folder_ / "other") << "of somebody else";
+    careful.remove_old();
+    EXPECT_TRUE(fs::exists(folder_ / "other"));
+}
+
 TEST_F(NewFileTest, NothingStaysOfOneThatWasNotPublished) {
     {
         const NewFile file(path_, false);
@@ -71,17 +96,41 @@ TEST_F(NewFileTest, WhatIsThereStaysUnlessItMayBeReplaced) {
     EXPECT_EQ(read_text_file(path_, 100), "new");
 }
 
-TEST_F(NewFileTest, ALinkIsThereAlsoWhenItLeadsNowhereAndIsNotFollowed) {
-    fs::create_symlink(folder_ / "nowhere", path_);
+TEST_F(NewFileTest, ALinkIsThereAlsoWhenItLeadsNowhereAndStays) {
+    fs::create_symlink("nowhere", path_);
     EXPECT_EQ(refusal(path_), is_taken());
-    NewFile file(path_, true);
-    write(file, "new");
-    file.publish();
-    EXPECT_FALSE(fs::exists(folder_ / "nowhere"));
-    EXPECT_EQ(read_text_file(path_, 100), "new");
+    for (const char* text : {"new", "newer"}) {
+        NewFile file(path_, true);
+        write(file, text);
+        file.publish();
+        EXPECT_TRUE(fs::is_symlink(path_));
+        EXPECT_EQ(read_text_file(folder_ / "nowhere", 100), text);
+    }
 }
 
-TEST_F(NewFileTest, FoldersAreRefused) {
+TEST_F(NewFileTest, WhatAppearsMeanwhileStaysUnlessItMayBeReplaced) {
+    NewFile file(path_, false);
+    write(file, "new");
+    std::ofstream(path_) << "another's";
+    try {
+        file.publish();
+        ADD_FAILURE() << "a file was replaced";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::Output);
+        EXPECT_EQ(error.what(), is_taken());
+    }
+    EXPECT_EQ(read_text_file(path_, 100), "another's");
+}
+
+TEST_F(NewFileTest, TheTemporaryFileIsOfThisObjectAlone) {
+    const NewFile one(path_, false), other(path_, false);
+    EXPECT_NE(one.temporary(), other.temporary());
+    EXPECT_EQ(num_entries(), 2u);
+}
+
+TEST_F(NewFileTest, FoldersAndDevicesAreRefused) {
+    EXPECT_EQ(refusal("/dev/null", true), "/dev/null is a device or a pipe; name a file");
+    EXPECT_EQ(refusal(folder_ / std::string(250, 'x')).substr(0, 14), "cannot create ");
     EXPECT_EQ(refusal(folder_, true), folder_.string() + " is a folder; name a file");
     EXPECT_EQ(refusal(folder_ / "missing/"), folder_.string() + "/missing/ is a folder; name a file");
     EXPECT_EQ(refusal(folder_ / "missing" / "out.bin"),
@@ -90,7 +139,7 @@ TEST_F(NewFileTest, FoldersAreRefused) {
 
 TEST_F(NewFileTest, WhatCannotTakeItsNameIsGone) {
     {
-        NewFile file(path_, false);
+        NewFile file(path_, true);
         write(file, "late");
         fs::create_directory(path_);
         try {

@@ -203,6 +203,18 @@ TEST_F(StoreTest, BeginRemovesWhatDeadSavesLeft) {
     EXPECT_TRUE(test::holds(folder_ / "step-00000050", 1));
 }
 
+TEST_F(StoreTest, ReplacementsOfLaterStepsWaitWhereThatIsAsked) {
+    for (const int step : {50, 60}) {
+        test::save(store_, step, "s" + std::to_string(step), 1);
+        const fs::path current = folder_ / ("step-000000" + std::to_string(step));
+        fs::rename(current, current.string() + ".old");
+    }
+    store_.remove_left_overs(50);
+    EXPECT_EQ(names_in(folder_), (Names{"step-00000050", "step-00000060.old"}));
+    store_.remove_left_overs();
+    EXPECT_EQ(names_in(folder_), (Names{"step-00000050", "step-00000060"}));
+}
+
 TEST_F(StoreTest, AReplacementThatWasCutOffIsSettledByWhatVerifies) {
     // Between the two renames: only the old one is there.
     const fs::path current = folder_ / "step-00000050", old = folder_ / "step-00000050.old";

@@ -156,6 +156,32 @@ TEST_F(SurveyTest, ADamagedOneDoesNotCountForPrune) {
     EXPECT_TRUE(plan_prune(store_, 1, 0).deleted.empty());
 }
 
+TEST_F(SurveyTest, DamagedOnesAreNeitherRegularNorBestNorDeleted) {
+    for (const auto& [step, loss] : {std::pair{50, "0.5"}, {60, "2.5"}, {70, "3.5"}}) {
+        const std::string id = "b" + std::to_string(step);
+        store_.begin(step, id);
+        CheckpointState state = test::sample_state(step);
+        state.facts[kValidationLoss] = loss;
+        store_.commit(id, state,
+                      {store_.write_shard(step, id, 0, test::SampleState(step).tensors(".0")),
+                       store_.write_shard(step, id, 1, test::SampleState(step).tensors(".1"))});
+    }
+    flip(50);
+    flip(20);
+    const PrunePlan best = plan_prune(store_, 1, 0, 1);
+    EXPECT_EQ(names_of(best.kept), (Names{"step-00000070", "step-00000060"}));
+    EXPECT_EQ(names_of(best.deleted), (Names{"step-00000040", "step-00000030", "step-00000010"}));
+    EXPECT_EQ(best.damaged.size(), 2u);
+    EXPECT_EQ(names_of(plan_prune(store_, 1, 20).kept), (Names{"step-00000070", "step-00000060", "step-00000040"}));
+}
+
+TEST_F(SurveyTest, PruneDeletesWhatAWholeOneWasToReplace) {
+    fs::copy(checkpoint(40), checkpoint(40).string() + ".old");
+    const PrunePlan plan = plan_prune(store_, 2, 0);
+    EXPECT_EQ(names_of(plan.kept), (Names{"step-00000040", "step-00000030"}));
+    EXPECT_EQ(names_of(plan.deleted), (Names{"step-00000040.old", "step-00000020", "step-00000010"}));
+}
+
 TEST_F(SurveyTest, OnlyCheckpointsOfTheRunAreRemoved) {
     fs::create_directory(run_ / "checkpoints" / "mine");
     expect_error(ErrorKind::Bug, "only committed checkpoints", [&] { store_.remove(run_ / "checkpoints" / "mine"); });

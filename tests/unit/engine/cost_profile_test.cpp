@@ -47,6 +47,13 @@ TEST(CostProfile, HalvesTakeNoLessThanTheWhole) {
     EXPECT_EQ(weight_gradient, (std::vector<double>{2, 0}));
 }
 
+TEST(CostProfile, HalvesOfAStageThatTookNoTimeStayAsTheyAre) {
+    std::vector<double> input_gradient{1, 2}, weight_gradient{1, 0};
+    settle_halves(input_gradient, weight_gradient, 0, {2, 0, 3, 1});
+    EXPECT_EQ(input_gradient, (std::vector<double>{1, 2}));
+    EXPECT_EQ(weight_gradient, (std::vector<double>{1, 0}));
+}
+
 void expect_whole(const CostProfile& profile, const Graph& graph, const std::vector<int>& cuts) {
     const std::vector<PartTimes>& parts = profile.file.parts;
     ASSERT_EQ(parts.size(), cuts.size() + 1);

@@ -101,6 +101,20 @@ TEST_F(ExportModel, NothingIsReplacedUnasked) {
     EXPECT_EQ(fs::file_size(folder_.path("out.pt")), 4U);
 }
 
+TEST_F(ExportModel, OneFileForBothIsRefused) {
+    Rig rig = open("mlp");
+    weights(rig, true);
+    ExportRequest request = both();
+    request.overwrite = true;
+    request.torchscript = folder_.path("./out.safetensors");
+    EXPECT_EQ(error_of(ErrorKind::CommandLine, [&] { export_model(rig.plan, request, log_.log); }),
+              "--safetensors and --torchscript both write " + request.safetensors + "; name two files");
+    EXPECT_FALSE(fs::exists(request.safetensors));
+    request.safetensors = "./vpp-export-same";
+    request.torchscript = "vpp-export-same";
+    EXPECT_HAS(error_of(ErrorKind::CommandLine, [&] { export_model(rig.plan, request, log_.log); }), "name two files");
+}
+
 TEST_F(ExportModel, WithoutACheckpointItSaysWhatToDo) {
     const Rig rig = open("mlp");
     EXPECT_HAS(error_of(ErrorKind::MissingInput, [&] { export_model(rig.plan, both(), log_.log); }),

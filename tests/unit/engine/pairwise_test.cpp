@@ -84,6 +84,11 @@ TEST(Pairwise, TheRowsNeedNotBeAProduct) {
     EXPECT_THROW(cover_pairs({{0, -1}}, any), Error);
 }
 
+TEST(Pairwise, ManyValuesTakeNoMoreRoomThanTheirRows) {
+    const int many = 100'000'000;
+    EXPECT_EQ(cover_pairs({{0, many}, {many, 0}, {0, many}}, [](size_t) { return true; }).num_pairs, 2U);
+}
+
 TEST(Pairwise, ARowIsAskedOnce) {
     const std::vector<Row> rows = all_rows({3, 3, 3});
     std::set<size_t> asked;

@@ -66,11 +66,10 @@ TEST(FindDifference, SeesTheSignOfZeroAndReadsAnyStrides) {
     EXPECT_EQ(find_difference(square, square.t())->index, (std::vector<int64_t>{0, 1}));
 }
 
-TEST(FindDifference, RefusesWhatIsNotAlike) {
+TEST(FindDifference, NamesDtypesAndShapesThatAreNotAlike) {
     const at::Tensor a = at::zeros({2}, at::kFloat);
-    EXPECT_HAS(error_of(ErrorKind::VerifyDifference, [&] { find_difference(a, at::zeros({3}, at::kFloat)); }),
-               "reference float32[2], pipeline float32[3]");
-    EXPECT_HAS(error_of(ErrorKind::VerifyDifference, [&] { find_difference(a, a.to(at::kDouble)); }), "float64[2]");
+    EXPECT_EQ(find_difference(a, at::zeros({3}, at::kFloat))->text(), "reference float32[2], pipeline float32[3]");
+    EXPECT_EQ(find_difference(a, a.to(at::kDouble))->text(), "reference float32[2], pipeline float64[2]");
 }
 
 }  // namespace

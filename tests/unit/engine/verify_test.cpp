@@ -2,6 +2,8 @@
 #include "engine/verify.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "stage/message.hpp"
@@ -183,6 +185,14 @@ TEST_F(Verify, findsAnotherDecay) {
     setup_->plan.optimizer.values.weight_decay = 0.2;
     const VerifyResult result = compare(run_program(*setup_, program_on({0, 1}), 1));
     EXPECT_HAS(result.difference, "parameter ");
+}
+
+TEST(ExactText, tellsAllBitsApart) {
+    EXPECT_EQ(exact_text(0.5), "0.5 (0x1p-1)");
+    EXPECT_NE(exact_text(0), exact_text(-0.0));
+    EXPECT_NE(exact_text(1), exact_text(std::nextafter(1, 2)));
+    EXPECT_EQ(exact_text(std::bit_cast<double>(0x7ff8000000000001)), "nan (0x7ff8000000000001)");
+    EXPECT_EQ(exact_text(std::bit_cast<double>(0xfff8000000000000)), "nan (0xfff8000000000000)");
 }
 
 TEST(CompareRuns, namesTheFirstDifferenceNearestToItsCause) {
