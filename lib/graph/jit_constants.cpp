@@ -63,6 +63,44 @@ std::optional<bool> is_instance(const torch::jit::Node* node) {
                                [&](const c10::TypePtr& one) { return type.isSubtypeOf(*one); });
 }
 
+/// Marks a node that is there so that a write is not taken for dead.
+c10::Symbol keeper_mark() {
+    return c10::Symbol::attr("keeps_a_write");
+}
+
+/// Whether something may hold the list or dict. One that nothing holds is its own, and may go with its changes.
+bool is_held(const torch::jit::Value* container) {
+    return std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) { return use.offset > 0; }) ||
+           std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) { return !use.user->maybeSchema(); });
+}
+
+/// LibTorch (2.11) takes a write for dead where what it writes is read only out of a list, dict or tuple. Printing is
+/// never dead, and so is no write of what is printed.
+void keep_writes(torch::jit::Block* block) {
+    for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+        torch::jit::Node* node = *it++;
+        for (torch::jit::Block* inner : node->blocks()) keep_writes(inner);
+        const c10::FunctionSchema* schema = node->maybeSchema();
+        if (!schema || !schema->is_mutable()) continue;
+        for (size_t i = 0; i < std::min(node->inputs().size(), schema->arguments().size()); ++i) {
+            const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+            torch::jit::Value* written = node->input(i);
+            if (!alias || !alias->isWrite() || (!is_tensor(*written->type()) && !is_held(written))) continue;
+            torch::jit::Node* keeper = node->owningGraph()->create(torch::jit::prim::Print, {written}, 0);
+            keeper->i_(keeper_mark(), 1);
+            keeper->insertAfter(node);
+        }
+    }
+}
+
+void remove_keepers(torch::jit::Block* block) {
+    for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+        torch::jit::Node* node = *it++;
+        for (torch::jit::Block* inner : node->blocks()) remove_keepers(inner);
+        if (node->hasAttribute(keeper_mark())) node->destroy();
+    }
+}
+
 }  // namespace
 
 bool fold_type_checks(torch::jit::Block* block) {
@@ -87,9 +125,11 @@ void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& val
 }
 
 void fold_constants(JitGraph& jit) {
+    keep_writes(jit.graph->block());
     torch::jit::ConstantPropagationImmutableTypes(jit.graph);
     torch::jit::LowerSimpleTuples(jit.graph);
     torch::jit::EliminateDeadCode(jit.graph);
+    remove_keepers(jit.graph->block());
 }
 
 void separate_constants(JitGraph& jit) {

@@ -87,5 +87,23 @@ def forward(self, x):
     EXPECT_THAT(labels_of(graph), Contains("aten::slice "));
 }
 
+// LibTorch takes such writes for dead where it removes what nobody uses.
+TEST(ListReads, ElementsThatAreWrittenStayWrittenForWhoReadsTheList) {
+    const Graph element = read_exactly(R"JIT(
+def forward(self, x):
+    outs = [torch.exp(x), torch.cos(x)]
+    torch.mul_(outs[1], 0.5)
+    torch.append(outs, torch.sin(x))
+    return torch.mean(torch.cat(outs, 1))
+)JIT");
+    EXPECT_THAT(labels_of(element), Contains("aten::mul_ "));
+    const Graph part = read_exactly(kFiveOuts + std::string(R"JIT(
+    for out in outs[1:3]:
+        torch.mul_(out, 0.5)
+    return torch.mean(torch.cat(outs, 1))
+)JIT"));
+    EXPECT_THAT(labels_of(part), Contains("aten::mul_ "));
+}
+
 }  // namespace
 }  // namespace vpp
