@@ -13,17 +13,20 @@ namespace vpp {
 
 namespace {
 
+CLI::Range at_least_one() {
+    return CLI::Range(int64_t{1}, kMostStageMicrobatches);
+}
+
 /// The numbers that every generated schedule is made from.
 void add_numbers(CLI::App& command, ScheduleArguments& schedule) {
-    const CLI::Range at_least_one(int64_t{1}, kMostStageMicrobatches);
     command.add_option("--config", schedule.plan.config, "take what is not given here from this plan (TOML)")
         ->type_name("PLAN");
     add_override_option(command, schedule.plan);
-    command.add_option("--pp", schedule.num_ranks, "ranks of the pipeline")->check(at_least_one);
+    command.add_option("--pp", schedule.num_ranks, "ranks of the pipeline")->check(at_least_one());
     command.add_option("--virtual", schedule.per_rank, "stages of a rank; default: the fewest of the schedule")
-        ->check(at_least_one);
+        ->check(at_least_one());
     command.add_option("--microbatches", schedule.microbatches, "microbatches of a step; default: 2 x pp")
-        ->check(at_least_one);
+        ->check(at_least_one());
     command
         .add_option(
             "--costs", schedule.costs,
@@ -38,7 +41,7 @@ void add_numbers(CLI::App& command, ScheduleArguments& schedule) {
 void add_group(CLI::App& command, ScheduleArguments& schedule) {
     command
         .add_option("--group", schedule.group, "microbatches that a stage takes in a row, where a schedule has such")
-        ->check(CLI::Range(int64_t{1}, kMostStageMicrobatches));
+        ->check(at_least_one());
 }
 
 void add_drawings(CLI::App& command, ScheduleArguments& schedule) {

@@ -208,9 +208,10 @@ StepShare Engine::run_actions(int64_t step) {
     if (dp_coordinate() == 0) share.norms = gradient_norms();
     share.run_seconds = seconds_since(start);
     share.memory_bytes = peak_memory_bytes();
-    const int64_t flushes = MemoryMeter(weights_.device()).flushes();
+    const MemoryMeter meter(weights_.device());
+    const int64_t flushes = meter.flushes();
     share.memory_flushes = flushes - std::exchange(flushes_told_, flushes);
-    share.nearly_full = MemoryMeter(weights_.device()).is_nearly_full(num_steps_run_ == 1 ? first_update_bytes() : 0);
+    share.nearly_full = meter.is_nearly_full(num_steps_run_ == 1 ? first_update_bytes() : 0);
     return share;
 }
 
@@ -352,15 +353,14 @@ void Engine::judge(int64_t step, StepResult& result) {
 /// Memory that a full device gives back is waited for with all that it does. Ranks whose devices wait for each other's
 /// messages would stand still then, so none of these holds up a device before there is room.
 void Engine::mind_full_devices(const StepTotals& totals) {
-    const bool has_room = totals.memory_flushes == 0 && !totals.nearly_full;
-    training_->set_may_hold_device(has_room);
-    if (evaluator_) evaluator_->set_may_hold_device(has_room);
+    training_->set_may_hold_device(totals.have_devices_room());
+    if (evaluator_) evaluator_->set_may_hold_device(totals.have_devices_room());
 }
 
 /// Nothing else tells of the time that it takes.
 void Engine::remark_full_devices(int64_t step, StepResult& result) {
     const int64_t flushes = result.totals.memory_flushes;
-    const bool goes_by_host = transport_.may_hold_device() && (flushes > 0 || result.totals.nearly_full);
+    const bool goes_by_host = transport_.may_hold_device() && !result.totals.have_devices_room();
     const bool was_told = std::exchange(is_full_told_, goes_by_host);
     if (flushes == 0 && (was_told || !goes_by_host)) return;
     result.remark += result.remark.empty() ? "step " + std::to_string(step + 1) + ": " : "; ";

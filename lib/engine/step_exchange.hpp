@@ -61,6 +61,8 @@ struct StepTotals {
     bool stop = false;      ///< some rank was asked to stop
     bool save = false;      ///< some rank finds that a save is due
     bool overflow = false;  ///< some rank has a gradient that is not finite
+
+    bool have_devices_room() const { return memory_flushes == 0 && !nearly_full; }
 };
 
 /// The global norm is formed on rank 0's device from the norms of all, and comes back on each rank's own.

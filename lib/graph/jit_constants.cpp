@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "graph/jit_alias.hpp"
+#include "graph/jit_containers.hpp"
 #include "graph/jit_graph.hpp"
 
 namespace vpp {
@@ -70,8 +71,8 @@ c10::Symbol keeper_mark() {
 
 /// Whether something may hold the list or dict. One that nothing holds is its own, and may go with its changes.
 bool is_held(const torch::jit::Value* container) {
-    return std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) { return use.offset > 0; }) ||
-           std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) { return !use.user->maybeSchema(); });
+    return std::ranges::any_of(container->uses(),
+                               [](const torch::jit::Use& use) { return use.offset > 0 || !use.user->maybeSchema(); });
 }
 
 /// LibTorch (2.11) takes a write for dead where what it writes is read only out of a list, dict or tuple. Printing is
@@ -80,12 +81,9 @@ void keep_writes(torch::jit::Block* block) {
     for (auto it = block->nodes().begin(); it != block->nodes().end();) {
         torch::jit::Node* node = *it++;
         for (torch::jit::Block* inner : node->blocks()) keep_writes(inner);
-        const c10::FunctionSchema* schema = node->maybeSchema();
-        if (!schema || !schema->is_mutable()) continue;
-        for (size_t i = 0; i < std::min(node->inputs().size(), schema->arguments().size()); ++i) {
-            const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+        for (size_t i = 0; i < node->inputs().size(); ++i) {
             torch::jit::Value* written = node->input(i);
-            if (!alias || !alias->isWrite() || (!is_tensor(*written->type()) && !is_held(written))) continue;
+            if (!writes_input(node, i) || (!is_tensor(*written->type()) && !is_held(written))) continue;
             torch::jit::Node* keeper = node->owningGraph()->create(torch::jit::prim::Print, {written}, 0);
             keeper->i_(keeper_mark(), 1);
             keeper->insertAfter(node);

@@ -328,9 +328,13 @@ bool is_container(const Value* value) {
     return is_list(value) || value->type()->kind() == c10::TypeKind::DictType;
 }
 
-bool changes(const Node* node, size_t input) {
+bool writes_input(const Node* node, size_t input) {
     const c10::AliasInfo* alias = alias_of(node, input);
-    return is_container(node->input(input)) && alias && alias->isWrite();
+    return alias && alias->isWrite();
+}
+
+bool changes(const Node* node, size_t input) {
+    return is_container(node->input(input)) && writes_input(node, input);
 }
 
 bool is_changed(const Value* container) {

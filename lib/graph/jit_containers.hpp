@@ -10,6 +10,9 @@ namespace vpp {
 bool is_list(const torch::jit::Value* value);
 bool is_container(const torch::jit::Value* value);  ///< a list or dict
 
+/// Whether the op writes its input of this index, a tensor or a container.
+bool writes_input(const torch::jit::Node* node, size_t input);
+
 /// Whether the op changes which elements the container has that is its input of this index.
 bool changes(const torch::jit::Node* node, size_t input);
 
