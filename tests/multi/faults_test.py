@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from run_state import files_of  # noqa: E402
-from vpp_process import DIGITS, ENVIRONMENT, FAULTS, ROOT, SLOW_DATA, Case, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, FAULTS, ROOT, SLOW_DATA, Case, has_open, main, proc_text  # noqa: E402
 
 
 class RunningCase(Case):
@@ -193,8 +193,8 @@ class Signals(RunningCase):
         mask = 1 << (signal.SIGUSR1 - 1)
         while True:
             self.assertLess(time.monotonic(), deadline)
-            statuses = [pathlib.Path(f"/proc/{pid}/status").read_text() for pid in self.pids(job)]
-            caught = [int(re.search(r"SigCgt:\s*([0-9a-f]+)", text).group(1), 16) for text in statuses]
+            statuses = [proc_text(pid, "status") for pid in self.pids(job)]
+            caught = [int(mark, 16) for text in statuses for mark in re.findall(r"SigCgt:\s*([0-9a-f]+)", text)]
             if len(caught) == ranks and all(bits & mask for bits in caught):
                 return
             time.sleep(0.005)
@@ -263,8 +263,7 @@ class Outputs(Case):
         size = metrics.stat().st_size
         slow = {"LD_PRELOAD": FAULTS, "VPP_DISK_FAULT": "0 pread metrics.jsonl 1 1 0 2000"}
         job = self.start("report", "run", ranks=0, environment=slow)
-        while not any(link.is_symlink() and link.readlink() == metrics.resolve() for link in
-                      pathlib.Path(f"/proc/{job.pid}/fd").iterdir()):
+        while not has_open(job.pid, metrics):
             self.assertIsNone(job.poll())
         os.truncate(metrics, 10)
         self.assertEqual(job.wait(60), 0)

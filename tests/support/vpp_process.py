@@ -1,6 +1,7 @@
 """Starting the real program from tests: alone or under mpirun, with plans as inline text in a folder of their own."""
 
 import atexit
+import contextlib
 import json
 import os
 import pathlib
@@ -57,18 +58,30 @@ lr = 0.003
 """
 
 
-def children(pid: int) -> list[int]:
+def proc_text(pid: int, name: str) -> str:
+    """A file of /proc about a process; "" once the process has ended."""
     try:
-        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return pathlib.Path(f"/proc/{pid}/{name}").read_text()
     except OSError:
-        return []
+        return ""
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in proc_text(pid, f"task/{pid}/children").split()]
 
 
 def is_alive(pid: int) -> bool:
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    state = proc_text(pid, "stat").rpartition(")")[2].split()
+    return bool(state) and state[0] != "Z"
+
+
+def has_open(pid: int, path: pathlib.Path) -> bool:
+    """Whether the process holds the file open. It may open and close others meanwhile."""
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/{pid}/fd/{number}") == str(path.resolve()):
+                return True
+    return False
 
 
 class Case(unittest.TestCase):
