@@ -129,26 +129,40 @@ class OwnModelPlan {
 
     /// For what forward returns first.
     LossGuess added_loss(const TriedOutput& output) const {
-        const bool scores = is_scores(output, guess_.samples);
-        GuessedInput target{{free_name(scores ? "label" : "target"), DType::F32, output.shape},
-                            "compared with what forward returns"};
-        target.field.shape.erase(target.field.shape.begin());
-        if (scores) {
-            target.field.dtype = DType::I64;
-            target.field.bound = output.shape[1];
-            target.field.shape.clear();
+        if (is_scores(output, guess_.samples)) {
+            return loss_of_classes(output, "label",
+                                   " numbers a sample: guessed to be scores of as many classes. For numbers to be "
+                                   "met: \"mse\".\n");
         }
-        const std::string kind = scores ? "cross_entropy" : "mse";
-        const std::string why =
-            scores ? "# forward returns " + std::to_string(output.shape[1]) +
-                         " numbers a sample: guessed to be scores of as many classes. For numbers to be met: \"mse\".\n"
-                   : "# forward returns numbers: guessed to be compared with numbers of the same shape.\n";
-        LossPlan plan;
-        plan.kind = kind;
-        plan.target = target.field.name;
-        return {"\n" + why + "[loss]\nkind   = " + toml_quoted(kind) +
-                    "  # others: vpp explain loss.kind\ntarget = " + toml_quoted(plan.target) + "\n",
-                plan, std::move(target), 0, true};
+        if (is_scores_of_tokens(output)) {
+            return loss_of_classes(output, "targets", " numbers a token: guessed to be scores of the next one.\n");
+        }
+        const Field target{free_name("target"), DType::F32, {output.shape.begin() + 1, output.shape.end()}};
+        return loss_with(target, {.kind = "mse", .target = target.name},
+                         "# forward returns numbers: guessed to be compared with numbers of the same shape.\n");
+    }
+
+    /// A vector for each whole number of an argument that has a sequence of them.
+    bool is_scores_of_tokens(const TriedOutput& output) const {
+        return output.shape.size() == 3 && output.shape[2] > 1 &&
+               std::ranges::any_of(guess_.inputs, [&](const GuessedInput& input) {
+                   return input.field.bound > 0 && input.field.shape == std::vector<int64_t>{output.shape[1]};
+               });
+    }
+
+    LossGuess loss_of_classes(const TriedOutput& output, const std::string& name, const std::string& meaning) const {
+        const int64_t classes = output.shape.back();
+        const Field target{free_name(name), DType::I64, {output.shape.begin() + 1, output.shape.end() - 1}, classes};
+        return loss_with(
+            target, {.kind = "cross_entropy", .target = target.name, .class_dim = output.shape.size() > 2 ? -1 : 1},
+            "# forward returns " + std::to_string(classes) + meaning);
+    }
+
+    static LossGuess loss_with(const Field& target, const LossPlan& plan, const std::string& why) {
+        std::string text = "\n" + why + "[loss]\nkind   = " + toml_quoted(plan.kind) +
+                           "  # others: vpp explain loss.kind\ntarget = " + toml_quoted(plan.target) + "\n";
+        if (plan.class_dim == -1) text += "class_dim = -1             # the classes lie along the last dimension\n";
+        return {text, plan, GuessedInput{target, "compared with what forward returns"}, 0, true};
     }
 
     /// A field's name that no argument has.

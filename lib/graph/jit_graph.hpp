@@ -115,15 +115,17 @@ struct LossChoice {
     std::optional<LossPlan> loss;  ///< ops to append; empty = forward returns the loss
     int output = 0;                ///< the loss, or what the appended loss compares
     std::string reduction = "mean";
-    bool keep_outputs = false;  ///< append an op that gathers forward's other outputs
-    bool count_hits = false;    ///< append ops that count targets and those of them that are the largest output
+    bool keep_outputs = false;      ///< append an op that gathers forward's other outputs
+    bool count_hits = false;        ///< append ops that count targets and those of them that are the largest output
+    bool of_probabilities = false;  ///< the target has one for each class
 };
 
 /// Makes the loss the graph's only output; with choice.loss its ops are appended with the label "loss", and its target
-/// becomes an input unless it is one already. With keep_outputs the last op is a tuple of the tensors that forward
-/// returns beside the loss, so that cuts, edges and stages know of them; without any there is no such op. With
-/// count_hits two numbers follow in that tuple. Requires: with count_hits a loss whose targets are classes.
-/// Throws Error{BadData} when forward has no such output.
+/// becomes an input unless it is one already. Where its classes lie along the last dimension, both are flattened to a
+/// row for each target first. With keep_outputs the last op is a tuple of the tensors that forward returns beside the
+/// loss, so that cuts, edges and stages know of them; without any there is no such op. With count_hits two numbers
+/// follow in that tuple. Requires: with count_hits a loss whose targets are classes. Throws Error{BadData} when forward
+/// has no such output.
 void select_loss(JitGraph& jit, const LossChoice& choice);
 
 /// Makes every batch norm that normalises by the microbatch and keeps running statistics a deferred one: the op

@@ -185,23 +185,39 @@ Value* append_loss_op(JitGraph& jit, const LossPlan& loss, Value* input, Value* 
     return nullptr;
 }
 
-Value* append_loss(JitGraph& jit, const LossPlan& loss, Value* input, const std::string& reduction) {
-    Value* target = target_input(jit, loss.target);
+/// What is compared.
+struct Compared {
+    Value* input;
+    Value* target;
+};
+
+/// Classes along dimension 1, as the ops take them. Others lie along the last one: a row for each target then, as in
+/// F.cross_entropy(logits.flatten(0, -2), targets.flatten()).
+Compared with_classes_second(torch::jit::Graph& graph, const LossChoice& choice, Value* input, Value* target) {
+    if (choice.loss->class_dim != -1) return {input, target};
+    Value* rows = graph.insert(c10::aten::flatten, {input, 0, -2});
+    return {rows, graph.insert(c10::aten::flatten, {target, 0, choice.of_probabilities ? -2 : -1})};
+}
+
+Value* append_loss(JitGraph& jit, const LossChoice& choice, Value* input) {
+    Value* target = target_input(jit, choice.loss->target);
     torch::jit::Node* last = *std::prev(jit.graph->nodes().end());
     const torch::jit::WithInsertPoint at_end(jit.graph->return_node());
-    Value* result = append_loss_op(jit, loss, input, target, reduction == "mean" ? 1 : 2);
+    const Compared compared = with_classes_second(*jit.graph, choice, input, target);
+    const int64_t reduction = choice.reduction == "mean" ? 1 : 2;
+    Value* result = append_loss_op(jit, *choice.loss, compared.input, compared.target, reduction);
     for (auto it = std::next(last->iterator()); it != jit.graph->nodes().end(); ++it) set_module(*it, "loss");
     return result;
 }
 
-/// Of the targets that count how many there are, and how many are the largest output: classes lie along dim 1.
-void append_tallies(JitGraph& jit, const LossPlan& loss, Value* input) {
+/// Of the targets that count how many there are, and how many are the largest output along the classes.
+void append_tallies(JitGraph& jit, const LossChoice& choice, Value* input) {
     torch::jit::Graph& graph = *jit.graph;
-    Value* target = target_input(jit, loss.target);
+    Value* target = target_input(jit, choice.loss->target);
     torch::jit::Node* last = *std::prev(graph.nodes().end());
     const torch::jit::WithInsertPoint at_end(graph.return_node());
-    Value* largest = graph.insert(c10::aten::argmax, {input, 1, false});
-    Value* counted = graph.insert(c10::aten::ne, {target, loss.ignore_index});
+    Value* largest = graph.insert(c10::aten::argmax, {input, choice.loss->class_dim, false});
+    Value* counted = graph.insert(c10::aten::ne, {target, choice.loss->ignore_index});
     Value* hit = graph.insert(c10::aten::logical_and, {graph.insert(c10::aten::eq, {largest, target}), counted});
     jit.tallies = {{"targets", graph.insert(c10::aten::sum, {counted})}, {"hits", graph.insert(c10::aten::sum, {hit})}};
     for (auto it = std::next(last->iterator()); it != graph.nodes().end(); ++it) set_module(*it, "accuracy");
@@ -223,9 +239,9 @@ void select_loss(JitGraph& jit, const LossChoice& choice) {
     torch::jit::Node* former = graph.outputs()[0]->node();
     const std::vector<Output> outputs = outputs_of(graph);
     Value* output = pick_output(outputs, choice.output, choice.loss ? "loss.input" : "model.loss_output");
-    jit.loss = choice.loss ? append_loss(jit, *choice.loss, output, choice.reduction) : output;
+    jit.loss = choice.loss ? append_loss(jit, choice, output) : output;
     check(!choice.count_hits || choice.loss, "accuracy is that of a loss of the plan's");
-    if (choice.count_hits) append_tallies(jit, *choice.loss, output);
+    if (choice.count_hits) append_tallies(jit, choice, output);
     if (choice.keep_outputs) keep_outputs(jit, outputs);
     gather(jit);
     graph.eraseOutput(0);

@@ -51,7 +51,7 @@ std::string advice_for(std::string_view op, std::string_view core) {
                "on values";
     }
     if (op.ends_with(" in 'loss'") && core.find("Expected target size") != std::string_view::npos) {
-        return "; classes are taken from dimension 1: return logits.transpose(1, 2), or the loss itself";
+        return "; classes are taken from dimension 1; if they lie along the last one: loss.class_dim = -1";
     }
     return "";
 }

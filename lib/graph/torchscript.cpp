@@ -344,14 +344,23 @@ torch::jit::Module open_stages(JitGraph& jit, const ModelFiles& files, const Tor
     return root;
 }
 
+LossChoice loss_choice(const TorchScriptOptions& options) {
+    const int target = options.loss ? options.fields.find(options.loss->target) : -1;
+    return {.loss = options.loss,
+            .output = options.loss ? options.loss->input : options.loss_output,
+            .reduction = options.loss_reduction,
+            .keep_outputs = options.keep_outputs,
+            .count_hits = options.count_hits,
+            .of_probabilities = target >= 0 && is_floating(options.fields.fields[static_cast<size_t>(target)].dtype)};
+}
+
 OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& options) {
     std::vector<LoadedFile> loaded;
     JitGraph jit;
     torch::jit::Module model = (options.stages.empty() ? open_one : open_stages)(jit, files, options, loaded);
     freeze_parameters(jit, options.freeze, options.where);
     straighten(jit);
-    select_loss(jit, {options.loss, options.loss ? options.loss->input : options.loss_output, options.loss_reduction,
-                      options.keep_outputs, options.count_hits});
+    select_loss(jit, loss_choice(options));
     const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
     if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
     name_convolutions(jit);

@@ -99,6 +99,9 @@ Rows loss_rows() {
         {.name = "loss.ignore_index", .type = Integer,
          .sentence = "Targets of this value do not count; cross_entropy and nll.",
          .field = field<&Plan::loss, &LossPlan::ignore_index>()},
+        {.name = "loss.class_dim", .type = Integer,
+         .sentence = "Dimension of the classes: 1, or -1, as language models have it; cross_entropy and nll.",
+         .field = field<&Plan::loss, &LossPlan::class_dim>(), .range = {-1, 1}, .example = -1},
         {.name = "loss.label_smoothing", .type = Number, .sentence = "Label smoothing; cross_entropy.",
          .field = field<&Plan::loss, &LossPlan::label_smoothing>(), .range = kFlag01, .example = 0.1},
     };

@@ -39,6 +39,7 @@ struct LossPlan {
     int input = 0;                ///< which output of forward is compared
     std::string target;           ///< data field
     int64_t ignore_index = -100;  ///< cross_entropy and nll
+    int class_dim = 1;            ///< of classes in that output: 1 or -1; cross_entropy and nll
     double label_smoothing = 0;   ///< cross_entropy
 };
 

@@ -48,6 +48,11 @@ void check_model(const Plan& plan, Findings& findings) {
     if (plan.loss->ignore_index != LossPlan{}.ignore_index && kind != "cross_entropy" && kind != "nll") {
         findings.add("loss.ignore_index", "loss.ignore_index is for cross_entropy and nll (got kind '" + kind + "')");
     }
+    if (plan.loss->class_dim == 0) {
+        findings.add("loss.class_dim", "loss.class_dim is 1 or -1 (got 0): dimension 0 counts samples");
+    } else if (plan.loss->class_dim != LossPlan{}.class_dim && kind != "cross_entropy" && kind != "nll") {
+        findings.add("loss.class_dim", "loss.class_dim is for cross_entropy and nll (got kind '" + kind + "')");
+    }
 }
 
 void check_init(const Plan& plan, Findings& findings) {

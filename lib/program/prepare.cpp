@@ -108,15 +108,16 @@ Error no_classes(const Plan& plan, DType dtype) {
                  plan.where("loss.target"));
 }
 
-/// LibTorch takes classes as int64, and as uint8 where there is one a sample; cross_entropy takes a probability of each
-/// class too. It would say so in the first backward, or in words of its own.
+/// LibTorch takes classes as int64, and as uint8 where there is one a row of scores; cross_entropy takes a probability
+/// of each class too. It would say so in the first backward, or in words of its own.
 void check_targets(const Plan& plan, const Fields& fields) {
     const int place = plan.loss ? fields.find(plan.loss->target) : -1;
     if (place < 0) return;
     const Field& target = fields.fields[static_cast<size_t>(place)];
     const bool is_cross_entropy = plan.loss->kind == "cross_entropy";
     if (is_cross_entropy || plan.loss->kind == "nll") {
-        const bool is_class = target.dtype == DType::I64 || (target.dtype == DType::U8 && target.shape.empty());
+        const bool is_one_a_row = target.shape.empty() || plan.loss->class_dim == -1;
+        const bool is_class = target.dtype == DType::I64 || (target.dtype == DType::U8 && is_one_a_row);
         const bool is_probability = is_cross_entropy && is_floating(target.dtype) && !target.shape.empty();
         if (!is_class && !is_probability) throw no_classes(plan, target.dtype);
     }

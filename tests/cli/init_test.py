@@ -157,6 +157,18 @@ class WithLoss(nn.Module):
         return nn.functional.cross_entropy(scores.flatten(0, 1), targets.flatten())
 
 
+class ScoresOfTokens(nn.Module):
+    """As language models do: a score for each token of the vocabulary, at each place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(40, 16)
+        self.head = nn.Linear(16, 40)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        return self.head(torch.tanh(self.embedding(input_ids)))
+
+
 class Scores(nn.Module):
     """An image; returns scores of classes. BatchNorm has buffers."""
 
@@ -208,6 +220,14 @@ class OwnModel(Init):
         self.assertEqual(plan["data"]["fields"], {"tokens": "int64[16] < 40", "targets": "int64[16] < 40"})
         self.assertIn("guessed tokens = int64[16]: it chooses rows of an embedding\n", said)
         self.check_runs()
+
+    def test_a_language_model_without_a_loss(self):
+        said, plan = self.plan_for(ScoresOfTokens())
+        self.assertIn("guessed the loss cross_entropy with targets = int64[16]: by the shape", said)
+        self.assertEqual(plan["loss"], {"kind": "cross_entropy", "target": "targets", "class_dim": -1})
+        self.check_runs()
+        verified = self.vpp("verify", "mine/plan.toml", "--steps", "2", ranks=2)
+        self.assertEqual(verified.returncode, 0, verified.stderr)
 
     def test_a_model_without_a_loss(self):
         for trace in (None, (torch.rand(2, 3, 28, 28),)):

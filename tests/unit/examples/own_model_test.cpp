@@ -48,6 +48,18 @@ TEST(OwnModel, ScoresGetALossOverClasses) {
     EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
 }
 
+TEST(OwnModel, ScoresOfTokensGetALossAlongTheLastDimension) {
+    const OwnModel model("ids", "return self.b.forward(torch.relu(self.a.forward(ids)))",
+                         {{"a", embedding(40, 8, 0.02)}, {"b", linear(8, 40)}});
+    EXPECT_THAT(model.plan(), HasSubstr("ids = \"int64[16] < 40\""));
+    EXPECT_THAT(model.plan(), HasSubstr("targets = \"int64[16] < 40\""));
+    EXPECT_THAT(model.plan(), HasSubstr("kind   = \"cross_entropy\""));
+    EXPECT_THAT(model.plan(), HasSubstr("\nclass_dim = -1 "));
+    EXPECT_THAT(model.plan(),
+                HasSubstr("# forward returns 40 numbers a token: guessed to be scores of the next one.\n"));
+    EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
+}
+
 TEST(OwnModel, NumbersAreCompared) {
     const OwnModel model("target", "return torch.squeeze(self.a.forward(target), 1)", {{"a", linear(12, 1)}});
     EXPECT_THAT(model.plan(), HasSubstr("kind   = \"mse\""));

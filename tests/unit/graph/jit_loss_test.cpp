@@ -238,6 +238,50 @@ TEST(Loss, ReductionIgnoredIndexAndSmoothingArePassedOn) {
     EXPECT_EQ(bits_of(loss_of(options, x, classes)), bits_of(at::cross_entropy_loss(x, classes, {}, 2, 3, 0.25)));
 }
 
+// As language models have it; along dimension 1 the op sums in another order.
+TEST(Loss, ClassesAlongTheLastDimensionAreFlattenedToARowForEachTarget) {
+    const at::Tensor x = values({2, 3, 5}), classes = at::tensor({1L, 3L, 0L, 4L, 2L, 3L}).view({2, 3});
+    const Field scores = floats("x", {3, 5});
+    for (const std::string kind : {"cross_entropy", "nll"}) {
+        LossPlan loss = of_kind(kind);
+        loss.class_dim = -1;
+        loss.ignore_index = 3;
+        TorchScriptOptions options = with_loss(loss, integers("y", {3}));
+        options.fields.fields[0] = scores;
+        const at::Tensor rows = x.flatten(0, 1);
+        EXPECT_EQ(bits_of(loss_of(options, x, classes)),
+                  bits_of(kind == "nll" ? at::nll_loss(rows, classes.flatten(), {}, 1, 3)
+                                        : at::cross_entropy_loss(rows, classes.flatten(), {}, 1, 3)));
+    }
+    LossPlan loss = of_kind("cross_entropy");
+    loss.class_dim = -1;
+    TorchScriptOptions options = with_loss(loss, floats("y", {3, 5}));
+    options.fields.fields[0] = scores;
+    const at::Tensor shares = values({2, 3, 5}, 3).softmax(2);
+    EXPECT_EQ(bits_of(loss_of(options, x, shares)),
+              bits_of(at::cross_entropy_loss(x.flatten(0, 1), shares.flatten(0, 1))));
+}
+
+TEST(Loss, HitsAreCountedAlongTheClasses) {
+    const at::Tensor x = values({2, 3, 5}), classes = at::tensor({1L, 3L, 0L, 4L, 2L, 3L}).view({2, 3});
+    for (const int class_dim : {1, -1}) {
+        LossPlan loss = of_kind("cross_entropy");
+        loss.class_dim = class_dim;
+        loss.ignore_index = 3;
+        TorchScriptOptions options = with_loss(loss, integers("y", {3}));
+        options.fields.fields[0] =
+            floats("x", class_dim == 1 ? std::vector<int64_t>{5, 3} : std::vector<int64_t>{3, 5});
+        options.count_hits = true;
+        LoadedModel loaded = load(kIdentity, options);
+        ASSERT_EQ(loaded.graph.tallies.size(), 2U);
+        const std::vector<int> wanted{loaded.graph.tallies[0].tensor, loaded.graph.tallies[1].tensor};
+        const auto found =
+            run_whole(loaded, wanted, {{"x", class_dim == 1 ? x.transpose(1, 2).contiguous() : x}, {"y", classes}});
+        EXPECT_EQ(found[0].toTensor().item<int64_t>(), 4);
+        EXPECT_EQ(found[1].toTensor().item<int64_t>(), (x.argmax(2).eq(classes) & classes.ne(3)).sum().item<int64_t>());
+    }
+}
+
 TEST(Loss, ATargetThatForwardTakesTooIsOneInput) {
     const ModuleSpec model{"Model", "def forward(self, x, y):\n    return x + y\n"};
     LoadedModel loaded = load(model, with_loss(of_kind("mse"), floats("y", {4})));

@@ -38,7 +38,7 @@ TEST(TorchErrors, TheInterpretersWordsAreLeftOut) {
 TEST(TorchErrors, KnownCausesOfAFailedOpComeWithAdvice) {
     EXPECT_EQ(op_failure("the op aten::cross_entropy_loss in 'loss'", "Expected target size [2, 64], got [2, 16]"),
               "the op aten::cross_entropy_loss in 'loss' fails: Expected target size [2, 64], got [2, 16]; classes are "
-              "taken from dimension 1: return logits.transpose(1, 2), or the loss itself");
+              "taken from dimension 1; if they lie along the last one: loss.class_dim = -1");
     EXPECT_EQ(op_failure("the op aten::nll_loss in 'head'", "Expected target size [2, 64], got [2, 16]"),
               "the op aten::nll_loss in 'head' fails: Expected target size [2, 64], got [2, 16]")
         << "the model's own";

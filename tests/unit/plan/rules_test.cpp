@@ -254,6 +254,11 @@ TEST(Rules, LossAndLossOutputExcludeEachOther) {
     EXPECT_NO_THROW(resolve({"loss.kind=mse", "loss.target=y"}, 1));
     EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "loss.label_smoothing=0.1"}), "for cross_entropy"));
     EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "loss.ignore_index=1"}), "cross_entropy and nll"));
+    EXPECT_TRUE(holds(problem({"loss.kind=mse", "loss.target=y", "loss.class_dim=-1"}),
+                      "loss.class_dim is for cross_entropy and nll (got kind 'mse')"));
+    EXPECT_TRUE(holds(problem({"loss.kind=nll", "loss.target=y", "loss.class_dim=0"}),
+                      "loss.class_dim is 1 or -1 (got 0): dimension 0 counts samples"));
+    EXPECT_NO_THROW(resolve({"loss.kind=nll", "loss.target=y", "loss.class_dim=-1"}, 1));
     EXPECT_TRUE(holds(problem({"model.inputs=[\"a\", \"a\"]"}), "names 'a' twice"));
 }
 

@@ -358,6 +358,15 @@ TEST(Prepare, ClassesOfAnotherTypeThanInt64AreRefused) {
     const Plan no_classes = plan_of("nll", "float32[4]");
     const Datasets data = data_of(no_classes);
     EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(no_classes, data); }), HasSubstr("is float32, and nll needs"));
+    std::vector<std::string> of_rows{"loss.kind=cross_entropy", "data.fields.x=\"float32[3, 4]\"",
+                                     "data.fields.y=\"uint8[3] < 4\"", "loss.class_dim=-1"};
+    const auto rows = save(sequential({linear(4, 4), linear(4, 4)}));
+    const Plan bytes = plan_for(rows, 2, of_rows);
+    EXPECT_TRUE(prepare(bytes, data_of(bytes)).program.has_training());
+    of_rows.pop_back();
+    const Plan second = plan_for(rows, 2, of_rows);
+    const Datasets second_data = data_of(second);
+    EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(second, second_data); }), HasSubstr("needs classes of int64"));
 }
 
 TEST(Prepare, WhatIsWrongIsToldBeforeAnythingRuns) {
