@@ -25,6 +25,7 @@
 #include "graph/meta_layouts.hpp"
 #include "graph/meta_memory.hpp"
 #include "graph/op_names.hpp"
+#include "graph/slow_trial.hpp"
 #include "graph/torch_dtype.hpp"
 #include "graph/torch_errors.hpp"
 #include "graph/weight_casts.hpp"
@@ -245,6 +246,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
     const at::AutoGradMode grad(jit.modes.grad);
     const int num_ops = static_cast<int>(jit.ops.size());
     if (result.on_meta) result.kept_bytes.resize(jit.ops.size());
+    SlowTrial trial([&](int op) { return op_text(jit, jit.ops[static_cast<size_t>(op)].node); });
     for (int i = 0; i < num_ops;) {
         const int64_t bytes_before = memory->alive_bytes();
         const JitOp& op = jit.ops[static_cast<size_t>(i)];
@@ -252,6 +254,7 @@ ProbeResult probe_on(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
         const bool guard = op.node->kind() == torch::jit::prim::Enter;
         const int end = guard ? end_of_guard(jit, i) : i + 1;
         changed.add(op, result);
+        trial.begin(i);
         try {
             const bool has_form = result.on_meta && run_meta_form(jit, i, places.target, result);
             if (!has_form) run_range(jit, {i, end}, places.factory, result);
