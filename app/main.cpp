@@ -1,4 +1,5 @@
 // Parse, run what was chosen, turn an Error into one line and an exit code.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -27,6 +28,14 @@ int run_and_flush(int argc, char** argv) {
     return has_arrived ? code : vpp::told_lost_output(code);
 }
 
+/// A standard stream that is closed would be the next file that is opened, and what is printed would go there. Here each
+/// use of it fails, as that of a closed one.
+void hold_closed_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
 /// Whether somebody may look at how the process ends: CUDA's profilers and libraries that are preloaded write then what
 /// they have seen. For nobody else LibTorch's destructors are worth a third of a short command.
 bool is_watched() {
@@ -36,6 +45,7 @@ bool is_watched() {
 }  // namespace
 
 int main(int argc, char** argv) {
+    hold_closed_streams();
     std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, nobody learns how a child of this process ends
     const int code = run_and_flush(argc, argv);
     if (!is_watched()) ::_exit(code);

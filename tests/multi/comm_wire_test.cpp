@@ -56,12 +56,12 @@ class BareWire {
     void post(int number) {
         ask([&](detail::MpiWire& wire) { wire.post(peer(), forward(number), 1 << 20); });
     }
-    /// Moves messages until `done`, in at most 10 s.
+    /// Moves messages until `done`, in at most 60 s.
     template <typename Done>
     bool move_until(const Done& done) {
         const auto start = std::chrono::steady_clock::now();
         while (!ask([&](detail::MpiWire& wire) { return wire.progress(), done(wire); })) {
-            if (std::chrono::steady_clock::now() - start > std::chrono::seconds(10)) return false;
+            if (std::chrono::steady_clock::now() - start > std::chrono::seconds(60)) return false;
             std::this_thread::yield();
         }
         return true;

@@ -113,7 +113,7 @@ class Profiles(Case):
     def test_a_rank_that_stood_still_shows_in_the_trace(self):
         job = self.start("train", self.plan(DIGITS), "--set", "run.dir=run", "--set", "train.steps=200",
                          "--set", "train.global_batch_size=256", "--profile", "1..200", ranks=2)
-        while not self.metrics("run"):
+        while not self.bits("run"):
             self.assertIsNone(job.poll())
             time.sleep(0.01)
         stopped = self.pids(job)[1]

@@ -39,7 +39,7 @@ TEST_F(Saving, pollNeverWaitsForADisk) {
             result = saver.poll();
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
-        EXPECT_GT(polls, 10);
+        EXPECT_GT(polls, 2);
         EXPECT_FALSE(saver.is_saving());
         EXPECT_EQ(result->step, 7);
         EXPECT_EQ(result->problem, "");

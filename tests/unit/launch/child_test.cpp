@@ -93,8 +93,9 @@ TEST(Child, SignalsThatAskForAnEndBecomeUsr1) {
 }
 
 TEST(Child, ASecondInterruptEndsIt) {
+    // The second one follows when the first has been heard.
     const std::string script =
-        std::string("trap : USR1; trap 'exit 15' TERM; kill -INT $PPID; sleep 0.2; kill -INT $PPID; ") +
+        std::string("trap 'trap : USR1; kill -INT $PPID' USR1; trap 'exit 15' TERM; kill -INT $PPID; ") +
         "while :; do sleep 0.05; done";
     EXPECT_EQ(in_a_process([&] {
                   const ChildEnd end = StopSignals().run(shell(script), StopManner::Save);
@@ -121,7 +122,7 @@ TEST(Child, OneThatWaitsForOthersWhenItsRanksAreGoneIsKilled) {
         return end.hang == Hang::OtherHosts ? end.code : 1;
     };
     const std::string rank = "OMPI_COMM_WORLD_RANK=0 sleep ";
-    EXPECT_EQ(in_a_process([&] { return run(rank + "1 & wait; sleep 30"); }), 137);
+    EXPECT_EQ(in_a_process([&] { return run(rank + "2 & wait; sleep 30"); }), 137);
     EXPECT_EQ(in_a_process([&] { return run(rank + "2.5 & wait"); }), 1) << "it has a rank";
     EXPECT_EQ(in_a_process([&] { return run("sleep 2.5"); }), 1) << "it never had one";
 }
@@ -132,7 +133,8 @@ TEST(Child, ARankThatIsStoppedWhenTheOthersHaveLeftIsKilled) {
             StopSignals().run(shell(script), StopManner::Save, {.left_behind = std::chrono::seconds(1)});
         return end.hang == Hang::LeftBehind ? end.code : 1;
     };
-    const std::string rank = "OMPI_COMM_WORLD_RANK=0 sleep ", stopped = rank + "30 & sleep 0.2; kill -STOP $!; ";
+    const std::string rank = "OMPI_COMM_WORLD_RANK=0 sleep ";
+    const std::string stopped = rank + "30 & until grep -q _RANK= /proc/$!/environ; do sleep 0.1; done; kill -STOP $!; ";
     EXPECT_EQ(in_a_process([&] { return run(stopped + rank + "1.5 & wait; exit 9"); }), 9);
     EXPECT_EQ(in_a_process([&] { return run(stopped + "sleep 2; kill -KILL $!"); }), 1)
         << "it is alone, as a debugger may want";
@@ -223,7 +225,7 @@ TEST(Child, WordsOfBothStreams) {
 }
 
 TEST(Child, WordsHaveALimitOfTimeAndLength) {
-    const ChildWords slow = listen_to(shell("echo begun; sleep 30"), milliseconds(200));
+    const ChildWords slow = listen_to(shell("echo begun; sleep 30"), milliseconds(2000));
     EXPECT_TRUE(slow.timed_out);
     EXPECT_EQ(slow.text, "begun\n");
     const ChildWords endless = listen_to(shell("head -c 1000000 /dev/zero"), milliseconds(10000));
