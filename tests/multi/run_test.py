@@ -191,11 +191,14 @@ class Output(RunCase):
         self.assertIn(self.LOST, self.error())
 
     def test_closed_streams_are_not_the_next_files_that_are_opened(self):
-        done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", VPP, *self.arguments("train.steps=5")],
-                              cwd=self.folder, env=ENVIRONMENT, timeout=120)
-        self.assertEqual(done.returncode, 74)
-        self.assertEqual(len(self.bits("run")), 5)
-        self.assertEqual(self.run_end("run"), {"exit_code": 0, "text": "5 steps are done"})
+        for run, closed in (("output", ">&-"), ("all", "<&- >&- 2>&-")):
+            with self.subTest(closed):
+                done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", VPP,
+                                       *self.arguments("train.steps=5", run=run)],
+                                      cwd=self.folder, env=ENVIRONMENT, stderr=subprocess.DEVNULL, timeout=60)
+                self.assertEqual(done.returncode, 74)
+                self.assertEqual(len(self.bits(run)), 5)
+                self.assertEqual(self.run_end(run), {"exit_code": 0, "text": "5 steps are done"})
 
     def test_a_full_disk_is_told(self):
         with open("/dev/full", "w") as full:
