@@ -28,8 +28,8 @@ int run_and_flush(int argc, char** argv) {
     return has_arrived ? code : vpp::told_lost_output(code);
 }
 
-/// A standard stream that is closed would be the next file that is opened, and what is printed would go there. Here each
-/// use of it fails, as that of a closed one.
+/// A standard stream that is closed would be the next file that is opened, and what is printed would go there. Here
+/// each use of it fails, as that of a closed one.
 void hold_closed_streams() {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
