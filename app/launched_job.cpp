@@ -11,6 +11,7 @@
 #include "app/registries.hpp"
 #include "app/run_lock.hpp"
 #include "app/stop_signals.hpp"
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "comm/mpi_session.hpp"
 #include "launch/shell.hpp"
@@ -23,8 +24,9 @@ namespace vpp {
 
 namespace {
 
-// A dying rank holds the lock of the run folder until it is gone.
+// A dying rank holds the lock of the run folder until it is gone, which takes long with much memory or a slow disk.
 constexpr std::chrono::seconds kBeforeRestart{2};
+constexpr std::chrono::seconds kMostBeforeRestart{60};
 
 /// The plan, with everything that can be wrong about it for so many ranks; 0: as many as it names.
 Plan checked_plan(const PlanArguments& arguments, const std::string& command, int& ranks) {
@@ -99,7 +101,11 @@ LaunchedEnd run_launched_job(const LaunchedJob& job, const HostFacts& host, Stop
     hooks.told = [&] { return told_end(job.plan.run.dir); };
     hooks.keep = [&](const RunEnd& lost) { keep_run_end(job.plan.run.dir, lost); };
     hooks.is_stop_asked = [&] {
-        end.stop_asked = signals.is_stop_asked_within(kBeforeRestart) || end.stop_asked;
+        const auto start = Clock::now();
+        do {
+            end.stop_asked = signals.is_stop_asked_within(kBeforeRestart) || end.stop_asked;
+        } while (!end.stop_asked && is_held_by(job_of_run(), job.plan.run.dir) &&
+                 Clock::now() - start < kMostBeforeRestart);
         return end.stop_asked;
     };
     end.code = supervise(supervised, hooks);

@@ -43,4 +43,8 @@ bool was_last_held_by(const std::string& job, const fs::path& folder) {
     return !job.empty() && last_holder(folder / kLock).ends_with("\n" + job);
 }
 
+bool is_held_by(const std::string& job, const fs::path& folder) {
+    return was_last_held_by(job, folder) && is_held(folder / kLock);
+}
+
 }  // namespace vpp

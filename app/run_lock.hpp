@@ -18,5 +18,7 @@ RunLock lock_run_folder(const std::filesystem::path& folder);
 
 /// Whether the last process that held the folder's lock was one of this job of `vpp run` (job_of_run).
 bool was_last_held_by(const std::string& job, const std::filesystem::path& folder);
+/// Whether it holds it still.
+bool is_held_by(const std::string& job, const std::filesystem::path& folder);
 
 }  // namespace vpp

@@ -54,6 +54,14 @@ FileLock::~FileLock() {
     ::close(fd_);
 }
 
+bool is_held(const std::filesystem::path& path) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);  // NFS locks nothing that is open to read
+    if (fd < 0) return false;
+    const bool held = try_lock(fd) == EWOULDBLOCK;
+    ::close(fd);
+    return held;
+}
+
 std::string last_holder(const std::filesystem::path& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return "";

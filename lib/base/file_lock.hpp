@@ -21,6 +21,9 @@ class FileLock {
     int fd_ = -1;
 };
 
+/// Whether a process has the lock. Who asks for it in that moment may be told so too: it is taken for the look.
+bool is_held(const std::filesystem::path& path);
+
 /// What the last holder has written, up to 200 bytes, whether it still has the lock or not; empty: there was none.
 std::string last_holder(const std::filesystem::path& path);
 

@@ -27,7 +27,7 @@ struct SupervisorHooks {
     std::function<bool()> is_holder;                    ///< whether nobody has held the run folder since this job did
     std::function<std::optional<RunEnd>()> told;        ///< what the run folder says of its end
     std::function<void(const RunEnd& end)> keep;        ///< in the run folder, what no rank has lived to write there
-    std::function<bool()> is_stop_asked;                ///< before a restart: waits a moment for the ranks to be gone
+    std::function<bool()> is_stop_asked;                ///< before a restart: waits until the ranks are gone
 };
 
 /// Returns the exit code, one of vpp's own.

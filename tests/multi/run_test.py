@@ -285,6 +285,17 @@ class Restarts(RunCase):
         self.assertIn("resumed after step", self.error())
         self.expect_whole_run(*self.settings)
 
+    def test_a_rank_that_dies_slowly_is_waited_for(self):
+        job = self.start(*self.arguments(*self.settings, "run.max_restarts=1"), ranks=0, environment=SLOW_DATA)
+        self.wait_for_save(job)
+        with (self.folder / "run/.lock").open() as lock:
+            os.kill(self.ranks(job)[0], signal.SIGKILL)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as if that process were there still
+            time.sleep(5)
+        self.assertEqual(job.wait(120), 0, self.error())
+        self.assertIn("restart 1 of 1", self.error())
+        self.expect_whole_run(*self.settings)
+
     def test_without_the_key_it_is_75_and_what_to_type(self):
         job = self.kill_a_rank()
         self.assertEqual(job.wait(120), 75, self.error())

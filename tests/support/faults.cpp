@@ -84,10 +84,12 @@ int space_by(const char* name, const char* folder, void* space) {
     const char* text = std::getenv("VPP_DISK_SIZE");
     const bool is_meant = text && std::sscanf(text, "%255s %llu", path, &free_bytes) == 2 && std::strstr(folder, path);
     if (result != 0 || !is_meant) return result;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored)) {
-        if (!entry.is_regular_file(ignored)) continue;
-        free_bytes -= std::min<unsigned long long>(free_bytes, entry.file_size(ignored));
+    // Other ranks may rename and remove meanwhile.
+    std::error_code problem;
+    for (std::filesystem::recursive_directory_iterator entry(folder, problem), end; entry != end;
+         entry.increment(problem)) {
+        const auto size = entry->is_regular_file(problem) ? entry->file_size(problem) : 0;
+        if (!problem) free_bytes -= std::min<unsigned long long>(free_bytes, size);
     }
     auto* told = static_cast<struct statvfs*>(space);  // as that of 64 bits
     told->f_bavail = free_bytes / told->f_frsize;

@@ -63,13 +63,16 @@ TEST_F(FileLockTest, AKilledHolderHoldsNothing) {
 
 TEST_F(FileLockTest, TheLastHolderIsKnownWhetherItHoldsOrNot) {
     EXPECT_EQ(last_holder(path_), "");
+    EXPECT_FALSE(is_held(path_));
     for (const char* holder : {"a longer one\nof two lines", "one"}) {
         const FileLock lock(path_, holder);
         EXPECT_EQ(last_holder(path_), holder);
+        EXPECT_TRUE(is_held(path_));
         EXPECT_NE((refusal() + "\n").find(std::string("is held by ").append(holder, strcspn(holder, "\n")) + "\n"),
                   std::string::npos);
     }
     EXPECT_EQ(last_holder(path_), "one");
+    EXPECT_FALSE(is_held(path_));
 }
 
 TEST_F(FileLockTest, AFolderThatIsNotThereIsAnError) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <regex>
 #include <set>
 #include <string>
 #include <thread>
@@ -53,6 +54,11 @@ TEST(InProcess, MessagesOfOneChannelKeepTheirOrder) {
             transport.finish_sends();
         });
     }
+}
+
+/// Threads wait for the processor too.
+std::string with_short_waits(const std::string& text) {
+    return std::regex_replace(text, std::regex("has waited [0-9.]+ s"), "has waited 0.0 s");
 }
 
 /// Rank 0 polls nothing: it takes 8 channels in a fixed order while the others' order of running is seeded.
@@ -135,7 +141,7 @@ TEST(InProcess, ADeadlockIsFoundAtOnceAndNamesEveryRank) {
         transport.receive(1 - rank, forward(rank + 4));
     });
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
-    EXPECT_EQ(text,
+    EXPECT_EQ(with_short_waits(text),
               "no rank can go on; rank 0 (stage 0, RECV_F of microbatch 0) has waited 0.0 s for rank 1 to send forward "
               "edge 4, microbatch 0 (at most 2.0 KiB); rank 1 (stage 1, RECV_F of microbatch 0) has waited 0.0 s for "
               "rank 0 to send forward edge 5, microbatch 0 (at most 2.0 KiB); rank 2 (stage 2, RECV_F of microbatch 0) "
@@ -159,7 +165,8 @@ TEST(InProcess, ASendIsGoneOnlyWhenItsReceiveIsPosted) {
         transport.receive(peer, forward(0));
     };
     const std::string text = error_of(InProcessWorld({.num_ranks = 2}), send_before_posting);
-    EXPECT_NE(text.find("rank 0 (start) has waited 0.0 s for rank 1 to take forward edge 0, microbatch 0 (4 B)"),
+    EXPECT_NE(with_short_waits(text).find(
+                  "rank 0 (start) has waited 0.0 s for rank 1 to take forward edge 0, microbatch 0 (4 B)"),
               std::string::npos)
         << text;
     InProcessWorld({.num_ranks = 2, .overlap = false}).run(send_before_posting);

@@ -134,7 +134,8 @@ TEST(Child, ARankThatIsStoppedWhenTheOthersHaveLeftIsKilled) {
         return end.hang == Hang::LeftBehind ? end.code : 1;
     };
     const std::string rank = "OMPI_COMM_WORLD_RANK=0 sleep ";
-    const std::string stopped = rank + "30 & until grep -q _RANK= /proc/$!/environ; do sleep 0.1; done; kill -STOP $!; ";
+    const std::string until_it_runs = "until grep -q _RANK= /proc/$!/environ; do sleep 0.1; done; ";
+    const std::string stopped = rank + "30 & " + until_it_runs + "kill -STOP $!; ";
     EXPECT_EQ(in_a_process([&] { return run(stopped + rank + "1.5 & wait; exit 9"); }), 9);
     EXPECT_EQ(in_a_process([&] { return run(stopped + "sleep 2; kill -KILL $!"); }), 1)
         << "it is alone, as a debugger may want";
