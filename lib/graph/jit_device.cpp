@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +52,25 @@ bool is_only_operand(const Value* number) {
                        [](const torch::jit::Use& use) { return is_operand(use.user, use.offset); });
 }
 
+/// Which input of an op lies on the host wherever the op computes.
+std::optional<size_t> host_input(const Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema == nullptr) return std::nullopt;
+    static const std::map<std::string, std::string> kHostArguments{
+        {"aten::_pack_padded_sequence", "lengths"},
+        {"aten::_pad_packed_sequence", "batch_sizes"},
+        {"aten::lstm", "batch_sizes"},
+        {"aten::gru", "batch_sizes"},
+        {"aten::rnn_tanh", "batch_sizes"},
+        {"aten::rnn_relu", "batch_sizes"},
+        {"aten::tensor_split", "tensor_indices_or_sections"},
+    };
+    const auto found = kHostArguments.find(schema->name());
+    if (found == kHostArguments.end()) return std::nullopt;
+    const std::optional<int> index = schema->argumentIndexWithName(found->second);
+    return index ? std::optional(static_cast<size_t>(*index)) : std::nullopt;
+}
+
 class Placer {
   public:
     Placer(torch::jit::Graph& graph, at::Device device) : graph_(graph), device_(device) {}
@@ -61,8 +81,12 @@ class Placer {
             for (Block* inner : node->blocks()) place(inner);
             if (node->kind() == torch::jit::prim::Constant) {
                 place_constant(node);
+            } else if (node->kind() == kToHost) {
+                node->output()->replaceAllUsesWith(node->input());
+                node->destroy();
             } else {
                 place_factory(node);
+                place_host_input(node);
             }
         }
     }
@@ -99,12 +123,21 @@ class Placer {
         node->replaceInput(*input, graph_.insertConstant(device_));
     }
 
+    /// What lies on the host already stays as it is.
+    void place_host_input(Node* node) {
+        const std::optional<size_t> input = host_input(node);
+        if (!input) return;
+        const torch::jit::WithInsertPoint before(node);
+        node->replaceInput(*input, graph_.insert(kToHost, {node->input(*input)}));
+    }
+
     void replace(Node* constant, const c10::IValue& value) {
         const torch::jit::WithInsertPoint before(constant);
         constant->output()->replaceAllUsesWith(graph_.insertConstant(value));
         constant->destroy();
     }
 
+    const c10::Symbol kToHost = c10::Symbol::fromQualString("aten::cpu");
     torch::jit::Graph& graph_;
     at::Device device_;
     std::vector<std::pair<at::Tensor, at::Tensor>> copies_;  ///< constants, each with its copy

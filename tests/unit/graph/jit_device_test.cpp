@@ -46,6 +46,22 @@ graph(%x : Tensor, %n : int):
     EXPECT_TRUE(parsed.values.at("unnamed")->node()->input(2)->mustBeNone()) << "only the device is filled in";
 }
 
+TEST(JitDevice, TheHostIsTheDeviceTooButForOpsThatWantAnInputThere) {
+    const Parsed parsed = parse(R"IR(
+graph(%x : Tensor, %lengths : Tensor):
+  %first : bool = prim::Constant[value=1]()
+  %here : Tensor = aten::cpu(%lengths)
+  %y : Tensor = aten::neg(%here)
+  %data : Tensor, %sizes : Tensor = aten::_pack_padded_sequence(%x, %here, %first)
+  return (%y, %data, %sizes))IR");
+    place_graph(*parsed.graph, far_device());
+    EXPECT_EQ(parsed.values.at("y")->node()->input(), parsed.values.at("lengths"));
+    const torch::jit::Node* pack = parsed.values.at("data")->node();
+    EXPECT_EQ(pack->input(0), parsed.values.at("x"));
+    EXPECT_STREQ(pack->input(1)->node()->kind().toQualString(), "aten::cpu");
+    EXPECT_EQ(pack->input(1)->node()->input(), parsed.values.at("lengths"));
+}
+
 TEST(JitDevice, BlocksAreLookedIntoAsWell) {
     const Parsed parsed = parse(R"IR(
 graph(%n : int, %which : bool):
