@@ -1,6 +1,7 @@
 // Attributes of modules become graph inputs (one per distinct tensor), lists of these, or constants, so that nothing in
-// the graph refers to the module any more; the training flags among them fold away.
+// the graph refers to the module any more. Of branches that flags among them decide the way that is taken stays.
 #include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
 
 #include <algorithm>
 #include <map>
@@ -125,6 +126,29 @@ Value* make_of_constants(torch::jit::Graph& graph, const c10::IValue& value, con
     return node->output();
 }
 
+/// What an op of numbers and words gives, where all that it takes is known.
+std::optional<c10::IValue> known_number(const Node* op) {
+    const bool is_of_numbers = op->outputs().size() == 1 && is_plain(*op->output()->type()) && !op->inputs().empty();
+    if (!is_of_numbers || !op->maybeSchema() || op->hasSideEffects()) return std::nullopt;
+    const auto given = torch::jit::runNodeIfInputsAreConstant(op);
+    return given ? std::optional(given->front()) : std::nullopt;
+}
+
+/// Puts the way that is taken in place of the branch. Gives the first op of it, or the next one.
+Node* take_way(Node* branch, bool condition) {
+    Block* way = branch->blocks()[condition ? 0 : 1];
+    Node* first = nullptr;
+    while (way->nodes().begin() != way->nodes().end()) {
+        Node* node = *way->nodes().begin();
+        if (!first) first = node;
+        node->moveBefore(branch);
+    }
+    for (size_t i = 0; i < branch->outputs().size(); ++i) branch->output(i)->replaceAllUsesWith(way->outputs()[i]);
+    Node* next = first ? first : branch->next();
+    branch->destroy();
+    return next;
+}
+
 class AttributeResolver {
   public:
     AttributeResolver(JitGraph& jit, const torch::jit::Module& model) : jit_(jit) {
@@ -136,6 +160,8 @@ class AttributeResolver {
     }
 
     void run() {
+        find_assigned_names(jit_.graph->block());
+        take_known_ways(jit_.graph->block());
         find_assigned_buffers(jit_.graph->block());
         visit(jit_.graph->block());
         for (auto it = object_reads_.rbegin(); it != object_reads_.rend(); ++it) {
@@ -154,6 +180,41 @@ class AttributeResolver {
     }
 
   private:
+    void find_assigned_names(const Block* block) {
+        for (const Node* node : block->nodes()) {
+            for (const Block* inner : node->blocks()) find_assigned_names(inner);
+            if (node->kind() == prim::SetAttr) assigned_names_.insert(node->s(attr::name));
+        }
+    }
+
+    /// What forward would do on the other way is nobody's concern: as MONAI's layers keep what they saw if they are
+    /// told to, in an attribute.
+    void take_known_ways(Block* block) {
+        for (Node *node = *block->nodes().begin(), *next = nullptr; node != block->return_node(); node = next) {
+            next = node->next();
+            if (node->kind() == prim::GetAttr && objects_.contains(node->input(0))) {
+                const c10::IValue value = attribute_value(node);
+                const bool stays = !assigned_names_.contains(node->s(attr::name));
+                if (value.isObject()) objects_[node->output()] = value;
+                if (stays && is_plain(*node->output()->type())) resolve(node);
+            } else if (const auto known = known_number(node)) {
+                const torch::jit::WithInsertPoint before(node);
+                replace(node, jit_.graph->insertConstant(*known));
+            } else if (const auto condition = condition_of(*node)) {
+                next = take_way(node, *condition);
+            } else {
+                for (Block* inner : node->blocks()) take_known_ways(inner);
+            }
+        }
+    }
+
+    /// Where it is a branch, and known.
+    static std::optional<bool> condition_of(const Node& node) {
+        if (node.kind() != prim::If) return std::nullopt;
+        const auto condition = torch::jit::toIValue(node.input());
+        return condition ? std::optional(condition->toBool()) : std::nullopt;
+    }
+
     /// Before any is read.
     void find_assigned_buffers(Block* block) {
         for (Node* node : block->nodes()) {
@@ -359,7 +420,8 @@ class AttributeResolver {
     JitGraph& jit_;
     std::unordered_map<const void*, size_t> index_of_;
     std::unordered_map<const Value*, c10::IValue> objects_;
-    std::vector<Node*> object_reads_;  ///< of modules and other objects, makers first
+    std::vector<Node*> object_reads_;       ///< of modules and other objects, makers first
+    std::set<std::string> assigned_names_;  ///< of attributes of whatever
     std::unordered_set<const void*> assigned_buffers_;
     std::map<Attribute, Value*> assigned_;                          ///< by forward
     std::set<Attribute> read_;                                      ///< as they are before forward

@@ -217,12 +217,12 @@ TEST(InProcess, RefusesWhatDoesNotFit) {
 
 TEST(InProcess, ARankThatKeepsTheBatonPastTheDeadlineIsNamed) {
     const std::string text = error_of(InProcessWorld({.num_ranks = 2, .seed = 5}), [](Transport& transport) {
-        transport.set_deadline(0.05);
+        transport.set_deadline(0.2);
         transport.set_position("stage " + std::to_string(transport.rank()));
         transport.post_receive(1 - transport.rank(), forward(0), 64);
         transport.send(1 - transport.rank(), forward(0), message_of(1));
         transport.finish_sends();
-        if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
         transport.receive(1 - transport.rank(), forward(0));
         transport.post_receive(1 - transport.rank(), forward(1), 64);
         transport.send(1 - transport.rank(), forward(1), message_of(1));

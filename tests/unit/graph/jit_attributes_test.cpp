@@ -175,6 +175,27 @@ TEST(Attributes, WhatIsReadBeforeItIsAssignedBelongsToTheModel) {
     }
 }
 
+TEST(Attributes, WhatAFlagLeavesOutAssignsNothing) {
+    const auto model_that = [](bool keeps, const std::string& condition) {
+        ModuleSpec model = model_with_memory("def forward(self, x):\n    y = torch.tanh(x)\n    if " + condition +
+                                             ":\n        self.seen = [y]\n    else:\n        y = torch.sin(y)\n"
+                                             "    return torch.mean(y)\n");
+        model.attributes.insert(model.attributes.end(), {{"keeps", keeps}, {"depth", 2}});
+        return model;
+    };
+    const at::Tensor x = values({2, 4});
+    for (const char* condition : {"self.keeps", "self.depth > 1 and self.keeps", "not (self.depth < 3 or self.keeps)",
+                                  "self.keeps and x.size(0) > 1"}) {
+        LoadedModel model = load(model_that(false, condition), kAttributeOptions);
+        EXPECT_EQ(bits_of(run_in_pieces(model, {1}, {{"x", x}})), bits_of(x.tanh().sin().mean())) << condition;
+    }
+    LoadedModel kept = load(model_that(true, "self.keeps"), kAttributeOptions);
+    EXPECT_EQ(bits_of(run_in_pieces(kept, {1}, {{"x", x}})), bits_of(x.tanh().mean())) << "straight, as it is taken";
+    EXPECT_THAT(refusal(ErrorKind::BadData,
+                        [&] { load(model_that(true, "self.keeps and float(x.sum()) > 0."), kAttributeOptions); }),
+                HasSubstr("forward assigns the attribute 'seen'"));
+}
+
 TEST(Attributes, NamesMayBeNumbers) {
     ModuleSpec list{"ParameterList", "", {{"0", weight({4})}, {"1", weight({4}, 1)}}};
     ModuleSpec model{"Model",
