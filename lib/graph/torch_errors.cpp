@@ -50,6 +50,11 @@ std::string advice_for(std::string_view op, std::string_view core) {
         return "; if the model was traced, it has the path that its example took: script the part whose path depends "
                "on values";
     }
+    if (core.find("cannot be converted to type") != std::string_view::npos &&
+        core.find("without overflow") != std::string_view::npos) {
+        return "; if the model was traced, it has the dtypes that its example had: trace it under torch.autocast of "
+               "train.precision";
+    }
     if (op.ends_with(" in 'loss'") && core.find("Expected target size") != std::string_view::npos) {
         return "; classes are taken from dimension 1; if they lie along the last one: loss.class_dim = -1";
     }
