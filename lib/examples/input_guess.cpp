@@ -1,5 +1,9 @@
 #include "examples/input_guess.hpp"
 
+#include <algorithm>
+#include <numeric>
+
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 
 namespace vpp {
@@ -9,52 +13,109 @@ namespace {
 constexpr int64_t kSamples[] = {2, 4, 1};  // a traced model may take one number of samples only
 constexpr int64_t kLengths[] = {16, 8, 32, 64, 128, 4};
 constexpr int64_t kSides[] = {32, 28, 224, 64, 8, 16, 128};
+constexpr int64_t kMostSideOfVolume = 64;
+constexpr int64_t kSoundLengths[] = {1024, 4096, 16384};
 constexpr int kMostTrials = 200;
 
-std::vector<int64_t> behind(int64_t first, const std::vector<int64_t>& rest) {
-    std::vector<int64_t> shape{first};
+using Shape = std::vector<int64_t>;
+
+Shape behind(int64_t first, const Shape& rest) {
+    Shape shape{first};
     shape.insert(shape.end(), rest.begin(), rest.end());
     return shape;
 }
 
 /// Channels, then the same side in each of the kernel's dims.
-std::vector<std::vector<int64_t>> image_shapes(const ForwardArgument& argument) {
-    std::vector<std::vector<int64_t>> shapes;
+std::vector<Shape> image_shapes(const ForwardArgument& argument) {
+    const size_t num_dims = argument.weight.size() - 2;
+    std::vector<Shape> shapes;
     for (const int64_t side : kSides) {
-        shapes.push_back(
-            behind(argument.weight[1] * argument.groups, std::vector<int64_t>(argument.weight.size() - 2, side)));
+        if (num_dims >= 3 && side > kMostSideOfVolume) continue;
+        shapes.push_back(behind(argument.weight[1] * argument.groups, Shape(num_dims, side)));
     }
     return shapes;
 }
 
-/// A single value, or a row of them.
-std::vector<std::vector<int64_t>> rows_of_any_length() {
-    std::vector<std::vector<int64_t>> shapes;
+/// They are long. Those of one channel may come without it.
+std::vector<Shape> sound_shapes(const ForwardArgument& argument) {
+    const int64_t channels = argument.weight[1] * argument.groups;
+    std::vector<Shape> shapes = image_shapes(argument);
+    for (const int64_t length : kSoundLengths) shapes.push_back({channels, length});
+    if (channels > 1) return shapes;
+    for (const int64_t length : kSoundLengths) shapes.push_back({length});
+    for (const int64_t length : kSides) shapes.push_back({length});
+    return shapes;
+}
+
+/// Height and width, of volumes also the depth; empty without an image.
+Shape sides_of_image(const std::vector<ChosenInput>& others) {
+    for (const ChosenInput& other : others) {
+        const Shape& shape = other.field.shape;
+        if (other.use == InputUse::Convolution && shape.size() >= 3) return {shape.begin() + 1, shape.end()};
+    }
+    return {};
+}
+
+/// Empty without tokens.
+Shape shape_of_tokens(const std::vector<ChosenInput>& others) {
+    for (const ChosenInput& other : others) {
+        if (other.use == InputUse::Indices) return other.field.shape;
+    }
+    return {};
+}
+
+/// Of tokens, or of rows; 1 without a sequence.
+int64_t length_of_sequence(const std::vector<ChosenInput>& others) {
+    for (const ChosenInput& other : others) {
+        const size_t num_dims = other.use == InputUse::Indices ? 1 : 2;
+        if (other.field.shape.size() == num_dims) return other.field.shape[0];
+    }
+    return 1;
+}
+
+/// A row of values.
+std::vector<Shape> rows_of_any_length() {
+    std::vector<Shape> shapes;
     for (const int64_t length : kLengths) shapes.push_back({length});
     return shapes;
 }
 
-std::vector<std::vector<int64_t>> likely_shapes(const ForwardArgument& argument) {
+/// One class, one for each pixel, or a row of them. Behind a convolution each pixel has scores.
+std::vector<Shape> shapes_of_classes(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
+    const Shape sides = sides_of_image(others), tokens = shape_of_tokens(others);
+    auto shapes = sides.empty() || tokens.empty() ? rows_of_any_length() : std::vector<Shape>{tokens};
+    shapes.insert(shapes.begin(), Shape{});
+    if (!sides.empty()) shapes.insert(shapes.begin() + (argument.weight.size() > 3 ? 0 : 1), sides);
+    return shapes;
+}
+
+std::vector<Shape> shapes_of_target(const ForwardArgument& argument, const Shape& sides) {
+    if (argument.weight.empty()) return {{}, {8}};
+    const int64_t width = argument.weight[0];
+    std::vector<Shape> shapes{{width}, {}, {kLengths[0], width}};
+    if (!sides.empty() && argument.weight.size() > 3) shapes.insert(shapes.begin(), behind(width, sides));
+    return shapes;
+}
+
+std::vector<Shape> likely_shapes(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
     switch (argument.use) {
         case InputUse::Linear:
             return {{argument.weight[1]}, {kLengths[0], argument.weight[1]}};
         case InputUse::Convolution:
-            return image_shapes(argument);
+            return argument.weight.size() == 3 ? sound_shapes(argument) : image_shapes(argument);
         case InputUse::Normalized:
             return {argument.weight, behind(kLengths[0], argument.weight)};
         case InputUse::Target:
-            if (argument.weight.empty()) return {{}, {8}};
-            return {{argument.weight[0]}, {}, {kLengths[0], argument.weight[0]}};
+            return shapes_of_target(argument, sides_of_image(others));
         case InputUse::Indices: {
             auto shapes = rows_of_any_length();
             shapes.push_back({});
             return shapes;
         }
-        case InputUse::Classes: {
-            auto shapes = rows_of_any_length();
-            shapes.insert(shapes.begin(), std::vector<int64_t>{});
-            return shapes;
-        }
+        case InputUse::Lengths:
+            return {{}};
+        case InputUse::Classes:
+            return shapes_of_classes(argument, others);
         case InputUse::Unknown:
             break;
     }
@@ -71,6 +132,8 @@ std::string reason_of(const ForwardArgument& argument) {
             return "a layer norm takes it";
         case InputUse::Indices:
             return "it chooses rows of an embedding";
+        case InputUse::Lengths:
+            return "lengths of sequences, of which none may be 0";
         case InputUse::Classes:
             return "a loss over classes compares with it";
         case InputUse::Target:
@@ -81,48 +144,89 @@ std::string reason_of(const ForwardArgument& argument) {
     return "nothing in forward tells what it is";
 }
 
-/// Goes through all choices, the last argument fastest.
+/// Whether what an argument may be follows from those that come before.
+int place_in_order(InputUse use) {
+    switch (use) {
+        case InputUse::Unknown:
+        case InputUse::Lengths:
+            return 1;
+        case InputUse::Classes:
+        case InputUse::Target:
+            return 2;
+        default:
+            return 0;
+    }
+}
+
+/// Goes through all choices, the last argument fastest; those that follow from others come last.
 class Trials {
   public:
-    Trials(const InputTrial& trial, const std::vector<std::vector<Field>>& choices, InputGuess& guess)
-        : trial_(trial), choices_(choices), guess_(guess) {}
+    Trials(const InputTrial& trial, const std::vector<ForwardArgument>& arguments, std::chrono::seconds patience,
+           InputGuess& guess)
+        : trial_(trial), arguments_(arguments), patience_(patience), guess_(guess), order_(arguments.size()) {
+        std::iota(order_.begin(), order_.end(), size_t{0});
+        std::ranges::stable_sort(order_, {}, [&](size_t i) { return place_in_order(arguments_[i].use); });
+    }
 
     void run() {
         for (const int64_t samples : kSamples) {
-            std::vector<size_t> chosen(choices_.size(), 0);
-            do {
-                if (left_-- == 0 || fits(chosen, samples)) return;
-            } while (next(chosen));
+            if (ends_with(samples)) return;
         }
     }
 
   private:
-    bool fits(const std::vector<size_t>& chosen, int64_t samples) {
-        std::vector<Field> fields;
-        for (size_t i = 0; i < chosen.size(); ++i) fields.push_back(choices_[i][chosen[i]]);
-        try {
-            guess_.forward = trial_.run(fields, samples);
-        } catch (const Error& error) {
-            if (guess_.problem.empty()) guess_.problem = error.problems().front().message;
-            return false;
-        }
-        for (size_t i = 0; i < fields.size(); ++i) guess_.inputs[i].field = fields[i];
-        guess_.samples = samples;
-        return true;
-    }
-
-    bool next(std::vector<size_t>& chosen) const {
-        for (size_t i = chosen.size(); i > 0; --i) {
-            if (++chosen[i - 1] < choices_[i - 1].size()) return true;
-            chosen[i - 1] = 0;
+    /// Tries all for what is not chosen yet. True when nothing else is to be tried.
+    bool ends_with(int64_t samples) {
+        if (chosen_.size() == order_.size()) return is_over() || fits(samples);
+        const ForwardArgument& argument = arguments_[order_[chosen_.size()]];
+        for (const Field& field : likely_fields(argument, chosen_)) {
+            chosen_.push_back({argument.use, field});
+            const bool ends = ends_with(samples);
+            chosen_.pop_back();
+            if (ends) return true;
         }
         return false;
     }
 
+    bool is_over() {
+        const bool is_late = num_tried_ > 0 && Clock::now() - began_ >= patience_;
+        if (is_late && !guess_.forward)
+            guess_.problem += "; gave up after " + std::to_string(patience_.count()) + " s of trying";
+        return is_late || num_tried_++ == kMostTrials;
+    }
+
+    /// The first are taken where nothing fits, and what fails on numbers only where nothing else does.
+    bool fits(int64_t samples) {
+        std::vector<Field> fields(order_.size());
+        for (size_t i = 0; i < order_.size(); ++i) fields[order_[i]] = chosen_[i].field;
+        if (num_tried_ == 1) take(fields);
+        TriedForward tried;
+        try {
+            tried = trial_.run(fields, samples);
+        } catch (const Error& error) {
+            if (guess_.problem.empty()) guess_.problem = error.problems().front().message;
+            return false;
+        }
+        const bool runs = tried.problem.empty();
+        if (guess_.forward && !runs) return false;
+        guess_.forward = std::move(tried);
+        take(fields);
+        guess_.samples = samples;
+        return runs;
+    }
+
+    void take(const std::vector<Field>& fields) {
+        for (size_t i = 0; i < fields.size(); ++i) guess_.inputs[i].field = fields[i];
+    }
+
     const InputTrial& trial_;
-    const std::vector<std::vector<Field>>& choices_;
+    const std::vector<ForwardArgument>& arguments_;
+    const std::chrono::seconds patience_;
     InputGuess& guess_;
-    int left_ = kMostTrials;
+    std::vector<size_t> order_;
+    std::vector<ChosenInput> chosen_;  ///< of the first in that order
+    const Clock::time_point began_ = Clock::now();
+    int num_tried_ = 0;
 };
 
 void check_type(const ForwardArgument& argument) {
@@ -134,35 +238,38 @@ void check_type(const ForwardArgument& argument) {
 
 }  // namespace
 
-std::vector<Field> likely_fields(const ForwardArgument& argument) {
-    const bool is_index = argument.use == InputUse::Indices || argument.use == InputUse::Classes;
+std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
     std::vector<Field> fields;
-    for (std::vector<int64_t>& shape : likely_shapes(argument)) {
-        Field field{argument.name, is_index ? DType::I64 : DType::F32, std::move(shape)};
+    const Shape tokens = shape_of_tokens(others);
+    if (argument.use == InputUse::Unknown && !tokens.empty()) {
+        fields.push_back({argument.name, DType::I64, tokens, 2});
+        fields.push_back({argument.name, DType::F32, tokens});
+    }
+    for (Shape& shape : likely_shapes(argument, others)) {
+        Field& field = fields.emplace_back(argument.name, DType::F32, std::move(shape));
         if (argument.use == InputUse::Indices) field.bound = argument.weight[0];
+        if (argument.use == InputUse::Lengths) field.bound = length_of_sequence(others);
         if (argument.use == InputUse::Classes) field.bound = 2;  // until the scores are known
-        fields.push_back(std::move(field));
+        if (field.bound > 0) field.dtype = DType::I64;
     }
     return fields;
 }
 
-InputGuess guess_inputs(const InputTrial& trial) {
+InputGuess guess_inputs(const InputTrial& trial, std::chrono::seconds patience) {
     InputGuess guess;
-    std::vector<std::vector<Field>> choices;
-    std::vector<InputUse> uses;
+    std::vector<ForwardArgument> arguments;
     for (const ForwardArgument& argument : trial.arguments()) {
         if (argument.has_default) continue;
         check_type(argument);
-        choices.push_back(likely_fields(argument));
-        uses.push_back(argument.use);
-        guess.inputs.push_back({choices.back().front(), reason_of(argument)});
+        arguments.push_back(argument);
+        guess.inputs.push_back({{argument.name, DType::F32, {}}, reason_of(argument)});
     }
-    if (choices.empty())
+    if (arguments.empty())
         throw Error(ErrorKind::BadData,
                     "forward has no argument that a data field could be; give it one without a default");
-    Trials(trial, choices, guess).run();
-    for (size_t i = 0; i < uses.size(); ++i) {
-        const bool is_class = uses[i] == InputUse::Classes && guess.forward && guess.forward->num_classes;
+    Trials(trial, arguments, patience, guess).run();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+        const bool is_class = arguments[i].use == InputUse::Classes && guess.forward && guess.forward->num_classes;
         if (is_class) guess.inputs[i].field.bound = *guess.forward->num_classes;
     }
     return guess;

@@ -1,6 +1,7 @@
 #pragma once
 // Which data a model takes, guessed from its file: shapes that its first ops allow are tried one after another until
 // forward runs. The largest bound of integers is that of what they choose from.
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,10 +23,17 @@ struct InputGuess {
     std::string problem;                  ///< why the first shapes did not fit
 };
 
-/// What an argument may be, the likeliest first.
-std::vector<Field> likely_fields(const ForwardArgument& argument);
+/// What another argument is taken to be.
+struct ChosenInput {
+    InputUse use = InputUse::Unknown;
+    Field field;
+};
 
+/// What an argument may be, the likeliest first: masks follow the tokens, and targets the image.
+std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vector<ChosenInput>& others = {});
+
+/// Tries no more shapes after `patience`.
 /// Throws Error{BadData}: an argument that no data field can be.
-InputGuess guess_inputs(const InputTrial& trial);
+InputGuess guess_inputs(const InputTrial& trial, std::chrono::seconds patience = std::chrono::seconds(30));
 
 }  // namespace vpp

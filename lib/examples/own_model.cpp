@@ -130,12 +130,15 @@ class OwnModelPlan {
     /// For what forward returns first.
     LossGuess added_loss(const TriedOutput& output) const {
         if (is_scores(output, guess_.samples)) {
-            return loss_of_classes(output, "label",
+            return loss_of_classes(output, 1, "label",
                                    " numbers a sample: guessed to be scores of as many classes. For numbers to be "
                                    "met: \"mse\".\n");
         }
         if (is_scores_of_tokens(output)) {
-            return loss_of_classes(output, "targets", " numbers a token: guessed to be scores of the next one.\n");
+            return loss_of_classes(output, -1, "targets", " numbers a token: guessed to be scores of the next one.\n");
+        }
+        if (is_scores_of_pixels(output)) {
+            return loss_of_classes(output, 1, "label", " numbers a pixel: guessed to be scores of as many classes.\n");
         }
         const Field target{free_name("target"), DType::F32, {output.shape.begin() + 1, output.shape.end()}};
         return loss_with(target, {.kind = "mse", .target = target.name},
@@ -150,12 +153,26 @@ class OwnModelPlan {
                });
     }
 
-    LossGuess loss_of_classes(const TriedOutput& output, const std::string& name, const std::string& meaning) const {
-        const int64_t classes = output.shape.back();
-        const Field target{free_name(name), DType::I64, {output.shape.begin() + 1, output.shape.end() - 1}, classes};
-        return loss_with(
-            target, {.kind = "cross_entropy", .target = target.name, .class_dim = output.shape.size() > 2 ? -1 : 1},
-            "# forward returns " + std::to_string(classes) + meaning);
+    /// As many pixels as an image has that goes in, with another number of channels.
+    bool is_scores_of_pixels(const TriedOutput& output) const {
+        const std::vector<int64_t> image(output.shape.begin() + 1, output.shape.end());
+        return image.size() >= 3 && image[0] > 1 && std::ranges::any_of(guess_.inputs, [&](const GuessedInput& input) {
+                   const std::vector<int64_t>& shape = input.field.shape;
+                   return shape.size() == image.size() && shape[0] != image[0] &&
+                          std::equal(shape.begin() + 1, shape.end(), image.begin() + 1);
+               });
+    }
+
+    /// `class_dim`: 1 or -1.
+    LossGuess loss_of_classes(const TriedOutput& output, int class_dim, const std::string& name,
+                              const std::string& meaning) const {
+        std::vector<int64_t> shape(output.shape.begin() + 1, output.shape.end());
+        const auto along = class_dim == 1 ? shape.begin() : shape.end() - 1;
+        const int64_t classes = *along;
+        shape.erase(along);
+        const Field target{free_name(name), DType::I64, std::move(shape), classes};
+        return loss_with(target, {.kind = "cross_entropy", .target = target.name, .class_dim = class_dim},
+                         "# forward returns " + std::to_string(classes) + meaning);
     }
 
     static LossGuess loss_with(const Field& target, const LossPlan& plan, const std::string& why) {
@@ -240,6 +257,9 @@ class OwnModelPlan {
             notes.push_back("guessed the loss " + loss_.added->kind + " with " + target.name + " = " +
                             std::string(name_of(target.dtype)) + shape_text(target.shape) +
                             ": by the shape of what forward returns");
+        }
+        if (guess_.forward && !guess_.forward->problem.empty()) {
+            notes.push_back("with random data and weights of 0.02 it fails: " + guess_.forward->problem);
         }
         if (guess_.forward && !loss_.is_known) notes.push_back("forward returns nothing that a loss could be made of");
         if (!problem_.empty()) notes.push_back("the model cannot be used as it is: " + problem_);

@@ -1,16 +1,29 @@
 #include "graph/input_trial.hpp"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/jit/ir/constants.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <unordered_set>
 #include <utility>
 
 #include "base/error.hpp"
+#include "graph/ivalue_tensors.hpp"
+#include "graph/jit_executable.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/jit_load.hpp"
 #include "graph/probe.hpp"
+#include "graph/slow_trial.hpp"
 #include "graph/torch_dtype.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
@@ -19,6 +32,10 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 namespace {
+
+/// What may run on the CPU as a trial.
+constexpr int64_t kMostWeightBytes = int64_t{256} << 20;
+constexpr int64_t kMostKeptBytes = int64_t{1} << 30;
 
 /// An op that says what one of its inputs is; places of its inputs, -1 for none.
 struct TellingOp {
@@ -38,9 +55,11 @@ constexpr TellingOp kTellingOps[] = {
     {"aten::_convolution", 0, 1, InputUse::Convolution, 3, 8},
     {"aten::embedding", 1, 0, InputUse::Indices, 2},
     {"aten::layer_norm", 0, 2, InputUse::Normalized, 1},
+    {"aten::_pack_padded_sequence", 1, -1, InputUse::Lengths},
     {"aten::cross_entropy_loss", 1, -1, InputUse::Classes},
     {"aten::nll_loss", 1, -1, InputUse::Classes},
     {"aten::nll_loss_nd", 1, -1, InputUse::Classes},
+    {"aten::ctc_loss", 1, -1, InputUse::Classes},
     {"aten::mse_loss", 1, -1, InputUse::Target},
     {"aten::l1_loss", 1, -1, InputUse::Target},
     {"aten::smooth_l1_loss", 1, -1, InputUse::Target},
@@ -134,9 +153,69 @@ std::optional<int64_t> num_classes_of(const JitGraph& jit, const ProbeResult& re
         const auto scores = result.values.find(op.node->input(0));
         if (scores == result.values.end() || !scores->second.isTensor()) continue;
         const at::Tensor& tensor = scores->second.toTensor();
-        if (tensor.dim() > 0) return tensor.size(tensor.dim() > 1 ? 1 : 0);
+        const bool is_last = tensor.dim() == 1 || is_op(op.node, "aten::ctc_loss");
+        if (tensor.dim() > 0) return tensor.size(is_last ? -1 : 1);
     }
     return std::nullopt;
+}
+
+bool is_small(const JitGraph& jit, const ProbeResult& result) {
+    int64_t bytes = 0;
+    for (const JitParameter& parameter : jit.parameters) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
+    const int64_t kept = std::accumulate(result.kept_bytes.begin(), result.kept_bytes.end(), int64_t{0});
+    return bytes <= kMostWeightBytes && kept <= kMostKeptBytes;
+}
+
+/// Bell-shaped, or below the bound.
+at::Tensor random_input(const Field& field, int64_t samples, const at::Generator& generator) {
+    std::vector<int64_t> shape{samples};
+    shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+    const auto options = at::TensorOptions().dtype(to_torch(field.dtype));
+    if (is_floating(field.dtype)) return at::randn(shape, generator, options);
+    if (field.bound == 0) return at::zeros(shape, options);
+    return at::randint(field.bound, shape, generator, options);
+}
+
+/// Weights are all the same: those of 0 would be divided by where they are normalised.
+at::Tensor made_up_weight(const at::Tensor& weight) {
+    return weight.is_floating_point() ? at::full_like(weight, 0.02) : at::zeros_like(weight);
+}
+
+/// Whether a number among them, as a loss is one, is not finite.
+bool has_lost_number(const c10::IValue& returned) {
+    return std::ranges::any_of(tensors_in(returned), [](const at::Tensor& tensor) {
+        return tensor.dim() == 0 && tensor.is_floating_point() && !std::isfinite(tensor.item<double>());
+    });
+}
+
+/// Gives what fails; empty: nothing.
+std::string problem_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t samples,
+                           Value* returned) {
+    const at::Generator generator = at::detail::createCPUGenerator(0);
+    std::vector<Value*> values;
+    std::vector<c10::IValue> contents;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        values.push_back(jit.inputs[i].value);
+        contents.emplace_back(random_input(inputs[i].field, samples, generator));
+    }
+    for (const JitParameter& parameter : jit.parameters) {
+        if (!parameter.value) continue;
+        values.push_back(parameter.value);
+        contents.emplace_back(made_up_weight(parameter.tensor));
+    }
+    const OpRange all{0, static_cast<int>(jit.ops.size())};
+    const at::AutoGradMode grad(jit.modes.grad);
+    const SlowTrial watch([](int) { return std::string("forward"); });
+    try {
+        const std::vector<c10::IValue> made = compile_ops(jit, all, values, {returned})->run(std::move(contents), 0);
+        if (has_lost_number(made.at(0))) return "the loss is not finite";
+    } catch (const Error& error) {
+        return error.problems().front().message;
+    } catch (const std::exception& error) {
+        throw_if_known(error);
+        return model_failure(error.what());
+    }
+    return "";
 }
 
 }  // namespace
@@ -212,6 +291,9 @@ TriedForward InputTrial::run(const std::vector<Field>& fields, int64_t samples) 
     const auto returned = result.values.find(impl_->returned);
     if (returned != result.values.end()) collect_outputs(returned->second, tried);
     tried.num_classes = num_classes_of(jit, result);
+    if (impl_->returned && is_small(jit, result)) {
+        tried.problem = problem_on_cpu(jit, inputs, samples, impl_->returned);
+    }
     return tried;
 }
 

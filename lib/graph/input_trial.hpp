@@ -20,7 +20,8 @@ enum class InputUse {
     Convolution,  ///< a convolution takes it: weight [out, in / groups, kernel...]
     Indices,      ///< it chooses rows of an embedding: weight [rows, width]
     Normalized,   ///< a layer norm takes it: weight [last dims]
-    Classes,      ///< a loss over classes compares with it
+    Lengths,      ///< lengths of sequences, of which none may be 0
+    Classes,      ///< a loss over classes compares with it: weight of the last layer before
     Target,       ///< another loss compares with it: weight of the last layer before
 };
 
@@ -43,6 +44,7 @@ struct TriedForward {
     std::vector<TriedOutput> outputs;
     bool all_tensors = true;             ///< whether outputs[i] is what forward returns at place i
     std::optional<int64_t> num_classes;  ///< of the loss over classes in forward
+    std::string problem;                 ///< why it failed on numbers; empty: it did not, or is too large to be tried
 };
 
 class InputTrial {
@@ -53,7 +55,8 @@ class InputTrial {
     ~InputTrial();
 
     const std::vector<ForwardArgument>& arguments() const;
-    /// Runs forward with zeros for inputs and weights, on the meta device if it can be.
+    /// Runs forward with zeros for inputs and weights, on the meta device if it can be. That checks no index: a small
+    /// model runs again on the CPU, with random inputs and weights of 0.02.
     /// Requires: a field for each argument without a default, in their order.
     /// Throws:   Error{BadData} naming the op that fails.
     TriedForward run(const std::vector<Field>& fields, int64_t samples) const;

@@ -118,10 +118,15 @@ class Reference(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
+    def page_without_cuda_parts(self) -> str:
+        page = self.page()
+        for others, word in (("`auto`, `cpu`", "cuda"), ("`auto`, `mpi`", "nccl")):
+            page = page.replace(f"- words: {others}, `{word}`\n",
+                                f"- words: {others}\n- not yet: {word} (is not compiled in: VPP_CUDA)\n")
+        return page
+
     def test_the_page_in_the_repository_is_current(self):
-        if self.has_cuda_parts():
-            self.skipTest("the page has the words of a program without CUDA parts")
-        self.assertEqual(PAGE.read_text(), self.page(),
+        self.assertEqual(PAGE.read_text(), self.page_without_cuda_parts(),
                          "write it anew:  build/vpp explain --markdown > configs/REFERENCE.md")
 
     def test_a_page_that_is_not_would_be_seen(self):

@@ -43,6 +43,87 @@ TEST(InputGuess, TheSideOfAnImageIsFoundByTrying) {
     EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(3, 28, 28));
 }
 
+TEST(InputGuess, TargetsOfPixelsHaveTheSidesOfTheImage) {
+    const InputGuess guess =
+        guess_of("y, image", "return torch.cross_entropy_loss(self.conv.forward(image), y, None, 1, -100, 0.0)",
+                 {{"conv", conv3x3(3, 4)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(32, 32));
+    EXPECT_EQ(guess.inputs[0].field.bound, 4);
+    EXPECT_THAT(guess.inputs.at(1).field.shape, ElementsAre(3, 32, 32));
+    const InputGuess numbers =
+        guess_of("image, y", "return torch.binary_cross_entropy_with_logits(self.conv.forward(image), y)",
+                 {{"conv", conv3x3(3, 1)}});
+    ASSERT_TRUE(numbers.forward) << numbers.problem;
+    EXPECT_THAT(numbers.inputs.at(1).field.shape, ElementsAre(1, 32, 32));
+}
+
+TEST(InputGuess, VolumesStaySmall) {
+    const ForwardArgument volume{.name = "x", .use = InputUse::Convolution, .weight = {4, 1, 3, 3, 3}};
+    for (const Field& field : likely_fields(volume)) {
+        ASSERT_EQ(field.shape.size(), 4U);
+        EXPECT_LE(field.shape[1], 64);
+    }
+}
+
+TEST(InputGuess, SoundsAreLongAndMayComeWithoutAChannel) {
+    const ScriptedModule wide{"Conv1d",
+                              "def forward(self, x):\n    return torch.conv1d(x, self.weight, None, [5])\n",
+                              {{"weight", {2, 1, 400}}}};
+    const InputGuess guess = guess_of("sound", "return self.c.forward(sound.unsqueeze(1))", {{"c", wide}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(1024));
+}
+
+TEST(InputGuess, AMaskHasTheShapeOfTheTokens) {
+    const InputGuess guess =
+        guess_of("mask, tokens", "return self.e.forward(tokens) * mask.unsqueeze(-1)", {{"e", embedding(50, 8, 1)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    const Field& mask = guess.inputs.at(0).field;
+    EXPECT_THAT(mask.shape, ElementsAre(16));
+    EXPECT_EQ(mask.dtype, DType::I64);
+    EXPECT_EQ(mask.bound, 2);
+    const InputGuess numbers =
+        guess_of("tokens, noise", "return torch.matmul(self.e.forward(tokens).transpose(1, 2), noise.unsqueeze(-1))",
+                 {{"e", embedding(50, 8, 1)}});
+    ASSERT_TRUE(numbers.forward) << numbers.problem;
+    EXPECT_THAT(numbers.inputs.at(1).field.shape, ElementsAre(16));
+    EXPECT_EQ(numbers.inputs[1].field.dtype, DType::F32);
+}
+
+TEST(InputGuess, WhatFailsOnNumbersIsNotTakenWhereSomethingElseFits) {
+    const InputGuess guess = guess_of("x", "return torch.index_select(x, 1, torch.arange(15, 16))", {});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(16, 8));
+    const InputGuess none = guess_of("x", "return torch.index_select(x, 1, torch.arange(35, 36))", {});
+    ASSERT_TRUE(none.forward) << none.problem;
+    EXPECT_THAT(none.inputs.at(0).field.shape, ElementsAre(8)) << "the first that fits but for numbers";
+    EXPECT_THAT(none.forward->problem, HasSubstr("index_select"));
+}
+
+TEST(InputGuess, LengthsOfSequencesAreWithinThem) {
+    const InputGuess guess = guess_of("tokens, n",
+                                      "return torch._pack_padded_sequence(self.e.forward(tokens), "
+                                      "torch.sort(n + 1, 0, True)[0], True)[0]",
+                                      {{"e", embedding(50, 8, 1)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_EQ(guess.forward->problem, "");
+    const Field& lengths = guess.inputs.at(1).field;
+    EXPECT_THAT(lengths.shape, ElementsAre());
+    EXPECT_EQ(lengths.dtype, DType::I64);
+    EXPECT_EQ(lengths.bound, 16);
+    EXPECT_EQ(guess.inputs[1].reason, "lengths of sequences, of which none may be 0");
+}
+
+TEST(InputGuess, TryingEnds) {
+    ScriptedModule model{"Model",
+                         "def forward(self, x):\n    return self.a.forward(x.reshape([-1, 7, 11]).mean([1]))\n"};
+    model.children = {{"a", linear(11, 3)}};
+    const InputGuess guess = guess_inputs(InputTrial(test::archive_of(model)), std::chrono::seconds(0));
+    EXPECT_FALSE(guess.forward);
+    EXPECT_THAT(guess.problem, HasSubstr("; gave up after 0 s of trying"));
+}
+
 TEST(InputGuess, TokensAndTargetsHaveOneLength) {
     const InputGuess guess =
         guess_of("tokens, targets",

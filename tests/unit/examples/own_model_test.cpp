@@ -60,6 +60,31 @@ TEST(OwnModel, ScoresOfTokensGetALossAlongTheLastDimension) {
     EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
 }
 
+TEST(OwnModel, ScoresOfPixelsGetALossOverClasses) {
+    const OwnModel model("image", "return self.b.forward(torch.relu(self.a.forward(image)))",
+                         {{"a", conv3x3(3, 4)}, {"b", conv3x3(4, 5)}});
+    EXPECT_THAT(model.plan(), HasSubstr("label = \"int64[32, 32] < 5\""));
+    EXPECT_THAT(model.plan(), HasSubstr("kind   = \"cross_entropy\""));
+    EXPECT_THAT(model.plan(), Not(HasSubstr("class_dim")));
+    EXPECT_THAT(model.plan(),
+                HasSubstr("# forward returns 5 numbers a pixel: guessed to be scores of as many classes.\n"));
+    EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
+    const OwnModel image("image", "return self.a.forward(image)", {{"a", conv3x3(3, 3)}});
+    EXPECT_THAT(image.plan(), HasSubstr("kind   = \"mse\"")) << "an image again";
+}
+
+TEST(OwnModel, WhatFailsOnNumbersIsSaid) {
+    const OwnModel model("x", "return torch.index_select(x, 1, torch.arange(35, 36))", {});
+    EXPECT_THAT(model.notes(), HasSubstr("with random data and weights of 0.02 it fails: the op aten::index_select"));
+}
+
+TEST(OwnModel, LengthsThatNoRandomNumbersCanBeAreLeftToFillIn) {
+    const OwnModel model("tokens, n", "return torch._pack_padded_sequence(self.e.forward(tokens), n, True)[0]",
+                         {{"e", embedding(50, 8, 1)}});
+    EXPECT_THAT(model.plan(), HasSubstr("\nn = \"int64[] < 16\"  # FILL IN: lengths of sequences, of which none may "
+                                        "be 0\n"));
+}
+
 TEST(OwnModel, NumbersAreCompared) {
     const OwnModel model("target", "return torch.squeeze(self.a.forward(target), 1)", {{"a", linear(12, 1)}});
     EXPECT_THAT(model.plan(), HasSubstr("kind   = \"mse\""));

@@ -40,6 +40,8 @@ TEST(InputTrial, TheFirstTellingOpSaysWhatAnArgumentIs) {
     const ForwardArgument tokens = argument_of("    return torch.linear(torch.embedding(self.w, x), self.w)\n", {7, 7});
     EXPECT_EQ(tokens.use, InputUse::Indices);
     EXPECT_EQ(argument_of("    return torch.layer_norm(x, [4], self.w, self.v)\n", {4}).use, InputUse::Normalized);
+    EXPECT_EQ(argument_of("    return torch._pack_padded_sequence(self.w, x + 1, True)[0]\n", {4, 4}).use,
+              InputUse::Lengths);
     EXPECT_EQ(argument_of("    return torch.sin(x) + self.w\n", {4}).use, InputUse::Unknown);
 }
 
@@ -52,6 +54,13 @@ TEST(InputTrial, TargetsOfLosses) {
     EXPECT_EQ(tried.num_classes, 3);
     ASSERT_EQ(tried.outputs.size(), 1U);
     EXPECT_TRUE(tried.outputs[0].shape.empty());
+    const InputTrial letters = trial_of(
+        model_with_forward("x, y",
+                           "    scores = torch.transpose(torch.linear(x, self.w), 0, 1)\n"
+                           "    return torch.ctc_loss(scores, y, torch.tensor([9, 9]), torch.tensor([4, 4]))\n",
+                           {3, 5}));
+    EXPECT_EQ(letters.arguments().at(1).use, InputUse::Classes);
+    EXPECT_EQ(letters.run({floats("x", {9, 5}), {"y", DType::I64, {4}, 2}}, 2).num_classes, 3) << "the last dimension";
     const InputTrial numbers =
         trial_of(model_with_forward("x, y", "    return torch.mse_loss(torch.linear(x, self.w), y)\n", {3, 5}));
     EXPECT_EQ(numbers.arguments().at(1).use, InputUse::Target);
@@ -86,6 +95,31 @@ TEST(InputTrial, ShapesThatDoNotFitAreRefusedAndOthersCanBeTriedAfterwards) {
     const InputTrial trial = trial_of(linear(5, 3));
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { trial.run({floats("x", {4})}, 2); }), HasSubstr("aten::linear"));
     EXPECT_THAT(trial.run({floats("x", {5})}, 2).outputs.at(0).shape, ElementsAre(2, 3));
+}
+
+TEST(InputTrial, ASmallModelRunsOnNumbers) {
+    const InputTrial trial = trial_of(model_with_forward("x", "    return x[:, torch.arange(4, 5)] * self.w\n", {1}));
+    EXPECT_EQ(trial.run({floats("x", {5})}, 2).problem, "");
+    const TriedForward failed = trial.run({floats("x", {4})}, 2);
+    EXPECT_THAT(failed.outputs.at(0).shape, ElementsAre(2, 1)) << "the meta device checks no index";
+    EXPECT_THAT(failed.problem, HasSubstr("the op aten::index"));
+    EXPECT_EQ(trial.run({floats("x", {4, 1 << 28})}, 2).problem, "") << "too large to be tried";
+}
+
+TEST(InputTrial, ALossThatIsNotFiniteIsAProblem) {
+    const auto problem_of = [](const std::string& loss) {
+        return trial_of(model_with_forward("x", "    return " + loss + "\n", {3, 5}))
+            .run({floats("x", {5})}, 2)
+            .problem;
+    };
+    EXPECT_EQ(problem_of("torch.mean(torch.linear(x, self.w / torch.norm(self.w)))"), "");
+    EXPECT_EQ(problem_of("torch.mean(torch.linear(x, self.w)) / 0"), "the loss is not finite");
+}
+
+TEST(InputTrial, IntegersOfATrialAreBelowTheirBound) {
+    const InputTrial trial = trial_of(model_with_forward("x", "    return torch.embedding(self.w, x)\n", {3, 2}));
+    EXPECT_EQ(trial.run({{"x", DType::I64, {64}, 3}}, 2).problem, "");
+    EXPECT_THAT(trial.run({{"x", DType::I64, {64}, 4}}, 2).problem, HasSubstr("aten::embedding"));
 }
 
 TEST(InputTrial, RandomOpsRunToo) {

@@ -45,11 +45,12 @@ TEST(TorchErrors, KnownCausesOfAFailedOpComeWithAdvice) {
     EXPECT_EQ(op_failure("the op prim::ListUnpack in 'rows'", "Expected 3 elements in a list but found 4"),
               "the op prim::ListUnpack in 'rows' fails: Expected 3 elements in a list but found 4; if the model was "
               "traced, it has the path that its example took: script the part whose path depends on values");
-    EXPECT_EQ(op_failure("the op aten::masked_fill in 'a'",
-                         "value cannot be converted to type c10::BFloat16 without overflow"),
-              "the op aten::masked_fill in 'a' fails: value cannot be converted to type c10::BFloat16 without overflow; "
-              "if the model was traced, it has the dtypes that its example had: trace it under torch.autocast of "
-              "train.precision");
+    EXPECT_EQ(
+        op_failure("the op aten::masked_fill in 'a'",
+                   "value cannot be converted to type c10::BFloat16 without overflow"),
+        "the op aten::masked_fill in 'a' fails: value cannot be converted to type c10::BFloat16 without overflow; "
+        "if the model was traced, it has the dtypes that its example had: trace it under torch.autocast of "
+        "train.precision");
 }
 
 constexpr const char* kOfCards =
