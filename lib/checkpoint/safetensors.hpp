@@ -40,6 +40,7 @@ class SafetensorsFile {
     /// Throws Error{MissingInput} when it is not there, Error{BadData} when anything in it is wrong.
     explicit SafetensorsFile(const std::filesystem::path& path);
 
+    const std::filesystem::path& path() const { return map_.path(); }
     const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
     /// In order of name.
     const std::vector<SafetensorsEntry>& entries() const { return header_.entries; }

@@ -1,6 +1,7 @@
 #pragma once
 // Weights without a training: a safetensors file of parameters and buffers under the model's own names, as any library
-// for that format writes and reads it; or the same out of a checkpoint. FORMAT.md, "Exported weights".
+// for that format writes and reads it; several of them with an index; or the same out of a checkpoint. FORMAT.md,
+// "Exported weights".
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,10 +17,13 @@ namespace vpp {
 /// Named weights opened for reading; names have no "model." in front.
 class WeightsFile {
   public:
-    /// A safetensors file, or a checkpoint's folder, whose optimizer state is left aside. Only headers are read.
+    /// A safetensors file, an index of several (a .json beside them), a folder with one of these
+    /// (checkpoint/weights_folder.hpp), or a checkpoint's folder, whose optimizer state is left aside. Only headers are
+    /// read.
     /// Throws: Error{MissingInput, BadData, Refused}.
     explicit WeightsFile(const std::filesystem::path& path);
 
+    /// The file, the index, or a checkpoint's folder.
     const std::filesystem::path& path() const { return path_; }
     /// Compares every byte with the checksums: those of a checkpoint, or the one of a file that vpp exported. A file of
     /// another writer has none.
@@ -35,9 +39,13 @@ class WeightsFile {
     std::optional<std::string> step() const;
 
   private:
+    void open_file(const std::filesystem::path& path);
+    void open_index();
+
     std::filesystem::path path_;
     std::optional<CheckpointReader> checkpoint_;
-    std::optional<SafetensorsFile> file_;
+    std::vector<SafetensorsFile> files_;     // one, or those of an index
+    std::map<std::string, size_t> file_of_;  // tensor -> which of them has it
 };
 
 /// What an exported file says beside the tensors.

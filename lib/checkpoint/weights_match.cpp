@@ -1,10 +1,13 @@
 #include "checkpoint/weights_match.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "checkpoint/name_prefix.hpp"
 
 namespace vpp {
 
@@ -21,37 +24,52 @@ bool is_same(const TensorBytes& a, const TensorBytes& b) {
     return a.dtype == b.dtype && a.shape == b.shape && std::ranges::equal(a.bytes, b.bytes);
 }
 
+/// Whether every value of one float is one of the other's.
+bool is_exact(DType from, DType to) {
+    const bool is_half = from == DType::F16 || from == DType::BF16;
+    return (is_half && (to == DType::F32 || to == DType::F64)) || (from == DType::F32 && to == DType::F64);
+}
+
 class Matcher {
   public:
     Matcher(const WeightsFile& file, const std::vector<WantedWeight>& wanted) : file_(file), wanted_(wanted) {
-        for (std::string& name : file.names()) unclaimed_.insert(std::move(name));
-        for (const WantedWeight& weight : wanted) {
-            for (const std::string& name : weight.names) claimed_ += unclaimed_.erase(name);
+        if (!claim() && !wanted.empty()) {
+            prefix_ = find_prefix(file, wanted);
+            claim();
         }
-        extra_.assign(unclaimed_.begin(), unclaimed_.end());
     }
 
     MatchedWeights run() {
         MatchedWeights matched;
-        if (claimed_ == 0 && !wanted_.empty()) {
-            throw Error(ErrorKind::BadData, file_.path().string() + ": has none of the model's " +
-                                                std::to_string(wanted_.size()) + " parameters and buffers, such as '" +
-                                                wanted_.front().names.front() + "'; it has " + names_text(extra_));
-        }
         for (const WantedWeight& weight : wanted_) {
             matched.values.push_back(find(weight));
             if (!matched.values.back() && weight.may_be_absent) matched.absent.push_back(weight.names.front());
         }
         throw_problems();
         matched.extra = extra_;
+        matched.notes = notes();
         return matched;
     }
 
   private:
+    /// Whether any name is wanted; the others are extra.
+    bool claim() {
+        const std::vector<std::string> names = file_.names();
+        std::set<std::string> unclaimed(names.begin(), names.end());
+        for (const WantedWeight& weight : wanted_) {
+            for (const std::string& name : weight.names) {
+                if (const auto in_file = prefix_.in_file(name)) unclaimed.erase(*in_file);
+            }
+        }
+        extra_.assign(unclaimed.begin(), unclaimed.end());
+        return extra_.size() < names.size();
+    }
+
     std::optional<TensorBytes> find(const WantedWeight& weight) {
         std::optional<TensorBytes> found;
         for (const std::string& name : weight.names) {
-            std::optional<TensorBytes> other = file_.find(name);
+            const std::optional<std::string> in_file = prefix_.in_file(name);
+            std::optional<TensorBytes> other = in_file ? file_.find(*in_file) : std::nullopt;
             if (!other) continue;
             if (found && !is_same(*found, *other)) {
                 add("holds other values for '" + other->name + "' than for '" + found->name +
@@ -61,11 +79,34 @@ class Matcher {
         }
         const std::string& name = weight.names.front();
         if (!found && !weight.may_be_absent) add("has no tensor '" + name + "'" + did_you_mean(name, extra_));
-        if (found && (found->dtype != weight.dtype || found->shape != weight.shape)) {
-            add("the tensor '" + found->name + "' is " + form_text(found->dtype, found->shape) +
-                ", the model expects " + form_text(weight.dtype, weight.shape));
-        }
+        if (found) check_form(*found, weight);
         return found;
+    }
+
+    void check_form(const TensorBytes& found, const WantedWeight& weight) {
+        const bool is_shape = found.shape == weight.shape;
+        if (is_shape && found.dtype == weight.dtype) return;
+        if (is_shape && is_exact(found.dtype, weight.dtype)) {
+            ++converted_[{found.dtype, weight.dtype}];
+            return;
+        }
+        const bool would_round = is_shape && is_floating(found.dtype) && is_floating(weight.dtype);
+        add("the tensor '" + found.name + "' is " + form_text(found.dtype, found.shape) + ", the model expects " +
+            form_text(weight.dtype, weight.shape) +
+            (would_round ? "; vpp does not round weights: convert the file, or export the model in " +
+                               std::string(name_of(found.dtype))
+                         : ""));
+    }
+
+    std::vector<std::string> notes() const {
+        std::vector<std::string> notes;
+        if (!prefix_.text.empty()) notes.push_back(prefix_text(prefix_));
+        for (const auto& [dtypes, count] : converted_) {
+            notes.push_back(std::to_string(count) + " of " + std::to_string(wanted_.size()) +
+                            " tensors converted from " + std::string(name_of(dtypes.first)) + " to " +
+                            std::string(name_of(dtypes.second)) + ", which is exact");
+        }
+        return notes;
     }
 
     void add(const std::string& what) { problems_.push_back({file_.path().string() + ": " + what, std::nullopt}); }
@@ -82,9 +123,9 @@ class Matcher {
 
     const WeightsFile& file_;
     const std::vector<WantedWeight>& wanted_;
-    std::set<std::string> unclaimed_;
-    size_t claimed_ = 0;
+    NamePrefix prefix_;  // empty where names are the file's own
     std::vector<std::string> extra_;
+    std::map<std::pair<DType, DType>, int64_t> converted_;  // from, to
     std::vector<Problem> problems_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// The weights that a model wants, found in a file that somebody wrote: by name, with equal dtype and shape.
+// The weights that a model wants, found in a file that somebody wrote: by name, with equal shape, and of a dtype whose
+// values the model's can hold.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,13 +19,15 @@ struct WantedWeight {
 };
 
 struct MatchedWeights {
-    std::vector<std::optional<TensorBytes>> values;  ///< as wanted; empty for those that are absent
+    std::vector<std::optional<TensorBytes>> values;  ///< of the file's dtype; empty for those that are absent
     std::vector<std::string> absent;                 ///< own names
     std::vector<std::string> extra;                  ///< names in the file that nobody wants
+    std::vector<std::string> notes;                  ///< for the log: a prefix that was left out, what is converted
 };
 
-/// Finds all that is wanted. Looks at headers only, but for tied tensors that the file has more than once: their bytes
-/// are compared.
+/// Finds all that is wanted; where no name is the file's, by what remains without a prefix (name_prefix.hpp). A
+/// narrower float will do: copying it into the model's dtype is exact. Looks at headers only, but for tied tensors that
+/// the file has more than once: their bytes are compared.
 /// Throws: Error{BadData} with all that is missing, with the nearest name, or unfit.
 /// Owns:   the bytes are the file's.
 MatchedWeights match_weights(const WeightsFile& file, const std::vector<WantedWeight>& wanted);

@@ -130,6 +130,7 @@ void fill(std::vector<LoadedPart>& parts, const WeightsFile& source, const Logge
     // A checkpoint has all of its model. Other tools leave constants out.
     if (source.checkpoint()) std::ranges::for_each(wanted, [](WantedWeight& weight) { weight.may_be_absent = false; });
     const MatchedWeights matched = match_weights(source, wanted);
+    for (const std::string& note : matched.notes) log->info(note);
     if (!matched.extra.empty()) log->warn("not in the model, so not exported: " + names_text(matched.extra));
     if (!matched.absent.empty()) log->warn("as the model file has them: " + names_text(matched.absent));
     auto value = matched.values.begin();
@@ -137,7 +138,7 @@ void fill(std::vector<LoadedPart>& parts, const WeightsFile& source, const Logge
         for (const ModelWeight& weight : part.model.weights()) {
             const std::optional<TensorBytes>& found = *value++;
             if (!found) continue;
-            const at::Tensor read = at::empty(found->shape, weight.tensor.options());
+            const at::Tensor read = at::empty(found->shape, weight.tensor.options().dtype(to_torch(found->dtype)));
             if (!found->bytes.empty()) {
                 std::memcpy(read.mutable_data_ptr(), found->bytes.data(), found->bytes.size());
             }

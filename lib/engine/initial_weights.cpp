@@ -41,7 +41,7 @@ class InitialWeights {
         for (size_t i = 0; i < graph.parameters.size(); ++i) index_of_["model." + graph.parameters[i].name] = i;
     }
 
-    /// Nothing for what is absent, and for what is no weight.
+    /// Of the file's dtype. Nothing for what is absent, and for what is no weight.
     std::optional<at::Tensor> find(const std::string& name) const {
         const auto index = index_of_.find(name);
         if (index == index_of_.end() || !matched_.values[index->second]) return std::nullopt;
@@ -54,6 +54,7 @@ class InitialWeights {
     void say(const Logger& log) const {
         const auto step = file_.step();
         log->info("starting with the weights of " + file_.path().string() + (step ? ", of step " + *step : ""));
+        for (const std::string& note : matched_.notes) log->info("model.init_from: " + note);
         if (!matched_.extra.empty()) {
             log->warn("model.init_from: not in the model, so not taken: " + names_text(matched_.extra));
         }

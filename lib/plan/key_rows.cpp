@@ -55,7 +55,7 @@ Rows model_rows() {
          .sentence = "How the loss of a microbatch is formed from its samples.",
          .field = field<&Plan::model, &ModelPlan::loss_reduction>(), .choices = {"mean", "sum"}},
         {.name = "model.init_from", .type = Path,
-         .sentence = "Weights to start from: a checkpoint's folder, or a safetensors file with a tensor a parameter.",
+         .sentence = "Weights to start from: a checkpoint's folder, a safetensors file, or an index or folder of such.",
          .field = field<&Plan::model, &ModelPlan::init_from>(), .default_note = "those of the model file",
          .example = "runs/gpt/checkpoints/step-00000200"},
         {.name = "model.freeze", .type = TextList, .sentence = "Globs over parameters that are not trained.",

@@ -306,6 +306,25 @@ class Export(Run):
                         ranks=2)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_a_folder_with_an_index_under_a_wrappers_names(self):
+        self.good("export", self.config, "--safetensors", "w.safetensors")
+        data = (self.folder / "w.safetensors").read_bytes()
+        begin = 8 + int.from_bytes(data[:8], "little")
+        header = {"module." + name: entry for name, entry in json.loads(data[8:begin]).items() if name[0] != "_"}
+        text = json.dumps(header).encode()
+        shards = self.folder / "shards"
+        shards.mkdir()
+        (shards / "one.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data[begin:])
+        index = shards / "model.safetensors.index.json"
+        index.write_text(json.dumps({"metadata": {}, "weight_map": {name: "one.safetensors" for name in header}}))
+        key = ("--initial-weights", "--set", f"model.init_from={shards}")
+        self.assertEqual(self.loss(*key), self.loss())
+        done = self.vpp("export", self.config, *key, "--safetensors", "v.safetensors")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the file's names have 'module.' in front of the model's", done.stderr)
+        again = (self.folder / "v.safetensors").read_bytes()
+        self.assertEqual(again[8 + int.from_bytes(again[:8], "little"):], data[begin:])
+
     def test_pythons_torch_reads_both(self):
         if not PYTHON:
             self.skipTest("VPP_PYTHON names no interpreter")

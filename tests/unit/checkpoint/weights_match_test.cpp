@@ -86,13 +86,78 @@ TEST_F(MatchTest, OnlyWhatMayBeAbsentMay) {
 }
 
 TEST_F(MatchTest, AFileOfQuiteAnotherModelIsOneProblem) {
-    const WeightsFile file = file_of({{"module.a", {1}}, {"module.b", {2}}});
+    const WeightsFile file = file_of({{"module.c", {1}}, {"module.d", {2}}});
     const auto error = test::caught_error([&] { match_weights(file, {wanted({"a"}, 1), wanted({"b"}, 1)}); });
     ASSERT_TRUE(error);
     EXPECT_EQ(error->problems().size(), 1u);
     EXPECT_EQ(error->what(), file.path().string() +
                                  ": has none of the model's 2 parameters and buffers, such as 'a'; it has "
-                                 "'module.a', 'module.b'");
+                                 "'module.c', 'module.d'");
+}
+
+TEST_F(MatchTest, APrefixIsLeftOutWhenNoNameMatches) {
+    const WeightsFile file = file_of({{"a", {1}}, {"c", {2, 3}}, {"more", {4}}});
+    WantedWeight mask = wanted({"m.mask"}, 4);
+    mask.may_be_absent = true;
+    const MatchedWeights matched = match_weights(file, {wanted({"m.b", "m.c"}, 2), wanted({"m.a"}, 1), mask});
+    EXPECT_EQ(matched.values[0]->name, "c");
+    EXPECT_EQ(matched.values[1]->name, "a");
+    EXPECT_EQ(matched.absent, std::vector<std::string>{"m.mask"});
+    EXPECT_EQ(matched.extra, std::vector<std::string>{"more"});
+    EXPECT_EQ(matched.notes, std::vector<std::string>{"the model's names have 'm.' in front of the file's"});
+}
+
+TEST_F(MatchTest, NamesThatMatchAreTakenAsTheyAre) {
+    const WeightsFile file = file_of({{"m.a", {1}}, {"a", {2}}});
+    const MatchedWeights matched = match_weights(file, {wanted({"m.a"}, 1)});
+    EXPECT_EQ(matched.values[0]->name, "m.a");
+    EXPECT_TRUE(matched.notes.empty());
+}
+
+/// One element of each dtype in a file of its own.
+class ConvertTest : public MatchTest {
+  protected:
+    std::string refusal(DType in_file, DType in_model) const {
+        const auto error = test::caught_error([&] { match(in_file, in_model); });
+        return error ? error->what() : "";
+    }
+
+    MatchedWeights match(DType in_file, DType in_model) const {
+        const std::vector<std::byte> zeros(8);
+        const auto path = scratch_.path() / "w.safetensors";
+        write_weights(path, {{"w", in_file, {1}, std::span(zeros).first(size_of(in_file))}}, {});
+        return match_weights(WeightsFile(path), {{{"w"}, in_model, {1}, false}});
+    }
+};
+
+TEST_F(ConvertTest, WiderFloatsTakeNarrowerOnes) {
+    for (const auto& [in_file, in_model] : {std::pair(DType::BF16, DType::F32),
+                                            {DType::F16, DType::F32},
+                                            {DType::BF16, DType::F64},
+                                            {DType::F16, DType::F64},
+                                            {DType::F32, DType::F64}}) {
+        const MatchedWeights matched = match(in_file, in_model);
+        EXPECT_EQ(matched.values[0]->dtype, in_file);
+        EXPECT_EQ(matched.notes,
+                  std::vector<std::string>{"1 of 1 tensors converted from " + std::string(name_of(in_file)) + " to " +
+                                           std::string(name_of(in_model)) + ", which is exact"});
+    }
+    EXPECT_TRUE(match(DType::F32, DType::F32).notes.empty());
+}
+
+TEST_F(ConvertTest, WhatWouldRoundIsRefusedWithARemedy) {
+    EXPECT_TRUE(refusal(DType::F32, DType::BF16)
+                    .ends_with("'w' is float32[1], the model expects bfloat16[1]; vpp does not round weights: convert "
+                               "the file, or export the model in float32"));
+    for (const auto& [in_file, in_model] : {std::pair(DType::F64, DType::F32),
+                                            {DType::F32, DType::F16},
+                                            {DType::F16, DType::BF16},
+                                            {DType::BF16, DType::F16}}) {
+        EXPECT_NE(refusal(in_file, in_model).find("vpp does not round weights"), std::string::npos);
+    }
+    for (const auto& [in_file, in_model] : {std::pair(DType::I32, DType::I64), {DType::I32, DType::F64}}) {
+        EXPECT_TRUE(refusal(in_file, in_model).ends_with("[1]")) << "nothing but floats is converted";
+    }
 }
 
 TEST_F(MatchTest, ManyProblemsAreCounted) {

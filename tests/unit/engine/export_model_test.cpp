@@ -92,6 +92,37 @@ TEST_F(ExportModel, InitialWeightsAreThoseOfTheModelFileOrOfItsKey) {
     EXPECT_EQ(digests_of_file(), trained);
 }
 
+TEST_F(ExportModel, HalfPrecisionWeightsAreWidened) {
+    Rig rig = open("mlp");
+    weights(rig, true);
+    export_model(rig.plan, both(), log_.log);
+    // The same file in bfloat16, and what its values are in float32.
+    const SafetensorsFile whole(folder_.path("out.safetensors"));
+    std::vector<std::vector<std::byte>> halves;
+    std::vector<TensorBytes> tensors;
+    std::map<std::string, std::string> expected;
+    for (const SafetensorsEntry& entry : whole.entries()) {
+        const TensorBytes tensor = *whole.find(entry.name);
+        std::vector<std::byte> wide(tensor.bytes.size()), half;
+        for (size_t i = 0; i < wide.size(); i += 4) {
+            for (size_t upper : {i + 2, i + 3}) {
+                wide[upper] = tensor.bytes[upper];
+                half.push_back(tensor.bytes[upper]);
+            }
+        }
+        expected[entry.name] = to_hex(hash_bytes(wide));
+        halves.push_back(std::move(half));
+        tensors.push_back({entry.name, DType::BF16, entry.shape, halves.back()});
+    }
+    write_weights(folder_.path("half.safetensors"), tensors, {});
+    rig.plan.model.init_from = folder_.path("half.safetensors");
+    ExportRequest request = both();
+    request.initial_weights = true;
+    request.overwrite = true;
+    export_model(rig.plan, request, log_.log);
+    EXPECT_EQ(digests_of_file(), expected);
+}
+
 TEST_F(ExportModel, NothingIsReplacedUnasked) {
     Rig rig = open("mlp");
     weights(rig, true);

@@ -2,6 +2,7 @@
 #include "engine/initial_weights.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 
 #include "app/registries.hpp"
@@ -60,6 +61,41 @@ class InitialWeights : public ::testing::Test {
         return state;
     }
 
+    /// What Hugging Face's libraries make of w.safetensors: bfloat16, each tensor in a file of its own with an index,
+    /// and without the wrapper that vpp needs, or with one.
+    void write_shards(const std::string& folder, const std::string& prefix) const {
+        std::filesystem::create_directories(folder_.path(folder));
+        const SafetensorsFile whole(folder_.path("w.safetensors"));
+        std::string weight_map;
+        for (const SafetensorsEntry& entry : whole.entries()) {
+            const TensorBytes tensor = *whole.find(entry.name);
+            std::vector<std::byte> halves;
+            for (size_t i = 0; i < tensor.bytes.size(); i += 4) {
+                halves.insert(halves.end(), {tensor.bytes[i + 2], tensor.bytes[i + 3]});
+            }
+            const std::string file = entry.name + ".safetensors";
+            write_safetensors(folder_.path(folder + "/" + file),
+                              {{prefix + entry.name, DType::BF16, entry.shape, halves}}, {});
+            weight_map += (weight_map.empty() ? "\"" : ", \"") + prefix + entry.name + "\": \"" + file + "\"";
+        }
+        std::ofstream(folder_.path(folder + "/model.safetensors.index.json"))
+            << "{\"weight_map\": {" << weight_map << "}}";
+    }
+
+    /// Verifies two stages that begin with the weights of `source` against one.
+    void expect_bits_of_one_device(const std::string& model, const std::string& source) {
+        Rig rig = open(model, {source, "mesh.pp=2"});
+        InProcessOptions options;
+        options.num_ranks = 2;
+        InProcessWorld(options).run([&](Transport& transport) {
+            Sources sources = open_sources(rig.plan, rig.prepared.program, at::kCPU);
+            LayoutVerifier verifier(sources, rig.data, transport, 2);
+            const VerifyResult result = verifier.compare({rig.plan, rig.prepared.program});
+            if (transport.rank() != 0) return;
+            EXPECT_TRUE(result.is_equal) << result.difference;
+        });
+    }
+
     TemporaryFolder folder_;
     std::string checkpoint_;
     TextLog log_;
@@ -85,16 +121,22 @@ TEST_F(InitialWeights, FileAndCheckpointGiveTheSameBitsOnAnyLayout) {
 
 TEST_F(InitialWeights, ThePipelineStillHasTheBitsOfOneDevice) {
     train("tied");
-    Rig rig = open("tied", {from("w.safetensors"), "mesh.pp=2"});
-    InProcessOptions options;
-    options.num_ranks = 2;
-    InProcessWorld(options).run([&](Transport& transport) {
-        Sources sources = open_sources(rig.plan, rig.prepared.program, at::kCPU);
-        LayoutVerifier verifier(sources, rig.data, transport, 2);
-        const VerifyResult result = verifier.compare({rig.plan, rig.prepared.program});
-        if (transport.rank() != 0) return;
-        EXPECT_TRUE(result.is_equal) << result.difference;
-    });
+    expect_bits_of_one_device("tied", from("w.safetensors"));
+}
+
+TEST_F(InitialWeights, ShardsOfAnotherPrecisionUnderOtherNamesGiveTheBitsOfTheFile) {
+    train("tied");
+    write_shards("plain", "");
+    write_shards("wrapped", "module.");
+    Rig plain = open("tied", {from("plain")});
+    const auto expected = begin(plain);
+    for (const char* layout : {"mesh.pp=1", "mesh.pp=2"}) {
+        Rig wrapped = open("tied", {from("wrapped"), layout});
+        EXPECT_EQ(begin(wrapped), expected) << layout;
+    }
+    EXPECT_HAS(log_.text.str(), "model.init_from: the file's names have 'module.' in front of the model's");
+    EXPECT_HAS(log_.text.str(), " tensors converted from bfloat16 to float32, which is exact");
+    expect_bits_of_one_device("tied", from("wrapped"));
 }
 
 TEST_F(InitialWeights, WhatTheFileHasTooMuchIsSaid) {
