@@ -4,6 +4,12 @@
 
 namespace vpp {
 
+std::vector<int64_t> Field::batch_shape(int64_t samples) const {
+    std::vector<int64_t> batch{samples};
+    batch.insert(batch.end(), shape.begin(), shape.end());
+    return batch;
+}
+
 int Fields::find(const std::string& name) const {
     for (size_t i = 0; i < fields.size(); ++i) {
         if (fields[i].name == name) return static_cast<int>(i);

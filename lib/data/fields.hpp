@@ -16,6 +16,8 @@ struct Field {
     /// Integers: every value read lies in [0, bound), proven by the format or checked when read; 0 = unknown.
     int64_t bound = 0;
 
+    /// Of so many samples.
+    std::vector<int64_t> batch_shape(int64_t samples) const;
     int64_t bytes_per_sample() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
 };
 

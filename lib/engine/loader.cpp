@@ -36,9 +36,8 @@ std::vector<std::byte> Loader::read(int input, std::span<const Draw> draws) cons
 
 at::Tensor Loader::to_tensor(int input, const std::vector<std::byte>& bytes) const {
     const Field& field = field_of(input);
-    std::vector<int64_t> shape{static_cast<int64_t>(bytes.size()) / field.bytes_per_sample()};
-    shape.insert(shape.end(), field.shape.begin(), field.shape.end());
-    at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(to_torch(field.dtype)));
+    const int64_t samples = static_cast<int64_t>(bytes.size()) / field.bytes_per_sample();
+    at::Tensor tensor = at::empty(field.batch_shape(samples), at::TensorOptions().dtype(to_torch(field.dtype)));
     check(tensor.nbytes() == bytes.size(), "the bytes are whole samples");
     std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(tensor.mutable_data_ptr()));
     return tensor;

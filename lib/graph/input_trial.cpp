@@ -168,8 +168,7 @@ bool is_small(const JitGraph& jit, const ProbeResult& result) {
 
 /// Bell-shaped, or below the bound.
 at::Tensor random_input(const Field& field, int64_t samples, const at::Generator& generator) {
-    std::vector<int64_t> shape{samples};
-    shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+    const std::vector<int64_t> shape = field.batch_shape(samples);
     const auto options = at::TensorOptions().dtype(to_torch(field.dtype));
     if (is_floating(field.dtype)) return at::randn(shape, generator, options);
     if (field.bound == 0) return at::zeros(shape, options);

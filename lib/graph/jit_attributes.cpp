@@ -219,11 +219,9 @@ class AttributeResolver {
     void find_assigned_buffers(Block* block) {
         for (Node* node : block->nodes()) {
             for (Block* inner : node->blocks()) find_assigned_buffers(inner);
-            const bool reads = node->kind() == prim::GetAttr, assigns = node->kind() == prim::SetAttr;
-            if ((!reads && !assigns) || !objects_.contains(node->input(0))) continue;
+            if (node->kind() != prim::SetAttr || !objects_.contains(node->input(0))) continue;
             const c10::IValue value = attribute_value(node);
-            if (reads && value.isObject()) objects_[node->output()] = value;
-            if (assigns && is_buffer(value)) assigned_buffers_.insert(value.toTensor().unsafeGetTensorImpl());
+            if (is_buffer(value)) assigned_buffers_.insert(value.toTensor().unsafeGetTensorImpl());
         }
     }
 
@@ -303,7 +301,6 @@ class AttributeResolver {
         const c10::IValue value = attribute_value(node);
         if (node->s(attr::name) == "training") jit_.reads_training.insert(module_of(node));
         if (value.isObject()) {
-            objects_[node->output()] = value;
             object_reads_.push_back(node);
         } else if (value.isTensor() && value.toTensor().defined()) {
             Value* input = parameter_input(value.toTensor(), node->s(attr::name));
@@ -419,9 +416,9 @@ class AttributeResolver {
 
     JitGraph& jit_;
     std::unordered_map<const void*, size_t> index_of_;
-    std::unordered_map<const Value*, c10::IValue> objects_;
-    std::vector<Node*> object_reads_;       ///< of modules and other objects, makers first
-    std::set<std::string> assigned_names_;  ///< of attributes of whatever
+    std::unordered_map<const Value*, c10::IValue> objects_;  ///< all that are read, by take_known_ways
+    std::vector<Node*> object_reads_;                        ///< of modules and other objects, makers first
+    std::set<std::string> assigned_names_;                   ///< of attributes of whatever
     std::unordered_set<const void*> assigned_buffers_;
     std::map<Attribute, Value*> assigned_;                          ///< by forward
     std::set<Attribute> read_;                                      ///< as they are before forward

@@ -37,9 +37,8 @@ using torch::jit::Value;
 namespace {
 
 at::Tensor zero_input(const Field& field, int64_t microbatch_size, at::Device device) {
-    std::vector<int64_t> shape{microbatch_size};
-    shape.insert(shape.end(), field.shape.begin(), field.shape.end());
-    return at::zeros(shape, at::TensorOptions().dtype(to_torch(field.dtype)).device(device));
+    return at::zeros(field.batch_shape(microbatch_size),
+                     at::TensorOptions().dtype(to_torch(field.dtype)).device(device));
 }
 
 using MakeInput = std::function<at::Tensor(const ProbeInput& input)>;

@@ -19,6 +19,11 @@ TEST(Fields, BytesOfASampleAreShapeTimesElement) {
     EXPECT_EQ(kFields.fields[1].bytes_per_sample(), 8);
 }
 
+TEST(Fields, SamplesStandInFrontOfTheShape) {
+    EXPECT_EQ(kFields.fields[0].batch_shape(2), (std::vector<int64_t>{2, 3, 4}));
+    EXPECT_EQ(kFields.fields[1].batch_shape(2), std::vector<int64_t>{2});
+}
+
 TEST(Fields, CheckReadAcceptsOnlyWhatExists) {
     EXPECT_NO_THROW(check_read(kFields, 4, 1, 8));
     const auto refused = [](int64_t sample, int field, size_t num_bytes) {
