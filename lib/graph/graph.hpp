@@ -56,7 +56,9 @@ struct GraphOp {
     std::vector<int> parameters;  ///< parameters and buffers it uses
     std::vector<int> casts;       ///< those of them that it takes in half precision, from a copy for all microbatches
     double flops = 0;             ///< forward, one microbatch
-    int64_t kept_bytes = 0;       ///< made in a microbatch and there behind it: its outputs, what its backward reads
+    int64_t kept_bytes = 0;       ///< made in a microbatch and there until its backward, which reads it
+    int64_t inner_bytes = 0;      ///< made in it, there behind it and none of its outputs
+    int64_t passing_bytes = 0;    ///< there behind it, of all that ops have made, and gone before the forward ends
     bool random = false;          ///< draws random numbers (keyed by its call site)
     std::vector<int64_t> ignored_targets;  ///< ignore_index of a loss of classes; empty where it is no constant
 };

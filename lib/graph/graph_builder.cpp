@@ -173,8 +173,11 @@ class GraphBuilder {
         add_casts(from, op);
         const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
         op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
-        if (!probe_.kept_bytes.empty()) {  // an output that has grown is in none
-            op.kept_bytes = std::max(op.kept_bytes, probe_.kept_bytes[static_cast<size_t>(index)]);
+        if (!probe_.memory.empty()) {
+            const OpMemory& memory = probe_.memory[static_cast<size_t>(index)];
+            op.kept_bytes = memory.kept_bytes;
+            op.inner_bytes = memory.inner_bytes;
+            op.passing_bytes = memory.passing_bytes;
         }
         make_room(op);
         graph_.ops.push_back(std::move(op));

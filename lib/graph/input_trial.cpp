@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <unordered_set>
 #include <utility>
 
@@ -159,11 +158,23 @@ std::optional<int64_t> num_classes_of(const JitGraph& jit, const ProbeResult& re
     return std::nullopt;
 }
 
+/// A trial on numbers keeps all values.
+int64_t bytes_of_all(const ProbeResult& result) {
+    std::unordered_set<const c10::StorageImpl*> known;
+    int64_t bytes = 0;
+    for (const auto& [value, content] : result.values) {
+        for (const at::Tensor& tensor : tensors_in(content)) {
+            const bool is_new = tensor.has_storage() && known.insert(tensor.storage().unsafeGetStorageImpl()).second;
+            if (is_new) bytes += static_cast<int64_t>(tensor.storage().nbytes());
+        }
+    }
+    return bytes;
+}
+
 bool is_small(const JitGraph& jit, const ProbeResult& result) {
     int64_t bytes = 0;
     for (const JitParameter& parameter : jit.parameters) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
-    const int64_t kept = std::accumulate(result.kept_bytes.begin(), result.kept_bytes.end(), int64_t{0});
-    return bytes <= kMostWeightBytes && kept <= kMostKeptBytes;
+    return bytes <= kMostWeightBytes && bytes_of_all(result) <= kMostKeptBytes;
 }
 
 /// Bell-shaped, or below the bound.

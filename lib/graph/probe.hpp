@@ -14,20 +14,21 @@
 #include <vector>
 
 #include "data/fields.hpp"
+#include "graph/forward_memory.hpp"
 #include "graph/gradient_watch.hpp"
 #include "graph/jit_graph.hpp"
+#include "graph/op_trial.hpp"
 
 namespace vpp {
 
 /// Every value of the top level, as one microbatch left it. All tensors are alive, so identity is object identity.
 struct ProbeResult {
-    std::unordered_map<const torch::jit::Value*, c10::IValue> values;
+    TrialValues values;
     GradientFlips gradient_flips;
     std::unordered_set<const torch::jit::Value*> varying;  ///< another microbatch of the data gave them other shapes
     bool on_meta = false;
-    /// By op, what is there behind it that was not before: its outputs, and what its backward reads. As the meta device
-    /// has it, the same on every machine; empty where an op fails there.
-    std::vector<int64_t> kept_bytes;
+    std::vector<OpMemory>
+        memory;  ///< by op; as the meta device has it, on every machine; empty where an op fails there
 };
 
 /// An input of the model without its samples dim.

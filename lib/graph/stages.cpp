@@ -89,6 +89,7 @@ class StageMaker {
         owner.flops += op.flops;
         owner.activation_bytes += op.kept_bytes;
         part.kept_bytes += op.kept_bytes;
+        part.passing_bytes = std::max(part.passing_bytes - op.kept_bytes, op.passing_bytes);
         part.activation_bytes += op.kept_bytes;
         int64_t cast_bytes = 0;  // their gradients come in half precision too
         for (int parameter : op.casts) {
@@ -123,8 +124,7 @@ class StageMaker {
 
     /// An op's W reads what the op was given, and what is kept inside of it.
     void wait_for_weights(const GraphOp& op, SegmentSpec& part) {
-        const int64_t made = bytes_where(op.outputs, [](const GraphTensor&) { return true; });
-        part.waiting_bytes += bytes_with_gradient(op.outputs) + std::max<int64_t>(0, op.kept_bytes - made);
+        part.waiting_bytes += bytes_with_gradient(op.outputs) + op.inner_bytes;
         for (int value : op.inputs) {
             for (int id : graph_.values[static_cast<size_t>(value)].tensors) {
                 const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];

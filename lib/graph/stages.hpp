@@ -38,6 +38,7 @@ struct SegmentSpec {
     std::vector<int> inputs;       ///< model inputs that its ops use
     int64_t cast_bytes = 0;        ///< copies of weights in half precision, for all microbatches; recomputed: none
     int64_t kept_bytes = 0;        ///< what its ops keep of one microbatch
+    int64_t passing_bytes = 0;     ///< beside that for a moment of its forward: values that are still to be used
     int64_t activation_bytes = 0;  ///< that, and what comes to its stage by it
     int64_t input_bytes = 0;       ///< of the tensors that come from other segments, and of model inputs
     int64_t waiting_bytes = 0;     ///< from I to W: what W reads, and the gradients that it starts from

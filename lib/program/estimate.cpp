@@ -33,8 +33,9 @@ class ActivationWalk {
     void add(const SegmentSpec& segment, const Action& action) {
         const bool again = segment.recompute && action.microbatch < recomputed_microbatches_;
         const int64_t kept = again ? segment.input_bytes : segment.activation_bytes;
-        const int64_t made_again = again ? segment.kept_bytes : 0, working = segment.working_bytes;
-        if (action.kind == ActionKind::F) change(kept + made_again, -made_again);
+        const int64_t made_again = again ? segment.kept_bytes : 0, passing = segment.passing_bytes;
+        const int64_t working = std::max(segment.working_bytes, again ? passing : 0);
+        if (action.kind == ActionKind::F) change(kept + made_again + passing, -made_again - passing);
         if (action.kind == ActionKind::I)
             change(made_again + working, segment.waiting_bytes - kept - made_again - working);
         if (action.kind == ActionKind::W) change(working, -working - segment.waiting_bytes);
@@ -87,12 +88,13 @@ int64_t recorded_bytes(const Split& split, const std::vector<Action>& actions, b
         for (int i = begin; i < end; ++i) {
             const SegmentSpec& segment = split.segments[static_cast<size_t>(i)];
             const int64_t waiting = between_halves > 0 ? segment.waiting_bytes : 0;
-            const int64_t recording = std::max(segment.activation_bytes, waiting) + segment.working_bytes;
+            const int64_t working = std::max(segment.working_bytes, segment.passing_bytes);
+            const int64_t recording = std::max(segment.activation_bytes, waiting) + working;
             if (segment.recompute) {
                 const int num_kept = between_halves + (is_last_recomputed ? 0 : 1);
                 const int64_t comes_and_goes = 2 * (segment.input_bytes + output_bytes(split, i));
                 bytes += under_way.most * segment.input_bytes + num_kept * recording;
-                shared = std::max(shared, segment.kept_bytes + segment.working_bytes + comes_and_goes);
+                shared = std::max(shared, segment.kept_bytes + working + comes_and_goes);
             } else {
                 bytes += under_way.most * recording;
             }

@@ -15,8 +15,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Fields, fields, num_samples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphTensor, name, dtype, shape, requires_grad, message_bytes, producer, input,
                                    parameter, writers, gradient_flips, is_view, travels, from_branch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphValue, name, type, is_tensor, tensors, plain_bytes, producer, uses)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, casts, flops, kept_bytes, random,
-                                   ignored_targets)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, casts, flops, kept_bytes,
+                                   inner_bytes, passing_bytes, random, ignored_targets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, is_buffer, requires_grad, has_data,
                                    written, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphModule, name, class_name)
@@ -30,8 +30,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modu
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
                                    buffer_bytes, activation_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SegmentSpec, ops, stage, recompute, inputs, cast_bytes, kept_bytes, activation_bytes,
-                                   input_bytes, waiting_bytes, working_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SegmentSpec, ops, stage, recompute, inputs, cast_bytes, kept_bytes, passing_bytes,
+                                   activation_bytes, input_bytes, waiting_bytes, working_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge::Ends, producer, consumer, gradient_to)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Edge, id, name, tensor, values, parameter, producer, consumer, has_gradient,
                                    gradient_to, segments, bytes, message_bytes)

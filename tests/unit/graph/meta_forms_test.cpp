@@ -126,7 +126,7 @@ TEST(MetaForms, AttentionOfOtherShapes) {
 /// Bytes of the meta device that are there behind the op, its output and what its backward reads.
 int64_t bytes_behind_attention(const at::Tensor& query, double dropout, at::Device target) {
     report_meta_memory();
-    const auto memory = std::make_shared<MetaMemory>();
+    const auto memory = std::make_shared<MetaMemory>(1);
     const c10::DebugInfoGuard watching(c10::DebugInfoKind::PROFILER_STATE, memory);
     const at::Tensor output = find_meta_form("aten::scaled_dot_product_attention")(
         {query, query, query, c10::IValue(), dropout, true, c10::IValue(), false}, target);

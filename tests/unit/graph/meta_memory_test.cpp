@@ -15,7 +15,7 @@ TEST(MetaMemory, CountsWhatIsAliveOnTheMetaDevice) {
     report_meta_memory();
     report_meta_memory();
     const at::Tensor before = at::empty({5}, at::kMeta);
-    const auto memory = std::make_shared<MetaMemory>();
+    const auto memory = std::make_shared<MetaMemory>(2);
     std::optional<c10::DebugInfoGuard> watching(std::in_place, c10::DebugInfoKind::PROFILER_STATE, memory);
     std::optional<at::Tensor> made = at::empty({3, 4}, at::kMeta);
     EXPECT_EQ(memory->alive_bytes(), 48);
@@ -28,6 +28,51 @@ TEST(MetaMemory, CountsWhatIsAliveOnTheMetaDevice) {
     watching.reset();
     const at::Tensor unseen = at::empty({9}, at::kMeta);
     EXPECT_EQ(memory->alive_bytes(), 48 + 20);
+}
+
+class WatchedMetaMemory : public ::testing::Test {
+  protected:
+    WatchedMetaMemory() { report_meta_memory(); }
+
+    std::shared_ptr<MetaMemory> memory_ = std::make_shared<MetaMemory>(3);
+    c10::DebugInfoGuard watching_{c10::DebugInfoKind::PROFILER_STATE, memory_};
+};
+
+TEST_F(WatchedMetaMemory, EachOpHasWhatItHasMade) {
+    std::optional<at::Tensor> first = at::empty({5}, at::kMeta);
+    memory_->begin_op(2);
+    const at::Tensor second = at::empty({7}, at::kMeta);
+    EXPECT_EQ(memory_->alive_bytes_of(0), 20);
+    EXPECT_EQ(memory_->alive_bytes_of(2), 28);
+    first.reset();
+    EXPECT_EQ(memory_->alive_bytes_of(0), 0) << "whoever lets it go";
+    EXPECT_EQ(memory_->alive_bytes_of(2), 28);
+}
+
+TEST_F(WatchedMetaMemory, WhatIsGivenItsSizeLaterCounts) {
+    std::optional<at::Tensor> grown = at::empty({0}, at::kMeta);
+    grown->resize_({6});
+    EXPECT_EQ(memory_->alive_bytes(), 0);
+    EXPECT_EQ(memory_->note_size(*grown->storage().unsafeGetStorageImpl()), 24);
+    EXPECT_EQ(memory_->alive_bytes(), 24);
+    memory_->begin_op(1);
+    EXPECT_EQ(memory_->note_size(*grown->storage().unsafeGetStorageImpl()), 0) << "another op made it";
+    grown.reset();
+    EXPECT_EQ(memory_->alive_bytes(), 0);
+}
+
+TEST_F(WatchedMetaMemory, ConstantsDoNotCount) {
+    std::optional<at::Tensor> constant;
+    {
+        const UntoldMetaMemory untold;
+        const UntoldMetaMemory inside;
+        constant = at::empty({5}, at::kMeta);
+    }
+    const at::Tensor made = at::empty({3}, at::kMeta);
+    EXPECT_EQ(memory_->alive_bytes(), 12);
+    EXPECT_EQ(memory_->note_size(*constant->storage().unsafeGetStorageImpl()), 0);
+    constant.reset();
+    EXPECT_EQ(memory_->alive_bytes(), 12);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 #include "base/error.hpp"
@@ -262,6 +263,22 @@ TEST(Segments, ABackwardWorksWithTheGradientsOfOneOp) {
     EXPECT_EQ(split.segments[1].working_bytes, 3 * 32);
 }
 
+// 3 ops keep 100 each; 50 pass behind the first, 250 behind the second and 20 behind the last.
+TEST(Segments, AForwardHoldsWhatPassesBesideWhatIsKeptByThen) {
+    GraphMaker maker;
+    const int a = maker.op("", {maker.input("x")}), b = maker.op("", {a});
+    maker.op("", {b});
+    Graph graph = maker.finish();
+    const std::array<int64_t, 3> passing{50, 250, 20};
+    for (size_t i = 0; i < 3; ++i) {
+        graph.ops[i].kept_bytes = 100;
+        graph.ops[i].passing_bytes = passing[i];
+    }
+    EXPECT_EQ(make_stages(graph, {}).segments[0].passing_bytes, 150) << "100 of 250 are kept later";
+    graph.ops[1].passing_bytes = 60;
+    EXPECT_EQ(make_stages(graph, {}).segments[0].passing_bytes, 20);
+}
+
 TEST(Segments, FromIToWWaitsWhatTheGradientsOfWeightsNeed) {
     GraphMaker maker;
     const int x = maker.input("x"), w = maker.parameter("w", 4), v = maker.parameter("v", 4);
@@ -269,7 +286,7 @@ TEST(Segments, FromIToWWaitsWhatTheGradientsOfWeightsNeed) {
     maker.op("", {a, b});
     Graph graph = maker.finish();
     EXPECT_EQ(make_stages(graph, {}).segments[0].waiting_bytes, 32 + 2 * 32) << "x, gradients of a and b";
-    graph.ops[1].kept_bytes = 32 + 500;
+    graph.ops[1].inner_bytes = 500;
     EXPECT_EQ(make_stages(graph, {}).segments[0].waiting_bytes, 32 + 2 * 32 + 500) << "what is kept inside of b";
 }
 

@@ -110,6 +110,17 @@ TEST(Estimate, ActivationsFollowTheSchedule) {
     }
 }
 
+TEST(Estimate, AForwardHoldsForAMomentWhatPasses) {
+    Program program = program_of(4);
+    program.training.split.segments[0].passing_bytes = 400 + 32 + 7;
+    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].activation_bytes, 2 * 64 + 400 + 32 + 7) << "more than its backward";
+    program.training.split.segments[0].recompute = true;
+    program.training.split.segments[0].passing_bytes = 1000;
+    Plan plan;
+    plan.pipeline.recompute.except_last = false;
+    EXPECT_EQ(estimate_ranks(plan, program)[0].activation_bytes, 2 * 32 + 32 + 1000) << "its backward has a forward";
+}
+
 TEST(Estimate, ABackwardWorksWithGradientsBesideWhatIsKept) {
     Program program = program_of(4);
     program.training.split.segments[0].working_bytes = 1000;

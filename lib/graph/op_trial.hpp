@@ -1,0 +1,53 @@
+#pragma once
+// Ops of a model's graph, run one by one to see what they give.
+#include <ATen/core/ivalue.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "graph/jit_graph.hpp"
+#include "graph/slow_trial.hpp"
+#include "graph/source.hpp"
+
+namespace vpp {
+
+/// What values of the top level hold.
+using TrialValues = std::unordered_map<const torch::jit::Value*, c10::IValue>;
+
+/// Where a model is followed.
+struct TrialPlaces {
+    at::Device device;   ///< its inputs and weights; on the meta device nothing is computed
+    at::Device factory;  ///< what it makes of nothing: masks, positions
+    at::Device target;   ///< where it will run: on the meta device, dtypes and layouts are those that it gives
+};
+
+/// Writes to a schema's inputs are said there; control flow may do anything.
+bool may_write_inputs(const torch::jit::Node* node);
+
+/// One walk through a graph's ops, in their order.
+class OpTrial {
+  public:
+    /// `jit` must outlive this.
+    OpTrial(const JitGraph& jit, const TrialPlaces& places);
+
+    /// Runs op `index`, and those that cannot be run apart from it; gives their range. What they give is put into
+    /// `values`, which hold what they take. What comes out of control flow, or of a list that it changes, is a tensor
+    /// of its own there, and needs a gradient if it may.
+    /// Throws Error{BadData} naming op and FQN when one fails.
+    OpRange run(int index, TrialValues& values);
+
+  private:
+    /// Whether something in a list or dict may need a gradient, though now nothing may.
+    bool may_need_gradient(const c10::IValue& container) const;
+    void note_changed(const JitOp& op, const TrialValues& values);
+    void tell_apart(const JitOp& op, TrialValues& values) const;
+
+    const JitGraph& jit_;
+    TrialPlaces places_;
+    /// Lists and dicts that are changed as the data have it: of what was in them, or was put into them, something else
+    /// is there behind it in another microbatch.
+    std::vector<c10::IValue> changed_with_gradient_;
+    SlowTrial slow_;
+};
+
+}  // namespace vpp

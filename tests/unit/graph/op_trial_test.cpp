@@ -1,0 +1,83 @@
+// Ops run one by one; what they give through a whole probe: probe_test.cpp.
+#include "graph/op_trial.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/ir/irparser.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "unit/graph/models.hpp"
+
+namespace vpp {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+class OnTrial : public ::testing::Test {
+  protected:
+    /// Runs a graph of x: [3, 4]; gives the ranges in which its ops were run.
+    std::vector<std::pair<int, int>> run(const std::string& text, at::Device device = at::kMeta) {
+        jit_.graph = std::make_shared<torch::jit::Graph>();
+        torch::jit::parseIR(text, jit_.graph.get(), names_);
+        list_ops(jit_);
+        values_[names_.at("x")] = at::ones({3, 4}, at::TensorOptions().device(device)).requires_grad_();
+        OpTrial trial(jit_, {device, device, at::kCPU});
+        std::vector<std::pair<int, int>> ranges;
+        for (int i = 0; i < static_cast<int>(jit_.ops.size()); i = ranges.back().second) {
+            const OpRange range = trial.run(i, values_);
+            ranges.emplace_back(range.begin, range.end);
+        }
+        return ranges;
+    }
+    const at::Tensor& at(const std::string& name) const { return values_.at(names_.at(name)).toTensor(); }
+
+    JitGraph jit_;
+    std::unordered_map<std::string, torch::jit::Value*> names_;
+    TrialValues values_;
+};
+
+TEST_F(OnTrial, OneOpAfterAnother) {
+    const auto ranges = run(R"IR(
+graph(%x : Tensor):
+  %y : Tensor = aten::sin(%x)
+  %z : Tensor = aten::t(%y)
+  return (%z))IR");
+    EXPECT_EQ(ranges, (std::vector<std::pair<int, int>>{{0, 1}, {1, 2}}));
+    EXPECT_EQ(at("z").sizes(), (std::vector<int64_t>{4, 3}));
+    EXPECT_TRUE(at("z").is_meta());
+}
+
+TEST_F(OnTrial, OnTheCpuItComputes) {
+    run(R"IR(
+graph(%x : Tensor):
+  %y : Tensor = aten::neg(%x)
+  return (%y))IR",
+        at::kCPU);
+    EXPECT_EQ(at("y").sum().item<float>(), -12);
+}
+
+TEST_F(OnTrial, AnOpThatFailsIsNamed) {
+    const auto text = refusal(ErrorKind::BadData, [&] {
+        run(R"IR(
+graph(%x : Tensor):
+  %y : Tensor = aten::mm(%x, %x)
+  return (%y))IR");
+    });
+    EXPECT_THAT(text, HasSubstr("the op aten::mm"));
+}
+
+TEST_F(OnTrial, WhatMayWriteIsKnown) {
+    run(R"IR(
+graph(%x : Tensor):
+  %y : Tensor = aten::sin(%x)
+  %z : Tensor = aten::relu_(%y)
+  return (%z))IR");
+    EXPECT_FALSE(may_write_inputs(jit_.ops[0].node));
+    EXPECT_TRUE(may_write_inputs(jit_.ops[1].node));
+}
+
+}  // namespace
+}  // namespace vpp
