@@ -6,7 +6,7 @@ digits_{train,val}_caption.npy   a caption of each: "the digit seven" in 16 byte
 digits_cifar_{train,val}.bin the same digits as 32x32 colour pictures, in the binary form of CIFAR-10
 mlp_{train,val}_{x,y}.npy    a smooth random map for the regression example
 
-The same Python and scikit-learn give the same bytes.
+The same files of the standard library, and the same scikit-learn, give the same bytes.
 """
 
 import argparse

@@ -5,6 +5,7 @@ vpp_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 vpp_cache=${VPP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vpp}
 vpp_venv=$vpp_cache/venv-$(sha256sum "$vpp_root/scripts/requirements.txt" | cut -c1-12)
 vpp_python=$vpp_venv/bin/python
+vpp_cuda_mark=$vpp_venv/.cuda-headers-$(sha256sum "$vpp_root/scripts/requirements-cuda.txt" | cut -c1-12)
 vpp_checks=$vpp_cache/checks-$(sha256sum "$vpp_root/scripts/requirements-checks.txt" | cut -c1-12)
 vpp_checks_python=$vpp_checks/bin/python
 vpp_build=${VPP_BUILD:-$vpp_root/build}

@@ -267,7 +267,9 @@ std::vector<FieldMade> make_csv_fields(const CsvOrder& order) {
     std::vector<CsvField> fields = first.fields();
     const int64_t num_rows = look_through(first, fields);
     if (num_rows == 0) refuse_data(order.table, "the table has no line of numbers behind the names");
-    if (std::error_code ignored; !fs::is_directory(order.out, ignored)) {
+    std::error_code ignored;
+    fs::create_directory(order.out, ignored);
+    if (!fs::is_directory(order.out, ignored)) {
         throw Error(ErrorKind::Output, "the folder " + order.out + " is not there; make it first");
     }
     std::vector<FieldFile> files;

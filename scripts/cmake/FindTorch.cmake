@@ -1,7 +1,8 @@
 # The CPU libraries of LibTorch, linked by path: of the torch wheel that scripts/setup installed, or of VPP_TORCH_DIR
 # (the folder `torch` of an installed wheel). Target: torch. With VPP_CUDA also torch_cuda: LibTorch's CUDA libraries,
-# and CUDA's runtime and NCCL of the wheels that torch brings along, with their headers. No toolkit is needed, since vpp
-# has no kernels of its own; a program that is linked so starts without a card, too.
+# and CUDA's runtime and NCCL of the wheels that torch brings along, with their headers and those of
+# scripts/requirements-cuda.txt. No toolkit is needed, since vpp has no kernels of its own; a program that is linked so
+# starts without a card, too.
 # Torch_PYTHON: the interpreter of that wheel, for tests.
 if(NOT VPP_TORCH_DIR)
   set(VPP_TORCH_DIR "" CACHE PATH "The folder torch of an installed wheel; empty: the one that scripts/setup made")
@@ -39,6 +40,12 @@ if(VPP_CUDA)
     if(NOT EXISTS ${_nvidia}/../${_file})
       message(FATAL_ERROR "VPP_CUDA=ON: ${_file} is missing beside the torch wheel in ${_torch_dir}/..; "
         "it is there in the wheel of PyPI, not in the one for CPUs alone")
+    endif()
+  endforeach()
+  foreach(_file crt/host_defines.h nv/target)
+    if(NOT EXISTS ${_nvidia}/cu13/include/${_file})
+      message(FATAL_ERROR "VPP_CUDA=ON: ${_nvidia}/cu13/include/${_file} is missing; scripts/setup installs it, and "
+        "so does ${Torch_PYTHON} -m pip install -r scripts/requirements-cuda.txt")
     endif()
   endforeach()
   add_library(torch_cuda INTERFACE IMPORTED GLOBAL)

@@ -10,6 +10,8 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
@@ -44,15 +46,26 @@ class Tree:
     def __init__(self, root: pathlib.Path) -> None:
         self.sizes: dict[str, int] = {}
         self.texts: dict[str, str] = {}
+        tops = self._tops(root)
         for folder, folders, files in os.walk(root):
             here = pathlib.PurePosixPath(pathlib.Path(folder).relative_to(root).as_posix())
             folders[:] = [f for f in folders if not self._is_skipped(here / f)]
+            if here == pathlib.PurePosixPath() and tops:  # what its user makes there is none of the project's
+                folders[:], files = ([name for name in names if name in tops] for names in (folders, files))
             for name in files:
                 path = str(here / name)
                 self.sizes[path] = (root / path).lstat().st_size
                 if self._is_text(path):
                     self.texts[path] = (root / path).read_text("utf-8", errors="replace")
         self._includes: dict[str, list[tuple[int, bool, str]]] = {}
+
+    @staticmethod
+    def _tops(root: pathlib.Path) -> set[str]:
+        """The project's files and folders at the top; none: not a checkout, or git is not there."""
+        if not (root / ".git").exists() or not shutil.which("git"):
+            return set()
+        listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True)
+        return {path.split("/")[0] for path in listed.stdout.split("\0") if path}
 
     @staticmethod
     def _is_skipped(folder: pathlib.PurePosixPath) -> bool:

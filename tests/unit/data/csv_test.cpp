@@ -49,9 +49,11 @@ TEST_F(Csv, FieldsTakeTheirColumnsInTheirOrder) {
     wanted.fields = {{"v", {"wort"}}};
     EXPECT_HAS(error_of(ErrorKind::CommandLine, [&] { make_csv_fields(wanted); }),
                "t.csv has no column 'wort'; did you mean 'word'?");
-    wanted.out = folder_.path("none");
+    wanted.out = folder_.path("none/inside/none");
     wanted.fields = {{"v", {"a"}}};
     EXPECT_HAS(error_of(ErrorKind::Output, [&] { make_csv_fields(wanted); }), "none is not there; make it first");
+    wanted.out = folder_.path("made");
+    EXPECT_NO_THROW(make_csv_fields(wanted)) << "a folder in one that is there";
 }
 
 TEST_F(Csv, WhatIsNoNumberIsNamedByItsPlace) {
