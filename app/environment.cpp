@@ -80,6 +80,12 @@ std::vector<std::string> variables_beginning_with(const std::string& begin) {
     return names;
 }
 
+bool unset(const char* variable) {
+    const bool was_set = std::getenv(variable) != nullptr;
+    ::unsetenv(variable);
+    return was_set;
+}
+
 void set_unless_set(const char* variable, const char* value) {
     ::setenv(variable, value, 0);
 }

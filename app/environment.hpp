@@ -15,6 +15,8 @@ std::vector<std::string> variables_beginning_with(const std::string& begin);
 
 /// For libraries that look for it in this process.
 void set_unless_set(const char* variable, const char* value);
+/// So that they do not find it; gives whether it was set.
+bool unset(const char* variable);
 
 /// Whether MPI takes messages from cards (comm/mpi_session.hpp), as this environment has it.
 bool mpi_moves_card_memory();

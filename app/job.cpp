@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <thread>
 
 #include "app/environment.hpp"
@@ -186,6 +187,9 @@ bool may_use_links(const Plan& plan, const std::optional<LaunchInfo>& launch) {
 
 at::Device choose_device(const Plan& plan, int local_rank) {
     if (plan.mesh.device == "cpu") return at::kCPU;
+    if (unset(kTunableVariable) && local_rank == 0) {
+        std::cerr << "vpp: " << kTunableVariable << " is not followed: products chosen by trial differ in their bits\n";
+    }
     set_unless_set(kCublasVariable, kCublasWorkspace);
     set_unless_set(kCudaQueuesVariable, kCudaQueues);  // read when CUDA is first asked for cards
     const std::vector<Card> cards = cuda_cards();

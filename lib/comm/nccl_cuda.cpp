@@ -134,6 +134,7 @@ class NcclEnd final : public LinkEnd {
         if (result == ncclSuccess) return;
         const cudaError_t card = cudaStreamQuery(stream_);
         if (card != cudaErrorNotReady) C10_CUDA_CHECK(card);
+        static_cast<void>(cudaGetLastError());  // that it is at work is no error of what runs next
         check_nccl(result, doing, communicator_);
     }
 

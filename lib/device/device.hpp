@@ -53,6 +53,9 @@ inline constexpr const char* kCudaQueues = "32";
 inline constexpr const char* kKernelLoadingVariable = "CUDA_MODULE_LOADING";
 inline constexpr const char* kKernelLoading = "EAGER";
 
+/// "1": LibTorch chooses products by trial, on each card for itself, and the bits with them.
+inline constexpr const char* kTunableVariable = "PYTORCH_TUNABLEOP_ENABLED";
+
 /// "1": the host waits for every kernel that it starts (CUDA's programming guide), so that an error has its place.
 inline constexpr const char* kLaunchBlockingVariable = "CUDA_LAUNCH_BLOCKING";
 

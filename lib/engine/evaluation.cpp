@@ -99,6 +99,8 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
         }
         return taken;
     };
+    const int64_t num_last = size_of_microbatch(last, count);
+    if (sizes_seen_.insert(num_last).second) executor_->expect_new_kernels();
     const size_t num_outputs = program_.evaluation->graph.outputs.size();
     std::vector<at::Tensor> tallies;  // of all microbatches: reading one waits for the device
     const auto take_outputs = [&](int microbatch, std::vector<at::Tensor> outputs) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "comm/transport.hpp"
@@ -94,6 +95,7 @@ class Evaluator {
     int num_replicas_;  ///< at work
     int replica_;       ///< this one
     std::unique_ptr<Executor> executor_;
+    std::set<int64_t> sizes_seen_;  ///< of the last microbatch of a group
     StopRequest stop_request_ = [] { return false; };
 };
 

@@ -132,6 +132,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     for (int stage : std::exchange(late_reductions_, {})) run_known([&] { reduction_->start(stage); });
     if (reduction_ != nullptr) run_known([&] { reduction_->finish(); });
     transport_.finish_sends();
+    uploaded_.clear();
     read_losses();
     if (marks_) transport_.take_wait_seconds();  // for what the card still computes
     if (are_messages_timed_) note_message_times();
@@ -340,7 +341,8 @@ void Executor::run_backward(const Action& action) {
 void Executor::forward(Segment& now, int microbatch, const MicrobatchEnds& ends) {
     for (int input : phase_.split.segments[static_cast<size_t>(now.index())].inputs) {
         const int64_t begin = steady_nanoseconds();
-        at::Tensor loaded = upload(ends.input(microbatch, input), device_);
+        std::vector<at::Tensor>* kept = must_not_hold_device() ? &uploaded_ : nullptr;
+        at::Tensor loaded = upload(ends.input(microbatch, input), device_, kept);
         load_nanoseconds_ += steady_nanoseconds() - begin;
         now.set_input(microbatch, input, std::move(loaded));
     }

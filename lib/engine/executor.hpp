@@ -71,6 +71,9 @@ class Executor {
     /// Whether runs from now on may send what holds up a device until the peer comes (Transport::may_hold_device). The
     /// first run never does.
     void set_may_hold_device(bool may_hold) { may_hold_device_ = may_hold; }
+    /// The next run is as the first: it has shapes that no run has had, for which kernels may be loaded. To be called
+    /// by all ranks of a pipeline or none.
+    void expect_new_kernels() { has_run_ = false; }
 
     /// What sums the gradients of replicas; none where there is one replica. Borrowed.
     void set_reduction(GradientReduction* reduction) { reduction_ = reduction; }
@@ -166,6 +169,7 @@ class Executor {
     ExecutorWatch watch_;
     bool may_record_ = true;
     bool may_hold_device_ = true;
+    std::vector<at::Tensor> uploaded_;  ///< what a run as the first uploads: later ones find memory for as much
     bool are_messages_timed_ = false;
     std::optional<DeviceMarks> marks_;  ///< of the run: the begin and end of every computing action
     GradientReduction* reduction_ = nullptr;

@@ -34,6 +34,7 @@
 #include "comm/transport_kinds.hpp"
 #include "device/cards.hpp"
 #include "device/device.hpp"
+#include "gpu/cuda_environment.hpp"
 #include "stage/torch_device_memory.hpp"
 
 namespace {
@@ -192,6 +193,7 @@ void compare_nccl(MpiTransport& transport, at::Device device, const Extent& exte
     compare(
         transport.rank(), extent, [&](const Size& size) { return raw.us(size, device); },
         [&](const Size& size) { return own_us(links, size, device); });
+    barrier(transport);  // a link's end drops what the other rank has not received yet
 }
 
 void compare_staged(MpiSession& session, MpiTransport& transport, at::Device device, const Extent& extent) {
@@ -204,6 +206,7 @@ void compare_staged(MpiSession& session, MpiTransport& transport, at::Device dev
 }  // namespace
 
 int main(int argc, char** argv) {
+    test::prepare_cuda_for_links();
     MpiSession session;
     const bool is_nccl = argc < 2 || std::string(argv[1]) == "nccl";
     const char* nccl_host = std::getenv(kNcclHostVariable);

@@ -26,6 +26,7 @@
 #include "comm/transport_kinds.hpp"
 #include "device/cards.hpp"
 #include "device/device.hpp"
+#include "gpu/cuda_environment.hpp"
 #include "gpu/streams.hpp"
 
 namespace vpp {
@@ -278,6 +279,7 @@ TEST_F(NcclLink, WaitsForNoOtherLink) {
         if (is_sender) way->send(memory(1));
         way->finish();
     }
+    meet();
     way_ = std::move(idle.front());
 }
 
@@ -297,6 +299,7 @@ TEST_F(NcclLink, AsManyAsARankMayHaveWaitBesideEachOther) {
     for (auto& way : ways) way->finish();
     EXPECT_EQ(came.size(), kMostLinks / 2);
     for (const MemoryPart& part : came) EXPECT_EQ(values_of(part), all(7));
+    meet();
     way_ = std::move(ways.front());
 }
 
@@ -347,6 +350,7 @@ TEST_F(NcclLink, AbortsAtOnceEndWhatWaitsForEachOther) {
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
+    vpp::test::prepare_cuda_for_links();
     vpp::MpiSession mpi;
     vpp::session = &mpi;
     const int result = RUN_ALL_TESTS();

@@ -155,6 +155,7 @@ class Cards(Case):
                 ("late", {"VPP_SOFT_CARD_LOADS_LATE": "1"}, ""),
                 ("lazy", {"CUDA_MODULE_LOADING": "LAZY", "CUDA_DEVICE_MAX_CONNECTIONS": "1"},
                  "CUDA_MODULE_LOADING=LAZY, CUDA_DEVICE_MAX_CONNECTIONS=1"),
+                ("trial", {"PYTORCH_TUNABLEOP_ENABLED": "1"}, "vpp: PYTORCH_TUNABLEOP_ENABLED is not followed"),
                 ("same", {"CUDA_MODULE_LOADING": "EAGER"}, "")):
             with self.subTest(name):
                 done = self.vpp(*words, "--set", f"run.dir={name}", ranks=4, environment=environment)

@@ -232,6 +232,9 @@ TEST_F(Executors, partsThatMayHoldADeviceGoWhenNoMemoryIsTaken) {
         engine.executor().set_may_hold_device(false);
         EXPECT_EQ(num_parts(), 0) << "a full device";
         EXPECT_EQ(num_parts(), 3) << "which has room by now";
+        engine.executor().expect_new_kernels();
+        EXPECT_EQ(num_parts(), 0) << "shapes that none has had";
+        EXPECT_EQ(num_parts(), 3);
     });
 }
 
