@@ -1,17 +1,27 @@
 #pragma once
-// Forward FLOPs of one op from the shapes of its tensors; a multiply-add counts two. Matrix products, convolutions and
-// attention by their formulas, everything else one per element it makes; views and no-ops nothing.
-#include <cstdint>
-#include <string>
-#include <vector>
+// FLOPs of what a thread runs, from the shapes of its tensors: matrix products, convolutions, recurrent layers and
+// attention, in whatever op they are; a multiply-add counts two. As torch.utils.flop_counter counts them.
+#include <ATen/record_function.h>
+#include <c10/core/SymIntArrayRef.h>
 
 namespace vpp {
 
-using Shape = std::vector<int64_t>;
+/// Counts what this thread runs while it lives, on the meta device too. One at a time.
+class FlopCounter {
+  public:
+    FlopCounter();
+    ~FlopCounter();
+    FlopCounter(const FlopCounter&) = delete;
+    FlopCounter& operator=(const FlopCounter&) = delete;
 
-/// `inputs` holds the shapes of the op's tensors in argument order, parameters among them (lists flattened);
-/// `new_elements` counts the elements of outputs that are not views of inputs.
-double op_flops(const std::string& kind, const std::vector<Shape>& inputs, const std::vector<Shape>& outputs,
-                int64_t new_elements);
+    /// Since the last call.
+    double take();
+
+  private:
+    at::CallbackHandle callback_;
+};
+
+/// Counted as if it had run: attention over queries [..., l, e] and keys [..., s, e]; masks are not discounted.
+void count_attention(at::IntArrayRef query, at::IntArrayRef key);
 
 }  // namespace vpp

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "graph/cut_rules.hpp"
-#include "graph/flops.hpp"
 #include "graph/initial_values.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/jit_branches.hpp"
@@ -159,20 +158,19 @@ class GraphBuilder {
         op.module = module_of(from.node);
         op.random = from.random;
         op.ignored_targets = ignored_targets(from.node);
-        std::vector<Shape> input_shapes, output_shapes;
         for (const Value* used : values_used(from.node)) {
             const int value = index_.at(used);
             op.inputs.push_back(value);
             graph_.values[static_cast<size_t>(value)].uses.push_back(index);
             for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
                 const GraphTensor& entry = graph_.tensors[static_cast<size_t>(tensor)];
-                input_shapes.push_back(entry.shape);
                 if (entry.parameter >= 0) op.parameters.push_back(entry.parameter);
             }
         }
         add_casts(from, op);
-        const int64_t new_elements = add_outputs(from.node, index, op, output_shapes);
-        op.flops = op_flops(op.kind, input_shapes, output_shapes, new_elements);
+        const int64_t new_elements = add_outputs(from.node, index, op);
+        const double products = probe_.flops[static_cast<size_t>(index)];
+        op.flops = products > 0 ? products : static_cast<double>(new_elements);
         if (!probe_.memory.empty()) {
             const OpMemory& memory = probe_.memory[static_cast<size_t>(index)];
             op.kept_bytes = memory.kept_bytes;
@@ -219,12 +217,11 @@ class GraphBuilder {
     }
 
     /// Returns how many elements of memory the op made.
-    int64_t add_outputs(Node* node, int index, GraphOp& op, std::vector<Shape>& shapes) {
+    int64_t add_outputs(Node* node, int index, GraphOp& op) {
         int64_t new_elements = 0;
         for (Value* made : node->outputs()) {
             op.outputs.push_back(add_value(made, index));
             for (const at::Tensor& tensor : tensors_in(probe_.values.at(made))) {
-                shapes.push_back(tensor.sizes().vec());
                 if (!is_new_memory(tensor)) continue;
                 new_elements += tensor.numel();
                 op.kept_bytes += static_cast<int64_t>(tensor.storage().nbytes());

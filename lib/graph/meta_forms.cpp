@@ -13,6 +13,8 @@
 #include <cstring>
 #include <optional>
 
+#include "graph/flops.hpp"
+
 namespace vpp {
 
 namespace {
@@ -49,6 +51,7 @@ at::Tensor attention_form(const std::vector<c10::IValue>& inputs, at::Device tar
     const int64_t choice = at::_fused_sdp_choice(cpu_twin(query), cpu_twin(key), cpu_twin(value), mask_twin,
                                                  target.is_cpu() ? dropout : 0, causal, scale, grouped);
     if (choice == static_cast<int64_t>(at::SDPBackend::flash_attention)) {
+        count_attention(query.sizes(), key.sizes());
         return at::empty_like(query) + (kept(query) + kept(key) + kept(value));
     }
     return std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, mask, dropout, causal,

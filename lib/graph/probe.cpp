@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "graph/autocast.hpp"
 #include "graph/card_autocast.hpp"
+#include "graph/flops.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/meta_kernels.hpp"
 #include "graph/meta_memory.hpp"
@@ -88,8 +89,11 @@ ProbeResult probe_values(const JitGraph& jit, TrialValues given, const TrialPlac
     for (const auto& [value, content] : result.values) watch.add(content);
     const at::AutoGradMode grad(jit.modes.grad);
     OpTrial trial(jit, places);
+    FlopCounter counter;
+    result.flops.resize(jit.ops.size());
     for (int i = 0; i < static_cast<int>(jit.ops.size());) {
         const OpRange range = trial.run(i, result.values);
+        result.flops[static_cast<size_t>(i)] = counter.take();
         watch_gradients(jit, range, result, watch);
         i = range.end;
     }

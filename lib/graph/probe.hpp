@@ -27,8 +27,8 @@ struct ProbeResult {
     GradientFlips gradient_flips;
     std::unordered_set<const torch::jit::Value*> varying;  ///< another microbatch of the data gave them other shapes
     bool on_meta = false;
-    std::vector<OpMemory>
-        memory;  ///< by op; as the meta device has it, on every machine; empty where an op fails there
+    std::vector<double> flops;     ///< by op, of products and their like (graph/flops.hpp)
+    std::vector<OpMemory> memory;  ///< by op, as the meta device has it; empty where an op fails there
 };
 
 /// An input of the model without its samples dim.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "base/suggest.hpp"
 #include "graph/split.hpp"
 
 namespace vpp {
@@ -65,23 +64,9 @@ std::vector<OpRange> stages_of(const Graph& graph, const std::vector<int>& cuts)
     return stages;
 }
 
-/// Every entry must name something that has ops.
-void check_modules(const Graph& graph, const Plan& plan) {
-    const std::vector<std::string>& listed = plan.pipeline.recompute.modules;
-    std::vector<std::string> names;
-    for (const GraphModule& module : graph.modules) names.push_back(module.name);
-    for (size_t i = 0; i < listed.size(); ++i) {
-        if (!find_units(graph, {listed[i]}).names.empty()) continue;
-        throw Error(ErrorKind::Plan,
-                    "pipeline.recompute.modules names '" + printable(listed[i]) +
-                        "', but the model has no such submodule with ops" + did_you_mean(listed[i], names),
-                    plan.where("pipeline.recompute.modules[" + std::to_string(i) + "]"));
-    }
-}
-
 Units units_of(const Graph& graph, const Plan& plan) {
     if (plan.pipeline.recompute.what == "modules") {
-        check_modules(graph, plan);
+        check_units(graph, plan, "pipeline.recompute.modules", plan.pipeline.recompute.modules);
         return find_units(graph, plan.pipeline.recompute.modules);
     }
     Units units = find_units(graph, plan.pipeline.smallest_unsplittable_units);

@@ -3,7 +3,9 @@
 #include <map>
 #include <unordered_set>
 
+#include "base/error.hpp"
 #include "base/glob.hpp"
+#include "base/suggest.hpp"
 #include "graph/split.hpp"
 
 namespace vpp {
@@ -84,6 +86,21 @@ Units find_units(const Graph& graph, const std::vector<std::string>& listed) {
         last = owner;
     }
     return units;
+}
+
+void check_units(const Graph& graph, const Plan& plan, const std::string& key, const std::vector<std::string>& listed) {
+    std::vector<std::string> names;
+    for (const GraphModule& module : graph.modules) {
+        names.push_back(module.name);
+        names.push_back(module.class_name);
+    }
+    for (size_t i = 0; i < listed.size(); ++i) {
+        if (!find_units(graph, {listed[i]}).names.empty()) continue;
+        throw Error(ErrorKind::Plan,
+                    key + " names '" + printable(listed[i]) + "', but the model has no such submodule with ops" +
+                        did_you_mean(listed[i], names),
+                    plan.where(key + "[" + std::to_string(i) + "]"));
+    }
 }
 
 }  // namespace vpp

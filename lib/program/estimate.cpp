@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/glob.hpp"
 #include "program/input_needs.hpp"
 #include "program/replica_shares.hpp"
 
@@ -116,17 +117,25 @@ class ReplicaEstimate {
   public:
     ReplicaEstimate(const Plan& plan, const Program& program, const std::vector<int>& stages)
         : graph_(program.training.graph),
+          optimizer_(plan.optimizer),
           num_replicas_(program.mesh.dp),
           is_zero1_(plan.mesh.zero1 && num_replicas_ > 1),
           shares_(find_shares(graph_, program.training.split, stages, num_replicas_, plan.mesh.bucket_bytes)) {
         share_bytes_.resize(static_cast<size_t>(num_replicas_));
+        state_bytes_.resize(static_cast<size_t>(num_replicas_));
         for (const ReplicaShares& group : shares_) {
-            for (size_t i = 0; i < share_bytes_.size(); ++i) share_bytes_[i] += bytes_of(graph_, group.by_replica[i]);
+            for (size_t i = 0; i < share_bytes_.size(); ++i) {
+                share_bytes_[i] += bytes_of(graph_, group.by_replica[i]);
+                for (const Piece& piece : group.by_replica[i]) {
+                    state_bytes_[i] += bytes_of(graph_, {piece}) * states_of(piece.parameter);
+                }
+            }
         }
     }
 
     bool is_zero1() const { return is_zero1_; }
-    int64_t largest_share_bytes() const { return *std::max_element(share_bytes_.begin(), share_bytes_.end()); }
+    /// The optimizer's state of the replica that has most, where each has that of its share.
+    int64_t most_state_bytes() const { return *std::max_element(state_bytes_.begin(), state_bytes_.end()); }
 
     /// Of a step: the others' shares of the gradients go to their owners, the sums of the own one to all others, and
     /// with ZeRO-1 the updated parameters too.
@@ -139,8 +148,8 @@ class ReplicaEstimate {
         return num_replicas_ > 1 ? most : 0;
     }
 
-    /// What the replica saves that saves most, with `state_tensors` of the optimizer for each parameter.
-    int64_t saved_bytes(const Split& split, const std::vector<int>& stages, int state_tensors) const {
+    /// What the replica saves that saves most.
+    int64_t saved_bytes(const Split& split, const std::vector<int>& stages) const {
         const std::map<int, int> writers = find_writers(shares_);
         std::vector<int64_t> saved(share_bytes_.size(), 0);
         for (int stage : stages) {
@@ -149,25 +158,34 @@ class ReplicaEstimate {
                 const int64_t bytes = graph_.parameters[static_cast<size_t>(parameter)].bytes();
                 const bool is_trained = writer != writers.end();
                 saved[static_cast<size_t>(is_trained ? writer->second : 0)] +=
-                    bytes * (is_trained ? 1 + state_tensors : 1);
+                    bytes * (is_trained ? 1 + states_of(parameter) : 1);
             }
         }
         return *std::max_element(saved.begin(), saved.end());
     }
 
   private:
+    int states_of(int parameter) const {
+        return optimizer_state_tensors(optimizer_, graph_.parameters[static_cast<size_t>(parameter)].name);
+    }
+
     const Graph& graph_;
+    const OptimizerPlan& optimizer_;
     int num_replicas_;
     bool is_zero1_;
     std::vector<ReplicaShares> shares_;
-    std::vector<int64_t> share_bytes_;  ///< by replica
+    std::vector<int64_t> share_bytes_, state_bytes_;  ///< by replica
 };
 
 }  // namespace
 
-int optimizer_state_tensors(const OptimizerPlan& optimizer) {
-    if (optimizer.kind == "sgd") return optimizer.values.momentum > 0 ? 1 : 0;
-    return optimizer.values.amsgrad ? 3 : 2;
+int optimizer_state_tensors(const OptimizerPlan& optimizer, const std::string& parameter) {
+    const OptimizerValues* values = &optimizer.values;
+    for (size_t i = optimizer.groups.size(); i-- > 0;) {  // the first that matches takes it
+        if (any_glob_matches(optimizer.groups[i].match, parameter)) values = &optimizer.groups[i].values;
+    }
+    if (optimizer.kind == "sgd") return values->momentum > 0 ? 1 : 0;
+    return values->amsgrad ? 3 : 2;
 }
 
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program) {
@@ -187,17 +205,18 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
             estimate.flops += stage.flops * program.training.schedule.num_microbatches;
             for (int parameter : stage.parameters) {
                 const GraphParameter& entry = program.training.graph.parameters[static_cast<size_t>(parameter)];
-                if (entry.requires_grad) estimate.gradient_bytes += entry.bytes();
+                if (!entry.requires_grad) continue;
+                estimate.gradient_bytes += entry.bytes();
+                estimate.unshared_optimizer_bytes +=
+                    entry.bytes() * optimizer_state_tensors(plan.optimizer, entry.name);
             }
         }
         const ReplicaEstimate replicas(plan, program, estimate.stages);
-        const int states = optimizer_state_tensors(plan.optimizer);
-        estimate.unshared_optimizer_bytes = estimate.gradient_bytes * states;
         estimate.optimizer_bytes =
-            replicas.is_zero1() ? replicas.largest_share_bytes() * states : estimate.unshared_optimizer_bytes;
+            replicas.is_zero1() ? replicas.most_state_bytes() : estimate.unshared_optimizer_bytes;
         estimate.replica_bytes = replicas.sent_bytes();
         if (plan.checkpoint.background) {
-            estimate.saved_copy_bytes = replicas.saved_bytes(program.training.split, estimate.stages, states);
+            estimate.saved_copy_bytes = replicas.saved_bytes(program.training.split, estimate.stages);
         }
         const Schedule& schedule = program.training.schedule;
         const int recomputed = schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);

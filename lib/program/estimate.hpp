@@ -39,7 +39,7 @@ struct RankEstimate {
 };
 
 /// Optimizer state tensors of a parameter's size.
-int optimizer_state_tensors(const OptimizerPlan& optimizer);
+int optimizer_state_tensors(const OptimizerPlan& optimizer, const std::string& parameter);
 
 /// One entry per PP rank.
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program);

@@ -213,9 +213,10 @@ class Inspector {
         stage.weight_bytes = spec.parameter_bytes;
         for (int parameter : spec.parameters) {
             const GraphParameter& entry = graph().parameters[static_cast<size_t>(parameter)];
-            if (entry.requires_grad) stage.gradient_bytes += entry.bytes();
+            if (!entry.requires_grad) continue;
+            stage.gradient_bytes += entry.bytes();
+            stage.optimizer_bytes += entry.bytes() * optimizer_state_tensors(plan_.optimizer, entry.name);
         }
-        stage.optimizer_bytes = stage.gradient_bytes * optimizer_state_tensors(plan_.optimizer);
         stage.buffer_bytes = spec.buffer_bytes;
         stage.activation_bytes = kept_bytes(index);
         stage.receive_bytes = received_bytes(index);

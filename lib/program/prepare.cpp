@@ -186,6 +186,7 @@ std::optional<Balance> balance_of(const Layout& layout, const CostModel& costs, 
 Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
                      const std::optional<std::vector<int>>& cuts) {
     const Plan& plan = layout.plan;
+    check_units(graph, plan, "pipeline.smallest_unsplittable_units", plan.pipeline.smallest_unsplittable_units);
     Phase phase;
     const std::vector<int> places =
         cuts ? *cuts : find_split(graph, plan, *plan.mesh.pp * plan.pipeline.virtual_chunks);

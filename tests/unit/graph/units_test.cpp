@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
 #include "graph/split.hpp"
 #include "unit/graph/graphs.hpp"
 
@@ -10,6 +11,7 @@ namespace {
 
 using test::GraphMaker;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// stem, blocks.0 (two ops), blocks.1, blocks.10, head.
@@ -38,6 +40,25 @@ TEST(Units, ListedByNameGlobOrClass) {
     EXPECT_THAT(find_units(block_model(), {"Linear"}).names,
                 ElementsAre("stem", "blocks.0.fc", "blocks.1.fc", "blocks.10.fc"));
     EXPECT_THAT(find_units(block_model(), {"nothing"}).names, IsEmpty());
+}
+
+TEST(Units, WhatNamesNothingIsRefusedWithTheNearest) {
+    const Plan plan;
+    const auto check = [&](const std::vector<std::string>& listed) {
+        check_units(block_model(), plan, "pipeline.recompute.modules", listed);
+    };
+    EXPECT_NO_THROW(check({"Block", "blocks.?", "head"}));
+    for (const auto& [name, nearest] : {std::pair{"Blok", "Block"}, {"blocks.2", "blocks.0"}, {"haed", "head"}}) {
+        try {
+            check({"Block", name});
+            ADD_FAILURE() << name << " is no name";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::Plan);
+            EXPECT_THAT(error.what(), HasSubstr("names '" + std::string(name) + "', but the model has no such"));
+            EXPECT_THAT(error.what(), HasSubstr(nearest));
+        }
+    }
+    EXPECT_THROW(check({""}), Error);
 }
 
 TEST(Units, TheOutermostOfNestedOnesHolds) {

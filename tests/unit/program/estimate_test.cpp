@@ -101,6 +101,22 @@ TEST(Estimate, OptimizersDifferInTheirStates) {
     EXPECT_EQ(states(), 1);
 }
 
+TEST(Estimate, AGroupHasStatesOfItsOwn) {
+    Plan plan;
+    plan.optimizer.kind = "sgd";
+    plan.optimizer.groups.push_back({{"frozen", "w"}, {}});
+    plan.optimizer.groups[0].values.momentum = 0.9;
+    plan.optimizer.groups.push_back({{"*"}, {}});
+    Program program = program_of(2);
+    EXPECT_EQ(estimate_ranks(plan, program)[0].optimizer_bytes, 400) << "the first that matches has w";
+    EXPECT_EQ(estimate_ranks(plan, program)[0].saved_copy_bytes, 2 * 400 + 40);
+    program.mesh.dp = 2;
+    plan.mesh.zero1 = true;
+    EXPECT_EQ(estimate_ranks(plan, program)[0].optimizer_bytes, 4 * 64) << "shares end at 64 elements";
+    std::swap(plan.optimizer.groups[0], plan.optimizer.groups[1]);
+    EXPECT_EQ(estimate_ranks(plan, program)[0].optimizer_bytes, 0);
+}
+
 TEST(Estimate, ActivationsFollowTheSchedule) {
     // 1F1B holds two microbatches on the first rank and one on the last, however many there are.
     for (int num_microbatches : {2, 4, 8}) {
