@@ -8,6 +8,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/comparison_output.hpp"
+#include "app/kept_files.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "compare/comparison_json.hpp"
@@ -28,6 +29,7 @@ struct CompareArguments {
 int run_compare(const CompareArguments& arguments) {
     std::vector<RecordedRun> runs;
     for (const std::string& folder : arguments.runs) runs.push_back(read_run(folder));
+    for (const std::string& folder : arguments.runs) check_outputs({{"--svg", arguments.svg}}, files_of_run(folder));
     const Comparison comparison = compare_runs(std::move(runs));
     for (const ComparedRun& run : comparison.runs) say_notes(run.record);
     if (!arguments.svg.empty()) {

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "engine/agreement.hpp"
 #include "engine/evaluate_checkpoint.hpp"
+#include "report/step_text.hpp"
 
 namespace vpp {
 
@@ -53,11 +54,7 @@ void print_eval_json(const EvaluationReport& report, const EvaluationWish& wish)
 }
 
 void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish, const std::string& init_from) {
-    const auto shown = [](double number) {
-        char text[64];
-        std::snprintf(text, sizeof text, "%.9g", number);
-        return std::string(text);
-    };
+    const auto shown = [](double number) { return formatted("%.9g", number); };
     const EvaluationResult& result = report.result;
     std::cout << "loss " << shown(result.loss);
     if (result.accuracy) std::cout << ", accuracy " << fixed_text(100 * *result.accuracy, 2) << "%";

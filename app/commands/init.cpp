@@ -12,11 +12,11 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/new_folder.hpp"
+#include "base/shell.hpp"
 #include "base/units.hpp"
 #include "examples/examples.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
-#include "launch/shell.hpp"
 
 namespace vpp {
 

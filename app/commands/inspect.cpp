@@ -5,6 +5,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/inspect_search.hpp"
 #include "app/environment.hpp"
+#include "app/kept_files.hpp"
 #include "app/plan_arguments.hpp"
 #include "app/planned_program.hpp"
 #include "app/terminal.hpp"
@@ -49,13 +50,15 @@ void write_said(const std::string& file, const std::string& text) {
 
 int run_inspect(const InspectArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan, arguments.world);
+    check_outputs({{"--svg", arguments.svg}, {"--dot", arguments.dot}}, files_of_plan(plan));
     const Program program = make_program(plan);
     const Machine machine = this_machine(plan);
     const MessageBuffers buffers = message_buffers(!machine.cards.empty());
     Inspection inspection =
         inspect_program(plan, program, {.machine = machine, .depth = arguments.depth, .buffers = buffers});
     if (inspection.send_by_nccl()) check_links_fit(links_of(program, plan.mesh.zero1));
-    inspection.search = search_lines(plan, program);
+    inspection.settings = arguments.plan.overrides;
+    inspection.search = search_lines(arguments.plan, program);
     if (!arguments.svg.empty()) write_said(arguments.svg, inspection_svg(inspection));
     if (!arguments.dot.empty()) write_said(arguments.dot, inspection_dot(inspection));
     if (arguments.json) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.hpp"
+#include "app/plan_arguments.hpp"
 #include "program/program.hpp"
 
 namespace vpp {
@@ -12,6 +12,6 @@ namespace vpp {
 std::string search_text(const SearchRecord& search, const ScheduleCosts& costs);
 
 /// The lines "search" of `inspect`; empty without AUTO.
-std::vector<std::string> search_lines(const Plan& plan, const Program& program);
+std::vector<std::string> search_lines(const PlanArguments& plan, const Program& program);
 
 }  // namespace vpp

@@ -6,6 +6,7 @@
 #include "app/commands/commands.hpp"
 #include "app/environment.hpp"
 #include "app/job.hpp"
+#include "app/kept_files.hpp"
 #include "app/terminal.hpp"
 #include "base/elapsed.hpp"
 #include "base/file.hpp"
@@ -15,6 +16,7 @@
 #include "engine/cost_profile.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
+#include "plan/value.hpp"
 #include "report/cost_text.hpp"
 #include "stage/tensor_memory.hpp"
 
@@ -64,7 +66,7 @@ void print_profile(const CostProfile& profile, const ProfileArguments& arguments
               << " us a part, is taken off\n"
               << transfer_text(file, profile.transfers.is_measured) << '\n'
               << "wrote " << arguments.out << " in " << fixed_text(seconds, 1) << " s; to use it, under [pipeline]:\n"
-              << "  cost_file = \"" << seen_from_plan(arguments.out, arguments.plan.config) << "\"\n"
+              << "  cost_file = " << toml_quoted(seen_from_plan(arguments.out, arguments.plan.config)) << '\n'
               << "  split_method = \"AUTO\"      # and schedule_type = \"AUTO\"\n"
               << std::flush;
 }
@@ -76,6 +78,7 @@ void keep_profile(const CostProfile& profile, const ProfileArguments& arguments,
 
 /// Ranks time messages too.
 int profile_on(const Job& job, const ProfileArguments& arguments) {
+    check_outputs({{"--out", arguments.out}}, files_of_plan(job.plan));
     const Datasets data = open_datasets(job.plan);
     const auto start = Clock::now();
     profile_together(job.transport, job.plan, data, job.device,
@@ -89,6 +92,7 @@ int run_profile(const ProfileArguments& arguments) {
     }
     count_tensor_memory();
     const Plan plan = resolved_plan(arguments.plan);
+    check_outputs({{"--out", arguments.out}}, files_of_plan(plan));
     print_models_plainly();
     trial_load(trial_files(plan), plan.model.trust_sha256);
     set_threads(plan);

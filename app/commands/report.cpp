@@ -8,6 +8,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/commands/comparison_output.hpp"
+#include "app/kept_files.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "report/report_page.hpp"
@@ -26,6 +27,7 @@ int run_report(const ReportArguments& arguments) {
     for (const std::string& folder : arguments.runs) runs.push_back(read_run(folder));
     std::filesystem::path out = arguments.out;
     if (out.empty()) out = runs.size() == 1 ? std::filesystem::path(arguments.runs[0]) / "report.html" : "report.html";
+    for (const std::string& folder : arguments.runs) check_outputs({{"-o", out.string()}}, files_of_run(folder));
     write_file_durably(out, report_page(runs));
     for (const RecordedRun& run : runs) say_notes(run);
     std::cout << printable(out.string()) << std::endl;

@@ -10,7 +10,7 @@
 #include "app/failure.hpp"
 #include "app/launched_job.hpp"
 #include "base/error.hpp"
-#include "launch/shell.hpp"
+#include "base/shell.hpp"
 
 namespace vpp {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "app/kept_files.hpp"
 #include "app/planned_program.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -48,6 +49,10 @@ void check_memory(const ChosenSchedule& chosen, std::optional<double> limit) {
                                      "); vpp schedule compare with the same limit shows what fits");
 }
 
+std::vector<NamedOutput> outputs_of(const ScheduleArguments& given) {
+    return {{"--out", given.out}, {"--svg", given.svg}, {"--trace", given.trace}};
+}
+
 ChosenSchedule choose_from_file(const std::string& path, const std::string& costs_text, std::optional<double> limit) {
     ChosenSchedule chosen;
     chosen.file = open_schedule_file(path);
@@ -76,7 +81,9 @@ ChosenSchedule choose_searched(const ScheduleArguments& given, const std::option
 
 std::optional<Plan> schedule_plan(const ScheduleArguments& given) {
     if (given.plan.config.empty()) return std::nullopt;
-    return resolved_plan(given.plan);
+    Plan plan = resolved_plan(given.plan);
+    check_outputs(outputs_of(given), files_of_plan(plan));
+    return plan;
 }
 
 ScheduleSize ranks_and_microbatches(const ScheduleArguments& given, const std::optional<Plan>& plan) {
@@ -109,7 +116,10 @@ ScheduleFile open_schedule_file(const std::string& path, bool any_dialect) {
 }
 
 ChosenSchedule choose_schedule(const ScheduleArguments& given) {
-    if (!given.file.empty()) return choose_from_file(given.file, given.costs, given.memory);
+    if (!given.file.empty()) {
+        check_outputs(outputs_of(given), {{given.file, "the schedule"}});
+        return choose_from_file(given.file, given.costs, given.memory);
+    }
     const std::optional<Plan> plan = schedule_plan(given);
     const std::string name = !given.name.empty() ? given.name : plan ? plan->pipeline.schedule_type : "";
     if (name == "CUSTOM" && plan) {

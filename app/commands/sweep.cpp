@@ -14,7 +14,8 @@
 #include "app/launched_job.hpp"
 #include "app/plan_arguments.hpp"
 #include "base/error.hpp"
-#include "launch/shell.hpp"
+#include "base/shell.hpp"
+#include "base/utf8.hpp"
 #include "launch/sweep.hpp"
 #include "launch/sweep_folder.hpp"
 #include "launch/sweep_grid.hpp"
@@ -196,7 +197,7 @@ void print_end(const std::vector<SweepRun>& runs, const SweepEnd& end) {
 
 /// A name of a folder that --set can take and a line can show.
 void check_folder_name(const std::string& folder) {
-    if (printable(folder) == folder && !folder.empty()) return;
+    if (printable(folder) == folder && as_utf8(folder) == folder && !folder.empty()) return;
     throw Error(ErrorKind::CommandLine,
                 "--folder '" + printable(folder) + "' is no name of a folder; try --folder runs/sweep");
 }

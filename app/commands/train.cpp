@@ -166,6 +166,17 @@ std::optional<ProfileRequest> profile_request(const Job& job, const std::string&
     return ProfileRequest{parse_profile_steps(text), {}};
 }
 
+/// An earlier run may have made more steps than this plan wants.
+void say_done(const Job& job, const TrainResult& result, int64_t total) {
+    const bool is_beyond = result.first_step > total;
+    const std::string wanted = std::to_string(total), had = std::to_string(result.first_step);
+    const std::string done = (is_beyond ? had : wanted) + " steps are done";
+    if (result.checkpoint.empty()) {
+        job.log->info("nothing to do: " + (is_beyond ? done + ", the plan wants " + wanted : had + " of " + done));
+    }
+    job.end.write(0, done);
+}
+
 int train_on(const Job& job, const TrainArguments& arguments) {
     const std::optional<ProfileRequest> profile = profile_request(job, arguments.profile);
     Datasets data = open_datasets(job.plan);
@@ -203,11 +214,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
     if (profile && display) options.profile->show = [&](const std::string& drawing) { display->print(drawing); };
     const TrainResult result = train(engine, job.plan, prepared.program, options);
     if (result.stopped) return say_stopped(job, result);
-    const std::string done = std::to_string(engine.total_steps()) + " steps are done";
-    if (job.is_first() && result.checkpoint.empty()) {
-        job.log->info("nothing to do: " + std::to_string(result.first_step) + " of " + done);
-    }
-    if (job.is_first()) job.end.write(0, done);
+    if (job.is_first()) say_done(job, result, engine.total_steps());
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "device/device.hpp"
+#include "engine/engine.hpp"
 #include "graph/initial_values.hpp"
 #include "optim/groups.hpp"
 
@@ -61,11 +62,12 @@ void set_threads(const Plan& plan) {
 }
 
 void check_model_rules(const Plan& plan, const Program& program) {
-    std::vector<std::string> names;
+    if (!plan.pipeline.forward_only) total_steps(plan, program.fields.num_samples);  // or its error
+    std::vector<std::string> names, frozen;
     for (const GraphParameter& parameter : program.training.graph.parameters) {
-        if (parameter.requires_grad) names.push_back(parameter.name);
+        (parameter.requires_grad ? names : frozen).push_back(parameter.name);
     }
-    std::vector<Problem> problems = check_groups(plan, names);
+    std::vector<Problem> problems = check_groups(plan, names, frozen);
     std::ranges::move(check_init_rules(plan, program.training.graph), std::back_inserter(problems));
     if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
     if (plan.pipeline.forward_only || names.empty() || loss_has_gradient(program.training.graph)) return;

@@ -22,8 +22,9 @@ NumericEnvironment numeric_environment(const Plan& plan, at::Device device = at:
 /// Sets LibTorch's thread counts for this process: intra-op as the plan says.
 void set_threads(const Plan& plan);
 
-/// Rules of the plan that need the model and the optimizer: groups that match no parameter. Throws Error{Plan}; and
-/// Error{BadData} where a step would train nothing though parameters are to be trained.
+/// Rules of the plan that need the model, the data and the optimizer: groups that match no parameter that is trained,
+/// epochs that total_steps refuses. Throws Error{Plan}; and Error{BadData} where a step would train nothing though
+/// parameters are to be trained.
 void check_model_rules(const Plan& plan, const Program& program);
 
 /// Rank 0 prepares, the others get its program and open the model themselves; plan, data and numeric environment are

@@ -19,6 +19,7 @@
 #include "graph/torch_errors.hpp"
 #include "optim/memory_order.hpp"
 #include "optim/norm.hpp"
+#include "plan/value.hpp"
 
 namespace vpp {
 
@@ -86,7 +87,14 @@ int64_t total_steps(const Plan& plan, int64_t num_samples) {
                         " samples); lower it, or set train.steps in its place",
                     plan.where("train.epochs"));
     }
-    return std::max<int64_t>(1, drawn / batch);
+    const int64_t steps = std::max<int64_t>(1, drawn / batch);
+    if (plan.lr_schedule.warmup_steps <= steps) return steps;
+    throw Error(ErrorKind::Plan,
+                "the warm-up is longer than the training (got warmup_steps " +
+                    std::to_string(plan.lr_schedule.warmup_steps) + ", train.epochs " +
+                    std::to_string(*plan.train.epochs) + " = " + std::to_string(steps) +
+                    (steps == 1 ? " step)" : " steps)"),
+                plan.where("lr_schedule.warmup_steps"));
 }
 
 Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& job)
@@ -288,6 +296,23 @@ std::string Engine::find_non_finite(int64_t step) {
            ")";
 }
 
+/// The first parameter that is not finite before the update: then the step says nothing of its own samples.
+std::optional<std::string> Engine::find_damaged_parameter() {
+    std::map<int, at::Tensor> parameters;
+    for (int parameter : trained_) parameters.emplace(parameter, weights_.at(parameter));
+    const std::optional<int> first = first_non_finite(transport_, parameters);
+    if (!first) return std::nullopt;
+    return program_.training.graph.parameters[static_cast<size_t>(*first)].name;
+}
+
+/// What helps where weights are not finite.
+std::string Engine::remedy_of_damage(int64_t step) const {
+    if (step == 0) return "Look at the weights of model.file, or of model.init_from";
+    const std::string folder = plan_.run.dir + "/checkpoints/step-...";
+    return "Go on from a checkpoint before that update, checkpoint.resume = " + toml_quoted(folder) +
+           ", or begin anew, checkpoint.resume = \"no\"; with a lower optimizer.lr, or with optimizer.clip_norm";
+}
+
 /// "samples 3, 17, 5", as the files count them.
 std::string Engine::describe_samples(int64_t step, const NonFiniteValue& value) const {
     constexpr size_t kMostNamed = 16;
@@ -336,15 +361,22 @@ void Engine::judge(int64_t step, StepResult& result) {
     } else {
         const StepGuard::Judgement judgement = guard_.judge(result.loss, result.grad_norm);
         if (!judgement.reason.empty()) result.remark = name + judgement.reason;
-        if (!judgement.is_finite) result.remark += find_non_finite(step);
+        std::optional<std::string> damaged;
+        if (!judgement.is_finite) damaged = find_damaged_parameter();
+        if (damaged) {
+            result.remark += "; the parameter '" + *damaged + "' is not finite before this step already, " +
+                             (step == 0 ? "as the training began" : "by an earlier update");
+        } else if (!judgement.is_finite) {
+            result.remark += find_non_finite(step);
+        }
         result.updated =
             judgement.verdict == StepGuard::Verdict::Update || judgement.verdict == StepGuard::Verdict::Warn;
         if (judgement.verdict == StepGuard::Verdict::Stop) {
             buffers_->put_back();
             throw Error(ErrorKind::NotFinite,
-                        result.remark +
-                            ". Nothing was updated. Lower optimizer.lr or set optimizer.clip_norm, and "
-                            "look at the samples");
+                        result.remark + ". Nothing was updated. " +
+                            (damaged ? remedy_of_damage(step)
+                                     : "Lower optimizer.lr or set optimizer.clip_norm, and look at the samples"));
         }
     }
     if (loss_scaler_) loss_scaler_->update(overflow);

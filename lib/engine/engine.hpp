@@ -138,6 +138,8 @@ class Engine {
     void remark_full_devices(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     std::string find_non_finite(int64_t step);
+    std::optional<std::string> find_damaged_parameter();
+    std::string remedy_of_damage(int64_t step) const;
     std::string describe_samples(int64_t step, const NonFiniteValue& value) const;
 
     const Plan& plan_;
@@ -170,7 +172,7 @@ class Engine {
 };
 
 /// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.
-/// Throws: Error{Plan} for more samples than can be counted.
+/// Throws: Error{Plan} for more samples than can be counted, and for a warm-up that is longer than all epochs.
 int64_t total_steps(const Plan& plan, int64_t num_samples);
 
 }  // namespace vpp

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "comm/collective.hpp"
@@ -43,6 +44,19 @@ std::string to_text(const NonFiniteValue& value, int num_replicas) {
     return value.name + " of stage " + std::to_string(value.stage) + ", " + (value.is_backward ? "backward" : "F") +
            " of microbatch " + std::to_string(value.microbatch) +
            (num_replicas > 1 ? " of replica " + std::to_string(value.replica) : "");
+}
+
+std::optional<int> first_non_finite(Transport& transport, const std::map<int, at::Tensor>& parameters) {
+    constexpr int kNone = std::numeric_limits<int>::max();
+    const auto found = std::ranges::find_if(parameters, [](const auto& entry) { return !is_finite(entry.second); });
+    ByteWriter writer;
+    writer.put(found == parameters.end() ? kNone : found->first);
+    int first = kNone;
+    for (const Bytes& bytes : all_gather(transport, writer.take())) {
+        first = std::min(first, ByteReader(bytes).get<int>());
+    }
+    if (first == kNone) return std::nullopt;
+    return first;
 }
 
 NonFiniteWatch::NonFiniteWatch(Executor& executor, const Split& split, int replica,

@@ -1,5 +1,6 @@
 #pragma once
 // Where a step first left the finite numbers: it watches the step being run once more and notes what leaves a stage.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ struct WatchedParameter {
     std::string name;
     at::Tensor tensor;
 };
+
+/// The first parameter of the model, by its place in `parameters()`, that is not finite on some rank; nothing when all
+/// are. `parameters`: those of this rank by their places.
+/// Calls: collective.
+std::optional<int> first_non_finite(Transport& transport, const std::map<int, at::Tensor>& parameters);
 
 /// Notes the first value of each pass of each microbatch.
 class NonFiniteWatch {

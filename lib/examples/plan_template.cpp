@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/shell.hpp"
 #include "plan/value.hpp"
 
 namespace vpp {
@@ -28,7 +29,7 @@ std::string fill_in(std::string_view text, const std::vector<std::pair<std::stri
 
 ExampleFile plan_file(std::string_view text, const ExampleRequest& request,
                       std::vector<std::pair<std::string, std::string>> more) {
-    more.emplace_back("plan", printable(request.name) + "/plan.toml");
+    more.emplace_back("plan", shell_quoted(printable(request.name) + "/plan.toml"));
     more.emplace_back("run_dir", toml_quoted("runs/" + request.name));
     return {"plan.toml", fill_in(text, more)};
 }

@@ -89,6 +89,7 @@ std::vector<std::string> lr_schedule_kinds() {
 double learning_rate(const LrSchedulePlan& plan, double base_lr, int64_t step, int64_t total_steps) {
     check(step >= 0, "a step counts from 0");
     const Form& form = form_of(plan.kind);
+    if (base_lr == 0) return 0;
     const int64_t warmup = std::max<int64_t>(plan.warmup_steps, 0);
     if (step < warmup) return base_lr * static_cast<double>(step + 1) / static_cast<double>(warmup);
     const int64_t rest = total_steps - std::min(warmup, total_steps);

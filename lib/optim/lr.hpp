@@ -16,7 +16,8 @@ namespace vpp {
 /// The values that lr_schedule.kind may have.
 std::vector<std::string> lr_schedule_kinds();
 
-/// The learning rate of update `step`. While t < W, for every kind: base * (t + 1) / W. From then on:
+/// The learning rate of update `step`. A base of 0 stays 0, since what is not to be trained has no decay to end. While
+/// t < W, for every kind: base * (t + 1) / W. From then on:
 ///
 ///   constant      base
 ///   linear        min + (base - min) * (1 - u / D)                     until u = D, then min

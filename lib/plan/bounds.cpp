@@ -15,7 +15,7 @@ bool is_forbidden_control(char c) {
 /// that is not TOML it may be wrong from the first error on, where the parser stops anyway.
 class Scanner {
   public:
-    explicit Scanner(std::string_view text) : text_(text) {}
+    Scanner(std::string_view text, bool is_toml) : text_(text), is_toml_(is_toml) {}
 
     std::optional<BoundsProblem> run() {
         if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // a byte order mark
@@ -39,7 +39,9 @@ class Scanner {
     std::optional<BoundsProblem> outside(char c) {
         if (comment_) return std::nullopt;
         // TOML has no such characters here, and the library's tables of them have holes.
-        if (static_cast<unsigned char>(c) >= 0x80) return problem("characters outside ASCII need quotes around them");
+        if (is_toml_ && static_cast<unsigned char>(c) >= 0x80) {
+            return problem("characters outside ASCII need quotes around them");
+        }
         if (c == '#') comment_ = true;
         if (c == '"' || c == '\'') open_string(c);
         if ((c == '[' || c == '{') && ++nesting_ > kPlanLimitNesting) {
@@ -90,22 +92,31 @@ class Scanner {
     BoundsProblem problem(std::string message) const { return {line_, column_, std::move(message)}; }
 
     std::string_view text_;
+    bool is_toml_;
     size_t at_ = 0;
     int line_ = 1, column_ = 1, nesting_ = 0, dots_ = 0;
     bool comment_ = false;
     std::string delimiter_;  // of the string that is open; empty outside strings
 };
 
-}  // namespace
-
-std::optional<BoundsProblem> check_bounds(std::string_view text) {
+std::optional<BoundsProblem> find_problem(std::string_view text, bool is_toml) {
     if (text.size() > kPlanLimitBytes) {
         return BoundsProblem{0, 0,
                              "the plan is too large (got " + std::to_string(text.size()) + " bytes, expected at most " +
                                  std::to_string(kPlanLimitBytes) +
                                  "); data and weights belong into files of their own"};
     }
-    return Scanner(text).run();
+    return Scanner(text, is_toml).run();
+}
+
+}  // namespace
+
+std::optional<BoundsProblem> check_bounds(std::string_view text) {
+    return find_problem(text, true);
+}
+
+std::optional<BoundsProblem> check_plain_bounds(std::string_view text) {
+    return find_problem(text, false);
 }
 
 }  // namespace vpp

@@ -23,4 +23,7 @@ struct BoundsProblem {
 /// end, or is outside ASCII and neither in a string nor in a comment. Linear in the text.
 std::optional<BoundsProblem> check_bounds(std::string_view text);
 
+/// The same of a text that need not be TOML: any character may stand in it without quotes.
+std::optional<BoundsProblem> check_plain_bounds(std::string_view text);
+
 }  // namespace vpp

@@ -102,7 +102,7 @@ void apply_override(Node& root, const std::string& argument, PlanSources& source
     if (too_long) {
         return problems.add({source, 0, 0}, "the argument is too long (at most 65536 bytes); write it into the plan");
     }
-    const auto bounds = check_bounds(argument);
+    const auto bounds = check_plain_bounds(argument);
     if (bounds) return problems.add({source, bounds->line, bounds->column}, bounds->message);
     const size_t equals = argument.find('=');
     const std::string_view path = std::string_view(argument).substr(0, std::min(equals, argument.size()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.hpp"
+#include "base/utf8.hpp"
 #include "plan/bounds.hpp"
 #include "plan/document.hpp"
 #include "plan/overrides.hpp"
@@ -173,10 +174,10 @@ class PlanReader {
     std::map<std::string, size_t> num_tables_;  ///< by list of tables
 };
 
-/// The plan's name makes the default run folder, so it must be a plain name.
+/// The plan's name makes the default run folder, so it must be a plain name, and UTF-8 as all that a plan holds.
 std::string name_of(const std::string& file_name) {
     const std::string stem = std::filesystem::path(file_name).stem().string();
-    return is_plain_name(stem) ? stem : "plan";
+    return is_plain_name(stem) && as_utf8(stem) == stem ? stem : "plan";
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ void check_split(const Plan& plan, Findings& findings) {
     check_unique(pipeline.split_points, "pipeline.split_points", findings);
 }
 
-/// What only AUTO looks at, and what AUTO chooses itself.
+/// What only AUTO or interleaved schedules look at, and what AUTO chooses itself.
 void check_search(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
     if (pipeline.schedule_type == "AUTO") {
@@ -161,6 +161,12 @@ void check_search(const Plan& plan, Findings& findings) {
                              std::to_string(*pipeline.interleave_group_size) + "); leave it out");
         }
         return;
+    }
+    const Texts interleaved = {"INTERLEAVED_1F1B", "INTERLEAVED_ZERO_BUBBLE"};
+    if (pipeline.interleave_group_size && std::ranges::find(interleaved, pipeline.schedule_type) == interleaved.end()) {
+        findings.add("pipeline.interleave_group_size",
+                     "pipeline.interleave_group_size is for interleaved schedules (got " +
+                         toml_quoted(pipeline.schedule_type) + "); leave it out");
     }
     const auto for_auto = [&](const std::string& key, bool is_set) {
         if (!is_set) return;
@@ -232,6 +238,46 @@ void check_values(const OptimizerValues& values, const OptimizerValues& inherite
     unused("amsgrad", values.amsgrad != inherited.amsgrad, sgd);
 }
 
+/// A group's momentum may be what the optimizer's own dampening is for.
+void check_dampening(const OptimizerPlan& optimizer, Findings& findings) {
+    if (optimizer.kind != "sgd") return;  // check_values says what has no meaning
+    const OptimizerValues& own = optimizer.values;
+    const auto check_one = [&](const OptimizerValues& values, const std::string& section) {
+        if (values.dampening == 0 || values.momentum != 0) return;
+        findings.add(section + ".dampening", section + ".dampening needs momentum (got dampening " +
+                                                 toml_text(values.dampening) + " and momentum " +
+                                                 toml_text(values.momentum) + ')');
+    };
+    bool is_inherited = false;
+    for (size_t i = 0; i < optimizer.groups.size(); ++i) {
+        const OptimizerValues& values = optimizer.groups[i].values;
+        if (values.dampening != own.dampening) {
+            check_one(values, "optimizer.group[" + std::to_string(i) + ']');
+        } else if (values.momentum != 0) {
+            is_inherited = true;
+        }
+    }
+    if (!is_inherited) check_one(own, "optimizer");
+}
+
+/// A rate below the one that decay ends at would rise to it. A rate of 0 stays 0.
+void check_rates(const Plan& plan, Findings& findings) {
+    if (plan.lr_schedule.kind == "constant") return;  // check_lr_schedule says that it has no min_lr
+    const double own = plan.optimizer.values.lr, min = plan.lr_schedule.min_lr;
+    const std::vector<OptimizerGroup>& groups = plan.optimizer.groups;
+    if (min > own && (own != 0 || groups.empty())) {
+        findings.add("lr_schedule.min_lr", "lr_schedule.min_lr is above optimizer.lr (got " + toml_text(min) + " and " +
+                                               toml_text(own) + ')');
+    }
+    for (size_t i = 0; i < groups.size(); ++i) {
+        const double lr = groups[i].values.lr;
+        if (lr == own || lr == 0 || lr >= min) continue;
+        const std::string key = "optimizer.group[" + std::to_string(i) + "].lr";
+        findings.add(key, key + " is below lr_schedule.min_lr (got " + toml_text(lr) + " and " + toml_text(min) +
+                              "), so decay would raise it; lower min_lr, or set a higher lr");
+    }
+}
+
 void check_optimizer(const Plan& plan, Findings& findings) {
     const OptimizerPlan& optimizer = plan.optimizer;
     check_values(optimizer.values, {}, optimizer.kind, "optimizer", findings);
@@ -243,10 +289,27 @@ void check_optimizer(const Plan& plan, Findings& findings) {
         }
         check_values(group.values, optimizer.values, optimizer.kind, section, findings);
     }
-    if (plan.lr_schedule.min_lr > plan.optimizer.values.lr) {
-        findings.add("lr_schedule.min_lr", "lr_schedule.min_lr is above optimizer.lr (got " +
-                                               toml_text(plan.lr_schedule.min_lr) + " and " +
-                                               toml_text(plan.optimizer.values.lr) + ')');
+    check_dampening(optimizer, findings);
+    check_rates(plan, findings);
+}
+
+/// What a kind of LR schedule does not look at.
+void check_lr_schedule(const Plan& plan, Findings& findings) {
+    const LrSchedulePlan& schedule = plan.lr_schedule;
+    const LrSchedulePlan usual;
+    const std::string& kind = schedule.kind;
+    if (schedule.restart_every > 0 && kind != "linear" && kind != "cosine" && kind != "step") {
+        findings.add("lr_schedule.restart_every",
+                     "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind " +
+                         toml_quoted(kind) + ", expected linear, cosine or step); leave it out");
+    }
+    const auto is_for = [&](const std::string& key, const std::string& kinds) {
+        findings.add(key, key + " is for " + kinds + " (got kind " + toml_quoted(kind) + "); leave it out");
+    };
+    if (schedule.min_lr != usual.min_lr && kind == "constant") is_for("lr_schedule.min_lr", "kinds that decay");
+    if (schedule.gamma != usual.gamma && kind != "step") is_for("lr_schedule.gamma", "step");
+    if (schedule.decay_steps != usual.decay_steps && (kind == "constant" || kind == "inverse_sqrt")) {
+        is_for("lr_schedule.decay_steps", "linear, cosine, wsd and step");
     }
 }
 
@@ -262,11 +325,10 @@ void check_train(const Plan& plan, Findings& findings) {
                                                      std::to_string(plan.lr_schedule.warmup_steps) + ", train.steps " +
                                                      std::to_string(*train.steps) + ')');
     }
-    const std::string& lr_kind = plan.lr_schedule.kind;
-    if (plan.lr_schedule.restart_every > 0 && lr_kind != "linear" && lr_kind != "cosine" && lr_kind != "step") {
-        findings.add("lr_schedule.restart_every",
-                     "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind " +
-                         toml_quoted(lr_kind) + ", expected linear, cosine or step); leave it out");
+    if (train.spike_sigmas != TrainPlan{}.spike_sigmas && train.on_spike == "off") {
+        findings.add("train.spike_sigmas",
+                     "train.spike_sigmas needs train.on_spike = \"warn\", \"skip\" or \"stop\" (got " +
+                         toml_quoted(train.on_spike) + ')');
     }
     const auto for_fp16 = [&](const char* key, bool is_set) {
         if (!is_set || train.precision == "fp16") return;
@@ -331,6 +393,7 @@ void check_all(const Plan& plan, Findings& findings) {
     check_schedule(plan, findings);
     check_recompute(plan, findings);
     check_optimizer(plan, findings);
+    check_lr_schedule(plan, findings);
     check_train(plan, findings);
 }
 

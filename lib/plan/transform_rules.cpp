@@ -1,16 +1,25 @@
 #include "plan/transform_rules.hpp"
 
+#include <cmath>
 #include <set>
+
+#include "plan/value.hpp"
 
 namespace vpp {
 
 namespace {
+
+constexpr double kSmallestScale = 1e-37;  // closer to 0, float32 has fewer digits, or just 0
 
 void check_transform(const TransformPlan& transform, const std::string& table, Findings& findings) {
     const bool changes = !transform.resize.empty() || !transform.crop.empty() || transform.flip > 0 ||
                          transform.scale != 1 || !transform.mean.empty() || !transform.deviation.empty();
     if (!changes) {
         findings.add(table + ".field", table + " changes nothing; name resize, crop, flip, scale, or mean and std");
+    }
+    if (std::abs(transform.scale) < kSmallestScale) {
+        findings.add(table + ".scale", table + ".scale is out of range (got " + toml_text(transform.scale) +
+                                           ", expected at least 1e-37, or at most -1e-37)");
     }
     if (transform.mean.size() != transform.deviation.size()) {
         findings.add(table + (transform.mean.empty() ? ".std" : ".mean"),

@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/json_text.hpp"
+#include "base/shell.hpp"
 #include "base/suggest.hpp"
 #include "base/units.hpp"
 #include "graph/split.hpp"
@@ -247,7 +248,8 @@ void check_parts(const CostFile& file, const Graph& graph, const Plan& plan) {
                                                std::to_string(graph.num_ops())
                                          : " was measured for another model or with other settings of it (digest " +
                                                file.model + ", this plan's is " + to_hex(graph.digest) + ")";
-    throw Error(ErrorKind::Plan, file.name + what + "; measure again: vpp profile " + plan.file + " --out " + file.name,
+    throw Error(ErrorKind::Plan,
+                file.name + what + "; measure again: " + shell_line({"vpp", "profile", plan.file, "--out", file.name}),
                 plan.where("pipeline.cost_file"));
 }
 

@@ -138,6 +138,7 @@ struct Machine {
 
 struct Inspection {
     std::string plan_file, model_files, data_text, mesh_text, digest;
+    std::vector<std::string> settings;  ///< of --set, for lines to be copied
     int num_ranks = 1, pp = 1, dp = 1, threads = 1;
     int accumulate = 1;  ///< pipeline runs of a step
     Machine machine;

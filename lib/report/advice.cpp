@@ -160,7 +160,7 @@ Texts card_memory(const Inspection& page) {
         };
         if (card.fullness() > kFullMemory) {
             texts.push_back(wants(card.kept_bytes) + "it takes more cards or more stages, smaller microbatches" +
-                            (page.recomputes ? "" : ", or pipeline.recompute = \"stage\""));
+                            (page.recomputes ? "" : ", or pipeline.recompute.what = \"stage\""));
         } else if (static_cast<double>(card.recorded_bytes) > kFullMemory * static_cast<double>(card.memory_bytes)) {
             texts.push_back("with recordings of their ops " + wants(card.recorded_bytes) +
                             "where these find no room, ops run one by one, which is slower");
@@ -207,7 +207,7 @@ Texts memory(const Inspection& page) {
     std::string text = "all ranks together may want " + bytes_text(all) + ", this machine has " +
                        bytes_text(page.machine.memory_bytes);
     if (!page.recomputes && static_cast<double>(recomputed) <= room) {
-        return {text + "; pipeline.recompute = \"stage\" would fit with " + bytes_text(recomputed) +
+        return {text + "; pipeline.recompute.what = \"stage\" would fit with " + bytes_text(recomputed) +
                 ", the same bits and about a quarter more time"};
     }
     return {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "base/shell.hpp"
 #include "base/units.hpp"
 #include "report/advice.hpp"
 #include "report/cost_text.hpp"
@@ -70,13 +72,22 @@ class InspectionPage {
         line("data", page_.data_text);
         line("mesh", page_.mesh_text + ", " + counted_text(page_.num_ranks, "rank"));
         if (!page_.cards.empty()) line("cards", cards_text());
-        text_ += "start     mpirun -np " + std::to_string(page_.num_ranks) + " vpp train --config " + page_.plan_file +
-                 "\n";  // one line, to be copied
-        line("step", std::to_string(page_.samples) + " samples = " + std::to_string(schedule.num_microbatches) +
-                         " microbatches of " + std::to_string(page_.microbatch_size) +
+        text_ += "start     " + start_line() + "\n";
+        const std::string replicas = page_.dp > 1 ? std::to_string(page_.dp) + " replicas x " : "";
+        line("step", std::to_string(page_.samples) + " samples = " + replicas +
+                         std::to_string(schedule.num_microbatches) + " microbatches of " +
+                         std::to_string(page_.microbatch_size) +
                          (page_.accumulate > 1 ? ", in " + std::to_string(page_.accumulate) + " pipeline runs" : ""));
         line("schedule", schedule.name + ", " + counted_text(schedule.num_stages(), "stage") + ", bubble " +
                              percent_text(page_.unit_bubble) + " (F = 1, B = 2, free transfers)");
+    }
+
+    /// One line, to be copied.
+    std::string start_line() const {
+        std::vector<std::string> words{"mpirun",   "-np",          std::to_string(page_.num_ranks), "vpp", "train",
+                                       "--config", page_.plan_file};
+        for (const std::string& setting : page_.settings) words.insert(words.end(), {"--set", setting});
+        return printable(shell_line(words));
     }
 
     std::string cards_text() const {

@@ -1,10 +1,9 @@
 #include "report/rehearsal_text.hpp"
 
-#include <cstdio>
-
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "report/step_text.hpp"
 
 namespace vpp {
 
@@ -27,11 +26,10 @@ std::string aligned_row(const std::vector<std::pair<std::string, size_t>>& cells
 }
 
 std::string head(const RehearsalReport& report) {
-    char loss[32];
-    std::snprintf(loss, sizeof loss, "%.6g", report.loss);
     return "dry run: a microbatch of " + counted_text(report.microbatch_size, "sample") + " through " +
            counted_text(static_cast<int64_t>(report.stages.size()), "stage") + " on " +
-           counted_text(static_cast<int64_t>(report.ranks.size()), "rank") + ", loss " + loss + '\n';
+           counted_text(static_cast<int64_t>(report.ranks.size()), "rank") + ", loss " +
+           formatted("%.6g", report.loss) + '\n';
 }
 
 std::string stages_text(const RehearsalReport& report) {

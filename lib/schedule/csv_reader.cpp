@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/shell.hpp"
 #include "base/units.hpp"
 #include "schedule/csv.hpp"
 #include "schedule/size.hpp"
@@ -149,17 +150,6 @@ class Reader {
     std::vector<Problem> problems_;
 };
 
-/// A file name as a shell takes it.
-std::string shell_word(const std::string& name) {
-    const auto is_plain = [](unsigned char c) {
-        return std::isalnum(c) || std::string_view("._-+/=,:").find(static_cast<char>(c)) != std::string_view::npos;
-    };
-    if (!name.empty() && std::all_of(name.begin(), name.end(), is_plain)) return name;
-    std::string word = "'";
-    for (char c : name) word += c == '\'' ? "'\\''" : std::string(1, c);
-    return word + "'";
-}
-
 }  // namespace
 
 CsvDialect find_csv_dialect(std::string_view text) {
@@ -185,7 +175,7 @@ ScheduleFile read_schedule_csv(std::string_view text, const std::string& source)
         throw Error(ErrorKind::BadData,
                     "the file is in the old dialect (B is the input gradient, BW the full backward; today they are I "
                     "and B); try vpp schedule convert " +
-                        shell_word(source) + " > new.csv",
+                        shell_quoted(source) + " > new.csv",
                     SourcePosition{source, 0, 0, ""});
     }
     return Reader(source, CsvDialect::Now).read(text);

@@ -1,6 +1,7 @@
 """What commands of the real binary say when they refuse, to the letter, and a training beside its steps."""
 
 import fcntl
+import json
 import pathlib
 import subprocess
 import sys
@@ -54,9 +55,28 @@ class Messages(Case):
         again = self.vpp("train", plan)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertIn("info: nothing to do: 3 of 3 steps are done\n", again.stderr)
+        fewer = self.vpp("train", plan, "--set", "train.steps=2")
+        self.assertEqual(fewer.returncode, 0, fewer.stderr)
+        self.assertIn("info: nothing to do: 3 steps are done, the plan wants 2\n", fewer.stderr)
+        end = (self.folder / "runs/example/end.json").read_text()
+        self.assertEqual(json.loads(end), {"exit_code": 0, "text": "3 steps are done"})
         (self.folder / "runs/example/checkpoints/step-00000003").rename(self.folder / "copy")
         self.refused(2, "vpp checkpoint list takes a plan or a run folder; for one checkpoint there is vpp checkpoint "
                      "show", "checkpoint", "list", "copy")
+
+    def test_a_warm_up_that_is_longer_than_all_epochs_is_refused_before_a_run_folder_is_made(self):
+        plan = self.folder / self.example()
+        plan.write_text(plan.read_text().replace("steps             = 3", "epochs = 1"))
+        message = "the warm-up is longer than the training (got warmup_steps 51, train.epochs 1 = 50 steps)\n"
+        for command in (("train",), ("train", "--dry-run")):
+            for ranks in (0, 2):
+                stages = ("--set", f"pipeline.num_stages={max(ranks, 1)}")
+                done = self.vpp(*command, "example/plan.toml", *stages, "--set", "lr_schedule.warmup_steps=51",
+                                ranks=ranks)
+                with self.subTest(command, ranks=ranks):
+                    self.assertEqual(done.returncode, 78, done.stderr)
+                    self.assertEqual(done.stderr.count(message), 1, done.stderr)
+                    self.assertFalse((self.folder / "runs").exists())
 
     def test_a_run_folder_is_one_jobs(self):
         plan = self.example()

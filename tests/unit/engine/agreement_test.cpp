@@ -92,7 +92,24 @@ TEST_F(Agreement, groupsThatMatchNothingAreRefusedWithTheirPlace) {
                                        "[[optimizer.group]]\nmatch = [\"*.bais\"]\nweight_decay = 0.0\n");
     const Rig setup = set_up(text);
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { check_model_rules(setup.plan, setup.prepared.program); }), "*.bais");
+    Program program = setup.prepared.program;
+    program.training.graph.parameters.front().name = "of.bais";
+    program.training.graph.parameters.front().requires_grad = false;
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { check_model_rules(setup.plan, program); }),
+               "no parameter that '*.bais' matches is trained ('of.bais' is frozen)");
     EXPECT_NO_THROW(check_model_rules(setup_.plan, setup_.prepared.program));
+}
+
+TEST_F(Agreement, aWarmUpThatIsLongerThanAllEpochsIsRefused) {
+    Plan plan = setup_.plan;
+    plan.train.steps.reset();
+    plan.train.epochs = 1;
+    EXPECT_NO_THROW(check_model_rules(plan, setup_.prepared.program));
+    plan.lr_schedule.warmup_steps = 100'000;
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { check_model_rules(plan, setup_.prepared.program); }),
+               "the warm-up is longer than the training (got warmup_steps 100000, train.epochs 1 = ");
+    plan.pipeline.forward_only = true;
+    EXPECT_NO_THROW(check_model_rules(plan, setup_.prepared.program)) << "it trains nothing";
 }
 
 TEST_F(Agreement, aLossThatTrainsNothingIsRefused) {

@@ -357,6 +357,15 @@ TEST(TotalSteps, areStepsOrWholeBatchesOfTheEpochs) {
     plan.train.epochs = 2;
     EXPECT_EQ(total_steps(plan, 95), 19);
     EXPECT_EQ(total_steps(plan, 3), 1) << "at least one";
+    plan.lr_schedule.warmup_steps = 19;
+    EXPECT_EQ(total_steps(plan, 95), 19);
+    plan.lr_schedule.warmup_steps = 20;
+    plan.positions["lr_schedule.warmup_steps"] = {"plan.toml", 7, 1, "warmup_steps = 20"};
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { total_steps(plan, 95); }),
+               "plan.toml:7:1: the warm-up is longer than the training (got warmup_steps 20, train.epochs 2 = 19 "
+               "steps)");
+    EXPECT_HAS(error_of(ErrorKind::Plan, [&] { total_steps(plan, 3); }), "train.epochs 2 = 1 step)");
+    plan.lr_schedule.warmup_steps = 0;
     plan.train.epochs = 1'000'000'000;
     EXPECT_EQ(total_steps(plan, 9'223'372'036), 922'337'203'600'000'000);
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { total_steps(plan, 9'223'372'037); }),

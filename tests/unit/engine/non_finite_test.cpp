@@ -23,6 +23,30 @@ TEST(NonFinite, aGradientThatOverflowsIsNamedWithItsParameter) {
     });
 }
 
+TEST(NonFinite, aParameterThatWasSoBeforeTheStepIsNamedWithWhatHelps) {
+    const TemporaryFolder folder;
+    Rig setup = set_up_tiny("mlp", folder.path("."), {"train.on_nonfinite=\"stop\"", "run.dir=\"runs/m\""});
+    const std::vector<int> legal = setup.legal_cuts();
+    const Program program = cut_program(setup.prepared.program, {legal[legal.size() / 2]}, plain_schedule({0, 1}, 3));
+    with_engines(setup, program, [&](Engine& engine) {
+        // One on each rank; what is told is the first of the model.
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name == "parameter w1" || entry.name == "parameter w4") entry.tensor.mul_(INFINITY);
+        }
+        const std::string later = error_of(ErrorKind::NotFinite, [&] { engine.run_step(1); });
+        EXPECT_HAS(later,
+                   "the parameter 'w1' is not finite before this step already, by an earlier update. Nothing was "
+                   "updated. Go on from a checkpoint before that update, checkpoint.resume = "
+                   "\"runs/m/checkpoints/step-...\", or begin anew, checkpoint.resume = \"no\"; with a lower "
+                   "optimizer.lr, or with optimizer.clip_norm");
+        EXPECT_EQ(later.find("samples"), std::string::npos) << later;
+        const std::string at_start = error_of(ErrorKind::NotFinite, [&] { engine.run_step(0); });
+        EXPECT_HAS(at_start,
+                   "already, as the training began. Nothing was updated. Look at the weights of model.file, or "
+                   "of model.init_from");
+    });
+}
+
 TEST(NonFinite, isToldInOneLine) {
     EXPECT_EQ(to_text(NonFiniteValue{false, 1, 3, 2, "the tensor 'x'"}, 1),
               "the tensor 'x' of stage 2, F of microbatch 3");

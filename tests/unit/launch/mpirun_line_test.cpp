@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "launch/shell.hpp"
+#include "base/shell.hpp"
 
 namespace vpp {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/file.hpp"
-#include "launch/shell.hpp"
+#include "base/shell.hpp"
 
 namespace vpp {
 namespace {

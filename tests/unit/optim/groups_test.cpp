@@ -47,6 +47,19 @@ TEST(Groups, AGroupThatTakesNothingIsAProblemAtItsPlace) {
               "('h.0.ln_1.bias' by group 0); put this group first");
 }
 
+TEST(Groups, AGroupOfFrozenParametersIsAProblem) {
+    Plan plan;
+    plan.optimizer = plan_with_groups({{"*.bias"}, {"head.*", "wte.*"}, {"nowhere.*"}});
+    const std::vector<Problem> problems = check_groups(plan, {"h.0.fc.weight", "h.0.fc.bias"}, {"wte.weight"});
+    ASSERT_EQ(problems.size(), 2u);
+    EXPECT_EQ(problems[0].message,
+              "optimizer.group[1].match: no parameter that 'head.*', 'wte.*' matches is trained ('wte.weight' is "
+              "frozen); leave the group out, or look at model.freeze");
+    EXPECT_EQ(problems[1].message,
+              "optimizer.group[2].match: no parameter of the model matches 'nowhere.*'; names look like "
+              "'h.0.fc.weight'");
+}
+
 TEST(Groups, AModelWithoutParametersIsSaid) {
     Plan plan;
     plan.optimizer = plan_with_groups({{"*"}});

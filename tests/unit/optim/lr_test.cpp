@@ -117,6 +117,12 @@ TEST(LearningRate, Step) {
     EXPECT_EQ(learning_rate(plan, kBase, 100, 100), kBase * 0.5);
 }
 
+TEST(LearningRate, ARateOfZeroStaysZero) {
+    for (const std::string& kind : lr_schedule_kinds()) {
+        for (const int64_t step : {0, 4, 50, 99, 200}) EXPECT_EQ(learning_rate(lr_plan(kind), 0, step, 100), 0) << kind;
+    }
+}
+
 TEST(LearningRate, WarmRestartsBeginTheDecayAnew) {
     for (const char* kind : {"linear", "cosine", "step"}) {
         SCOPED_TRACE(kind);

@@ -78,6 +78,9 @@ TEST(Bounds, CharactersOutsideAsciiAreQuoted) {
     EXPECT_FALSE(
         check_bounds("\xef\xbb\xbf"
                      "a = 'gr\xc3\xbc\xc3\x9f' # \xc3\xbc\n\"\xc3\xbc\" = 1"));
+    EXPECT_FALSE(check_plain_bounds("a=\xc3\xbc \xe2\x80\xa8"));
+    EXPECT_TRUE(check_plain_bounds("a=\xc3\xbc \xc3"));
+    EXPECT_TRUE(check_plain_bounds("a=\xc3\xbc \x1b"));
     for (const char* text : {"[\xd1\x9e ", "\xc3\xbc = 1", "a = \xc3\xbc", "a = 1\xe2\x80\xa8", " \xef\xbb\xbf"}) {
         const auto problem = check_bounds(text);
         ASSERT_TRUE(problem) << text;

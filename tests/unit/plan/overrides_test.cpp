@@ -52,6 +52,22 @@ TEST_F(OverridesTest, AnEmptyValueIsAnEmptyText) {
     EXPECT_EQ(root_.find("a")->find("b")->kind, Node::Kind::Text);
 }
 
+TEST_F(OverridesTest, PlainTextsHoldAnyCharacter) {
+    set("a.b=runs/gr\xc3\xbc\xc3\x9f");
+    EXPECT_EQ(root_.find("a")->find("b")->text, "runs/gr\xc3\xbc\xc3\x9f");
+    set("a.b=it's \xc3\xbc");
+    EXPECT_EQ(root_.find("a")->find("b")->text, "it's \xc3\xbc");
+    set("a.list=['\xc3\xbc']");
+    EXPECT_EQ(root_.find("a")->find("list")->children[0].text, "\xc3\xbc");
+    EXPECT_TRUE(problems_.empty());
+    set("a.b=\xc3\xbc\xff");
+    EXPECT_TRUE(holds(problem(), "--set:1:6: this byte is not UTF-8"));
+    set("a.b=\xc3\xbc\x1b");
+    EXPECT_TRUE(holds(problem(), "--set:1:6: control characters"));
+    set("\xc3\xbc.x=1");
+    EXPECT_TRUE(holds(problem(), "this does not set a key"));
+}
+
 TEST_F(OverridesTest, MissingEntriesAreNamed) {
     set("g[2].x=1");
     EXPECT_TRUE(holds(problem(), "--set:1:2: g has no entry 2 (got 2 entries, counted from 0)"));

@@ -260,6 +260,8 @@ TEST(Reader, FilesAreRead) {
 TEST(Reader, TheNameOfAPlanIsAPlainName) {
     EXPECT_EQ(parse_plan(kShortPlan, "...toml", {}, built_names()).name, "plan");
     EXPECT_EQ(parse_plan(kShortPlan, "a/b.c.toml", {}, built_names()).name, "b.c");
+    EXPECT_EQ(parse_plan(kShortPlan, "gr\xc3\xbc\xc3\x9f.toml", {}, built_names()).name, "gr\xc3\xbc\xc3\x9f");
+    EXPECT_EQ(parse_plan(kShortPlan, "pl\xfe.toml", {}, built_names()).name, "plan");
 }
 
 // The block of the design's section on the plan: accepted, or refused by name.

@@ -159,6 +159,17 @@ TEST(Rules, WhatIsForAutoNeedsAuto) {
     EXPECT_TRUE(holds(problem({automatic, "pipeline.interleave_group_size=2"}, 2), "AUTO orders microbatches itself"));
 }
 
+TEST(Rules, GroupsOfMicrobatchesAreForInterleavedSchedules) {
+    const std::string group = "pipeline.interleave_group_size=2", chunks = "pipeline.virtual_chunks=2";
+    for (const char* schedule : {"INTERLEAVED_1F1B", "INTERLEAVED_ZERO_BUBBLE"}) {
+        EXPECT_NO_THROW(resolve({std::string("pipeline.schedule_type=") + schedule, chunks, group}, 2)) << schedule;
+    }
+    EXPECT_TRUE(holds(problem({"pipeline.schedule_type=LOOPED_BFS", chunks, group}, 2),
+                      "--set:1:32: pipeline.interleave_group_size is for interleaved schedules (got \"LOOPED_BFS\"); "
+                      "leave it out"));
+    EXPECT_TRUE(holds(problem({group}, 2), "for interleaved schedules (got \"1F1B\")"));
+}
+
 TEST(Rules, TheResolvedTextHasWhatAScheduleIsMadeFrom) {
     const Arguments arguments{"pipeline.schedule_type=AUTO",   "pipeline.virtual_chunks=auto",
                               "pipeline.memory_limit=512MiB",  "pipeline.cost_file=c.json",
@@ -236,6 +247,15 @@ TEST(Rules, LossScalesAreForFp16) {
     }
 }
 
+TEST(Rules, DeviationsOfSpikesAreForThoseWhoLookForThem) {
+    EXPECT_TRUE(holds(problem({"train.spike_sigmas=4"}),
+                      "train.spike_sigmas needs train.on_spike = \"warn\", \"skip\" or \"stop\" (got \"off\")"));
+    EXPECT_NO_THROW(resolve({"train.spike_sigmas=6"}, 1)) << "as without it";
+    for (const char* action : {"warn", "skip", "stop"}) {
+        EXPECT_NO_THROW(resolve({std::string("train.on_spike=") + action, "train.spike_sigmas=4"}, 1)) << action;
+    }
+}
+
 TEST(Rules, TheBestCheckpointsNeedAValidationLoss) {
     EXPECT_TRUE(holds(problem({"checkpoint.keep_best=1"}), "goes by the validation loss; set train.eval_every"));
     EXPECT_NO_THROW(resolve({"checkpoint.keep_best=0"}, 1));
@@ -310,7 +330,60 @@ TEST(Rules, OptimizerValuesFitTheKind) {
         "no dampening (got momentum 0.9 and dampening 0.5)"));
     EXPECT_TRUE(holds(problem({"optimizer.momentum=0.9"}), "optimizer.momentum has no meaning for adamw"));
     EXPECT_TRUE(holds(problem({"optimizer.kind=sgd", "optimizer.amsgrad=true"}), "no meaning for sgd"));
-    EXPECT_TRUE(holds(problem({"lr_schedule.min_lr=1"}), "above optimizer.lr (got 1.0 and 0.001)"));
+}
+
+TEST(Rules, DampeningNeedsMomentum) {
+    const std::string group = kShortPlan + "[[optimizer.group]]\nmatch = ['a']\n";
+    const std::string kind = "optimizer.kind=sgd", dampening = "optimizer.dampening=0.5";
+    EXPECT_TRUE(holds(problem({kind, dampening}),
+                      "--set:1:21: optimizer.dampening needs momentum (got dampening 0.5 and momentum 0.0)"));
+    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.momentum=0.9"}, 1));
+    EXPECT_NO_THROW(resolve({kind, "optimizer.dampening=0"}, 1));
+    EXPECT_EQ(error_at({dampening}, 1).problems().size(), 1U) << "it has no meaning for adamw, and that is all";
+    EXPECT_TRUE(holds(problem({kind, dampening}, 1, group), "optimizer.dampening needs momentum"));
+    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.group[0].momentum=0.9"}, 1, group)) << "it is the group's too";
+    EXPECT_TRUE(holds(problem({kind, "optimizer.group[0].dampening=0.5"}, 1, group),
+                      "optimizer.group[0].dampening needs momentum (got dampening 0.5 and momentum 0.0)"));
+    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.momentum=0.9", "optimizer.group[0].momentum=0"}, 1, group))
+        << "what a group inherits it did not ask for";
+}
+
+TEST(Rules, NoRateRisesToTheOneThatDecayEndsAt) {
+    const std::string group = kShortPlan + "[[optimizer.group]]\nmatch = ['a']\n";
+    const std::string kind = "lr_schedule.kind=cosine", min = "lr_schedule.min_lr=1e-4";
+    EXPECT_TRUE(holds(problem({kind, "lr_schedule.min_lr=1"}), "above optimizer.lr (got 1.0 and 0.001)"));
+    EXPECT_TRUE(holds(problem({kind, min, "optimizer.group[0].lr=1e-5"}, 1, group),
+                      "--set:1:23: optimizer.group[0].lr is below lr_schedule.min_lr (got 1e-05 and 1e-04), so decay "
+                      "would raise it; lower min_lr, or set a higher lr"));
+    EXPECT_NO_THROW(resolve({kind, min, "optimizer.group[0].lr=1e-4"}, 1, group));
+    EXPECT_NO_THROW(resolve({kind, min, "optimizer.group[0].lr=0"}, 1, group)) << "it stays 0";
+    EXPECT_NO_THROW(resolve({kind, min, "optimizer.lr=0", "optimizer.group[0].lr=1"}, 1, group));
+    EXPECT_EQ(error_at({kind, min, "optimizer.lr=1e-5"}, 1, group).problems().size(), 1U) << "not of the group too";
+    EXPECT_TRUE(holds(problem({kind, min, "optimizer.lr=0"}), "above optimizer.lr (got 1e-04 and 0.0)"));
+}
+
+TEST(Rules, EachKindOfLrScheduleHasItsKeys) {
+    const auto with = [](const std::string& kind, const std::string& setting) {
+        return Arguments{"lr_schedule.kind=" + kind, "lr_schedule." + setting};
+    };
+    for (const char* kind : {"constant", "linear", "cosine", "inverse_sqrt", "wsd"}) {
+        EXPECT_TRUE(holds(problem(with(kind, "gamma=0.5")),
+                          "--set:1:19: lr_schedule.gamma is for step (got kind \"" + std::string(kind) + "\")"));
+    }
+    for (const char* kind : {"constant", "inverse_sqrt"}) {
+        EXPECT_TRUE(holds(problem(with(kind, "decay_steps=5")),
+                          "lr_schedule.decay_steps is for linear, cosine, wsd and step (got kind \"" +
+                              std::string(kind) + "\"); leave it out"));
+    }
+    EXPECT_EQ(error_at(with("constant", "min_lr=1"), 1).problems().size(), 1U);
+    EXPECT_TRUE(holds(problem(with("constant", "min_lr=1e-5")),
+                      "lr_schedule.min_lr is for kinds that decay (got kind \"constant\"); leave it out"));
+    for (const char* kind : {"linear", "cosine", "wsd", "step"}) {
+        EXPECT_NO_THROW(resolve(with(kind, "decay_steps=5"), 1)) << kind;
+        EXPECT_NO_THROW(resolve(with(kind, "min_lr=1e-5"), 1)) << kind;
+    }
+    EXPECT_NO_THROW(resolve(with("inverse_sqrt", "min_lr=1e-5"), 1));
+    EXPECT_NO_THROW(resolve(with("step", "gamma=0.5"), 1));
 }
 
 TEST(Rules, GroupsAreChecked) {

@@ -57,5 +57,23 @@ TEST(TransformRules, TablesThatMeanNothingAreRefused) {
     }
 }
 
+TEST(TransformRules, AScaleIsAFloat) {
+    const std::string scale = "[[data.transform]]\nfield = 'x'\nscale = ";
+    for (const char* number : {"1e300", "-1e39", "inf", "nan"}) {
+        const std::string text = transform_refusal(scale + number + "\n");
+        EXPECT_TRUE(holds(text, "data.transform[0].scale is out of range (got ")) << text;
+        EXPECT_TRUE(holds(text, "expected -3.4e+38 to 3.4e+38); not between -1e-37 and 1e-37")) << text;
+    }
+    for (const char* number : {"0.0", "1e-300", "-1e-38"}) {
+        EXPECT_TRUE(holds(transform_refusal(scale + number + "\n"),
+                          "p.toml:9:9: data.transform[0].scale is out of range (got " + std::string(number) +
+                              ", expected at least 1e-37, or at most -1e-37)"))
+            << number;
+    }
+    for (const char* number : {"1e-37", "-1", "255"}) {
+        EXPECT_NO_THROW(check_plan(with_tables(scale + number + "\n"))) << number;
+    }
+}
+
 }  // namespace
 }  // namespace vpp

@@ -185,6 +185,10 @@ TEST(CostFile, PartsOfAnotherModelAreRefused) {
     file = two_parts(graph);
     file.model = "0";
     refused(file, "was measured for another model or with other settings of it (digest ");
+    Plan plan = plan_of_one_sample();
+    plan.file = "my plan.toml";
+    const Error error = error_of([&] { measured_costs(file, graph, estimate_costs(graph, 1), plan); });
+    EXPECT_TRUE(holds(error.what(), "measure again: vpp profile 'my plan.toml' --out ")) << error.what();
 }
 
 TEST(CostFile, WhatIsWrongWithPartsIsNamed) {

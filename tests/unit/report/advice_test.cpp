@@ -140,7 +140,7 @@ TEST(Advice, IdleCoresAndTooFew) {
 TEST(Advice, RecomputeIsAdvisedWhereItWouldFit) {
     Inspection page = good_page();
     page.machine.memory_bytes = 250'000;  // of 300,000 that are wanted, 150,000 with recompute
-    EXPECT_THAT(said(page, "memory"), HasSubstr("pipeline.recompute = \"stage\" would fit with 146.5 KiB"));
+    EXPECT_THAT(said(page, "memory"), HasSubstr("pipeline.recompute.what = \"stage\" would fit with 146.5 KiB"));
     page.machine.memory_bytes = 100'000;
     EXPECT_THAT(said(page, "memory"), HasSubstr("it takes more machines"));
     page.machine.memory_bytes = 0;
@@ -154,7 +154,7 @@ TEST(Advice, WhereCardsComputeTheirMemoryCountsAndNotTheHosts) {
     page.cards = {{"card", 1 << 20, 1, 1 << 19}, {"card", 1 << 20, 1, 1 << 21}};
     EXPECT_EQ(said(page, "card_memory"),
               "1 rank may want 2.0 MiB on card 1, which has 1.0 MiB: it takes more cards or more stages, smaller "
-              "microbatches, or pipeline.recompute = \"stage\"\n");
+              "microbatches, or pipeline.recompute.what = \"stage\"\n");
     page.recomputes = true;
     page.cards[1].num_ranks = 3;
     EXPECT_EQ(said(page, "card_memory"),

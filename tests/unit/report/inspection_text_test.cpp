@@ -99,6 +99,15 @@ advice
 )");
 }
 
+TEST(InspectionText, TheLineToStartItHasTheSettingsAndIsOneForAShell) {
+    Inspection page = test::two_stages();
+    page.plan_file = "my plan\x1b.toml";
+    page.settings = {"train.steps=7", "run.dir=it's"};
+    EXPECT_THAT(inspection_text(page, {100, false}),
+                HasSubstr("\nstart     mpirun -np 2 vpp train --config 'my plan?.toml' --set train.steps=7 "
+                          "--set 'run.dir=it'\\''s'\n"));
+}
+
 TEST(InspectionText, FitsEveryWidth) {
     for (int width = 60; width <= 140; width += 4) {
         EXPECT_LE(widest_line(inspection_text(test::two_stages(), {width, false})), static_cast<size_t>(width));
@@ -123,6 +132,14 @@ TEST(InspectionText, ReplicasAndTiesHaveTheirLines) {
     EXPECT_THAT(text, HasSubstr("sent to replicas a step"));
     EXPECT_THAT(text, HasSubstr("tied      1 copy of parameters in later stages; gradients are summed once per step"));
     EXPECT_THAT(text, HasSubstr("recompute 1 of 2 segments\n"));
+}
+
+TEST(InspectionText, TheSamplesOfAStepArePartedAmongReplicasToo) {
+    Inspection page = test::two_stages();
+    page.dp = 2;
+    page.samples = 32;
+    EXPECT_THAT(inspection_text(page, {100, false}),
+                HasSubstr("\nstep      32 samples = 2 replicas x 4 microbatches of 4\n"));
 }
 
 TEST(InspectionText, CopiesInHalfPrecisionHaveAColumnWhereThereAreSome) {

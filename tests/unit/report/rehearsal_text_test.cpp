@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace vpp {
 namespace {
 
@@ -19,6 +21,12 @@ RehearsalReport sample_rehearsal() {
     report.step_ms = 36.5;
     report.bubble = 0.213;
     return report;
+}
+
+TEST(RehearsalText, ALossThatIsNoNumberHasNoSign) {
+    RehearsalReport report = sample_rehearsal();
+    report.loss = -std::numeric_limits<double>::quiet_NaN();
+    EXPECT_NE(rehearsal_text(report).find(", loss nan\n"), std::string::npos);
 }
 
 TEST(RehearsalText, Golden) {

@@ -1,4 +1,4 @@
-#include "launch/shell.hpp"
+#include "base/shell.hpp"
 
 #include <algorithm>
 #include <cctype>

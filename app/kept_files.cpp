@@ -1,0 +1,73 @@
+#include "app/kept_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace vpp {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kRunFiles[] = {"plan.toml", "metrics.jsonl", "metrics.csv", "metrics.prom",
+                                     "end.json",  "log.txt",       "checkpoints", "profile/timeline.json",
+                                     "set-aside", "tensorboard"};
+
+bool is_inside(const std::string& file, const std::string& folder) {
+    std::error_code error;
+    const fs::path place = fs::weakly_canonical(fs::absolute(file), error);
+    const fs::path around = fs::canonical(folder, error);
+    return !error && std::ranges::mismatch(around, place).in1 == around.end();
+}
+
+bool is_same(const std::string& output, const std::string& kept) {
+    std::error_code error;
+    if (fs::is_directory(kept, error)) return is_inside(output, kept);
+    return fs::equivalent(output, kept, error);
+}
+
+}  // namespace
+
+std::vector<KeptFile> files_of_run(const std::string& folder) {
+    std::vector<KeptFile> kept;
+    for (const char* name : kRunFiles) {
+        kept.push_back({(fs::path(folder) / name).string(), "a file of the run " + folder});
+    }
+    return kept;
+}
+
+std::vector<KeptFile> files_of_plan(const Plan& plan) {
+    std::vector<KeptFile> kept{{plan.file, "the plan"}};
+    const auto add = [&](const std::string& path, const std::string& what) {
+        std::error_code ignored;
+        const bool is_file = !path.empty() && !fs::is_directory(path, ignored);  // data may lie around an output
+        if (is_file) kept.push_back({path, what});
+    };
+    add(plan.model.file, "a model file of the plan");
+    add(plan.model.init_from, "model.init_from of the plan");
+    for (const StagePlan& stage : plan.pipeline.stages) add(stage.file, "a model file of the plan");
+    for (const auto* files : {&plan.data.train, &plan.data.val}) {
+        for (const std::string& file : *files) add(file, "a data file of the plan");
+    }
+    for (const NamedTexts* fields : {&plan.data.train_fields, &plan.data.val_fields}) {
+        for (const auto& field : *fields) add(field.second, "a data file of the plan");
+    }
+    std::ranges::move(files_of_run(plan.run.dir), std::back_inserter(kept));
+    return kept;
+}
+
+void check_outputs(const std::vector<NamedOutput>& outputs, const std::vector<KeptFile>& kept) {
+    for (const NamedOutput& output : outputs) {
+        if (output.path.empty()) continue;
+        for (const KeptFile& file : kept) {
+            if (!is_same(output.path, file.path)) continue;
+            throw Error(ErrorKind::CommandLine, output.option + " would replace " + printable(output.path) + ", " +
+                                                    printable(file.what) + "; name another file");
+        }
+    }
+}
+
+}  // namespace vpp
