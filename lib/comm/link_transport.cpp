@@ -85,8 +85,7 @@ LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, L
 LinkTransport::~LinkTransport() {
     const bool is_idle =
         std::all_of(ends_.begin(), ends_.end(), [](const auto& end) { return end.second.under_way.empty(); });
-    const std::string why = is_idle ? "" : "behind an error ";
-    abort(why + "the links between cards do not end", kUnknownAbortSeconds);
+    if (!is_idle) abort("behind an error the links between cards do not end", kUnknownAbortSeconds);
 }
 
 template <typename Use>

@@ -51,7 +51,10 @@ at::Tensor on_meta(const at::Tensor& tensor) {
     return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
 }
 
+thread_local int64_t num_over_zeros = 0;
+
 void run_over_zeros(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    ++num_over_zeros;
     const size_t num_arguments = op.schema().arguments().size();
     torch::jit::Stack call;
     for (const c10::IValue& argument : torch::jit::last(*stack, num_arguments)) call.push_back(on_cpu(argument));
@@ -62,6 +65,7 @@ void run_over_zeros(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 /// The same of an op that writes into its last argument, which may be empty: so where the op without `out` made it.
 void run_into_over_zeros(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    ++num_over_zeros;
     const size_t num_arguments = op.schema().arguments().size();
     const at::Tensor out = stack->back().toTensor();
     torch::jit::Stack call;
@@ -166,6 +170,14 @@ torch::Library make_library() {
 
 void complete_meta_kernels() {
     static const torch::Library library = make_library();
+}
+
+int64_t num_runs_over_zeros() {
+    return num_over_zeros;
+}
+
+c10::IValue zeros_on_cpu(const c10::IValue& value) {
+    return on_cpu(value);
 }
 
 }  // namespace vpp

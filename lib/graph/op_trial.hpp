@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/error.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/slow_trial.hpp"
 #include "graph/source.hpp"
@@ -21,6 +22,12 @@ struct TrialPlaces {
     at::Device target;   ///< where it will run: on the meta device, dtypes and layouts are those that it gives
 };
 
+/// An op failed on the meta device that fails alike on the CPU: for its shapes, whatever the numbers are.
+class FailsAnywhere : public Error {
+  public:
+    using Error::Error;
+};
+
 /// Writes to a schema's inputs are said there; control flow may do anything.
 bool may_write_inputs(const torch::jit::Node* node);
 
@@ -33,7 +40,7 @@ class OpTrial {
     /// Runs op `index`, and those that cannot be run apart from it; gives their range. What they give is put into
     /// `values`, which hold what they take. What comes out of control flow, or of a list that it changes, is a tensor
     /// of its own there, and needs a gradient if it may.
-    /// Throws Error{BadData} naming op and FQN when one fails.
+    /// Throws Error{BadData} naming op and FQN when one fails; FailsAnywhere where it would on the CPU too.
     OpRange run(int index, TrialValues& values);
 
   private:

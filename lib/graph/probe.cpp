@@ -143,7 +143,7 @@ ProbeResult probe_twice(const JitGraph& jit, const std::function<TrialValues()>&
 }
 
 /// None where an op fails there: where it looks at numbers. Those of what the model makes of nothing are there in the
-/// second trial, in which ops that want all their tensors in one place may fail.
+/// second trial, in which ops that want all their tensors in one place may fail. Throws FailsAnywhere.
 std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                                          int64_t microbatch_size, at::Device target) {
     complete_meta_kernels();
@@ -153,6 +153,8 @@ std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<
     for (const at::Device factory : {at::kMeta, at::kCPU}) {
         try {
             return probe_twice(jit, given, {at::kMeta, factory, target});
+        } catch (const FailsAnywhere&) {
+            throw;
         } catch (const Error&) {
             continue;
         }

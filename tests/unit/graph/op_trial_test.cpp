@@ -69,6 +69,21 @@ graph(%x : Tensor):
     EXPECT_THAT(text, HasSubstr("the op aten::mm"));
 }
 
+TEST_F(OnTrial, WhatWouldFailOnTheCpuTooIsToldApart) {
+    EXPECT_THROW(run("graph(%x : Tensor):\n  %y : Tensor = aten::mm(%x, %x)\n  return (%y)"), FailsAnywhere);
+}
+
+TEST_F(OnTrial, WhatNeedsNumbersFailsHereAlone) {
+    try {
+        run("graph(%x : Tensor):\n  %y : Tensor = aten::nonzero(%x)\n  return (%y)");
+        ADD_FAILURE() << "there are no numbers";
+    } catch (const FailsAnywhere&) {
+        ADD_FAILURE() << "the CPU has other words";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("aten::nonzero"));
+    }
+}
+
 TEST_F(OnTrial, WhatMayWriteIsKnown) {
     run(R"IR(
 graph(%x : Tensor):

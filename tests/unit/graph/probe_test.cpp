@@ -21,9 +21,10 @@ struct Probed {
     JitGraph jit;
     std::unordered_map<std::string, torch::jit::Value*> values;
     ProbeResult result;
-    int weights_asked = 0;
     const c10::IValue& at(const std::string& name) const { return result.values.at(values.at(name)); }
 };
+
+int num_weights_asked = 0;  // in the last probe
 
 /// Probes a graph whose first input is the field x: [n, 4], and whose second, if any, is a parameter [4].
 Probed run(const std::string& text) {
@@ -35,8 +36,9 @@ Probed run(const std::string& text) {
     if (probed.jit.graph->inputs().size() > 1) {
         probed.jit.parameters.push_back({"w", {}, weight({4}), false, probed.jit.graph->inputs()[1]});
     }
+    num_weights_asked = 0;
     const auto weight_of = [&](size_t i) {
-        ++probed.weights_asked;
+        ++num_weights_asked;
         return probed.jit.parameters[i].tensor;
     };
     probed.result = probe(probed.jit, {{probed.jit.graph->inputs()[0], floats("x", {4})}}, 3, weight_of);
@@ -50,7 +52,7 @@ graph(%x : Tensor, %w : Tensor):
   %z : Tensor = aten::detach(%y)
   return (%y))IR");
     EXPECT_TRUE(probed.result.on_meta);
-    EXPECT_EQ(probed.weights_asked, 0);
+    EXPECT_EQ(num_weights_asked, 0);
     EXPECT_EQ(probed.at("y").toTensor().sizes(), (std::vector<int64_t>{3, 4}));
     EXPECT_TRUE(probed.at("y").toTensor().requires_grad());
     EXPECT_FALSE(probed.at("z").toTensor().requires_grad());
@@ -98,7 +100,7 @@ graph(%x : Tensor, %w : Tensor):
   %z : Tensor = aten::mul(%y, %w)
   return (%z))IR");
     EXPECT_TRUE(probed.result.on_meta);
-    EXPECT_EQ(probed.weights_asked, 0);
+    EXPECT_EQ(num_weights_asked, 0);
     EXPECT_EQ(probed.at("z").toTensor().sizes(), (std::vector<int64_t>{3, 6, 4}));
 }
 
@@ -124,8 +126,26 @@ graph(%x : Tensor, %w : Tensor):
   return (%y))IR");
     EXPECT_FALSE(probed.result.on_meta);
     EXPECT_TRUE(probed.result.memory.empty());
-    EXPECT_EQ(probed.weights_asked, 1);
+    EXPECT_EQ(num_weights_asked, 1);
     EXPECT_TRUE(probed.at("n").isDouble());
+}
+
+// A large model takes minutes there, and memory.
+TEST(Probe, WhatFailsForItsShapesIsNotTriedOnTheCpu) {
+    const auto failure_of = [](const std::string& ops) {
+        return refusal(ErrorKind::BadData, [&] { run("graph(%x : Tensor, %w : Tensor):\n" + ops); });
+    };
+    EXPECT_THAT(failure_of("  %y : Tensor = aten::mm(%x, %x)\n  return (%y)"), HasSubstr("aten::mm"));
+    EXPECT_EQ(num_weights_asked, 0);
+    EXPECT_THAT(failure_of("  %l : Tensor[] = prim::ListConstruct(%x, %w)\n  %n : int = prim::Constant[value=1]()\n"
+                           "  %y : Tensor = aten::cat(%l, %n)\n  return (%y)"),
+                HasSubstr("aten::cat"));
+    EXPECT_EQ(num_weights_asked, 0);
+    // Here numbers may help: what has no kernel there runs over zeros, and a list with tensors in it is not followed.
+    EXPECT_THAT(failure_of("  %y : Tensor = aten::nonzero(%x)\n  %z : Tensor = aten::mm(%x, %x)\n  return (%z)"),
+                HasSubstr("aten::mm"));
+    EXPECT_EQ(num_weights_asked, 1);
+    EXPECT_THAT(failure_of("  %y : Tensor = aten::linalg_inv(%x)\n  return (%y)"), HasSubstr("aten::linalg_inv"));
 }
 
 TEST(Probe, WhatFollowsTheDataIsATensorOfItsOwn) {
