@@ -238,12 +238,13 @@ void check_values(const OptimizerValues& values, const OptimizerValues& inherite
     unused("amsgrad", values.amsgrad != inherited.amsgrad, sgd);
 }
 
-/// A group's momentum may be what the optimizer's own dampening is for.
-void check_dampening(const OptimizerPlan& optimizer, Findings& findings) {
+/// A group's momentum may be what the optimizer's own dampening is for. Who names a momentum of 0 may try others.
+void check_dampening(const Plan& plan, Findings& findings) {
+    const OptimizerPlan& optimizer = plan.optimizer;
     if (optimizer.kind != "sgd") return;  // check_values says what has no meaning
     const OptimizerValues& own = optimizer.values;
     const auto check_one = [&](const OptimizerValues& values, const std::string& section) {
-        if (values.dampening == 0 || values.momentum != 0) return;
+        if (values.dampening == 0 || values.momentum != 0 || plan.positions.contains(section + ".momentum")) return;
         findings.add(section + ".dampening", section + ".dampening needs momentum (got dampening " +
                                                  toml_text(values.dampening) + " and momentum " +
                                                  toml_text(values.momentum) + ')');
@@ -289,11 +290,11 @@ void check_optimizer(const Plan& plan, Findings& findings) {
         }
         check_values(group.values, optimizer.values, optimizer.kind, section, findings);
     }
-    check_dampening(optimizer, findings);
+    check_dampening(plan, findings);
     check_rates(plan, findings);
 }
 
-/// What a kind of LR schedule does not look at.
+/// What a kind of LR schedule does not look at. Who names the kind may try others with the same plan.
 void check_lr_schedule(const Plan& plan, Findings& findings) {
     const LrSchedulePlan& schedule = plan.lr_schedule;
     const LrSchedulePlan usual;
@@ -303,8 +304,10 @@ void check_lr_schedule(const Plan& plan, Findings& findings) {
                      "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind " +
                          toml_quoted(kind) + ", expected linear, cosine or step); leave it out");
     }
+    if (plan.positions.contains("lr_schedule.kind")) return;
     const auto is_for = [&](const std::string& key, const std::string& kinds) {
-        findings.add(key, key + " is for " + kinds + " (got kind " + toml_quoted(kind) + "); leave it out");
+        findings.add(key, key + " is for " + kinds + ", and lr_schedule.kind is not set, so it is " +
+                              toml_quoted(kind) + "; set it, or leave this out");
     };
     if (schedule.min_lr != usual.min_lr && kind == "constant") is_for("lr_schedule.min_lr", "kinds that decay");
     if (schedule.gamma != usual.gamma && kind != "step") is_for("lr_schedule.gamma", "step");
@@ -325,7 +328,8 @@ void check_train(const Plan& plan, Findings& findings) {
                                                      std::to_string(plan.lr_schedule.warmup_steps) + ", train.steps " +
                                                      std::to_string(*train.steps) + ')');
     }
-    if (train.spike_sigmas != TrainPlan{}.spike_sigmas && train.on_spike == "off") {
+    const bool is_off_by_default = train.on_spike == "off" && !plan.positions.contains("train.on_spike");
+    if (train.spike_sigmas != TrainPlan{}.spike_sigmas && is_off_by_default) {
         findings.add("train.spike_sigmas",
                      "train.spike_sigmas needs train.on_spike = \"warn\", \"skip\" or \"stop\" (got " +
                          toml_quoted(train.on_spike) + ')');

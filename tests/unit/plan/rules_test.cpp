@@ -251,6 +251,7 @@ TEST(Rules, DeviationsOfSpikesAreForThoseWhoLookForThem) {
     EXPECT_TRUE(holds(problem({"train.spike_sigmas=4"}),
                       "train.spike_sigmas needs train.on_spike = \"warn\", \"skip\" or \"stop\" (got \"off\")"));
     EXPECT_NO_THROW(resolve({"train.spike_sigmas=6"}, 1)) << "as without it";
+    EXPECT_NO_THROW(resolve({"train.spike_sigmas=4", "train.on_spike=off"}, 1)) << "turned off for once";
     for (const char* action : {"warn", "skip", "stop"}) {
         EXPECT_NO_THROW(resolve({std::string("train.on_spike=") + action, "train.spike_sigmas=4"}, 1)) << action;
     }
@@ -339,6 +340,7 @@ TEST(Rules, DampeningNeedsMomentum) {
                       "--set:1:21: optimizer.dampening needs momentum (got dampening 0.5 and momentum 0.0)"));
     EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.momentum=0.9"}, 1));
     EXPECT_NO_THROW(resolve({kind, "optimizer.dampening=0"}, 1));
+    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.momentum=0"}, 1)) << "as one of several of a sweep";
     EXPECT_EQ(error_at({dampening}, 1).problems().size(), 1U) << "it has no meaning for adamw, and that is all";
     EXPECT_TRUE(holds(problem({kind, dampening}, 1, group), "optimizer.dampening needs momentum"));
     EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.group[0].momentum=0.9"}, 1, group)) << "it is the group's too";
@@ -362,28 +364,20 @@ TEST(Rules, NoRateRisesToTheOneThatDecayEndsAt) {
     EXPECT_TRUE(holds(problem({kind, min, "optimizer.lr=0"}), "above optimizer.lr (got 1e-04 and 0.0)"));
 }
 
-TEST(Rules, EachKindOfLrScheduleHasItsKeys) {
-    const auto with = [](const std::string& kind, const std::string& setting) {
-        return Arguments{"lr_schedule.kind=" + kind, "lr_schedule." + setting};
-    };
-    for (const char* kind : {"constant", "linear", "cosine", "inverse_sqrt", "wsd"}) {
-        EXPECT_TRUE(holds(problem(with(kind, "gamma=0.5")),
-                          "--set:1:19: lr_schedule.gamma is for step (got kind \"" + std::string(kind) + "\")"));
+TEST(Rules, KeysOfALrScheduleNeedItsKind) {
+    EXPECT_TRUE(
+        holds(problem({"lr_schedule.gamma=0.5"}),
+              "--set:1:19: lr_schedule.gamma is for step, and lr_schedule.kind is not set, so it is \"constant\"; "
+              "set it, or leave this out"));
+    EXPECT_TRUE(holds(problem({"lr_schedule.decay_steps=5"}), "is for linear, cosine, wsd and step, and lr_sch"));
+    EXPECT_TRUE(holds(problem({"lr_schedule.min_lr=1e-5"}), "lr_schedule.min_lr is for kinds that decay, and lr_sch"));
+    EXPECT_EQ(error_at({"lr_schedule.min_lr=1"}, 1).problems().size(), 1U);
+    for (const char* kind : {"constant", "linear", "cosine", "wsd", "step", "inverse_sqrt"}) {
+        const std::string named = std::string("lr_schedule.kind=") + kind;
+        for (const char* setting : {"lr_schedule.gamma=0.5", "lr_schedule.decay_steps=5", "lr_schedule.min_lr=1e-5"}) {
+            EXPECT_NO_THROW(resolve({named, setting}, 1)) << named << ", as one of several of a sweep: " << setting;
+        }
     }
-    for (const char* kind : {"constant", "inverse_sqrt"}) {
-        EXPECT_TRUE(holds(problem(with(kind, "decay_steps=5")),
-                          "lr_schedule.decay_steps is for linear, cosine, wsd and step (got kind \"" +
-                              std::string(kind) + "\"); leave it out"));
-    }
-    EXPECT_EQ(error_at(with("constant", "min_lr=1"), 1).problems().size(), 1U);
-    EXPECT_TRUE(holds(problem(with("constant", "min_lr=1e-5")),
-                      "lr_schedule.min_lr is for kinds that decay (got kind \"constant\"); leave it out"));
-    for (const char* kind : {"linear", "cosine", "wsd", "step"}) {
-        EXPECT_NO_THROW(resolve(with(kind, "decay_steps=5"), 1)) << kind;
-        EXPECT_NO_THROW(resolve(with(kind, "min_lr=1e-5"), 1)) << kind;
-    }
-    EXPECT_NO_THROW(resolve(with("inverse_sqrt", "min_lr=1e-5"), 1));
-    EXPECT_NO_THROW(resolve(with("step", "gamma=0.5"), 1));
 }
 
 TEST(Rules, GroupsAreChecked) {
