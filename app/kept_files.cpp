@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "report/sinks.hpp"
 
 namespace vpp {
 
@@ -12,9 +13,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kRunFiles[] = {"plan.toml", "metrics.jsonl", "metrics.csv", "metrics.prom",
-                                     "end.json",  "log.txt",       "checkpoints", "profile/timeline.json",
-                                     "set-aside", "tensorboard"};
+/// Beside what the numbers of a training go to.
+constexpr const char* kRunFiles[] = {"plan.toml", "end.json", "log.txt", "checkpoints", "profile/timeline.json",
+                                     "set-aside"};
 
 bool is_inside(const std::string& file, const std::string& folder) {
     std::error_code error;
@@ -33,9 +34,11 @@ bool is_same(const std::string& output, const std::string& kept) {
 
 std::vector<KeptFile> files_of_run(const std::string& folder) {
     std::vector<KeptFile> kept;
-    for (const char* name : kRunFiles) {
+    const auto add = [&](const char* name) {
         kept.push_back({(fs::path(folder) / name).string(), "a file of the run " + folder});
-    }
+    };
+    for (const char* name : kRunFiles) add(name);
+    for (const Sink& sink : sinks()) add(sink.file);
     return kept;
 }
 

@@ -2,7 +2,7 @@
 // FLOPs of what a thread runs, from the shapes of its tensors: matrix products, convolutions, recurrent layers and
 // attention, in whatever op they are; a multiply-add counts two. As torch.utils.flop_counter counts them.
 #include <ATen/record_function.h>
-#include <c10/core/SymIntArrayRef.h>
+#include <c10/util/ArrayRef.h>
 
 namespace vpp {
 

@@ -37,7 +37,9 @@ at::Tensor on_cpu(const at::Tensor& tensor) {
     return tensor.defined() && tensor.is_meta() ? zeros_like_meta(tensor) : tensor;
 }
 
-c10::IValue on_cpu(const c10::IValue& argument) {
+}  // namespace
+
+c10::IValue zeros_on_cpu(const c10::IValue& argument) {
     if (argument.isTensor()) return on_cpu(argument.toTensor());
     if (argument.isDevice() && argument.toDevice().is_meta()) return at::Device(at::kCPU);
     if (!argument.isTensorList()) return argument;
@@ -45,6 +47,8 @@ c10::IValue on_cpu(const c10::IValue& argument) {
     for (const at::Tensor& tensor : argument.toTensorVector()) tensors.push_back(on_cpu(tensor));
     return tensors;
 }
+
+namespace {
 
 at::Tensor on_meta(const at::Tensor& tensor) {
     if (!tensor.defined()) return tensor;
@@ -57,7 +61,7 @@ void run_over_zeros(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     ++num_over_zeros;
     const size_t num_arguments = op.schema().arguments().size();
     torch::jit::Stack call;
-    for (const c10::IValue& argument : torch::jit::last(*stack, num_arguments)) call.push_back(on_cpu(argument));
+    for (const c10::IValue& argument : torch::jit::last(*stack, num_arguments)) call.push_back(zeros_on_cpu(argument));
     torch::jit::drop(*stack, num_arguments);
     op.callBoxedForDispatchKey(DispatchKey::CPU, call);
     for (const c10::IValue& result : call) stack->emplace_back(on_meta(result.toTensor()));
@@ -69,7 +73,7 @@ void run_into_over_zeros(const c10::OperatorHandle& op, torch::jit::Stack* stack
     const size_t num_arguments = op.schema().arguments().size();
     const at::Tensor out = stack->back().toTensor();
     torch::jit::Stack call;
-    for (const c10::IValue& argument : torch::jit::last(*stack, num_arguments)) call.push_back(on_cpu(argument));
+    for (const c10::IValue& argument : torch::jit::last(*stack, num_arguments)) call.push_back(zeros_on_cpu(argument));
     call.back() = at::empty({0}, out.options().device(at::kCPU));
     torch::jit::drop(*stack, num_arguments);
     op.callBoxedForDispatchKey(DispatchKey::CPU, call);
@@ -174,10 +178,6 @@ void complete_meta_kernels() {
 
 int64_t num_runs_over_zeros() {
     return num_over_zeros;
-}
-
-c10::IValue zeros_on_cpu(const c10::IValue& value) {
-    return on_cpu(value);
 }
 
 }  // namespace vpp

@@ -17,7 +17,7 @@ void complete_meta_kernels();
 int64_t num_runs_over_zeros();
 
 /// Zeros on the CPU, which take no memory until somebody writes them, in place of tensors of the meta device, alone or
-/// in a list of tensors; all else as it is.
-c10::IValue zeros_on_cpu(const c10::IValue& value);
+/// in a list of tensors, and the CPU in place of that device; all else as it is.
+c10::IValue zeros_on_cpu(const c10::IValue& argument);
 
 }  // namespace vpp

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/glob.hpp"
+#include "plan/optimizer_groups.hpp"
 
 namespace vpp {
 
@@ -34,12 +35,6 @@ std::string reason(const OptimizerPlan& plan, size_t group, const std::vector<st
 }
 
 }  // namespace
-
-int group_of(const OptimizerPlan& plan, std::string_view name) {
-    const auto found = std::find_if(plan.groups.begin(), plan.groups.end(),
-                                    [&](const OptimizerGroup& group) { return any_glob_matches(group.match, name); });
-    return static_cast<int>(found - plan.groups.begin());
-}
 
 std::vector<int> match_counts(const OptimizerPlan& plan, const std::vector<std::string>& names) {
     std::vector<int> counts(plan.groups.size() + 1);

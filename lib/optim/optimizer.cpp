@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "optim/groups.hpp"
 #include "optim/lr.hpp"
 #include "optim/memory_order.hpp"
 #include "optim/rules.hpp"
+#include "plan/optimizer_groups.hpp"
 
 namespace vpp {
 

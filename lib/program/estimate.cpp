@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/glob.hpp"
+#include "plan/optimizer_groups.hpp"
 #include "program/input_needs.hpp"
 #include "program/replica_shares.hpp"
 
@@ -180,12 +180,9 @@ class ReplicaEstimate {
 }  // namespace
 
 int optimizer_state_tensors(const OptimizerPlan& optimizer, const std::string& parameter) {
-    const OptimizerValues* values = &optimizer.values;
-    for (size_t i = optimizer.groups.size(); i-- > 0;) {  // the first that matches takes it
-        if (any_glob_matches(optimizer.groups[i].match, parameter)) values = &optimizer.groups[i].values;
-    }
-    if (optimizer.kind == "sgd") return values->momentum > 0 ? 1 : 0;
-    return values->amsgrad ? 3 : 2;
+    const OptimizerValues& values = values_of(optimizer, parameter);
+    if (optimizer.kind == "sgd") return values.momentum > 0 ? 1 : 0;
+    return values.amsgrad ? 3 : 2;
 }
 
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program) {

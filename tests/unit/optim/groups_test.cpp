@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/optimizer_groups.hpp"
+
 namespace vpp {
 namespace {
 
