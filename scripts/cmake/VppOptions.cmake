@@ -58,7 +58,9 @@ if(VPP_SANITIZE)
 endif()
 find_program(VPP_MOLD mold)
 if(VPP_MOLD)
-  target_link_options(vpp_options INTERFACE $<BUILD_INTERFACE:-fuse-ld=mold>)
+  # separate-code: without it mold 1.10 lays the first thread-local variable at the end of a page that is not there,
+  # once in some hundred programs, and such a program does not start.
+  target_link_options(vpp_options INTERFACE $<BUILD_INTERFACE:-fuse-ld=mold> $<BUILD_INTERFACE:-Wl,-z,separate-code>)
 endif()
 if(VPP_TIDY)
   find_program(VPP_CLANG_TIDY clang-tidy REQUIRED)
