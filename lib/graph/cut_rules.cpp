@@ -27,9 +27,12 @@ bool holds_objects(const c10::Type& type) {
            std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) { return holds_objects(*part); });
 }
 
+/// Whether it is a list or a dict of plain values, or may be one.
 bool lists_numbers(const c10::Type& type) {
-    const auto list = type.cast<c10::ListType>();
-    return list && is_plain(*list->getElementType());
+    const auto parts = type.containedTypes();
+    if (type.kind() == c10::TypeKind::OptionalType) return lists_numbers(*parts[0]);
+    const bool list_or_dict = type.kind() == c10::TypeKind::ListType || type.kind() == c10::TypeKind::DictType;
+    return list_or_dict && std::ranges::all_of(parts, [](const c10::TypePtr& part) { return is_plain(*part); });
 }
 
 /// Whether values of the type hold one number of tensors or another. A tuple may hold None or not in each place: that
@@ -138,7 +141,7 @@ class CutFinder {
     }
 
     /// A list or dict that grows: what it holds at the cut is not what the probe saw at the end. Behind the last change
-    /// a list of numbers, which is sent as it is, is one as all others.
+    /// one of numbers, which is sent as it is, is like all others.
     void refuse_changing_container(size_t value) {
         const GraphValue& entry = graph_.values[value];
         if (entry.is_tensor || entry.producer < 0 || !aliases_.may_be_changed(values_[value])) return;
@@ -147,9 +150,10 @@ class CutFinder {
                        "the list or dict '" + entry.name + "' is changed in place");
     }
 
-    /// The last op that may change which elements the list has.
+    /// The last op that may change which elements the list or dict has, also before it was given this name; the end of
+    /// the graph where none is found.
     int last_change(size_t value) const {
-        for (int op = graph_.num_ops() - 1; op > graph_.values[value].producer; --op) {
+        for (int op = graph_.num_ops() - 1; op >= 0; --op) {
             if (may_write(op, value)) return op;
         }
         return graph_.num_ops();

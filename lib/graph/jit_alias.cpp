@@ -125,10 +125,15 @@ bool is_tensor(const c10::Type& type) {
 
 bool holds_tensors(const c10::Type& type) {
     if (is_plain(type)) return false;
-    const auto parts = type.containedTypes();
-    const bool list_or_dict = type.kind() == c10::TypeKind::ListType || type.kind() == c10::TypeKind::DictType;
-    return !list_or_dict ||
-           std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_tensors(*part); });
+    switch (type.kind()) {
+        case c10::TypeKind::ListType:
+        case c10::TypeKind::DictType:
+        case c10::TypeKind::TupleType:
+        case c10::TypeKind::OptionalType:
+            return std::ranges::any_of(type.containedTypes(), [](const auto& part) { return holds_tensors(*part); });
+        default:
+            return true;
+    }
 }
 
 bool makes_fresh_memory(const Node* node) {

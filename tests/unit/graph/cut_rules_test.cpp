@@ -308,6 +308,34 @@ def forward(self, x):
     EXPECT_GT(verdict.refused, 0);
 }
 
+TEST(CutRules, ADictOfNumbersAndAListThatMayBeNoneAreCutBehindTheirChanges) {
+    // As in the rearrange of einops.
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    y = torch.exp(x)
+    axes: Dict[int, int] = {}
+    filled: List[int] = []
+    for size in torch.sin(x).shape:
+        axes[size] = size * 2
+        filled.append(size)
+    sizes: Optional[List[int]] = None
+    if bool(x.sum() > 0.):
+        sizes = filled
+    y = torch.cos(y)
+    y = torch.tanh(y)
+    scale = 5
+    if sizes is not None:
+        scale = sizes[0]
+    return torch.mean(y * scale) + len(axes)
+)JIT");
+    const Verdict verdict = verdict_of(model);
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "prim::Loop")), HasSubstr("is changed in place"));
+    for (const char* op : {"aten::cos", "aten::tanh", "aten::mul", "aten::mean"}) {
+        EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, op))].legal) << op;
+    }
+    EXPECT_GT(verdict.refused, 0);
+}
+
 TEST(CutRules, ADictThatIsStillFilledIsNotCut) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):
