@@ -114,6 +114,10 @@ def collected(d):
          "out = named['c'] + named.pop('d', named['a'])", "for value in named.values():",
          "    out = out * 0.5 + value"],
         [f"sizes = [size + 1 for size in {a}.shape]", f"out = torch.tanh({a})", "out = out * sizes[0] * 0.5"],
+        ["named = {0: 1}", "sizes = [2]", f"for size in {a}.shape:", "    named[size] = size % 3 + 1",
+         "    sizes.append(size % 2)", f"chosen = sizes if bool({a}.sum() > 0.1) else None", f"out = torch.tanh({a})",
+         d.choice("sizes.append(3)", "named[7] = 2", "out = torch.sin(out)"), "out = out * 0.5 + named[0]",
+         "if chosen is not None:", "    out = out * (1.0 + chosen[-1])", "out = out + len(named) + len(sizes)"],
     )
 
 
