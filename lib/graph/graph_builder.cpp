@@ -116,7 +116,7 @@ class GraphBuilder {
             GraphParameter parameter;
             parameter.name = from.name;
             parameter.aliases = from.aliases;
-            parameter.dtype = dtype_of(from);
+            parameter.dtype = from_torch(from.tensor.scalar_type());
             parameter.shape = from.tensor.sizes().vec();
             parameter.is_buffer = from.is_buffer;
             parameter.requires_grad = from.tensor.requires_grad();
@@ -127,16 +127,6 @@ class GraphBuilder {
             graph_.tensors[static_cast<size_t>(graph_.values[static_cast<size_t>(value)].tensors[0])].parameter =
                 static_cast<int>(i);
         }
-    }
-
-    static DType dtype_of(const JitParameter& parameter) {
-        const auto dtype = carried_dtype(parameter.tensor.scalar_type());
-        if (dtype && parameter.tensor.layout() == at::kStrided) return *dtype;
-        throw Error(ErrorKind::BadData, std::string(parameter.is_buffer ? "the buffer '" : "the parameter '") +
-                                            parameter.name + "' is of type " +
-                                            c10::toString(parameter.tensor.scalar_type()) +
-                                            " or sparse, which is not supported; keep real numbers in it, as "
-                                            "torch.view_as_real gives them");
     }
 
     void add_inputs() {

@@ -43,6 +43,14 @@ struct JitOutput {
     torch::jit::Value* value = nullptr;
 };
 
+/// What a loss of the plan's compares: the first two inputs of the op that gives the loss.
+struct JitCompared {
+    std::string kind;       ///< loss.kind
+    std::string field;      ///< loss.target
+    bool by_value = false;  ///< each value with its own: the shapes must be the same
+    bool as_rows = false;   ///< both were flattened before
+};
+
 /// What ops run under.
 struct OpModes {
     bool grad = true;                        ///< gradients are recorded
@@ -64,6 +72,7 @@ struct JitGraph {
     std::vector<JitInput> inputs;
     std::vector<JitParameter> parameters;  ///< named_parameters() order, then buffers
     torch::jit::Value* loss = nullptr;
+    std::optional<JitCompared> compared;   ///< none where the loss is the model's own
     std::vector<JitOutput> outputs;        ///< gathered into a tuple by the last op; empty unless asked for
     std::vector<JitOutput> tallies;        ///< behind them in that tuple: what accuracy is made of
     std::vector<std::string> not_kept;     ///< outputs that are no tensors: "output2 (List[int])"

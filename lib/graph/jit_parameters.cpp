@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "graph/initial_values.hpp"
+#include "graph/torch_dtype.hpp"
 
 namespace vpp {
 
@@ -48,6 +49,21 @@ std::vector<JitParameter> list_parameters(const torch::jit::Module& model) {
         if (named.value.isTensor() && !known) add(named.name, named.value.toTensor(), true);
     }
     return parameters;
+}
+
+void refuse_odd_kinds(const std::vector<JitParameter>& parameters) {
+    for (const JitParameter& parameter : parameters) {
+        const std::string name = (parameter.is_buffer ? "the buffer '" : "the parameter '") + parameter.name + "' is ";
+        if (parameter.tensor.layout() != at::kStrided) {
+            throw Error(ErrorKind::BadData, name +
+                                                "sparse, which is not supported; keep its indices and values, and "
+                                                "make it of them in forward");
+        }
+        if (carried_dtype(parameter.tensor.scalar_type())) continue;
+        throw Error(ErrorKind::BadData, name + "of type " + c10::toString(parameter.tensor.scalar_type()) +
+                                            ", which is not supported; keep real numbers in it, as "
+                                            "torch.view_as_real gives them");
+    }
 }
 
 void refuse_shared_memory(const std::vector<JitParameter>& parameters, const std::function<bool(size_t)>& changes) {

@@ -11,6 +11,9 @@ namespace vpp {
 /// first of its names. The graph inputs are not set.
 std::vector<JitParameter> list_parameters(const torch::jit::Module& model);
 
+/// Throws Error{BadData}, naming it, for one that is complex, sparse or quantised.
+void refuse_odd_kinds(const std::vector<JitParameter>& parameters);
+
 /// Throws Error{BadData}, naming both, for two tensors that lie in one memory, as old code ties weights
 /// (head.weight.data = embedding.weight.data), where one of them `changes`: here each has memory of its own.
 void refuse_shared_memory(const std::vector<JitParameter>& parameters, const std::function<bool(size_t)>& changes);

@@ -28,7 +28,8 @@ class ReportingAllocator final : public c10::Allocator {
   private:
     static void free(void* context) {
         const std::unique_ptr<MetaBlock> block(static_cast<MetaBlock*>(context));
-        if (block) c10::reportMemoryUsageToProfiler(block.get(), -block->bytes, 0, 0, at::kMeta);
+        // Less than 0 also where it has no bytes: so it is known from a block that is made.
+        if (block) c10::reportMemoryUsageToProfiler(block.get(), -block->bytes - 1, 0, 0, at::kMeta);
     }
 };
 

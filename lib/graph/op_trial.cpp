@@ -100,21 +100,37 @@ void run_range(const JitGraph& jit, OpRange range, at::Device factory, TrialValu
     for (size_t i = 0; i < outputs.size(); ++i) values[outputs[i]] = std::move(results[i]);
 }
 
-/// Whether ops that failed on the meta device fail on the CPU with the same words, where all numbers are 0.
-bool fails_alike_on_cpu(const JitGraph& jit, OpRange range, const TrialValues& values, const std::string& failure) {
-    TrialValues on_cpu;
-    for (int i = range.begin; i < range.end; ++i) {
-        for (const Value* used : values_used(jit.ops[static_cast<size_t>(i)].node)) {
-            if (const auto known = values.find(used); known != values.end()) {
-                on_cpu[used] = zeros_on_cpu(known->second);
-                const std::vector<at::Tensor> tensors = tensors_in(on_cpu[used]);
-                if (std::ranges::any_of(tensors, [](const at::Tensor& tensor) { return tensor.is_meta(); }))
-                    return false;
-            }
-        }
+/// Its rows may differ in length, so it has no shape.
+void refuse_nested(const JitGraph& jit, const JitOp& op, const TrialValues& values) {
+    for (const Value* made : op.node->outputs()) {
+        const std::vector<at::Tensor> tensors = tensors_in(values.at(made));
+        if (std::ranges::none_of(tensors, [](const at::Tensor& tensor) { return tensor.is_nested(); })) continue;
+        throw Error(ErrorKind::BadData, op_text(jit, op.node) +
+                                            " gives a nested tensor, which has no shape and is not supported; use "
+                                            "padding and a mask, or a packed sequence");
     }
+}
+
+/// What the values hold, as zeros on the CPU.
+TrialValues over_zeros(const std::vector<Value*>& used, const TrialValues& values) {
+    TrialValues zeros;
+    for (const Value* value : used) zeros[value] = zeros_on_cpu(values.at(value));
+    return zeros;
+}
+
+/// Whether an op that failed on the meta device fails on the CPU with the same words, where all numbers are 0. Which
+/// way a branch goes and when a loop ends follows the numbers: of these that is not known.
+bool fails_alike_on_cpu(const JitGraph& jit, int index, const TrialValues& values, const std::string& failure) {
+    torch::jit::Node* node = jit.ops[static_cast<size_t>(index)].node;
+    if (!node->blocks().empty() || node->kind() == torch::jit::prim::Enter) return false;
     try {
-        run_range(jit, range, at::kCPU, on_cpu);
+        TrialValues zeros = over_zeros(values_used(node), values);
+        const bool stays_on_meta = std::ranges::any_of(zeros, [](const auto& entry) {
+            const std::vector<at::Tensor> tensors = tensors_in(entry.second);
+            return std::ranges::any_of(tensors, [](const at::Tensor& tensor) { return tensor.is_meta(); });
+        });
+        if (stays_on_meta) return false;
+        run_range(jit, {index, index + 1}, at::kCPU, zeros);
     } catch (const std::exception& error) {
         return core_of(error.what()) == core_of(failure);
     }
@@ -157,6 +173,7 @@ OpRange OpTrial::run(int index, TrialValues& values) {
     try {
         const bool has_form = on_meta && run_meta_form(op, places_.target, values);
         if (!has_form) run_range(jit_, range, places_.factory, values);
+        refuse_nested(jit_, op, values);
         if (on_meta) lay_out_as_on(places_.target, op, values);
         tell_apart(op, values);
     } catch (const Error&) {
@@ -166,7 +183,7 @@ OpRange OpTrial::run(int index, TrialValues& values) {
         const std::string inner = failed_op(error.what());
         const std::string text = op_failure(inner.empty() ? op_text(jit_, op.node) : inner, error.what());
         const bool has_zeros = num_runs_over_zeros() != num_before;
-        if (on_meta && !has_zeros && fails_alike_on_cpu(jit_, range, values, error.what())) {
+        if (on_meta && !has_zeros && fails_alike_on_cpu(jit_, index, values, error.what())) {
             throw FailsAnywhere(ErrorKind::BadData, text);
         }
         throw Error(ErrorKind::BadData, text);

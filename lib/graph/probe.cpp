@@ -81,6 +81,38 @@ void add_casts(const JitGraph& jit, const TrialValues& values, WeightCasts& cast
     casts.refresh();
 }
 
+/// The shape of what the loss takes as input `index`, as it was before it was flattened.
+std::vector<int64_t> compared_shape(const JitGraph& jit, size_t index, const TrialValues& values) {
+    const Value* input = jit.loss->node()->input(index);
+    if (jit.compared->as_rows) input = input->node()->input(0);
+    const auto constant = torch::jit::toIValue(input);
+    return (constant ? *constant : values.at(input)).toTensor().sizes().vec();
+}
+
+/// A loss of the plan's: LibTorch spreads shapes that differ over each other, and says little of a single number.
+void check_compared(const JitGraph& jit, const TrialValues& values) {
+    const JitCompared& compared = *jit.compared;
+    const std::vector<int64_t> output = compared_shape(jit, 0, values), target = compared_shape(jit, 1, values);
+    const std::string kind = "loss.kind = \"" + compared.kind + "\" compares ";
+    const std::string field = "the field '" + printable(compared.field) + "' " + shape_text(target);
+    if (output.empty()) {
+        throw FailsAnywhere(ErrorKind::BadData,
+                            kind + "what forward returns with " + field +
+                                ", but that is a single number; if it is the loss, leave out [loss]");
+    }
+    if (!compared.by_value || output == target) return;
+    throw FailsAnywhere(ErrorKind::BadData,
+                        kind + "value by value, but forward returns the shape " + shape_text(output) + " and " + field +
+                            " has another, so that values of several samples would be mixed; give both one shape, as "
+                            "by squeeze(-1) or unsqueeze(-1) in forward");
+}
+
+bool begins_loss(const JitGraph& jit, const JitOp& op) {
+    if (!jit.compared) return false;
+    const torch::jit::Node* loss = jit.loss->node();
+    return op.node == (jit.compared->as_rows ? loss->input(0)->node() : loss);
+}
+
 ProbeResult probe_values(const JitGraph& jit, TrialValues given, const TrialPlaces& places) {
     ProbeResult result;
     result.on_meta = places.device.is_meta();
@@ -92,6 +124,7 @@ ProbeResult probe_values(const JitGraph& jit, TrialValues given, const TrialPlac
     FlopCounter counter;
     result.flops.resize(jit.ops.size());
     for (int i = 0; i < static_cast<int>(jit.ops.size());) {
+        if (begins_loss(jit, jit.ops[static_cast<size_t>(i)])) check_compared(jit, result.values);
         const OpRange range = trial.run(i, result.values);
         result.flops[static_cast<size_t>(i)] = counter.take();
         watch_gradients(jit, range, result, watch);
@@ -167,9 +200,14 @@ std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
                   const std::function<at::Tensor(size_t)>& weight, at::Device device) {
     const auto on_cpu = [&] { return probe_on_cpu(jit, inputs, microbatch_size, weight); };
-    std::optional<CardAutocastScope> as_on_cards(jit.modes.autocast);
-    std::optional<ProbeResult> on_meta = probe_on_meta(jit, inputs, microbatch_size, device);
     const bool casts_on_cpu = jit.casts && device.is_cpu();
+    std::optional<CardAutocastScope> as_on_cards(jit.modes.autocast);
+    std::optional<ProbeResult> on_meta;
+    try {
+        on_meta = probe_on_meta(jit, inputs, microbatch_size, device);
+    } catch (const FailsAnywhere&) {
+        if (!casts_on_cpu) throw;  // else it may fail for what cards cast alone
+    }
     if (!casts_on_cpu) return on_meta ? *std::move(on_meta) : on_cpu();
     as_on_cards.reset();
     // It leaves tensors of the meta device as they are, and what it casts is written down nowhere. What ops keep is

@@ -55,7 +55,7 @@ struct Units {
     std::vector<int> unit_of;
 };
 Units find_units(const Graph& graph, const std::vector<std::string>& listed);
-/// Throws Error{Plan} where an entry of `listed`, which stands under `key`, names no submodule that has ops.
+/// Throws Error{Plan} where an entry of `listed`, which stands under `key`, names no submodule.
 void check_units(const Graph& graph, const Plan& plan, const std::string& key, const std::vector<std::string>& listed);
 
 /// Cuts [begin, end) into `num_parts` so that the largest sum of `costs` is least; among those the fewest bytes over

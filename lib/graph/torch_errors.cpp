@@ -22,6 +22,27 @@ std::string_view line_from(std::string_view text, std::string_view begin) {
     return text.substr(0, text.find('\n'));
 }
 
+/// What an exception of Python says that a script raises: behind the trace, whose lines are indented or names of ops.
+std::string_view behind_trace(std::string_view text) {
+    constexpr std::string_view kBegin = "The following operation failed in the TorchScript interpreter.\n";
+    constexpr std::string_view kBuiltin = "builtins.";
+    if (!text.starts_with(kBegin)) return text;
+    std::string_view rest = text.substr(kBegin.size());
+    const auto is_trace = [&] {
+        const auto begins = [&](std::string_view word) { return rest.starts_with(word); };
+        return begins(" ") || begins("\n") || begins("Traceback") ||
+               !failed_op(rest.substr(0, rest.find('\n'))).empty();
+    };
+    while (is_trace()) {
+        const size_t end = rest.find('\n');
+        if (end == std::string_view::npos) return text;
+        rest.remove_prefix(end + 1);
+    }
+    if (rest.empty()) return text;
+    if (rest.starts_with(kBuiltin)) rest.remove_prefix(kBuiltin.size());
+    return rest;
+}
+
 constexpr std::string_view kFull = "CUDA out of memory.";
 
 /// What a card's allocator says, without its advice, or CUDA where it wanted memory by itself.
@@ -88,7 +109,7 @@ bool tells_of_full_device(const std::exception& error) {
 std::string core_of(std::string_view text) {
     constexpr std::string_view kInScripts = "RuntimeError: ";
     const size_t marked = text.rfind(kInScripts);
-    if (marked != std::string_view::npos) text.remove_prefix(marked + kInScripts.size());
+    text = marked == std::string_view::npos ? behind_trace(text) : text.substr(marked + kInScripts.size());
     return std::string(text.substr(0, text.find('\n')));
 }
 

@@ -201,6 +201,17 @@ std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const TorchScriptOptio
     return inputs;
 }
 
+/// "2 samples of tokens int64[16], label int64[]".
+std::string samples_text(const std::vector<ProbeInput>& inputs, int64_t microbatch_size) {
+    std::string text = counted_text(microbatch_size, "sample");
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const Field& field = inputs[i].field;
+        text += (i == 0 ? " of " : ", ") + printable(field.name) + ' ' + std::string(name_of(field.dtype)) +
+                shape_text(field.shape);
+    }
+    return text;
+}
+
 /// Probes with the plan's size; when that fails and another size works, says which.
 ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                             const TorchScriptOptions& options, const std::function<at::Tensor(size_t)>& weight) {
@@ -220,7 +231,8 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
         }
         const std::string samples = std::to_string(microbatch_size) + " samples";
         if (sizes.empty())
-            throw Error(error.kind(), error.what() + std::string(" (with a microbatch of ") + samples + ")");
+            throw Error(error.kind(), error.what() + std::string(" (with a microbatch of ") +
+                                          samples_text(inputs, microbatch_size) + ")");
         throw Error(ErrorKind::BadData,
                     "the model cannot take a microbatch of " + samples + " (" + error.what() + "), but it takes " +
                         sizes +
@@ -406,6 +418,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
 
 LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& options) {
     OpenedModel opened = open_model(files, options);
+    refuse_odd_kinds(opened.jit.parameters);
     AliasFacts aliases(opened.jit);
     check_constants(opened.jit, aliases);
     insert_reseeds(opened.jit);

@@ -91,13 +91,14 @@ Units find_units(const Graph& graph, const std::vector<std::string>& listed) {
 void check_units(const Graph& graph, const Plan& plan, const std::string& key, const std::vector<std::string>& listed) {
     std::vector<std::string> names;
     for (const GraphModule& module : graph.modules) {
+        if (module.name.empty()) continue;
         names.push_back(module.name);
         names.push_back(module.class_name);
     }
     for (size_t i = 0; i < listed.size(); ++i) {
-        if (!find_units(graph, {listed[i]}).names.empty()) continue;
+        if (!listed_units(graph, {listed[i]}).empty()) continue;
         throw Error(ErrorKind::Plan,
-                    key + " names '" + printable(listed[i]) + "', but the model has no such submodule with ops" +
+                    key + " names '" + printable(listed[i]) + "', but the model has no such submodule" +
                         did_you_mean(listed[i], names),
                     plan.where(key + "[" + std::to_string(i) + "]"));
     }

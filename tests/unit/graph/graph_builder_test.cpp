@@ -232,14 +232,6 @@ TEST(GraphBuilder, SparseComplexAndNegatedValuesAreNoMessages) {
     EXPECT_FALSE(travels("torch._neg_view(x)"));
 }
 
-TEST(GraphBuilder, AComplexWeightIsRefusedByName) {
-    const ModuleSpec model{"Model",
-                           "def forward(self, x):\n    return torch.mean(torch.abs(x * self.w))\n",
-                           {{"w", weight({4}).detach().to(at::kComplexFloat)}}};
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kBuilderOptions); }),
-                HasSubstr("the parameter 'w' is of type ComplexFloat or sparse, which is not supported; keep real "));
-}
-
 TEST(GraphBuilder, AnOutputThatIsComplexIsRefusedByName) {
     TorchScriptOptions options = kBuilderOptions;
     options.keep_outputs = true;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "unit/graph/models.hpp"
 
 namespace vpp {
 namespace {
@@ -78,6 +79,22 @@ TEST(ListParameters, BuffersHaveNoGradients) {
     EXPECT_TRUE(listed[0].tensor.requires_grad());
     EXPECT_FALSE(listed[1].tensor.requires_grad());
     EXPECT_FALSE(listed[2].tensor.requires_grad());
+}
+
+TEST(ListParameters, WhatIsComplexOrSparseIsRefusedByName) {
+    const auto refused = [](const at::Tensor& tensor, bool is_buffer) {
+        return test::refusal(ErrorKind::BadData, [&] {
+            refuse_odd_kinds(
+                {{"ids", {}, at::zeros({2}, at::kLong), true, nullptr}, {"a.w", {}, tensor, is_buffer, nullptr}});
+        });
+    };
+    EXPECT_EQ(refused(at::zeros({4}, at::kComplexFloat), false),
+              "the parameter 'a.w' is of type ComplexFloat, which is not supported; keep real numbers in it, as "
+              "torch.view_as_real gives them");
+    EXPECT_EQ(refused(at::eye(2).to_sparse(), true),
+              "the buffer 'a.w' is sparse, which is not supported; keep its indices and values, and make it of them in "
+              "forward");
+    EXPECT_NO_THROW(refuse_odd_kinds({{"w", {}, at::zeros({2}), false, nullptr}}));
 }
 
 }  // namespace

@@ -75,5 +75,19 @@ TEST_F(WatchedMetaMemory, ConstantsDoNotCount) {
     EXPECT_EQ(memory_->alive_bytes(), 12);
 }
 
+TEST_F(WatchedMetaMemory, WhatNobodyWasToldOfIsFreedUntold) {
+    // Of no bytes too: else its freed block would be taken for one that is made, and the next one there for its end.
+    for (const int64_t size : {0, 5}) {
+        std::optional<at::Tensor> constant;
+        {
+            const UntoldMetaMemory untold;
+            constant = at::empty({size}, at::kMeta);
+        }
+        constant.reset();
+        const at::Tensor made = at::empty({3}, at::kMeta);
+        EXPECT_EQ(memory_->alive_bytes(), 12) << size;
+    }
+}
+
 }  // namespace
 }  // namespace vpp

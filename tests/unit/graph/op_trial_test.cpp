@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/ir/irparser.h>
 
+#include <map>
 #include <string>
 #include <unordered_map>
 
@@ -18,12 +19,15 @@ using ::testing::HasSubstr;
 
 class OnTrial : public ::testing::Test {
   protected:
-    /// Runs a graph of x: [3, 4]; gives the ranges in which its ops were run.
-    std::vector<std::pair<int, int>> run(const std::string& text, at::Device device = at::kMeta) {
+    /// Runs a graph of x: [3, 4] and what `others` name; gives the ranges in which its ops were run.
+    std::vector<std::pair<int, int>> run(const std::string& text, at::Device device = at::kMeta,
+                                         const std::map<std::string, at::Tensor>& others = {}) {
         jit_.graph = std::make_shared<torch::jit::Graph>();
         torch::jit::parseIR(text, jit_.graph.get(), names_);
         list_ops(jit_);
-        values_[names_.at("x")] = at::ones({3, 4}, at::TensorOptions().device(device)).requires_grad_();
+        if (names_.contains("x"))
+            values_[names_.at("x")] = at::ones({3, 4}, at::TensorOptions().device(device)).requires_grad_();
+        for (const auto& [name, tensor] : others) values_[names_.at(name)] = tensor;
         OpTrial trial(jit_, {device, device, at::kCPU});
         std::vector<std::pair<int, int>> ranges;
         for (int i = 0; i < static_cast<int>(jit_.ops.size()); i = ranges.back().second) {
@@ -82,6 +86,56 @@ TEST_F(OnTrial, WhatNeedsNumbersFailsHereAlone) {
     } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr("aten::nonzero"));
     }
+}
+
+// Over zeros a branch goes another way, and a loop may have no end.
+TEST_F(OnTrial, WhatFollowsNumbersIsNotTriedOverZeros) {
+    try {
+        run(R"IR(
+graph(%x : Tensor):
+  %none : NoneType = prim::Constant()
+  %half : float = prim::Constant[value=0.5]()
+  %many : int = prim::Constant[value=9223372036854775807]()
+  %yes : bool = prim::Constant[value=1]()
+  %grown : Tensor = prim::Loop(%many, %yes, %x)
+    block0(%i : int, %h : Tensor):
+      %y : Tensor = aten::add(%h, %h, %i)
+      %s : Tensor = aten::sum(%y, %none)
+      %small : Tensor = aten::lt(%s, %half)
+      %again : bool = aten::Bool(%small)
+      -> (%again, %y)
+  return (%grown))IR");
+        ADD_FAILURE() << "there are no numbers";
+    } catch (const FailsAnywhere&) {
+        ADD_FAILURE() << "numbers may help";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("aten::Bool"));
+    }
+}
+
+TEST_F(OnTrial, WhatHasNoZerosIsLeftToTheCpu) {
+    const at::Tensor sparse = at::empty({3, 4}, at::TensorOptions().device(at::kMeta).layout(at::kSparseCsr));
+    try {
+        run("graph(%x : Tensor, %s : Tensor):\n  %y : Tensor = aten::mm(%s, %x)\n  return (%y)", at::kMeta,
+            {{"s", sparse}});
+        ADD_FAILURE() << "the meta device has no sparse matrices";
+    } catch (const FailsAnywhere&) {
+        ADD_FAILURE() << "the CPU has";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("aten::mm"));
+    }
+}
+
+TEST_F(OnTrial, ANestedTensorIsRefused) {
+    EXPECT_THAT(refusal(ErrorKind::BadData,
+                        [&] {
+                            run("graph(%r : Tensor, %m : Tensor):\n  %yes : bool = prim::Constant[value=1]()\n"
+                                "  %y : Tensor = aten::_nested_tensor_from_mask(%r, %m, %yes)\n  return (%y)",
+                                at::kCPU, {{"r", at::ones({3, 4, 2})}, {"m", at::ones({3, 4}, at::kBool)}});
+                        }),
+                HasSubstr("the op aten::_nested_tensor_from_mask in the model's forward gives a nested tensor, which "
+                          "has no shape and is not "
+                          "supported; use padding and a mask, or a packed sequence"));
 }
 
 TEST_F(OnTrial, WhatMayWriteIsKnown) {

@@ -224,7 +224,7 @@ TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
     model.children = {{"head", sequential({linear(4, 4), linear(6, 4)})}};
     const std::string text = refusal(ErrorKind::BadData, [&] { load(model, kProbeOptions); });
     EXPECT_THAT(text, HasSubstr("the op aten::linear in 'head.1' at <string>:2 fails: "));
-    EXPECT_THAT(text, HasSubstr(" (with a microbatch of 5 samples)"));
+    EXPECT_THAT(text, HasSubstr(" (with a microbatch of 5 samples of x float32[4])"));
     EXPECT_THAT(text, Not(HasSubstr("Traceback")));
     EXPECT_THAT(text, Not(HasSubstr("\n"))) << "LibTorch's own message, one line of it";
 }
@@ -244,6 +244,54 @@ TEST(Probe, AModelOfOneSizeNamesTheSizesThatFit) {
     TorchScriptOptions fitting = kProbeOptions;
     fitting.microbatch_size = 4;
     EXPECT_NO_THROW(load(traced, fitting));
+}
+
+// The CPU casts by lists of its own; what it keeps is taken from how cards run it, where that is known.
+TEST(Probe, WhatFailsUnderTheCastsOfCardsAloneRunsOnTheCpu) {
+    TorchScriptOptions options = kProbeOptions;
+    options.precision = "bf16";
+    for (const char* op : {"torch.linalg_inv(torch.diag(x @ self.v) + torch.eye(5))", "torch.quantile(x @ self.w, 0.5)",
+                           "torch.binary_cross_entropy(torch.sigmoid(x @ self.w), torch.ones([5, 4]))"}) {
+        const ModuleSpec model{"Model",
+                               std::string("def forward(self, x):\n    return torch.mean(") + op + ")\n",
+                               {{"w", weight({4, 4})}, {"v", weight({4})}}};
+        EXPECT_NO_THROW(load(model, options)) << op;
+    }
+}
+
+/// Of forward's `output` and a field y.
+std::string refused_loss(const std::string& kind, const std::string& output, const Field& y, int class_dim = 1) {
+    TorchScriptOptions options = options_for({floats("x", {4}), y}, 5);
+    options.loss = LossPlan{.kind = kind, .target = "y", .class_dim = class_dim};
+    const ModuleSpec model{"Model", "def forward(self, x):\n    return " + output + "\n", {{"w", weight({4, 4})}}};
+    return refusal(ErrorKind::BadData, [&] { load(model, options); });
+}
+
+// LibTorch spreads the shapes over each other: five values with five others each.
+TEST(Probe, ALossByValueWantsOneShape) {
+    for (const char* kind : {"mse", "l1", "bce_with_logits"}) {
+        EXPECT_THAT(
+            refused_loss(kind, "(x @ self.w)[:, :1]", floats("y", {})),
+            HasSubstr("loss.kind = \"" + std::string(kind) +
+                      "\" compares value by value, but forward returns the shape [5, 1] and the field 'y' [5] "
+                      "has another, so that values of several samples would be mixed; give both one shape, as by "
+                      "squeeze(-1) or unsqueeze(-1) in forward (with a microbatch of 5 samples of x float32[4], "
+                      "y float32[])"));
+    }
+    EXPECT_THAT(refused_loss("mse", "x @ self.w", floats("y", {})),
+                HasSubstr("the shape [5, 4] and the field 'y' [5]"));
+    TorchScriptOptions options = options_for({floats("x", {4}), floats("y", {4})}, 5);
+    options.loss = LossPlan{.kind = "mse", .target = "y"};
+    EXPECT_NO_THROW(
+        load({"Model", "def forward(self, x):\n    return x @ self.w\n", {{"w", weight({4, 4})}}}, options));
+}
+
+TEST(Probe, ALossOverALossIsRefused) {
+    for (const int class_dim : {1, -1}) {
+        EXPECT_THAT(refused_loss("cross_entropy", "torch.mean(x @ self.w)", {"y", DType::I64, {}, 4}, class_dim),
+                    HasSubstr("loss.kind = \"cross_entropy\" compares what forward returns with the field 'y' [5], but "
+                              "that is a single number; if it is the loss, leave out [loss]"));
+    }
 }
 
 TEST(Probe, AModelThatRaisesIsAnErrorOfTheModel) {

@@ -30,6 +30,13 @@ TEST(TorchErrors, TheInterpretersWordsAreLeftOut) {
         "(most recent call last):\n";
     EXPECT_EQ(core_of(text + "RuntimeError: shapes\nmore"), "shapes");
     EXPECT_EQ(core_of("shapes\nmore"), "shapes");
+    const std::string frames =
+        text + "  File \"m.py\", line 5, in forward\n        raise ValueError(\"too long\")\n        ~~~~~ <--- HERE\n";
+    EXPECT_EQ(core_of(frames + "vpp: the op prim::RaiseException in 'head'\nbuiltins.ValueError: too long\nmore\n"),
+              "ValueError: too long");
+    EXPECT_EQ(core_of(frames + "\nTraceback of TorchScript, original code:\n  x\nmine.TooLong: by 4\n"),
+              "mine.TooLong: by 4");
+    EXPECT_EQ(core_of(frames), "The following operation failed in the TorchScript interpreter.");
     EXPECT_EQ(model_failure(text + "vpp: the op aten::mm in 'head'\nRuntimeError: shapes\n"),
               "the op aten::mm in 'head' fails: shapes");
     EXPECT_EQ(model_failure("shapes\nmore"), "the model fails: shapes\nmore");

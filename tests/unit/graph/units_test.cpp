@@ -74,6 +74,18 @@ TEST(Units, ASubmoduleWithoutOpsIsNone) {
     EXPECT_THAT(find_units(maker.finish(), {}).names, IsEmpty()) << "its only sibling computes nothing";
 }
 
+TEST(Units, ASubmoduleWithoutOpsMayBeNamed) {
+    GraphMaker maker;
+    maker.op("a", {maker.input("x")});
+    maker.modules({":Model", "a:Linear", "skip:Identity"});
+    const Graph graph = maker.finish();
+    const Plan plan;
+    for (const char* name : {"skip", "Identity", "sk*"}) {
+        EXPECT_NO_THROW(check_units(graph, plan, "pipeline.smallest_unsplittable_units", {name})) << name;
+    }
+    EXPECT_THROW(check_units(graph, plan, "pipeline.smallest_unsplittable_units", {"Model"}), Error) << "the whole";
+}
+
 TEST(Units, AModuleThatRunsAgainLaterIsAnotherUnit) {
     GraphMaker maker;
     int x = maker.input("x");
