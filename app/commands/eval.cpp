@@ -82,6 +82,7 @@ int eval_on(const Job& job, const EvaluationRequest& request, bool json) {
     const EvaluationReport report =
         evaluate_checkpoint(job.plan, prepared, data, wish, request, job.transport, job.log);
     if (job.is_first()) {
+        if (!report.result.remark.empty()) job.log->warn(report.result.remark);
         json ? print_eval_json(report, wish) : print_eval_text(report, wish, job.plan.model.init_from);
     }
     return 0;

@@ -15,6 +15,7 @@
 #include "base/units.hpp"
 #include "device/memory_meter.hpp"
 #include "engine/drift.hpp"
+#include "engine/ignored_targets.hpp"
 #include "engine/non_finite.hpp"
 #include "graph/torch_errors.hpp"
 #include "optim/memory_order.hpp"
@@ -281,7 +282,7 @@ void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) 
 }
 
 /// Runs the actions of the step once more, with the same bits, and looks at what goes from stage to stage.
-std::string Engine::find_non_finite(int64_t step) {
+Engine::Trouble Engine::find_non_finite(int64_t step) {
     std::vector<WatchedParameter> parameters;
     for (int parameter : trained_) {
         const std::string& name = program_.training.graph.parameters[static_cast<size_t>(parameter)].name;
@@ -291,9 +292,23 @@ std::string Engine::find_non_finite(int64_t step) {
     run_actions(step);
     transport_.set_position("looking for what is not finite in step " + std::to_string(step + 1));
     const std::optional<NonFiniteValue> first = watch.first(transport_);
-    if (!first) return "; each value for itself is finite";
-    return "; first not finite is " + to_text(*first, program_.num_replicas()) + " (" + describe_samples(step, *first) +
-           ")";
+    if (!first) return {"; each value for itself is finite"};
+    const std::vector<Draw> samples = samples_of(step, *first);
+    const std::string words = "; first not finite is " + to_text(*first, program_.num_replicas()) + " (" +
+                              sample_names(*data_.training, samples) + ")";
+    const std::string ignored = first->is_loss() ? all_targets_ignored(plan_, *data_.training, samples) : std::string();
+    if (ignored.empty()) return {words};
+    return {words + "; " + ignored,
+            "Leave such samples out, take larger microbatches, or model.loss_reduction = \"sum\""};
+}
+
+/// Where the numbers are not finite any more, and what helps.
+Engine::Trouble Engine::find_trouble(int64_t step) {
+    const std::optional<std::string> damaged = find_damaged_parameter();
+    if (!damaged) return find_non_finite(step);
+    return {"; the parameter '" + *damaged + "' is not finite before this step already, " +
+                (step == 0 ? "as the training began" : "by an earlier update"),
+            remedy_of_damage(step)};
 }
 
 /// The first parameter that is not finite before the update: then the step says nothing of its own samples.
@@ -313,18 +328,12 @@ std::string Engine::remedy_of_damage(int64_t step) const {
            ", or begin anew, checkpoint.resume = \"no\"; with a lower optimizer.lr, or with optimizer.clip_norm";
 }
 
-/// "samples 3, 17, 5", as the files count them.
-std::string Engine::describe_samples(int64_t step, const NonFiniteValue& value) const {
-    constexpr size_t kMostNamed = 16;
+/// Those of the microbatch.
+std::vector<Draw> Engine::samples_of(int64_t step, const NonFiniteValue& value) const {
     const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
     const int64_t microbatch = int64_t{value.replica} * program_.training.schedule.num_microbatches + value.microbatch;
-    const auto begin = static_cast<size_t>(microbatch * program_.microbatch_size);
-    const auto count = static_cast<size_t>(program_.microbatch_size);
-    std::string text = count == 1 ? "sample" : "samples";
-    for (size_t i = 0; i < std::min(count, kMostNamed); ++i) {
-        text += (i == 0 ? " " : ", ") + std::to_string(data_.training->stored_sample(draws[begin + i].sample));
-    }
-    return count > kMostNamed ? text + " and " + std::to_string(count - kMostNamed) + " more" : text;
+    const auto begin = draws.begin() + microbatch * program_.microbatch_size;
+    return {begin, begin + program_.microbatch_size};
 }
 
 void Engine::set_stop_request(StopRequest request) {
@@ -361,22 +370,13 @@ void Engine::judge(int64_t step, StepResult& result) {
     } else {
         const StepGuard::Judgement judgement = guard_.judge(result.loss, result.grad_norm);
         if (!judgement.reason.empty()) result.remark = name + judgement.reason;
-        std::optional<std::string> damaged;
-        if (!judgement.is_finite) damaged = find_damaged_parameter();
-        if (damaged) {
-            result.remark += "; the parameter '" + *damaged + "' is not finite before this step already, " +
-                             (step == 0 ? "as the training began" : "by an earlier update");
-        } else if (!judgement.is_finite) {
-            result.remark += find_non_finite(step);
-        }
+        const Trouble trouble = judgement.is_finite ? Trouble{} : find_trouble(step);
+        result.remark += trouble.words;
         result.updated =
             judgement.verdict == StepGuard::Verdict::Update || judgement.verdict == StepGuard::Verdict::Warn;
         if (judgement.verdict == StepGuard::Verdict::Stop) {
             buffers_->put_back();
-            throw Error(ErrorKind::NotFinite,
-                        result.remark + ". Nothing was updated. " +
-                            (damaged ? remedy_of_damage(step)
-                                     : "Lower optimizer.lr or set optimizer.clip_norm, and look at the samples"));
+            throw Error(ErrorKind::NotFinite, result.remark + ". Nothing was updated. " + trouble.remedy);
         }
     }
     if (loss_scaler_) loss_scaler_->update(overflow);

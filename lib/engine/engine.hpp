@@ -137,10 +137,15 @@ class Engine {
     void mind_full_devices(const StepTotals& totals);
     void remark_full_devices(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
-    std::string find_non_finite(int64_t step);
+    struct Trouble {
+        std::string words;
+        std::string remedy = "Lower optimizer.lr or set optimizer.clip_norm, and look at the samples";
+    };
+    Trouble find_trouble(int64_t step);
+    Trouble find_non_finite(int64_t step);
     std::optional<std::string> find_damaged_parameter();
     std::string remedy_of_damage(int64_t step) const;
-    std::string describe_samples(int64_t step, const NonFiniteValue& value) const;
+    std::vector<Draw> samples_of(int64_t step, const NonFiniteValue& value) const;
 
     const Plan& plan_;
     const Program& program_;

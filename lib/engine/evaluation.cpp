@@ -7,6 +7,8 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "engine/ignored_targets.hpp"
+#include "engine/non_finite.hpp"
 
 namespace vpp {
 
@@ -128,6 +130,14 @@ void Evaluator::add_metrics(const Tally& tally, EvaluationResult& result) const 
     }
 }
 
+std::string Evaluator::describe_non_finite(int64_t first, int64_t count) const {
+    std::vector<Draw> samples;
+    for (int64_t i = 0; i < count; ++i) samples.push_back({first + i});
+    const std::string ignored = all_targets_ignored(plan_, validation_, samples);
+    return "the evaluation's loss is not finite: that of " + sample_names(validation_, samples) +
+           " of the validation data is the first" + (ignored.empty() ? "" : "; " + ignored);
+}
+
 EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     check(num_samples >= 1 && num_samples <= validation_.fields().num_samples, "an evaluation has samples");
     const auto start = Clock::now();
@@ -146,6 +156,10 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
         for (size_t microbatch = 0; microbatch < losses.size(); ++microbatch) {
             const auto size = static_cast<double>(size_of_microbatch(static_cast<int>(microbatch), count));
             const double loss = losses[microbatch];
+            if (size > 0 && !std::isfinite(loss) && result.remark.empty()) {
+                result.remark = describe_non_finite(begin + static_cast<int64_t>(microbatch) * program_.microbatch_size,
+                                                    static_cast<int64_t>(size));
+            }
             if (size > 0) weighted += plan_.model.loss_reduction == "mean" ? loss * size : loss;
         }
         result.samples += count;

@@ -24,6 +24,7 @@ struct EvaluationResult {
     double seconds = 0;
     std::optional<double> accuracy;    ///< where eval.metrics names it and a target counts
     std::optional<double> perplexity;  ///< where eval.metrics names it
+    std::string remark;                ///< for the log: where the loss is not finite
     bool stopped = false;  ///< before the end, since some rank was asked to stop; the rest means nothing then
 };
 
@@ -84,6 +85,7 @@ class Evaluator {
     GroupResult run_groups(int64_t begin, int64_t count, const TakeOutputs& take);
     /// Gives the tally of this rank.
     Tally run_group(int64_t begin, int64_t count, const TakeOutputs& take);
+    std::string describe_non_finite(int64_t first, int64_t count) const;
     void add_metrics(const Tally& tally, EvaluationResult& result) const;
     int64_t size_of_microbatch(int microbatch, int64_t count) const;
 

@@ -46,6 +46,15 @@ std::string to_text(const NonFiniteValue& value, int num_replicas) {
            (num_replicas > 1 ? " of replica " + std::to_string(value.replica) : "");
 }
 
+std::string sample_names(const Dataset& data, const std::vector<Draw>& samples) {
+    constexpr size_t kMostNamed = 16;
+    std::string text = samples.size() == 1 ? "sample" : "samples";
+    for (size_t i = 0; i < std::min(samples.size(), kMostNamed); ++i) {
+        text += (i == 0 ? " " : ", ") + std::to_string(data.stored_sample(samples[i].sample));
+    }
+    return samples.size() > kMostNamed ? text + " and " + std::to_string(samples.size() - kMostNamed) + " more" : text;
+}
+
 std::optional<int> first_non_finite(Transport& transport, const std::map<int, at::Tensor>& parameters) {
     constexpr int kNone = std::numeric_limits<int>::max();
     const auto found = std::ranges::find_if(parameters, [](const auto& entry) { return !is_finite(entry.second); });

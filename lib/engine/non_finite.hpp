@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/dataset.hpp"
 #include "engine/executor.hpp"
 
 namespace vpp {
@@ -16,10 +17,15 @@ struct NonFiniteValue {
     int microbatch = 0;  ///< of the replica
     int stage = 0;
     std::string name;  ///< "the loss", "the tensor 'x'", "the gradient of 'w'"
+
+    bool is_loss() const { return name == "the loss"; }
 };
 
 /// "the tensor 'x' of stage 2, F of microbatch 3"; of one of several replicas "... of microbatch 3 of replica 1".
 std::string to_text(const NonFiniteValue& value, int num_replicas);
+
+/// "samples 3, 17, 5", as the files count them.
+std::string sample_names(const Dataset& data, const std::vector<Draw>& samples);
 
 /// A parameter of this rank and where its gradient grows.
 struct WatchedParameter {

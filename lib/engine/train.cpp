@@ -220,9 +220,10 @@ class Trainer {
         stopping_ = result.stopped;
         if (stopping_) return;
         evaluation_ = {step, result.loss};
-        if (options_.reporter)
-            options_.reporter->evaluation(
-                {step, result.loss, result.samples, result.seconds, result.accuracy, result.perplexity});
+        if (!options_.reporter) return;
+        if (!result.remark.empty()) options_.log->warn("after step " + std::to_string(step) + ": " + result.remark);
+        options_.reporter->evaluation(
+            {step, result.loss, result.samples, result.seconds, result.accuracy, result.perplexity});
     }
 
     /// The run that came to this step may have been stopped before it could evaluate. What comes of it joins the

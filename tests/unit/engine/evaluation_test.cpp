@@ -41,6 +41,20 @@ TEST_F(Evaluation, aSumOverSamplesIsDividedByTheirNumber) {
     EXPECT_LT(evaluate(sum).loss, evaluate(mean).loss);
 }
 
+TEST_F(Evaluation, aLossThatIsNotFiniteIsToldWithItsSamples) {
+    Rig setup = open("mlp", 11);
+    with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+        EXPECT_EQ(engine.evaluate().remark, "");
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name == "parameter w1") entry.tensor.mul_(INFINITY);
+        }
+        const EvaluationResult result = engine.evaluate();
+        EXPECT_FALSE(std::isfinite(result.loss));
+        EXPECT_EQ(result.remark,
+                  "the evaluation's loss is not finite: that of samples 0, 1 of the validation data is the first");
+    });
+}
+
 TEST_F(Evaluation, takesAsManyGroupsAsThePlanSays) {
     Rig setup = open("mlp", 30, {"train.eval_batches=2"});
     EXPECT_EQ(evaluate(setup).samples, 12);
