@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -39,8 +40,13 @@ void add_eval_options(CLI::App& command, EvalArguments& arguments) {
     command.add_flag("--json", arguments.json, "the result as JSON");
 }
 
+/// JSON has no NaN: "nan", as in metrics.jsonl.
+nlohmann::json json_number(double number) {
+    return std::isfinite(number) ? nlohmann::json(number) : nlohmann::json(formatted("%g", number));
+}
+
 void print_eval_json(const EvaluationReport& report, const EvaluationWish& wish) {
-    nlohmann::json value{{"loss", report.result.loss},
+    nlohmann::json value{{"loss", json_number(report.result.loss)},
                          {"samples", report.result.samples},
                          {"dropped", wish.dropped},
                          {"step", report.step},
@@ -48,7 +54,7 @@ void print_eval_json(const EvaluationReport& report, const EvaluationWish& wish)
                          {"seconds", report.result.seconds},
                          {"outputs", nlohmann::json::array()}};
     if (report.result.accuracy) value["accuracy"] = *report.result.accuracy;
-    if (report.result.perplexity) value["perplexity"] = *report.result.perplexity;
+    if (report.result.perplexity) value["perplexity"] = json_number(*report.result.perplexity);
     for (const auto& file : report.files) value["outputs"].push_back(file.string());
     std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }

@@ -1,7 +1,6 @@
 #include "engine/train.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
@@ -15,6 +14,7 @@
 #include "engine/stragglers.hpp"
 #include "program/estimate.hpp"
 #include "report/pipeline_times.hpp"
+#include "report/step_text.hpp"
 
 namespace vpp {
 
@@ -264,11 +264,7 @@ class Trainer {
             notes[kGuardMemory] = engine_.guard().memory();
         }
         if (engine_.loss_scaler()) notes[kScalerMemory] = engine_.loss_scaler()->memory();
-        if (evaluation_.step == step) {
-            char text[64];
-            std::snprintf(text, sizeof text, "%.17g", evaluation_.loss);
-            notes[kValidationLoss] = text;
-        }
+        if (evaluation_.step == step) notes[kValidationLoss] = formatted("%.17g", evaluation_.loss);
         return notes;
     }
 

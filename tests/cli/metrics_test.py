@@ -116,5 +116,21 @@ class Metrics(Case):
         self.assertIn("accuracy needs targets that are classes, integers (got field y of float32)", done.stderr)
 
 
+    def test_a_microbatch_without_targets_that_count_is_told(self):
+        self.targets[2:4] = -100
+        numpy.save(self.folder / "y.npy", self.targets)
+        done = self.vpp("eval", "plan.toml", "--initial-weights", "--json", "--set", "train.global_batch_size=4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([json.loads(done.stdout)[key] for key in ("loss", "perplexity")], ["nan", "nan"])
+        reason = "all targets there are loss.ignore_index (-100), and a mean of none is NaN"
+        self.assertIn("the evaluation's loss is not finite: that of samples 2, 3 of the validation data is the first; "
+                      + reason, done.stderr)
+        self.targets[:] = -100
+        numpy.save(self.folder / "y.npy", self.targets)
+        done = self.vpp("train", "plan.toml", "--set", "eval.metrics=[]", "--set", "train.eval_every=0", ranks=2)
+        self.assertEqual(done.returncode, 79, done.stderr)
+        self.assertIn(reason + ". Nothing was updated. Leave such samples out, take larger microbatches, or "
+                      'model.loss_reduction = "sum"', done.stderr)
+
 if __name__ == "__main__":
     main()
