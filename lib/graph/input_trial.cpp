@@ -59,6 +59,7 @@ constexpr TellingOp kTellingOps[] = {
     {"aten::nll_loss", 1, -1, InputUse::Classes},
     {"aten::nll_loss_nd", 1, -1, InputUse::Classes},
     {"aten::ctc_loss", 1, -1, InputUse::Classes},
+    {"aten::gather", 2, -1, InputUse::Classes},
     {"aten::mse_loss", 1, -1, InputUse::Target},
     {"aten::l1_loss", 1, -1, InputUse::Target},
     {"aten::smooth_l1_loss", 1, -1, InputUse::Target},
@@ -145,6 +146,15 @@ void collect_outputs(const c10::IValue& value, TriedForward& tried) {
     }
 }
 
+/// Along which dimension of the scores the classes lie.
+int64_t class_dim_of(const Node* node, const at::Tensor& scores) {
+    if (is_op(node, "aten::gather")) {
+        const auto dim = torch::jit::toIValue(node->input(1));
+        return dim ? dim->toInt() : -1;
+    }
+    return scores.dim() == 1 || is_op(node, "aten::ctc_loss") ? -1 : 1;
+}
+
 std::optional<int64_t> num_classes_of(const JitGraph& jit, const ProbeResult& result) {
     for (const JitOp& op : jit.ops) {
         const TellingOp* telling = telling_op(op.node);
@@ -152,8 +162,7 @@ std::optional<int64_t> num_classes_of(const JitGraph& jit, const ProbeResult& re
         const auto scores = result.values.find(op.node->input(0));
         if (scores == result.values.end() || !scores->second.isTensor()) continue;
         const at::Tensor& tensor = scores->second.toTensor();
-        const bool is_last = tensor.dim() == 1 || is_op(op.node, "aten::ctc_loss");
-        if (tensor.dim() > 0) return tensor.size(is_last ? -1 : 1);
+        if (tensor.dim() > 0) return tensor.size(class_dim_of(op.node, tensor));
     }
     return std::nullopt;
 }

@@ -61,6 +61,10 @@ TEST(InputTrial, TargetsOfLosses) {
                            {3, 5}));
     EXPECT_EQ(letters.arguments().at(1).use, InputUse::Classes);
     EXPECT_EQ(letters.run({floats("x", {9, 5}), {"y", DType::I64, {4}, 2}}, 2).num_classes, 3) << "the last dimension";
+    const InputTrial picked = trial_of(model_with_forward(
+        "x, y", "    return torch.mean(torch.gather(torch.linear(x, self.w), -1, torch.unsqueeze(y, 1)))\n", {3, 5}));
+    EXPECT_EQ(picked.arguments().at(1).use, InputUse::Classes) << "a loss of the model's own";
+    EXPECT_EQ(picked.run({floats("x", {5}), integers("y", {})}, 2).num_classes, 3);
     const InputTrial numbers =
         trial_of(model_with_forward("x, y", "    return torch.mse_loss(torch.linear(x, self.w), y)\n", {3, 5}));
     EXPECT_EQ(numbers.arguments().at(1).use, InputUse::Target);
