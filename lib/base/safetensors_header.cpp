@@ -173,6 +173,12 @@ uint64_t safetensors_header_end(std::span<const std::byte> begin, uint64_t size_
     }
     const uint64_t length = read_length(begin);
     if (length > kMaxSafetensorsHeaderBytes) {
+        const std::string_view text(reinterpret_cast<const char*>(begin.data()), kLengthBytes);
+        if (text.starts_with("PK\x03\x04") || text.starts_with("\x80\x02")) {
+            refuse_data(source,
+                        "no safetensors file but one of PyTorch (a zip or a pickle, as torch.save writes them); save "
+                        "its state_dict with safetensors.torch.save_file");
+        }
         refuse_data(source, "a header of " + std::to_string(length) + " bytes, at most " +
                                 std::to_string(kMaxSafetensorsHeaderBytes) + " are read");
     }

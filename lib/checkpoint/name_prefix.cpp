@@ -40,6 +40,7 @@ class Fits {
         for (size_t i = 0; i < wanted.size(); ++i) {
             if (wanted[i].may_be_absent) continue;
             ++num_required_;
+            if (wanted[i].seed_fill != SeedFill::Named) ++num_read_;
             for (const std::string& name : wanted[i].names) {
                 weight_of[name] = i;
                 for (const auto& [prefix, rest] : beginnings(name)) add({Side::Model, prefix}, i, rest);
@@ -53,13 +54,16 @@ class Fits {
         }
     }
 
-    /// Those that fit all.
+    /// Those that fit all, or all but some that are filled from the seed.
     std::vector<NamePrefix> whole() const {
-        std::vector<NamePrefix> whole;
+        std::vector<NamePrefix> whole, whole_with_seed;
         for (const auto& [prefix, weights] : fits_) {
+            const auto is_read = [&](size_t weight) { return wanted_[weight].seed_fill != SeedFill::Named; };
+            const auto num_read = static_cast<size_t>(std::ranges::count_if(weights, is_read));
             if (weights.size() == num_required_) whole.push_back(prefix);
+            if (num_read > 0 && num_read == num_read_) whole_with_seed.push_back(prefix);
         }
-        return whole;
+        return whole.empty() ? whole_with_seed : whole;
     }
 
     /// Those that fit most of them.
@@ -73,13 +77,28 @@ class Fits {
                     std::to_string(weights.size()) + " of " + std::to_string(num_required_) + " would fit, not " +
                     names_text(names_beside(weights));
         }
-        return text;
+        return order.empty() ? text : text + other_shape_text(order.front().first);
     }
 
   private:
     void add(const NamePrefix& prefix, size_t weight, const std::string& name_in_file) {
         const std::optional<TensorBytes> tensor = file_.find(name_in_file);
         if (tensor && tensor->shape == wanted_[weight].shape) fits_[prefix].insert(weight);
+    }
+
+    /// Of the first weight that has another shape in the file.
+    std::string other_shape_text(const NamePrefix& prefix) const {
+        for (const WantedWeight& weight : wanted_) {
+            if (weight.may_be_absent) continue;
+            for (const std::string& name : weight.names) {
+                const std::optional<std::string> in_file = prefix.in_file(name);
+                const std::optional<TensorBytes> tensor = in_file ? file_.find(*in_file) : std::nullopt;
+                if (!tensor || tensor->shape == weight.shape) continue;
+                return "; the tensor '" + tensor->name + "' is of shape " + shape_text(tensor->shape) +
+                       ", the model expects " + shape_text(weight.shape);
+            }
+        }
+        return "";
     }
 
     std::vector<std::string> names_beside(const std::set<size_t>& weights) const {
@@ -93,6 +112,7 @@ class Fits {
     const WeightsFile& file_;
     const std::vector<WantedWeight>& wanted_;
     size_t num_required_ = 0;
+    size_t num_read_ = 0;  // of these, those that are not filled from the seed
     std::map<NamePrefix, std::set<size_t>> fits_;
 };
 

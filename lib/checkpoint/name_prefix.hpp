@@ -21,9 +21,11 @@ struct NamePrefix {
     auto operator<=>(const NamePrefix&) const = default;
 };
 
-/// The only prefix with which the file has every wanted weight that may not be absent, each with its shape.
+/// The only prefix with which the file has every wanted weight that may not be absent, each with its shape; where there
+/// is none, the only one with which it has all of these but some that are filled from the seed.
 /// Looks at headers only.
-/// Throws: Error{BadData} with the nearest ones when there is none, and with all of them when there are several.
+/// Throws: Error{BadData} with the nearest ones when there is none, and with all of them when there are several; of
+///         the nearest one it tells both shapes of the first weight that has another in the file.
 NamePrefix find_prefix(const WeightsFile& file, const std::vector<WantedWeight>& wanted);
 
 /// For the log: who has what in front.

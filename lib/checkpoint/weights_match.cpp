@@ -43,7 +43,8 @@ class Matcher {
         MatchedWeights matched;
         for (const WantedWeight& weight : wanted_) {
             matched.values.push_back(find(weight));
-            if (!matched.values.back() && weight.may_be_absent) matched.absent.push_back(weight.names.front());
+            if (matched.values.back()) continue;
+            (weight.seed_fill == SeedFill::Named ? matched.seeded : matched.absent).push_back(weight.names.front());
         }
         throw_problems();
         matched.extra = extra_;
@@ -77,10 +78,19 @@ class Matcher {
             }
             if (!found) found = std::move(other);
         }
-        const std::string& name = weight.names.front();
-        if (!found && !weight.may_be_absent) add("has no tensor '" + name + "'" + did_you_mean(name, extra_));
         if (found) check_form(*found, weight);
+        if (!found && !weight.may_be_absent && weight.seed_fill != SeedFill::Named) add_missing(weight);
         return found;
+    }
+
+    /// The first without a near name tells the way out.
+    void add_missing(const WantedWeight& weight) {
+        const std::string& name = weight.names.front();
+        std::string remedy = did_you_mean(name, extra_);
+        if (remedy.empty() && weight.seed_fill == SeedFill::IfNamed && !std::exchange(has_told_of_seed_, true)) {
+            remedy = "; a [[model.init]] table whose match names it fills it from the seed";
+        }
+        add("has no tensor '" + name + "'" + remedy);
     }
 
     void check_form(const TensorBytes& found, const WantedWeight& weight) {
@@ -127,6 +137,7 @@ class Matcher {
     std::vector<std::string> extra_;
     std::map<std::pair<DType, DType>, int64_t> converted_;  // from, to
     std::vector<Problem> problems_;
+    bool has_told_of_seed_ = false;
 };
 
 }  // namespace

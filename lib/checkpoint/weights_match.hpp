@@ -10,17 +10,22 @@
 
 namespace vpp {
 
+/// Whether a weight that the file lacks is filled from the seed: a table of [[model.init]] may name parameters only.
+enum class SeedFill { Never, IfNamed, Named };
+
 /// A parameter or buffer of a model.
 struct WantedWeight {
     std::vector<std::string> names;  ///< its own first, then other names of the same tensor; any of them is taken
     DType dtype = DType::F32;
     std::vector<int64_t> shape;
-    bool may_be_absent = false;  ///< a constant of the model's, which other tools leave out of files
+    bool may_be_absent = false;            ///< a constant of the model's, which other tools leave out of files
+    SeedFill seed_fill = SeedFill::Never;  ///< Named: it may be absent as well
 };
 
 struct MatchedWeights {
     std::vector<std::optional<TensorBytes>> values;  ///< of the file's dtype; empty for those that are absent
     std::vector<std::string> absent;                 ///< own names
+    std::vector<std::string> seeded;                 ///< own names of those absent that are Named
     std::vector<std::string> extra;                  ///< names in the file that nobody wants
     std::vector<std::string> notes;                  ///< for the log: a prefix that was left out, what is converted
 };

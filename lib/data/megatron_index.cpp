@@ -82,14 +82,14 @@ MegatronIndex megatron_index(std::span<const std::byte> begin, uint64_t size_byt
 }
 
 void check_megatron_end(int64_t last_begin, int32_t last_length, size_t token_bytes, uint64_t size_bytes,
-                        const std::string& source) {
+                        const std::string& source, const std::string& remedy) {
     const auto length_bytes = static_cast<uint64_t>(std::max(last_length, 0)) * token_bytes;
     const bool fits = last_begin >= 0 && last_length >= 0 && length_bytes <= size_bytes &&
                       static_cast<uint64_t>(last_begin) == size_bytes - length_bytes && size_bytes % token_bytes == 0;
     if (fits) return;
     refuse_data(source, "its index does not fit it (got a last sequence of " + std::to_string(last_length) +
                             " tokens at byte " + std::to_string(last_begin) + ", and the file has " +
-                            std::to_string(size_bytes) + " bytes); copy both again");
+                            std::to_string(size_bytes) + " bytes); " + remedy);
 }
 
 std::vector<int64_t> megatron_documents(const MegatronIndex& index, std::span<const std::byte> lists,

@@ -33,9 +33,9 @@ bool is_megatron_index(std::span<const std::byte> begin);
 MegatronIndex megatron_index(std::span<const std::byte> begin, uint64_t size_bytes, const std::string& source);
 
 /// Holds the last sequence of an index to the size of its token file.
-/// Throws: Error{BadData} that begins with `source`, the token file.
+/// Throws: Error{BadData} that begins with `source`, the token file, and ends with `remedy`.
 void check_megatron_end(int64_t last_begin, int32_t last_length, size_t token_bytes, uint64_t size_bytes,
-                        const std::string& source);
+                        const std::string& source, const std::string& remedy = "copy both again");
 
 /// Where the documents begin, and where the last one ends: in tokens, ascending from 0 to num_tokens.
 /// Requires: `lists` is what the file holds behind the header; `index` is that header.

@@ -45,8 +45,11 @@ DType parse_dtype(std::string_view descr, const std::string& source) {
         refuse_data(source, "arrays of Python objects are not read; try np.save of array.astype('float32')");
     }
     const char order = descr.empty() ? '\0' : descr.front();
-    if (order == '>')
-        refuse_data(source, "big-endian values are not read (got " + shown + "); try array.astype('<f4')");
+    if (order == '>') {
+        const auto same = std::ranges::find(kCodes, descr.substr(1), &DTypeCode::code);
+        refuse_data(source, "big-endian values are not read (got " + shown + "); try array.astype('<" +
+                                std::string(same == kCodes.end() ? "f4" : same->code) + "')");
+    }
     for (const DTypeCode& row : kCodes) {
         const bool order_fits = order == '<' || (order == '|' && size_of(row.dtype) == 1);
         if (order_fits && descr.substr(1) == row.code) return row.dtype;

@@ -29,13 +29,22 @@ T value_at(const InputFile& file, uint64_t offset) {
     return value;
 }
 
+/// What to do about an index that does not fit: where its name is also that of a .bin file, it belongs to that one.
+std::string remedy_for(const fs::path& tokens, const fs::path& index) {
+    const fs::path owner = fs::path(tokens).replace_extension(".bin");
+    std::error_code ignored;
+    if (owner == tokens || !fs::is_regular_file(owner, ignored)) return "copy both again";
+    return index.filename().string() + " belongs to " + owner.filename().string() +
+           ": name that file, or for a text data.kind = \"text\"";
+}
+
 TokenFile open_indexed(InputFile file, const fs::path& index_path, const std::string& dtype) {
     const std::string path = file.path().string();
     const InputFile index(index_path);
     const MegatronIndex held =
         megatron_index(begin_of(index, kMegatronHeaderBytes), index.size_bytes(), index_path.string());
     check_megatron_end(value_at<int64_t>(index, held.last_begin_at()), value_at<int32_t>(index, held.last_length_at()),
-                       held.token_bytes, file.size_bytes(), path);
+                       held.token_bytes, file.size_bytes(), path, remedy_for(path, index_path));
     if (dtype != "auto" && held.token_bytes != (dtype == "uint32" ? 4 : 2)) {
         throw Error(ErrorKind::BadData, path + ": its index says " + std::to_string(held.token_bytes) +
                                             " bytes a token and data.token_dtype says " + dtype +

@@ -12,6 +12,7 @@
 #include "base/new_file.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/weights_match.hpp"
+#include "graph/initial_values.hpp"
 #include "graph/model_copy.hpp"
 #include "graph/model_files.hpp"
 #include "graph/torch_dtype.hpp"
@@ -124,6 +125,27 @@ std::vector<LoadedPart> load_parts(const std::vector<Part>& parts) {
     return loaded;
 }
 
+/// As a training begins, before the weights of a file go over it.
+/// Throws Error{Plan} for what has no numbers then, where no file follows.
+void fill_from_seed(std::vector<LoadedPart>& parts, const Plan& plan) {
+    std::vector<std::string> unfilled;
+    for (LoadedPart& part : parts) {
+        for (size_t i = 0; i < part.weights.size(); ++i) {
+            const ModelWeight& weight = part.model.weights()[i];
+            WantedWeight& wanted = part.weights[i];
+            const std::string& name = wanted.names.front();
+            const InitRule* rule =
+                weight.is_buffer ? nullptr
+                                 : rule_for(plan.model.init, name, {wanted.names.begin() + 1, wanted.names.end()});
+            if (!rule && !weight.has_data) unfilled.push_back(name);
+            if (weight.is_buffer) continue;
+            wanted.seed_fill = rule ? SeedFill::Named : SeedFill::IfNamed;
+            if (rule) at::Tensor(weight.tensor).copy_(filled(weight.tensor, *rule, plan.train.seed, name));
+        }
+    }
+    if (plan.model.init_from.empty()) refuse_without_values(plan, unfilled);
+}
+
 void fill(std::vector<LoadedPart>& parts, const WeightsFile& source, const Logger& log) {
     std::vector<WantedWeight> wanted;
     for (const LoadedPart& part : parts) wanted.insert(wanted.end(), part.weights.begin(), part.weights.end());
@@ -132,6 +154,7 @@ void fill(std::vector<LoadedPart>& parts, const WeightsFile& source, const Logge
     const MatchedWeights matched = match_weights(source, wanted);
     for (const std::string& note : matched.notes) log->info(note);
     if (!matched.extra.empty()) log->warn("not in the model, so not exported: " + names_text(matched.extra));
+    if (!matched.seeded.empty()) log->info("as [[model.init]] fills them: " + names_text(matched.seeded));
     if (!matched.absent.empty()) log->warn("as the model file has them: " + names_text(matched.absent));
     auto value = matched.values.begin();
     for (LoadedPart& part : parts) {
@@ -192,6 +215,7 @@ ExportReport export_model(const Plan& plan, const ExportRequest& request, const 
     const auto torchscript = torchscript_files(parts, request);
 
     std::vector<LoadedPart> loaded = load_parts(parts);
+    if (request.initial_weights) fill_from_seed(loaded, plan);
     ExportReport report;
     for (const LoadedPart& part : loaded) report.num_tensors += static_cast<int64_t>(part.weights.size());
     std::map<std::string, std::string> facts;

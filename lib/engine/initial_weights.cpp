@@ -6,6 +6,7 @@
 #include <map>
 
 #include "checkpoint/weights_match.hpp"
+#include "graph/initial_values.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -21,12 +22,17 @@ bool is_statistic(const Graph& graph, const GraphParameter& parameter) {
     return false;
 }
 
-std::vector<WantedWeight> wanted_by(const Graph& graph) {
+const InitRule* rule_of(const GraphParameter& parameter, const Plan& plan) {
+    return parameter.is_buffer ? nullptr : rule_for(plan.model.init, parameter.name, parameter.aliases);
+}
+
+std::vector<WantedWeight> wanted_by(const Graph& graph, const Plan& plan) {
     std::vector<WantedWeight> wanted;
     for (const GraphParameter& parameter : graph.parameters) {
         WantedWeight weight{{parameter.name}, parameter.dtype, parameter.shape, false};
         weight.names.insert(weight.names.end(), parameter.aliases.begin(), parameter.aliases.end());
         weight.may_be_absent = parameter.is_buffer && !is_statistic(graph, parameter);
+        if (!parameter.is_buffer) weight.seed_fill = rule_of(parameter, plan) ? SeedFill::Named : SeedFill::IfNamed;
         wanted.push_back(std::move(weight));
     }
     return wanted;
@@ -35,9 +41,10 @@ std::vector<WantedWeight> wanted_by(const Graph& graph) {
 /// The file of a plan, matched with a graph.
 class InitialWeights {
   public:
-    InitialWeights(const std::string& path, const Graph& graph, bool verify) : file_(path) {
+    InitialWeights(const Plan& plan, const Graph& graph, bool verify)
+        : plan_(plan), graph_(graph), file_(plan.model.init_from) {
         if (verify) file_.verify();
-        matched_ = match_weights(file_, wanted_by(graph));
+        matched_ = match_weights(file_, wanted_by(graph, plan));
         for (size_t i = 0; i < graph.parameters.size(); ++i) index_of_["model." + graph.parameters[i].name] = i;
     }
 
@@ -51,6 +58,17 @@ class InitialWeights {
         return tensor;
     }
 
+    /// What a [[model.init]] table fills a parameter with that the file lacks: the bits that it was opened with.
+    std::optional<at::Tensor> from_seed(const std::string& name, at::ScalarType dtype,
+                                        const std::vector<int64_t>& shape) const {
+        const auto index = index_of_.find(name);
+        if (index == index_of_.end()) return std::nullopt;
+        const GraphParameter& parameter = graph_.parameters[index->second];
+        const InitRule* rule = rule_of(parameter, plan_);
+        if (!rule) return std::nullopt;
+        return filled(at::empty(shape, at::TensorOptions().dtype(dtype)), *rule, plan_.train.seed, parameter.name);
+    }
+
     void say(const Logger& log) const {
         const auto step = file_.step();
         log->info("starting with the weights of " + file_.path().string() + (step ? ", of step " + *step : ""));
@@ -58,12 +76,17 @@ class InitialWeights {
         if (!matched_.extra.empty()) {
             log->warn("model.init_from: not in the model, so not taken: " + names_text(matched_.extra));
         }
+        if (!matched_.seeded.empty()) {
+            log->info("model.init_from: not in the file, so filled by [[model.init]]: " + names_text(matched_.seeded));
+        }
         if (!matched_.absent.empty()) {
             log->warn("model.init_from: not in the file, so the model file's own: " + names_text(matched_.absent));
         }
     }
 
   private:
+    const Plan& plan_;
+    const Graph& graph_;
     WeightsFile file_;
     MatchedWeights matched_;
     std::map<std::string, size_t> index_of_;
@@ -75,16 +98,18 @@ void load_initial_weights(Engine& engine, const Plan& plan, const Program& progr
     if (plan.model.init_from.empty()) return;
     const bool is_first = engine.transport().rank() == 0;
     engine.transport().set_position("reading model.init_from");
-    const InitialWeights initial(plan.model.init_from, program.training.graph, is_first);
-    engine.load_state(
-        [&](const std::string& name, at::ScalarType, const std::vector<int64_t>&) { return initial.find(name); });
+    const InitialWeights initial(plan, program.training.graph, is_first);
+    engine.load_state([&](const std::string& name, at::ScalarType dtype, const std::vector<int64_t>& shape) {
+        const std::optional<at::Tensor> value = initial.find(name);
+        return value ? value : initial.from_seed(name, dtype, shape);
+    });
     if (is_first && log) initial.say(log);
 }
 
 void load_initial_weights(const Weights& weights, const Plan& plan, const Graph& graph, bool is_first,
                           const Logger& log) {
     if (plan.model.init_from.empty()) return;
-    const InitialWeights initial(plan.model.init_from, graph, is_first);
+    const InitialWeights initial(plan, graph, is_first);
     for (int parameter : weights.held()) {
         const GraphParameter& entry = graph.parameters[static_cast<size_t>(parameter)];
         const std::optional<at::Tensor> value = initial.find("model." + entry.name);

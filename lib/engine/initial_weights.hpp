@@ -14,9 +14,10 @@ namespace vpp {
 
 /// Gives an engine that has done no step the weights that model.init_from names; does nothing without the key. Every
 /// rank finds all of the model's tensors by name, but reads only its own; rank 0 compares checksums. A buffer that
-/// nothing writes may be missing (other tools leave constants out): it stays as the model file has it.
-/// What is special goes to the log, if there is one, on rank 0: tensors that are not taken, buffers that were missing,
-/// a prefix that names differ by, tensors that were converted.
+/// nothing writes may be missing (other tools leave constants out): it stays as the model file has it. So may a
+/// parameter that a table of model.init matches: it stays as the seed fills it. What the file has goes before that.
+/// What is special goes to the log, if there is one, on rank 0: tensors that are not taken, what was missing, a prefix
+/// that names differ by, tensors that were converted.
 /// Throws: Error{MissingInput}; Error{BadData} for damage, and with all names that are missing or unfit.
 void load_initial_weights(Engine& engine, const Plan& plan, const Program& program, const Logger& log = nullptr);
 

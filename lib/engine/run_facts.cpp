@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.hpp"
 #include "engine/agreement.hpp"
+#include "engine/engine.hpp"
+#include "optim/lr.hpp"
 #include "plan/batch_size.hpp"
 
 namespace vpp {
@@ -14,6 +18,12 @@ namespace vpp {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* kOptimizerValues = "optimizer values";
+constexpr const char* kLrSchedule = "learning rate schedule";
+constexpr const char* kSteps = "train.steps";
+
+using Facts = std::map<std::string, std::string>;
 
 /// Facts whose change makes a resumed run another run; the rest is said.
 constexpr std::array<std::string_view, 18> kRefused{"model",
@@ -87,6 +97,123 @@ std::string lr_schedule_text(const LrSchedulePlan& schedule) {
     return text.dump();
 }
 
+/// Adds what values_text has written, under plan keys.
+void add_values(Facts& entries, const std::string& section, const std::string& text) {
+    constexpr std::array kKeys{"lr",       "weight_decay", "betas[0]", "betas[1]", "eps",
+                               "momentum", "dampening",    "nesterov", "amsgrad"};
+    const nlohmann::json values = nlohmann::json::parse(text);
+    for (size_t i = 0; i < kKeys.size(); ++i) entries[section + '.' + kKeys[i]] = values.at(i).dump();
+}
+
+/// The parts of a fact that is a list, under plan keys.
+/// Throws: std::exception for a text that none of these functions has written.
+Facts entries_of(const std::string& name, const std::string& text) {
+    const nlohmann::json list = nlohmann::json::parse(text);
+    Facts entries;
+    if (name == kOptimizerValues) {
+        add_values(entries, "optimizer", list.at(0).get<std::string>());
+        entries["optimizer.clip_norm"] = list.at(1).dump();
+        auto matches = nlohmann::json::array();
+        for (size_t i = 2; i < list.size(); ++i) {
+            matches.push_back(list[i].at(0));
+            add_values(entries, "optimizer.group[" + std::to_string(i - 2) + ']', list[i].at(1).get<std::string>());
+        }
+        entries["optimizer.group"] = matches.dump();
+    } else {
+        constexpr std::array kKeys{"kind", "warmup_steps", "min_lr", "decay_steps", "gamma"};
+        for (size_t i = 0; i < kKeys.size(); ++i) {
+            entries["lr_schedule." + std::string(kKeys[i])] = list.at(i).dump();
+        }
+        entries["lr_schedule.restart_every"] = list.size() > kKeys.size() ? list[kKeys.size()].dump() : "0";
+    }
+    return entries;
+}
+
+std::string was_and_is(const std::string& name, const std::string& before, const std::string& now) {
+    return name + " was " + before + ", now " + now;
+}
+
+/// What has changed, by plan key. A group is compared with the one that took the same parameters, and what it inherits
+/// is said once.
+std::string changed_entries(const Facts& before, const Facts& now) {
+    const std::string group = "optimizer.group";
+    const bool same_groups = !now.contains(group) || before.at(group) == now.at(group);
+    std::string text;
+    for (const auto& [key, value] : now) {
+        const bool in_group = key.starts_with(group + '[');
+        if ((in_group && !same_groups) || before.at(key) == value) continue;
+        const std::string own = in_group ? "optimizer" + key.substr(key.find(']') + 1) : key;
+        if (in_group && before.at(key) == before.at(own) && value == now.at(own)) continue;
+        text += (text.empty() ? "" : "; ") + was_and_is(key, before.at(key), value);
+    }
+    return text;
+}
+
+std::string change_text(const std::string& name, const std::string& before, const std::string& now) {
+    if (name == kOptimizerValues || name == kLrSchedule) {
+        try {
+            const std::string text = changed_entries(entries_of(name, before), entries_of(name, now));
+            if (!text.empty()) return text;
+        } catch (const std::exception&) {  // of another vpp: shown as it is
+        }
+    }
+    return was_and_is(name, before, now);
+}
+
+/// What facts say of the learning rate.
+struct Rates {
+    LrSchedulePlan schedule;
+    double lr = 0;
+    int64_t steps = 0;
+
+    double at(int64_t step) const { return learning_rate(schedule, lr, step, steps); }
+};
+
+/// Throws: std::exception for facts without it, or in another form.
+Rates rates_of(const Facts& facts) {
+    const auto schedule = nlohmann::json::parse(facts.at(kLrSchedule));
+    const auto values = nlohmann::json::parse(facts.at(kOptimizerValues)).at(0).get<std::string>();
+    Rates rates;
+    rates.lr = nlohmann::json::parse(values).at(0).get<double>();
+    rates.steps = std::stoll(facts.at(kSteps));
+    schedule.at(0).get_to(rates.schedule.kind);
+    schedule.at(1).get_to(rates.schedule.warmup_steps);
+    schedule.at(2).get_to(rates.schedule.min_lr);
+    schedule.at(3).get_to(rates.schedule.decay_steps);
+    schedule.at(4).get_to(rates.schedule.gamma);
+    if (schedule.size() > 5) schedule[5].get_to(rates.schedule.restart_every);
+    return rates;
+}
+
+std::string rate_text(double rate) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.3g", rate);
+    return text.data();
+}
+
+/// What another number of steps makes of a schedule that spans them all; empty where the finished steps would have had
+/// the same rates.
+std::string span_text(const CheckpointState& saved, const Facts& now) {
+    if (saved.step == 0) return "";
+    try {
+        const Rates before = rates_of(saved.facts), after = rates_of(now);
+        Rates longer = before;
+        longer.steps = after.steps;
+        const double last = before.at(saved.step - 1);
+        if (longer.at(saved.step - 1) == last) return "";
+        const std::string kind = before.schedule.kind;
+        const int64_t decay = before.steps - before.schedule.warmup_steps;
+        const bool keeps = (kind == "linear" || kind == "cosine") && decay > 0;
+        return was_and_is(kSteps, std::to_string(before.steps), std::to_string(after.steps)) +
+               ", and the learning rate (" + kind + ") spans them: it was " + rate_text(last) + " at step " +
+               std::to_string(saved.step) + " and is " + rate_text(after.at(saved.step)) + " at step " +
+               std::to_string(saved.step + 1) +
+               (keeps ? "; lr_schedule.decay_steps = " + std::to_string(decay) + " keeps the old span" : "");
+    } catch (const std::exception&) {
+        return "";  // a checkpoint that does not say it
+    }
+}
+
 }  // namespace
 
 std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program, at::Device device) {
@@ -111,8 +238,9 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"data.shuffle", plan.data.shuffle ? "true" : "false"},
             {"data.sequence_length", std::to_string(plan.data.sequence_length)},
             {"freeze", nlohmann::json(plan.model.freeze).dump()},
-            {"optimizer values", optimizer_text(plan.optimizer)},
-            {"learning rate schedule", lr_schedule_text(plan.lr_schedule)},
+            {kOptimizerValues, optimizer_text(plan.optimizer)},
+            {kLrSchedule, lr_schedule_text(plan.lr_schedule)},
+            {kSteps, std::to_string(total_steps(plan, program.fields.num_samples))},
             {"threads", std::to_string(environment.threads)},
             {"dp", std::to_string(program.mesh.dp)},
             {"tied_gradients", plan.pipeline.tied_gradients},
@@ -133,19 +261,23 @@ std::optional<std::string> fact_of(const CheckpointState& saved, const std::stri
 void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now, const fs::path& folder,
                    const Logger& log) {
     std::vector<Problem> problems;
+    const auto say = [&log](const std::string& change) {
+        if (!change.empty()) log->warn("resumed with other settings, so other bits are possible: " + change);
+    };
     for (const auto& [name, value] : now) {
         const auto before = fact_of(saved, name);
-        if (!before || *before == value) continue;
-        const std::string change = name + " was " + *before + ", now " + value;
+        if (!before || *before == value || name == kSteps) continue;
+        const std::string change = change_text(name, *before, value);
         if (std::ranges::find(kRefused, name) != kRefused.end()) {
             problems.push_back({folder.string() + " belongs to another run: " + change +
                                     "; set it back, or start anew with another run.dir or checkpoint.resume = \"no\"",
                                 std::nullopt});
         } else {
-            log->warn("resumed with other settings, so other bits are possible: " + change);
+            say(change);
         }
     }
     if (!problems.empty()) throw Error(ErrorKind::Refused, std::move(problems));
+    say(span_text(saved, now));
 }
 
 }  // namespace vpp

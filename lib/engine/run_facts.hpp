@@ -19,7 +19,8 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
 /// What a checkpoint says of a fact. One that is older than a plan key has what a plan without that key means.
 std::optional<std::string> fact_of(const CheckpointState& saved, const std::string& name);
 
-/// Compares the facts that both have. Differences that allow other bits go to the log.
+/// Compares the facts that both have. Differences that allow other bits go to the log, numbers of lists by their plan
+/// keys. Another number of steps is one only where the finished steps would have had other learning rates.
 /// Throws: Error{Refused} naming both values of each fact whose change makes it another run.
 void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now,
                    const std::filesystem::path& folder, const Logger& log);

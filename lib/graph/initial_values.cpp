@@ -57,22 +57,28 @@ std::vector<Problem> check_init_rules(const Plan& plan, const Graph& graph) {
     return problems;
 }
 
+void refuse_without_values(const Plan& plan, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    std::string text;
+    for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
+        text += (i == 0 ? "'" : ", '") + printable(names[i]) + "'";
+    }
+    if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
+    throw Error(ErrorKind::Plan,
+                "the model file has no values for " + text +
+                    "; add [[model.init]] tables that match parameters, or name a file of weights in model.init_from",
+                plan.where("model.init"));
+}
+
 void check_have_values(const Plan& plan, const Graph& graph) {
     if (!plan.model.init_from.empty()) return;
-    std::string names;
-    size_t count = 0;
+    std::vector<std::string> unfilled;
     for (const GraphParameter& parameter : graph.parameters) {
         const bool is_filled =
             !parameter.is_buffer && rule_for(plan.model.init, parameter.name, parameter.aliases) != nullptr;
-        if (parameter.has_data || is_filled) continue;
-        if (++count <= kMostNames) names += (names.empty() ? "'" : ", '") + printable(parameter.name) + "'";
+        if (!parameter.has_data && !is_filled) unfilled.push_back(parameter.name);
     }
-    if (count == 0) return;
-    if (count > kMostNames) names += " and " + std::to_string(count - kMostNames) + " more";
-    throw Error(ErrorKind::Plan,
-                "the model file has no values for " + names +
-                    "; add [[model.init]] tables that match parameters, or name a file of weights in model.init_from",
-                plan.where("model.init"));
+    refuse_without_values(plan, unfilled);
 }
 
 }  // namespace vpp

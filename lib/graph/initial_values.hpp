@@ -32,6 +32,9 @@ at::Tensor filled(const at::Tensor& parameter, const InitRule& rule, uint64_t se
 /// Rules that match no parameter. Requires: the training graph of that plan.
 std::vector<Problem> check_init_rules(const Plan& plan, const Graph& graph);
 
+/// Throws: Error{Plan} at model.init with the names of those that have no values, if there are any.
+void refuse_without_values(const Plan& plan, const std::vector<std::string>& names);
+
 /// Whether every parameter gets its values from somewhere: for a training, not to look at a model.
 /// Throws: Error{Plan} at model.init with the names of those without.
 void check_have_values(const Plan& plan, const Graph& graph);

@@ -79,9 +79,10 @@ struct ModelCopy::Impl {
 ModelCopy::ModelCopy(std::shared_ptr<const Archive> archive) : impl_(std::make_unique<Impl>()) {
     impl_->module = load(archive, impl_->extra_files);
     for (JitParameter& parameter : list_parameters(impl_->module)) {
-        if (!has_data(parameter.tensor)) make_room(parameter.tensor);
-        weights_.push_back(
-            {std::move(parameter.name), std::move(parameter.aliases), parameter.tensor.detach(), parameter.is_buffer});
+        const bool is_there = has_data(parameter.tensor);
+        if (!is_there) make_room(parameter.tensor);
+        weights_.push_back({std::move(parameter.name), std::move(parameter.aliases), parameter.tensor.detach(),
+                            parameter.is_buffer, is_there});
     }
 }
 

@@ -19,6 +19,7 @@ struct ModelWeight {
     std::vector<std::string> aliases;  ///< other names of the same tensor
     at::Tensor tensor;                 ///< detached: copy_ into it changes the model
     bool is_buffer = false;
+    bool has_data = true;  ///< else it is NaN until somebody copies numbers into it
 };
 
 class ModelCopy {

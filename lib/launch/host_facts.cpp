@@ -111,6 +111,7 @@ std::string value_of(const std::map<std::string, std::string>& environment, cons
 constexpr const char* kAllocatedRanks = "SLURM_NTASKS";
 const std::vector<std::string> kAllocations{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
 const std::vector<std::string> kSessionFolders{"OMPI_MCA_orte_tmpdir_base", "TMPDIR"};
+const std::vector<std::string> kRootAllowed{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"};
 
 }  // namespace
 
@@ -152,6 +153,7 @@ const std::vector<std::string>& host_variables() {
         std::vector<std::string> all = kAllocations;
         all.emplace_back(kAllocatedRanks);
         all.insert(all.end(), kSessionFolders.begin(), kSessionFolders.end());
+        all.insert(all.end(), kRootAllowed.begin(), kRootAllowed.end());
         return all;
     }();
     return names;
@@ -167,6 +169,8 @@ HostFacts look_at_host(const std::map<std::string, std::string>& environment, co
     facts.cpus = std::max(1, static_cast<int>(cpus.size()));
     facts.cores = detail::count_cores(cpus, root);
     facts.is_root = geteuid() == 0;
+    facts.mpirun_takes_root =
+        std::ranges::all_of(kRootAllowed, [&](const std::string& name) { return value_of(environment, name) == "1"; });
     facts.can_copy_between_processes = can_read_other_process();
     for (const std::string& name : kAllocations) {
         if (facts.allocation.empty() && !value_of(environment, name).empty()) facts.allocation = name;

@@ -14,6 +14,7 @@ struct HostFacts {
     int cores = 1;  ///< that this process may use; threads of one core count once
     int cpus = 1;   ///< hardware threads that this process may use
     bool is_root = false;
+    bool mpirun_takes_root = false;            ///< the environment says so to Open MPI
     bool can_copy_between_processes = true;    ///< process_vm_readv: how ranks of one host hand over large messages
     std::string allocation;                    ///< the variable that tells of a batch system: "SLURM_JOB_ID"; or empty
     std::optional<int> allocated_ranks;        ///< that it has room for, where it says so: SLURM_NTASKS

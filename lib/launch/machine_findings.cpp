@@ -92,7 +92,7 @@ Finding judge_build(const BuildFacts& build) {
 std::vector<Finding> judge_mpi(const MpiFacts& mpi, const HostFacts& host, const LaunchRequest& request) {
     std::vector<Finding> findings{judge_launch(mpi, host, request)};
     if (findings.front().level == Bad && !mpi.trouble) return findings;
-    if (host.is_root) {
+    if (host.is_root && !host.mpirun_takes_root) {
         findings.push_back({Note, "MPI", "you are root, for whom a bare mpirun starts nothing",
                             "vpp run does it; or mpirun --allow-run-as-root"});
     }

@@ -19,6 +19,8 @@ class Findings {
         problems_.push_back({std::move(message), std::move(position)});
     }
 
+    bool empty() const { return problems_.empty(); }
+
     void raise() const {
         if (!problems_.empty()) throw Error(ErrorKind::Plan, problems_);
     }

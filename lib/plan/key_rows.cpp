@@ -55,7 +55,8 @@ Rows model_rows() {
          .sentence = "How the loss of a microbatch is formed from its samples.",
          .field = field<&Plan::model, &ModelPlan::loss_reduction>(), .choices = {"mean", "sum"}},
         {.name = "model.init_from", .type = Path,
-         .sentence = "Weights to start from: a checkpoint's folder, a safetensors file, or an index or folder of such.",
+         .sentence = "Weights to start from: a checkpoint's folder, a safetensors file, or an index or folder of such. "
+                     "What it has goes before model.init, which fills what it lacks.",
          .field = field<&Plan::model, &ModelPlan::init_from>(), .default_note = "those of the model file",
          .example = "runs/gpt/checkpoints/step-00000200"},
         {.name = "model.freeze", .type = TextList, .sentence = "Globs over parameters that are not trained.",
@@ -65,7 +66,8 @@ Rows model_rows() {
          .field = field<&Plan::model, &ModelPlan::trust_sha256>(),
          .example = Texts{"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}},
         {.name = "model.init", .type = TableList,
-         .sentence = "Parameters that are filled from the seed; the first table that matches counts."},
+         .sentence = "Parameters that are filled from the seed, unless model.init_from has them; the first table that "
+                     "matches counts."},
         {.name = "model.init.match", .type = TextList, .sentence = "Globs over parameter names.",
          .field = field<&Plan::model, &ModelPlan::init, &InitRule::match>(), .required = true,
          .example = Texts{"*.weight"}},
@@ -386,19 +388,22 @@ Rows group_rows() {
 
 Rows lr_schedule_rows() {
     return {
-        {.name = "lr_schedule.kind", .type = Name, .sentence = "How the learning rate goes over the steps.",
+        {.name = "lr_schedule.kind", .type = Name,
+         .sentence = "How the learning rate goes over the steps; README has the formulas.",
          .field = field<&Plan::lr_schedule, &LrSchedulePlan::kind>(), .names = &Names::lr_schedules,
          .example = "cosine"},
         {.name = "lr_schedule.warmup_steps", .type = Integer, .sentence = "Steps of linear warm-up.",
          .field = field<&Plan::lr_schedule, &LrSchedulePlan::warmup_steps>(), .range = kCount,
          .example = int64_t{100}},
         {.name = "lr_schedule.min_lr", .type = Number,
-         .sentence = "The learning rate that decay ends at; a rate of 0 stays 0.",
+         .sentence = "The learning rate that decay ends at, the same for every group; a rate of 0 stays 0.",
          .field = field<&Plan::lr_schedule, &LrSchedulePlan::min_lr>(), .range = kFromZero, .example = 1e-5},
-        {.name = "lr_schedule.decay_steps", .type = Integer, .sentence = "Steps of decay; 0 = to the end of training.",
+        {.name = "lr_schedule.decay_steps", .type = Integer,
+         .sentence = "linear, cosine: steps of decay, 0 = to the end of training; wsd: how many of the last steps "
+                     "decay, 0 = a tenth of all; step: steps from one drop to the next.",
          .field = field<&Plan::lr_schedule, &LrSchedulePlan::decay_steps>(), .range = kCount,
          .example = int64_t{1000}},
-        {.name = "lr_schedule.gamma", .type = Number, .sentence = "step: factor of each decay.",
+        {.name = "lr_schedule.gamma", .type = Number, .sentence = "step: factor of each drop.",
          .field = field<&Plan::lr_schedule, &LrSchedulePlan::gamma>(), .range = kPositive},
         {.name = "lr_schedule.restart_every", .type = Integer,
          .sentence = "linear, cosine, step: steps after which the decay begins anew; 0 = never.",
@@ -481,7 +486,8 @@ Rows checkpoint_and_report_rows() {
         {.name = "checkpoint.max_failures", .type = Integer, .sentence = "Failed saves in a row that end the job.",
          .field = field<&Plan::checkpoint, &CheckpointPlan::max_failures>(), .range = {1, 1e6}},
         {.name = "checkpoint.keep_best", .type = Integer,
-         .sentence = "How many checkpoints of the lowest validation loss stay for ever.",
+         .sentence = "How many checkpoints of the lowest validation loss stay for ever, of those with an evaluation at "
+                     "their step.",
          .field = field<&Plan::checkpoint, &CheckpointPlan::keep_best>(), .range = {0, 1e6}, .example = int64_t{1}},
         {.name = "checkpoint.every_minutes", .type = Number,
          .sentence = "Minutes after the last save when the next one is due; 0 = by steps only.",
@@ -490,7 +496,8 @@ Rows checkpoint_and_report_rows() {
          .sentence = "Write while training goes on, from a copy of the state in memory.",
          .field = field<&Plan::checkpoint, &CheckpointPlan::background>()},
         {.name = "checkpoint.resume", .type = Text, .sentence = "auto, no, or the folder of a checkpoint.",
-         .field = field<&Plan::checkpoint, &CheckpointPlan::resume>()},
+         .field = field<&Plan::checkpoint, &CheckpointPlan::resume>(),
+         .example = "runs/gpt/checkpoints/step-00000500"},
         {.name = "report.every", .type = Integer, .sentence = "Steps between lines on the console.",
          .field = field<&Plan::report, &ReportPlan::every>(), .range = {1, 1e15}},
     };

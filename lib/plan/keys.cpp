@@ -145,6 +145,16 @@ std::string foreign_key_answer(std::string_view last_part) {
          "leave it out: pipeline.split_points takes pp x virtual_chunks ends, or pp ends of "
          "parts that are each cut evenly"},
         {"reuse_schedule", "leave it out: the schedule is made once per run"},
+        {"learning_rate", "did you mean lr?"},
+        {"max_grad_norm", "did you mean optimizer.clip_norm?"},
+        {"grad_clip", "did you mean optimizer.clip_norm?"},
+        {"beta1", "did you mean betas, as in betas = [0.9, 0.999]?"},
+        {"beta2", "did you mean betas, as in betas = [0.9, 0.999]?"},
+        {"epsilon", "did you mean eps?"},
+        {"batch_size", "did you mean train.global_batch_size?"},
+        {"gradient_accumulation_steps", "did you mean train.accumulate?"},
+        {"max_steps", "did you mean train.steps?"},
+        {"num_epochs", "did you mean train.epochs?"},
         {"data_shape", "leave it out: shapes come from the data; [data] and train.global_batch_size say how many"},
     };
     const auto found = std::ranges::find(kAnswers, last_part, &std::pair<std::string, std::string>::first);

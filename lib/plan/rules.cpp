@@ -18,16 +18,16 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// "[a, b]" with an entry twice is a slip of the pen.
-void check_unique(const Texts& texts, const std::string& key, Findings& findings) {
+void check_unique(const Texts& texts, const std::string& key, Findings& findings, const std::string& remedy = "") {
     std::set<std::string> seen;
     for (size_t i = 0; i < texts.size(); ++i) {
         if (seen.insert(texts[i]).second) continue;
-        findings.add(key + '[' + std::to_string(i) + ']', key + " names '" + texts[i] + "' twice");
+        findings.add(key + '[' + std::to_string(i) + ']', key + " names '" + texts[i] + "' twice" + remedy);
     }
 }
 
 void check_model(const Plan& plan, Findings& findings) {
-    check_unique(plan.model.inputs, "model.inputs", findings);
+    check_unique(plan.model.inputs, "model.inputs", findings, "; let forward take it once and use it in both places");
     if (plan.loss && plan.positions.contains("model.loss_output")) {
         findings.add("model.loss_output",
                      "model.loss_output and [loss] exclude each other: either forward returns the loss or [loss] makes "
@@ -91,7 +91,7 @@ void check_data(const Plan& plan, Findings& findings) {
     const DataPlan& data = plan.data;
     const DataKey keys[] = {
         {"data.train", !data.train.empty(), true, {"tokens", "text", "cifar10"}, "train = [\"data.bin\"]"},
-        {"data.val", !data.val.empty(), false, {"tokens", "text", "cifar10"}, ""},
+        {"data.val", !data.val.empty(), false, {"tokens", "text", "cifar10"}, "val = [\"data.bin\"]"},
         {"data.weights", !data.weights.empty(), false, {"tokens", "text", "cifar10"}, ""},
         {"data.documents", data.documents != DataPlan{}.documents, false, {"tokens"}, ""},
         {"data.sequence_length", data.sequence_length > 0, true, {"tokens", "text"}, "sequence_length = 128"},
@@ -101,7 +101,7 @@ void check_data(const Plan& plan, Findings& findings) {
          true,
          {"arrays", "idx"},
          "[data.train] with a line field = \"file.npy\""},
-        {"data.val", !data.val_fields.empty(), false, {"arrays", "idx"}, ""},
+        {"data.val", !data.val_fields.empty(), false, {"arrays", "idx"}, "[data.val] with a line field = \"file.npy\""},
         {"data.fields", !data.fields.empty(), true, {"synthetic"}, "fields = { x = \"float32[8]\" }"},
         {"data.samples", data.samples > 0, true, {"synthetic"}, "samples = 1024"},
     };
@@ -109,14 +109,22 @@ void check_data(const Plan& plan, Findings& findings) {
     for (const DataKey& row : keys) known.insert(known.end(), row.kinds.begin(), row.kinds.end());
     if (std::ranges::find(known, data.kind) == known.end()) return;  // a kind with rules of its own
     std::set<std::string> complained;                                // data.train has two rows
+    const auto is_of_kind = [&](const DataKey& row) {
+        return std::ranges::find(row.kinds, data.kind) != row.kinds.end();
+    };
     for (const DataKey& row : keys) {
-        const bool used = std::ranges::find(row.kinds, data.kind) != row.kinds.end();
+        const bool used = is_of_kind(row);
         if (used == row.set || (used && !row.required)) continue;
         if (!complained.insert(row.key).second) continue;
         if (used) {
             findings.add("data.kind", data.kind + " data needs " + row.key + "; try " + row.example);
         } else {
-            findings.add(row.key, std::string(row.key) + " does not fit " + data.kind + " data in this form");
+            const auto* right = std::ranges::find_if(keys, [&](const DataKey& other) {
+                return std::string_view(other.key) == row.key && is_of_kind(other);
+            });
+            findings.add(row.key,
+                         std::string(row.key) + " does not fit " + data.kind + " data in this form; " +
+                             (right == std::end(keys) ? "leave it out" : std::string("try ") + right->example));
         }
     }
 }
@@ -299,6 +307,11 @@ void check_lr_schedule(const Plan& plan, Findings& findings) {
     const LrSchedulePlan& schedule = plan.lr_schedule;
     const LrSchedulePlan usual;
     const std::string& kind = schedule.kind;
+    if (kind == "step" && schedule.decay_steps == 0) {
+        findings.add("lr_schedule.kind",
+                     "lr_schedule.kind = \"step\" needs lr_schedule.decay_steps, the steps from one drop to the next "
+                     "(got 0, so that the rate never drops); set it, or take kind \"constant\"");
+    }
     if (schedule.restart_every > 0 && kind != "linear" && kind != "cosine" && kind != "step") {
         findings.add("lr_schedule.restart_every",
                      "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind " +
@@ -344,6 +357,16 @@ void check_train(const Plan& plan, Findings& findings) {
     if (plan.checkpoint.keep_best > 0 && train.eval_every == 0) {
         findings.add("checkpoint.keep_best",
                      "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
+    }
+    const int64_t save = plan.checkpoint.every, evaluate = train.eval_every;
+    const bool meet = save == 0 || evaluate == 0 || save % evaluate == 0 || evaluate % save == 0;
+    if (plan.checkpoint.keep_best > 0 && !meet) {
+        findings.add("checkpoint.keep_best",
+                     "checkpoint.keep_best goes by the validation loss, and checkpoints would lie beside evaluations "
+                     "(got checkpoint.every " +
+                         std::to_string(save) + " and train.eval_every " + std::to_string(evaluate) +
+                         "); make checkpoint.every a multiple of train.eval_every, such as " +
+                         std::to_string((save / evaluate + 1) * evaluate));
     }
 }
 
@@ -457,17 +480,53 @@ void fill_in(Plan& plan, int world) {
     if (plan.run.dir.empty()) plan.run.dir = "runs/" + plan.name;
 }
 
-void check_world_size(const Plan& plan, int world) {
+int64_t num_ranks_of(const MeshPlan& mesh) {
+    return int64_t{*mesh.pp} * *mesh.dp * *mesh.tp;
+}
+
+void check_filled_in(const Plan& plan, Findings& findings) {
+    check_all(plan, findings);
+    check_split_points(plan, findings);
+    check_stage_count(plan, findings);
+    check_batch(plan, findings);
+}
+
+bool fits(Plan plan, int world) {
+    fill_in(plan, world);
+    Findings findings(plan);
+    check_filled_in(plan, findings);
+    return findings.empty() && num_ranks_of(plan.mesh) == world;
+}
+
+/// ", or set KEY to VALUE" for each key that alone makes the plan, as it was written, fit the ranks.
+std::string mesh_remedies(const Plan& written, int world) {
+    std::string text;
+    const int tp = written.mesh.tp.value_or(1);
+    Plan changed = written;
+    const std::string key = written.mesh.pp ? "mesh.pp" : "pipeline.num_stages";
+    std::optional<int>& pp = written.mesh.pp ? changed.mesh.pp : changed.pipeline.num_stages;
+    pp = std::max(1, world / (written.mesh.dp.value_or(1) * tp));
+    if (fits(changed, world)) text += ", or set " + key + " to " + std::to_string(*pp);
+    if (!written.mesh.dp) return text;
+    changed = written;
+    for (int dp = pp_of_keys(written) ? world : *written.mesh.dp; dp >= 1; --dp) {
+        changed.mesh.dp = dp;
+        if (world % dp == 0 && fits(changed, world)) return text + ", or set mesh.dp to " + std::to_string(dp);
+    }
+    return text;
+}
+
+void check_world_size(const Plan& plan, const Plan& written, int world) {
     const MeshPlan& mesh = plan.mesh;
-    const int64_t num_ranks = int64_t{*mesh.pp} * *mesh.dp * *mesh.tp;
+    const int64_t num_ranks = num_ranks_of(mesh);
     if (num_ranks == world) return;
     const std::string key = plan.where("mesh.pp") ? "mesh.pp" : "pipeline.num_stages";
     throw Error(ErrorKind::Mesh,
                 "the mesh does not fit the number of ranks (got " + std::to_string(world) +
                     (world == 1 ? " rank" : " ranks") + ", expected pp " + std::to_string(*mesh.pp) + " x dp " +
                     std::to_string(*mesh.dp) + " x tp " + std::to_string(*mesh.tp) + " = " + std::to_string(num_ranks) +
-                    "); start it with: mpirun -np " + std::to_string(num_ranks) + " vpp ..., or set " + key + " to " +
-                    std::to_string(world),
+                    "); start it with: mpirun -np " + std::to_string(num_ranks) + " vpp ..." +
+                    mesh_remedies(written, world),
                 plan.where(key));
 }
 
@@ -481,14 +540,12 @@ void check_plan(const Plan& plan) {
 
 Plan resolve_plan(Plan plan, int world) {
     check(world >= 1, "a world has at least one rank");
+    const Plan written = plan;
     fill_in(plan, world);
     Findings findings(plan);
-    check_all(plan, findings);
-    check_split_points(plan, findings);
-    check_stage_count(plan, findings);
-    check_batch(plan, findings);
+    check_filled_in(plan, findings);
     findings.raise();
-    check_world_size(plan, world);
+    check_world_size(plan, written, world);
     plan.resolved_text = plan_text(plan);
     return plan;
 }

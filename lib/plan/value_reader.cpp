@@ -99,7 +99,11 @@ class ValueReader {
             const bool is_value = parse_value(node.text, node.place).has_value();
             return is_value && key_.type != KeyType::TextTable ? "; write it without quotes" : "";
         }
-        if (node.kind == Node::Kind::Integer && wants_text) return "; try \"" + std::to_string(node.integer) + '"';
+        if (node.kind == Node::Kind::Integer && wants_text) {
+            const auto example = example_value(key_, names_);
+            const auto* text = example ? std::get_if<std::string>(&*example) : nullptr;
+            return "; try text in quotes" + (text ? ", such as " + toml_quoted(*text) : "");
+        }
         const bool whole =
             node.kind == Node::Kind::Number && std::abs(node.number) < 1e15 && std::floor(node.number) == node.number;
         if (whole && key_.type == KeyType::Integer) {

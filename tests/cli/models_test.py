@@ -386,6 +386,19 @@ smallest_unsplittable_units = ["Block"]
         self.assertIn("the model file has no values for 'token_embedding.weight', 'position_embedding.weight', "
                       "'blocks.0.ln1.weight' and 578 more; add [[model.init]] tables", done.stderr)
 
+    def test_is_not_exported_without_values(self):
+        net = torch.nn.Linear(4, 4)
+        net.weight = torch.nn.Parameter(torch.zeros(1).expand(4, 4))
+        torch.jit.script(net).save(str(self.folder / "small.pt"))
+        plan = self.plan(self.PLAN.replace("gpt_22B", "small"))
+        arguments = ["export", plan, "--initial-weights", "--safetensors", "out.safetensors"]
+        done = self.vpp(*arguments)
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertIn("the model file has no values for 'weight'; add [[model.init]] tables", done.stderr)
+        self.assertFalse((self.folder / "out.safetensors").exists())
+        done = self.vpp(*arguments, "--set", 'model.init=[{match=["weight"], kind="normal"}]')
+        self.assertEqual(done.returncode, 0, done.stderr)
+
 
 class Lengths(Case):
     PLAN = ARRAYS_PLAN.replace('y = "y.npy"', 'lengths = "lengths.npy", y = "y.npy"')

@@ -66,6 +66,12 @@ TEST(SafetensorsHeader, LengthsAreChecked) {
     expect_refused("a.st: only 7 bytes, too short for a safetensors file", "1234567");
     expect_refused("a.st: the header does not begin with '{'", std::string(8, '\0'));
     expect_refused("a header of 18446744073709551615 bytes, at most 100000000", std::string(8, '\xff'));
+    for (const char* begin : {"PK\x03\x04", "\x80\x02\x8a\x0a"}) {
+        expect_refused(
+            "a.st: no safetensors file but one of PyTorch (a zip or a pickle, as torch.save writes them); save its "
+            "state_dict with safetensors.torch.save_file",
+            begin + std::string(8, '\x08'));
+    }
     std::string over = file_of("{}");
     over[0] = 3;
     expect_refused("a header of 3 bytes in a file of 10", over);

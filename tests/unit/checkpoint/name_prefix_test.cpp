@@ -70,7 +70,30 @@ TEST_F(PrefixTest, TheNearestAreNamedWhenNoneFitsAll) {
               file.path().string() +
                   ": has none of the model's 4 parameters and buffers, such as 'm.a'; it has 'a', 'b', 'c'; without "
                   "'m.' in front of the model's names 2 of 4 would fit, not 'm.c', 'n.a'; without 'n.' in front of "
-                  "the model's names 1 of 4 would fit, not 'm.a', 'm.b', 'm.c'");
+                  "the model's names 1 of 4 would fit, not 'm.a', 'm.b', 'm.c'; the tensor 'c' is of shape [3], the "
+                  "model expects [4]");
+}
+
+TEST_F(PrefixTest, AnotherShapeIsTold) {
+    const WeightsFile file = file_of({{"a", 1}, {"b", 2}, {"c", 3}});
+    expect_error(ErrorKind::BadData,
+                 " 1 of 3 would fit, not 'm.b', 'm.c'; the tensor 'b' is of shape [2], the model expects [5]", [&] {
+                     find_prefix(file, {wanted({"m.a"}, 1), wanted({"m.b"}, 5), wanted({"m.c"}, 4)});
+                 });
+}
+
+TEST_F(PrefixTest, WhatIsFilledFromTheSeedNeedNotFit) {
+    const auto seeded = [](const std::string& name) {
+        WantedWeight weight = wanted({name}, 1);
+        weight.seed_fill = SeedFill::Named;
+        return weight;
+    };
+    const WeightsFile file = file_of({{"a", 1}, {"b", 1}});
+    EXPECT_EQ(find_prefix(file, {wanted({"m.a"}, 1), seeded("m.b"), seeded("m.lora")}).text, "m.");
+    EXPECT_EQ(find_prefix(file, {seeded("m.a"), seeded("m.b")}).text, "m.") << "all of them fit";
+    expect_error(ErrorKind::BadData, "1 of 2 would fit, not 'm.c'", [&] {
+        find_prefix(file, {seeded("m.a"), seeded("m.c")});
+    });
 }
 
 TEST_F(PrefixTest, NothingIsGuessed) {

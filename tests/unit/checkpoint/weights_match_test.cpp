@@ -85,6 +85,26 @@ TEST_F(MatchTest, OnlyWhatMayBeAbsentMay) {
     EXPECT_EQ(matched.absent, std::vector<std::string>{"mask"});
 }
 
+TEST_F(MatchTest, WhatIsFilledFromTheSeedNeedNotBeThere) {
+    const WeightsFile file = file_of({{"a", {1}}, {"c", {2}}});
+    std::vector<WantedWeight> weights{wanted({"a"}, 1), wanted({"lora_a"}, 4), wanted({"c"}, 1), wanted({"mask"}, 4)};
+    for (WantedWeight& weight : weights) weight.seed_fill = SeedFill::IfNamed;
+    const auto error = test::caught_error([&] { match_weights(file, weights); });
+    ASSERT_TRUE(error);
+    ASSERT_EQ(error->problems().size(), 2u);
+    EXPECT_EQ(error->problems()[0].message,
+              file.path().string() +
+                  ": has no tensor 'lora_a'; a [[model.init]] table whose match names it fills it from the seed");
+    EXPECT_EQ(error->problems()[1].message, file.path().string() + ": has no tensor 'mask'") << "it is said once";
+    for (size_t i : {1, 2}) weights[i].seed_fill = SeedFill::Named;
+    weights[3].may_be_absent = true;
+    const MatchedWeights matched = match_weights(file, weights);
+    EXPECT_FALSE(matched.values[1]);
+    EXPECT_TRUE(matched.values[2]) << "what the file has goes before";
+    EXPECT_EQ(matched.seeded, std::vector<std::string>{"lora_a"});
+    EXPECT_EQ(matched.absent, std::vector<std::string>{"mask"});
+}
+
 TEST_F(MatchTest, AFileOfQuiteAnotherModelIsOneProblem) {
     const WeightsFile file = file_of({{"module.c", {1}}, {"module.d", {2}}});
     const auto error = test::caught_error([&] { match_weights(file, {wanted({"a"}, 1), wanted({"b"}, 1)}); });

@@ -63,6 +63,8 @@ TEST(Npy, RefusesWithARemedy) {
                ": arrays of Python objects are not read; try np.save of array.astype('float32')");
     EXPECT_HAS(npy_refusal(npy(">f4", "(1,)", raw<float>({1}))),
                ": big-endian values are not read (got '>f4'); try array.astype('<f4')");
+    EXPECT_HAS(npy_refusal(npy(">i8", "(1,)", raw<int64_t>({1}))), "(got '>i8'); try array.astype('<i8')");
+    EXPECT_HAS(npy_refusal(npy(">u8", "(1,)", raw<int64_t>({1}))), "(got '>u8'); try array.astype('<f4')");
     EXPECT_HAS(npy_refusal(npy("<c8", "(1,)", raw<double>({1}))),
                ": unknown dtype (got '<c8', expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); "
                "try array.astype('float32')");

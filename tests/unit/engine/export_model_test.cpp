@@ -92,6 +92,37 @@ TEST_F(ExportModel, InitialWeightsAreThoseOfTheModelFileOrOfItsKey) {
     EXPECT_EQ(digests_of_file(), trained);
 }
 
+TEST_F(ExportModel, InitialWeightsFromTheSeedAreThoseOfATraining) {
+    const std::string init = "model.init=[{match=['w2', 'w3'], kind='normal', std=0.1}]";
+    for (const char* model : {"mlp", "tied"}) {
+        Rig rig = set_up_tiny(model, folder_.path("."), {run().front(), init});
+        const auto expected = weights(rig, false);
+        Rig plain = open(model);
+        ASSERT_NE(weights(plain, false), expected);
+        ExportRequest request = both();
+        request.initial_weights = request.overwrite = true;
+        export_model(rig.plan, request, log_.log);
+        EXPECT_EQ(digests_of_file(), expected) << model;
+    }
+    const SafetensorsFile whole(folder_.path("out.safetensors"));
+    std::vector<TensorBytes> tensors;
+    for (const SafetensorsEntry& entry : whole.entries()) {
+        if (entry.name != "w2") tensors.push_back(*whole.find(entry.name));
+    }
+    write_weights(folder_.path("base.safetensors"), tensors, {});
+    const auto expected = digests_of_file();
+    Rig rig = set_up_tiny("tied", folder_.path("."), {init});
+    rig.plan.model.init_from = folder_.path("base.safetensors");
+    ExportRequest request = both();
+    request.initial_weights = request.overwrite = true;
+    export_model(rig.plan, request, log_.log);
+    EXPECT_EQ(digests_of_file(), expected);
+    EXPECT_HAS(log_.text.str(), "as [[model.init]] fills them: 'w2'");
+    rig.plan.model.init.clear();
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { export_model(rig.plan, request, log_.log); }),
+               "has no tensor 'w2'; a [[model.init]] table");
+}
+
 TEST_F(ExportModel, HalfPrecisionWeightsAreWidened) {
     Rig rig = open("mlp");
     weights(rig, true);

@@ -83,8 +83,9 @@ class InitialWeights : public ::testing::Test {
     }
 
     /// Verifies two stages that begin with the weights of `source` against one.
-    void expect_bits_of_one_device(const std::string& model, const std::string& source) {
-        Rig rig = open(model, {source, "mesh.pp=2"});
+    void expect_bits_of_one_device(const std::string& model, const std::string& source,
+                                   const std::string& more = "train.seed=1") {
+        Rig rig = open(model, {source, more, "mesh.pp=2"});
         InProcessOptions options;
         options.num_ranks = 2;
         InProcessWorld(options).run([&](Transport& transport) {
@@ -174,6 +175,24 @@ TEST_F(InitialWeights, StatisticsMustBeThereButConstantsNeedNot) {
             ErrorKind::BadData, [&] { load_initial_weights(engine, rig.plan, rig.prepared.program, log_.log); });
         EXPECT_HAS(text, "has no tensor '");
         EXPECT_HAS(text, "running_mean1'");
+    });
+}
+
+TEST_F(InitialWeights, WhatTheFileLacksIsFilledFromTheSeed) {
+    auto expected = train("mlp", "w2");
+    const std::string init = "model.init=[{match=['w2', 'w3'], kind='normal', std=0.1}]";
+    Rig seeded = open("mlp", {init});
+    expected["model.w2"] = begin(seeded).at("model.w2");
+    for (const char* layout : {"mesh.pp=1", "mesh.pp=2", "mesh.pp=3"}) {
+        Rig rig = open("mlp", {from("w.safetensors"), init, layout});
+        EXPECT_EQ(begin(rig), expected) << layout << ", and w3 is the file's";
+    }
+    EXPECT_HAS(log_.text.str(), "model.init_from: not in the file, so filled by [[model.init]]: 'w2'\n");
+    expect_bits_of_one_device("mlp", from("w.safetensors"), init);
+    Rig rig = open("mlp", {from("w.safetensors")});
+    with_engines(rig, rig.prepared.program, [&](Engine& engine) {
+        EXPECT_HAS(error_of(ErrorKind::BadData, [&] { load_initial_weights(engine, rig.plan, rig.prepared.program); }),
+                   "has no tensor 'w2'; a [[model.init]] table whose match names it fills it from the seed");
     });
 }
 

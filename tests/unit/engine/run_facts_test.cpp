@@ -88,6 +88,86 @@ TEST(RunFacts, whatGoesWhereIsOneOfThem) {
     EXPECT_NO_THROW(compare_facts(saved, facts_of(plan, rig.prepared.program), "run", log.log));
 }
 
+/// What a resume of `saved` says, without the words that all such lines begin with.
+std::string words_of(const CheckpointState& saved, const std::map<std::string, std::string>& now) {
+    TextLog log;
+    compare_facts(saved, now, "run", log.log);
+    std::istringstream lines(log.text.str());
+    std::string words, line;
+    const std::string begin = "so other bits are possible: ";
+    while (std::getline(lines, line)) words += line.substr(line.find(begin) + begin.size()) + '\n';
+    return words;
+}
+
+TEST(RunFacts, whatChangesInAListIsSaidByPlanKey) {
+    const TemporaryFolder folder;
+    Rig rig = set_up_tiny("mlp", folder.path("."));
+    const auto facts = [&] { return facts_of(rig.plan, rig.prepared.program); };
+    OptimizerPlan& optimizer = rig.plan.optimizer;
+    optimizer.values.lr = 0.003;
+    optimizer.groups = {{.match = {"*.bias"}, .values = optimizer.values}};
+    optimizer.groups[0].values.weight_decay = 0.5;
+    CheckpointState saved;
+    saved.facts = facts();
+    optimizer.values.lr = optimizer.groups[0].values.lr = 0.001;
+    EXPECT_EQ(words_of(saved, facts()), "optimizer.lr was 0.003, now 0.001\n") << "what a group inherits is said once";
+    optimizer.values.beta2 = 0.5;
+    optimizer.clip_norm = 2;
+    optimizer.groups[0].values.weight_decay = 0;
+    EXPECT_EQ(words_of(saved, facts()),
+              "optimizer.betas[1] was 0.999, now 0.5; optimizer.clip_norm was 0.7, now 2.0; "
+              "optimizer.group[0].weight_decay was 0.5, now 0.0; optimizer.lr was 0.003, now 0.001\n");
+    optimizer.groups[0].match = {"*"};
+    EXPECT_HAS(words_of(saved, facts()), "; optimizer.group was [[\"*.bias\"]], now [[\"*\"]]; optimizer.lr was");
+    // The form of another vpp is shown as it is.
+    saved.facts["optimizer values"] = "[1]";
+    EXPECT_HAS(words_of(saved, facts()), "optimizer values was [1], now [\"[");
+}
+
+TEST(RunFacts, theScheduleIsSaidByPlanKey) {
+    const TemporaryFolder folder;
+    Rig rig = set_up_tiny("mlp", folder.path("."));
+    CheckpointState saved;
+    saved.facts = facts_of(rig.plan, rig.prepared.program);
+    rig.plan.lr_schedule.kind = "cosine";
+    rig.plan.lr_schedule.restart_every = 7;
+    EXPECT_EQ(words_of(saved, facts_of(rig.plan, rig.prepared.program)),
+              "lr_schedule.kind was \"constant\", now \"cosine\"; lr_schedule.restart_every was 0, now 7\n");
+}
+
+TEST(RunFacts, anotherNumberOfStepsIsSaidWhereItMovesTheRate) {
+    const TemporaryFolder folder;
+    Rig rig = set_up_tiny("mlp", folder.path("."));
+    rig.plan.optimizer.values.lr = 0.003;
+    const auto words = [&](const std::string& kind, int64_t step, int64_t decay_steps = 0) {
+        rig.plan.lr_schedule = {.kind = kind, .warmup_steps = 4, .min_lr = 0.0003, .decay_steps = decay_steps};
+        rig.plan.train.steps = 12;
+        CheckpointState saved;
+        saved.step = step;
+        saved.facts = facts_of(rig.plan, rig.prepared.program);
+        rig.plan.train.steps = 24;
+        const auto now = facts_of(rig.plan, rig.prepared.program);
+        CheckpointState old = saved;
+        old.facts.erase("train.steps");
+        EXPECT_EQ(words_of(old, now), "") << "it does not know";
+        return words_of(saved, now);
+    };
+    EXPECT_EQ(
+        words("cosine", 12),
+        "train.steps was 12, now 24, and the learning rate (cosine) spans them: it was 0.000403 at step 12 and is "
+        "0.00207 at step 13; lr_schedule.decay_steps = 8 keeps the old span\n");
+    EXPECT_HAS(words("linear", 8),
+               "the learning rate (linear) spans them: it was 0.00199 at step 8 and is 0.00246 at step 9");
+    EXPECT_HAS(words("wsd", 12),
+               "the learning rate (wsd) spans them: it was 0.00165 at step 12 and is 0.003 at step 13\n");
+    // As in a training that had as many steps from the beginning.
+    EXPECT_EQ(words("wsd", 8), "") << "it does not decay yet";
+    EXPECT_EQ(words("cosine", 4), "") << "the warm-up";
+    EXPECT_EQ(words("cosine", 12, 8), "");
+    EXPECT_EQ(words("constant", 12), "");
+    EXPECT_EQ(words("cosine", 0), "");
+}
+
 TEST(RunFacts, theTargetOfTheLossIsOneOfThem) {
     const TemporaryFolder folder;
     const Rig rig = set_up_tiny("mlp", folder.path("."));

@@ -72,6 +72,7 @@ TEST(ModelCopy, AParameterWithoutDataTakesValues) {
     const fs::path path = save(model);
     const ModelCopy copy(std::make_shared<const Archive>(path));
     EXPECT_TRUE(copy.weights()[0].tensor.isnan().all().item<bool>());
+    EXPECT_FALSE(copy.weights()[0].has_data);
     at::Tensor(copy.weights()[0].tensor).copy_(weight({4, 4}, 5));
     LoadedModel after = load_copy(write_copy(copy, path));
     EXPECT_TRUE(after.graph.parameters[0].has_data);

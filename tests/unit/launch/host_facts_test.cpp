@@ -89,6 +89,15 @@ TEST_F(HostFactsTest, BatchSystemsAndTmpdir) {
     EXPECT_EQ(look_at_host({}, root_).temporary_folder, "/tmp");
 }
 
+TEST_F(HostFactsTest, OpenMpiTakesRootWhenToldTwice) {
+    const std::string allow = "OMPI_ALLOW_RUN_AS_ROOT", confirm = "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM";
+    EXPECT_FALSE(look_at_host({}, root_).mpirun_takes_root);
+    EXPECT_FALSE(look_at_host({{allow, "1"}}, root_).mpirun_takes_root);
+    EXPECT_FALSE(look_at_host({{allow, "1"}, {confirm, "yes"}}, root_).mpirun_takes_root);
+    EXPECT_TRUE(look_at_host({{allow, "1"}, {confirm, "1"}}, root_).mpirun_takes_root);
+    for (const std::string& name : {allow, confirm}) EXPECT_EQ(std::ranges::count(host_variables(), name), 1);
+}
+
 TEST_F(HostFactsTest, ThisHost) {
     const HostFacts facts = look_at_host({});
     EXPECT_GE(facts.cpus, facts.cores);

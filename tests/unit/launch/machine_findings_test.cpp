@@ -117,6 +117,8 @@ TEST(MachineFindings, QuirksOfAHost) {
     expect_of_machine(findings[4], Note, "processes may not read each other's memory here, as Open MPI would",
                       "vpp run does without; or mpirun --mca btl_vader_single_copy_mechanism none; or docker run "
                       "--cap-add=SYS_PTRACE");
+    host.mpirun_takes_root = true;
+    EXPECT_EQ(judge_mpi(good_mpi(), host, ranks(4)).size(), 4U) << "a bare mpirun starts ranks of root then";
 }
 
 TEST(MachineFindings, CoresAgainstRanksAndThreads) {

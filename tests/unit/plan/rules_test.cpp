@@ -57,11 +57,30 @@ TEST(Rules, AWorldOfAnotherSizeIsAMeshError) {
     const Error error = error_at({"pipeline.num_stages=4"}, 3);
     EXPECT_EQ(error.kind(), ErrorKind::Mesh);
     EXPECT_TRUE(holds(error.what(), "got 3 ranks, expected pp 4 x dp 1 x tp 1 = 4"));
-    EXPECT_TRUE(holds(error.what(), "mpirun -np 4 vpp ..."));
-    EXPECT_TRUE(holds(error.what(), "set pipeline.num_stages to 3"));
+    EXPECT_TRUE(holds(error.what(), "mpirun -np 4 vpp ..., or set pipeline.num_stages to 3"));
     EXPECT_TRUE(holds(problem({"mesh.pp=2"}, 1), "set mesh.pp to 1"));
     // With another problem beside it the plan comes first.
     EXPECT_EQ(error_at({"pipeline.num_stages=4", "train.global_batch_size=7"}, 3).kind(), ErrorKind::Plan);
+}
+
+TEST(Rules, OnlyNumbersThatFitTheRanksAreAdvised) {
+    const auto advice = [](const Arguments& arguments, int world) {
+        const std::string text = error_at(arguments, world).problems().at(0).message;
+        return text.substr(text.find("vpp ...") + 7);
+    };
+    const Arguments square = {"pipeline.num_stages=2", "mesh.dp=2"};
+    EXPECT_EQ(advice(square, 5), "") << "5 = 2 x dp has no whole dp";
+    EXPECT_EQ(advice(square, 8), ", or set pipeline.num_stages to 4, or set mesh.dp to 4");
+    EXPECT_EQ(advice(square, 2), ", or set pipeline.num_stages to 1, or set mesh.dp to 1");
+    EXPECT_EQ(advice({"mesh.dp=2"}, 5), ", or set mesh.dp to 1");
+    EXPECT_EQ(advice({"mesh.dp=4"}, 9), ", or set mesh.dp to 3");
+    EXPECT_EQ(advice({"mesh.pp=4"}, 6), ", or set mesh.pp to 6") << "and dp goes by it";
+    // Another rule has a say too.
+    const Arguments cut = {"pipeline.num_stages=2", "pipeline.split_method=MANUAL", "pipeline.split_points=['a']"};
+    EXPECT_EQ(advice(cut, 3), "");
+    EXPECT_EQ(advice({"mesh.pp=2", "mesh.dp=2", "pipeline.num_microbatches=4", "train.global_batch_size=8"}, 6),
+              ", or set mesh.pp to 3")
+        << "a batch of 8 has no 4 x dp 3 parts";
 }
 
 TEST(Rules, NaturalWorldIsWhatThePlanNames) {
@@ -94,9 +113,21 @@ TEST(Rules, EveryPipelineRunOfAStepTakesItsPartOfTheBatch) {
                       "num_microbatches 8 x accumulate 3 x dp 2 = 48); try 48"));
 }
 
+TEST(Rules, StepsHaveALength) {
+    const std::string kind = "lr_schedule.kind=step";
+    for (const Arguments& other : {Arguments{kind}, Arguments{kind, "lr_schedule.restart_every=10"}}) {
+        EXPECT_TRUE(holds(problem(other),
+                          "--set:1:18: lr_schedule.kind = \"step\" needs lr_schedule.decay_steps, the steps from one "
+                          "drop to the next (got 0, so that the rate never drops); set it, or take kind \"constant\""));
+    }
+    EXPECT_NO_THROW(resolve({kind, "lr_schedule.decay_steps=10"}, 1));
+}
+
 TEST(Rules, RestartsNeedADecay) {
     for (const std::string kind : {"linear", "cosine", "step"}) {
-        EXPECT_NO_THROW(resolve({"lr_schedule.kind=" + kind, "lr_schedule.restart_every=10"}, 1)) << kind;
+        EXPECT_NO_THROW(
+            resolve({"lr_schedule.kind=" + kind, "lr_schedule.restart_every=10", "lr_schedule.decay_steps=5"}, 1))
+            << kind;
     }
     for (const std::string kind : {"constant", "inverse_sqrt", "wsd"}) {
         EXPECT_TRUE(holds(problem({"lr_schedule.kind=" + kind, "lr_schedule.restart_every=10"}),
@@ -262,6 +293,22 @@ TEST(Rules, TheBestCheckpointsNeedAValidationLoss) {
     EXPECT_NO_THROW(resolve({"checkpoint.keep_best=0"}, 1));
 }
 
+TEST(Rules, TheBestCheckpointsAreThoseOfEvaluations) {
+    const auto with = [](int save, int evaluate, int keep) {
+        return Arguments{"checkpoint.every=" + std::to_string(save), "train.eval_every=" + std::to_string(evaluate),
+                         "data.val=['val.bin']", "checkpoint.keep_best=" + std::to_string(keep)};
+    };
+    EXPECT_TRUE(holds(problem(with(4, 3, 1)),
+                      "checkpoint.keep_best goes by the validation loss, and checkpoints would lie beside evaluations "
+                      "(got checkpoint.every 4 and train.eval_every 3); make checkpoint.every a multiple of "
+                      "train.eval_every, such as 6"));
+    EXPECT_TRUE(holds(problem(with(4, 6, 1)), "such as 6"));
+    EXPECT_NO_THROW(resolve(with(6, 3, 1), 1));
+    EXPECT_NO_THROW(resolve(with(3, 6, 1), 1)) << "each evaluation has its checkpoint";
+    EXPECT_NO_THROW(resolve(with(0, 3, 1), 1)) << "after the last step there is an evaluation";
+    EXPECT_NO_THROW(resolve(with(4, 3, 0), 1));
+}
+
 TEST(Rules, TrustedFilesAreNamedByTheirDigest) {
     const std::string digest(64, 'a');
     EXPECT_NO_THROW(resolve({"model.trust_sha256=['" + digest + "']"}, 1));
@@ -280,7 +327,8 @@ TEST(Rules, LossAndLossOutputExcludeEachOther) {
     EXPECT_TRUE(holds(problem({"loss.kind=nll", "loss.target=y", "loss.class_dim=0"}),
                       "loss.class_dim is 1 or -1 (got 0): dimension 0 counts samples"));
     EXPECT_NO_THROW(resolve({"loss.kind=nll", "loss.target=y", "loss.class_dim=-1"}, 1));
-    EXPECT_TRUE(holds(problem({"model.inputs=[\"a\", \"a\"]"}), "names 'a' twice"));
+    EXPECT_TRUE(holds(problem({"model.inputs=[\"a\", \"a\"]"}),
+                      "names 'a' twice; let forward take it once and use it in both places"));
 }
 
 TEST(Rules, MetricsFitTheLoss) {
@@ -313,8 +361,11 @@ TEST(Rules, EachKindOfDataHasItsKeys) {
     EXPECT_TRUE(holds(problem({"data.kind=arrays"}, 1, model), "arrays data needs data.train; try [data.train]"));
     EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.fields"));
     EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.samples"));
-    EXPECT_TRUE(holds(problem({"data.kind=arrays"}), "data.train does not fit arrays data"));
-    EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data in this form"));
+    EXPECT_TRUE(holds(problem({"data.kind=arrays"}),
+                      "data.train does not fit arrays data in this form; try [data.train] with a line field = "
+                      "\"file.npy\""));
+    EXPECT_TRUE(holds(problem({"data.val.x=v.npy"}), "data.val does not fit tokens data in this form; try val = ["));
+    EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data in this form; leave it out"));
     EXPECT_TRUE(holds(problem({"data.kind=text", "data.token_dtype=uint32"}), "data.token_dtype does not fit text"));
     EXPECT_TRUE(holds(problem({"data.kind=arrays", "data.train.x=x.npy", "data.weights=[1]"}, 1, model),
                       "data.weights does not fit arrays data"));
@@ -375,7 +426,8 @@ TEST(Rules, KeysOfALrScheduleNeedItsKind) {
     for (const char* kind : {"constant", "linear", "cosine", "wsd", "step", "inverse_sqrt"}) {
         const std::string named = std::string("lr_schedule.kind=") + kind;
         for (const char* setting : {"lr_schedule.gamma=0.5", "lr_schedule.decay_steps=5", "lr_schedule.min_lr=1e-5"}) {
-            EXPECT_NO_THROW(resolve({named, setting}, 1)) << named << ", as one of several of a sweep: " << setting;
+            const Arguments set = {named, "lr_schedule.decay_steps=5", setting};
+            EXPECT_NO_THROW(resolve(set, 1)) << named << ", as one of several of a sweep: " << setting;
         }
     }
 }

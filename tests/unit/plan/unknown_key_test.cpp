@@ -19,6 +19,23 @@ TEST(UnknownKey, InASectionItsOwnNamesAndThoseElsewhereAreKnown) {
     EXPECT_EQ(unknown_answer("pipeline", "zzzzzz"), "");
 }
 
+TEST(UnknownKey, NamesOfOtherTrainersAreKnown) {
+    EXPECT_EQ(unknown_answer("optimizer", "learning_rate"), "; did you mean lr?");
+    EXPECT_EQ(answer("optimizer.learning_rate"), "; did you mean lr?");
+    for (const auto& [name, meant] :
+         std::vector<std::pair<std::string, std::string>>{{"batch_size", "train.global_batch_size"},
+                                                          {"max_steps", "train.steps"},
+                                                          {"num_epochs", "train.epochs"},
+                                                          {"gradient_accumulation_steps", "train.accumulate"},
+                                                          {"max_grad_norm", "optimizer.clip_norm"},
+                                                          {"grad_clip", "optimizer.clip_norm"},
+                                                          {"epsilon", "eps"},
+                                                          {"beta1", "betas, as in betas = [0.9, 0.999]"},
+                                                          {"beta2", "betas, as in betas = [0.9, 0.999]"}}) {
+        EXPECT_EQ(unknown_answer("train", name), "; did you mean " + meant + "?");
+    }
+}
+
 TEST(UnknownKey, ATypedNameIsLookedForEverywhere) {
     EXPECT_EQ(answer("pipeline.num_stage"), "; did you mean 'pipeline.num_stages'?");
     EXPECT_EQ(answer("num_stage"), "; did you mean 'pipeline.num_stages'?");

@@ -41,7 +41,12 @@ TEST(ValueReader, WrongTypesSayWhatToWrite) {
               "train.steps has the wrong type (got text '4', expected integer); write it without quotes");
     EXPECT_EQ(read_error("train.steps", "4.0"),
               "train.steps has the wrong type (got number 4.0, expected integer); try 4");
-    EXPECT_EQ(read_error("run.dir", "7"), "run.dir has the wrong type (got integer 7, expected text); try \"7\"");
+    EXPECT_EQ(read_error("run.dir", "7"),
+              "run.dir has the wrong type (got integer 7, expected text); try text in quotes, such as \"runs/gpt\"");
+    EXPECT_EQ(read_error("checkpoint.resume", "12"),
+              "checkpoint.resume has the wrong type (got integer 12, expected text); try text in quotes, such as "
+              "\"runs/gpt/checkpoints/step-00000500\"");
+    EXPECT_TRUE(holds(read_error("train.precision", "16"), "expected word); try text in quotes, such as \"bf16\""));
     EXPECT_EQ(read_error("train.steps", "'many'"),
               "train.steps has the wrong type (got text 'many', expected integer)");
     EXPECT_TRUE(holds(read_error("model.inputs", "'a'"), "expected list of texts); try [\"a\"]"));
