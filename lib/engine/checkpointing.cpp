@@ -116,7 +116,7 @@ std::optional<Opened> open_shared(Engine& engine, const Plan& plan, const Progra
     const std::string folder = from_first_rank(engine.transport(), [&] {
         std::string chosen = choose_checkpoint(plan, store, log);
         if (!chosen.empty()) {
-            compare_facts(CheckpointReader(chosen).manifest().state, facts_of(plan, program, engine.device()), chosen,
+            compare_facts(CheckpointReader(chosen).manifest().state, training_facts(plan, program, engine), chosen,
                           log);
         }
         return chosen;
@@ -150,7 +150,7 @@ std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Prog
     if (!chosen) return std::nullopt;
     const std::string folder = from_first_rank(transport, [&] {
         const std::string own = chosen->parts.at(0).folder.string();
-        compare_facts(chosen->manifest.state, facts_of(plan, program, engine.device()), own, log);
+        compare_facts(chosen->manifest.state, training_facts(plan, program, engine), own, log);
         return own;
     });
     if (!is_named) settle_chosen(transport, store, *chosen, log);

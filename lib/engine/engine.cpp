@@ -299,7 +299,8 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
     const std::string ignored = first->is_loss() ? all_targets_ignored(plan_, *data_.training, samples) : std::string();
     if (ignored.empty()) return {words};
     return {words + "; " + ignored,
-            "Leave such samples out, take larger microbatches, or model.loss_reduction = \"sum\""};
+            "train.on_nonfinite = \"skip\" passes over such steps; for a new run leave such samples out, take larger "
+            "microbatches, or model.loss_reduction = \"sum\""};
 }
 
 /// Where the numbers are not finite any more, and what helps.

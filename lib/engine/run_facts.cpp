@@ -196,7 +196,9 @@ std::string rate_text(double rate) {
 std::string span_text(const CheckpointState& saved, const Facts& now) {
     if (saved.step == 0) return "";
     try {
+        if (saved.facts.at(kLrSchedule) != now.at(kLrSchedule)) return "";  // said as a change of its own
         const Rates before = rates_of(saved.facts), after = rates_of(now);
+        if (after.steps <= saved.step) return "";
         Rates longer = before;
         longer.steps = after.steps;
         const double last = before.at(saved.step - 1);
@@ -240,7 +242,6 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"freeze", nlohmann::json(plan.model.freeze).dump()},
             {kOptimizerValues, optimizer_text(plan.optimizer)},
             {kLrSchedule, lr_schedule_text(plan.lr_schedule)},
-            {kSteps, std::to_string(total_steps(plan, program.fields.num_samples))},
             {"threads", std::to_string(environment.threads)},
             {"dp", std::to_string(program.mesh.dp)},
             {"tied_gradients", plan.pipeline.tied_gradients},
@@ -248,6 +249,12 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"torch", environment.torch_version},
             {"cpu_capability", environment.cpu_capability},
             {"device", environment.device.empty() ? "cpu" : environment.device}};
+}
+
+std::map<std::string, std::string> training_facts(const Plan& plan, const Program& program, const Engine& engine) {
+    std::map<std::string, std::string> facts = facts_of(plan, program, engine.device());
+    facts[kSteps] = std::to_string(engine.total_steps());
+    return facts;
 }
 
 std::optional<std::string> fact_of(const CheckpointState& saved, const std::string& name) {

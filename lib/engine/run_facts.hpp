@@ -12,9 +12,14 @@
 
 namespace vpp {
 
+class Engine;
+
 /// By name: model, data, batch, seed, optimizer, learning rates, numeric environment; and by their plan keys those that
 /// say what a sample is and when it comes.
 std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program, at::Device device = at::kCPU);
+
+/// The same of a training, and how long it is.
+std::map<std::string, std::string> training_facts(const Plan& plan, const Program& program, const Engine& engine);
 
 /// What a checkpoint says of a fact. One that is older than a plan key has what a plan without that key means.
 std::optional<std::string> fact_of(const CheckpointState& saved, const std::string& name);

@@ -256,7 +256,7 @@ Manifest Saver::make_manifest(std::vector<ShardRecord> shards) const {
     manifest.state.samples = save_->step * *plan_.train.global_batch_size;
     manifest.state.seed = plan_.train.seed;
     manifest.state.plan = plan_.resolved_text;
-    manifest.state.facts = facts_of(plan_, program_, engine_.device());
+    manifest.state.facts = training_facts(plan_, program_, engine_);
     manifest.state.facts.insert(save_->notes.begin(), save_->notes.end());
     manifest.shards = std::move(shards);
     return manifest;

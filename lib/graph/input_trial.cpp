@@ -74,10 +74,26 @@ const TellingOp* telling_op(const Node* node) {
     return nullptr;
 }
 
+bool is_class_loss(const Node* node) {
+    const TellingOp* telling = telling_op(node);
+    return telling && telling->use == InputUse::Classes && !is_op(node, "aten::gather");
+}
+
+/// The op of a loss over classes: one of PyTorch's, else the last that picks scores by gather; null without one.
+const Node* class_loss(const JitGraph& jit) {
+    const Node* last = nullptr;
+    for (const Node* node : jit.graph->nodes()) {
+        if (is_class_loss(node)) return node;
+        if (is_op(node, "aten::gather")) last = node;
+    }
+    return last;
+}
+
 /// Follows an input through the ops that hand it on as their first input, up to one that tells what it is.
 class Follower {
   public:
-    Follower(const JitGraph& jit, ForwardArgument& argument) : jit_(jit), argument_(argument) {}
+    Follower(const JitGraph& jit, ForwardArgument& argument)
+        : jit_(jit), argument_(argument), class_loss_(class_loss(jit)) {}
 
     void follow(Value* input) {
         derived_.insert(input);
@@ -88,7 +104,9 @@ class Follower {
     /// True when it is found.
     bool visit(Block* block) {
         for (Node* node : block->nodes()) {
-            if (const TellingOp* op = telling_op(node); op && tells(*op, node)) return true;
+            const TellingOp* op = telling_op(node);
+            const bool picks_others = is_op(node, "aten::gather") && node != class_loss_;
+            if (op && !picks_others && tells(*op, node)) return true;
             for (Block* inner : node->blocks()) {
                 if (visit(inner)) return true;
             }
@@ -123,6 +141,7 @@ class Follower {
 
     const JitGraph& jit_;
     ForwardArgument& argument_;
+    const Node* class_loss_;
     std::unordered_set<const Value*> derived_;
     std::vector<int64_t> last_weight_;
 };
@@ -156,15 +175,12 @@ int64_t class_dim_of(const Node* node, const at::Tensor& scores) {
 }
 
 std::optional<int64_t> num_classes_of(const JitGraph& jit, const ProbeResult& result) {
-    for (const JitOp& op : jit.ops) {
-        const TellingOp* telling = telling_op(op.node);
-        if (!telling || telling->use != InputUse::Classes) continue;
-        const auto scores = result.values.find(op.node->input(0));
-        if (scores == result.values.end() || !scores->second.isTensor()) continue;
-        const at::Tensor& tensor = scores->second.toTensor();
-        if (tensor.dim() > 0) return tensor.size(class_dim_of(op.node, tensor));
-    }
-    return std::nullopt;
+    const Node* loss = class_loss(jit);
+    const auto scores = loss ? result.values.find(loss->input(0)) : result.values.end();
+    if (scores == result.values.end() || !scores->second.isTensor()) return std::nullopt;
+    const at::Tensor& tensor = scores->second.toTensor();
+    if (tensor.dim() == 0) return std::nullopt;
+    return tensor.size(class_dim_of(loss, tensor));
 }
 
 /// A trial on numbers keeps all values.

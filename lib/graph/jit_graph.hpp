@@ -43,12 +43,16 @@ struct JitOutput {
     torch::jit::Value* value = nullptr;
 };
 
+/// Which shapes a loss takes: scores of classes and targets, values that are spread over each other within a sample, or
+/// each value with its own.
+enum class ComparedShapes { Classes, SameSamples, Same };
+
 /// What a loss of the plan's compares: the first two inputs of the op that gives the loss.
 struct JitCompared {
-    std::string kind;       ///< loss.kind
-    std::string field;      ///< loss.target
-    bool by_value = false;  ///< each value with its own: the shapes must be the same
-    bool as_rows = false;   ///< both were flattened before
+    std::string kind;   ///< loss.kind
+    std::string field;  ///< loss.target
+    ComparedShapes shapes = ComparedShapes::Classes;
+    bool as_rows = false;  ///< both were flattened before
 };
 
 /// What ops run under.

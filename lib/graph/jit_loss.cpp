@@ -144,30 +144,30 @@ struct LossArguments {
 struct LossKind {
     std::string name;
     std::string op;
-    bool by_value;                                                           ///< see JitCompared
+    ComparedShapes shapes;
     std::vector<torch::jit::NamedValue> (*arguments)(const LossArguments&);  ///< in the order of the op's schema
 };
 
 const std::vector<LossKind>& kinds() {
     using Arguments = std::vector<torch::jit::NamedValue>;
     static const std::vector<LossKind> kKinds{
-        {"cross_entropy", "aten::cross_entropy_loss", false,
+        {"cross_entropy", "aten::cross_entropy_loss", ComparedShapes::Classes,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.reduction, a.loss.ignore_index, a.loss.label_smoothing};
          }},
-        {"mse", "aten::mse_loss", true,
+        {"mse", "aten::mse_loss", ComparedShapes::SameSamples,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.reduction};
          }},
-        {"nll", "aten::nll_loss_nd", false,
+        {"nll", "aten::nll_loss_nd", ComparedShapes::Classes,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.reduction, a.loss.ignore_index};
          }},
-        {"bce_with_logits", "aten::binary_cross_entropy_with_logits", true,
+        {"bce_with_logits", "aten::binary_cross_entropy_with_logits", ComparedShapes::Same,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.none, a.reduction};
          }},
-        {"l1", "aten::l1_loss", true,
+        {"l1", "aten::l1_loss", ComparedShapes::SameSamples,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.reduction};
          }},
@@ -178,7 +178,7 @@ const std::vector<LossKind>& kinds() {
 Value* append_loss_op(JitGraph& jit, const LossPlan& loss, Value* input, Value* target, int64_t reduction) {
     for (const LossKind& kind : kinds()) {
         if (kind.name != loss.kind) continue;
-        jit.compared = {kind.name, loss.target, kind.by_value, loss.class_dim == -1};
+        jit.compared = {kind.name, loss.target, kind.shapes, loss.class_dim == -1};
         Value* none = jit.graph->insertConstant(c10::IValue());
         return jit.graph->insert(c10::Symbol::fromQualString(kind.op),
                                  kind.arguments({loss, input, target, none, reduction}));

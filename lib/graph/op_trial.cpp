@@ -106,8 +106,9 @@ void refuse_nested(const JitGraph& jit, const JitOp& op, const TrialValues& valu
         const std::vector<at::Tensor> tensors = tensors_in(values.at(made));
         if (std::ranges::none_of(tensors, [](const at::Tensor& tensor) { return tensor.is_nested(); })) continue;
         throw Error(ErrorKind::BadData, op_text(jit, op.node) +
-                                            " gives a nested tensor, which has no shape and is not supported; use "
-                                            "padding and a mask, or a packed sequence");
+                                            " gives a nested tensor, which has no shape and is not supported; "
+                                            "make nn.TransformerEncoder with enable_nested_tensor=False, or use "
+                                            "padding and a mask");
     }
 }
 

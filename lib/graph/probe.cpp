@@ -89,22 +89,29 @@ std::vector<int64_t> compared_shape(const JitGraph& jit, size_t index, const Tri
     return (constant ? *constant : values.at(input)).toTensor().sizes().vec();
 }
 
-/// A loss of the plan's: LibTorch spreads shapes that differ over each other, and says little of a single number.
+/// Whether values of one sample would be compared with another's: LibTorch lines shapes up at their ends.
+bool mixes_samples(const std::vector<int64_t>& output, const std::vector<int64_t>& target) {
+    return output.size() != target.size() || (!output.empty() && output[0] != target[0]);
+}
+
 void check_compared(const JitGraph& jit, const TrialValues& values) {
     const JitCompared& compared = *jit.compared;
     const std::vector<int64_t> output = compared_shape(jit, 0, values), target = compared_shape(jit, 1, values);
     const std::string kind = "loss.kind = \"" + compared.kind + "\" compares ";
     const std::string field = "the field '" + printable(compared.field) + "' " + shape_text(target);
-    if (output.empty()) {
+    const bool is_one = compared.shapes != ComparedShapes::Classes && num_elements(target) == 1;
+    if (output.empty() && !is_one) {
         throw FailsAnywhere(ErrorKind::BadData,
                             kind + "what forward returns with " + field +
                                 ", but that is a single number; if it is the loss, leave out [loss]");
     }
-    if (!compared.by_value || output == target) return;
+    const bool fits = compared.shapes == ComparedShapes::Classes || output == target || (output.empty() && is_one) ||
+                      (compared.shapes == ComparedShapes::SameSamples && !mixes_samples(output, target));
+    if (fits) return;
     throw FailsAnywhere(ErrorKind::BadData,
                         kind + "value by value, but forward returns the shape " + shape_text(output) + " and " + field +
-                            " has another, so that values of several samples would be mixed; give both one shape, as "
-                            "by squeeze(-1) or unsqueeze(-1) in forward");
+                            " has another, which mixes samples or values; give both one shape, as by "
+                            "squeeze(-1), unsqueeze(-1) or expand_as in forward");
 }
 
 bool begins_loss(const JitGraph& jit, const JitOp& op) {

@@ -116,6 +116,18 @@ class Metrics(Case):
         self.assertIn("accuracy needs targets that are classes, integers (got field y of float32)", done.stderr)
 
 
+    def test_epochs_of_the_training_do_not_count_the_validation_data(self):
+        numpy.save(self.folder / "few_x.npy", numpy.load(self.folder / "x.npy")[:4])
+        numpy.save(self.folder / "few_y.npy", self.targets[:4])
+        plan = PLAN.replace("steps = 4", "epochs = 2") + "[lr_schedule]\nwarmup_steps = 5\n"
+        (self.folder / "plan.toml").write_text(plan)
+        few = ["--set", "data.val.x=few_x.npy", "--set", "data.val.y=few_y.npy"]
+        done = self.vpp("train", "plan.toml", *few, ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.vpp("eval", "plan.toml", *few)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(" over 4 samples, after step 6 ", done.stdout)
+
     def test_a_microbatch_without_targets_that_count_is_told(self):
         self.targets[2:4] = -100
         numpy.save(self.folder / "y.npy", self.targets)
@@ -129,8 +141,9 @@ class Metrics(Case):
         numpy.save(self.folder / "y.npy", self.targets)
         done = self.vpp("train", "plan.toml", "--set", "eval.metrics=[]", "--set", "train.eval_every=0", ranks=2)
         self.assertEqual(done.returncode, 79, done.stderr)
-        self.assertIn(reason + ". Nothing was updated. Leave such samples out, take larger microbatches, or "
-                      'model.loss_reduction = "sum"', done.stderr)
+        remedy = ('train.on_nonfinite = "skip" passes over such steps; for a new run leave such samples out, take '
+                  'larger microbatches, or model.loss_reduction = "sum"')
+        self.assertIn(f"{reason}. Nothing was updated. {remedy}", done.stderr)
 
 if __name__ == "__main__":
     main()

@@ -141,12 +141,12 @@ TEST(RunFacts, anotherNumberOfStepsIsSaidWhereItMovesTheRate) {
     rig.plan.optimizer.values.lr = 0.003;
     const auto words = [&](const std::string& kind, int64_t step, int64_t decay_steps = 0) {
         rig.plan.lr_schedule = {.kind = kind, .warmup_steps = 4, .min_lr = 0.0003, .decay_steps = decay_steps};
-        rig.plan.train.steps = 12;
         CheckpointState saved;
         saved.step = step;
         saved.facts = facts_of(rig.plan, rig.prepared.program);
-        rig.plan.train.steps = 24;
-        const auto now = facts_of(rig.plan, rig.prepared.program);
+        std::map<std::string, std::string> now = saved.facts;
+        saved.facts["train.steps"] = "12";
+        now["train.steps"] = "24";
         CheckpointState old = saved;
         old.facts.erase("train.steps");
         EXPECT_EQ(words_of(old, now), "") << "it does not know";
@@ -166,6 +166,15 @@ TEST(RunFacts, anotherNumberOfStepsIsSaidWhereItMovesTheRate) {
     EXPECT_EQ(words("cosine", 12, 8), "");
     EXPECT_EQ(words("constant", 12), "");
     EXPECT_EQ(words("cosine", 0), "");
+    EXPECT_EQ(words("cosine", 24), "") << "it is at its end";
+    CheckpointState saved;
+    saved.step = 12;
+    saved.facts = facts_of(rig.plan, rig.prepared.program);
+    saved.facts["train.steps"] = "12";
+    rig.plan.lr_schedule.kind = "linear";
+    std::map<std::string, std::string> now = facts_of(rig.plan, rig.prepared.program);
+    now["train.steps"] = "24";
+    EXPECT_EQ(words_of(saved, now).find("spans"), std::string::npos) << "the schedule itself is another";
 }
 
 TEST(RunFacts, theTargetOfTheLossIsOneOfThem) {

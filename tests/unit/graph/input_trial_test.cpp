@@ -65,6 +65,14 @@ TEST(InputTrial, TargetsOfLosses) {
         "x, y", "    return torch.mean(torch.gather(torch.linear(x, self.w), -1, torch.unsqueeze(y, 1)))\n", {3, 5}));
     EXPECT_EQ(picked.arguments().at(1).use, InputUse::Classes) << "a loss of the model's own";
     EXPECT_EQ(picked.run({floats("x", {5}), integers("y", {})}, 2).num_classes, 3);
+    const InputTrial sorted = trial_of(
+        model_with_forward("x, y, p",
+                           "    h = torch.gather(torch.linear(x, self.w), 1, p)\n"
+                           "    return torch.cross_entropy_loss(torch.cat([h, h], 1), y, None, 1, -100, 0.0)\n",
+                           {3, 5}));
+    EXPECT_EQ(sorted.arguments().at(1).use, InputUse::Classes);
+    EXPECT_EQ(sorted.arguments().at(2).use, InputUse::Unknown) << "a gather before the loss picks something else";
+    EXPECT_EQ(sorted.run({floats("x", {5}), integers("y", {}), integers("p", {2})}, 2).num_classes, 4);
     const InputTrial numbers =
         trial_of(model_with_forward("x, y", "    return torch.mse_loss(torch.linear(x, self.w), y)\n", {3, 5}));
     EXPECT_EQ(numbers.arguments().at(1).use, InputUse::Target);

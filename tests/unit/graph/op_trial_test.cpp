@@ -134,8 +134,8 @@ TEST_F(OnTrial, ANestedTensorIsRefused) {
                                 at::kCPU, {{"r", at::ones({3, 4, 2})}, {"m", at::ones({3, 4}, at::kBool)}});
                         }),
                 HasSubstr("the op aten::_nested_tensor_from_mask in the model's forward gives a nested tensor, which "
-                          "has no shape and is not "
-                          "supported; use padding and a mask, or a packed sequence"));
+                          "has no shape and is not supported; make nn.TransformerEncoder with "
+                          "enable_nested_tensor=False, or use padding and a mask"));
 }
 
 TEST_F(OnTrial, WhatMayWriteIsKnown) {

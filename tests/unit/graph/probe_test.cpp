@@ -270,20 +270,29 @@ std::string refused_loss(const std::string& kind, const std::string& output, con
 // LibTorch spreads the shapes over each other: five values with five others each.
 TEST(Probe, ALossByValueWantsOneShape) {
     for (const char* kind : {"mse", "l1", "bce_with_logits"}) {
-        EXPECT_THAT(
-            refused_loss(kind, "(x @ self.w)[:, :1]", floats("y", {})),
-            HasSubstr("loss.kind = \"" + std::string(kind) +
-                      "\" compares value by value, but forward returns the shape [5, 1] and the field 'y' [5] "
-                      "has another, so that values of several samples would be mixed; give both one shape, as by "
-                      "squeeze(-1) or unsqueeze(-1) in forward (with a microbatch of 5 samples of x float32[4], "
-                      "y float32[])"));
+        EXPECT_THAT(refused_loss(kind, "(x @ self.w)[:, :1]", floats("y", {})),
+                    HasSubstr("loss.kind = \"" + std::string(kind) +
+                              "\" compares value by value, but forward returns the shape [5, 1] and the field 'y' [5] "
+                              "has another, which mixes samples or values; give both one shape, as by squeeze(-1), "
+                              "unsqueeze(-1) or expand_as in forward (with a microbatch of 5 samples of x float32[4], "
+                              "y float32[])"));
     }
     EXPECT_THAT(refused_loss("mse", "x @ self.w", floats("y", {})),
                 HasSubstr("the shape [5, 4] and the field 'y' [5]"));
-    TorchScriptOptions options = options_for({floats("x", {4}), floats("y", {4})}, 5);
-    options.loss = LossPlan{.kind = "mse", .target = "y"};
-    EXPECT_NO_THROW(
-        load({"Model", "def forward(self, x):\n    return x @ self.w\n", {{"w", weight({4, 4})}}}, options));
+    EXPECT_THAT(refused_loss("bce_with_logits", "x @ self.w", floats("y", {1})),
+                HasSubstr("[5, 4] and the field 'y' [5, 1]"));
+}
+
+TEST(Probe, ALossByValueMaySpreadInsideASample) {
+    for (const auto& [output, y, samples] : {std::tuple{"x @ self.w", floats("y", {4}), 5},
+                                             {"x @ self.w", floats("y", {1}), 5},
+                                             {"torch.squeeze((x @ self.w)[:, :1])", floats("y", {}), 1}}) {
+        TorchScriptOptions options = options_for({floats("x", {4}), y}, samples);
+        options.loss = LossPlan{.kind = "mse", .target = "y"};
+        const ModuleSpec model{
+            "Model", std::string("def forward(self, x):\n    return ") + output + "\n", {{"w", weight({4, 4})}}};
+        EXPECT_NO_THROW(load(model, options)) << output;
+    }
 }
 
 TEST(Probe, ALossOverALossIsRefused) {

@@ -294,15 +294,17 @@ TEST(Rules, TheBestCheckpointsNeedAValidationLoss) {
 }
 
 TEST(Rules, TheBestCheckpointsAreThoseOfEvaluations) {
-    const auto with = [](int save, int evaluate, int keep) {
-        return Arguments{"checkpoint.every=" + std::to_string(save), "train.eval_every=" + std::to_string(evaluate),
-                         "data.val=['val.bin']", "checkpoint.keep_best=" + std::to_string(keep)};
+    const auto with = [](int save, int evaluate, int keep, int steps = 11) {
+        return Arguments{"train.steps=" + std::to_string(steps), "checkpoint.every=" + std::to_string(save),
+                         "train.eval_every=" + std::to_string(evaluate), "data.val=['val.bin']",
+                         "checkpoint.keep_best=" + std::to_string(keep)};
     };
     EXPECT_TRUE(holds(problem(with(4, 3, 1)),
                       "checkpoint.keep_best goes by the validation loss, and checkpoints would lie beside evaluations "
                       "(got checkpoint.every 4 and train.eval_every 3); make checkpoint.every a multiple of "
                       "train.eval_every, such as 6"));
     EXPECT_TRUE(holds(problem(with(4, 6, 1)), "such as 6"));
+    EXPECT_NO_THROW(resolve(with(4, 6, 1, 12), 1)) << "they meet at the end";
     EXPECT_NO_THROW(resolve(with(6, 3, 1), 1));
     EXPECT_NO_THROW(resolve(with(3, 6, 1), 1)) << "each evaluation has its checkpoint";
     EXPECT_NO_THROW(resolve(with(0, 3, 1), 1)) << "after the last step there is an evaluation";
