@@ -17,8 +17,7 @@ bool ignores_all(const Dataset& data, int field, int64_t ignore_index, const Dra
 }  // namespace
 
 std::string all_targets_ignored(const Plan& plan, const Dataset& data, std::span<const Draw> samples) {
-    if (!plan.loss || plan.model.loss_reduction != "mean") return "";
-    if (plan.loss->kind != "cross_entropy" && plan.loss->kind != "nll") return "";
+    if (!plan.loss || !plan.loss->is_over_classes() || plan.model.loss_reduction != "mean") return "";
     const int field = data.fields().find(plan.loss->target);
     if (field < 0 || data.fields().fields[static_cast<size_t>(field)].dtype != DType::I64) return "";
     const int64_t ignored = plan.loss->ignore_index;

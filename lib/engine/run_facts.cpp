@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "engine/engine.hpp"
 #include "optim/lr.hpp"
 #include "plan/batch_size.hpp"
+#include "report/step_text.hpp"
 
 namespace vpp {
 
@@ -171,24 +171,21 @@ struct Rates {
 
 /// Throws: std::exception for facts without it, or in another form.
 Rates rates_of(const Facts& facts) {
-    const auto schedule = nlohmann::json::parse(facts.at(kLrSchedule));
-    const auto values = nlohmann::json::parse(facts.at(kOptimizerValues)).at(0).get<std::string>();
+    const Facts schedule = entries_of(kLrSchedule, facts.at(kLrSchedule));
+    const Facts values = entries_of(kOptimizerValues, facts.at(kOptimizerValues));
+    const auto read = [](const Facts& entries, const std::string& key, auto& number) {
+        nlohmann::json::parse(entries.at(key)).get_to(number);
+    };
     Rates rates;
-    rates.lr = nlohmann::json::parse(values).at(0).get<double>();
     rates.steps = std::stoll(facts.at(kSteps));
-    schedule.at(0).get_to(rates.schedule.kind);
-    schedule.at(1).get_to(rates.schedule.warmup_steps);
-    schedule.at(2).get_to(rates.schedule.min_lr);
-    schedule.at(3).get_to(rates.schedule.decay_steps);
-    schedule.at(4).get_to(rates.schedule.gamma);
-    if (schedule.size() > 5) schedule[5].get_to(rates.schedule.restart_every);
+    read(values, "optimizer.lr", rates.lr);
+    read(schedule, "lr_schedule.kind", rates.schedule.kind);
+    read(schedule, "lr_schedule.warmup_steps", rates.schedule.warmup_steps);
+    read(schedule, "lr_schedule.min_lr", rates.schedule.min_lr);
+    read(schedule, "lr_schedule.decay_steps", rates.schedule.decay_steps);
+    read(schedule, "lr_schedule.gamma", rates.schedule.gamma);
+    read(schedule, "lr_schedule.restart_every", rates.schedule.restart_every);
     return rates;
-}
-
-std::string rate_text(double rate) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.3g", rate);
-    return text.data();
 }
 
 /// What another number of steps makes of a schedule that spans them all; empty where the finished steps would have had
@@ -207,8 +204,8 @@ std::string span_text(const CheckpointState& saved, const Facts& now) {
         const int64_t decay = before.steps - before.schedule.warmup_steps;
         const bool keeps = (kind == "linear" || kind == "cosine") && decay > 0;
         return was_and_is(kSteps, std::to_string(before.steps), std::to_string(after.steps)) +
-               ", and the learning rate (" + kind + ") spans them: it was " + rate_text(last) + " at step " +
-               std::to_string(saved.step) + " and is " + rate_text(after.at(saved.step)) + " at step " +
+               ", and the learning rate (" + kind + ") spans them: it was " + formatted("%.3g", last) + " at step " +
+               std::to_string(saved.step) + " and is " + formatted("%.3g", after.at(saved.step)) + " at step " +
                std::to_string(saved.step + 1) +
                (keeps ? "; lr_schedule.decay_steps = " + std::to_string(decay) + " keeps the old span" : "");
     } catch (const std::exception&) {

@@ -90,8 +90,9 @@ std::vector<int64_t> compared_shape(const JitGraph& jit, size_t index, const Tri
 }
 
 /// Whether values of one sample would be compared with another's: LibTorch lines shapes up at their ends.
+/// Requires: neither is empty.
 bool mixes_samples(const std::vector<int64_t>& output, const std::vector<int64_t>& target) {
-    return output.size() != target.size() || (!output.empty() && output[0] != target[0]);
+    return output.size() != target.size() || output[0] != target[0];
 }
 
 void check_compared(const JitGraph& jit, const TrialValues& values) {
@@ -99,15 +100,15 @@ void check_compared(const JitGraph& jit, const TrialValues& values) {
     const std::vector<int64_t> output = compared_shape(jit, 0, values), target = compared_shape(jit, 1, values);
     const std::string kind = "loss.kind = \"" + compared.kind + "\" compares ";
     const std::string field = "the field '" + printable(compared.field) + "' " + shape_text(target);
-    const bool is_one = compared.shapes != ComparedShapes::Classes && num_elements(target) == 1;
-    if (output.empty() && !is_one) {
+    const bool is_over_classes = compared.shapes == ComparedShapes::Classes;
+    if (output.empty()) {
+        if (!is_over_classes && num_elements(target) == 1) return;  // one number with one number
         throw FailsAnywhere(ErrorKind::BadData,
                             kind + "what forward returns with " + field +
                                 ", but that is a single number; if it is the loss, leave out [loss]");
     }
-    const bool fits = compared.shapes == ComparedShapes::Classes || output == target || (output.empty() && is_one) ||
-                      (compared.shapes == ComparedShapes::SameSamples && !mixes_samples(output, target));
-    if (fits) return;
+    const bool may_spread = compared.shapes == ComparedShapes::SameSamples && !mixes_samples(output, target);
+    if (is_over_classes || output == target || may_spread) return;
     throw FailsAnywhere(ErrorKind::BadData,
                         kind + "value by value, but forward returns the shape " + shape_text(output) + " and " + field +
                             " has another, which mixes samples or values; give both one shape, as by "

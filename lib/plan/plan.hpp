@@ -41,6 +41,8 @@ struct LossPlan {
     int64_t ignore_index = -100;  ///< cross_entropy and nll
     int class_dim = 1;            ///< of classes in that output: 1 or -1; cross_entropy and nll
     double label_smoothing = 0;   ///< cross_entropy
+
+    bool is_over_classes() const { return kind == "cross_entropy" || kind == "nll"; }
 };
 
 struct TransformPlan {  ///< one [[data.transform]] table; what it does not name stays as it is

@@ -46,12 +46,12 @@ void check_model(const Plan& plan, Findings& findings) {
     if (plan.loss->label_smoothing != 0 && kind != "cross_entropy") {
         findings.add("loss.label_smoothing", "loss.label_smoothing is for cross_entropy (got kind '" + kind + "')");
     }
-    if (plan.loss->ignore_index != LossPlan{}.ignore_index && kind != "cross_entropy" && kind != "nll") {
+    if (plan.loss->ignore_index != LossPlan{}.ignore_index && !plan.loss->is_over_classes()) {
         findings.add("loss.ignore_index", "loss.ignore_index is for cross_entropy and nll (got kind '" + kind + "')");
     }
     if (plan.loss->class_dim == 0) {
         findings.add("loss.class_dim", "loss.class_dim is 1 or -1 (got 0): dimension 0 counts samples");
-    } else if (plan.loss->class_dim != LossPlan{}.class_dim && kind != "cross_entropy" && kind != "nll") {
+    } else if (plan.loss->class_dim != LossPlan{}.class_dim && !plan.loss->is_over_classes()) {
         findings.add("loss.class_dim", "loss.class_dim is for cross_entropy and nll (got kind '" + kind + "')");
     }
 }
@@ -379,7 +379,7 @@ void check_metrics(const Plan& plan, Findings& findings) {
     const Texts& metrics = plan.eval.metrics;
     check_unique(metrics, "eval.metrics", findings);
     const std::string loss = plan.loss ? "kind " + toml_quoted(plan.loss->kind) : "no [loss]";
-    const bool of_classes = plan.loss && (plan.loss->kind == "cross_entropy" || plan.loss->kind == "nll");
+    const bool of_classes = plan.loss && plan.loss->is_over_classes();
     for (size_t i = 0; i < metrics.size(); ++i) {
         const std::string key = "eval.metrics[" + std::to_string(i) + ']';
         if (std::ranges::find(known, metrics[i]) == known.end()) {

@@ -115,7 +115,7 @@ void check_targets(const Plan& plan, const Fields& fields) {
     if (place < 0) return;
     const Field& target = fields.fields[static_cast<size_t>(place)];
     const bool is_cross_entropy = plan.loss->kind == "cross_entropy";
-    if (is_cross_entropy || plan.loss->kind == "nll") {
+    if (plan.loss->is_over_classes()) {
         const bool is_one_a_row = target.shape.empty() || plan.loss->class_dim == -1;
         const bool is_class = target.dtype == DType::I64 || (target.dtype == DType::U8 && is_one_a_row);
         const bool is_probability = is_cross_entropy && is_floating(target.dtype) && !target.shape.empty();
