@@ -1,6 +1,8 @@
 #include "engine/engine.hpp"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -14,8 +16,8 @@
 #include "base/random.hpp"
 #include "base/units.hpp"
 #include "device/memory_meter.hpp"
+#include "engine/counted_targets.hpp"
 #include "engine/drift.hpp"
-#include "engine/ignored_targets.hpp"
 #include "engine/non_finite.hpp"
 #include "graph/torch_errors.hpp"
 #include "optim/memory_order.hpp"
@@ -151,7 +153,7 @@ std::unique_ptr<Prefetch> Engine::make_prefetch() const {
 }
 
 /// Leaves the sum of the replica's microbatches in `.grad`, or with other ranks for the other replicas the sum of all.
-void Engine::run_replica(int64_t step, int replica) {
+void Engine::run_replica(int64_t step, int replica, const at::Tensor& loss_factor) {
     for (int parameter : trained_) at::Tensor(weights_.at(parameter)).mutable_grad().reset();
     const auto load = [&](int microbatch, int input) {
         const double deadline_seconds = kShareOfDeadline * transport_.deadline_seconds();
@@ -159,7 +161,7 @@ void Engine::run_replica(int64_t step, int replica) {
     };
     statistics_->begin_step();
     training_->run({load, [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }},
-                   loss_scaler_ ? loss_scaler_->factor().to(weights_.device()) : at::Tensor());
+                   loss_factor);
     tied_->sum_gradients();
     if (reduction_) {
         reduction_->start(ReplicaShares::kBehindTies);
@@ -168,12 +170,31 @@ void Engine::run_replica(int64_t step, int replica) {
     training_->note_device_times();
 }
 
+/// How many targets of the step its loss counts, on a rank that makes losses: read from the data, since the first
+/// backward comes before the other microbatches.
+int64_t Engine::targets_of(int64_t step) const {
+    const std::vector<int> stages = program_.stages_of(pp_rank_of(program_, transport_));
+    const bool makes_losses = std::ranges::find(stages, program_.training.split.loss_stage) != stages.end();
+    if (!plan_.model.is_target_mean() || !makes_losses) return 0;
+    return count_targets(plan_, *data_.training, order_.step_draws(step, *plan_.train.global_batch_size));
+}
+
+/// What the loss of a microbatch is multiplied by in this step; undefined: by nothing.
+at::Tensor Engine::loss_factor(int64_t targets) const {
+    if (!loss_scaler_ && !plan_.model.is_target_mean()) return {};
+    at::Tensor factor = loss_scaler_ ? loss_scaler_->factor() : at::scalar_tensor(1.0, at::kDouble);
+    if (plan_.model.is_target_mean()) factor = at::mul(factor, 1.0 / static_cast<double>(targets));
+    return factor.to(weights_.device());
+}
+
 /// The replicas of this rank. One of several leaves no trace but its gradients and losses, until replica 0 has run.
 void Engine::run_replicas(int64_t step, StepShare& share) {
+    share.targets = targets_of(step);
+    const at::Tensor factor = loss_factor(share.targets);
     std::vector<std::vector<at::Tensor>> gradients;
     for (int replica = program_.replicas_per_rank - 1; replica >= 0; --replica) {
         buffers_->put_back();
-        run_replica(step, dp_coordinate() + replica);
+        run_replica(step, dp_coordinate() + replica, factor);
         share.losses.insert(share.losses.begin(), training_->losses().begin(), training_->losses().end());
         std::vector<at::Tensor>& own = gradients.emplace_back();
         for (int parameter : trained_) own.push_back(weights_.at(parameter).grad());
@@ -300,11 +321,16 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
     if (ignored.empty()) return {words};
     return {words + "; " + ignored,
             "train.on_nonfinite = \"skip\" passes over such steps; for a new run leave such samples out, take larger "
-            "microbatches, or model.loss_reduction = \"sum\""};
+            "microbatches, or model.loss_reduction = \"target_mean\""};
 }
 
 /// Where the numbers are not finite any more, and what helps.
-Engine::Trouble Engine::find_trouble(int64_t step) {
+Engine::Trouble Engine::find_trouble(int64_t step, const StepTotals& totals) {
+    if (plan_.model.is_target_mean() && totals.targets == 0) {
+        return {"; all targets of the step are loss.ignore_index (" + std::to_string(plan_.loss->ignore_index) + ")",
+                "train.on_nonfinite = \"skip\" passes over such steps; for a new run leave such samples out, or take a "
+                "larger train.global_batch_size"};
+    }
     const std::optional<std::string> damaged = find_damaged_parameter();
     if (!damaged) return find_non_finite(step);
     return {"; the parameter '" + *damaged + "' is not finite before this step already, " +
@@ -371,7 +397,7 @@ void Engine::judge(int64_t step, StepResult& result) {
     } else {
         const StepGuard::Judgement judgement = guard_.judge(result.loss, result.grad_norm);
         if (!judgement.reason.empty()) result.remark = name + judgement.reason;
-        const Trouble trouble = judgement.is_finite ? Trouble{} : find_trouble(step);
+        const Trouble trouble = judgement.is_finite ? Trouble{} : find_trouble(step, result.totals);
         result.remark += trouble.words;
         result.updated =
             judgement.verdict == StepGuard::Verdict::Update || judgement.verdict == StepGuard::Verdict::Warn;
@@ -432,6 +458,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     if (loss_scaler_) result.loss_scale = loss_scaler_->scale();
     for (double loss : result.microbatch_losses) result.loss += loss;
     if (plan_.model.loss_reduction == "mean") result.loss /= static_cast<double>(result.microbatch_losses.size());
+    if (plan_.model.is_target_mean()) result.loss /= static_cast<double>(result.totals.targets);
     if (result.totals.grad_norm.defined()) result.grad_norm = result.totals.grad_norm.item<double>();
     judge(step, result);
     if (!result.updated) buffers_->put_back();

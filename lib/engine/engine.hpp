@@ -124,7 +124,9 @@ class Engine {
   private:
     StepShare run_actions(int64_t step);
     std::unique_ptr<Prefetch> make_prefetch() const;
-    void run_replica(int64_t step, int replica);
+    int64_t targets_of(int64_t step) const;
+    at::Tensor loss_factor(int64_t targets) const;
+    void run_replica(int64_t step, int replica, const at::Tensor& loss_factor);
     void run_replicas(int64_t step, StepShare& share);
     void sum_up(const std::vector<std::vector<at::Tensor>>& gradients);
     int dp_coordinate() const { return program_.mesh.coordinate(transport_.rank()).dp; }
@@ -141,7 +143,7 @@ class Engine {
         std::string words;
         std::string remedy = "Lower optimizer.lr or set optimizer.clip_norm, and look at the samples";
     };
-    Trouble find_trouble(int64_t step);
+    Trouble find_trouble(int64_t step, const StepTotals& totals);
     Trouble find_non_finite(int64_t step);
     std::optional<std::string> find_damaged_parameter();
     std::string remedy_of_damage(int64_t step) const;

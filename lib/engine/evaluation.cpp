@@ -7,7 +7,7 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
-#include "engine/ignored_targets.hpp"
+#include "engine/counted_targets.hpp"
 #include "engine/non_finite.hpp"
 
 namespace vpp {
@@ -48,6 +48,12 @@ GroupResult share_groups(Transport& transport, int replica, const std::vector<do
     ByteReader reader(bytes);
     read(reader, result);
     return result;
+}
+
+std::vector<Draw> draws_from(int64_t first, int64_t count) {
+    std::vector<Draw> draws;
+    for (int64_t i = 0; i < count; ++i) draws.push_back({first + i});
+    return draws;
 }
 
 }  // namespace
@@ -95,11 +101,7 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
     const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
     const auto draws = [&](int microbatch) {
         const int used = std::min(microbatch, last);
-        std::vector<Draw> taken;
-        for (int64_t i = 0; i < size_of_microbatch(used, count); ++i) {
-            taken.push_back({begin + used * program_.microbatch_size + i});
-        }
-        return taken;
+        return draws_from(begin + used * program_.microbatch_size, size_of_microbatch(used, count));
     };
     const int64_t num_last = size_of_microbatch(last, count);
     if (sizes_seen_.insert(num_last).second) executor_->expect_new_kernels();
@@ -118,6 +120,9 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
     for (size_t i = 0; i < tallies.size(); i += 2) {
         tally.add({tallies[i].item<int64_t>(), tallies[i + 1].item<int64_t>()});
     }
+    if (plan_.model.is_target_mean() && executor_->makes_loss()) {
+        tally.targets = count_targets(plan_, validation_, draws_from(begin, count));
+    }
     return tally;
 }
 
@@ -131,8 +136,7 @@ void Evaluator::add_metrics(const Tally& tally, EvaluationResult& result) const 
 }
 
 std::string Evaluator::describe_non_finite(int64_t first, int64_t count) const {
-    std::vector<Draw> samples;
-    for (int64_t i = 0; i < count; ++i) samples.push_back({first + i});
+    const std::vector<Draw> samples = draws_from(first, count);
     const std::string ignored = all_targets_ignored(plan_, validation_, samples);
     return "the evaluation's loss is not finite: that of " + sample_names(validation_, samples) +
            " of the validation data is the first" + (ignored.empty() ? "" : "; " + ignored);
@@ -164,7 +168,12 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
         }
         result.samples += count;
     }
-    result.loss = weighted / static_cast<double>(result.samples);
+    const bool is_target_mean = plan_.model.is_target_mean();
+    result.loss = weighted / static_cast<double>(is_target_mean ? tally.targets : result.samples);
+    if (is_target_mean && tally.targets == 0) {
+        result.remark = "the evaluation's loss is not finite: all targets of its samples are loss.ignore_index (" +
+                        std::to_string(plan_.loss->ignore_index) + ")";
+    }
     add_metrics(tally, result);
     result.seconds = seconds_since(start);
     return result;

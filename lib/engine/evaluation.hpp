@@ -19,7 +19,7 @@
 namespace vpp {
 
 struct EvaluationResult {
-    double loss = 0;  ///< mean over samples
+    double loss = 0;  ///< mean over samples, or over targets
     int64_t samples = 0;
     double seconds = 0;
     std::optional<double> accuracy;    ///< where eval.metrics names it and a target counts
@@ -37,7 +37,7 @@ using TakeOutputs = std::function<void(const std::vector<at::Tensor>& outputs, i
 /// Samples of so many whole batches, or all there are: with 0 batches, or when there are not so many.
 int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches);
 
-/// What accuracy is made of.
+/// What accuracy is made of, and a mean over targets.
 struct Tally {
     int64_t targets = 0;  ///< that count
     int64_t hits = 0;     ///< those of them that are the largest output

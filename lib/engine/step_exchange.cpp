@@ -86,6 +86,7 @@ Bytes share_bytes(const StepShare& share) {
     }
     writer.put(share.first_loss);
     put_list(writer, share.losses);
+    writer.put(share.targets);
     put_list(writer, share.stages);
     writer.put(share.actions_seconds);
     writer.put(share.wait_seconds);
@@ -120,6 +121,7 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
         totals.losses.resize(std::max(totals.losses.size(), losses.empty() ? 0 : first_loss + losses.size()));
         std::copy(losses.begin(), losses.end(),
                   totals.losses.begin() + static_cast<std::ptrdiff_t>(losses.empty() ? 0 : first_loss));
+        totals.targets = std::max(totals.targets, reader.get<int64_t>());
         stages.add(get_list<StepShare::Stage>(reader));
         totals.actions_seconds = std::max(totals.actions_seconds, reader.get<double>());
         totals.wait_seconds.push_back(reader.get<double>());
@@ -150,6 +152,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.grad_norm.defined());
     if (totals.grad_norm.defined()) put_scalar(writer, totals.grad_norm);
     put_list(writer, totals.losses);
+    writer.put(totals.targets);
     put_list(writer, totals.wait_seconds);
     put_list(writer, totals.busy_seconds);
     put_list(writer, totals.stages);
@@ -178,6 +181,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share, at::Devic
     StepTotals totals;
     if (reader.get<bool>()) totals.grad_norm = get_scalar(reader).to(device);
     totals.losses = get_list<double>(reader);
+    totals.targets = reader.get<int64_t>();
     totals.wait_seconds = get_list<double>(reader);
     totals.busy_seconds = get_list<double>(reader);
     totals.stages = get_list<StageTimes>(reader);

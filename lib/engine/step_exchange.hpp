@@ -20,6 +20,7 @@ struct StepShare {
     std::vector<Norm> norms;     ///< of the gradients that exist; replica 0's, since all have the same
     int first_loss = 0;          ///< of `losses`, among those of all replicas
     std::vector<double> losses;  ///< by replica and microbatch, on the rank that makes them
+    int64_t targets = 0;         ///< of the whole step that count, on a rank that makes losses; where they are counted
     struct Stage {
         int stage = 0;
         StageTimes times;
@@ -45,6 +46,7 @@ struct StepShare {
 struct StepTotals {
     at::Tensor grad_norm;              ///< 0-dim; undefined when no parameter has a gradient
     std::vector<double> losses;        ///< by replica, then by microbatch: in the order of the samples
+    int64_t targets = 0;               ///< that count, where they are counted
     std::vector<double> wait_seconds;  ///< by rank
     std::vector<double> busy_seconds;  ///< by rank: of its actions, without waits
     std::vector<StageTimes> stages;    ///< by stage: the mean of the replicas

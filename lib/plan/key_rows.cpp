@@ -52,8 +52,9 @@ Rows model_rows() {
          .sentence = "Which output of forward is the loss, counted from 0; not with [loss].", .field = loss_output,
          .range = {0, 1000}},
         {.name = "model.loss_reduction", .type = Choice,
-         .sentence = "How the loss of a microbatch is formed from its samples.",
-         .field = field<&Plan::model, &ModelPlan::loss_reduction>(), .choices = {"mean", "sum"}},
+         .sentence = "How a step's loss is formed: mean, of the means of its microbatches; sum; target_mean, the sum "
+                     "over its targets that count, by their number ([loss] of kind cross_entropy or nll).",
+         .field = field<&Plan::model, &ModelPlan::loss_reduction>(), .choices = {"mean", "sum", "target_mean"}},
         {.name = "model.init_from", .type = Path,
          .sentence = "Weights to start from: a checkpoint's folder, a safetensors file, or an index or folder of such. "
                      "What it has goes before model.init, which fills what it lacks.",

@@ -27,11 +27,14 @@ struct ModelPlan {
     std::string file;                     ///< TorchScript file, already resolved against the plan's folder
     std::vector<std::string> inputs;      ///< data fields in the order of forward's arguments; empty = their own names
     int loss_output = 0;                  ///< which output of forward is the loss; unused with [loss]
-    std::string loss_reduction = "mean";  ///< mean | sum over the samples of a microbatch
+    std::string loss_reduction = "mean";  ///< mean | sum | target_mean
     std::string init_from;  ///< a checkpoint's folder or a safetensors file, resolved; empty = the model's
     std::vector<InitRule> init;
     std::vector<std::string> freeze;        ///< globs over parameters that are not trained
     std::vector<std::string> trust_sha256;  ///< 64 hexadecimal digits each: files that may use any operator
+
+    /// The loss of a step is the sum over its targets by their number, not a mean of microbatch means.
+    bool is_target_mean() const { return loss_reduction == "target_mean"; }
 };
 
 struct LossPlan {

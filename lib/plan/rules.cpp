@@ -27,6 +27,11 @@ void check_unique(const Texts& texts, const std::string& key, Findings& findings
     }
 }
 
+/// For messages.
+std::string loss_text(const Plan& plan) {
+    return plan.loss ? "kind " + toml_quoted(plan.loss->kind) : "no [loss]";
+}
+
 void check_model(const Plan& plan, Findings& findings) {
     check_unique(plan.model.inputs, "model.inputs", findings, "; let forward take it once and use it in both places");
     if (plan.loss && plan.positions.contains("model.loss_output")) {
@@ -40,6 +45,12 @@ void check_model(const Plan& plan, Findings& findings) {
         findings.add("model.trust_sha256[" + std::to_string(i) + ']',
                      "model.trust_sha256 holds 64 lower-case hexadecimal digits a file (got '" + trusted[i] +
                          "'); sha256sum FILE prints them");
+    }
+    if (plan.model.is_target_mean() && !(plan.loss && plan.loss->is_over_classes())) {
+        findings.add(
+            "model.loss_reduction",
+            "model.loss_reduction = \"target_mean\" counts the targets of a [loss] of kind cross_entropy or nll (got " +
+                loss_text(plan) + "); let forward return its scores and add that [loss], or take \"mean\"");
     }
     if (!plan.loss) return;
     const std::string& kind = plan.loss->kind;
@@ -378,7 +389,7 @@ void check_metrics(const Plan& plan, Findings& findings) {
     const Texts known = {"accuracy", "perplexity"};
     const Texts& metrics = plan.eval.metrics;
     check_unique(metrics, "eval.metrics", findings);
-    const std::string loss = plan.loss ? "kind " + toml_quoted(plan.loss->kind) : "no [loss]";
+    const std::string loss = loss_text(plan);
     const bool of_classes = plan.loss && plan.loss->is_over_classes();
     for (size_t i = 0; i < metrics.size(); ++i) {
         const std::string key = "eval.metrics[" + std::to_string(i) + ']';
@@ -393,9 +404,10 @@ void check_metrics(const Plan& plan, Findings& findings) {
         } else if (metrics[i] == "perplexity" && plan.loss && plan.loss->label_smoothing != 0) {
             findings.add(key, "perplexity needs a cross entropy without loss.label_smoothing (got " +
                                   toml_text(plan.loss->label_smoothing) + "); leave one of them out");
-        } else if (metrics[i] == "perplexity" && plan.model.loss_reduction != "mean") {
-            findings.add(key, "perplexity needs model.loss_reduction = \"mean\" (got " +
-                                  toml_quoted(plan.model.loss_reduction) + ')');
+        } else if (metrics[i] == "perplexity" && plan.model.loss_reduction == "sum") {
+            findings.add(key,
+                         "perplexity needs a mean, model.loss_reduction = \"mean\" or \"target_mean\" (got "
+                         "\"sum\")");
         }
     }
 }

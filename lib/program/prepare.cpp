@@ -121,13 +121,16 @@ void check_targets(const Plan& plan, const Fields& fields) {
         const bool is_probability = is_cross_entropy && is_floating(target.dtype) && !target.shape.empty();
         if (!is_class && !is_probability) throw no_classes(plan, target.dtype);
     }
+    if (!is_floating(target.dtype)) return;
+    const auto refuse = [&](const std::string& what, const std::string& key) {
+        throw Error(ErrorKind::Plan,
+                    what + " needs targets that are classes, integers (got field " + plan.loss->target + " of " +
+                        std::string(name_of(target.dtype)) + ")",
+                    plan.where(key));
+    };
     const auto& metrics = plan.eval.metrics;
-    const bool has_accuracy = std::find(metrics.begin(), metrics.end(), "accuracy") != metrics.end();
-    if (!has_accuracy || !is_floating(target.dtype)) return;
-    throw Error(ErrorKind::Plan,
-                "accuracy needs targets that are classes, integers (got field " + plan.loss->target + " of " +
-                    std::string(name_of(target.dtype)) + ")",
-                plan.where("eval.metrics"));
+    if (std::find(metrics.begin(), metrics.end(), "accuracy") != metrics.end()) refuse("accuracy", "eval.metrics");
+    if (plan.model.is_target_mean()) refuse("model.loss_reduction = \"target_mean\"", "model.loss_reduction");
 }
 
 /// The backward pass of mse takes targets of the output's type alone. LibTorch would say it there, and name nothing.

@@ -185,12 +185,17 @@ Pass Segment::take_pass(Microbatch& now) const {
     return pass;
 }
 
+/// Promotes a loss of less than float32 to that, as GradScaler does.
+at::Tensor Segment::factor_for(const at::Tensor& loss) const {
+    return loss_factor_.to(loss.scalar_type() == at::kDouble ? loss_factor_.scalar_type() : at::kFloat);
+}
+
 BackwardRoots Segment::take_roots(Microbatch& now, const Pass& pass) const {
     BackwardRoots roots;
     if (pass.loss.defined() && pass.loss.requires_grad()) {
         const at::AutoGradMode grad_mode(true);
         at::Tensor scaled = at::mul(pass.loss, options_.loss_scale);
-        if (loss_factor_.defined()) scaled = at::mul(scaled, loss_factor_);
+        if (loss_factor_.defined()) scaled = at::mul(scaled, factor_for(scaled));
         roots.add(torch::autograd::impl::gradient_edge(scaled), at::ones_like(scaled));
     }
     for (auto& [tensor, gradient] : now.arrived) {

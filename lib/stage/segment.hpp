@@ -44,8 +44,8 @@ class Segment {
     const SegmentIo& io() const { return io_; }
     int index() const { return index_; }
 
-    /// To be called before the first action of a step. `loss_factor`, 0-dim, multiplies the loss too (fp16); undefined:
-    /// nothing does. `may_record`, `by_op`: see Recordings::begin_step.
+    /// To be called before the first action of a step. `loss_factor`, 0-dim, multiplies the loss too: what is known in
+    /// the step alone; undefined: nothing does. `may_record`, `by_op`: see Recordings::begin_step.
     void begin_step(const at::Tensor& loss_factor = {}, bool may_record = true, OpByOpBytes by_op = {});
 
     /// A model input (the graph's number) for a microbatch.
@@ -99,6 +99,7 @@ class Segment {
     void run_weight_gradients(Microbatch& now) const;
     void keep_exports(Microbatch& now, Pass& pass, bool without_graph) const;
     Pass take_pass(Microbatch& now) const;
+    at::Tensor factor_for(const at::Tensor& loss) const;
     BackwardRoots take_roots(Microbatch& now, const Pass& pass) const;
     BackwardRoots take_tied_roots(Microbatch& now, const Pass& pass) const;
     static void keep_input_gradients(Microbatch& now, const Pass& pass, const std::vector<at::Tensor>& gradients);

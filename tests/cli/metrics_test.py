@@ -128,6 +128,52 @@ class Metrics(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(" over 4 samples, after step 6 ", done.stdout)
 
+    def test_a_mean_over_targets_is_that_of_all_however_the_batch_is_cut(self):
+        """What F.cross_entropy makes of the whole batch, and of the whole validation data."""
+        over_targets = ("--set", "model.loss_reduction=target_mean")
+        model = torch.jit.load(str(self.folder / "model.pt"))
+        samples, targets = torch.from_numpy(numpy.load(self.folder / "x.npy")), torch.from_numpy(self.targets)
+        order = self.vpp("data", "order", "plan.toml", "--steps", "1").stdout.split()
+        batch = [int(sample) for sample in order]
+        loss = torch.nn.functional.cross_entropy(model(samples[batch]), targets[batch]).item()
+        mean = torch.nn.functional.cross_entropy(model(samples), targets).item()
+
+        def first_losses(*words: str, ranks: int) -> tuple[float, float]:
+            done = self.vpp("train", "plan.toml", *words, "--set", "checkpoint.resume=no", ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+            losses = {line["event"]: line["loss"] for line in reversed(lines) if line["event"] in ("step", "eval")}
+            return losses["step"], losses["eval"]
+
+        for microbatches, dp in ((1, 1), (2, 1), (8, 1), (2, 2)):
+            layout = ("--set", f"pipeline.num_microbatches={microbatches}", "--set", f"mesh.dp={dp}")
+            found = first_losses(*over_targets, *layout, ranks=2 * dp)
+            self.assertAlmostEqual(found[0], loss, 6, layout)
+            self.assertAlmostEqual(found[1], mean, 6, layout)
+        self.assertNotAlmostEqual(first_losses("--set", "pipeline.num_microbatches=8", ranks=2)[0], loss, 3)
+        replicas = ("--set", "mesh.dp=2", "--set", "pipeline.num_microbatches=1")
+        one, two = self.eval(*over_targets), self.eval(*over_targets, *replicas, ranks=2)
+        for key in ("loss", "accuracy", "perplexity"):
+            self.assertEqual(one[key], two[key], key)
+
+    def test_a_step_without_targets_that_count_is_told(self):
+        self.targets[:] = -100
+        numpy.save(self.folder / "y.npy", self.targets)
+        over_targets = ("--set", "model.loss_reduction=target_mean", "--set", "train.eval_every=0")
+        done = self.vpp("train", "plan.toml", *over_targets, ranks=2)
+        self.assertEqual(done.returncode, 79, done.stderr)
+        self.assertIn("all targets of the step are loss.ignore_index (-100). Nothing was updated. train.on_nonfinite = "
+                      '"skip" passes over such steps; for a new run leave such samples out, or take a larger '
+                      "train.global_batch_size", done.stderr)
+        done = self.vpp("eval", "plan.toml", "--initial-weights", *over_targets)
+        self.assertIn("the evaluation's loss is not finite: all targets of its samples are loss.ignore_index (-100)",
+                      done.stderr)
+        numpy.save(self.folder / "y.npy", numpy.zeros((27, 5, 3), numpy.float32))
+        done = self.vpp("eval", "plan.toml", "--initial-weights", *over_targets, "--set", "eval.metrics=[]")
+        self.assertEqual(done.returncode, 78, done.stderr)
+        self.assertIn('model.loss_reduction = "target_mean" needs targets that are classes, integers (got field y of '
+                      "float32)", done.stderr)
+
     def test_a_microbatch_without_targets_that_count_is_told(self):
         self.targets[2:4] = -100
         numpy.save(self.folder / "y.npy", self.targets)
@@ -142,7 +188,7 @@ class Metrics(Case):
         done = self.vpp("train", "plan.toml", "--set", "eval.metrics=[]", "--set", "train.eval_every=0", ranks=2)
         self.assertEqual(done.returncode, 79, done.stderr)
         remedy = ('train.on_nonfinite = "skip" passes over such steps; for a new run leave such samples out, take '
-                  'larger microbatches, or model.loss_reduction = "sum"')
+                  'larger microbatches, or model.loss_reduction = "target_mean"')
         self.assertIn(f"{reason}. Nothing was updated. {remedy}", done.stderr)
 
 if __name__ == "__main__":

@@ -150,11 +150,13 @@ class Case:
     replicas: int = 1
     precision: str = "fp32"
     start: str = "file"
+    ignored: int | None = None  # class that does not count, and the loss is a mean over the targets of the step
 
     def __str__(self) -> str:
         more = (".deferred" if self.deferred else "") + (f".dp{self.replicas}" if self.replicas > 1 else "")
         more += "" if self.precision == "fp32" else f".{self.precision}"
         more += "" if self.start == "file" else f".{self.start}"
+        more += "" if self.ignored is None else ".target_mean"
         return f"{self.model}.{self.form}.{self.optimizer}.{self.layout}{more}"
 
     @property
@@ -190,6 +192,16 @@ def all_cases() -> Iterator[Case]:
         for start in STARTS[1:]:
             for layout in (ONE, LAYOUTS[-1]):
                 yield Case(model, "scripted", "sgd", layout, start=start)
+    for model in ("bn_cnn", "dropout", "two_towers"):
+        for precision in PRECISIONS:
+            for layout in (ONE, LAYOUTS[-1]):
+                yield Case(model, "scripted", "adamw", layout, replicas=2, precision=precision, ignored=3)
+
+
+NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
+DROPOUT = Case("dropout", "scripted", "cosine", ONE)
+BF16 = Case("mlp", "scripted", "adamw", ONE, precision="bf16")
+TARGET_MEAN = Case("dropout", "scripted", "adamw", Layout(2, "1F1B"), replicas=2, ignored=3)
 
 
 def quick_cases() -> Iterator[Case]:
@@ -216,11 +228,7 @@ def quick_cases() -> Iterator[Case]:
     for start in STARTS[1:]:
         yield Case("gpt_tied", "scripted", "adam", Layout(2, "1F1B"), start=start)
         yield Case("bn_cnn", "scripted", "sgd", Layout(2, "1F1B"), start=start)
-
-
-NO_DROPOUT = Case("mlp", "scripted", "cosine", ONE)
-DROPOUT = Case("dropout", "scripted", "cosine", ONE)
-BF16 = Case("mlp", "scripted", "adamw", ONE, precision="bf16")
+    yield TARGET_MEAN
 
 
 def toml(value) -> str:
@@ -239,12 +247,14 @@ def plan_text(case: Case) -> str:
     model, optimizer, layout = MODELS[case.model], OPTIMIZERS[case.optimizer], case.layout
     freeze = {"freeze": model.groups[0]} if case.start == "frozen" else {}
     inputs = {"inputs": model.inputs} if model.inputs else {}
-    lines = section("[model]", {"file": case.weights} | inputs | freeze)
+    reduction = {} if case.ignored is None else {"loss_reduction": "target_mean"}
+    lines = section("[model]", {"file": case.weights} | inputs | freeze | reduction)
     if case.start == "seeded":
         lines += section("[[model.init]]", {"match": model.groups[0]} | DRAWN_OF_GROUP)
         lines += section("[[model.init]]", {"match": ("*",)} | DRAWN)
     if model.loss:
-        lines += section("[loss]", {"kind": model.loss[0], "target": model.loss[1]})
+        ignored = {} if case.ignored is None else {"ignore_index": case.ignored}
+        lines += section("[loss]", {"kind": model.loss[0], "target": model.loss[1]} | ignored)
     if "text" in model.data:
         lines += section("[data]", {"kind": "text", "train": (model.data["text"],)})
         lines.append(f"sequence_length = {model.sequence_length}")
@@ -292,6 +302,7 @@ class Inputs:
     seed: int
     folder: pathlib.Path  # for files of a break
     autocast: bool = True
+    ignored: int | None = None
 
 
 def break_weight(inputs: Inputs) -> None:
@@ -322,6 +333,11 @@ def break_key(inputs: Inputs) -> None:
     inputs.seed += 1
 
 
+def break_ignored(inputs: Inputs) -> None:
+    """Another class does not count."""
+    inputs.ignored += 1
+
+
 def break_autocast(inputs: Inputs) -> None:
     inputs.autocast = False
 
@@ -338,6 +354,7 @@ BREAKS = {
     "weight": Break(break_weight, {"parameter"}, 0),
     "order": Break(break_order, {"loss", "gradient", "parameter", "optimizer"}, 1),
     "lr": Break(break_lr, {"lr", "parameter"}, 4),
+    "ignored": Break(break_ignored, {"loss", "gradient", "parameter"}, 0, TARGET_MEAN),
     "autocast": Break(break_autocast, {"loss", "gradient", "parameter"}, 0, BF16),
     "key": Break(break_key, {"loss", "gradient", "parameter"}, 0, DROPOUT),
 }
@@ -383,6 +400,8 @@ def python_arguments(case: Case, inputs: Inputs, folder: pathlib.Path) -> list[s
         words += [f"--{key.replace('_', '-')}={value}" for key, value in PRECISIONS[case.precision].items()]
     if model.loss:
         words += ["--loss", model.loss[0], "--target", model.loss[1]]
+    if case.ignored is not None:
+        words += ["--loss-reduction", "target_mean", "--ignore-index", inputs.ignored]
     words += ["--optimizer", optimizer.kind, "--clip-norm", optimizer.clip_norm]
     words += [f"--option={key}={value}" for key, value in optimizer.values.items() if key != "lr"]
     for globs, values in zip(model.groups, optimizer.groups or ()):
@@ -401,7 +420,8 @@ def python_steps(
     plan.write_text(plan_text(case))
     order = run([arguments.vpp, "data", "order", "--config", plan, "--steps", STEPS]).splitlines()
     lrs = [learning_rates(OPTIMIZERS[case.optimizer], step) for step in range(STEPS)]
-    inputs = Inputs(case.weights, [list(map(int, line.split())) for line in order], lrs, SEED, folder)
+    samples = [list(map(int, line.split())) for line in order]
+    inputs = Inputs(case.weights, samples, lrs, SEED, folder, ignored=case.ignored)
     if spoil:
         spoil(inputs)
     train.main([*python_arguments(case, inputs, folder), "--device", arguments.device])
@@ -512,7 +532,7 @@ def check_vectors(page: pathlib.Path) -> tuple[bool, object]:
 
 def self_test(arguments: argparse.Namespace, folder: pathlib.Path, counts: Counts) -> None:
     """The comparison finds every break, and nothing where nothing is broken."""
-    ours = {case: vpp_steps(case, arguments, folder) for case in (NO_DROPOUT, DROPOUT, BF16)}
+    ours = {case: vpp_steps(case, arguments, folder) for case in (NO_DROPOUT, DROPOUT, BF16, TARGET_MEAN)}
 
     def unbroken(case: Case) -> tuple[bool, object]:
         result = compare(ours[case], python_steps(case, arguments, folder, None))

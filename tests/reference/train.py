@@ -228,6 +228,19 @@ def autocast(precision: str, device: str) -> contextlib.AbstractContextManager:
     return torch.autocast(device, dtype=DTYPES[precision], cache_enabled=False)
 
 
+def loss_factor(batch: dict[str, Tensor], args: argparse.Namespace) -> float:
+    """What the loss of a microbatch is multiplied by; `batch` has all samples of the step."""
+    if args.loss_reduction == "target_mean":
+        return 1 / int((batch[args.target] != args.ignore_index).sum())
+    return 1 / (args.microbatches * args.replicas) if args.loss_reduction == "mean" else 1.0
+
+
+def compare(output: Tensor, target: Tensor, args: argparse.Namespace) -> Tensor:
+    options = {"ignore_index": args.ignore_index} if args.loss in ("cross_entropy", "nll") else {}
+    reduction = "mean" if args.loss_reduction == "mean" else "sum"
+    return LOSSES[args.loss](output, target, reduction=reduction, **options)
+
+
 def run_replica(
     model: nn.Module,
     batch: dict[str, Tensor],
@@ -235,10 +248,10 @@ def run_replica(
     replica: int,
     args: argparse.Namespace,
     scaler: torch.amp.GradScaler,
+    factor: float,
 ) -> list[str]:
     """One backward a microbatch; gives the losses."""
     losses = []
-    mean = 1 / (args.microbatches * args.replicas) if args.loss_reduction == "mean" else 1.0
     for m, values in enumerate(zip(*(field.chunk(args.microbatches) for field in batch.values()))):
         # Tensors of their own: of a view that begins anywhere in memory the BLAS makes other sums.
         inputs = dict(zip(batch, (value.clone().to(args.device) for value in values)))
@@ -246,8 +259,8 @@ def run_replica(
         with autocast(args.precision, args.device):
             with KeyedRandomness(microbatch_key(args.seed, step, replica, m)):
                 output = model(*inputs.values())
-            loss = LOSSES[args.loss](output, target, reduction=args.loss_reduction) if args.loss else output
-        scaler.scale(loss * mean).backward()
+            loss = compare(output, target, args) if args.loss else output
+        scaler.scale(loss * factor).backward()
         losses.append(loss.item().hex())
     return losses
 
@@ -286,7 +299,7 @@ def run_replicas(
             statistics.forget()
         model.zero_grad(set_to_none=True)
         part = {name: values.chunk(args.replicas)[replica] for name, values in batch.items()}
-        losses = run_replica(model, part, step, replica, args, scaler) + losses
+        losses = run_replica(model, part, step, replica, args, scaler, loss_factor(batch, args)) + losses
         gradients.insert(0, [parameter.grad for parameter in model.parameters()])
     for parameter, total in zip(model.parameters(), add_up(gradients)):
         parameter.grad = total
@@ -372,7 +385,8 @@ def parse_arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--loss", choices=LOSSES, help="when forward does not return the loss")
     parser.add_argument("--target", help="the field that --loss compares with; the others are forward's arguments")
-    parser.add_argument("--loss-reduction", choices=("mean", "sum"), default="mean")
+    parser.add_argument("--loss-reduction", choices=("mean", "sum", "target_mean"), default="mean")
+    parser.add_argument("--ignore-index", type=int, default=-100, help="of classes: a target that does not count")
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="adamw")
     parser.add_argument("--option", action="append", default=[], help="key=value of the optimizer")
     parser.add_argument("--group", action="append", default=[], help="GLOB,GLOB:key=value,key=value")

@@ -22,6 +22,7 @@ std::vector<StepTotals> exchange(int num_ranks, const std::vector<int>& owner, i
             if (owner[p] == rank) share.norms.push_back({static_cast<int>(p), at::full({}, kNorms.at(p))});
         }
         if (rank == loss_rank) share.losses = {1.5, 0.1, -2};
+        if (rank == loss_rank) share.targets = 42;
         share.wait_seconds = rank + 0.5;
         share.run_seconds = 10 - rank;
         share.memory_bytes = 100 + rank;
@@ -39,6 +40,7 @@ std::vector<StepTotals> exchange(int num_ranks, const std::vector<int>& owner, i
 TEST(StepExchange, everyRankGetsTheSameTotals) {
     for (const StepTotals& totals : exchange(3, {0, 1, 2, 1, 0}, 2)) {
         EXPECT_EQ(totals.losses, (std::vector<double>{1.5, 0.1, -2}));
+        EXPECT_EQ(totals.targets, 42);
         EXPECT_EQ(totals.wait_seconds, (std::vector<double>{0.5, 1.5, 2.5}));
         EXPECT_EQ(totals.slowest_seconds, 10);
         EXPECT_EQ(totals.memory_bytes, 102);

@@ -340,7 +340,7 @@ TEST(Reader, TheDesignsOtherWordsAreAcceptedOrRefusedByName) {
           "ZERO_BUBBLE_H2", "ZERO_BUBBLE_GREEDY", "INTERLEAVED_ZERO_BUBBLE", "ZERO_BUBBLE_V", "ZERO_BUBBLE", "V_HALF",
           "V_MIN", "V_ADAPTIVE", "DUALPIPE_V", "CUSTOM", "AUTO"}},
         {"data.kind", {"tokens", "text", "arrays", "idx", "cifar10", "synthetic"}},
-        {"model.loss_reduction", {"mean", "sum"}},
+        {"model.loss_reduction", {"mean", "sum", "target_mean"}},
         {"loss.kind", {"cross_entropy", "mse", "nll", "bce_with_logits", "l1"}},
         {"mesh.device", {"auto", "cpu", "cuda"}},
         {"mesh.transport", {"auto", "mpi", "nccl"}},

@@ -333,6 +333,17 @@ TEST(Rules, LossAndLossOutputExcludeEachOther) {
                       "names 'a' twice; let forward take it once and use it in both places"));
 }
 
+TEST(Rules, AMeanOverTargetsNeedsALossOfClasses) {
+    const std::string needs =
+        "model.loss_reduction = \"target_mean\" counts the targets of a [loss] of kind cross_entropy or nll (got ";
+    const std::string remedy = "); let forward return its scores and add that [loss], or take \"mean\"";
+    EXPECT_TRUE(holds(problem({"model.loss_reduction=target_mean"}), needs + "no [loss]" + remedy));
+    EXPECT_TRUE(holds(problem({"model.loss_reduction=target_mean", "loss.kind=l1", "loss.target=y"}),
+                      needs + "kind \"l1\"" + remedy));
+    EXPECT_NO_THROW(resolve(
+        {"model.loss_reduction=target_mean", "loss.kind=nll", "loss.target=y", "eval.metrics=['perplexity']"}, 1));
+}
+
 TEST(Rules, MetricsFitTheLoss) {
     const auto problem_with = [](const std::string& kind, const std::string& metrics) {
         return problem({"loss.kind=" + kind, "loss.target=y", "eval.metrics=" + metrics});
@@ -345,7 +356,7 @@ TEST(Rules, MetricsFitTheLoss) {
     EXPECT_TRUE(
         holds(problem_with("mse", "['perplexity']"), "perplexity is e to the power of a cross entropy (got kind"));
     EXPECT_TRUE(holds(problem({"model.loss_reduction=sum", "eval.metrics=['perplexity']"}),
-                      "perplexity needs model.loss_reduction = \"mean\" (got \"sum\")"));
+                      "perplexity needs a mean, model.loss_reduction = \"mean\" or \"target_mean\" (got \"sum\")"));
     EXPECT_TRUE(
         holds(problem({"loss.kind=cross_entropy", "loss.target=y", "loss.label_smoothing=0.1",
                        "eval.metrics=['perplexity']"}),
