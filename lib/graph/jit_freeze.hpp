@@ -9,7 +9,8 @@
 
 namespace vpp {
 
-/// Freezes the parameters of which a glob matches a name; one of the names of a tied parameter is enough.
+/// Freezes the parameters of which a glob matches a name, but for those that a later "!GLOB" matches; one of the names
+/// of a tied parameter is enough. None is trained that the file does not train.
 /// Throws: Error{Plan} at the globs that match no parameter, or when nothing is left to train.
 void freeze_parameters(JitGraph& jit, const std::vector<std::string>& globs, const KeyPosition& where);
 

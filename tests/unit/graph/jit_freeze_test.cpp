@@ -37,6 +37,20 @@ TEST(Freeze, TakesTheGradientFromWhatAGlobMatches) {
     EXPECT_EQ(trained(jit), (std::vector<bool>{true, false, false, false}));
 }
 
+TEST(Freeze, AnExceptionTakesOutWhatGlobsBeforeItName) {
+    JitGraph jit = three_linears();
+    jit.parameters[0].tensor.set_requires_grad(false);  // by the file
+    freeze_parameters(jit, {"*", "!0.*", "!head.*"}, kNowhere);
+    EXPECT_EQ(trained(jit), (std::vector<bool>{false, false, true, false}));
+    jit = three_linears();
+    freeze_parameters(jit, {"*", "!*.weight", "1.*"}, kNowhere);
+    EXPECT_EQ(trained(jit), (std::vector<bool>{true, false, true, false})) << "the last one decides";
+    const std::string said = refusal(ErrorKind::Plan, [&] { freeze_parameters(jit, {"!1.*", "!lora"}, kNowhere); });
+    EXPECT_THAT(said, HasSubstr("model.freeze: '!1.*' takes nothing out, since no glob comes before it; begin with "
+                                "\"*\" to train it alone"));
+    EXPECT_THAT(said, HasSubstr("no parameter of the model matches '!lora'"));
+}
+
 TEST(Freeze, WhatMatchesNothingIsNamed) {
     JitGraph jit = three_linears();
     const std::string said = refusal(ErrorKind::Plan, [&] {
