@@ -187,7 +187,17 @@ Value* append_loss_op(JitGraph& jit, const LossPlan& loss, Value* input, Value* 
     return nullptr;
 }
 
-/// What is compared.
+/// Writes ops at the end of the graph, as those of one module.
+template <typename Write>
+auto append(JitGraph& jit, const std::string& module, const Write& write) {
+    torch::jit::Node* last = *std::prev(jit.graph->nodes().end());
+    const torch::jit::WithInsertPoint at_end(jit.graph->return_node());
+    const auto result = write(*jit.graph);
+    for (auto it = std::next(last->iterator()); it != jit.graph->nodes().end(); ++it) set_module(*it, module);
+    return result;
+}
+
+/// What is compared: classes lie along dimension 1.
 struct Compared {
     Value* input;
     Value* target;
@@ -201,28 +211,29 @@ Compared with_classes_second(torch::jit::Graph& graph, const LossChoice& choice,
     return {rows, graph.insert(c10::aten::flatten, {target, 0, choice.of_probabilities ? -2 : -1})};
 }
 
-Value* append_loss(JitGraph& jit, const LossChoice& choice, Value* input) {
-    Value* target = target_input(jit, choice.loss->target);
-    torch::jit::Node* last = *std::prev(jit.graph->nodes().end());
-    const torch::jit::WithInsertPoint at_end(jit.graph->return_node());
-    const Compared compared = with_classes_second(*jit.graph, choice, input, target);
-    const int64_t reduction = choice.reduction == "mean" ? 1 : 2;
-    Value* result = append_loss_op(jit, *choice.loss, compared.input, compared.target, reduction);
-    for (auto it = std::next(last->iterator()); it != jit.graph->nodes().end(); ++it) set_module(*it, "loss");
-    return result;
+/// Of the targets that count how many there are, and how many are the largest output along the classes.
+std::vector<JitOutput> append_tallies(torch::jit::Graph& graph, int64_t ignore_index, const Compared& compared) {
+    Value* largest = graph.insert(c10::aten::argmax, {compared.input, 1, false});
+    Value* counted = graph.insert(c10::aten::ne, {compared.target, ignore_index});
+    Value* hit =
+        graph.insert(c10::aten::logical_and, {graph.insert(c10::aten::eq, {largest, compared.target}), counted});
+    return {{"targets", graph.insert(c10::aten::sum, {counted})}, {"hits", graph.insert(c10::aten::sum, {hit})}};
 }
 
-/// Of the targets that count how many there are, and how many are the largest output along the classes.
-void append_tallies(JitGraph& jit, const LossChoice& choice, Value* input) {
-    torch::jit::Graph& graph = *jit.graph;
+/// The loss of the plan's, with its tallies.
+Value* append_loss(JitGraph& jit, const LossChoice& choice, Value* input) {
     Value* target = target_input(jit, choice.loss->target);
-    torch::jit::Node* last = *std::prev(graph.nodes().end());
-    const torch::jit::WithInsertPoint at_end(graph.return_node());
-    Value* largest = graph.insert(c10::aten::argmax, {input, choice.loss->class_dim, false});
-    Value* counted = graph.insert(c10::aten::ne, {target, choice.loss->ignore_index});
-    Value* hit = graph.insert(c10::aten::logical_and, {graph.insert(c10::aten::eq, {largest, target}), counted});
-    jit.tallies = {{"targets", graph.insert(c10::aten::sum, {counted})}, {"hits", graph.insert(c10::aten::sum, {hit})}};
-    for (auto it = std::next(last->iterator()); it != graph.nodes().end(); ++it) set_module(*it, "accuracy");
+    const Compared compared = append(
+        jit, "loss", [&](torch::jit::Graph& graph) { return with_classes_second(graph, choice, input, target); });
+    Value* loss = append(jit, "loss", [&](torch::jit::Graph&) {
+        const int64_t reduction = choice.reduction == "mean" ? 1 : 2;
+        return append_loss_op(jit, *choice.loss, compared.input, compared.target, reduction);
+    });
+    if (!choice.count_hits) return loss;
+    jit.tallies = append(jit, "accuracy", [&](torch::jit::Graph& graph) {
+        return append_tallies(graph, choice.loss->ignore_index, compared);
+    });
+    return loss;
 }
 
 }  // namespace
@@ -241,9 +252,8 @@ void select_loss(JitGraph& jit, const LossChoice& choice) {
     torch::jit::Node* former = graph.outputs()[0]->node();
     const std::vector<Output> outputs = outputs_of(graph);
     Value* output = pick_output(outputs, choice.output, choice.loss ? "loss.input" : "model.loss_output");
-    jit.loss = choice.loss ? append_loss(jit, choice, output) : output;
     check(!choice.count_hits || choice.loss, "accuracy is that of a loss of the plan's");
-    if (choice.count_hits) append_tallies(jit, choice, output);
+    jit.loss = choice.loss ? append_loss(jit, choice, output) : output;
     if (choice.keep_outputs) keep_outputs(jit, outputs);
     gather(jit);
     graph.eraseOutput(0);

@@ -262,8 +262,22 @@ TEST(Loss, ClassesAlongTheLastDimensionAreFlattenedToARowForEachTarget) {
               bits_of(at::cross_entropy_loss(x.flatten(0, 1), shares.flatten(0, 1))));
 }
 
+/// How many targets count, and hits, of a model that is called with such inputs.
+std::pair<int64_t, int64_t> tally(LoadedModel loaded, const at::Tensor& x, const at::Tensor& classes) {
+    std::vector<int> wanted;
+    for (const GraphOutput& output : loaded.graph.tallies) {
+        const auto& values = loaded.graph.values;
+        const auto made = std::ranges::find(values, std::vector<int>{output.tensor}, &GraphValue::tensors);
+        wanted.push_back(static_cast<int>(made - values.begin()));
+    }
+    const auto found = run_whole(loaded, wanted, {{"x", x}, {"y", classes}});
+    return {found.at(0).toTensor().item<int64_t>(), found.at(1).toTensor().item<int64_t>()};
+}
+
 TEST(Loss, HitsAreCountedAlongTheClasses) {
     const at::Tensor x = values({2, 3, 5}), classes = at::tensor({1L, 3L, 0L, 4L, 2L, 3L}).view({2, 3});
+    const int64_t hits = (x.argmax(2).eq(classes) & classes.ne(3)).sum().item<int64_t>();
+    const ModuleSpec flattens{"Model", "def forward(self, x):\n    return x.flatten(0, 1)\n"};
     for (const int class_dim : {1, -1}) {
         LossPlan loss = of_kind("cross_entropy");
         loss.class_dim = class_dim;
@@ -272,13 +286,10 @@ TEST(Loss, HitsAreCountedAlongTheClasses) {
         options.fields.fields[0] =
             floats("x", class_dim == 1 ? std::vector<int64_t>{5, 3} : std::vector<int64_t>{3, 5});
         options.count_hits = true;
-        LoadedModel loaded = load(kIdentity, options);
-        ASSERT_EQ(loaded.graph.tallies.size(), 2U);
-        const std::vector<int> wanted{loaded.graph.tallies[0].tensor, loaded.graph.tallies[1].tensor};
-        const auto found =
-            run_whole(loaded, wanted, {{"x", class_dim == 1 ? x.transpose(1, 2).contiguous() : x}, {"y", classes}});
-        EXPECT_EQ(found[0].toTensor().item<int64_t>(), 4);
-        EXPECT_EQ(found[1].toTensor().item<int64_t>(), (x.argmax(2).eq(classes) & classes.ne(3)).sum().item<int64_t>());
+        const at::Tensor scores = class_dim == 1 ? x.transpose(1, 2).contiguous() : x;
+        EXPECT_EQ(tally(load(kIdentity, options), scores, classes), (std::pair<int64_t, int64_t>{4, hits}));
+        if (class_dim == 1) continue;
+        EXPECT_EQ(tally(load(flattens, options), scores, classes), (std::pair<int64_t, int64_t>{4, hits}));
     }
 }
 
