@@ -176,11 +176,12 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
     }
 }
 
-/// Whether ranks may send by NCCL. Asked before CUDA is: where the host tells of its cards, each rank needs one.
+/// Whether ranks may send by NCCL. Asked before CUDA is: where the host tells of its cards, each rank needs one, or a
+/// host of its own to NCCL.
 bool may_use_links(const Plan& plan, const std::optional<LaunchInfo>& launch) {
     if (!launch || launch->size == 1 || plan.mesh.device == "cpu" || plan.mesh.transport == "mpi") return false;
     const size_t num_cards = find_gpus().size();
-    return num_cards == 0 || static_cast<size_t>(launch->local_size) <= num_cards;
+    return num_cards == 0 || !nccl_host().empty() || static_cast<size_t>(launch->local_size) <= num_cards;
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ Machine this_machine(const Plan& plan) {
     const HostFacts host = look_at_host(environment_of(host_variables()));
     return {.cores = host.cpus,
             .memory_bytes = host.memory_bytes,
-            .cards = plan.mesh.device == "cpu" ? std::vector<Card>() : cuda_cards(),
+            .cards = plan.mesh.device == "cpu" ? std::vector<Card>() : known_cards().cards,
             .mpi_moves_card_memory = mpi_moves_card_memory()};
 }
 

@@ -303,17 +303,18 @@ struct MpiWire::State {
     bool take_in_envelopes() {
         bool moved = false;
         for (int found = 1; found != 0;) {
-            MPI_Message message;
             MPI_Status status;
-            check_mpi(MPI_Improbe(MPI_ANY_SOURCE, kEnvelopeTag, envelope_comm(), &found, &message, &status),
-                      "MPI_Improbe");
+            check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kEnvelopeTag, envelope_comm(), &found, &status), "MPI_Iprobe");
             if (found == 0) break;
             int size = 0;
             check_mpi(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
             auto& queue = envelopes[static_cast<size_t>(status.MPI_SOURCE)];
             queue.push_back({Bytes(static_cast<size_t>(size)), MPI_REQUEST_NULL});
-            check_mpi(MPI_Imrecv(queue.back().bytes.data(), size, MPI_BYTE, &message, &queue.back().request),
-                      "MPI_Imrecv");
+            // Takes what was found, since nobody else receives there; MPI_Imrecv fails over some of Open MPI's
+            // networks.
+            check_mpi(MPI_Irecv(queue.back().bytes.data(), size, MPI_BYTE, status.MPI_SOURCE, kEnvelopeTag,
+                                envelope_comm(), &queue.back().request),
+                      "MPI_Irecv");
             moved = true;
         }
         for (size_t peer = 0; peer < envelopes.size(); ++peer) {

@@ -38,8 +38,16 @@ at::Device device_of_rank(const std::string& kind, int local_rank, const std::ve
     return {at::kCUDA, static_cast<at::DeviceIndex>(static_cast<size_t>(local_rank) % cards.size())};
 }
 
+KnownCards known_cards() {
+    try {
+        return {cuda_cards(), ""};
+    } catch (const Error& error) {
+        return {{}, error.what()};
+    }
+}
+
 at::Device planned_device(const std::string& kind) {
-    const bool on_card = kind == "cuda" || (kind == "auto" && !cuda_cards().empty());
+    const bool on_card = kind == "cuda" || (kind == "auto" && !known_cards().cards.empty());
     return on_card ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
 }
 

@@ -22,8 +22,15 @@ std::string resolve_device_kind(const std::string& kind, const std::vector<Card>
 /// Requires: a resolved kind; cards for "cuda".
 at::Device device_of_rank(const std::string& kind, int local_rank, const std::vector<Card>& cards);
 
-/// What the ranks of a plan compute on, for who looks at it without a job: a card for "cuda", be there one here or not,
-/// and for "auto" where there is one.
+/// For who looks at a plan without a job.
+struct KnownCards {
+    std::vector<Card> cards;
+    std::string problem;  ///< why CUDA does not start; none is known then
+};
+KnownCards known_cards();
+
+/// What the ranks of a plan compute on, without a job: a card for "cuda", be there one here or not, and for "auto"
+/// where one is known.
 at::Device planned_device(const std::string& kind);
 
 /// Starts it and makes it this thread's own, so that ranks make nothing on cards of others.

@@ -2,7 +2,7 @@
 
 check.py BUILD [--only ROW ...] [--device cpu] [--seconds N] [--at-once N]   BUILD: a build folder with the CUDA parts
 
-Rows that measure time run alone, then the others, several at once. Ends with 0 when every row holds, 1 when one does
+Rows that measure time or fill a card run alone, then the others, several at once. Ends with 0 when every row holds, 1 when one does
 not, 77 without a card. What the rows' programs said goes to BUILD/gpu-check.log. `--device cpu` runs the rows on the
 CPU, which shows that they run.
 """
@@ -28,12 +28,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/bench"))
 import models  # noqa: E402
 SKIPPED = 77
+MPIRUN = ["mpirun", "--oversubscribe", "-q", "-np"]
 # Beside its own thread a rank has autograd's for the card, the transport's and NCCL's: it is not bound to one core.
-MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-q", "-np"]
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+MPI_VARIABLES = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                 "OMPI_MCA_hwloc_base_binding_policy": "none"}
 MODELS = ("mlp", "gpt", "bn_cnn")
 REFERENCES = ("mlp.scripted*", "gpt*.scripted*", "bn_cnn.scripted*", "dropout.scripted*", "moe.traced*")
-UNIT_TESTS = {"device": "*", "graph": "Executable.ANumberThatATraceWroteDown*", "stage": "*", "engine": "-*Full.*"}
+UNIT_TESTS = {"device": "*", "graph": "Executable.ANumberThatATraceWroteDown*", "stage": "*"}
 OWN_HOST = ROOT / "tests/gpu/own_host.sh"
 COMPUTING = ("F", "B", "I", "W")
 CORES_OF_A_ROW = 5
@@ -70,7 +71,7 @@ def words_of(child: subprocess.Popen) -> tuple[str, str, bool]:
 
 def run(command: list, **variables: str) -> str:
     """What a command prints; a row that fails with its last lines."""
-    environment = os.environ | AS_ROOT | variables
+    environment = os.environ | MPI_VARIABLES | variables
     command = [str(word) for word in command]
     started = time.monotonic()
     child = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
@@ -92,14 +93,20 @@ def num_passed(text: str) -> int:
     return int(re.search(r"PASSED.*?(\d+) tests?", text)[1])
 
 
-def unit_tests(build: pathlib.Path, device: str) -> str:
-    """Stages, engine, saves and resumes on the card, with the bits of one device there."""
-    passed = 0
-    for module, tests in UNIT_TESTS.items():
-        text = run([build / f"tests/unit/{module}/vpp_{module}_test", "--gtest_brief=1", f"--gtest_filter={tests}"],
-                   VPP_TEST_DEVICE=device)
-        passed += num_passed(text)
-    return f"{passed} tests"
+def unit_test(build: pathlib.Path, device: str, module: str, tests: str) -> int:
+    """How many tests passed."""
+    return num_passed(run([build / f"tests/unit/{module}/vpp_{module}_test", "--gtest_brief=1",
+                           f"--gtest_filter={tests}"], VPP_TEST_DEVICE=device))
+
+
+def stages(build: pathlib.Path, device: str) -> str:
+    """Recordings, and memory of a card, which some of them fill: nothing else may run there."""
+    return f"{sum(unit_test(build, device, module, tests) for module, tests in UNIT_TESTS.items())} tests"
+
+
+def engine(build: pathlib.Path, device: str) -> str:
+    """Steps, saves and resumes on the card, with the bits of one device there."""
+    return f"{unit_test(build, device, 'engine', '-*Full.*')} tests"
 
 
 def reference(build: pathlib.Path, device: str) -> str:
@@ -235,11 +242,11 @@ def traced(build: pathlib.Path, device: str) -> str:
 
 
 # What takes long comes first of those that run at once.
-TIMED = {"MPI": mpi_transport, "staged": staged_messages, "NCCL": nccl_transport, "one stage": one_stage,
-         "recomputed": recomputed}
+ALONE = {"MPI": mpi_transport, "staged": staged_messages, "NCCL": nccl_transport, "one stage": one_stage,
+         "recomputed": recomputed, "stages": stages}
 CHECKS = {"reference": reference, "mixed": verified_mixed, "verify": verified, "verify NCCL": verified_nccl,
-          "jobs": nccl_jobs, "unit tests": unit_tests, "memory": card_memory, "links": nccl_links, "trace": traced}
-ROWS = TIMED | CHECKS
+          "jobs": nccl_jobs, "engine": engine, "memory": card_memory, "links": nccl_links, "trace": traced}
+ROWS = ALONE | CHECKS
 
 
 def show(name: str, build: pathlib.Path, device: str) -> bool:
@@ -275,7 +282,7 @@ def main() -> int:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--seconds", type=int, default=limits.seconds, help="of a command (%(default)s)")
     parser.add_argument("--at-once", type=int, default=max(1, len(os.sched_getaffinity(0)) // CORES_OF_A_ROW),
-                        help="of the rows that measure no time (%(default)s: as many as there are cores for)")
+                        help="of the rows that need not run alone (%(default)s: as many as there are cores for)")
     arguments = parser.parse_args()
     limits.seconds = arguments.seconds
     if arguments.device == "cuda" and not torch.cuda.is_available():
@@ -288,7 +295,7 @@ def main() -> int:
     logging.basicConfig(filename=build / "gpu-check.log", filemode="w", format="%(message)s", level=logging.INFO)
     wanted = arguments.only or list(ROWS)
     all_hold = True
-    for some, at_once in ((TIMED, 1), (CHECKS, max(1, arguments.at_once))):
+    for some, at_once in ((ALONE, 1), (CHECKS, max(1, arguments.at_once))):
         all_hold &= show_all([name for name in wanted if name in some], at_once, build, arguments.device)
     return 0 if all_hold else 1
 

@@ -319,8 +319,10 @@ class Cards(Case):
             self.assertEqual(done.returncode, 66, done.stderr)
             self.assertIn(said, done.stderr)
         self.assertRegex(self.vpp("doctor", environment=broken).stdout, r"problem +cards +CUDA does not start")
-        done = self.vpp("inspect", self.plan(DIGITS), "--set", "mesh.device=cpu", environment=broken)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        for device in ("auto", "cuda", "cpu"):
+            done = self.vpp("inspect", self.plan(DIGITS), "--set", f"mesh.device={device}", environment=broken)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(f"vpp: no card is known: {said}" in done.stderr, device != "cpu", done.stderr)
 
     def test_doctor_and_inspect_know_the_cards(self):
         said = self.vpp("doctor").stdout
