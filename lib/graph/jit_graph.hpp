@@ -119,6 +119,9 @@ std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& 
 /// Throws Error{BadData} naming `what` where there are some.
 void refuse_hooks(const torch::jit::Module& module, const std::string& what);
 
+/// For messages: "no method 'forward'" of one that lacks it, and what to do where it has several of them.
+std::string no_forward_text(const torch::jit::Module& module);
+
 /// Replaces every call in a graph whose first input is the model, with the same labels.
 /// Throws Error{BadData} for calls that cannot be resolved.
 void inline_calls(torch::jit::Graph& graph);

@@ -218,10 +218,18 @@ void set_module(Node* node, const std::string& fqn) {
 
 std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& model) {
     const auto forward = model.find_method("forward");
-    if (!forward) throw Error(ErrorKind::BadData, "the model file has no method 'forward'");
+    if (!forward) throw Error(ErrorKind::BadData, "the model file has " + no_forward_text(model));
     refuse_hooks(model, "the model");
     if (const auto* written = torch::jit::tryToGraphFunction(forward->function())) check_size(*written->graph());
     return inlined(forward->function(), "", 0);
+}
+
+std::string no_forward_text(const torch::jit::Module& module) {
+    const std::string text = "no method 'forward'";
+    if (!module.find_method("forward__0")) return text;
+    return text +
+           " but one for each kind of argument, as nn.LSTM and nn.GRU have; wrap it in a module whose forward "
+           "calls it";
 }
 
 void refuse_hooks(const torch::jit::Module& module, const std::string& what) {

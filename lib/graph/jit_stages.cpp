@@ -45,7 +45,10 @@ class ModuleFinder {
             if (found == modules_.end()) {
                 add(stage, i, "the model has no submodule '" + listed[i] + "'" + did_you_mean(listed[i], names_));
             } else if (!found->second.find_method("forward")) {
-                add(stage, i, "the submodule '" + listed[i] + "' has no forward; name what is in it");
+                const bool has_parts = found->second.children().size() > 0;
+                add(stage, i,
+                    "the submodule '" + listed[i] + "' has " + no_forward_text(found->second) +
+                        (has_parts ? "; name what is in it" : ""));
             } else {
                 calls.push_back({listed[i], found->second});
             }
@@ -77,7 +80,8 @@ class Joiner {
         for (const std::string& input : stage.inputs) values.push_back(value_of(input));
         for (const StageCall& call : calls) values = {insert_call(call, std::move(values))};
         returned_ = values.front();
-        const std::vector<Value*> parts = parts_of(returned_);
+        const std::vector<Value*> parts =
+            stage.outputs.size() == 1 ? std::vector{whole_of(returned_)} : parts_of(returned_);
         for (size_t i = 0; i < parts.size(); ++i) {
             values_[stage.outputs[i]] = parts[i];
             outputs_.emplace_back(stage.outputs[i], parts[i]);
@@ -134,6 +138,12 @@ class Joiner {
     std::vector<Value*> parts_of(Value* value) {
         if (!value->type()->cast<c10::TupleType>()) return {value};
         return graph_.insertNode(graph_.createTupleUnpack(value))->outputs().vec();
+    }
+
+    /// One name is that of a tuple of several parts too.
+    Value* whole_of(Value* value) {
+        const auto tuple = value->type()->cast<c10::TupleType>();
+        return tuple && tuple->elements().size() == 1 ? parts_of(value).front() : value;
     }
 
     /// A part of a tuple is named where it was made.

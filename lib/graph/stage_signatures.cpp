@@ -125,7 +125,7 @@ class SignatureChecker {
 
     void check_outputs(size_t stage, const c10::TypePtr& result) {
         const StagePlan& plan = tables_.stages[stage];
-        const Types parts = parts_of(result);
+        const Types parts = plan.outputs.size() == 1 && parts_of(result).size() > 1 ? Types{result} : parts_of(result);
         if (parts.size() != plan.outputs.size()) {
             add(stage, "outputs",
                 "the stage '" + plan.name + "' has another number of outputs (got " +

@@ -212,6 +212,28 @@ std::string samples_text(const std::vector<ProbeInput>& inputs, int64_t microbat
     return text;
 }
 
+/// Whether an op of the model is given this number, as those of a traced model are given the sizes that it saw.
+bool names_number(const torch::jit::Block& block, int64_t number) {
+    return std::ranges::any_of(block.nodes(), [&](const torch::jit::Node* node) {
+        const auto value = node->kind() == prim::Constant ? torch::jit::toIValue(node->output()) : std::nullopt;
+        if (value && value->isInt()) return value->toInt() == number;
+        if (value && value->isIntList()) return std::ranges::count(value->toIntVector(), number) > 0;
+        return std::ranges::any_of(node->blocks(), [&](auto* inner) { return names_number(*inner, number); });
+    });
+}
+
+/// What to do where other microbatches are taken.
+std::string size_advice(const JitGraph& jit, const std::vector<int64_t>& sizes) {
+    const auto is_named = [&](int64_t size) { return size > 1 && names_number(*jit.graph->block(), size); };
+    if (std::ranges::any_of(sizes, is_named)) {
+        return "; it was probably traced with that size: choose train.global_batch_size = that size x "
+               "pipeline.num_microbatches x mesh.dp, or script the model instead";
+    }
+    return ", where the shapes happen to agree; no op of the model names such a size, so look at this one first: it "
+           "may "
+           "mix samples";
+}
+
 /// Probes with the plan's size; when that fails and another size works, says which.
 ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                             const TorchScriptOptions& options, const std::function<at::Tensor(size_t)>& weight) {
@@ -219,12 +241,12 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
     try {
         return probe(jit, inputs, microbatch_size, weight, options.device);
     } catch (const Error& error) {
-        std::string sizes;
+        std::vector<int64_t> sizes;
         for (int64_t size : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128}) {
             if (size == microbatch_size) continue;
             try {
                 probe(jit, inputs, size, weight, options.device);
-                sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+                sizes.push_back(size);
             } catch (const Error&) {
                 continue;
             }
@@ -233,11 +255,10 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
         if (sizes.empty())
             throw Error(error.kind(), error.what() + std::string(" (with a microbatch of ") +
                                           samples_text(inputs, microbatch_size) + ")");
-        throw Error(ErrorKind::BadData,
-                    "the model cannot take a microbatch of " + samples + " (" + error.what() + "), but it takes " +
-                        sizes +
-                        "; it was probably traced with that size: choose train.global_batch_size = that size x "
-                        "pipeline.num_microbatches x mesh.dp, or script the model instead");
+        std::string taken;
+        for (const int64_t size : sizes) taken += (taken.empty() ? "" : ", ") + std::to_string(size);
+        throw Error(ErrorKind::BadData, "the model cannot take a microbatch of " + samples + " (" + error.what() +
+                                            "), but it takes " + taken + size_advice(jit, sizes));
     }
 }
 
@@ -326,8 +347,8 @@ StageModules load_stages(const ModelFiles& files, const TorchScriptOptions& opti
         try {
             modules.files.back() = load_module(files.stages[stage], options.trust_sha256, loaded);
             if (!modules.files.back()->find_method("forward")) {
-                throw Error(ErrorKind::BadData,
-                            files.stages[stage]->path().string() + ": the model file has no method 'forward'");
+                throw Error(ErrorKind::BadData, files.stages[stage]->path().string() + ": the model file has " +
+                                                    no_forward_text(*modules.files.back()));
             }
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::BadData) throw;

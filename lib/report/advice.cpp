@@ -103,12 +103,14 @@ Texts heavy_cuts(const Inspection& page) {
         if (ratio > kMuchLighterCut) continue;
         const std::string place = "after op " + std::to_string(cut.better_op - 1) +
                                   (cut.better_after.empty() ? "" : " (of '" + cut.better_after + "')");
+        const std::string remedy = page.split_method == "MANUAL_EAGER"
+                                       ? "other stages can put it there"
+                                       : "a split point (split_method = \"MANUAL\") or units that are not cut "
+                                         "(smallest_unsplittable_units) can put it there";
         texts.push_back("the cut between stages " + std::to_string(i) + " and " + std::to_string(i + 1) + " carries " +
                         bytes_text(cut.bytes) + " a microbatch; a cut " + place + " would carry " +
                         bytes_text(cut.better_bytes) + ", with the larger of both stages at " +
-                        times_text(cut.better_largest) +
-                        " its FLOPs: a split point (split_method = \"MANUAL\") or units that are not cut "
-                        "(smallest_unsplittable_units) can put it there");
+                        times_text(cut.better_largest) + " its FLOPs: " + remedy);
     }
     return texts;
 }

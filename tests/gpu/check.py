@@ -2,8 +2,8 @@
 
 check.py BUILD [--only ROW ...] [--device cpu] [--seconds N] [--at-once N]   BUILD: a build folder with the CUDA parts
 
-Rows that measure time or fill a card run alone, then the others, several at once. Ends with 0 when every row holds, 1 when one does
-not, 77 without a card. What the rows' programs said goes to BUILD/gpu-check.log. `--device cpu` runs the rows on the
+Rows that measure time or fill a card run alone, then the others, several at once. Ends with 0 when every row holds, 1
+when one does not, 77 without a card. What the rows said goes to BUILD/gpu-check.log. `--device cpu` runs them on the
 CPU, which shows that they run.
 """
 

@@ -116,6 +116,11 @@ TEST(Inline, AModelWithoutForwardIsRefused) {
     const ModuleSpec model{"Model", "def other(self, x):\n    return x\n"};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_simple(model); }),
                 HasSubstr("the model file has no method 'forward'"));
+    const ModuleSpec several{"Model", "def forward__0(self, x):\n    return x\n"};
+    EXPECT_THAT(
+        refusal(ErrorKind::BadData, [&] { load_simple(several); }),
+        HasSubstr("no method 'forward' but one for each kind of argument, as nn.LSTM and nn.GRU have; wrap it in "
+                  "a module whose forward calls it"));
 }
 
 TEST(Inline, CallsThatDoubleAndDoubleAreRefused) {

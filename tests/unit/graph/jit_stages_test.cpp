@@ -93,6 +93,21 @@ TEST(JitStages, ValuesAreJoinedByName) {
     EXPECT_NE(loss_bits(other), loss_bits(straight));
 }
 
+TEST(JitStages, OneNameIsThatOfAWholeTuple) {
+    const ModuleSpec takes_pair{"Head",
+                                "def forward(self, p: Tuple[Tensor, Tensor], c):\n    a, d = p\n"
+                                "    return torch.mean(torch.linear(d, self.w) * torch.sin(a) - c)\n",
+                                {{"w", weight({4, 4}, 9)}}};
+    const std::vector<StagePlan> stages = {file_stage("left", {"x"}, {"p"}), file_stage("head", {"p", "y"}, {"loss"})};
+    LoadedModel joined = load_stages({{}, {tower(0), takes_pair}}, stage_options(kFields, stages));
+    const std::vector<StagePlan> in_parts = {file_stage("left", {"x"}, {"a", "b"}),
+                                             file_stage("head", {"b", "a", "y"}, {"loss"})};
+    LoadedModel parts = load_stages({{}, {tower(0), head()}}, stage_options(kFields, in_parts));
+    EXPECT_EQ(loss_bits(joined), loss_bits(parts));
+    const std::vector<int> borders = stage_borders(joined.graph, plan_of(stages));
+    EXPECT_EQ(bits_of(run_in_pieces(joined, borders, kInputs)), loss_bits(joined));
+}
+
 TEST(JitStages, SubmodulesOfOneModelKeepTheirNames) {
     const std::vector<StagePlan> stages = {module_stage("l", {"left"}, {"x"}, {"a", "b"}),
                                            module_stage("r", {"right"}, {"y"}, {"c", "d"}),
@@ -166,14 +181,16 @@ TEST(JitStages, FilesAndSubmodulesMix) {
 
 TEST(JitStages, ASubmoduleWithoutForwardIsNoStage) {
     ModuleSpec model = whole();
-    model.children.emplace_back("bag", ModuleSpec{"Bag", "def other(self, x):\n    return x\n"});
+    ModuleSpec bag{"Bag", "def other(self, x):\n    return x\n"};
+    bag.children.emplace_back("in_it", linear(4, 4));
+    model.children.emplace_back("bag", bag);
     const std::vector<StagePlan> stages = {module_stage("l", {"bag"}, {"x"}, {"a"}),
                                            module_stage("h", {"head"}, {"a", "a", "a"}, {"loss"})};
     EXPECT_THAT(refusal(ErrorKind::Plan,
                         [&] {
                             load_stages({{model}, {}}, stage_options(kFields, stages));
                         }),
-                HasSubstr("the submodule 'bag' has no forward; name what is in it"));
+                HasSubstr("the submodule 'bag' has no method 'forward'; name what is in it"));
 }
 
 TEST(JitStages, ArgumentsLeftOutGetTheirDefaultsAndBranchesFold) {

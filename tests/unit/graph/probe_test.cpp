@@ -246,6 +246,14 @@ TEST(Probe, AModelOfOneSizeNamesTheSizesThatFit) {
     EXPECT_NO_THROW(load(traced, fitting));
 }
 
+TEST(Probe, SizesThatHappenToAgreeAreNoneThatWereTraced) {
+    const ModuleSpec mixes{"Model", "def forward(self, x):\n    return torch.mean(x * x.sum([1]))\n"};
+    EXPECT_THAT(
+        refusal(ErrorKind::BadData, [&] { load(mixes, kProbeOptions); }),
+        HasSubstr("but it takes 1, 4, where the shapes happen to agree; no op of the model names such a size, so "
+                  "look at this one first: it may mix samples"));
+}
+
 // The CPU casts by lists of its own; what it keeps is taken from how cards run it, where that is known.
 TEST(Probe, WhatFailsUnderTheCastsOfCardsAloneRunsOnTheCpu) {
     TorchScriptOptions options = kProbeOptions;

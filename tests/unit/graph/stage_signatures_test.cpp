@@ -69,9 +69,12 @@ TEST(StageSignatures, TypesMustFit) {
 }
 
 TEST(StageSignatures, TheNumberOfOutputsIsThatOfTheTuple) {
-    EXPECT_THAT(error_of({file_stage("pair", {"x"}, {"a"}), kTypedStages[1]}),
-                HasSubstr("pipeline.stage[0].outputs:1:1: the stage 'pair' has another number of outputs (got 1 name, "
+    EXPECT_THAT(error_of({file_stage("pair", {"x"}, {"a", "n", "m"}), kTypedStages[1]}),
+                HasSubstr("pipeline.stage[0].outputs:1:1: the stage 'pair' has another number of outputs (got 3 names, "
                           "forward returns (Tensor, int): 2)"));
+    EXPECT_THAT(error_of({file_stage("pair", {"x"}, {"a"}), file_stage("head", {"a", "x"}, {"loss"})}),
+                HasSubstr("the stage 'head' cannot take 'a' as 'a' (got (Tensor, int), expected Tensor for"))
+        << "one name is that of the tuple";
     EXPECT_THAT(error_of(with_head({"a", "n"}, {"loss", "more"})),
                 HasSubstr("(got 2 names, forward returns Tensor: 1)"));
 }
@@ -102,7 +105,7 @@ TEST(StageSignatures, ModulesInARowMustFitEachOther) {
                           "'pair' returns as 'x' (got (Tensor, int), expected Tensor"));
     const std::string unknown = error({"aa", "list"});
     EXPECT_THAT(unknown, HasSubstr("pipeline.stage[0].modules[0]:1:1: the model has no submodule 'aa'"));
-    EXPECT_THAT(unknown, HasSubstr("pipeline.stage[0].modules[1]:1:1: the submodule 'list' has no forward"));
+    EXPECT_THAT(unknown, HasSubstr("pipeline.stage[0].modules[1]:1:1: the submodule 'list' has no method 'forward'"));
     EXPECT_THAT(unknown, Not(HasSubstr("another number"))) << "nothing is said about what is not known";
 }
 

@@ -104,6 +104,9 @@ TEST(Advice, AHeavyCutNamesTheLighterOne) {
     EXPECT_THAT(said(page, "heavy_cut"),
                 HasSubstr("the cut between stages 0 and 1 carries 640.0 KiB a microbatch; a cut after op 30 (of "
                           "'blocks.2') would carry 128.0 KiB, with the larger of both stages at 1.02 times"));
+    EXPECT_THAT(said(page, "heavy_cut"), HasSubstr("(smallest_unsplittable_units) can put it there"));
+    page.split_method = "MANUAL_EAGER";
+    EXPECT_THAT(said(page, "heavy_cut"), HasSubstr("its FLOPs: other stages can put it there"));
     page.cuts[0].better_bytes = 500 * 1024;
     EXPECT_EQ(said(page, "heavy_cut"), "");
 }
