@@ -22,6 +22,7 @@
 #include "engine/agreement.hpp"
 #include "engine/engine.hpp"
 #include "graph/split.hpp"
+#include "graph/stage_borders.hpp"
 #include "plan/batch_size.hpp"
 #include "program/one_microbatch.hpp"
 
@@ -199,14 +200,6 @@ size_t first_with_input_gradient(const Graph& graph, const std::vector<int>& cut
     return cuts.size() + 1;
 }
 
-std::string module_of(const Graph& graph, const OpRange& ops) {
-    for (int op = ops.begin; op < ops.end; ++op) {
-        const std::string& module = graph.ops[static_cast<size_t>(op)].module;
-        if (!module.empty()) return module;
-    }
-    return "";
-}
-
 void swing(Transport& transport, size_t num_bytes) {
     if (transport.rank() == 0) {
         transport.post_receive(1, kBack, num_bytes);
@@ -235,16 +228,28 @@ std::filesystem::path run_costs(const Plan& plan) {
     return std::filesystem::path(plan.run.dir) / kRunCosts;
 }
 
+/// Why costs that were kept for a run are of no use to it; empty where they are.
+std::string uselessness_of(const std::filesystem::path& path, const Plan& plan, const Datasets& data) {
+    try {
+        const CostFile file = read_cost_file(path.string());
+        const bool is_same_model = file.model == to_hex(training_digest(plan, data.training->fields()));
+        if (is_same_model && file.microbatch_size == samples_of_microbatch(plan)) return "";
+        return path.string() + " is of another model or other microbatches";
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::BadData) throw;
+        return error.problems().front().message;
+    }
+}
+
 /// Whether rank 0 has to measure. Says why a file that is there is of no use.
 bool has_to_measure(const Plan& plan, const Datasets& data, const Logger& log) {
     if (!goes_by_costs(plan) || !plan.pipeline.cost_file.empty()) return false;
     const std::filesystem::path path = run_costs(plan);
     std::error_code error;
     if (!std::filesystem::exists(path, error)) return true;
-    const CostFile file = read_cost_file(path.string());
-    const bool is_same_model = file.model == to_hex(training_digest(plan, data.training->fields()));
-    if (is_same_model && file.microbatch_size == samples_of_microbatch(plan)) return false;
-    log->warn(path.string() + " is of another model or other microbatches, so costs are measured again");
+    const std::string reason = uselessness_of(path, plan, data);
+    if (reason.empty()) return false;
+    log->warn(reason + "; costs are measured again");
     return true;
 }
 
@@ -322,6 +327,19 @@ Error no_memory(const std::string& what) {
 }
 
 }  // namespace
+
+std::string module_of(const Graph& graph, const OpRange& ops) {
+    std::string first, common;
+    for (int op = ops.begin; op < ops.end; ++op) {
+        const std::string& module = graph.ops[static_cast<size_t>(op)].module;
+        if (module.empty()) continue;
+        if (first.empty()) first = common = module;
+        while (!common.empty() && !lies_in(module, common)) {
+            common.resize(common.find('.') == std::string::npos ? 0 : common.rfind('.'));
+        }
+    }
+    return common.empty() ? first : common;
+}
 
 void settle_halves(std::span<double> input_gradient, std::span<double> weight_gradient, double backward,
                    const OpCosts& stage) {

@@ -47,6 +47,10 @@ struct CostProfile {
 /// Throws: what prepare and the engine throw; Error{OutOfMemory} where the model does not fit.
 CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device device, const TransferTimes& transfers);
 
+/// For the name of a part: the innermost submodule that all of its ops lie in, but for those of the model itself; the
+/// first one's where nothing holds all.
+std::string module_of(const Graph& graph, const OpRange& ops);
+
 /// What a part takes without what timing it by itself adds: `whole` is what all took as one. The same is taken off
 /// every part, but no more than it has; where parts took less than the whole they are scaled up. Gives: what was taken
 /// off a part.

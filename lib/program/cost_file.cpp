@@ -340,7 +340,14 @@ CostFile parse_cost_file(const std::string& text, const std::string& name) {
 }
 
 CostFile read_cost_file(const std::string& path) {
-    return parse_cost_file(read_text_file(path, kMostBytes), path);
+    try {
+        return parse_cost_file(read_text_file(path, kMostBytes), path);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::BadData) throw;
+        throw Error(ErrorKind::BadData, error.problems().front().message +
+                                            "; vpp profile PLAN --out FILE writes a new one, and one in a run folder "
+                                            "may be removed");
+    }
 }
 
 CostModel measured_costs(const CostFile& file, const Graph& graph, const CostModel& estimate, const Plan& plan) {

@@ -213,6 +213,15 @@ TEST(CostFile, WhatIsWrongWithPartsIsNamed) {
     EXPECT_TRUE(holds(cut, "c.json: ")) << cut;
 }
 
+TEST(CostFile, OneThatCannotBeReadSaysHowToGetAnother) {
+    const TemporaryFolder folder;
+    folder.write("c.json", "{");
+    const std::string said = error_of([&] { read_cost_file(folder.path("c.json")); }).what();
+    EXPECT_TRUE(
+        said.ends_with("; vpp profile PLAN --out FILE writes a new one, and one in a run folder may be removed"))
+        << said;
+}
+
 TEST(CostFile, TheRunFoldersFileIsForAutoAlone) {
     const TemporaryFolder folder;
     Plan plan;
