@@ -215,7 +215,7 @@ void check_length(const Plan& plan) {
 }
 
 int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
-            const std::function<void(Plan&)>& adapt) {
+            const std::function<void(Plan&)>& adapt, const std::function<int(const Plan&, int)>& world_of) {
     stop_signals::outlive_readers();
     count_tensor_memory();
     const auto launch = launch_info(environment_of(launch_variables()));
@@ -225,7 +225,8 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
         if (launch) check_is_one_job(*launch, std::nullopt);
         plan = load_plan(arguments.config, arguments.overrides, registered_names());
         if (adapt) adapt(plan);
-        plan = resolve_plan(std::move(plan), world);
+        const int resolved_for = world_of ? world_of(plan, world) : world;
+        plan = resolve_plan(std::move(plan), resolved_for);
         print_models_plainly();
     } catch (...) {
         return told_once(launch);

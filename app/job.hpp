@@ -38,9 +38,10 @@ struct Job {
 
 /// Reads and resolves the plan for the number of ranks that mpirun started, starts MPI and runs the body; returns the
 /// exit code. Plan errors are printed once, by rank 0, before MPI starts. An error of any rank ends the job.
-/// `adapt`: what the command changes in the plan before it is resolved.
+/// `adapt`: what the command changes in the plan before it is resolved. `world_of`: the number of ranks that the plan
+/// is resolved for, of the changed plan and the number that was started; left out: that number.
 int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
-            const std::function<void(Plan&)>& adapt = {});
+            const std::function<void(Plan&)>& adapt = {}, const std::function<int(const Plan&, int)>& world_of = {});
 
 /// Holds the values of the data to what the model can take, now that its graph is known.
 void guard_ranges(Datasets& data, const Graph& graph);

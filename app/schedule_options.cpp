@@ -17,20 +17,25 @@ CLI::Range at_least_one() {
     return CLI::Range(int64_t{1}, kMostStageMicrobatches);
 }
 
-/// The numbers that every generated schedule is made from.
-void add_numbers(CLI::App& command, ScheduleArguments& schedule) {
-    command.add_option("--config", schedule.plan.config, "take what is not given here from this plan (TOML)")
-        ->type_name("PLAN");
+CLI::Option* add_plan(CLI::App& command, ScheduleArguments& schedule, const std::string& what) {
+    CLI::Option* config = command.add_option("--config", schedule.plan.config, what)->type_name("PLAN");
     add_override_option(command, schedule.plan);
+    return config;
+}
+
+/// The numbers that every generated schedule is made from; `usual_virtual`: the stages of a rank without --virtual.
+void add_numbers(CLI::App& command, ScheduleArguments& schedule, const std::string& usual_virtual) {
+    add_plan(command, schedule, "take what is not given here from this plan (TOML)");
     command.add_option("--pp", schedule.num_ranks, "ranks of the pipeline")->check(at_least_one());
-    command.add_option("--virtual", schedule.per_rank, "stages of a rank; default: the fewest of the schedule")
+    command.add_option("--virtual", schedule.per_rank, "stages of a rank; default: " + usual_virtual)
         ->check(at_least_one());
     command.add_option("--microbatches", schedule.microbatches, "microbatches of a step; default: 2 x pp")
         ->check(at_least_one());
     command
         .add_option(
             "--costs", schedule.costs,
-            "times of a full rank, as F=1,I=1,W=1,comm=0.1; by stage F=1/1/1/3; B= is I + W; comm= latency and "
+            "times of a full rank, as F=1,I=1,W=1,comm=0.1; by stage F=1/1/1/3; B= is I + W, halved where neither is "
+            "given; comm= latency and "
             "transfer= bytes / bandwidth of a message; overlap= a percentage of the shorter half of an OVERLAP_F_B")
         ->type_name("COSTS");
     command
@@ -61,18 +66,20 @@ CLI::Validator schedule_words() {
 /// One schedule: generated or from a file.
 void add_choice(CLI::App& command, ScheduleArguments& schedule) {
     CLI::Option* name = command.add_option("--schedule", schedule.name, "its name")->check(schedule_words());
-    CLI::Option* file = command.add_option("--file", schedule.file, "a CSV file instead of a name")->type_name("CSV");
-    add_numbers(command, schedule);
+    CLI::Option* file =
+        command.add_option("--file", schedule.file, "a CSV file instead of a name; with a plan for its stages")
+            ->type_name("CSV");
+    add_numbers(command, schedule, "the plan's, else the fewest of the schedule");
     add_group(command, schedule);
     file->excludes(name);
-    for (const char* number : {"--config", "--set", "--pp", "--virtual", "--microbatches", "--group"}) {
+    for (const char* number : {"--pp", "--virtual", "--microbatches", "--group"}) {
         file->excludes(command.get_option(number));  // it has its own
     }
     add_drawings(command, schedule);
 }
 
 void add_search(CLI::App& command, ScheduleArguments& schedule) {
-    add_numbers(command, schedule);
+    add_numbers(command, schedule, "the plan's, else the best of 1 to 4");
     command.add_option("--moves", schedule.moves, "how many changes to try; default: about ten seconds' worth")
         ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
     command.add_option("--seed", schedule.seed, "of the search: same seed and moves, same schedule");
@@ -119,7 +126,8 @@ void add_schedule_show(ScheduleGroup& group) {
     add_json(show);
     add_choice(show.command, show.arguments);
     show.command.add_flag("--csv", show.arguments.csv, "print the schedule as a file instead of drawing it");
-    show.command.add_flag("--lowered", show.arguments.lowered, "with --csv: with its transfers");
+    show.command.add_flag("--lowered", show.arguments.lowered,
+                          "with --csv: with its transfers, for stages in a chain or those of --config");
     show.command.add_option("--width", show.arguments.width, "columns of the drawing; default: those of the terminal")
         ->check(CLI::Range(40, 1 << 16));
 }
@@ -129,15 +137,18 @@ void add_file_commands(ScheduleGroup& group) {
                                   run_schedule_check);
     add_json(check);
     check.command.add_option("FILE", check.arguments.file, "the file")->required()->type_name("");
+    add_plan(check.command, check.arguments, "prove it for this plan (TOML), not for stages in a chain");
     const Added convert = group.add("convert", "print a CSV file in today's dialect",
                                     "vpp schedule convert old.csv --out new.csv", run_schedule_convert);
     convert.command.add_option("FILE", convert.arguments.file, "the file")->required()->type_name("");
     convert.command.add_option("--out", convert.arguments.out, "write to this file instead of stdout")
         ->type_name("FILE");
-    CLI::Option* lowered =
-        convert.command.add_flag("--lowered", convert.arguments.lowered, "with transfers, for stages in a chain");
+    CLI::Option* lowered = convert.command.add_flag("--lowered", convert.arguments.lowered,
+                                                    "with transfers, for stages in a chain or those of --config");
     convert.command.add_flag("--compute", convert.arguments.compute, "without transfers and REDUCE_GRAD")
         ->excludes(lowered);
+    add_plan(convert.command, convert.arguments, "with --lowered: a plan (TOML) whose stages it is for")
+        ->needs(lowered);
 }
 
 }  // namespace
@@ -155,11 +166,11 @@ void add_schedule(CLI::App& app, Chosen& chosen) {
     const Added compare = group.add("compare", "all schedules side by side",
                                     "vpp schedule compare --pp 4 --microbatches 12", run_schedule_compare);
     add_json(compare);
-    add_numbers(compare.command, compare.arguments);
+    add_numbers(compare.command, compare.arguments, "2, or the nearest that a schedule takes");
     add_group(compare.command, compare.arguments);
     const Added search =
         group.add("search", "look for a better order than any of them",
-                  "vpp schedule search --pp 4 --microbatches 12 --memory 4 --out best.csv", run_schedule_search);
+                  "vpp schedule search --pp 4 --virtual 1 --microbatches 12 --out best.csv", run_schedule_search);
     add_json(search);
     add_search(search.command, search.arguments);
 }

@@ -34,9 +34,9 @@ ordered_json lists_json(const Schedule& schedule) {
     return lists;
 }
 
-void print_csv(const ScheduleArguments& given, const ChosenSchedule& chosen) {
-    const bool as_read = chosen.file && chosen.file->is_lowered == given.lowered;
-    std::cout << (as_read ? to_csv(*chosen.file) : to_csv(given.lowered ? chosen.lowered : chosen.compute));
+std::string csv_text(const ScheduleArguments& given, const ChosenSchedule& chosen) {
+    if (chosen.file && chosen.file->is_lowered == given.lowered) return to_csv(*chosen.file);  // as it was read
+    return given.lowered ? file_text(chosen.lowered, chosen.stages) : to_csv(chosen.compute);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ int run_schedule_show(const ScheduleArguments& given) {
     const ChosenSchedule chosen = choose_schedule(given);
     write_drawings(given, chosen.lowered, chosen.costs);
     if (given.csv) {
-        print_csv(given, chosen);
+        std::cout << csv_text(given, chosen);
     } else if (given.json) {
         const Schedule& schedule = given.lowered ? chosen.lowered : chosen.compute;
         std::cout << ordered_json{{"schedule", schedule.name},

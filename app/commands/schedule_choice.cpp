@@ -8,11 +8,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/units.hpp"
-#include "schedule/checker.hpp"
-#include "schedule/custom.hpp"
-#include "schedule/edges.hpp"
 #include "schedule/generators.hpp"
-#include "schedule/lowering.hpp"
 #include "schedule/metrics.hpp"
 
 namespace vpp {
@@ -53,14 +49,39 @@ std::vector<NamedOutput> outputs_of(const ScheduleArguments& given) {
     return {{"--out", given.out}, {"--svg", given.svg}, {"--trace", given.trace}};
 }
 
-ChosenSchedule choose_from_file(const std::string& path, const std::string& costs_text, std::optional<double> limit) {
+/// Costs by place are for stages in a chain.
+void check_places(const ScheduleCosts& costs, const ScheduleStages& stages) {
+    if (!stages.of_plan || costs.transfer_of.empty()) return;
+    throw Error(ErrorKind::CommandLine,
+                "comm= and transfer= by place are for stages in a chain, and here they are those of the plan; give one "
+                "value for all");
+}
+
+ChosenSchedule choose_from_file(const std::string& path, const ScheduleArguments& given,
+                                const std::optional<Plan>& plan) {
     ChosenSchedule chosen;
     chosen.file = open_schedule_file(path);
-    chosen.costs = costs_of_file(*chosen.file, costs_text);
+    chosen.costs = costs_of_file(*chosen.file, given.costs);
     chosen.compute = computing_part(chosen.file->schedule);
-    chosen.lowered = prove_schedule_file(*chosen.file, chain_edges(chosen.compute.num_stages())).lowered;
-    check_memory(chosen, limit);
+    chosen.stages = stages_of_file(*chosen.file, plan);
+    check_places(chosen.costs, chosen.stages);
+    chosen.lowered = prove_over(*chosen.file, chosen.stages).lowered;
+    check_memory(chosen, given.memory);
     return chosen;
+}
+
+/// Those that a generated schedule is lowered for. A file with transfers is for the plan's model, if there is a plan.
+ScheduleStages stages_of(const Schedule& compute, const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    if (!plan || !given.lowered) return stages_in_chain(compute.num_stages());
+    const int num_ranks = *plan->mesh.pp, num_stages = num_ranks * plan->pipeline.virtual_chunks;
+    if (compute.num_ranks == num_ranks && compute.num_stages() == num_stages) {
+        return stages_of_plan(*plan, compute.name);
+    }
+    throw Error(ErrorKind::CommandLine,
+                "with a plan --lowered writes the transfers of its model, which has " +
+                    counted_text(num_stages, "stage") + " on " + counted_text(num_ranks, "rank") + " (got " +
+                    counted_text(compute.num_stages(), "stage") + " on " + counted_text(compute.num_ranks, "rank") +
+                    "); change the plan with --set instead of --pp and --virtual");
 }
 
 /// AUTO of a plan: what its training runs.
@@ -74,7 +95,8 @@ ChosenSchedule choose_searched(const ScheduleArguments& given, const std::option
     Plan searched = *plan;
     searched.pipeline.schedule_type = "AUTO";
     const Program program = make_program(searched);
-    return {computing_part(program.training.schedule), program.training.schedule, program.costs, std::nullopt};
+    const Schedule& lowered = program.training.schedule;
+    return {computing_part(lowered), lowered, program.costs, stages_of_program(program, searched), std::nullopt};
 }
 
 }  // namespace
@@ -116,15 +138,13 @@ ScheduleFile open_schedule_file(const std::string& path, bool any_dialect) {
 }
 
 ChosenSchedule choose_schedule(const ScheduleArguments& given) {
+    const std::optional<Plan> plan = schedule_plan(given);
     if (!given.file.empty()) {
         check_outputs(outputs_of(given), {{given.file, "the schedule"}});
-        return choose_from_file(given.file, given.costs, given.memory);
+        return choose_from_file(given.file, given, plan);
     }
-    const std::optional<Plan> plan = schedule_plan(given);
     const std::string name = !given.name.empty() ? given.name : plan ? plan->pipeline.schedule_type : "";
-    if (name == "CUSTOM" && plan) {
-        return choose_from_file(plan->pipeline.schedule_file, given.costs, activations_limit(given, plan));
-    }
+    if (name == "CUSTOM" && plan) return choose_from_file(plan->pipeline.schedule_file, given, plan);
     if (name == "AUTO") return choose_searched(given, plan);
     if (name.empty()) {
         throw Error(ErrorKind::CommandLine,
@@ -137,9 +157,9 @@ ChosenSchedule choose_schedule(const ScheduleArguments& given) {
     chosen.costs = parse_costs(given.costs, size);
     const std::optional<double> limit = activations_limit(given, plan);
     chosen.compute = make_schedule(name, {size, chosen.costs, limit, interleave_group(given, plan)});
-    const std::vector<ScheduleEdge> edges = chain_edges(chosen.compute.num_stages());
-    chosen.lowered = lower(chosen.compute, edges);
-    check_schedule(chosen.lowered, edges);
+    chosen.stages = stages_of(chosen.compute, given, plan);
+    check_places(chosen.costs, chosen.stages);
+    chosen.lowered = lower_over(chosen.compute, chosen.stages, chosen.costs);
     check_memory(chosen, limit);
     return chosen;
 }

@@ -2,6 +2,7 @@
 // The one schedule that a command line names: generated from flags or a plan, or read from a file.
 #include <optional>
 
+#include "app/commands/schedule_stages.hpp"
 #include "app/schedule_options.hpp"
 #include "plan/plan.hpp"
 #include "schedule/csv.hpp"
@@ -11,8 +12,9 @@ namespace vpp {
 
 struct ChosenSchedule {
     Schedule compute;
-    Schedule lowered;  ///< over a model without skips; proved
+    Schedule lowered;  ///< over the stages; proved
     ScheduleCosts costs;
+    ScheduleStages stages;
     std::optional<ScheduleFile> file;  ///< where it came from, if from a file
 };
 

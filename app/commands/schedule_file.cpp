@@ -7,14 +7,14 @@
 #include "base/file.hpp"
 #include "base/units.hpp"
 #include "schedule/custom.hpp"
-#include "schedule/edges.hpp"
 
 namespace vpp {
 
 int run_schedule_check(const ScheduleArguments& given) {
     const ScheduleFile file = open_schedule_file(given.file);
     const Schedule& schedule = file.schedule;
-    const ScheduleFacts facts = prove_schedule_file(file, chain_edges(schedule.num_stages())).facts;
+    const ScheduleStages stages = stages_of_file(file, schedule_plan(given));
+    const ScheduleFacts facts = prove_over(file, stages).facts;
     if (given.json) {
         std::cout << nlohmann::ordered_json{{"file", file.source},
                                             {"pp", schedule.num_ranks},
@@ -34,8 +34,8 @@ int run_schedule_check(const ScheduleArguments& given) {
               << (file.is_lowered ? "with transfers" : "of computing actions") << ": "
               << counted_text(schedule.num_ranks, "rank") << ", " << counted_text(schedule.num_stages(), "stage")
               << ", " << counted_text(schedule.num_microbatches, "microbatch", "microbatches") << '\n'
-              << facts.num_computing << " computing actions and " << facts.num_messages
-              << " messages, for stages in a chain; stage activations held at once:";
+              << facts.num_computing << " computing actions and " << facts.num_messages << " messages, for "
+              << stages.what << "; stage activations held at once:";
     for (int peak : facts.peak_in_flight) std::cout << ' ' << peak;
     std::cout << std::endl;
     return 0;
@@ -44,7 +44,10 @@ int run_schedule_check(const ScheduleArguments& given) {
 int run_schedule_convert(const ScheduleArguments& given) {
     const ScheduleFile file = open_schedule_file(given.file, /*any_dialect=*/true);
     std::string text = to_csv(file);
-    if (given.lowered) text = to_csv(prove_schedule_file(file, chain_edges(file.schedule.num_stages())).lowered);
+    if (given.lowered) {
+        const ScheduleStages stages = stages_of_file(file, schedule_plan(given));
+        text = file_text(prove_over(file, stages).lowered, stages);
+    }
     if (given.compute) text = to_csv(computing_part(file.schedule));
     if (given.out.empty()) {
         std::cout << text << std::flush;

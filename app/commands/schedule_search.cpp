@@ -29,9 +29,11 @@ struct Found {
     ScheduleCosts costs;
 };
 
-/// The stages per rank to choose from: the given number, else all up to kMostTriedPerRank that the costs can be for.
-std::vector<int> candidates(const ScheduleArguments& given, const ScheduleSize& size) {
+/// The stages per rank to choose from: the given number, else the plan's, else all up to kMostTriedPerRank that the
+/// costs can be for.
+std::vector<int> candidates(const ScheduleArguments& given, const std::optional<Plan>& plan, const ScheduleSize& size) {
     if (given.per_rank) return {*given.per_rank};
+    if (plan && !plan->pipeline.choose_virtual_chunks) return {plan->pipeline.virtual_chunks};
     std::vector<int> fitting;
     for (int per_rank = 1; per_rank <= kMostTriedPerRank; ++per_rank) {
         try {
@@ -51,7 +53,7 @@ SearchRequest search_request(const ScheduleArguments& given, const std::optional
     SearchRequest request;
     request.num_ranks = size.num_ranks;
     request.num_microbatches = size.num_microbatches;
-    request.stages_per_rank = candidates(given, size);
+    request.stages_per_rank = candidates(given, plan, size);
     request.costs = [text = given.costs](const ScheduleSize& one) { return parse_costs(text, one); };
     request.memory_limit = activations_limit(given, plan);
     const bool by_span = given.objective.value_or(usual.objective) == "span";

@@ -14,6 +14,7 @@
 #include "engine/verify_matrix.hpp"
 #include "engine/verify_request.hpp"
 #include "plan/batch_size.hpp"
+#include "plan/rules.hpp"
 
 namespace vpp {
 
@@ -218,15 +219,23 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
 int run_verify(const VerifyArguments& arguments) {
     VerifyRequest request = arguments.request;
     request.steps = arguments.steps;
-    const auto make_room = [&request](Plan& plan) {  // what the plan itself names is not asked of the job
-        if (!request.stages.empty()) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;
+    const auto has_other_ranks = [&request](const Plan& plan) {
+        return !request.stages.empty() || (plan.pipeline.mode == "MANUAL_EAGER" && !request.chunks.empty());
+    };
+    const auto make_room = [&](Plan& plan) {  // what the plan itself names is not asked of the job
+        if (has_other_ranks(plan)) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;
         if (!request.replicas.empty()) plan.mesh.dp = 1;
+    };
+    // Stages by hand fit one number of ranks, whatever the layouts have.
+    const auto world_of = [&](const Plan& plan, int started) {
+        const bool is_by_hand = plan.pipeline.mode == "MANUAL_EAGER" && has_other_ranks(plan);
+        return is_by_hand ? natural_world(plan) : started;
     };
     const auto body = [&](const Job& job) {
         check_trains(job.plan);
         return verify_on(job, request, arguments.json);
     };
-    return run_job(arguments.plan, body, make_room);
+    return run_job(arguments.plan, body, make_room, world_of);
 }
 
 }  // namespace

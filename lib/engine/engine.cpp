@@ -16,13 +16,13 @@
 #include "base/random.hpp"
 #include "base/units.hpp"
 #include "device/memory_meter.hpp"
-#include "engine/counted_targets.hpp"
 #include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
 #include "graph/torch_errors.hpp"
 #include "optim/memory_order.hpp"
 #include "optim/norm.hpp"
 #include "plan/value.hpp"
+#include "program/counted_targets.hpp"
 
 namespace vpp {
 
@@ -176,7 +176,8 @@ int64_t Engine::targets_of(int64_t step) const {
     const std::vector<int> stages = program_.stages_of(pp_rank_of(program_, transport_));
     const bool makes_losses = std::ranges::find(stages, program_.training.split.loss_stage) != stages.end();
     if (!plan_.model.is_target_mean() || !makes_losses) return 0;
-    return count_targets(plan_, *data_.training, order_.step_draws(step, *plan_.train.global_batch_size));
+    return count_targets(counted_targets(plan_, program_.training.graph), *data_.training,
+                         order_.step_draws(step, *plan_.train.global_batch_size));
 }
 
 /// What the loss of a microbatch is multiplied by in this step; undefined: by nothing.
@@ -317,7 +318,8 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
     const std::vector<Draw> samples = samples_of(step, *first);
     const std::string words = "; first not finite is " + to_text(*first, program_.num_replicas()) + " (" +
                               sample_names(*data_.training, samples) + ")";
-    const std::string ignored = first->is_loss() ? all_targets_ignored(plan_, *data_.training, samples) : std::string();
+    const std::string ignored =
+        first->is_loss() ? all_targets_ignored(program_.training.graph, *data_.training, samples) : std::string();
     if (ignored.empty()) return {words};
     return {words + "; " + ignored,
             "train.on_nonfinite = \"skip\" passes over such steps; for a new run leave such samples out, take larger "
@@ -327,7 +329,7 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
 /// Where the numbers are not finite any more, and what helps.
 Engine::Trouble Engine::find_trouble(int64_t step, const StepTotals& totals) {
     if (plan_.model.is_target_mean() && totals.targets == 0) {
-        return {"; all targets of the step are loss.ignore_index (" + std::to_string(plan_.loss->ignore_index) + ")",
+        return {"; all targets of the step are " + counted_targets(plan_, program_.training.graph).ignored_text(),
                 "train.on_nonfinite = \"skip\" passes over such steps; for a new run leave such samples out, or take a "
                 "larger train.global_batch_size"};
     }

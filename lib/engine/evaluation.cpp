@@ -7,8 +7,8 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
-#include "engine/counted_targets.hpp"
 #include "engine/non_finite.hpp"
+#include "program/counted_targets.hpp"
 
 namespace vpp {
 
@@ -121,7 +121,8 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
         tally.add({tallies[i].item<int64_t>(), tallies[i + 1].item<int64_t>()});
     }
     if (plan_.model.is_target_mean() && executor_->makes_loss()) {
-        tally.targets = count_targets(plan_, validation_, draws_from(begin, count));
+        tally.targets =
+            count_targets(counted_targets(plan_, program_.evaluation->graph), validation_, draws_from(begin, count));
     }
     return tally;
 }
@@ -137,7 +138,7 @@ void Evaluator::add_metrics(const Tally& tally, EvaluationResult& result) const 
 
 std::string Evaluator::describe_non_finite(int64_t first, int64_t count) const {
     const std::vector<Draw> samples = draws_from(first, count);
-    const std::string ignored = all_targets_ignored(plan_, validation_, samples);
+    const std::string ignored = all_targets_ignored(program_.evaluation->graph, validation_, samples);
     return "the evaluation's loss is not finite: that of " + sample_names(validation_, samples) +
            " of the validation data is the first" + (ignored.empty() ? "" : "; " + ignored);
 }
@@ -171,8 +172,8 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     const bool is_target_mean = plan_.model.is_target_mean();
     result.loss = weighted / static_cast<double>(is_target_mean ? tally.targets : result.samples);
     if (is_target_mean && tally.targets == 0) {
-        result.remark = "the evaluation's loss is not finite: all targets of its samples are loss.ignore_index (" +
-                        std::to_string(plan_.loss->ignore_index) + ")";
+        result.remark = "the evaluation's loss is not finite: all targets of its samples are " +
+                        counted_targets(plan_, program_.evaluation->graph).ignored_text();
     }
     add_metrics(tally, result);
     result.seconds = seconds_since(start);

@@ -18,6 +18,12 @@ namespace vpp {
 namespace {
 
 constexpr const char* kRandom = "random";
+constexpr const char* kByHand = "MANUAL_EAGER";
+
+/// Whether tables say what the stages are, so that no method cuts.
+bool is_by_hand(const Plan& plan) {
+    return plan.pipeline.mode == kByHand;
+}
 
 std::vector<std::string> schedules_of(const Plan& plan, const VerifyRequest& request) {
     if (!request.all_schedules) return {plan.pipeline.schedule_type};
@@ -55,13 +61,33 @@ struct SplitChoice {
 std::vector<SplitChoice> splits_of(const Plan& plan, const VerifyRequest& request) {
     std::vector<SplitChoice> splits;
     const bool plans_own = !request.all_splits && request.random_cuts == 0;
-    if (plans_own) splits.push_back({plan.pipeline.split_method});
+    if (plans_own) splits.push_back({is_by_hand(plan) ? kByHand : plan.pipeline.split_method});
     for (const std::string& method : request.all_splits ? split_methods() : std::vector<std::string>{}) {
         // Split points fit one number of stages; without any the method says nothing.
         if (method != "MANUAL" || !plan.pipeline.split_points.empty()) splits.push_back({method});
     }
     for (int i = 0; i < request.random_cuts; ++i) splits.push_back({kRandom, i});
     return splits;
+}
+
+/// Ranks of the pipeline. Stages of tables are as many as there are tables, so those of a rank say how many ranks.
+std::vector<int> stages_of(const Plan& plan, const VerifyRequest& request) {
+    if (!request.stages.empty()) return request.stages;
+    if (!is_by_hand(plan) || request.chunks.empty()) return {*plan.mesh.pp};
+    const int tables = static_cast<int>(plan.pipeline.stages.size());
+    std::vector<int> stages;
+    for (int chunks : request.chunks) {
+        const int fitting = tables % chunks == 0 ? tables / chunks : *plan.mesh.pp;
+        if (std::find(stages.begin(), stages.end(), fitting) == stages.end()) stages.push_back(fitting);
+    }
+    return stages;
+}
+
+/// Whether ranks and stages of a rank belong together, where only the latter were asked for.
+bool is_wanted(const Plan& plan, const VerifyRequest& request, int num_stages, int chunks) {
+    if (!is_by_hand(plan) || !request.stages.empty() || request.chunks.empty()) return true;
+    const int tables = static_cast<int>(plan.pipeline.stages.size());
+    return num_stages == (tables % chunks == 0 ? tables / chunks : *plan.mesh.pp);
 }
 
 /// Numbers of replicas, with ZeRO-1 and without; one replica has nothing to share.
@@ -158,6 +184,21 @@ class MatrixRun {
     MatrixResult result_;
 };
 
+/// Why all were refused; what is said of most of them first, since that is what schedules have in common.
+std::string refused_text(const MatrixResult& result, size_t num_choices) {
+    if (num_choices == 0) return "there is no combination";
+    if (num_choices == 1) return "the only combination was refused, since " + result.refused.begin()->first;
+    std::vector<std::pair<std::string, std::vector<std::string>>> reasons(result.refused.begin(), result.refused.end());
+    std::stable_sort(reasons.begin(), reasons.end(),
+                     [](const auto& one, const auto& other) { return one.second.size() > other.second.size(); });
+    std::string text = "all " + std::to_string(num_choices) + " combinations were refused";
+    for (const auto& [reason, layouts] : reasons) {
+        text += "; " + std::to_string(layouts.size()) + " (" + layouts.front() +
+                (layouts.size() > 1 ? " and others" : "") + ") since " + reason;
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string LayoutChoice::text() const {
@@ -169,7 +210,12 @@ std::string LayoutChoice::text() const {
 }
 
 std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& request) {
-    const std::vector<int> stages = request.stages.empty() ? std::vector<int>{*plan.mesh.pp} : request.stages;
+    if (is_by_hand(plan) && request.all_splits) {
+        throw Error(ErrorKind::CommandLine,
+                    "--all-splits has no meaning in mode = \"MANUAL_EAGER\": the stages are those of "
+                    "[[pipeline.stage]]; leave it out (--cuts random:N cuts their model elsewhere)");
+    }
+    const std::vector<int> stages = stages_of(plan, request);
     const std::vector<int> microbatches =
         request.microbatches.empty() ? std::vector<int>{*plan.pipeline.num_microbatches} : request.microbatches;
     const std::vector<std::string> recompute =
@@ -180,6 +226,7 @@ std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& re
         for (const std::string& schedule : schedules_of(plan, request)) {
             choice.schedule = schedule;
             for (int chunks : chunks_of(plan, request, schedule)) {
+                if (!is_wanted(plan, request, choice.num_stages, chunks)) continue;
                 choice.chunks = chunks;
                 choices.push_back(choice);
             }
@@ -269,7 +316,7 @@ Layout make_layout(const Plan& plan, const Program& base, const LayoutChoice& ch
         const uint64_t key = combine_key(combine_key(mix64(seed), static_cast<uint64_t>(num_stages)),
                                          static_cast<uint64_t>(choice.random_cut));
         cuts = random_cuts(base.training.graph, num_stages, key);
-    } else {
+    } else if (!is_by_hand(plan)) {
         pipeline.split_method = choice.split;
     }
     layout.program = with_layout(base, layout.plan, cuts);
@@ -299,13 +346,7 @@ MatrixResult verify_matrix(const Plan& plan, const Program& base, const std::vec
     result.steps = steps;
     result.num_references = verifier.num_references();
     if (result.all.equal + result.all.different > 0) return result;
-    throw Error(ErrorKind::Plan,
-                "nothing was compared: " +
-                    (choices.empty() ? "there is no combination"
-                                     : (choices.size() == 1 ? "the only combination was refused, since "
-                                                            : "all " + std::to_string(choices.size()) +
-                                                                  " combinations were refused, the first since ") +
-                                           result.refused.begin()->first));
+    throw Error(ErrorKind::Plan, "nothing was compared: " + refused_text(result, choices.size()));
 }
 
 }  // namespace vpp

@@ -21,7 +21,7 @@ struct LayoutChoice {
     int num_microbatches = 1;
     std::string schedule;
     int chunks = 1;
-    std::string split;      ///< a split method; with random cuts "random"
+    std::string split;      ///< a split method; with random cuts "random", with stages by hand "MANUAL_EAGER"
     int random_cut = 0;     ///< which of them
     std::string recompute;  ///< as recompute_from_text takes it; empty: the plan's
     /// "1F1B, 2 ranks x 1, M 3, FLOPS"; with replicas "1F1B, 2 ranks x 1, DP 2, ZeRO-1, M 3, FLOPS"
@@ -29,8 +29,9 @@ struct LayoutChoice {
     int num_ranks() const { return num_stages * num_replicas; }
 };
 
-/// All combinations, in a fixed order; schedules innermost, so that each gets every cut.
-/// Throws Error{CommandLine} for what `recompute` cannot be.
+/// All combinations, in a fixed order; schedules innermost, so that each gets every cut. With stages by hand the stages
+/// of a rank say how many ranks there are, unless these are asked for.
+/// Throws Error{CommandLine} for what `recompute` cannot be, and for split methods where the stages are by hand.
 std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& request);
 
 /// Few of many combinations.

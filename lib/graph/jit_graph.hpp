@@ -128,12 +128,12 @@ void inline_calls(torch::jit::Graph& graph);
 
 /// Which output is the loss, or how it is made.
 struct LossChoice {
-    std::optional<LossPlan> loss;  ///< ops to append; empty = forward returns the loss
-    int output = 0;                ///< the loss, or what the appended loss compares
-    std::string reduction = "mean";
-    bool keep_outputs = false;      ///< append an op that gathers forward's other outputs
-    bool count_hits = false;        ///< append ops that count targets and those of them that are the largest output
-    bool of_probabilities = false;  ///< the target has one for each class
+    std::optional<LossPlan> loss;    ///< ops to append; empty = forward returns the loss
+    int output = 0;                  ///< the loss, or what the appended loss compares
+    std::string reduction = "mean";  ///< of what is appended; with "target_mean" forward's own loss becomes a sum
+    bool keep_outputs = false;       ///< append an op that gathers forward's other outputs
+    bool count_hits = false;         ///< append ops that count targets and those of them that are the largest output
+    bool of_probabilities = false;   ///< the target has one for each class
 };
 
 /// Makes the loss the graph's only output; with choice.loss its ops are appended with the label "loss", and its target

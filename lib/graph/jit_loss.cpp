@@ -132,13 +132,16 @@ Value* target_input(JitGraph& jit, const std::string& field) {
     return value;
 }
 
+/// As LibTorch numbers reductions.
+constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
+
 /// What a row of the table gets.
 struct LossArguments {
     const LossPlan& loss;
     Value* input;
     Value* target;
     Value* none;
-    int64_t reduction;  ///< 1 mean, 2 sum
+    int64_t reduction;
 };
 
 struct LossKind {
@@ -226,13 +229,34 @@ Value* append_loss(JitGraph& jit, const LossChoice& choice, Value* input) {
     const Compared compared = append(
         jit, "loss", [&](torch::jit::Graph& graph) { return with_classes_second(graph, choice, input, target); });
     Value* loss = append(jit, "loss", [&](torch::jit::Graph&) {
-        const int64_t reduction = choice.reduction == "mean" ? 1 : 2;
+        const int64_t reduction = choice.reduction == "mean" ? kMean : kSum;
         return append_loss_op(jit, *choice.loss, compared.input, compared.target, reduction);
     });
     if (!choice.count_hits) return loss;
     jit.tallies = append(jit, "accuracy", [&](torch::jit::Graph& graph) {
         return append_tallies(graph, choice.loss->ignore_index, compared);
     });
+    return loss;
+}
+
+/// Forward's own loss as a sum, of which a mean over the targets of more than these samples can be made.
+Value* as_sum(torch::jit::Graph& graph, Value* loss) {
+    torch::jit::Node* node = loss->node();
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    const auto place = [&](const char* name) { return schema ? schema->argumentIndexWithName(name) : std::nullopt; };
+    const auto weight = place("weight"), reduction = place("reduction");
+    const bool counts = place("ignore_index") && weight && reduction && loss->uses().size() == 1;
+    const auto way = counts ? torch::jit::toIValue(node->input(static_cast<size_t>(*reduction))) : std::nullopt;
+    const bool is_weighted = counts && !node->input(static_cast<size_t>(*weight))->mustBeNone();
+    if (is_weighted || !way || !way->isInt() || way->toInt() == kNone) {
+        throw Error(ErrorKind::Plan,
+                    "model.loss_reduction = \"target_mean\" needs a loss that forward returns as cross_entropy or "
+                    "nll_loss gives it, without weights of classes (it comes from " +
+                        std::string(node->kind().toQualString()) +
+                        "); let forward return its scores and add a [loss], or take \"mean\"");
+    }
+    const torch::jit::WithInsertPoint before(node);
+    node->replaceInput(static_cast<size_t>(*reduction), graph.insertConstant(kSum));
     return loss;
 }
 
@@ -254,6 +278,7 @@ void select_loss(JitGraph& jit, const LossChoice& choice) {
     Value* output = pick_output(outputs, choice.output, choice.loss ? "loss.input" : "model.loss_output");
     check(!choice.count_hits || choice.loss, "accuracy is that of a loss of the plan's");
     jit.loss = choice.loss ? append_loss(jit, choice, output) : output;
+    if (!choice.loss && choice.reduction == "target_mean") jit.loss = as_sum(graph, output);
     if (choice.keep_outputs) keep_outputs(jit, outputs);
     gather(jit);
     graph.eraseOutput(0);

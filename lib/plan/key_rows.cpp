@@ -53,7 +53,7 @@ Rows model_rows() {
          .range = {0, 1000}},
         {.name = "model.loss_reduction", .type = Choice,
          .sentence = "How a step's loss is formed: mean, of the means of its microbatches; sum; target_mean, the sum "
-                     "over its targets that count, by their number ([loss] of kind cross_entropy or nll).",
+                     "over its targets that count, by their number (of cross_entropy or nll, in [loss] or in forward).",
          .field = field<&Plan::model, &ModelPlan::loss_reduction>(), .choices = {"mean", "sum", "target_mean"}},
         {.name = "model.init_from", .type = Path,
          .sentence = "Weights to start from: a checkpoint's folder, a safetensors file, or an index or folder of such. "
@@ -292,7 +292,8 @@ Rows schedule_rows() {
          .field = field<&Plan::pipeline, &PipelinePlan::cost_file>(), .default_note = "costs are taken from FLOPs",
          .example = "costs.json"},
         {.name = "pipeline.memory_limit", .type = Size,
-         .sentence = "Most activations on a rank: in those of a microbatch on a full rank, or bytes with a unit.",
+         .sentence = "Most activations on a rank: in those of a microbatch on a full rank, from its F to its B or W, "
+                     "or bytes with a unit, with what I keeps for W and the gradients at work.",
          .field = memory_limit_field(), .range = {1, 1e6}, .default_note = "what the schedule needs",
          .example = "8GiB"},
         {.name = "pipeline.search.moves", .type = Integer, .sentence = "AUTO: moves after which the search ends.",

@@ -46,11 +46,11 @@ void check_model(const Plan& plan, Findings& findings) {
                      "model.trust_sha256 holds 64 lower-case hexadecimal digits a file (got '" + trusted[i] +
                          "'); sha256sum FILE prints them");
     }
-    if (plan.model.is_target_mean() && !(plan.loss && plan.loss->is_over_classes())) {
+    if (plan.model.is_target_mean() && plan.loss && !plan.loss->is_over_classes()) {
         findings.add(
             "model.loss_reduction",
             "model.loss_reduction = \"target_mean\" counts the targets of a [loss] of kind cross_entropy or nll (got " +
-                loss_text(plan) + "); let forward return its scores and add that [loss], or take \"mean\"");
+                loss_text(plan) + "); take \"mean\"");
     }
     if (!plan.loss) return;
     const std::string& kind = plan.loss->kind;

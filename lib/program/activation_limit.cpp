@@ -1,118 +1,158 @@
 #include "program/activation_limit.hpp"
 
 #include <algorithm>
-#include <string>
-#include <vector>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "schedule/generators.hpp"
 #include "schedule/placement.hpp"
-#include "schedule/tied_order.hpp"
 
 namespace vpp {
 
 namespace {
 
 /// What the fullest rank keeps of one microbatch.
-int64_t fullest_rank(const Split& split, const ScheduleSize& size) {
+int64_t fullest_rank(const ActivationMemory& memory, const ScheduleSize& size) {
     int64_t most = 0;
     for (Placement placement : {Placement::Loop, Placement::V}) {
         const std::vector<int> rank_of_stage = place_stages(placement, size);
         std::vector<int64_t> bytes(static_cast<size_t>(size.num_ranks), 0);
-        for (size_t stage = 0; stage < split.stages.size(); ++stage) {
-            bytes[static_cast<size_t>(rank_of_stage[stage])] += split.stages[stage].activation_bytes;
+        for (int stage = 0; stage < memory.num_stages(); ++stage) {
+            bytes[static_cast<size_t>(rank_of_stage[static_cast<size_t>(stage)])] += memory.kept_bytes(stage);
         }
         most = std::max(most, *std::max_element(bytes.begin(), bytes.end()));
     }
     return most;
 }
 
-/// The most that a rank holds at once: in activations of a full rank, and in bytes.
-struct Peak {
-    double activations = 0;
-    int64_t bytes = 0;
+/// What one microbatch takes that is alone, its backward whole.
+int64_t bytes_of_one(const ActivationMemory& memory, int num_ranks, const std::vector<int>& rank_of_stage) {
+    return memory.peak_bytes(one_at_a_time(num_ranks, rank_of_stage, 1));
+}
 
-    bool fits(const MemoryLimit& limit) const {
-        return limit.bytes ? bytes <= *limit.bytes : activations <= *limit.activations;
-    }
-};
-
-Peak peak_of(const Schedule& schedule, const Split& split) {
-    Peak peak;
-    const std::vector<int> held = peak_in_flight(schedule);
-    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-        const auto num_stages = static_cast<double>(schedule.stages_of(rank).size());
-        const auto index = static_cast<size_t>(rank);
-        if (num_stages > 0) peak.activations = std::max(peak.activations, held[index] / num_stages);
-        int64_t bytes = 0;
-        for (const Action& action : schedule.actions[index]) {
-            const int64_t of_stage = split.stages[static_cast<size_t>(action.stage)].activation_bytes;
-            if (action.kind == ActionKind::F) bytes += of_stage;
-            if (gives_weight_gradient(action.kind)) bytes -= of_stage;
-            peak.bytes = std::max(peak.bytes, bytes);
-        }
-    }
-    return peak;
+int64_t bytes_of_one(const ActivationMemory& memory, const ScheduleSize& size) {
+    return std::min(bytes_of_one(memory, size.num_ranks, place_stages(Placement::Loop, size)),
+                    bytes_of_one(memory, size.num_ranks, place_stages(Placement::V, size)));
 }
 
 std::string text_of(const MemoryLimit& limit) {
     return limit.bytes ? exact_bytes_text(*limit.bytes) : fixed_text(*limit.activations, 2);
 }
 
-/// The schedules that a plan may name and that keep to the limit with as many stages.
-std::vector<std::string> fitting_schedules(const Plan& plan, const Split& split, const ScheduleCosts& costs,
-                                           const ScheduleSize& size) {
-    const std::vector<ScheduleEdge> edges = schedule_edges(split);
-    std::vector<std::string> fitting;
-    for (const std::string& name : schedule_names()) {
-        const ScheduleKind& kind = *find_schedule_kind(name);
-        if (*kind.same_as || size.stages_per_rank < kind.fewest_per_rank || size.stages_per_rank > kind.most_per_rank) {
-            continue;
-        }
-        try {
-            const Schedule made =
-                make_schedule(name, {.size = size, .memory_limit = activation_limit(plan, split, size)});
-            if (peak_of(order_tied(made, edges, costs), split).fits(*plan.pipeline.memory_limit))
-                fitting.push_back(name);
-        } catch (const Error& error) {
-            if (error.kind() != ErrorKind::Plan) throw;
-        }
-    }
-    return fitting;
-}
-
-}  // namespace
-
-std::optional<double> activation_limit(const Plan& plan, const Split& split, const ScheduleSize& size) {
-    const std::optional<MemoryLimit>& limit = plan.pipeline.memory_limit;
-    if (!limit) return std::nullopt;
-    if (!limit->bytes) return limit->activations;
-    const int64_t fullest = fullest_rank(split, size);
-    if (fullest == 0) return std::nullopt;
-    if (*limit->bytes >= fullest) return static_cast<double>(*limit->bytes) / static_cast<double>(fullest);
+void refuse_below(int64_t least, const Plan& plan, int stages_per_rank) {
+    const MemoryLimit& limit = *plan.pipeline.memory_limit;
+    if (!limit.bytes || *limit.bytes >= least) return;
     throw Error(ErrorKind::Plan,
-                "pipeline.memory_limit is less than the activations of one microbatch on a rank (got " +
-                    text_of(*limit) + ", expected at least " + exact_bytes_text(fullest) + " = " + bytes_text(fullest) +
-                    " with " + counted_text(size.stages_per_rank, "stage") +
+                "pipeline.memory_limit is less than the activations of one microbatch on a rank, with the gradients "
+                "of its backward (got " +
+                    text_of(limit) + ", expected at least " + exact_bytes_text(least) + " = " + bytes_text(least) +
+                    " with " + counted_text(stages_per_rank, "stage") +
                     " a rank); try a larger pipeline.num_microbatches, which makes them smaller",
                 plan.where("pipeline.memory_limit"));
 }
 
-void check_activations(const Plan& plan, const Schedule& schedule, const Split& split, const ScheduleCosts& costs) {
+/// The most that a rank holds at once, over its stages.
+double peak_activations(const Schedule& schedule) {
+    const std::vector<int> held = peak_in_flight(schedule);
+    double peak = 0;
+    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
+        const auto num_stages = static_cast<double>(schedule.stages_of(rank).size());
+        if (num_stages > 0) peak = std::max(peak, held[static_cast<size_t>(rank)] / num_stages);
+    }
+    return peak;
+}
+
+std::string fitting_text(const std::vector<FittingSchedule>& fitting) {
+    if (fitting.empty()) {
+        return "; with as many stages a rank no schedule fits; try a larger pipeline.num_microbatches, which makes "
+               "microbatches smaller";
+    }
+    std::string text;
+    for (const FittingSchedule& one : fitting) {
+        text += (text.empty() ? "" : ", ") + ('"' + one.name + "\" (") + bytes_text(one.bytes) + ')';
+    }
+    return "; with as many stages a rank these fit: " + text;
+}
+
+}  // namespace
+
+std::optional<double> activation_limit(const Plan& plan, const ActivationMemory& memory, const ScheduleSize& size) {
     const std::optional<MemoryLimit>& limit = plan.pipeline.memory_limit;
-    if (!limit) return;
-    const Peak peak = peak_of(schedule, split);
-    if (peak.fits(*limit)) return;
+    if (!limit) return std::nullopt;
+    if (!limit->bytes) return limit->activations;
+    refuse_below(bytes_of_one(memory, size), plan, size.stages_per_rank);
+    const int64_t fullest = fullest_rank(memory, size);
+    if (fullest == 0) return std::nullopt;
+    return std::max(1.0, static_cast<double>(*limit->bytes) / static_cast<double>(fullest));
+}
+
+std::optional<double> safe_limit(const Plan& plan, const ActivationMemory& memory, const ScheduleSize& size,
+                                 bool with_halves) {
+    const std::optional<MemoryLimit>& limit = plan.pipeline.memory_limit;
+    if (!limit || !limit->bytes) return std::nullopt;
+    const int64_t of_stage = std::max<int64_t>(1, memory.most_kept_bytes(with_halves));
+    const int64_t num_held = (*limit->bytes - memory.most_working_bytes(with_halves)) / of_stage;
+    if (num_held < size.stages_per_rank) return std::nullopt;
+    return static_cast<double>(num_held) / size.stages_per_rank;
+}
+
+Schedule one_at_a_time(int num_ranks, const std::vector<int>& rank_of_stage, int num_microbatches) {
+    Schedule schedule{"", num_ranks, num_microbatches, rank_of_stage, {}};
+    schedule.actions.resize(static_cast<size_t>(num_ranks));
+    const auto add = [&](ActionKind kind, int stage, int microbatch) {
+        const int rank = rank_of_stage[static_cast<size_t>(stage)];
+        schedule.actions[static_cast<size_t>(rank)].push_back({kind, stage, microbatch});
+    };
+    for (int microbatch = 0; microbatch < num_microbatches; ++microbatch) {
+        for (int stage = 0; stage < schedule.num_stages(); ++stage) add(ActionKind::F, stage, microbatch);
+        for (int stage = schedule.num_stages(); stage-- > 0;) add(ActionKind::B, stage, microbatch);
+    }
+    return schedule;
+}
+
+bool keeps_to_limit(const Plan& plan, const Schedule& schedule, const ActivationMemory& memory) {
+    const std::optional<MemoryLimit>& limit = plan.pipeline.memory_limit;
+    if (!limit) return true;
+    return limit->bytes ? memory.peak_bytes(schedule) <= *limit->bytes
+                        : peak_activations(schedule) <= *limit->activations;
+}
+
+Schedule within_limit(const Plan& plan, const ActivationMemory& memory, const ScheduleSize& size,
+                      const std::function<Schedule(std::optional<double>)>& make) {
+    const std::optional<double> loosest = activation_limit(plan, memory, size);
+    Schedule made = make(loosest);
+    if (!loosest || !plan.pipeline.memory_limit->bytes || keeps_to_limit(plan, made, memory)) return made;
+    // In stage activations: `fits` is known to, `above` is known not to.
+    const double most = std::min(*loosest, static_cast<double>(size.num_microbatches)) * size.stages_per_rank;
+    int fits = size.stages_per_rank, above = static_cast<int>(std::ceil(most));
+    const auto make_with = [&](int num_held) { return make(static_cast<double>(num_held) / size.stages_per_rank); };
+    made = make_with(fits);
+    if (!keeps_to_limit(plan, made, memory)) return made;
+    while (above - fits > 1) {
+        const int middle = (above + fits) / 2;
+        Schedule tried = make_with(middle);
+        const bool keeps = keeps_to_limit(plan, tried, memory);
+        (keeps ? fits : above) = middle;
+        if (keeps) made = std::move(tried);
+    }
+    return made;
+}
+
+void check_activations(const Plan& plan, const Schedule& schedule, const ActivationMemory& memory,
+                       const std::function<std::vector<FittingSchedule>()>& find_fitting) {
+    if (keeps_to_limit(plan, schedule, memory)) return;
+    const MemoryLimit& limit = *plan.pipeline.memory_limit;
     const ScheduleSize size{schedule.num_ranks, schedule.num_stages() / schedule.num_ranks, schedule.num_microbatches};
-    std::string fitting;
-    for (const std::string& name : fitting_schedules(plan, split, costs, size)) fitting += '"' + name + "\", ";
+    const int64_t as_placed = bytes_of_one(memory, schedule.num_ranks, schedule.rank_of_stage);
+    refuse_below(std::min(bytes_of_one(memory, size), as_placed), plan, size.stages_per_rank);
+    const double activations = peak_activations(schedule);
+    const int64_t bytes = memory.peak_bytes(schedule);
     throw Error(ErrorKind::Plan,
                 schedule.name + " is above pipeline.memory_limit: a rank holds the activations of " +
-                    fixed_text(peak.activations, 2) + " microbatches, " + bytes_text(peak.bytes) + " at most (got " +
-                    text_of(*limit) + ", expected at least " +
-                    (limit->bytes ? exact_bytes_text(peak.bytes) : fixed_text(peak.activations, 2)) +
-                    "); with as many stages a rank these fit: " + fitting + "\"AUTO\"",
+                    fixed_text(activations, 2) + " microbatches, with the gradients of a backward " +
+                    bytes_text(bytes) + " at most (got " + text_of(limit) + ", expected at least " +
+                    (limit.bytes ? exact_bytes_text(bytes) : fixed_text(activations, 2)) + ")" +
+                    (find_fitting ? fitting_text(find_fitting()) : ""),
                 plan.where("pipeline.memory_limit"));
 }
 

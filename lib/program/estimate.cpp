@@ -4,55 +4,13 @@
 #include <map>
 
 #include "plan/optimizer_groups.hpp"
+#include "program/activation_memory.hpp"
 #include "program/input_needs.hpp"
 #include "program/replica_shares.hpp"
 
 namespace vpp {
 
 namespace {
-
-/// Walks a rank's actions: activations of a segment live from F to B or W; of a recomputed one the inputs do, and the
-/// activations only while its backward runs, which works with gradients beside them. From I to W what W needs lives.
-class ActivationWalk {
-  public:
-    ActivationWalk(const Split& split, int recomputed_microbatches)
-        : split_(split), recomputed_microbatches_(recomputed_microbatches) {}
-
-    int64_t peak_bytes(const std::vector<Action>& actions) {
-        for (const Action& action : actions) {
-            if (!is_computing(action.kind)) continue;
-            const auto [begin, end] = split_.segments_of(action.stage);
-            const bool forward = action.kind == ActionKind::F;
-            for (int i = 0; i < end - begin; ++i) {
-                add(split_.segments[static_cast<size_t>(forward ? begin + i : end - 1 - i)], action);
-            }
-        }
-        return peak_;
-    }
-
-  private:
-    void add(const SegmentSpec& segment, const Action& action) {
-        const bool again = segment.recompute && action.microbatch < recomputed_microbatches_;
-        const int64_t kept = again ? segment.input_bytes : segment.activation_bytes;
-        const int64_t made_again = again ? segment.kept_bytes : 0, passing = segment.passing_bytes;
-        const int64_t working = std::max(segment.working_bytes, again ? passing : 0);
-        if (action.kind == ActionKind::F) change(kept + made_again + passing, -made_again - passing);
-        if (action.kind == ActionKind::I)
-            change(made_again + working, segment.waiting_bytes - kept - made_again - working);
-        if (action.kind == ActionKind::W) change(working, -working - segment.waiting_bytes);
-        if (action.kind == ActionKind::B) change(made_again + working, -made_again - working - kept);
-    }
-
-    /// Up, then down.
-    void change(int64_t during, int64_t behind) {
-        peak_ = std::max(peak_, now_ + during);
-        now_ += during + behind;
-    }
-
-    const Split& split_;
-    int recomputed_microbatches_;
-    int64_t now_ = 0, peak_ = 0;
-};
 
 /// Of the tensors that a segment makes for others, each once.
 int64_t output_bytes(const Split& split, int segment) {
@@ -186,6 +144,7 @@ int optimizer_state_tensors(const OptimizerPlan& optimizer, const std::string& p
 }
 
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program) {
+    const ActivationMemory activations(plan, program.training.graph, program.training.split);
     std::vector<RankEstimate> ranks;
     for (int rank = 0; rank < program.mesh.pp; ++rank) {
         RankEstimate estimate;
@@ -216,9 +175,7 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
             estimate.saved_copy_bytes = replicas.saved_bytes(program.training.split, estimate.stages);
         }
         const Schedule& schedule = program.training.schedule;
-        const int recomputed = schedule.num_microbatches - (plan.pipeline.recompute.except_last ? 1 : 0);
-        estimate.activation_bytes =
-            ActivationWalk(program.training.split, recomputed).peak_bytes(schedule.actions[static_cast<size_t>(rank)]);
+        estimate.activation_bytes = activations.peak_bytes(schedule, static_cast<size_t>(rank));
         estimate.recorded_bytes = recorded_bytes(program.training.split, schedule.actions[static_cast<size_t>(rank)],
                                                  !plan.pipeline.recompute.except_last);
         const std::vector<InputNeed> needs = needs_of_step(program, rank, 0);

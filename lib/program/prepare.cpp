@@ -1,6 +1,7 @@
 #include "program/prepare.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "plan/batch_size.hpp"
 #include "program/activation_limit.hpp"
 #include "program/cost_model.hpp"
+#include "program/counted_targets.hpp"
 #include "program/custom_schedule.hpp"
 #include "program/evaluation_split.hpp"
 #include "program/generated_schedule.hpp"
@@ -60,13 +62,6 @@ Layout find_layout(const Plan& plan, std::optional<Schedule> generated, const Gr
     return layout;
 }
 
-/// A schedule of the registry that looks at the costs of the stages.
-Schedule generate_for(const Plan& plan, const Graph& graph, const Split& split, const CostModel& costs) {
-    const ScheduleSize size{*plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches};
-    return generate_schedule(plan, costs_of_stages(costs, graph, split.cuts, size.num_ranks),
-                             activation_limit(plan, split, size));
-}
-
 /// All pipeline runs of a step.
 Schedule whole_step(const Plan& plan, const Schedule& run) {
     const int64_t pairs_of_run = int64_t{run.num_stages()} * run.num_microbatches;
@@ -108,6 +103,26 @@ Error no_classes(const Plan& plan, DType dtype) {
                  plan.where("loss.target"));
 }
 
+/// How a field gets another type. NumPy has no bfloat16, and a transform takes what has numbers and makes float32.
+std::string type_remedy(DType dtype, DType wanted) {
+    if (wanted == DType::BF16) return "let forward return float32";
+    const std::string name(name_of(wanted));
+    const bool is_transformed = wanted == DType::F32 && dtype != DType::Bool && dtype != DType::F16;
+    return "save the field as " + name + ", with NumPy values.astype(\"" + name + "\")" +
+           (is_transformed ? ", or add a [[data.transform]] of it with mean = [0.0] and std = [1.0]" : "");
+}
+
+/// What LibTorch takes for no number to compare with. It would say so in words of its own.
+void check_compared_numbers(const Plan& plan, const Field& target) {
+    const bool is_refused =
+        plan.loss->kind == "bce_with_logits" ? !is_floating(target.dtype) : target.dtype == DType::Bool;
+    if (!is_refused) return;
+    throw Error(ErrorKind::Plan,
+                "the target '" + plan.loss->target + "' is " + std::string(name_of(target.dtype)) + ", and " +
+                    plan.loss->kind + " needs floating point; " + type_remedy(target.dtype, DType::F32),
+                plan.where("loss.target"));
+}
+
 /// LibTorch takes classes as int64, and as uint8 where there is one a row of scores; cross_entropy takes a probability
 /// of each class too. It would say so in the first backward, or in words of its own.
 void check_targets(const Plan& plan, const Fields& fields) {
@@ -120,6 +135,8 @@ void check_targets(const Plan& plan, const Fields& fields) {
         const bool is_class = target.dtype == DType::I64 || (target.dtype == DType::U8 && is_one_a_row);
         const bool is_probability = is_cross_entropy && is_floating(target.dtype) && !target.shape.empty();
         if (!is_class && !is_probability) throw no_classes(plan, target.dtype);
+    } else {
+        check_compared_numbers(plan, target);
     }
     if (!is_floating(target.dtype)) return;
     const auto refuse = [&](const std::string& what, const std::string& key) {
@@ -143,9 +160,8 @@ void check_mse_target(const Plan& plan, const GraphTensor& output, const GraphTe
     if (dtype_of(output) == dtype_of(target)) return;
     throw Error(ErrorKind::Plan,
                 "the target '" + plan.loss->target + "' is " + std::string(name_of(dtype_of(target))) +
-                    ", and mse needs the type of the model's output, " + std::string(name_of(dtype_of(output))) +
-                    "; change the data, or add a [[data.transform]] of the field with mean = [0.0] and "
-                    "std = [1.0], which makes float32",
+                    ", and mse needs the type of the model's output, " + std::string(name_of(dtype_of(output))) + "; " +
+                    type_remedy(target.dtype, dtype_of(output)),
                 plan.where("loss.target"));
 }
 
@@ -185,9 +201,22 @@ std::optional<Balance> balance_of(const Layout& layout, const CostModel& costs, 
     return find_balance(graph, plan, num_stages, split_times(costs, plan, chunks, compute));
 }
 
+/// A schedule of the registry that looks at the costs of the stages and at the limit, as it will run.
+Schedule generate_for(const Plan& plan, const Phase& phase, const CostModel& costs, const ScheduleCosts& of_split,
+                      const ActivationMemory& memory) {
+    const ScheduleSize size{*plan.mesh.pp, plan.pipeline.virtual_chunks, *plan.pipeline.num_microbatches};
+    const ScheduleCosts of_stages = costs_of_stages(costs, phase.graph, phase.split.cuts, size.num_ranks);
+    return within_limit(plan, memory, size, [&](std::optional<double> limit) {
+        return fit_to_model(whole_step(plan, generate_schedule(plan, of_stages, limit)), phase, costs, of_split);
+    });
+}
+
+/// What the plan's own schedule is refused with names others.
+using FindFitting = std::function<std::vector<FittingSchedule>()>;
+
 /// `cuts`: none for those of the plan's split method.
 Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
-                     const std::optional<std::vector<int>>& cuts) {
+                     const std::optional<std::vector<int>>& cuts, const FindFitting& find_fitting) {
     const Plan& plan = layout.plan;
     check_units(graph, plan, "pipeline.smallest_unsplittable_units", plan.pipeline.smallest_unsplittable_units);
     Phase phase;
@@ -197,20 +226,53 @@ Phase training_phase(const Layout& layout, const CostModel& costs, Graph graph,
     if (plan.pipeline.tied_gradients == "per_step") sum_ties_per_step(phase.split);
     phase.graph = std::move(graph);
     const ScheduleCosts of_split = costs_of_split(costs, phase.split, *plan.mesh.pp);
+    const ActivationMemory memory(plan, phase.graph, phase.split);
     if (plan.pipeline.schedule_type != "CUSTOM") {
         Schedule compute =
-            whole_step(plan, layout.compute ? *layout.compute : generate_for(plan, phase.graph, phase.split, costs));
-        if (!layout.search) compute = fit_to_model(std::move(compute), phase, costs, of_split);
-        check_activations(plan, compute, phase.split, of_split);
+            layout.compute ? whole_step(plan, *layout.compute) : generate_for(plan, phase, costs, of_split, memory);
+        if (layout.compute && !layout.search) compute = fit_to_model(std::move(compute), phase, costs, of_split);
+        check_activations(plan, compute, memory, find_fitting);
         phase.schedule = lower_and_prove(compute, phase.split, message_order(plan), *plan.mesh.dp > 1);
         return phase;
     }
     CustomSchedule custom = read_custom_schedule(plan, schedule_edges(phase.split));
-    check_activations(plan, custom.lowered, phase.split, of_split);
+    check_activations(plan, custom.lowered, memory, find_fitting);
     phase.schedule = whole_step(plan, custom.lowered);
     check_schedule(phase.schedule, schedule_edges(phase.split), check_options(message_order(plan), *plan.mesh.dp > 1));
     std::move(custom.notes.begin(), custom.notes.end(), std::back_inserter(phase.graph.warnings));
     return phase;
+}
+
+/// The schedules that a plan may name and that keep to its limit with as many stages a rank: each is tried. AUTO has no
+/// moves here; what it finds with them keeps to the limit where this does.
+std::vector<FittingSchedule> fitting_schedules(const Plan& plan, const CostModel& costs, const Graph& graph,
+                                               const std::optional<std::vector<int>>& cuts) {
+    const int stages_per_rank = plan.pipeline.virtual_chunks;
+    std::vector<std::string> names;
+    for (const std::string& name : schedule_names()) {
+        const ScheduleKind& kind = *find_schedule_kind(name);
+        const bool takes = stages_per_rank >= kind.fewest_per_rank && stages_per_rank <= kind.most_per_rank;
+        if (takes && !*kind.same_as) names.push_back(name);
+    }
+    if (!cuts) names.emplace_back("AUTO");
+    std::vector<FittingSchedule> fitting;
+    for (const std::string& name : names) {
+        if (name == plan.pipeline.schedule_type) continue;
+        Plan other = plan;
+        other.pipeline.schedule_type = name;
+        other.pipeline.choose_virtual_chunks = false;
+        other.pipeline.search.moves = 0;
+        try {
+            const Layout layout = find_layout(other, generate_schedule(other), graph, costs);
+            const std::optional<Balance> balance = cuts ? std::nullopt : balance_of(layout, costs, graph);
+            const Phase phase = training_phase(layout, costs, graph, balance ? balance->cuts : cuts, {});
+            const ActivationMemory memory(other, phase.graph, phase.split);
+            fitting.push_back({name, memory.peak_bytes(phase.schedule)});
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::Plan) throw;
+        }
+    }
+    return fitting;
 }
 
 /// Split, schedule and costs of a program. Gives the plan with the number of stages per rank.
@@ -220,7 +282,9 @@ Plan lay_out(Program& program, const Plan& plan, std::optional<Schedule> generat
     const Layout layout = find_layout(plan, std::move(generated), graph, costs);
     program.balance = cuts ? std::nullopt : balance_of(layout, costs, graph);
     if (cuts_by_time(plan) && !costs.is_measured) graph.warnings.emplace_back(kNothingMeasured);
-    program.training = training_phase(layout, costs, std::move(graph), program.balance ? program.balance->cuts : cuts);
+    const auto find_fitting = [&] { return fitting_schedules(layout.plan, costs, graph, cuts); };
+    program.training =
+        training_phase(layout, costs, graph, program.balance ? program.balance->cuts : cuts, find_fitting);
     program.has_measured_costs = costs.is_measured;
     program.costs = costs_of_split(costs, program.training.split, program.mesh.pp);
     program.cost_unit = costs.unit;
@@ -333,6 +397,7 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     };
     LoadedModel model = load_torchscript(files, options(/*training=*/true));
     check_target_type(plan, model.graph);
+    if (plan.model.is_target_mean()) counted_targets(plan, model.graph);
     const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
@@ -356,6 +421,7 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
     options.read_samples = reader_of(*data.validation);
     options.keep_outputs = wish.outputs;
     LoadedModel model = load_torchscript(files, options);
+    if (plan.model.is_target_mean()) counted_targets(plan, model.graph);
     if (wish.outputs && model.graph.outputs.empty()) {
         throw Error(ErrorKind::BadData,
                     file_names(plan) +

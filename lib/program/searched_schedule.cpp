@@ -6,9 +6,14 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "graph/recompute.hpp"
 #include "graph/split.hpp"
 #include "graph/stages.hpp"
 #include "program/activation_limit.hpp"
+#include "schedule/edges.hpp"
+#include "schedule/lowering.hpp"
+#include "schedule/placement.hpp"
+#include "schedule/simulator.hpp"
 
 namespace vpp {
 
@@ -19,10 +24,11 @@ ScheduleSize size_with(const Plan& plan, int stages_per_rank) {
     return {*plan.mesh.pp, stages_per_rank, *plan.pipeline.num_microbatches};
 }
 
-/// The numbers of stages per rank to choose from, with the split and the limit of each.
+/// The numbers of stages per rank to choose from, with the split, its memory and the loosest limit of each.
 struct Candidates {
     std::vector<int> stages_per_rank;
     std::map<int, Split> splits;
+    std::map<int, ActivationMemory> memory;
     std::map<int, double> memory_limit;
 };
 
@@ -47,11 +53,14 @@ void add_candidate(const Plan& plan, const Graph& graph, const CostModel& costs,
     const ScheduleSize size = size_with(plan, stages_per_rank);
     check_size(size);
     const SplitTimes times = split_times(costs, fixed, stages_per_rank, nullptr);
-    Split split = make_stages(graph, find_split(graph, fixed, size.num_stages(), &times));
+    const std::vector<int> cuts = find_split(graph, fixed, size.num_stages(), &times);
+    Split split = make_stages(graph, cuts, find_recomputed(graph, plan, cuts));
     if (plan.pipeline.tied_gradients == "per_step") sum_ties_per_step(split);
-    const auto limit = activation_limit(plan, split, size);
+    const ActivationMemory memory(plan, graph, split);
+    const auto limit = activation_limit(plan, memory, size);
     candidates.stages_per_rank.push_back(stages_per_rank);
     candidates.splits[stages_per_rank] = std::move(split);
+    candidates.memory.emplace(stages_per_rank, memory);
     if (limit) candidates.memory_limit[stages_per_rank] = *limit;
 }
 
@@ -91,6 +100,137 @@ SearchResult search_halves_that_pay(SearchRequest request) {
     return gain < kWorthwhileGain ? whole : divided;
 }
 
+/// The search of a plan, with limits that are tighter where what it finds with the loosest does not keep to the bytes.
+class BytesSearch {
+  public:
+    BytesSearch(const Plan& plan, const Candidates& candidates, SearchRequest request, bool halves_must_pay)
+        : plan_(plan), candidates_(candidates), request_(std::move(request)), halves_must_pay_(halves_must_pay) {}
+
+    SearchResult run() {
+        const SearchResult loosest = search(request_);
+        if (keeps(loosest)) return loosest;
+        for (const int64_t moves : {request_.moves, int64_t{0}}) {
+            request_.moves = moves;
+            std::optional<SearchResult> best;
+            try_safe(best);
+            try_largest(best);
+            if (!best) try_one_at_a_time(best);
+            if (!best) continue;
+            best->moves = num_moves_;
+            best->lower_bound = in_ticks_of(*best, loosest);
+            return *best;
+        }
+        return loosest;  // refused by check_activations, if ever
+    }
+
+  private:
+    SearchResult search(const SearchRequest& request) {
+        SearchResult found =
+            halves_must_pay_ && request.split_backward ? search_halves_that_pay(request) : search_schedule(request);
+        num_moves_ += found.moves;
+        return found;
+    }
+
+    bool keeps(const SearchResult& result) const {
+        return keeps_to_limit(plan_, result.schedule, candidates_.memory.at(result.stages_per_rank));
+    }
+
+    static double cost_of(const SearchResult& result) {
+        return static_cast<double>(result.cost()) / result.costs.ticks_per_unit;
+    }
+
+    /// The bound under the loosest limit holds for the plan's; a tighter limit has a higher one.
+    static Ticks in_ticks_of(const SearchResult& result, const SearchResult& loosest) {
+        const double bound = static_cast<double>(loosest.lower_bound) / loosest.costs.ticks_per_unit;
+        return std::min(result.cost(), static_cast<Ticks>(bound * result.costs.ticks_per_unit));
+    }
+
+    /// With limits that surely hold, once for schedules with halves of a backward and once for others.
+    void try_safe(std::optional<SearchResult>& best) {
+        for (const bool with_halves : {true, false}) {
+            SearchRequest safe = request_;
+            safe.split_backward = with_halves;
+            safe.stages_per_rank.clear();
+            for (int v : request_.stages_per_rank) {
+                const auto limit = safe_limit(plan_, candidates_.memory.at(v), size_with(plan_, v), with_halves);
+                if (!limit) continue;
+                safe.stages_per_rank.push_back(v);
+                safe.memory_limit_of[v] = *limit;
+            }
+            if (!safe.stages_per_rank.empty()) keep_better(best, search(safe));
+        }
+    }
+
+    /// With the largest limits at which what is found without moves keeps to the bytes.
+    void try_largest(std::optional<SearchResult>& best) {
+        SearchRequest largest = request_;
+        largest.stages_per_rank.clear();
+        for (int v : request_.stages_per_rank) {
+            const auto keeps_with = [&](int num_held) {
+                SearchRequest tried = request_;
+                tried.moves = 0;
+                tried.stages_per_rank = {v};
+                tried.memory_limit_of = {{v, static_cast<double>(num_held) / v}};
+                SearchResult found = search(tried);
+                const bool keeps_to = keeps(found);
+                keep_better(best, std::move(found));
+                return keeps_to;
+            };
+            if (!keeps_with(v)) continue;
+            const auto loosest = candidates_.memory_limit.find(v);
+            double most = request_.num_microbatches;
+            if (loosest != candidates_.memory_limit.end()) most = std::min(most, loosest->second);
+            int fits = v, above = static_cast<int>(most * v) + 1;
+            while (above - fits > 1) {
+                const int middle = (above + fits) / 2;
+                (keeps_with(middle) ? fits : above) = middle;
+            }
+            largest.stages_per_rank.push_back(v);
+            largest.memory_limit_of[v] = static_cast<double>(fits) / v;
+        }
+        if (request_.moves > 0 && !largest.stages_per_rank.empty()) keep_better(best, search(largest));
+    }
+
+    /// Stages that differ may leave room for a microbatch where the safe limit has none.
+    void try_one_at_a_time(std::optional<SearchResult>& best) {
+        for (int v : request_.stages_per_rank) {
+            SearchRequest one = request_;
+            one.split_backward = false;
+            one.stages_per_rank = {v};
+            one.memory_limit_of = {{v, 1}};
+            const SearchResult found = search(one);
+            keep_better(best, found);
+            for (Placement placement : {Placement::Loop, Placement::V}) keep_better(best, in_turn(found, placement));
+        }
+    }
+
+    /// One microbatch behind the other, which has room where any has.
+    SearchResult in_turn(const SearchResult& found, Placement placement) const {
+        const ScheduleSize size = size_with(plan_, found.stages_per_rank);
+        std::vector<ScheduleEdge> edges = chain_edges(size.num_stages());
+        const auto tied = request_.tied_edges.find(size.stages_per_rank);
+        if (tied != request_.tied_edges.end()) edges.insert(edges.end(), tied->second.begin(), tied->second.end());
+        SearchResult result = found;
+        result.schedule = one_at_a_time(size.num_ranks, place_stages(placement, size), size.num_microbatches);
+        result.schedule.name = found.schedule.name;
+        result.origin = "one microbatch at a time";
+        const Simulation simulation = simulate(lower(result.schedule, edges), result.costs);
+        result.makespan = simulation.makespan;
+        result.span = simulation.span;
+        return result;
+    }
+
+    void keep_better(std::optional<SearchResult>& best, SearchResult found) const {
+        if (keeps(found) && (!best || cost_of(found) < cost_of(*best))) best = std::move(found);
+    }
+
+    const Plan& plan_;
+    const Candidates& candidates_;
+    SearchRequest request_;
+    bool halves_must_pay_;
+    int64_t num_moves_ = 0;
+};
+
 }  // namespace
 
 SearchResult search_schedule(const Plan& plan, const Graph& graph, const CostModel& costs) {
@@ -113,7 +253,7 @@ SearchResult search_schedule(const Plan& plan, const Graph& graph, const CostMod
     request.moves = search.moves;
     request.seed = search.seed;
     try {
-        return costs.is_measured ? search_halves_that_pay(request) : search_schedule(request);
+        return BytesSearch(plan, candidates, std::move(request), costs.is_measured).run();
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::Plan) throw;
         throw Error(ErrorKind::Plan, error.problems().front().message, plan.where("pipeline.schedule_type"));

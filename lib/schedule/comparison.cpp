@@ -38,12 +38,14 @@ std::vector<int> per_rank_choices(const ScheduleKind& kind, const ComparisonRequ
 
 ScheduleComparison compare_schedules(const ComparisonRequest& request) {
     ScheduleComparison comparison;
+    bool all_refuse_costs = true;
     for (const ScheduleKind& kind : schedule_kinds()) {
         if (!kind.trains || *kind.same_as) continue;
         std::string reason;
         for (int stages_per_rank : per_rank_choices(kind, request)) {
             try {
                 const ScheduleMetrics metrics = measure_kind(kind, request, stages_per_rank);
+                all_refuse_costs = false;
                 if (request.memory_limit && metrics.peak_activations() > *request.memory_limit) {
                     reason = "it keeps " + fixed_text(metrics.peak_activations(), 2) + " microbatches";
                     continue;
@@ -53,11 +55,13 @@ ScheduleComparison compare_schedules(const ComparisonRequest& request) {
                 break;
             } catch (const Error& error) {
                 if (error.kind() != ErrorKind::Plan && error.kind() != ErrorKind::CommandLine) throw;
+                all_refuse_costs = all_refuse_costs && error.kind() == ErrorKind::CommandLine;
                 reason = error.what();
             }
         }
         if (!reason.empty()) comparison.left_out.push_back({kind.name, reason});
     }
+    if (all_refuse_costs) throw Error(ErrorKind::CommandLine, comparison.left_out.front().reason);
     return comparison;
 }
 

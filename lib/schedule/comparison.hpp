@@ -29,7 +29,7 @@ struct ScheduleComparison {
 };
 
 /// Every schedule of the registry that trains, once (no other spellings), lowered over a model without skips, proved
-/// and simulated.
+/// and simulated. Throws: Error{CommandLine} for costs that fit none of them.
 ScheduleComparison compare_schedules(const ComparisonRequest& request);
 
 }  // namespace vpp

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostPlaces = 6;
 constexpr size_t kMostWholeDigits = 6;
+constexpr int kPercent = 100;
 
 /// A decimal number, exact: digits / 10^places.
 struct Decimal {
@@ -94,17 +95,14 @@ class CostReader {
             for (const Decimal& value : part.values) places_ = std::max(places_, value.places);
             parts_.push_back(std::move(part));
         }
+        finer_ = find_finer();
+        check_precision(text);
     }
 
     ScheduleCosts read() const {
         ScheduleCosts costs;
-        costs.ticks_per_unit = static_cast<double>(power_of_ten(places_) * size_.stages_per_rank);
-        for (int stage = 0; stage < size_.num_stages(); ++stage) {
-            const Ticks forward = stage_ticks("F", stage).value_or(whole_unit());
-            const Ticks input = stage_ticks("I", stage).value_or(whole_unit());
-            const Ticks weight = stage_ticks("W", stage).value_or(whole_unit());
-            costs.stages.push_back({forward, stage_ticks("B", stage).value_or(input + weight), input, weight});
-        }
+        costs.ticks_per_unit = ticks_per_unit();
+        for (int stage = 0; stage < size_.num_stages(); ++stage) costs.stages.push_back(stage_costs(stage));
         read_transfers(costs);
         if (const Part* overlap = find("overlap")) costs.overlap_percent = percent(*overlap);
         return costs;
@@ -116,10 +114,59 @@ class CostReader {
         return found == parts_.end() ? nullptr : &*found;
     }
 
-    /// A value in units / 10^places_.
-    Ticks ticks(const Decimal& value) const { return value.digits * power_of_ten(places_ - value.places); }
+    /// What divides the last decimal place, so that half a B and the part of a stage that overlaps are whole ticks.
+    int64_t find_finer() const {
+        const Part* overlap = find("overlap");
+        const int64_t of_overlap = overlap ? kPercent / std::gcd(kPercent, percent(*overlap)) : 1;
+        const bool halves_backward = find("B") && !find("I") && !find("W");
+        return halves_backward ? 2 * of_overlap : of_overlap;
+    }
+
+    /// All actions and messages one after the other stay within whole numbers.
+    void check_precision(const std::string& text) const {
+        double units = 3;  // F, I and W where they are not named
+        for (const Part& part : parts_) {
+            double largest = 0;
+            for (const Decimal& value : part.values) {
+                largest = std::max(largest,
+                                   static_cast<double>(value.digits) / static_cast<double>(power_of_ten(value.places)));
+            }
+            if (part.key != "overlap") units += 2 * largest;  // a message each way
+        }
+        const double of_all = units * static_cast<double>(size_.num_stages()) * size_.num_microbatches;
+        if (of_all * ticks_per_unit() < 0x1p62) return;
+        refuse(text, "has too many digits for so many stages and microbatches; try fewer decimal places");
+    }
+
+    /// A value in units / whole_unit().
+    Ticks ticks(const Decimal& value) const { return value.digits * power_of_ten(places_ - value.places) * finer_; }
     /// A stage's share of a rank that takes one unit.
-    Ticks whole_unit() const { return power_of_ten(places_); }
+    Ticks whole_unit() const { return power_of_ten(places_) * finer_; }
+    double ticks_per_unit() const { return static_cast<double>(whole_unit()) * size_.stages_per_rank; }
+
+    StageCosts stage_costs(int stage) const {
+        const Ticks forward = stage_ticks("F", stage).value_or(whole_unit());
+        const auto backward = stage_ticks("B", stage), input = stage_ticks("I", stage),
+                   weight = stage_ticks("W", stage);
+        if (backward) return with_halves({forward, *backward}, input, weight);
+        if (input && weight) return {forward, *input + *weight, *input, *weight};
+        if (input || weight) refuse(find(input ? "I" : "W")->text, "needs B, or both I and W");
+        return {forward, 2 * whole_unit(), whole_unit(), whole_unit()};
+    }
+
+    /// I and W of a B: halves where neither is named, else what is named and the rest.
+    StageCosts with_halves(StageCosts costs, std::optional<Ticks> input, std::optional<Ticks> weight) const {
+        const Ticks whole = costs.backward;
+        costs.input_gradient = input ? *input : weight ? whole - *weight : whole / 2;
+        costs.weight_gradient = weight ? *weight : whole - costs.input_gradient;
+        if (costs.input_gradient < 0 || costs.weight_gradient < 0) {
+            refuse(find("B")->text, "is less than '" + find(input ? "I" : "W")->text + "', and B is I + W");
+        }
+        if (costs.input_gradient + costs.weight_gradient != whole) {
+            refuse(find("B")->text, "is not I + W (expected B alone, I and W, or three that agree)");
+        }
+        return costs;
+    }
 
     std::optional<Ticks> stage_ticks(const std::string& key, int stage) const {
         const Part* part = find(key);
@@ -151,7 +198,7 @@ class CostReader {
     static int percent(const Part& part) {
         const Decimal& value = part.values[0];
         const int64_t whole = value.digits / power_of_ten(value.places);
-        if (whole > 100 || value.digits % power_of_ten(value.places) != 0) {
+        if (whole > kPercent || value.digits % power_of_ten(value.places) != 0) {
             refuse(part.text, "is no percentage (expected a whole number from 0 to 100)");
         }
         return static_cast<int>(whole);
@@ -160,6 +207,7 @@ class CostReader {
     ScheduleSize size_;
     std::vector<Part> parts_;
     size_t places_ = 0;
+    int64_t finer_ = 1;
 };
 
 }  // namespace
@@ -195,7 +243,7 @@ Ticks ScheduleCosts::of_occupied(int edge) const {
 
 Ticks ScheduleCosts::of_pair(const Action& forward, const Action& backward) const {
     const Ticks one = of_stage(forward.stage).of(forward.kind), other = of_stage(backward.stage).of(backward.kind);
-    return one + other - std::min(one, other) * overlap_percent / 100;
+    return one + other - std::min(one, other) * overlap_percent / kPercent;
 }
 
 ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size) {

@@ -50,10 +50,12 @@ struct ScheduleCosts {
 };
 
 /// Costs from text: "F=1,I=1,W=1,comm=0.1,transfer=0.05". Times are those of a full rank, shared evenly by its stages,
-/// or by stage: "F=1/1/1/3" with S entries. `B` defaults to I + W, F, I and W to 1. Between ranks a message takes
+/// or by stage: "F=1/1/1/3" with S entries. F defaults to 1. B is I + W: of these three the one that is not named
+/// follows from the others, B alone is halved, and without all three I and W are 1. Between ranks a message takes
 /// `comm` (latency) and `transfer` (bytes / bandwidth, in which it occupies its channel), both 0 if not given; with S-1
 /// entries they are those between a stage and the next one. `overlap` is a percentage. Numbers are decimal with at most
-/// six places; the tick is chosen so that all are whole. Throws: Error{CommandLine} naming the part that is wrong.
+/// six places; the tick is chosen so that all are whole, halves of B and what a pair overlaps too.
+/// Throws: Error{CommandLine} naming the part that is wrong.
 ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size);
 
 }  // namespace vpp

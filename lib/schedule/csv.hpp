@@ -1,6 +1,7 @@
 #pragma once
 // Schedules as files: the CSV of torch.distributed.pipelining. A row is a rank (row 1 is rank 0), a cell an action
-// (schedule/csv_cell.hpp); no header, no quotes, rows of any length, a blank line is a rank without actions.
+// (schedule/csv_cell.hpp); no header, no quotes, rows of any length. Every rank has actions: rows without any are
+// ignored at the end of a file, and refused before it.
 //   0F0,0F1,,0B0,0B1            a file of computing actions: empty cells are idle time steps
 //   1F0,1B0,1F1,1B1             (a lowered one has SEND and RECV too; which kind a file is follows from its content)
 // Files of the old dialect (2024) say B for I and BW for B; they are refused, or converted when that is asked for.
@@ -44,7 +45,8 @@ ScheduleFile read_schedule_csv(std::string_view text, const std::string& source)
 /// Reads a file of either dialect: the step that mends an old one.
 ScheduleFile read_any_schedule_csv(std::string_view text, const std::string& source);
 
-/// The file again, with LF: exactly what was read, but for what `notes` names, blanks and CRLF.
+/// The file again, with LF: exactly what was read, but for what `notes` names, blanks, CRLF, a byte order mark and
+/// blank lines at the end.
 std::string to_csv(const ScheduleFile& file);
 
 /// A schedule as a file without idle cells, lowered if it has transfers. The transfers of one action to one rank become

@@ -26,6 +26,7 @@ constexpr std::array<Word, 9> kWords{{{"F", ActionKind::F},
                                       {"SEND_B", ActionKind::SendB},
                                       {"RECV_B", ActionKind::RecvB},
                                       {"REDUCE_GRAD", ActionKind::ReduceGrad}}};
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
 
 bool is_digit(char c) {
@@ -200,6 +201,7 @@ std::string csv_pair_text(const Action& first, const Action& second) {
 }
 
 void for_each_csv_cell(std::string_view text, const std::function<void(int line, int cell, std::string_view)>& visit) {
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     for (int line = 1; !text.empty(); ++line) {
         const size_t end = std::min(text.find('\n'), text.size());
         std::string_view row = text.substr(0, end);

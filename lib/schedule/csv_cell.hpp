@@ -36,7 +36,8 @@ std::string csv_cell_text(const Action& action, bool with_peer);
 std::string csv_pair_text(const Action& first, const Action& second);
 
 /// Calls `visit` for every cell with its line and its number in the line, both from 1, and its text without blanks
-/// around it, and for a blank line with cell 0. Lines end in LF or CRLF; the last line may be without an end.
+/// around it, and for a blank line with cell 0. Lines end in LF or CRLF; the last line may be without an end. A byte
+/// order mark before the first line is skipped.
 void for_each_csv_cell(std::string_view text, const std::function<void(int line, int cell, std::string_view)>& visit);
 
 }  // namespace vpp

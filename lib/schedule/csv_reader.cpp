@@ -36,10 +36,13 @@ class Reader {
         for_each_csv_cell(text, [this](int line, int cell, std::string_view inner) {
             if (line > kMostRanks) return;
             open_row(line);
+            is_blank_.back() = is_blank_.back() && inner.empty();
             if (cell > 0) read_cell({line, cell}, inner);
         });
         close_row();
         throw_problems();
+        drop_blank_end();
+        check_rows();
         check_stages();
         finish();
         return std::move(file_);
@@ -66,12 +69,23 @@ class Reader {
                                        std::to_string(kMostRanks - 1) + ")");
         }
         rows_.emplace_back();
+        is_blank_.push_back(true);
         file_.cells.emplace_back();
         file_.idle_before.emplace_back();
     }
     void close_row() {
         if (!rows_.empty()) file_.idle_before.back().push_back(idle_);
         idle_ = 0;
+    }
+
+    /// Rows of nothing but blanks and commas are no ranks there.
+    void drop_blank_end() {
+        while (!rows_.empty() && is_blank_.back()) {
+            rows_.pop_back();
+            is_blank_.pop_back();
+            file_.cells.pop_back();
+            file_.idle_before.pop_back();
+        }
     }
 
     void read_cell(CellPlace place, std::string_view inner) {
@@ -103,9 +117,19 @@ class Reader {
         idle_ = 0;
     }
 
+    void check_rows() {
+        if (stages_.empty()) refuse("the file has no actions (expected a line for each rank, as in 0F0,0B0)");
+        for (size_t row = 0; row < rows_.size(); ++row) {
+            if (!rows_[row].empty()) continue;
+            add_problem({static_cast<int>(row) + 1, 0},
+                        "the line has no actions, and would be rank " + std::to_string(row) +
+                            " (a line is a rank, and every rank has actions); take the line out");
+        }
+        throw_problems();
+    }
+
     /// Every stage 0..S-1 is there, with M forwards. Then nothing that is made later is larger than the file.
     void check_stages() {
-        if (stages_.empty()) refuse("the file has no actions (expected a line for each rank, as in 0F0,0B0)");
         int expected = 0;
         for (const auto& [stage, row] : stages_) {
             if (stage != expected) {
@@ -143,6 +167,7 @@ class Reader {
     CsvDialect dialect_;
     ScheduleFile file_;
     ActionLists rows_;
+    std::vector<bool> is_blank_;  // beside rows_
     std::map<int, StageRow> stages_;
     int idle_ = 0;  // idle cells since the last action of the row
     int last_microbatch_ = 0;

@@ -156,4 +156,15 @@ Schedule computing_part(const Schedule& schedule) {
     return part;
 }
 
+Schedule part_with_cells(const Schedule& lowered, const std::vector<ScheduleEdge>& edges) {
+    Schedule part = lowered;
+    const auto is_tied = [&](const Action& action) {
+        return is_transfer(action.kind) && std::any_of(edges.begin(), edges.end(), [&](const ScheduleEdge& edge) {
+                   return edge.tied && edge.id == action.edge;
+               });
+    };
+    for (std::vector<Action>& list : part.actions) std::erase_if(list, is_tied);
+    return part;
+}
+
 }  // namespace vpp

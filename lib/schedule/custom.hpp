@@ -24,4 +24,7 @@ ProvedSchedule prove_schedule_file(const ScheduleFile& file, const std::vector<S
 /// The schedule without transfers and REDUCE_GRAD: what generators make.
 Schedule computing_part(const Schedule& schedule);
 
+/// What a file says of a lowered schedule: all but the transfers of tied parameters, which have no cells.
+Schedule part_with_cells(const Schedule& lowered, const std::vector<ScheduleEdge>& edges);
+
 }  // namespace vpp

@@ -6,20 +6,6 @@ namespace vpp {
 
 namespace {
 
-/// (cost - work / P) / cost, the division last: exact until then.
-double bubble(Ticks cost, Ticks work, int num_ranks) {
-    const Ticks available = cost * num_ranks;
-    return available > 0 ? static_cast<double>(available - work) / static_cast<double>(available) : 0;
-}
-
-Ticks work_of(const Schedule& lowered, const ScheduleCosts& costs) {
-    Ticks work = 0;
-    for (const std::vector<Action>& list : lowered.actions) {
-        for (const Action& action : list) work += costs.of_stage(action.stage).of(action.kind);
-    }
-    return work;
-}
-
 RankMetrics measure_rank(const Schedule& lowered, const ScheduleCosts& costs, const Simulation& simulation,
                          size_t rank) {
     RankMetrics metrics;
@@ -48,15 +34,14 @@ double ScheduleMetrics::peak_activations() const {
 
 ScheduleMetrics measure_schedule(const Schedule& lowered, const ScheduleCosts& costs) {
     const Simulation simulation = simulate(lowered, costs);
-    const Ticks work = work_of(lowered, costs);
     ScheduleMetrics metrics;
     metrics.schedule = lowered.name;
     metrics.num_ranks = lowered.num_ranks;
     metrics.num_microbatches = lowered.num_microbatches;
     metrics.makespan = costs.units(simulation.makespan);
     metrics.span = costs.units(simulation.span);
-    metrics.bubble_makespan = bubble(simulation.makespan, work, lowered.num_ranks);
-    metrics.bubble_span = bubble(simulation.span, work, lowered.num_ranks);
+    metrics.bubble_makespan = simulation.bubble_rate();
+    metrics.bubble_span = simulation.span_bubble_rate();
     const std::vector<int> peaks = peak_in_flight(lowered);
     std::vector<int> num_stages(lowered.actions.size(), 0);
     for (int rank : lowered.rank_of_stage) ++num_stages[static_cast<size_t>(rank)];

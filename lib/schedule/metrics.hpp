@@ -19,7 +19,7 @@ struct RankMetrics {
     int64_t num_sends = 0;
 };
 
-/// work = what all computing actions cost one after the other, divided by P; with even stages M (F + I + W).
+/// work = what the ranks are busy, divided by P; with even stages M (F + I + W), less what overlapping pairs save.
 struct ScheduleMetrics {
     std::string schedule;
     int num_ranks = 1;

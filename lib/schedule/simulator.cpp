@@ -1,7 +1,6 @@
 #include "schedule/simulator.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -14,9 +13,9 @@ namespace {
 
 double idle_part(const std::vector<Ticks>& busy, Ticks cost) {
     if (cost <= 0) return 0;
-    const Ticks available = cost * static_cast<Ticks>(busy.size());
-    const Ticks idle = available - std::accumulate(busy.begin(), busy.end(), Ticks{0});
-    return static_cast<double>(idle) / static_cast<double>(available);
+    double idle = 0;
+    for (Ticks of_rank : busy) idle += static_cast<double>(cost - of_rank);
+    return idle / (static_cast<double>(cost) * static_cast<double>(busy.size()));
 }
 
 void check_costs(const Schedule& lowered, const ScheduleCosts& costs) {

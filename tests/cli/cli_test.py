@@ -97,9 +97,10 @@ class Plans(Case):
         done = self.vpp("inspect", str(ROOT / "configs/two_towers.toml"),
                         "--set", "pipeline.stage[2].inputs=['up', 'lo']",
                         "--set", "pipeline.stage[3].inputs=['mixed', 'up']",
-                        "--set", "pipeline.stage[1].outputs=['low']")
+                        "--set", "pipeline.stage[1].outputs=['low', 'gate', 'more']")
         self.assertEqual(done.returncode, 78, done.stderr)
-        for text in ("did you mean 'low'", "number of inputs (got 2, expected 3", "returns (Tensor, Tensor)"):
+        for text in ("did you mean 'low'", "number of inputs (got 2, expected 3",
+                     "number of outputs (got 3 names, forward returns (Tensor, Tensor): 2)"):
             self.assertIn(text, done.stderr)
         self.assertEqual(done.stderr.count("^"), 3, done.stderr)
 

@@ -162,11 +162,11 @@ class Metrics(Case):
         over_targets = ("--set", "model.loss_reduction=target_mean", "--set", "train.eval_every=0")
         done = self.vpp("train", "plan.toml", *over_targets, ranks=2)
         self.assertEqual(done.returncode, 79, done.stderr)
-        self.assertIn("all targets of the step are loss.ignore_index (-100). Nothing was updated. train.on_nonfinite = "
+        self.assertIn("all targets of the step are ignore_index (-100). Nothing was updated. train.on_nonfinite = "
                       '"skip" passes over such steps; for a new run leave such samples out, or take a larger '
                       "train.global_batch_size", done.stderr)
         done = self.vpp("eval", "plan.toml", "--initial-weights", *over_targets)
-        self.assertIn("the evaluation's loss is not finite: all targets of its samples are loss.ignore_index (-100)",
+        self.assertIn("the evaluation's loss is not finite: all targets of its samples are ignore_index (-100)",
                       done.stderr)
         numpy.save(self.folder / "y.npy", numpy.zeros((27, 5, 3), numpy.float32))
         done = self.vpp("eval", "plan.toml", "--initial-weights", *over_targets, "--set", "eval.metrics=[]")
@@ -180,7 +180,7 @@ class Metrics(Case):
         done = self.vpp("eval", "plan.toml", "--initial-weights", "--json", "--set", "train.global_batch_size=4")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([json.loads(done.stdout)[key] for key in ("loss", "perplexity")], ["nan", "nan"])
-        reason = "all targets there are loss.ignore_index (-100), and a mean of none is NaN"
+        reason = "all targets there are ignore_index (-100), and a mean of none is NaN"
         self.assertIn("the evaluation's loss is not finite: that of samples 2, 3 of the validation data is the first; "
                       + reason, done.stderr)
         self.targets[:] = -100

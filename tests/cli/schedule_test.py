@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, Case, main  # noqa: E402
+from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
 
 SMALL = ("--schedule", "1F1B", "--pp", "2", "--microbatches", "4")
 KEYS = ["schedule", "pp", "virtual_chunks", "num_microbatches", "makespan", "span", "bubble_makespan", "bubble_span",
@@ -59,6 +59,27 @@ class Generated(ScheduleCase):
         self.assertEqual(result["by_rank"][1]["first_start"], 2)
         self.assertEqual(result["by_rank"][0]["idle"], 3.5)
         self.assertIn("makespan 17.500", self.ok("simulate", *SMALL, "--costs", "F=2,I=1,W=0.5"))
+
+    def test_half_a_backward_is_split(self):
+        arguments = ("--schedule", "ZERO_BUBBLE_H1", "--pp", "2", "--microbatches", "4")
+        self.assertIn("makespan 52.000", self.ok("simulate", *arguments, "--costs", "F=4,B=8"))
+        self.assertIn("makespan 52.000", self.ok("simulate", *arguments, "--costs", "F=4,I=4,W=4"))
+        self.assertIn("'I=4' needs B, or both", self.refused(2, "simulate", *arguments, "--costs", "F=4,I=4"))
+        self.assertIn("'I=4' needs B, or both", self.refused(2, "compare", "--pp", "2", "--costs", "F=4,I=4"))
+        self.assertIn("'I=4' needs B, or both", self.refused(2, "search", "--pp", "2", "--costs", "F=4,I=4"))
+
+    def test_overlap_counts_by_the_percent(self):
+        arguments = ("--schedule", "DUALPIPE_V", "--pp", "4", "--microbatches", "16")
+        for percent, makespan in ((0, 51), (50, 44.5), (100, 38)):
+            costs = f"F=1,B=2,overlap={percent}"
+            result = json.loads(self.ok("simulate", *arguments, "--costs", costs, "--json"))
+            self.assertEqual(result["makespan"], makespan)
+            idle = sum(rank["idle"] for rank in result["by_rank"])
+            self.assertAlmostEqual(result["bubble_makespan"], idle / (4 * makespan), places=12)
+            rows = json.loads(self.ok("compare", *arguments[2:], "--costs", costs, "--json"))["rows"]
+            bubbles = {row["schedule"]: row["bubble_makespan"] for row in rows}
+            self.assertEqual(bubbles["DUALPIPE_V"], result["bubble_makespan"])
+            self.assertGreaterEqual(min(bubbles.values()), 0)
 
     def test_costs_are_those_of_a_full_rank(self):
         arguments = ("simulate", "--schedule", "INTERLEAVED_1F1B", "--pp", "4", "--microbatches", "8", "--json")
@@ -126,6 +147,18 @@ class Generated(ScheduleCase):
         self.assertIn("lower bound", self.ok(*arguments))
         self.assertIn("--pp is missing", self.refused(2, "search"))
 
+    def test_a_search_says_how_many_stages_a_rank_it_tries(self):
+        self.assertIn("default: the plan's, else the best of 1 to 4", " ".join(self.ok("search", "--help").split()))
+        arguments = ("--microbatches", "8", "--moves", "0", "--json")
+        self.assertEqual(json.loads(self.ok("search", "--pp", "2", *arguments))["virtual_chunks"], 4)
+        plan = self.plan(DIGITS)
+        of_plan = json.loads(self.ok("search", "--config", plan, *arguments))
+        self.assertEqual(of_plan["virtual_chunks"], 1)
+        example = self.ok("search", "--help").splitlines()[-1].split()
+        self.assertEqual(example[:3], ["vpp", "schedule", "search"])
+        found = json.loads(self.ok(*example[2:], "--moves", "0", "--json"))
+        self.assertEqual(found["virtual_chunks"], 1)
+
     def test_what_is_wrong_is_said(self):
         self.assertIn("no schedule is named", self.refused(2, "simulate", "--pp", "2"))
         self.assertIn("--pp is missing", self.refused(2, "simulate", "--schedule", "1F1B"))
@@ -151,6 +184,12 @@ class Files(ScheduleCase):
         self.assertIn("0B0 comes before 0F0", self.refused(65, "check", self.file("0B0,0F0\n")))
         self.refused(66, "check", "nowhere.csv")
 
+    def test_blank_lines_and_a_byte_order_mark(self):
+        name = self.file("\ufeff0F0,0B0\n1F0,1B0\n\n")
+        self.assertIn("2 ranks, 2 stages", self.ok("check", name))
+        name = self.file("0F0,0B0\n\n1F0,1B0\n")
+        self.assertIn("s.csv:2:0: the line has no actions, and would be rank 1", self.refused(65, "check", name))
+
     def test_show_and_simulate_read_files(self):
         name = self.file("0F0,3F0,0F1,3F1,3B0,3B1,0B0,0B1\n1F0,2F0,1F1,2F1,2B0,2B1,1B0,1B1\n")
         result = json.loads(self.ok("simulate", "--file", name, "--json"))
@@ -172,6 +211,72 @@ class Files(ScheduleCase):
         done = self.vpp("schedule", "convert", self.file("0UNSHARD,0F0,0B0,0RESHARD\n"))
         self.assertEqual((done.stdout, done.returncode), ("0F0,0B0\n", 0))
         self.assertIn("dropped 2 cells of UNSHARD and RESHARD", done.stderr)
+
+
+class PlannedStages(ScheduleCase):
+    """Files with transfers, for stages that are no chain."""
+
+    def manual(self) -> str:
+        done = self.vpp("init", "manual", "man")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return "man/plan.toml"
+
+    def written(self, plan: str, *arguments: str) -> str:
+        """A lowered file, and proof that the plan takes it."""
+        text = self.ok("show", "--config", plan, *arguments, "--csv", "--lowered")
+        self.file(text)
+        plain = [word for word in arguments if not word.startswith("--schedule=")]
+        done = self.vpp("inspect", plan, *plain, "--set=pipeline.schedule_type=CUSTOM",
+                        f"--set=pipeline.schedule_file={self.folder}/s.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("for the stages of the plan", self.ok("check", "s.csv", "--config", plan, *plain))
+        return text
+
+    def test_a_plan_takes_the_file_that_it_wrote(self):
+        plan = self.manual()
+        for schedule in ("1F1B", "GPIPE", "ZERO_BUBBLE_H1"):
+            for overlap in ("true", "false"):
+                text = self.written(plan, f"--schedule={schedule}", f"--set=pipeline.overlap_p2p_comm={overlap}")
+                self.assertIn("2RECV_F0<0,2RECV_F0<1", text)
+                self.assertNotIn("1RECV_F0", text)
+
+    def test_tied_weights_have_no_cells(self):
+        plan = str(ROOT / "configs/gpt_tied.toml")
+        for schedule in ("1F1B", "ZERO_BUBBLE_H1"):
+            self.assertNotIn(">0", self.written(plan, f"--schedule={schedule}", "--set=run.dir=tied"))
+        waits = self.refused(78, "show", "--config", plan, "--schedule", "1F1B", "--csv", "--lowered", "--set",
+                             "pipeline.overlap_p2p_comm=false")
+        self.assertIn("a file with transfers does not say when gradients of tied weights are sent", waits)
+        self.assertIn("leave --lowered out (schedule CUSTOM: it never ends where a send waits for its receive", waits)
+
+    def test_other_commands_take_file_and_plan(self):
+        plan = self.manual()
+        text = self.written(plan)
+        took = json.loads(self.ok("simulate", "--file", "s.csv", "--config", plan, "--json"))
+        self.assertEqual(sum(rank["sends"] for rank in took["by_rank"]), 24)  # three values from two stages
+        self.assertEqual(self.ok("show", "--file", "s.csv", "--config", plan, "--csv", "--lowered"), text)
+        custom = self.ok("simulate", "--config", plan, "--set=pipeline.schedule_type=CUSTOM",
+                         f"--set=pipeline.schedule_file={self.folder}/s.csv")
+        self.assertIn("CUSTOM: 3 ranks", custom)
+        self.file(self.ok("convert", "s.csv", "--compute"), "c.csv")
+        self.assertEqual(self.ok("convert", "c.csv", "--lowered", "--config", plan), text)
+
+    def test_what_does_not_fit_is_refused(self):
+        plan = self.manual()
+        self.written(plan)
+        error = self.refused(65, "check", "s.csv")
+        self.assertIn("no value comes to stage 2 from rank 0", error)
+        self.assertIn("s.csv: its transfers were held against stages in a chain; --config PLAN takes those of a plan",
+                      error)
+        self.assertIn("comm= and transfer= by place are for stages in a chain, and here they are those of the plan",
+                      self.refused(2, "simulate", "--file", "s.csv", "--config", plan, "--costs", "comm=1/2"))
+        self.assertIn("with a plan --lowered writes the transfers of its model, which has 3 stages on 3 ranks (got 2 "
+                      "stages on 2 ranks); change the plan with --set instead of --pp and --virtual",
+                      self.refused(2, "show", "--config", plan, "--pp", "2", "--csv", "--lowered"))
+        self.file("0F0,0B0\n1F0,1B0\n")
+        self.assertIn("s.csv has 2 ranks (expected 3, as mesh.pp says)",
+                      self.refused(78, "check", "s.csv", "--config", plan))
+        self.assertIn("--config requires --lowered", self.refused(2, "convert", "s.csv", "--config", plan))
 
 
 class Custom(ScheduleCase):

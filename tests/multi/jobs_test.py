@@ -330,6 +330,22 @@ class StagesByHand(Case):
         self.equal(plan, ranks=4)
         self.equal(plan, "pipeline.virtual_chunks=2", "pipeline.schedule_type=LOOPED_BFS", ranks=2)
 
+    def test_layouts_of_stages_by_hand(self):
+        def verify(*arguments: str, ranks: int, code: int = 0):
+            done = self.vpp("verify", str(ROOT / "configs/two_towers.toml"), "--steps", "2", "--json", *arguments,
+                            ranks=ranks)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            return done.stderr if code else json.loads(done.stdout)
+
+        replicas = verify("--stages", "4", "--replicas", "1,2", ranks=8)
+        self.assertTrue(replicas["equal"])
+        self.assertEqual((replicas["layouts"], replicas["references"]), (2, 2))
+        chunks = verify("--virtual", "2,4", "--set", "pipeline.schedule_type=LOOPED_BFS", ranks=2)
+        self.assertEqual((chunks["layouts"], chunks["layouts_refused"]), (2, {}))
+        self.assertEqual(verify("--stages", "2,3", "--cuts", "random:2", ranks=3)["layouts"], 4)
+        self.assertIn("--all-splits has no meaning", verify("--all-splits", ranks=4, code=2))
+        self.assertIn("a layout needs 4 ranks (got 2)", verify("--stages", "4", ranks=2, code=69))
+
     def test_resume_at_another_layout_is_bitwise(self):
         self.train("whole", self.TOWERS, ranks=4)
         self.train("part", self.TOWERS, "train.steps=3", ranks=4)

@@ -177,9 +177,48 @@ TEST_F(VerifyMatrix, NothingComparedIsAnError) {
                "nothing was compared: the only combination was refused, since ");
     request.chunks = {1000, 1001};
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(request, 1); }),
-               "nothing was compared: all 2 combinations were refused, the first since ");
+               "nothing was compared: all 2 combinations were refused; 1 (1F1B, 1 rank x 1000, M 3, random:0) since ");
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { run(std::vector<LayoutChoice>{}, request, 1); }),
                "nothing was compared: there is no combination");
+}
+
+// A rule of one schedule comes first by name, and is not what all of them have in common.
+TEST_F(VerifyMatrix, WhatMostCombinationsAreRefusedForIsSaidFirst) {
+    open("mlp");
+    VerifyRequest request = small_request();
+    request.all_schedules = true;
+    request.recompute = {"modules:nothing"};
+    request.stages = {2};
+    const std::string text = error_of(ErrorKind::Plan, [&] { run(request, 2); });
+    EXPECT_HAS(text, " and others) since ");
+    EXPECT_LT(text.find("nothing"), text.find("DUALPIPE_V needs")) << text;
+    EXPECT_HAS(text, "DUALPIPE_V needs");
+}
+
+TEST_F(VerifyMatrix, StagesByHandSayHowManyRanksThereAre) {
+    open("mlp");
+    PipelinePlan& pipeline = rig_->plan.pipeline;
+    pipeline.mode = "MANUAL_EAGER";
+    pipeline.stages.resize(4);
+    VerifyRequest request = small_request();
+    const auto texts = [&] {
+        std::vector<std::string> found;
+        for (const LayoutChoice& choice : list_layouts(rig_->plan, request)) found.push_back(choice.text());
+        return found;
+    };
+    using Texts = std::vector<std::string>;
+    EXPECT_EQ(texts(), Texts{"1F1B, 1 rank x 1, M 3, MANUAL_EAGER"});
+    request.chunks = {1, 2};
+    EXPECT_EQ(texts(), (Texts{"1F1B, 4 ranks x 1, M 3, MANUAL_EAGER", "1F1B, 2 ranks x 2, M 3, MANUAL_EAGER"}));
+    request.chunks = {3};
+    EXPECT_EQ(texts(), Texts{"1F1B, 1 rank x 3, M 3, MANUAL_EAGER"}) << "which is refused with words";
+    request.stages = {4};
+    request.chunks = {1, 2};
+    EXPECT_EQ(texts(), (Texts{"1F1B, 4 ranks x 1, M 3, MANUAL_EAGER", "1F1B, 4 ranks x 2, M 3, MANUAL_EAGER"}));
+    request.random_cuts = 1;
+    EXPECT_EQ(texts().size(), 2U) << "the model of all tables is cut elsewhere";
+    request.all_splits = true;
+    EXPECT_HAS(error_of(ErrorKind::CommandLine, texts), "--all-splits has no meaning in mode = \"MANUAL_EAGER\"");
 }
 
 TEST_F(VerifyMatrix, RandomCutsAreLegalAscendingAndAFunctionOfTheKey) {

@@ -262,6 +262,31 @@ TEST(Loss, ClassesAlongTheLastDimensionAreFlattenedToARowForEachTarget) {
               bits_of(at::cross_entropy_loss(x.flatten(0, 1), shares.flatten(0, 1))));
 }
 
+// So that a mean over the targets of more microbatches can be made of it.
+TEST(Loss, ForwardsOwnBecomesASumForAMeanOverTargets) {
+    const at::Tensor x = values({2, 5}), classes = at::tensor({1L, 3L});
+    const auto loss_bits = [&](const std::string& text) {
+        TorchScriptOptions options;
+        options.fields = {{floats("x", {5}), integers("y", {})}, 8};
+        options.loss_reduction = "target_mean";
+        LoadedModel loaded = load({"Model", "def forward(self, x, y):\n    " + text + "\n"}, options);
+        return bits_of(run_in_pieces(loaded, {}, {{"x", x}, {"y", classes}}));
+    };
+    const std::string sum = bits_of(at::cross_entropy_loss(x, classes, {}, 2, 3)),
+                      loss = "torch.cross_entropy_loss(x, y, ";
+    EXPECT_EQ(loss_bits("return " + loss + "None, 1, 3)"), sum);
+    EXPECT_EQ(loss_bits("return " + loss + "None, 2, 3)"), sum);
+    EXPECT_EQ(loss_bits("return " + loss + "None, 1, 3), x"), sum) << "beside other outputs";
+    const std::string needs =
+        "needs a loss that forward returns as cross_entropy or nll_loss gives it, without weights";
+    const std::vector<std::string> others{"return 2 * " + loss + "None, 1, 3)",
+                                          "return " + loss + "torch.ones([5]), 1, 3)",
+                                          "l = " + loss + "None, 1, 3)\n    return l, l + 1", "return torch.mean(x)"};
+    for (const std::string& text : others) {
+        EXPECT_THAT(refusal(ErrorKind::Plan, [&] { loss_bits(text); }), HasSubstr(needs)) << text;
+    }
+}
+
 /// How many targets count, and hits, of a model that is called with such inputs.
 std::pair<int64_t, int64_t> tally(LoadedModel loaded, const at::Tensor& x, const at::Tensor& classes) {
     std::vector<int> wanted;

@@ -161,7 +161,7 @@ TEST(Estimate, ARecordingKeepsAMicrobatchAndWhatItWorksWith) {
     add(ActionKind::F, 2);
     add(ActionKind::W, 0);
     EXPECT_EQ(estimate_ranks(Plan{}, program)[0].recorded_bytes, 3 * (70 + 1000)) << "until its W";
-    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].activation_bytes, 64 + 70 + 64 + 1000) << "a W with two others";
+    EXPECT_EQ(estimate_ranks(Plan{}, program)[0].activation_bytes, 64 + 96 + 64 + 1000) << "a W with two others";
 }
 
 TEST(Estimate, WhatIsRecomputedKeepsItsInputsAndHasOneRecording) {

@@ -6,7 +6,9 @@
 
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
+#include "program/estimate.hpp"
 #include "schedule/checker.hpp"
+#include "schedule/generators.hpp"
 #include "unit/data/support.hpp"
 #include "unit/graph/models.hpp"
 #include "unit/plan/plan_texts.hpp"
@@ -138,6 +140,39 @@ TEST(Prepare, AScheduleAboveTheLimitIsRefused) {
     const Plan plan =
         plan_for(file, 2, {"pipeline.schedule_type=GPIPE", "pipeline.num_microbatches=4", "pipeline.memory_limit=3"});
     EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(plan, data_of(plan)); }), HasSubstr("these fit: \"1F1B\""));
+}
+
+// Every schedule that the refusal names, AUTO too, was tried; so the plan that names it is not refused.
+TEST(Prepare, WhatARefusalAdvisesKeepsToTheLimit) {
+    const auto file = save(model_spec());
+    const auto prepare_as = [&](const std::string& schedule, const std::string& limit) {
+        std::vector<std::string> keys{"pipeline.schedule_type=" + schedule, "pipeline.num_microbatches=4",
+                                      "pipeline.memory_limit=" + limit};
+        if (schedule == "AUTO") keys.emplace_back("pipeline.search.moves=500");
+        const Plan plan = plan_for(file, 2, keys);
+        return prepare(plan, data_of(plan)).program;
+    };
+    const std::string below =
+        refusal(ErrorKind::Plan, [&] { prepare_as("GPIPE", "16B"); });  // the least of one microbatch
+    EXPECT_THAT(below, HasSubstr("less than the activations of one microbatch"));
+    const std::string number = below.substr(below.find("expected at least ") + 18);
+    const int64_t least = std::stoll(number) * (number.find("KiB") < number.find(" =") ? 1024 : 1);
+    int num_advised = 0;
+    for (int64_t limit = least; limit < 3 * least; limit += least / 4) {
+        const std::string text = std::to_string(limit) + "B";
+        const std::string refused = refusal(ErrorKind::Plan, [&] { prepare_as("GPIPE", text); });
+        EXPECT_THAT(refused, HasSubstr("\"AUTO\" (")) << limit;
+        for (const ScheduleKind& kind : schedule_kinds()) {
+            const std::string name = kind.name;
+            if (refused.find('"' + name + "\" (") == refused.npos) continue;
+            EXPECT_NO_THROW(prepare_as(name, text)) << name << limit;
+            ++num_advised;
+        }
+        const Program program = prepare_as("AUTO", text);
+        const Plan plan = plan_for(file, 2, {});
+        for (const RankEstimate& rank : estimate_ranks(plan, program)) EXPECT_LE(rank.activation_bytes, limit);
+    }
+    EXPECT_GT(num_advised, 3);
 }
 
 // ZERO_BUBBLE_H1 keeps two activations on rank 0. A tied weight holds them to the last rank's W, which comes late.
@@ -322,9 +357,10 @@ TEST(Prepare, ATargetOfAnotherTypeThanTheOutputIsRefusedForMse) {
         const Datasets data = data_of(plan);
         EXPECT_THAT(
             refusal(ErrorKind::Plan, [&] { prepare(plan, data); }),
-            HasSubstr("the target 'y' is " + std::string(type).substr(0, std::string(type).find('[')) +
-                      ", and mse needs the type of the model's output, float32; change the data, or add a "
-                      "[[data.transform]] of the field with mean = [0.0] and std = [1.0], which makes float32"));
+            HasSubstr(
+                "the target 'y' is " + std::string(type).substr(0, std::string(type).find('[')) +
+                ", and mse needs the type of the model's output, float32; save the field as float32, with NumPy "
+                "values.astype(\"float32\"), or add a [[data.transform]] of it with mean = [0.0] and std = [1.0]"));
     }
     for (const char* mended : {"loss.kind=\"l1\"", "data.transform=[{field=\"y\", mean=[0.0], std=[1.0]}]"}) {
         const Plan plan = plan_for(file, 2, {"data.fields.y=\"float64[4]\"", mended});
@@ -332,6 +368,22 @@ TEST(Prepare, ATargetOfAnotherTypeThanTheOutputIsRefusedForMse) {
     }
     const Plan half = plan_for(file, 2, {"train.precision=\"bf16\""});
     EXPECT_TRUE(prepare(half, data_of(half)).program.has_training()) << "autocast takes the output as float32";
+}
+
+TEST(Prepare, TargetsThatAreNoFloatingPointAreRefusedWhereTheLossNeedsIt) {
+    const auto file = save(model_spec());
+    for (const auto& [kind, type] : {std::pair{"bce_with_logits", "int64[4] < 2"},
+                                     {"bce_with_logits", "bool[4]"},
+                                     {"mse", "bool[4]"},
+                                     {"l1", "bool[4]"}}) {
+        const Plan plan =
+            plan_for(file, 2, {std::string("loss.kind=") + kind, std::string("data.fields.y=\"") + type + '"'});
+        const Datasets data = data_of(plan);
+        const std::string said = refusal(ErrorKind::Plan, [&] { prepare(plan, data); });
+        EXPECT_THAT(said, HasSubstr(std::string(kind) + " needs floating point; save the field as float32, with NumPy "
+                                                        "values.astype(\"float32\")"));
+        EXPECT_EQ(said.find("data.transform") == std::string::npos, type[0] == 'b') << "which takes no bool";
+    }
 }
 
 TEST(Prepare, ClassesOfAnotherTypeThanInt64AreRefused) {

@@ -10,6 +10,7 @@
 #include "graph/stages.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
+#include "program/activation_limit.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/edges.hpp"
 #include "schedule/generators.hpp"
@@ -24,13 +25,13 @@ namespace {
 using test::error_of;
 using test::holds;
 
-/// Equal ops with weights; the last, the head, is three times as heavy.
-Graph heavy_head(int num_ops = 8) {
+/// Equal ops with weights, each with `size` outputs; the last, the head, is three times as heavy.
+Graph heavy_head(int num_ops = 8, int64_t size = 8) {
     test::GraphMaker maker;
     int value = maker.input("x");
     for (int i = 0; i < num_ops; ++i) {
         const int w = maker.parameter("w" + std::to_string(i), 4);
-        value = maker.op("m" + std::to_string(i), {value, w}, i + 1 < num_ops ? 1e6 : 3e6);
+        value = maker.op("m" + std::to_string(i), {value, w}, i + 1 < num_ops ? 1e6 : 3e6, size);
         maker.last_op().kept_bytes = 1024;
     }
     return maker.finish();
@@ -185,13 +186,60 @@ TEST(SearchedSchedule, AutoChunksStopWhereTheModelCannotBeCut) {
     EXPECT_TRUE(holds(error.what(), "cannot be split into 2 stages")) << error.what();
 }
 
+/// What the fullest rank holds of a searched schedule, with the split that the search made.
+int64_t held_bytes(const Plan& plan, const Graph& graph, const SearchResult& result) {
+    const Split split = make_stages(graph, find_split(graph, plan, *plan.mesh.pp * result.stages_per_rank));
+    return ActivationMemory(plan, graph, split).peak_bytes(result.schedule);
+}
+
+// From the least that one microbatch takes on: counts of activations alone would let W's share go above the limit.
+TEST(SearchedSchedule, BytesAreNeverExceeded) {
+    const Graph graph = heavy_head(8, /*size=*/256);
+    const CostModel halves = costs_with_halves(graph, 1.8);  // which pays
+    int num_divided = 0;
+    for (const char* chunks : {"1", "2", "auto"}) {
+        for (int bytes : {8300, 9000, 11'000, 14'000, 18'000, 24'000, 32'000}) {
+            const Plan plan =
+                searched_plan({std::string("pipeline.virtual_chunks=") + chunks,
+                               "pipeline.memory_limit=" + std::to_string(bytes) + "B", "pipeline.search.moves=300"},
+                              2);
+            for (const CostModel& costs : {find_costs(plan, graph), halves}) {
+                const SearchResult result = search_schedule(plan, graph, costs);
+                EXPECT_LE(held_bytes(plan, graph, result), bytes) << chunks;
+                EXPECT_LE(result.lower_bound, result.cost());
+                num_divided += num_halves(result.schedule) > 0 ? 1 : 0;
+            }
+        }
+    }
+    EXPECT_GT(num_divided, 0);
+}
+
+// Under a limit in bytes the loosest count of activations is too much for it, and one is too little.
+TEST(SearchedSchedule, UnderBytesItIsNoWorseThanTheGreedyGenerator) {
+    const Graph graph = heavy_head(8, /*size=*/256);
+    int num_compared = 0;
+    for (int bytes = 9000; bytes < 40'000; bytes += 1000) {
+        const Plan plan = searched_plan({"pipeline.virtual_chunks=1", "pipeline.search.moves=0",
+                                         "pipeline.memory_limit=" + std::to_string(bytes) + "B"},
+                                        2);
+        const CostModel model = find_costs(plan, graph);
+        const SearchResult result = search_schedule(plan, graph, model);
+        const Split split = make_stages(graph, find_split(graph, plan, 2));
+        const ActivationMemory memory(plan, graph, split);
+        const ScheduleCosts costs = costs_of_split(model, split, 2);
+        const Schedule greedy = within_limit(plan, memory, {2, 1, 8}, [&](std::optional<double> limit) {
+            return make_schedule("ZERO_BUBBLE_GREEDY", {.size = {2, 1, 8}, .costs = costs, .memory_limit = limit});
+        });
+        if (!keeps_to_limit(plan, greedy, memory)) continue;
+        ++num_compared;
+        const Ticks makespan = simulate(lower(greedy, schedule_edges(split)), costs).makespan;
+        EXPECT_LE(static_cast<double>(result.makespan) / result.costs.ticks_per_unit, costs.units(makespan)) << bytes;
+    }
+    EXPECT_GT(num_compared, 20);
+}
+
 TEST(SearchedSchedule, BytesLimitEachNumberOfStages) {
     const Graph graph = heavy_head();
-    // A rank of two keeps 4 KiB of a microbatch at least.
-    const Plan plan =
-        searched_plan({"pipeline.virtual_chunks=1", "pipeline.memory_limit=10KiB", "pipeline.search.moves=0"}, 2);
-    const SearchResult result = search(plan, graph);
-    for (int peak : peak_in_flight(result.schedule)) EXPECT_LE(peak, 2);
     const Plan tight = searched_plan({"pipeline.virtual_chunks=auto", "pipeline.memory_limit=1KiB"}, 2);
     EXPECT_TRUE(holds(error_of([&] { search(tight, graph); }).what(), "less than the activations of one microbatch"));
 }

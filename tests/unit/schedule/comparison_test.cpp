@@ -57,5 +57,34 @@ TEST(CompareSchedules, CostsByStageFitTheirNumberOfStages) {
     EXPECT_CONTAINS(reason(comparison, "INTERLEAVED_1F1B"), "has 4 values (expected one, or one for each of the 8");
 }
 
+TEST(CompareSchedules, CostsThatFitNoneAreRefused) {
+    for (const char* costs : {"X=1", "F=1,I=4", "B=3,I=1,W=1", "F=1/2/3"}) {
+        const std::string error = testing::error_text(ErrorKind::CommandLine, [&] {
+            compare_schedules({.num_ranks = 4, .num_microbatches = 12, .costs = costs});
+        });
+        EXPECT_CONTAINS(error, "costs: '");
+    }
+}
+
+TEST(CompareSchedules, TheHalvesOfABackwardFollowFromIt) {
+    const auto makespans = [](const char* costs) {
+        std::vector<double> found;
+        const ScheduleComparison all = compare_schedules({.num_ranks = 4, .num_microbatches = 8, .costs = costs});
+        for (const ScheduleMetrics& row : all.rows) found.push_back(row.makespan);
+        return found;
+    };
+    EXPECT_EQ(makespans("F=10,B=20"), makespans("F=10,I=10,W=10"));
+}
+
+TEST(CompareSchedules, NoBubbleIsNegative) {
+    const ScheduleComparison all =
+        compare_schedules({.num_ranks = 4, .num_microbatches = 16, .costs = "F=1,B=2,overlap=100"});
+    for (const ScheduleMetrics& row : all.rows) {
+        EXPECT_GE(row.bubble_makespan, 0) << row.schedule;
+        EXPECT_GE(row.bubble_span, 0) << row.schedule;
+    }
+    EXPECT_EQ(find(all, "DUALPIPE_V")->makespan, 38);
+}
+
 }  // namespace
 }  // namespace vpp

@@ -23,11 +23,55 @@ TEST(ParseCosts, TimesOfAFullRankAreSharedByItsStages) {
 
 TEST(ParseCosts, StagesMayHaveTheirOwn) {
     const ScheduleCosts costs = parse_costs("F=1/1/1/3,B=7", {2, 2, 4});
-    EXPECT_EQ(costs.stages[2].forward, 2);
-    EXPECT_EQ(costs.stages[3].forward, 6);
-    EXPECT_EQ(costs.stages[3].backward, 7);
-    EXPECT_EQ(costs.stages[3].weight_gradient, 1);
+    EXPECT_EQ(costs.stages[2].forward, 4);
+    EXPECT_EQ(costs.stages[3].forward, 12);
+    EXPECT_EQ(costs.stages[3].backward, 14);
+    EXPECT_EQ(costs.stages[3].weight_gradient, 7);
     EXPECT_EQ(costs.units(costs.stages[3].forward), 3);
+}
+
+/// F, B, I and W of a stage in the unit of the text.
+std::vector<double> times_of(const std::string& text, int stage = 0, const ScheduleSize& size = {2, 1, 4}) {
+    const ScheduleCosts costs = parse_costs(text, size);
+    std::vector<double> times;
+    for (ActionKind kind : {ActionKind::F, ActionKind::B, ActionKind::I, ActionKind::W}) {
+        times.push_back(costs.units(costs.of_stage(stage).of(kind)));
+    }
+    return times;
+}
+
+TEST(ParseCosts, TheBackwardIsTheSumOfItsHalves) {
+    using Times = std::vector<double>;
+    EXPECT_EQ(times_of("F=4,B=8"), (Times{4, 8, 4, 4}));
+    EXPECT_EQ(times_of("F=4,B=8,I=4,W=4"), times_of("F=4,B=8"));
+    EXPECT_EQ(times_of("B=3"), (Times{1, 3, 1.5, 1.5}));
+    EXPECT_EQ(times_of("B=0.000001"), (Times{1, 0.000001, 0.0000005, 0.0000005}));
+    EXPECT_EQ(times_of("F=3,B=5,overlap=33"), (Times{3, 5, 2.5, 2.5}));
+    EXPECT_EQ(times_of("B=5,I=2"), (Times{1, 5, 2, 3}));
+    EXPECT_EQ(times_of("B=5,W=2"), (Times{1, 5, 3, 2}));
+    EXPECT_EQ(times_of("B=5,W=0"), (Times{1, 5, 5, 0}));
+    EXPECT_EQ(times_of("I=2,W=0.5"), (Times{1, 2.5, 2, 0.5}));
+    EXPECT_EQ(times_of("F=4"), (Times{4, 2, 1, 1}));
+    EXPECT_EQ(times_of("B=4/7,I=2", 1), (Times{1, 7, 2, 5}));
+    EXPECT_EQ(times_of("B=3", 5, {2, 3, 4}), (Times{1.0 / 3, 1, 0.5, 0.5}));
+}
+
+TEST(ParseCosts, ABackwardThatIsNoSumIsRefused) {
+    EXPECT_EQ(costs_refusal("F=4,I=4"), "costs: 'I=4' needs B, or both I and W");
+    EXPECT_EQ(costs_refusal("W=4/4"), "costs: 'W=4/4' needs B, or both I and W");
+    EXPECT_EQ(costs_refusal("B=3,I=4"), "costs: 'B=3' is less than 'I=4', and B is I + W");
+    EXPECT_EQ(costs_refusal("B=4/1,W=2"), "costs: 'B=4/1' is less than 'W=2', and B is I + W");
+    EXPECT_EQ(costs_refusal("B=3,I=1,W=1"),
+              "costs: 'B=3' is not I + W (expected B alone, I and W, or three that agree)");
+    EXPECT_CONTAINS(costs_refusal("B=1,I=1,W=1"), "is not I + W");
+}
+
+TEST(ParseCosts, WhatTakesTooManyDigitsIsRefused) {
+    const ScheduleSize large{64, 4, 1024};
+    EXPECT_EQ(times_of("F=123456.123456", 0, large)[0] * 4, 123456.123456);
+    EXPECT_EQ(costs_refusal("F=123456.123456,overlap=33", large),
+              "costs: 'F=123456.123456,overlap=33' has too many digits for so many stages and microbatches; try fewer "
+              "decimal places");
 }
 
 // comm is latency, transfer the time in which a message occupies its channel: together they are a hop.
@@ -84,6 +128,14 @@ TEST(ScheduleCosts, APairTakesLessTheMoreItOverlaps) {
     EXPECT_EQ(costs.of_pair(forward, backward), 20);
     costs.overlap_percent = 50;
     EXPECT_EQ(costs.of_pair(forward, backward), 25);
+}
+
+TEST(ParseCosts, EveryPercentageOfOverlapCounts) {
+    for (int percent = 0; percent <= 100; ++percent) {
+        const ScheduleCosts costs = parse_costs("F=1,B=2,overlap=" + std::to_string(percent), {4, 2, 16});
+        const Action forward{ActionKind::F, 0, 3}, backward{ActionKind::B, 7, 0};
+        EXPECT_DOUBLE_EQ(costs.units(costs.of_pair(forward, backward)), 1.5 - percent / 200.0);
+    }
 }
 
 }  // namespace

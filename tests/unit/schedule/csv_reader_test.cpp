@@ -35,7 +35,38 @@ TEST(ReadScheduleCsv, ThePlacementIsThatOfTheRows) {
     const ScheduleFile file = read_file("0F0,3F0,3B0,0B0\n1F0,2F0,2B0,1B0\n");
     EXPECT_EQ(file.schedule.rank_of_stage, (std::vector<int>{0, 1, 1, 0}));
     EXPECT_EQ(read_file("1F0,1B0\n0F0,0B0\n").schedule.rank_of_stage, (std::vector<int>{1, 0}));
-    EXPECT_EQ(read_file("\n0F0,0B0").schedule.rank_of_stage, (std::vector<int>{1}));
+}
+
+TEST(ReadScheduleCsv, BlankLinesAtTheEndAreNoRanks) {
+    for (const char* end : {"", "\n", "\n\n\n", "\r\n\r\n", "\n \t\n", "\n,,\n,\n"}) {
+        const ScheduleFile file = read_file("0F0,0B0\n1F0,1B0" + std::string(end));
+        EXPECT_EQ(file.schedule.num_ranks, 2) << end;
+        EXPECT_EQ(file.cells.size(), 2U) << end;
+        EXPECT_EQ(to_csv(file), "0F0,0B0\n1F0,1B0\n") << end;
+    }
+}
+
+TEST(ReadScheduleCsv, BlankLinesElsewhereAreRefused) {
+    EXPECT_EQ(csv_refusal("0F0,0B0\n\n1F0,1B0\n"),
+              "s.csv:2:0: the line has no actions, and would be rank 1 (a line is a rank, and every rank has actions); "
+              "take the line out");
+    EXPECT_CONTAINS(csv_refusal("\n0F0,0B0"), "s.csv:1:0: the line has no actions, and would be rank 0");
+    EXPECT_CONTAINS(csv_refusal("0F0,0B0\n1UNSHARD\n"), "s.csv:2:0: the line has no actions, and would be rank 1");
+    const std::string two = csv_refusal("0F0,0B0\n \n,,\n1F0,1B0\n");
+    EXPECT_CONTAINS(two, "s.csv:2:0: the line has no actions");
+    EXPECT_CONTAINS(two, "s.csv:3:0: the line has no actions");
+}
+
+TEST(ReadScheduleCsv, AByteOrderMarkIsSkipped) {
+    EXPECT_EQ(to_csv(read_file("\xef\xbb\xbf"
+                               "0F0,0B0\r\n1F0,1B0\r\n")),
+              "0F0,0B0\n1F0,1B0\n");
+    EXPECT_CONTAINS(csv_refusal("0F0,\xef\xbb\xbf"
+                                "0B0\n"),
+                    "s.csv:1:2: cell 2");
+    EXPECT_EQ(find_csv_dialect("\xef\xbb\xbf"
+                               "0F0,0BW0"),
+              CsvDialect::Old);
 }
 
 TEST(ReadScheduleCsv, LoweredFilesHaveTransfers) {

@@ -7,7 +7,7 @@ namespace vpp {
 namespace {
 
 TEST(ToCsv, AFileIsWrittenAsItWasRead) {
-    for (const char* text : {"0F0,0F1,0B0,0B1\n", "0F0,,,0B0,\n,1F0,1B0\n", ",,0F0,0B0,,\n", "\n0F0,0B0\n\n",
+    for (const char* text : {"0F0,0F1,0B0,0B1\n", "0F0,,,0B0,\n,1F0,1B0\n", ",,0F0,0B0,,\n", ",0F0,,0B0\n",
                              "0F0,(0F1;0B0)OVERLAP_F_B,,0B1\n", "0F0,0I0,,0W0,0REDUCE_GRAD\n",
                              "0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0<0,1F0,1B0,1SEND_B0>0\n"}) {
         EXPECT_EQ(to_csv(read_schedule_csv(text, "s.csv")), text);

@@ -59,6 +59,16 @@ TEST(ProveScheduleFile, TransfersOfTiedGradientsAreAddedToLoweredFiles) {
     }
 }
 
+// What is written of a schedule over a model with tied weights comes back as it was.
+TEST(PartWithCells, TransfersOfTiedGradientsAreLeftOut) {
+    const std::vector<ScheduleEdge> edges{{0, 0, 1, true, 0}, {1, 1, 2, true, 1}, {9, 0, 2, true, 0, true}};
+    const Schedule lowered = lower(order_tied(make_schedule("ZERO_BUBBLE_H1", 3, 1, 4), edges), edges);
+    const std::string text = to_csv(part_with_cells(lowered, edges));
+    EXPECT_EQ(text.find(">0"), std::string::npos);
+    EXPECT_EQ(prove_text(text, edges).lowered.actions, lowered.actions);
+    EXPECT_EQ(part_with_cells(lowered, chain_edges(3)).actions, lowered.actions);
+}
+
 TEST(ProveScheduleFile, TheRankIsNamedWhereThereAreSeveral) {
     const std::vector<ScheduleEdge> skip{{0, 0, 1, false, 0}, {1, 0, 2, false, 0}, {2, 1, 2, false, 1}};
     const std::string rest = "1RECV_F0,1F0,1SEND_F0,1B0\n2RECV_F0<0,2RECV_F0<1,2F0,2B0\n";

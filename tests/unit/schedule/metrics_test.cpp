@@ -56,7 +56,7 @@ TEST(MeasureSchedule, UnevenStagesCountWithTheMeanOfTheRanks) {
     EXPECT_EQ(metrics.ranks[1].busy, 36);
 }
 
-TEST(MeasureSchedule, OverlapMakesTheBubbleSmallerNotTheWork) {
+TEST(MeasureSchedule, APairIsBusyForItsOwnTimeOnly) {
     Schedule compute{"CUSTOM", 1, 2, {0}, {}, false};
     compute.actions = {{{ActionKind::F, 0, 0}, {ActionKind::F, 0, 1, -1, -1, true}, {ActionKind::B, 0, 0}}};
     compute.actions[0].push_back({ActionKind::B, 0, 1});
@@ -64,8 +64,30 @@ TEST(MeasureSchedule, OverlapMakesTheBubbleSmallerNotTheWork) {
     costs.overlap_percent = 100;
     const ScheduleMetrics metrics = measure_schedule(compute, costs);
     EXPECT_EQ(metrics.makespan, 5);
-    EXPECT_EQ(metrics.bubble_makespan, (5 - 6) / 5.0);
+    EXPECT_EQ(metrics.bubble_makespan, 0);
+    EXPECT_EQ(metrics.bubble_span, 0);
     EXPECT_EQ(metrics.ranks[0].busy, 5);
+}
+
+ScheduleMetrics measure_overlap(int percent) {
+    return measure("DUALPIPE_V", {4, 2, 16}, "F=1,B=2,overlap=" + std::to_string(percent));
+}
+
+// A step is shorter the more its pairs overlap, and what is idle of it is never less than nothing.
+TEST(MeasureSchedule, EveryPercentOfOverlapShortensTheStep) {
+    double before = measure_overlap(0).makespan;
+    EXPECT_EQ(before, 51);
+    EXPECT_EQ(measure_overlap(50).makespan, 44.5);
+    for (int percent = 1; percent <= 100; ++percent) {
+        const ScheduleMetrics metrics = measure_overlap(percent);
+        double idle = 0;
+        for (const RankMetrics& rank : metrics.ranks) idle += rank.idle;
+        EXPECT_NEAR(metrics.bubble_makespan, idle / (4 * metrics.makespan), 1e-12) << percent;
+        EXPECT_GE(metrics.bubble_span, 0) << percent;
+        EXPECT_LT(metrics.makespan, before) << percent;
+        before = metrics.makespan;
+    }
+    EXPECT_EQ(before, 38);
 }
 
 TEST(MeasureSchedule, NothingToDoIsNoBubble) {

@@ -1,0 +1,45 @@
+#include "graph/input_behind.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace vpp {
+
+namespace {
+
+/// Their output holds all that their input does.
+constexpr std::array<std::string_view, 7> kViews{
+    "aten::view", "aten::reshape", "aten::flatten", "aten::contiguous", "aten::squeeze", "aten::unsqueeze", "aten::to"};
+
+/// The one tensor that a value is.
+const GraphTensor* tensor_that_is(const Graph& graph, int value) {
+    const GraphValue& entry = graph.values[static_cast<size_t>(value)];
+    return entry.is_tensor ? &graph.tensors[static_cast<size_t>(entry.tensors[0])] : nullptr;
+}
+
+/// A slice does where it leaves nothing out.
+bool shows_all(const Graph& graph, const GraphOp& op) {
+    if (op.inputs.empty() || op.outputs.empty()) return false;
+    if (std::find(kViews.begin(), kViews.end(), op.kind) != kViews.end()) return true;
+    const GraphTensor *whole = tensor_that_is(graph, op.inputs[0]), *part = tensor_that_is(graph, op.outputs[0]);
+    return op.kind == "aten::slice" && whole && part && whole->shape == part->shape;
+}
+
+}  // namespace
+
+int input_behind(const Graph& graph, int value) {
+    while (value >= 0) {
+        const int producer = graph.values[static_cast<size_t>(value)].producer;
+        if (producer < 0) {
+            const GraphTensor* tensor = tensor_that_is(graph, value);
+            const bool is_integer = tensor && !is_floating(tensor->dtype) && tensor->dtype != DType::Bool;
+            return is_integer && tensor->writers.empty() ? tensor->input : -1;
+        }
+        const GraphOp& op = graph.ops[static_cast<size_t>(producer)];
+        value = shows_all(graph, op) ? op.inputs[0] : -1;
+    }
+    return -1;
+}
+
+}  // namespace vpp
