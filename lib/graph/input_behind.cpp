@@ -18,12 +18,21 @@ const GraphTensor* tensor_that_is(const Graph& graph, int value) {
     return entry.is_tensor ? &graph.tensors[static_cast<size_t>(entry.tensors[0])] : nullptr;
 }
 
+/// Whether integers of one type stay what they are in another.
+bool holds_all(DType wide, DType narrow) {
+    if (wide == narrow || wide == DType::I64) return true;
+    const bool is_of_16_bits = narrow == DType::I16 || narrow == DType::U16;
+    const bool is_of_8_bits = narrow == DType::I8 || narrow == DType::U8;
+    return (wide == DType::I32 && (is_of_16_bits || is_of_8_bits)) || (wide == DType::I16 && is_of_8_bits);
+}
+
 /// A slice does where it leaves nothing out.
 bool shows_all(const Graph& graph, const GraphOp& op) {
     if (op.inputs.empty() || op.outputs.empty()) return false;
-    if (std::find(kViews.begin(), kViews.end(), op.kind) != kViews.end()) return true;
     const GraphTensor *whole = tensor_that_is(graph, op.inputs[0]), *part = tensor_that_is(graph, op.outputs[0]);
-    return op.kind == "aten::slice" && whole && part && whole->shape == part->shape;
+    if (!whole || !part || !holds_all(part->dtype, whole->dtype)) return false;
+    if (std::find(kViews.begin(), kViews.end(), op.kind) != kViews.end()) return true;
+    return op.kind == "aten::slice" && whole->shape == part->shape;
 }
 
 }  // namespace

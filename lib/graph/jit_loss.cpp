@@ -245,15 +245,21 @@ Value* as_sum(torch::jit::Graph& graph, Value* loss) {
     const c10::FunctionSchema* schema = node->maybeSchema();
     const auto place = [&](const char* name) { return schema ? schema->argumentIndexWithName(name) : std::nullopt; };
     const auto weight = place("weight"), reduction = place("reduction");
-    const bool counts = place("ignore_index") && weight && reduction && loss->uses().size() == 1;
+    const bool counts = place("ignore_index") && weight && reduction;
     const auto way = counts ? torch::jit::toIValue(node->input(static_cast<size_t>(*reduction))) : std::nullopt;
-    const bool is_weighted = counts && !node->input(static_cast<size_t>(*weight))->mustBeNone();
-    if (is_weighted || !way || !way->isInt() || way->toInt() == kNone) {
+    std::string reason;
+    if (!way || !way->isInt() || way->toInt() == kNone) {
+        reason = std::string("it comes from ") + node->kind().toQualString();
+    } else if (!node->input(static_cast<size_t>(*weight))->mustBeNone()) {
+        reason = "its classes have weights";
+    } else if (loss->uses().size() > 1) {
+        reason = "forward takes it for something else too";
+    }
+    if (!reason.empty()) {
         throw Error(ErrorKind::Plan,
                     "model.loss_reduction = \"target_mean\" needs a loss that forward returns as cross_entropy or "
-                    "nll_loss gives it, without weights of classes (it comes from " +
-                        std::string(node->kind().toQualString()) +
-                        "); let forward return its scores and add a [loss], or take \"mean\"");
+                    "nll_loss gives it, without weights of classes (" +
+                        reason + "); let forward return its scores and add a [loss], or take \"mean\"");
     }
     const torch::jit::WithInsertPoint before(node);
     node->replaceInput(static_cast<size_t>(*reduction), graph.insertConstant(kSum));

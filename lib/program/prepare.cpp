@@ -112,14 +112,15 @@ std::string type_remedy(DType dtype, DType wanted) {
            (is_transformed ? ", or add a [[data.transform]] of it with mean = [0.0] and std = [1.0]" : "");
 }
 
-/// What LibTorch takes for no number to compare with. It would say so in words of its own.
-void check_compared_numbers(const Plan& plan, const Field& target) {
+/// LibTorch would say it in words of its own.
+void check_numbers(const Plan& plan, const Field& target) {
+    const std::string& kind = plan.loss->kind;
     const bool is_refused =
-        plan.loss->kind == "bce_with_logits" ? !is_floating(target.dtype) : target.dtype == DType::Bool;
+        kind == "bce_with_logits" ? !is_floating(target.dtype) : kind == "l1" && target.dtype == DType::Bool;
     if (!is_refused) return;
     throw Error(ErrorKind::Plan,
-                "the target '" + plan.loss->target + "' is " + std::string(name_of(target.dtype)) + ", and " +
-                    plan.loss->kind + " needs floating point; " + type_remedy(target.dtype, DType::F32),
+                "the target '" + plan.loss->target + "' is " + std::string(name_of(target.dtype)) + ", and " + kind +
+                    " needs floating point; " + type_remedy(target.dtype, DType::F32),
                 plan.where("loss.target"));
 }
 
@@ -135,9 +136,8 @@ void check_targets(const Plan& plan, const Fields& fields) {
         const bool is_class = target.dtype == DType::I64 || (target.dtype == DType::U8 && is_one_a_row);
         const bool is_probability = is_cross_entropy && is_floating(target.dtype) && !target.shape.empty();
         if (!is_class && !is_probability) throw no_classes(plan, target.dtype);
-    } else {
-        check_compared_numbers(plan, target);
     }
+    check_numbers(plan, target);
     if (!is_floating(target.dtype)) return;
     const auto refuse = [&](const std::string& what, const std::string& key) {
         throw Error(ErrorKind::Plan,

@@ -30,6 +30,25 @@ TEST(InputBehind, ViewsOfAllThatItHoldsAreFollowed) {
     EXPECT_EQ(input_behind(graph_of("aten::add"), 1), -1) << "other values";
 }
 
+TEST(InputBehind, TypesThatDoNotHoldAllAreNotFollowed) {
+    const auto converted = [](DType from, DType to) {
+        Graph graph = graph_of("aten::to", from);
+        graph.tensors[1].dtype = to;
+        return input_behind(graph, 1);
+    };
+    for (const auto& [from, to] :
+         {std::pair{DType::U8, DType::I64}, {DType::U8, DType::I16}, {DType::U16, DType::I32}}) {
+        EXPECT_EQ(converted(from, to), 0);
+    }
+    for (const auto& [from, to] : {std::pair{DType::I64, DType::Bool},
+                                   {DType::U8, DType::I8},
+                                   {DType::I64, DType::I32},
+                                   {DType::U16, DType::I16},
+                                   {DType::I32, DType::F32}}) {
+        EXPECT_EQ(converted(from, to), -1);
+    }
+}
+
 TEST(InputBehind, ItHoldsIntegersThatNobodyWrites) {
     EXPECT_EQ(input_behind(graph_of("aten::to", DType::U8), 1), 0);
     for (const DType dtype : {DType::F32, DType::Bool}) EXPECT_EQ(input_behind(graph_of("aten::to", dtype), 1), -1);

@@ -277,13 +277,17 @@ TEST(Loss, ForwardsOwnBecomesASumForAMeanOverTargets) {
     EXPECT_EQ(loss_bits("return " + loss + "None, 1, 3)"), sum);
     EXPECT_EQ(loss_bits("return " + loss + "None, 2, 3)"), sum);
     EXPECT_EQ(loss_bits("return " + loss + "None, 1, 3), x"), sum) << "beside other outputs";
-    const std::string needs =
-        "needs a loss that forward returns as cross_entropy or nll_loss gives it, without weights";
-    const std::vector<std::string> others{"return 2 * " + loss + "None, 1, 3)",
-                                          "return " + loss + "torch.ones([5]), 1, 3)",
-                                          "l = " + loss + "None, 1, 3)\n    return l, l + 1", "return torch.mean(x)"};
-    for (const std::string& text : others) {
-        EXPECT_THAT(refusal(ErrorKind::Plan, [&] { loss_bits(text); }), HasSubstr(needs)) << text;
+    using Texts = std::pair<std::string, std::string>;
+    for (const auto& [text, reason] :
+         {Texts{"return 2 * " + loss + "None, 1, 3)", "it comes from aten::mul"},
+          Texts{"return torch.mean(x)", "it comes from aten::mean"},
+          Texts{"return " + loss + "torch.ones([5]), 1, 3)", "its classes have weights"},
+          Texts{"l = " + loss + "None, 1, 3)\n    return l, l + 1", "forward takes it for something else too"}}) {
+        EXPECT_THAT(
+            refusal(ErrorKind::Plan, [&] { loss_bits(text); }),
+            HasSubstr("needs a loss that forward returns as cross_entropy or nll_loss gives it, without weights of "
+                      "classes (" +
+                      reason + "); let forward return its scores"));
     }
 }
 
