@@ -220,7 +220,7 @@ int run_verify(const VerifyArguments& arguments) {
     VerifyRequest request = arguments.request;
     request.steps = arguments.steps;
     const auto has_other_ranks = [&request](const Plan& plan) {
-        return !request.stages.empty() || (plan.pipeline.mode == "MANUAL_EAGER" && !request.chunks.empty());
+        return !request.stages.empty() || (plan.pipeline.is_by_hand() && !request.chunks.empty());
     };
     const auto make_room = [&](Plan& plan) {  // what the plan itself names is not asked of the job
         if (has_other_ranks(plan)) plan.mesh.pp = plan.pipeline.num_stages = std::nullopt;
@@ -228,7 +228,7 @@ int run_verify(const VerifyArguments& arguments) {
     };
     // Stages by hand fit one number of ranks, whatever the layouts have.
     const auto world_of = [&](const Plan& plan, int started) {
-        const bool is_by_hand = plan.pipeline.mode == "MANUAL_EAGER" && has_other_ranks(plan);
+        const bool is_by_hand = plan.pipeline.is_by_hand() && has_other_ranks(plan);
         return is_by_hand ? natural_world(plan) : started;
     };
     const auto body = [&](const Job& job) {

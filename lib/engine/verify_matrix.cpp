@@ -18,12 +18,6 @@ namespace vpp {
 namespace {
 
 constexpr const char* kRandom = "random";
-constexpr const char* kByHand = "MANUAL_EAGER";
-
-/// Whether tables say what the stages are, so that no method cuts.
-bool is_by_hand(const Plan& plan) {
-    return plan.pipeline.mode == kByHand;
-}
 
 std::vector<std::string> schedules_of(const Plan& plan, const VerifyRequest& request) {
     if (!request.all_schedules) return {plan.pipeline.schedule_type};
@@ -61,7 +55,7 @@ struct SplitChoice {
 std::vector<SplitChoice> splits_of(const Plan& plan, const VerifyRequest& request) {
     std::vector<SplitChoice> splits;
     const bool plans_own = !request.all_splits && request.random_cuts == 0;
-    if (plans_own) splits.push_back({is_by_hand(plan) ? kByHand : plan.pipeline.split_method});
+    if (plans_own) splits.push_back({plan.pipeline.is_by_hand() ? plan.pipeline.mode : plan.pipeline.split_method});
     for (const std::string& method : request.all_splits ? split_methods() : std::vector<std::string>{}) {
         // Split points fit one number of stages; without any the method says nothing.
         if (method != "MANUAL" || !plan.pipeline.split_points.empty()) splits.push_back({method});
@@ -70,24 +64,31 @@ std::vector<SplitChoice> splits_of(const Plan& plan, const VerifyRequest& reques
     return splits;
 }
 
-/// Ranks of the pipeline. Stages of tables are as many as there are tables, so those of a rank say how many ranks.
+/// Whether stages of tables, as many as there are tables, and those of a rank say how many ranks the pipeline has.
+bool is_by_chunks(const Plan& plan, const VerifyRequest& request) {
+    return plan.pipeline.is_by_hand() && request.stages.empty() && !request.chunks.empty();
+}
+
+int ranks_with(const Plan& plan, int chunks) {
+    const int tables = static_cast<int>(plan.pipeline.stages.size());
+    return tables % chunks == 0 ? tables / chunks : *plan.mesh.pp;
+}
+
+/// Ranks of the pipeline.
 std::vector<int> stages_of(const Plan& plan, const VerifyRequest& request) {
     if (!request.stages.empty()) return request.stages;
-    if (!is_by_hand(plan) || request.chunks.empty()) return {*plan.mesh.pp};
-    const int tables = static_cast<int>(plan.pipeline.stages.size());
+    if (!is_by_chunks(plan, request)) return {*plan.mesh.pp};
     std::vector<int> stages;
     for (int chunks : request.chunks) {
-        const int fitting = tables % chunks == 0 ? tables / chunks : *plan.mesh.pp;
+        const int fitting = ranks_with(plan, chunks);
         if (std::find(stages.begin(), stages.end(), fitting) == stages.end()) stages.push_back(fitting);
     }
     return stages;
 }
 
-/// Whether ranks and stages of a rank belong together, where only the latter were asked for.
+/// Whether ranks and stages of a rank belong together.
 bool is_wanted(const Plan& plan, const VerifyRequest& request, int num_stages, int chunks) {
-    if (!is_by_hand(plan) || !request.stages.empty() || request.chunks.empty()) return true;
-    const int tables = static_cast<int>(plan.pipeline.stages.size());
-    return num_stages == (tables % chunks == 0 ? tables / chunks : *plan.mesh.pp);
+    return !is_by_chunks(plan, request) || num_stages == ranks_with(plan, chunks);
 }
 
 /// Numbers of replicas, with ZeRO-1 and without; one replica has nothing to share.
@@ -210,7 +211,7 @@ std::string LayoutChoice::text() const {
 }
 
 std::vector<LayoutChoice> list_layouts(const Plan& plan, const VerifyRequest& request) {
-    if (is_by_hand(plan) && request.all_splits) {
+    if (plan.pipeline.is_by_hand() && request.all_splits) {
         throw Error(ErrorKind::CommandLine,
                     "--all-splits has no meaning in mode = \"MANUAL_EAGER\": the stages are those of "
                     "[[pipeline.stage]]; leave it out (--cuts random:N cuts their model elsewhere)");
@@ -316,7 +317,7 @@ Layout make_layout(const Plan& plan, const Program& base, const LayoutChoice& ch
         const uint64_t key = combine_key(combine_key(mix64(seed), static_cast<uint64_t>(num_stages)),
                                          static_cast<uint64_t>(choice.random_cut));
         cuts = random_cuts(base.training.graph, num_stages, key);
-    } else if (!is_by_hand(plan)) {
+    } else if (!plan.pipeline.is_by_hand()) {
         pipeline.split_method = choice.split;
     }
     layout.program = with_layout(base, layout.plan, cuts);

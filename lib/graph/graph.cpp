@@ -9,6 +9,15 @@ bool GraphTensor::requires_grad_at(int op) const {
     return requires_grad != ((behind - gradient_flips.begin()) % 2 == 1);
 }
 
+bool GraphOp::counts_classes() const {
+    return (kind == "aten::cross_entropy_loss" || kind.starts_with("aten::nll_loss")) && !ignored_targets.empty();
+}
+
+const GraphTensor* Graph::tensor_of(int value) const {
+    const GraphValue& entry = values[static_cast<size_t>(value)];
+    return entry.is_tensor ? &tensors[static_cast<size_t>(entry.tensors[0])] : nullptr;
+}
+
 int Graph::num_legal_cuts() const {
     if (cuts.empty()) return 0;
     return static_cast<int>(std::count_if(cuts.begin() + 1, cuts.end(), [](const GraphCut& cut) { return cut.legal; }));

@@ -61,6 +61,9 @@ struct GraphOp {
     int64_t passing_bytes = 0;    ///< there behind it, of all that ops have made, and gone before the forward ends
     bool random = false;          ///< draws random numbers (keyed by its call site)
     std::vector<int64_t> ignored_targets;  ///< ignore_index of a loss of classes; empty where it is no constant
+
+    /// Whether it is a loss of classes, inputs[1], and its ignore_index is known.
+    bool counts_classes() const;
 };
 
 /// A parameter or buffer under its canonical name: the first in the model's named_parameters() order.
@@ -125,6 +128,8 @@ struct Graph {
     std::vector<DeferredBatchNorm> deferred_batch_norms;
 
     int num_ops() const { return static_cast<int>(ops.size()); }
+    /// The one tensor that a value is; null where it is something else.
+    const GraphTensor* tensor_of(int value) const;
     /// Legal and refused cuts among the num_ops() - 1 positions.
     int num_legal_cuts() const;
 };

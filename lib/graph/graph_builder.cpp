@@ -324,7 +324,7 @@ class GraphBuilder {
 
     void check_loss() const {
         const GraphValue& loss = graph_.values[static_cast<size_t>(graph_.loss)];
-        const GraphTensor* tensor = loss.is_tensor ? &graph_.tensors[static_cast<size_t>(loss.tensors[0])] : nullptr;
+        const GraphTensor* tensor = graph_.tensor_of(graph_.loss);
         if (tensor && tensor->travels && is_floating(tensor->dtype) && num_elements(tensor->shape) == 1) return;
         throw Error(ErrorKind::BadData,
                     "the loss must be one floating-point number (got " +

@@ -12,12 +12,6 @@ namespace {
 constexpr std::array<std::string_view, 7> kViews{
     "aten::view", "aten::reshape", "aten::flatten", "aten::contiguous", "aten::squeeze", "aten::unsqueeze", "aten::to"};
 
-/// The one tensor that a value is.
-const GraphTensor* tensor_that_is(const Graph& graph, int value) {
-    const GraphValue& entry = graph.values[static_cast<size_t>(value)];
-    return entry.is_tensor ? &graph.tensors[static_cast<size_t>(entry.tensors[0])] : nullptr;
-}
-
 /// Whether integers of one type stay what they are in another.
 bool holds_all(DType wide, DType narrow) {
     if (wide == narrow || wide == DType::I64) return true;
@@ -29,7 +23,7 @@ bool holds_all(DType wide, DType narrow) {
 /// A slice does where it leaves nothing out.
 bool shows_all(const Graph& graph, const GraphOp& op) {
     if (op.inputs.empty() || op.outputs.empty()) return false;
-    const GraphTensor *whole = tensor_that_is(graph, op.inputs[0]), *part = tensor_that_is(graph, op.outputs[0]);
+    const GraphTensor *whole = graph.tensor_of(op.inputs[0]), *part = graph.tensor_of(op.outputs[0]);
     if (!whole || !part || !holds_all(part->dtype, whole->dtype)) return false;
     if (std::find(kViews.begin(), kViews.end(), op.kind) != kViews.end()) return true;
     return op.kind == "aten::slice" && whole->shape == part->shape;
@@ -41,7 +35,7 @@ int input_behind(const Graph& graph, int value) {
     while (value >= 0) {
         const int producer = graph.values[static_cast<size_t>(value)].producer;
         if (producer < 0) {
-            const GraphTensor* tensor = tensor_that_is(graph, value);
+            const GraphTensor* tensor = graph.tensor_of(value);
             const bool is_integer = tensor && !is_floating(tensor->dtype) && tensor->dtype != DType::Bool;
             return is_integer && tensor->writers.empty() ? tensor->input : -1;
         }

@@ -395,7 +395,7 @@ std::vector<int64_t> all_cut_bytes(const Graph& graph) {
 
 std::vector<int> find_split(const Graph& graph, const Plan& plan, int num_stages, const SplitTimes* times) {
     if (num_stages == 1) return {};
-    if (plan.pipeline.mode == "MANUAL_EAGER") return stages_by_hand(graph, plan, num_stages);
+    if (plan.pipeline.is_by_hand()) return stages_by_hand(graph, plan, num_stages);
     const SplitTask task = task_of(graph, plan, num_stages, times);
     for (const auto& [name, method] : methods()) {
         if (name == plan.pipeline.split_method) return method(task);
@@ -409,7 +409,7 @@ Balance find_balance(const Graph& graph, const Plan& plan, int num_stages, const
 }
 
 bool cuts_by_time(const Plan& plan) {
-    return plan.pipeline.mode != "MANUAL_EAGER" && plan.pipeline.split_method == kSplitByTime;
+    return !plan.pipeline.is_by_hand() && plan.pipeline.split_method == kSplitByTime;
 }
 
 std::vector<int> candidate_cuts(const Graph& graph, const Plan& plan) {

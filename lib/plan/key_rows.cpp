@@ -230,7 +230,7 @@ Rows mesh_rows() {
 Rows split_rows() {
     // Not with stages of the plan's own: then it has no value, and the resolved text leaves it out.
     const PlanField split_method = {[](const Plan& plan, size_t) -> std::optional<Value> {
-                                        if (plan.pipeline.mode == "MANUAL_EAGER") return std::nullopt;
+                                        if (plan.pipeline.is_by_hand()) return std::nullopt;
                                         return Value(plan.pipeline.split_method);
                                     },
                                     field<&Plan::pipeline, &PipelinePlan::split_method>().set};

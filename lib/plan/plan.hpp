@@ -130,6 +130,9 @@ struct PipelinePlan {
     std::optional<MemoryLimit> memory_limit;
     SearchPlan search;
     std::vector<StagePlan> stages;
+
+    /// Tables say what the stages are; no method cuts.
+    bool is_by_hand() const { return mode == "MANUAL_EAGER"; }
 };
 
 struct OptimizerValues {  ///< the numbers of one parameter group

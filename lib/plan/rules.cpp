@@ -157,7 +157,7 @@ void check_validation(const Plan& plan, Findings& findings) {
 
 void check_split(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
-    if (pipeline.mode == "MANUAL_EAGER") return;  // plan/stage_rules
+    if (pipeline.is_by_hand()) return;  // plan/stage_rules
     const bool manual = pipeline.split_method == "MANUAL";
     if (!pipeline.split_points.empty() && !manual) {
         findings.add("pipeline.split_points", "pipeline.split_points need split_method = \"MANUAL\" (got " +
@@ -442,7 +442,7 @@ void check_all(const Plan& plan, Findings& findings) {
 /// MANUAL: P ends of parts or P v ends of stages; the last one may be left out.
 void check_split_points(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
-    if (pipeline.split_method != "MANUAL" || pipeline.mode == "MANUAL_EAGER") return;
+    if (pipeline.split_method != "MANUAL" || pipeline.is_by_hand()) return;
     const auto count = static_cast<int64_t>(pipeline.split_points.size());
     const int64_t parts = *plan.mesh.pp;
     const int64_t stages = parts * pipeline.virtual_chunks;

@@ -152,7 +152,7 @@ class TableRules {
 }  // namespace
 
 void check_stage_tables(const Plan& plan, Findings& findings) {
-    const bool manual = plan.pipeline.mode == "MANUAL_EAGER";
+    const bool manual = plan.pipeline.is_by_hand();
     const bool tables = !plan.pipeline.stages.empty();
     if (manual && tables) return TableRules(plan, findings).check();
     if (manual) {
@@ -164,7 +164,7 @@ void check_stage_tables(const Plan& plan, Findings& findings) {
 }
 
 void check_stage_count(const Plan& plan, Findings& findings) {
-    if (plan.pipeline.mode != "MANUAL_EAGER") return;
+    if (!plan.pipeline.is_by_hand()) return;
     const auto count = static_cast<int64_t>(plan.pipeline.stages.size());
     const int64_t expected = int64_t{*plan.mesh.pp} * plan.pipeline.virtual_chunks;
     if (count == expected) return;

@@ -28,8 +28,7 @@ std::optional<CountedTargets> find_counted_targets(const Graph& graph) {
     const int producer = graph.values[static_cast<size_t>(graph.loss)].producer;
     if (producer < 0) return std::nullopt;
     const GraphOp& loss = graph.ops[static_cast<size_t>(producer)];
-    const bool is_over_classes = loss.kind == "aten::cross_entropy_loss" || loss.kind.starts_with("aten::nll_loss");
-    const int input = is_over_classes && !loss.ignored_targets.empty() ? input_behind(graph, loss.inputs[1]) : -1;
+    const int input = loss.counts_classes() ? input_behind(graph, loss.inputs[1]) : -1;
     if (input < 0) return std::nullopt;
     return CountedTargets{graph.inputs[static_cast<size_t>(input)].name, loss.ignored_targets[0]};
 }

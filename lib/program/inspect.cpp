@@ -106,7 +106,7 @@ class Inspector {
         page_.samples = *plan_.train.global_batch_size;
         page_.microbatch_size = program_.microbatch_size;
         page_.zero1 = plan_.mesh.zero1;
-        page_.split_method = plan_.pipeline.mode == "MANUAL_EAGER" ? plan_.pipeline.mode : plan_.pipeline.split_method;
+        page_.split_method = plan_.pipeline.is_by_hand() ? plan_.pipeline.mode : plan_.pipeline.split_method;
     }
 
     void add_times() {

@@ -167,12 +167,10 @@ void check_mse_target(const Plan& plan, const GraphTensor& output, const GraphTe
 
 /// Of the loss that a plan appends; a model with a loss of its own converts as it likes.
 void check_target_type(const Plan& plan, const Graph& graph) {
-    const auto tensor_of = [&](int value) -> const GraphTensor& {
-        return graph.tensors[static_cast<size_t>(graph.values[static_cast<size_t>(value)].tensors[0])];
-    };
     for (const GraphOp& op : graph.ops) {
         if (!plan.loss || op.module != "loss" || op.inputs.size() < 2) continue;
-        if (op.kind == "aten::mse_loss") check_mse_target(plan, tensor_of(op.inputs[0]), tensor_of(op.inputs[1]));
+        if (op.kind == "aten::mse_loss")
+            check_mse_target(plan, *graph.tensor_of(op.inputs[0]), *graph.tensor_of(op.inputs[1]));
     }
 }
 
@@ -319,7 +317,7 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
                              Graph graph) {
     const int num_stages = *plan.mesh.pp * plan.pipeline.virtual_chunks;
     Phase phase;
-    if (plan.pipeline.split_method == "MANUAL" || plan.pipeline.mode == "MANUAL_EAGER") {
+    if (plan.pipeline.split_method == "MANUAL" || plan.pipeline.is_by_hand()) {
         TorchScriptOptions training = options;
         training.training = true;
         training.keep_outputs = training.count_hits = false;

@@ -32,6 +32,13 @@ Schedule schedule_of(int stage, const std::vector<std::pair<ActionKind, int>>& a
     return schedule;
 }
 
+/// Of a stage alone: what its actions take at most.
+auto peaks_of(const ActivationMemory& memory, int stage) {
+    return [&memory, stage](const std::vector<std::pair<ActionKind, int>>& actions) {
+        return memory.peak_bytes(schedule_of(stage, actions));
+    };
+}
+
 TEST(ActivationMemory, AWholeBackwardFreesWhatItsForwardKept) {
     const Graph graph = three_layers();
     const ActivationMemory memory = memory_with(graph, make_stages(graph, {1}), 1000);
@@ -47,9 +54,7 @@ TEST(ActivationMemory, AWholeBackwardFreesWhatItsForwardKept) {
 TEST(ActivationMemory, AnInputHalfHasAllThatWasKeptAndTheGradientsForTheWeights) {
     const Graph graph = three_layers();
     const ActivationMemory memory = memory_with(graph, make_stages(graph, {1}), 1000);
-    const auto peak = [&](const std::vector<std::pair<ActionKind, int>>& actions) {
-        return memory.peak_bytes(schedule_of(1, actions));
-    };
+    const auto peak = peaks_of(memory, 1);
     // I: three kept, a gradient for each of the two weights. To W: those, and what the two ops read.
     EXPECT_EQ(peak({{ActionKind::F, 0}, {ActionKind::I, 0}}), (3 + 2) * kBytes + 1000);
     EXPECT_EQ(peak({{ActionKind::F, 0}, {ActionKind::I, 0}, {ActionKind::F, 1}, {ActionKind::I, 1}}),
@@ -67,9 +72,7 @@ TEST(ActivationMemory, AnInputHalfHasAllThatWasKeptAndTheGradientsForTheWeights)
 TEST(ActivationMemory, WhereNoInputWantsAGradientAllWaitsForW) {
     const Graph graph = three_layers();
     const ActivationMemory memory = memory_with(graph, make_stages(graph, {1}), 1000);
-    const auto peak = [&](const std::vector<std::pair<ActionKind, int>>& actions) {
-        return memory.peak_bytes(schedule_of(0, actions));
-    };
+    const auto peak = peaks_of(memory, 0);
     EXPECT_EQ(peak({{ActionKind::F, 0}, {ActionKind::I, 0}}), 3 * kBytes) << "with the gradient that came";
     EXPECT_EQ(peak({{ActionKind::F, 0}, {ActionKind::I, 0}, {ActionKind::W, 0}}), 3 * kBytes + 1000);
 }
@@ -86,9 +89,7 @@ TEST(ActivationMemory, WhatLiesBesideTheInputPathWaitsToo) {
     maker.last_op().kept_bytes = 70;
     const Graph graph = maker.finish();
     const ActivationMemory memory = memory_with(graph, make_stages(graph, {1}), 0);
-    const auto peak = [&](const std::vector<std::pair<ActionKind, int>>& actions) {
-        return memory.peak_bytes(schedule_of(1, actions));
-    };
+    const auto peak = peaks_of(memory, 1);
     const int64_t kept = memory.kept_bytes(1), read_by_weights = 2 * kBytes;  // the table's input, its gradient
     EXPECT_EQ(kept, 2 * kBytes + 500 + 70);
     EXPECT_EQ(peak({{ActionKind::F, 0}, {ActionKind::I, 0}}), kept + kBytes) << "what leaves the path is captured";
