@@ -22,7 +22,6 @@
 #include "optim/memory_order.hpp"
 #include "optim/norm.hpp"
 #include "plan/value.hpp"
-#include "program/counted_targets.hpp"
 
 namespace vpp {
 
@@ -109,6 +108,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
       total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
       order_(training_order(*data.training, plan)),
       loader_(*data.training, program.training.graph),
+      targets_(TargetCount::of(program.training.graph, *sources.training, *data.training, program.microbatch_size)),
       guard_(plan.train),
       flushes_told_(MemoryMeter(sources.device()).flushes()) {
     // OpenMP keeps its number of threads by thread: one that LibTorch has not seen yet would take all cores.
@@ -122,6 +122,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     buffers_ = std::make_unique<WrittenBuffers>(training.graph, weights_);
     training_ = make_executor(plan, program, training, *sources.training, statistics_->seen_by_ops(), transport_);
     training_->mark_device();
+    check(targets_ || !plan.model.is_target_mean(), "a mean over targets has some to count");
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
         evaluator_ =
@@ -176,8 +177,7 @@ int64_t Engine::targets_of(int64_t step) const {
     const std::vector<int> stages = program_.stages_of(pp_rank_of(program_, transport_));
     const bool makes_losses = std::ranges::find(stages, program_.training.split.loss_stage) != stages.end();
     if (!plan_.model.is_target_mean() || !makes_losses) return 0;
-    return count_targets(counted_targets(plan_, program_.training.graph), *data_.training,
-                         order_.step_draws(step, *plan_.train.global_batch_size));
+    return targets_->in(order_.step_draws(step, *plan_.train.global_batch_size));
 }
 
 /// What the loss of a microbatch is multiplied by in this step; undefined: by nothing.
@@ -318,8 +318,7 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
     const std::vector<Draw> samples = samples_of(step, *first);
     const std::string words = "; first not finite is " + to_text(*first, program_.num_replicas()) + " (" +
                               sample_names(*data_.training, samples) + ")";
-    const std::string ignored =
-        first->is_loss() ? all_targets_ignored(program_.training.graph, *data_.training, samples) : std::string();
+    const std::string ignored = first->is_loss() && targets_ ? targets_->all_ignored_text(samples) : std::string();
     if (ignored.empty()) return {words};
     return {words + "; " + ignored,
             "train.on_nonfinite = \"skip\" passes over such steps; for a new run leave such samples out, take larger "
@@ -329,7 +328,7 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
 /// Where the numbers are not finite any more, and what helps.
 Engine::Trouble Engine::find_trouble(int64_t step, const StepTotals& totals) {
     if (plan_.model.is_target_mean() && totals.targets == 0) {
-        return {"; all targets of the step are " + counted_targets(plan_, program_.training.graph).ignored_text(),
+        return {"; all targets of the step are " + targets_->counted().ignored_text(),
                 "train.on_nonfinite = \"skip\" passes over such steps; for a new run leave such samples out, or take a "
                 "larger train.global_batch_size"};
     }

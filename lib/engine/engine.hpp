@@ -161,6 +161,7 @@ class Engine {
     std::unique_ptr<BatchStatistics> statistics_;
     SampleOrder order_;
     Loader loader_;
+    std::optional<TargetCount> targets_;  ///< of losses of classes
     std::unique_ptr<Executor> training_;
     std::unique_ptr<Evaluator> evaluator_;
     StopRequest stop_request_ = [] { return false; };

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "engine/non_finite.hpp"
-#include "program/counted_targets.hpp"
 
 namespace vpp {
 
@@ -69,8 +68,10 @@ Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, c
       validation_(validation),
       transport_(transport),
       loader_(validation, program.evaluation->graph),
+      targets_(TargetCount::of(program.evaluation->graph, source, validation, program.microbatch_size)),
       num_replicas_(program.evaluation->graph.outputs.empty() ? program.mesh.dp : 1),
       replica_(program.mesh.coordinate(transport.rank()).dp) {
+    check(targets_ || !plan.model.is_target_mean(), "a mean over targets has some to count");
     SegmentOptions options;
     options.training = false;
     options.recorder = SharedRecorder::where(plan.pipeline.cuda_graphs, source.device());
@@ -121,8 +122,7 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
         tally.add({tallies[i].item<int64_t>(), tallies[i + 1].item<int64_t>()});
     }
     if (plan_.model.is_target_mean() && executor_->makes_loss()) {
-        tally.targets =
-            count_targets(counted_targets(plan_, program_.evaluation->graph), validation_, draws_from(begin, count));
+        tally.targets = targets_->in(draws_from(begin, count));
     }
     return tally;
 }
@@ -138,7 +138,7 @@ void Evaluator::add_metrics(const Tally& tally, EvaluationResult& result) const 
 
 std::string Evaluator::describe_non_finite(int64_t first, int64_t count) const {
     const std::vector<Draw> samples = draws_from(first, count);
-    const std::string ignored = all_targets_ignored(program_.evaluation->graph, validation_, samples);
+    const std::string ignored = targets_ ? targets_->all_ignored_text(samples) : std::string();
     return "the evaluation's loss is not finite: that of " + sample_names(validation_, samples) +
            " of the validation data is the first" + (ignored.empty() ? "" : "; " + ignored);
 }
@@ -172,8 +172,8 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     const bool is_target_mean = plan_.model.is_target_mean();
     result.loss = weighted / static_cast<double>(is_target_mean ? tally.targets : result.samples);
     if (is_target_mean && tally.targets == 0) {
-        result.remark = "the evaluation's loss is not finite: all targets of its samples are " +
-                        counted_targets(plan_, program_.evaluation->graph).ignored_text();
+        result.remark =
+            "the evaluation's loss is not finite: all targets of its samples are " + targets_->counted().ignored_text();
     }
     add_metrics(tally, result);
     result.seconds = seconds_since(start);

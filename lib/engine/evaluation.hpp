@@ -12,6 +12,7 @@
 #include "comm/transport.hpp"
 #include "engine/executor.hpp"
 #include "engine/loader.hpp"
+#include "engine/target_count.hpp"
 #include "plan/plan.hpp"
 #include "program/program.hpp"
 #include "stage/weights.hpp"
@@ -94,8 +95,9 @@ class Evaluator {
     const Dataset& validation_;
     Transport& transport_;
     Loader loader_;
-    int num_replicas_;  ///< at work
-    int replica_;       ///< this one
+    std::optional<TargetCount> targets_;  ///< of losses of classes
+    int num_replicas_;                    ///< at work
+    int replica_;                         ///< this one
     std::unique_ptr<Executor> executor_;
     std::set<int64_t> sizes_seen_;  ///< of the last microbatch of a group
     StopRequest stop_request_ = [] { return false; };

@@ -242,7 +242,8 @@ std::string problem_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& i
     const at::AutoGradMode grad(jit.modes.grad);
     const SlowTrial watch([](int) { return std::string("forward"); });
     try {
-        const std::vector<c10::IValue> made = compile_ops(jit, all, values, {returned})->run(std::move(contents), 0);
+        const std::vector<c10::IValue> made =
+            compile_ops(jit, all.list(), values, {returned})->run(std::move(contents), 0);
         if (has_lost_number(made.at(0))) return "the loss is not finite";
     } catch (const Error& error) {
         return error.problems().front().message;

@@ -104,18 +104,18 @@ class Slicer {
 
 }  // namespace
 
-std::unique_ptr<Executable> compile_ops(const JitGraph& jit, OpRange range, const std::vector<Value*>& inputs,
-                                        const std::vector<Value*>& outputs, at::Device device,
-                                        std::optional<at::ScalarType> autocast) {
+std::unique_ptr<Executable> compile_ops(const JitGraph& jit, const std::vector<int>& ops,
+                                        const std::vector<Value*>& inputs, const std::vector<Value*>& outputs,
+                                        at::Device device, std::optional<at::ScalarType> autocast) {
     bool random = false;
-    for (int i = range.begin; i < range.end; ++i) random = random || jit.ops[static_cast<size_t>(i)].random;
+    for (int op : ops) random = random || jit.ops[static_cast<size_t>(op)].random;
     Slicer slicer(jit.modes);
     for (Value* input : inputs) slicer.add_input(input);
     if (random) {
         slicer.add_input(jit.counts);
         slicer.add_input(jit.key);
     }
-    for (int i = range.begin; i < range.end; ++i) slicer.append(jit, jit.ops[static_cast<size_t>(i)]);
+    for (int op : ops) slicer.append(jit, jit.ops[static_cast<size_t>(op)]);
     for (Value* output : outputs) slicer.add_output(output);
     const std::shared_ptr<torch::jit::Graph> graph = slicer.take();
     if (!device.is_cpu()) place_graph(*graph, device);

@@ -77,7 +77,7 @@ void lay_out_as_on(at::Device target, const JitOp& op, TrialValues& values) {
 std::unique_ptr<Executable> compiled(const JitGraph& jit, OpRange range, const std::vector<Value*>& inputs,
                                      const std::vector<Value*>& outputs, at::Device factory) {
     const UntoldMetaMemory constants;
-    return compile_ops(jit, range, inputs, outputs, factory);
+    return compile_ops(jit, range.list(), inputs, outputs, factory);
 }
 
 /// Runs ops as one piece; the values made inside are all kept.

@@ -10,10 +10,24 @@
 
 namespace vpp {
 
-/// A run of ops [begin, end) with the values it takes and gives.
+/// A run of ops [begin, end).
 struct OpRange {
     int begin = 0;
     int end = 0;
+    /// Each of them.
+    std::vector<int> list() const {
+        std::vector<int> ops;
+        for (int op = begin; op < end; ++op) ops.push_back(op);
+        return ops;
+    }
+};
+
+/// Ops with the values that they take and give: what an op takes is given or made by one of them. Indices of the Graph.
+struct OpSelection {
+    std::vector<int> ops;  ///< ascending
+    std::vector<int> live_ins;
+    std::vector<int> parameters;
+    std::vector<int> live_outs;
 };
 
 /// An input of an executable that ops take in another dtype.
@@ -36,15 +50,12 @@ class Executable {
 class Source {
   public:
     virtual ~Source() = default;
-    /// Executables that are made from now on compute there, whatever device the model was exported on; their inputs are
-    /// tensors of it. The CPU unless set.
+    /// Where stages compute. The CPU unless set.
     void place_on(at::Device device) { device_ = device; }
     at::Device device() const { return device_; }
 
-    /// Values and parameters are indices of the Graph.
-    virtual std::unique_ptr<Executable> executable(OpRange range, const std::vector<int>& live_ins,
-                                                   const std::vector<int>& parameters,
-                                                   const std::vector<int>& live_outs) = 0;
+    /// It computes on `device`, whatever device the model was exported on; its inputs are tensors of it.
+    virtual std::unique_ptr<Executable> executable(const OpSelection& selection, at::Device device) = 0;
     /// A fresh copy of a parameter as the file has it, its checksum compared; strides as in the file.
     /// Throws Error{BadData} for a damaged record.
     /// On the CPU, wherever the ops compute.

@@ -99,14 +99,14 @@ class TorchScriptSource : public Source {
           weights_(std::move(weights)),
           init_(std::move(init)) {}
 
-    std::unique_ptr<Executable> executable(OpRange range, const std::vector<int>& live_ins,
-                                           const std::vector<int>& parameters,
-                                           const std::vector<int>& live_outs) override {
+    std::unique_ptr<Executable> executable(const OpSelection& selection, at::Device device) override {
         std::vector<torch::jit::Value*> inputs, outputs;
-        for (int value : live_ins) inputs.push_back(values_.at(static_cast<size_t>(value)));
-        for (int parameter : parameters) inputs.push_back(jit_.parameters.at(static_cast<size_t>(parameter)).value);
-        for (int value : live_outs) outputs.push_back(values_.at(static_cast<size_t>(value)));
-        return compile_ops(jit_, range, inputs, outputs, device(), jit_.modes.autocast);
+        for (int value : selection.live_ins) inputs.push_back(values_.at(static_cast<size_t>(value)));
+        for (int parameter : selection.parameters) {
+            inputs.push_back(jit_.parameters.at(static_cast<size_t>(parameter)).value);
+        }
+        for (int value : selection.live_outs) outputs.push_back(values_.at(static_cast<size_t>(value)));
+        return compile_ops(jit_, selection.ops, inputs, outputs, device, jit_.modes.autocast);
     }
 
     at::Tensor weight(int parameter) override {

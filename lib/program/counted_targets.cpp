@@ -1,26 +1,55 @@
 #include "program/counted_targets.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <set>
 
 #include "base/error.hpp"
-#include "data/number_types.hpp"
-#include "graph/input_behind.hpp"
 
 namespace vpp {
 
 namespace {
 
-template <typename T>
-int64_t count_in(const Dataset& data, int field, int64_t ignore_index, std::span<const Draw> samples) {
-    std::vector<T> targets(static_cast<size_t>(num_elements(data.fields().fields[static_cast<size_t>(field)].shape)));
-    int64_t count = 0;
-    for (const Draw& sample : samples) {
-        data.read_draw(sample, field, std::as_writable_bytes(std::span(targets)));
-        count += std::ranges::count_if(targets, [&](T target) { return static_cast<int64_t>(target) != ignore_index; });
+/// The ops and the model's inputs that a value of an op is made from.
+class Origin {
+  public:
+    Origin(const Graph& graph, int value, int before) : graph_(graph), before_(before) { follow(value); }
+
+    /// Whether these are all: no weights, nothing random.
+    bool is_data_alone() const { return is_data_alone_; }
+    std::vector<int> ops() const { return {ops_.begin(), ops_.end()}; }
+    std::vector<int> inputs() const { return {inputs_.begin(), inputs_.end()}; }
+
+  private:
+    void follow(int value) {
+        const GraphValue& entry = graph_.values[static_cast<size_t>(value)];
+        for (int tensor : entry.tensors) follow_writers(graph_.tensors[static_cast<size_t>(tensor)]);
+        if (entry.producer >= 0) return follow_op(entry.producer);
+        const GraphTensor* tensor = graph_.tensor_of(value);
+        if (tensor && tensor->input >= 0) {
+            inputs_.insert(tensor->input);
+        } else {
+            is_data_alone_ = false;
+        }
     }
-    return count;
-}
+
+    void follow_op(int number) {
+        if (!is_data_alone_ || !ops_.insert(number).second) return;
+        const GraphOp& op = graph_.ops[static_cast<size_t>(number)];
+        if (op.random || !op.parameters.empty()) is_data_alone_ = false;
+        for (int value : op.inputs) follow(value);
+    }
+
+    void follow_writers(const GraphTensor& tensor) {
+        for (int writer : tensor.writers) {
+            if (writer < before_) follow_op(writer);
+        }
+    }
+
+    const Graph& graph_;
+    int before_;
+    bool is_data_alone_ = true;
+    std::set<int> ops_, inputs_;
+};
 
 }  // namespace
 
@@ -28,34 +57,22 @@ std::optional<CountedTargets> find_counted_targets(const Graph& graph) {
     const int producer = graph.values[static_cast<size_t>(graph.loss)].producer;
     if (producer < 0) return std::nullopt;
     const GraphOp& loss = graph.ops[static_cast<size_t>(producer)];
-    const int input = loss.counts_classes() ? input_behind(graph, loss.inputs[1]) : -1;
-    if (input < 0) return std::nullopt;
-    return CountedTargets{graph.inputs[static_cast<size_t>(input)].name, loss.ignored_targets[0]};
+    if (!loss.counts_classes()) return std::nullopt;
+    const int value = loss.inputs[1];
+    const GraphTensor* targets = graph.tensor_of(value);
+    if (!targets || is_floating(targets->dtype) || targets->dtype == DType::Bool) return std::nullopt;
+    const Origin origin(graph, value, producer);
+    if (!origin.is_data_alone()) return std::nullopt;
+    return CountedTargets{origin.inputs(), origin.ops(), value, loss.ignored_targets[0]};
 }
 
 CountedTargets counted_targets(const Plan& plan, const Graph& graph) {
     if (const std::optional<CountedTargets> found = find_counted_targets(graph)) return *found;
     throw Error(ErrorKind::Plan,
-                "model.loss_reduction = \"target_mean\" counts targets that are a data field of integers as it is, and "
-                "the loss has other ones; let forward return its scores and add a [loss], or take \"mean\"",
+                "model.loss_reduction = \"target_mean\" counts before a step targets that are integers and made from "
+                "data alone, and the loss has other ones; let forward return its scores and add a [loss], or take "
+                "\"mean\"",
                 plan.where("model.loss_reduction"));
-}
-
-int64_t count_targets(const CountedTargets& counted, const Dataset& data, std::span<const Draw> samples) {
-    const int field = data.fields().find(counted.field);
-    check(field >= 0, "the targets are a field of the data");
-    int64_t count = 0;
-    const bool is_number = detail::with_number_type(
-        data.fields().fields[static_cast<size_t>(field)].dtype,
-        [&](auto number) { count = count_in<decltype(number)>(data, field, counted.ignore_index, samples); });
-    check(is_number, "classes are integers");
-    return count;
-}
-
-std::string all_targets_ignored(const Graph& graph, const Dataset& data, std::span<const Draw> samples) {
-    const std::optional<CountedTargets> counted = find_counted_targets(graph);
-    if (!counted || count_targets(*counted, data, samples) > 0) return "";
-    return "all targets there are " + counted->ignored_text() + ", and a mean of none is NaN";
 }
 
 }  // namespace vpp

@@ -84,7 +84,7 @@ PassRunner::PassRunner(const Graph& graph, const Split& split, int segment, cons
       io_(io),
       ops_(split.segments[static_cast<size_t>(segment)].ops),
       training_(training),
-      executable_(source.executable(ops_, io.live_ins, io.parameters, results_of(io))) {
+      executable_(source.executable({ops_.list(), io.live_ins, io.parameters, results_of(io)}, source.device())) {
     for (size_t i = 0; i < graph.tensors.size(); ++i) {
         if (graph.tensors[i].parameter >= 0) tensor_of_parameter_[graph.tensors[i].parameter] = static_cast<int>(i);
     }

@@ -49,6 +49,15 @@ class Model(torch.nn.Module):
         return self.second(torch.relu(self.first(x))).view(-1, 5, 3)
 
 
+class Shifts(Model):
+    """Its own loss, of each place's score for the next place's class, as language models have it."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        scores = super().forward(x).transpose(1, 2)
+        shifted = torch.nn.functional.pad(y, (0, 1), value=-100)[..., 1:].contiguous()
+        return torch.nn.functional.cross_entropy(scores.reshape(-1, 5), shifted.view(-1))
+
+
 class Metrics(Case):
     def setUp(self):
         super().setUp()
@@ -155,6 +164,20 @@ class Metrics(Case):
         one, two = self.eval(*over_targets), self.eval(*over_targets, *replicas, ranks=2)
         for key in ("loss", "accuracy", "perplexity"):
             self.assertEqual(one[key], two[key], key)
+
+    def test_a_mean_over_targets_counts_those_that_forward_makes(self):
+        model = Shifts()
+        samples, targets = torch.from_numpy(numpy.load(self.folder / "x.npy")), torch.from_numpy(self.targets)
+        torch.jit.trace(model, (samples[:4], targets[:4])).save(str(self.folder / "model.pt"))
+        plan = PLAN.replace('inputs = ["x"]\n[loss]\nkind = "cross_entropy"\ntarget = "y"\n', "")
+        plan = plan.replace('["accuracy", "perplexity"]', "[]")
+        (self.folder / "plan.toml").write_text(plan)
+        mean = model(samples, targets).item()
+        over_targets = ("--set", "model.loss_reduction=target_mean")
+        for microbatches in (1, 2, 8):
+            found = self.eval(*over_targets, "--set", f"pipeline.num_microbatches={microbatches}")
+            self.assertAlmostEqual(found["loss"], mean, 6, microbatches)
+        self.assertNotAlmostEqual(self.eval("--set", "pipeline.num_microbatches=8")["loss"], mean, 3)
 
     def test_a_step_without_targets_that_count_is_told(self):
         self.targets[:] = -100

@@ -134,10 +134,7 @@ TEST_F(Replicas, ofAnotherSeedAreSeen) {
 /// Weights without a model file.
 class ZeroWeights : public Source {
   public:
-    std::unique_ptr<Executable> executable(OpRange, const std::vector<int>&, const std::vector<int>&,
-                                           const std::vector<int>&) override {
-        return nullptr;
-    }
+    std::unique_ptr<Executable> executable(const OpSelection&, at::Device) override { return nullptr; }
     at::Tensor weight(int) override { return at::zeros({200}); }
 };
 

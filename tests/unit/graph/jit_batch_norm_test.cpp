@@ -93,7 +93,8 @@ at::Tensor run_over(LoadedModel& model, const std::map<std::string, at::Tensor>&
         const auto other = bound.find(graph.parameters[i].name);
         weights.emplace_back(other == bound.end() ? model.source->weight(static_cast<int>(i)) : other->second);
     }
-    const auto code = model.source->executable({0, graph.num_ops()}, {graph.inputs[0].value}, parameters, {graph.loss});
+    const auto code = model.source->executable(
+        {OpRange{0, graph.num_ops()}.list(), {graph.inputs[0].value}, parameters, {graph.loss}}, at::kCPU);
     at::Tensor loss;
     for (int i = 0; i < times; ++i) {
         std::vector<c10::IValue> arguments{x};

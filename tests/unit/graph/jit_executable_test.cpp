@@ -49,11 +49,11 @@ TEST(Executable, ASliceTakesAndGivesWhatIsAskedFor) {
     const ParsedGraph parsed = parse_graph(kThree);
     const at::Tensor x = values({2, 3}), w = values({3}, 1);
     const auto first =
-        compile_ops(parsed.jit, {0, 2}, {parsed.at("x"), parsed.at("w")}, {parsed.at("n"), parsed.at("a")});
+        compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("n"), parsed.at("a")});
     const std::vector<c10::IValue> made = first->run({x, w}, 0);
     ASSERT_EQ(made.size(), 2U);
     EXPECT_EQ(made[0].toInt(), 3);
-    const auto second = compile_ops(parsed.jit, {2, 4},
+    const auto second = compile_ops(parsed.jit, {2, 3},
                                     {parsed.at("a"), parsed.at("n"), parsed.at("w"), parsed.at("x")}, {parsed.at("c")});
     const at::Tensor c = second->run({made[1], made[0], w, x}, 0).at(0).toTensor();
     EXPECT_EQ(bits_of(c), bits_of((x * w).add(w, 3).add(x)));
@@ -64,16 +64,23 @@ TEST(Executable, AValueThatWasNotPassedIsABug) {
     const ParsedGraph parsed = parse_graph(kThree);
     EXPECT_THAT(refusal(ErrorKind::Bug,
                         [&] {
-                            compile_ops(parsed.jit, {2, 4}, {parsed.at("a")}, {parsed.at("c")});
+                            compile_ops(parsed.jit, {2, 3}, {parsed.at("a")}, {parsed.at("c")});
                         }),
                 ::testing::HasSubstr("all its values as inputs"));
+}
+
+TEST(Executable, OpsBetweenMayBeLeftOut) {
+    const ParsedGraph parsed = parse_graph(kThree);
+    const at::Tensor x = values({2, 3}), w = values({3}, 1);
+    const auto code =
+        compile_ops(parsed.jit, {0, 2}, {parsed.at("x"), parsed.at("w"), parsed.at("n")}, {parsed.at("b")});
+    EXPECT_EQ(bits_of(code->run({x, w, 5}, 0).at(0).toTensor()), bits_of((x * w).add(w, 5)));
 }
 
 TEST(Executable, AnInputMayLeaveAsItCame) {
     const ParsedGraph parsed = parse_graph(kThree);
     const at::Tensor x = values({2, 3}), w = values({3}, 1);
-    const auto code =
-        compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("x"), parsed.at("a")});
+    const auto code = compile_ops(parsed.jit, {0}, {parsed.at("x"), parsed.at("w")}, {parsed.at("x"), parsed.at("a")});
     EXPECT_TRUE(code->run({x, w}, 0).at(0).toTensor().is_same(x));
 }
 
@@ -88,8 +95,8 @@ graph(%x : Tensor):
     EXPECT_EQ(parsed.jit.num_sites, 2);
     EXPECT_EQ(parsed.jit.ops[1].random_site, 1);
     const at::Tensor x = at::ones({64});
-    const auto both = compile_ops(parsed.jit, {0, 2}, {parsed.at("x")}, {parsed.at("a"), parsed.at("b")});
-    const auto second = compile_ops(parsed.jit, {1, 2}, {parsed.at("a")}, {parsed.at("b")});
+    const auto both = compile_ops(parsed.jit, {0, 1}, {parsed.at("x")}, {parsed.at("a"), parsed.at("b")});
+    const auto second = compile_ops(parsed.jit, {1}, {parsed.at("a")}, {parsed.at("b")});
     const std::vector<c10::IValue> whole = both->run({x}, 11);
     EXPECT_EQ(bits_of(second->run({whole[0]}, 11).at(0).toTensor()), bits_of(whole[1].toTensor()));
     EXPECT_NE(bits_of(second->run({whole[0]}, 12).at(0).toTensor()), bits_of(whole[1].toTensor()));
@@ -97,7 +104,7 @@ graph(%x : Tensor):
 
 TEST(Executable, AFailingOpThrowsAndTheNextRunIsClean) {
     const ParsedGraph parsed = parse_graph(kThree);
-    const auto code = compile_ops(parsed.jit, {0, 1}, {parsed.at("x"), parsed.at("w")}, {parsed.at("a")});
+    const auto code = compile_ops(parsed.jit, {0}, {parsed.at("x"), parsed.at("w")}, {parsed.at("a")});
     EXPECT_THROW(code->run({values({2, 3}), values({4})}, 0), std::exception);
     EXPECT_NO_THROW(code->run({values({2, 3}), values({3})}, 0));
 }
@@ -113,7 +120,7 @@ graph(%x : Tensor, %c : Tensor):
     parsed.at("c")->replaceAllUsesWith(graph.insertConstant(at::full({}, 3, at::kDouble)));
     const at::Device device = device_beside_cpu();
     const at::Tensor x = values({1001}).to(device);
-    const auto made = compile_ops(parsed.jit, {0, 1}, {parsed.at("x")}, {parsed.at("y")}, device)->run({x}, 0);
+    const auto made = compile_ops(parsed.jit, {0}, {parsed.at("x")}, {parsed.at("y")}, device)->run({x}, 0);
     EXPECT_EQ(bits_of(made.at(0).toTensor().cpu()), bits_of(at::div(x, 3).cpu()));
     if (!device.is_cuda()) return;
     const at::Tensor there = at::full({}, 3, x.options());
@@ -139,8 +146,9 @@ graph(%x : Tensor):
   %behind : Tensor = aten::cos(%place)
   return (%behind))IR");
     const at::Device device = device_beside_cpu();
-    const auto code = compile_ops(parsed.jit, {0, static_cast<int>(parsed.jit.ops.size())}, {parsed.at("x")},
-                                  {parsed.at("place"), parsed.at("force"), parsed.at("behind")}, device);
+    const auto code =
+        compile_ops(parsed.jit, OpRange{0, static_cast<int>(parsed.jit.ops.size())}.list(), {parsed.at("x")},
+                    {parsed.at("place"), parsed.at("force"), parsed.at("behind")}, device);
     const at::Tensor x = values({8}).to(device).requires_grad_();
     for (int run = 0; run < 3; ++run) {
         std::vector<uint64_t> numbers;

@@ -42,7 +42,8 @@ struct OneOp {
     }
 
     std::unique_ptr<Executable> compiled() {
-        return compile_ops(jit, {0, static_cast<int>(jit.ops.size())}, inputs, outputs, at::kCPU, jit.modes.autocast);
+        return compile_ops(jit, OpRange{0, static_cast<int>(jit.ops.size())}.list(), inputs, outputs, at::kCPU,
+                           jit.modes.autocast);
     }
     std::vector<size_t> cast() const { return cast_inputs(jit, jit.ops.back()); }
 };

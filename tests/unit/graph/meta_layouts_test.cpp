@@ -34,7 +34,7 @@ class OpsOfField {
     std::vector<at::Tensor> run() const {
         const OpRange all{0, static_cast<int>(jit_.ops.size())};
         const auto& inputs = jit_.graph->inputs();
-        const auto executable = compile_ops(jit_, all, {inputs[0], inputs[1]}, {jit_.graph->outputs()[0]});
+        const auto executable = compile_ops(jit_, all.list(), {inputs[0], inputs[1]}, {jit_.graph->outputs()[0]});
         return tensors_in(executable->run({at::ones(sizes_), jit_.parameters[0].tensor}, 0)[0]);
     }
 

@@ -187,8 +187,8 @@ void run_piece(LoadedModel& model, OpRange range, const std::vector<int>& wanted
     for (int value : live_ins) arguments.push_back(live.at(value));
     for (int parameter : parameters) arguments.emplace_back(model.source->weight(parameter));
     const std::vector<int> outs(live_outs.begin(), live_outs.end());
-    const auto code = model.source->executable(range, {live_ins.begin(), live_ins.end()},
-                                               {parameters.begin(), parameters.end()}, outs);
+    const auto code = model.source->executable(
+        {range.list(), {live_ins.begin(), live_ins.end()}, {parameters.begin(), parameters.end()}, outs}, at::kCPU);
     const std::vector<c10::IValue> results = code->run(std::move(arguments), key);
     for (size_t i = 0; i < outs.size(); ++i) live[outs[i]] = results.at(i);
 }

@@ -17,7 +17,7 @@ std::string error_of_ops(const std::string& ops) {
     const test::ParsedGraph parsed = test::parse_graph("graph(%x : Tensor, %flag : bool):\n" + ops);
     const auto& inputs = parsed.jit.graph->inputs();
     const OpRange all{0, static_cast<int>(parsed.jit.ops.size())};
-    const auto executable = compile_ops(parsed.jit, all, {inputs[0], inputs[1]}, {parsed.values.at("y")});
+    const auto executable = compile_ops(parsed.jit, all.list(), {inputs[0], inputs[1]}, {parsed.values.at("y")});
     try {
         executable->run({at::ones({2, 3}), true}, 0);
     } catch (const std::exception& error) {
@@ -58,7 +58,7 @@ graph(%x : Tensor):
     torch::jit::Node* warning = parsed.jit.ops.front().node;
     const auto file = std::make_shared<torch::jit::Source>("warn('beware')", "model.py", 7);
     warning->setSourceRange(torch::jit::SourceRange(file, 0, 4));
-    const auto executable = compile_ops(parsed.jit, {0, 2}, {parsed.jit.graph->inputs()[0]}, {parsed.values.at("y")});
+    const auto executable = compile_ops(parsed.jit, {0, 1}, {parsed.jit.graph->inputs()[0]}, {parsed.values.at("y")});
     EXPECT_NO_THROW(executable->run({at::ones({2})}, 0));
 }
 

@@ -16,10 +16,7 @@ constexpr int kMean = 0, kVar = 1, kCount = 2, kOther = 3;
 /// Buffers of a batch norm over two channels after five batches, and a parameter.
 class BuffersOnly : public Source {
   public:
-    std::unique_ptr<Executable> executable(OpRange, const std::vector<int>&, const std::vector<int>&,
-                                           const std::vector<int>&) override {
-        return nullptr;
-    }
+    std::unique_ptr<Executable> executable(const OpSelection&, at::Device) override { return nullptr; }
     at::Tensor weight(int parameter) override {
         if (parameter == kCount) return at::full({}, 5, at::kLong);
         return parameter == kMean ? at::full({2}, 0.5) : at::ones({2});

@@ -12,10 +12,7 @@ class CountingSource : public Source {
   public:
     std::map<int, int> reads;
 
-    std::unique_ptr<Executable> executable(OpRange, const std::vector<int>&, const std::vector<int>&,
-                                           const std::vector<int>&) override {
-        return nullptr;
-    }
+    std::unique_ptr<Executable> executable(const OpSelection&, at::Device) override { return nullptr; }
     at::Tensor weight(int parameter) override {
         ++reads[parameter];
         return at::full({2}, parameter);

@@ -1,0 +1,59 @@
+#include "engine/target_count.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/ne.h>
+
+#include <algorithm>
+
+#include "stage/pass.hpp"
+
+namespace vpp {
+
+namespace {
+
+std::unique_ptr<Executable> compiled(const CountedTargets& counted, const Graph& graph, Source& source) {
+    OpSelection selection{counted.ops, {}, {}, {counted.value}};
+    for (int input : counted.inputs) {
+        selection.live_ins.push_back(graph.inputs[static_cast<size_t>(input)].value);
+    }
+    return source.executable(selection, at::kCPU);
+}
+
+}  // namespace
+
+std::optional<TargetCount> TargetCount::of(const Graph& graph, Source& source, const Dataset& data,
+                                           int64_t microbatch_size) {
+    const std::optional<CountedTargets> counted = find_counted_targets(graph);
+    if (!counted) return std::nullopt;
+    return TargetCount(*counted, graph, source, data, microbatch_size);
+}
+
+TargetCount::TargetCount(CountedTargets counted, const Graph& graph, Source& source, const Dataset& data,
+                         int64_t microbatch_size)
+    : counted_(std::move(counted)),
+      loader_(data, graph),
+      microbatch_size_(static_cast<size_t>(microbatch_size)),
+      targets_(compiled(counted_, graph, source)) {}
+
+int64_t TargetCount::in(std::span<const Draw> samples) const {
+    const at::NoGradGuard no_gradients;
+    int64_t count = 0;
+    for (; !samples.empty(); samples = samples.subspan(std::min(microbatch_size_, samples.size()))) {
+        const auto microbatch = samples.first(std::min(microbatch_size_, samples.size()));
+        std::vector<c10::IValue> inputs;
+        for (int input : counted_.inputs) inputs.emplace_back(loader_.load(input, microbatch));
+        run_model([&] {
+            // Bytes would be compared with a byte, and the loss takes none for -100.
+            const at::Tensor targets = targets_->run(std::move(inputs), 0).at(0).toTensor().to(at::kLong);
+            count += at::ne(targets, counted_.ignore_index).sum().item<int64_t>();
+        });
+    }
+    return count;
+}
+
+std::string TargetCount::all_ignored_text(std::span<const Draw> samples) const {
+    if (in(samples) > 0) return "";
+    return "all targets there are " + counted_.ignored_text() + ", and a mean of none is NaN";
+}
+
+}  // namespace vpp
