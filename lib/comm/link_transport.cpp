@@ -13,13 +13,6 @@ namespace vpp {
 
 namespace {
 
-/// Behind the bytes of every message that may have a device part.
-struct PartNote {
-    uint64_t num_bytes = 0;  ///< 0: it has none
-    int64_t number = 0;      ///< of its link, from 0
-    std::array<int64_t, 2> taken{};
-};
-
 constexpr std::array kOneWay{Direction::Forward, Direction::Backward};
 
 constexpr size_t kIdBytes = 4096;  // more than any library's names have
@@ -41,16 +34,20 @@ bool has_link(const Channel& channel) {
     return channel.direction == Direction::Forward || channel.direction == Direction::Backward;
 }
 
-Buffer with_note(const Buffer& message, const PartNote& note) {
+/// With room between its bytes and the note.
+template <typename Note>
+Buffer with_note(const Buffer& message, const Note& note, size_t room_bytes = 0) {
     const std::span<const std::byte> bytes = message.bytes();
-    Buffer noted(bytes.size() + sizeof(note));
+    Buffer noted(bytes.size() + room_bytes + sizeof(note));
     std::copy(bytes.begin(), bytes.end(), noted.bytes().begin());
-    std::memcpy(noted.bytes().data() + bytes.size(), &note, sizeof(note));
+    std::memcpy(noted.bytes().data() + bytes.size() + room_bytes, &note, sizeof(note));
     return noted;
 }
 
-PartNote take_note(Buffer& message) {
-    PartNote note;
+/// What is behind the bytes that are left.
+template <typename Note>
+Note take_note(Buffer& message) {
+    Note note;
     check(message.bytes().size() >= sizeof(note), "a message ends with the note of its device part");
     const size_t num_bytes = message.bytes().size() - sizeof(note);
     std::memcpy(&note, message.bytes().data() + num_bytes, sizeof(note));
@@ -211,12 +208,44 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
     guarded([&] {
         if (!has_link(channel)) return PassingTransport::send(peer, channel, std::move(message));
         const MemoryPart part = message.part();
-        if (!part.data) return PassingTransport::send(peer, channel, with_note(message, {0, 0, taken_from(peer)}));
+        if (!part.data)
+            return PassingTransport::send(peer, channel, with_note(message, PartNote{0, 0, taken_from(peer)}));
         End& end = end_of({{rank(), peer}, channel.direction});
-        // The bytes first: the peer prepares for what comes while the device still computes it.
-        PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started, taken_from(peer)}));
-        start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
+        send_part(end, peer, channel, message, taken_from(peer));
+        if (!is_through_host_) start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
     });
+}
+
+/// The bytes, and the part through the host. Without that they come first: the peer prepares for the part while the
+/// device still computes it.
+void LinkTransport::send_part(End& end, int peer, const Channel& channel, const Buffer& message, const Taken& taken) {
+    const MemoryPart& part = message.part();
+    if (!is_through_host_) {
+        return PassingTransport::send(peer, channel,
+                                      with_note(message, PartNote{part.num_bytes, end.num_started, taken}));
+    }
+    Buffer noted = with_note(message, PartNote{part.num_bytes, kThroughHost, taken}, part.num_bytes);
+    maker_.read(part, noted.bytes().subspan(message.bytes().size(), part.num_bytes));
+    PassingTransport::send(peer, channel, std::move(noted));
+    end.sent_through_host.push_back(part);
+    if (end.sent_through_host.size() > kSendsBehind + 1) end.sent_through_host.pop_front();
+}
+
+/// For a part that comes through the host. On a full device links will move nothing, and their own memory is a waste.
+MemoryPart LinkTransport::make_memory(End& end, size_t num_bytes) {
+    if (maker_.is_nearly_full()) return maker_.make_memory(num_bytes);
+    std::vector<MemoryPart>& spare = end.spare_memory[num_bytes];
+    while (spare.size() <= kSendsBehind) spare.push_back(end.link->make_memory(num_bytes));
+    return end.link->make_memory(num_bytes);
+}
+
+/// With what came through the host.
+void LinkTransport::fill(MemoryPart part, const PartNote& note, Buffer& message) {
+    check(note.number == kThroughHost && note.num_bytes <= message.bytes().size(), "the part is in the message");
+    const size_t num_bytes = message.bytes().size() - note.num_bytes;
+    maker_.write(part, message.bytes().subspan(num_bytes));
+    message.resize(num_bytes);
+    message.set_part(std::move(part));
 }
 
 void LinkTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
@@ -230,7 +259,7 @@ void LinkTransport::exchange(Exchange messages) {
 void LinkTransport::start_exchange(const Exchange& messages) {
     const auto& [ranks, channel, sent, expected] = messages;
     End& end = end_of(link_of(ranks, channel));
-    Untaken untaken{&end, end.num_started, {}};
+    Untaken untaken{&end, is_through_host_ ? kThroughHost : end.num_started, {}};
     const size_t own = place_of(rank(), ranks);
     check(!sent[own] && expected[own].num_bytes == 0, "a rank sends itself nothing");
     const int any_peer = ranks[own == 0 ? 1 : 0];
@@ -239,16 +268,22 @@ void LinkTransport::start_exchange(const Exchange& messages) {
     std::vector<size_t> received_bytes(ranks.size());
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (expected[i].num_bytes == 0) continue;
-        PassingTransport::post_receive(ranks[i], channel, expected[i].num_bytes + sizeof(PartNote));
-        received_bytes[i] = expected[i].part_bytes;
-        what.num_bytes += received_bytes[i];
+        const size_t part_bytes = expected[i].part_bytes;
+        PassingTransport::post_receive(ranks[i], channel,
+                                       expected[i].num_bytes + (is_through_host_ ? part_bytes : 0) + sizeof(PartNote));
+        received_bytes[i] = part_bytes;
+        what.num_bytes += part_bytes;
     }
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (!sent[i]) continue;
         sent_parts[i] = sent[i].part();
-        PassingTransport::send(ranks[i], channel, with_note(sent[i], {sent_parts[i].num_bytes, untaken.operation, {}}));
+        send_part(end, ranks[i], channel, sent[i], {});
     }
-    const std::vector<MemoryPart> received = start(end, what, std::move(sent_parts), received_bytes);
+    std::vector<MemoryPart> received(ranks.size());
+    if (!is_through_host_) received = start(end, what, std::move(sent_parts), received_bytes);
+    for (size_t i = 0; is_through_host_ && i < ranks.size(); ++i) {
+        if (received_bytes[i] > 0) received[i] = make_memory(end, received_bytes[i]);
+    }
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (expected[i].num_bytes > 0) untaken.parts.emplace(ranks[i], received[i]);
     }
@@ -272,10 +307,11 @@ Buffer LinkTransport::receive(int peer, const Channel& channel) {
 }
 
 void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& message) {
-    const PartNote note = take_note(message);
+    const auto note = take_note<PartNote>(message);
     finish_taken(peer, note.taken);
     if (note.num_bytes == 0) return;
     End& end = end_of({{peer, rank()}, channel.direction});
+    if (note.number == kThroughHost) return fill(make_memory(end, note.num_bytes), note, message);
     check_number(end.name, channel, note.number, end.num_started);
     const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
     message.set_part(start(end, what, {{}, {}}, {note.num_bytes, 0})[0]);
@@ -286,7 +322,7 @@ void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& messag
 void LinkTransport::take_exchanged(int peer, const Channel& channel, Buffer& message) {
     const auto found = exchanges_.find({channel.edge, channel.microbatch});
     Untaken& untaken = found->second;
-    const PartNote note = take_note(message);
+    const auto note = take_note<PartNote>(message);
     check_number(untaken.end->name, channel, note.number, untaken.operation);
     MemoryPart part = std::move(untaken.parts.at(peer));
     if (note.num_bytes != part.num_bytes) {
@@ -296,10 +332,13 @@ void LinkTransport::take_exchanged(int peer, const Channel& channel, Buffer& mes
                                                   std::to_string(part.num_bytes) + ")");
     }
     untaken.parts.erase(peer);
+    const bool is_through_host = untaken.operation == kThroughHost;
     if (untaken.parts.empty()) {
-        deliver(*untaken.end, untaken.operation, {Wait::Kind::Receive, peer, channel, part.num_bytes, 0});
+        const Wait what{Wait::Kind::Receive, peer, channel, part.num_bytes, 0};
+        if (!is_through_host) deliver(*untaken.end, untaken.operation, what);
         exchanges_.erase(found);
     }
+    if (is_through_host && part.num_bytes > 0) return fill(std::move(part), note, message);
     message.set_part(std::move(part));
 }
 
@@ -370,7 +409,11 @@ void LinkTransport::finish(End& end, int64_t number) {
 void LinkTransport::finish_sends() {
     guarded([&] {
         PassingTransport::finish_sends();
-        for (auto& [link, end] : ends_) finish(end, end.num_started);
+        for (auto& [link, end] : ends_) {
+            finish(end, end.num_started);
+            end.sent_through_host.clear();
+            end.spare_memory.clear();
+        }
     });
 }
 

@@ -25,9 +25,11 @@ inline constexpr int kSendsBehind = 2;
 /// receive(): all calls let go of the memory of what has gone. A rank can be far ahead of its device, which then holds
 /// all that it has sent, so every message says how many of the other rank's this one has taken, and receive() waits for
 /// the device where more than kSendsBehind of them are still under way. finish_sends() waits for all, within the
-/// deadline. When that passes, a peer is lost or a link fails, all links of this rank are aborted
-/// before the error leaves. A link that fails is most often the first that a rank sees of a peer's own error, so it is
-/// reported late: the peer knows why.
+/// deadline. Through the host, parts are behind the bytes of their messages, and wait for no device but the sender's.
+/// Then memory is held as links hold it while the device is behind its rank, so that they find as much later. When the
+/// deadline passes, a peer is lost or a link fails, all links of this rank are aborted before the error leaves. A link
+/// that fails is most often the first that a rank sees of a peer's own error, so it is reported late: the peer knows
+/// why.
 class LinkTransport final : public PassingTransport {
   public:
     /// Connects this rank's ends of `links` and sends one byte over each, since connections are made by their use.
@@ -40,6 +42,8 @@ class LinkTransport final : public PassingTransport {
 
     bool carries_device_memory() const override { return true; }
     bool may_hold_device() const override { return true; }
+    bool goes_through_host() const override { return is_through_host_; }
+    void set_through_host(bool is_so) override { is_through_host_ = is_so; }
     void time_parts(bool on) override;
     std::vector<PartSpan> take_part_spans() override;
     void send(int peer, const Channel& channel, Buffer message) override;
@@ -52,6 +56,13 @@ class LinkTransport final : public PassingTransport {
   private:
     /// By kind of link, Forward and Backward: so many operations one rank was given of what the other sends it.
     using Taken = std::array<int64_t, 2>;
+    /// Behind the bytes of every message that may have a device part.
+    struct PartNote {
+        uint64_t num_bytes = 0;  ///< 0: it has none
+        int64_t number = 0;      ///< of its link, from 0; kThroughHost: the part is between bytes and note
+        Taken taken{};
+    };
+    static constexpr int64_t kThroughHost = -1;
     struct Operation {
         Wait what;
         bool device_waits = false;
@@ -60,13 +71,15 @@ class LinkTransport final : public PassingTransport {
         Link name;
         std::unique_ptr<LinkEnd> link;
         int64_t num_started = 0;
-        std::deque<Operation> under_way;  ///< what was started and has not ended, in order
-        std::vector<PartSpan> timed;      ///< what was started while times are kept, in order; without times
+        std::deque<Operation> under_way;           ///< what was started and has not ended, in order
+        std::vector<PartSpan> timed;               ///< what was started while times are kept, in order; without times
+        std::deque<MemoryPart> sent_through_host;  ///< the last ones
+        std::map<size_t, std::vector<MemoryPart>> spare_memory;  ///< by size, beside what came through the host
     };
     /// Of an exchange, by rank: what has been given to receive and is not yet taken.
     struct Untaken {
         End* end = nullptr;
-        int64_t operation = 0;
+        int64_t operation = 0;  ///< kThroughHost where there is none
         std::map<int, MemoryPart> parts;
     };
     void connect(const Link& link, int number);
@@ -76,6 +89,9 @@ class LinkTransport final : public PassingTransport {
                                   const std::vector<size_t>& received_bytes);
     void deliver(End& end, int64_t operation, const Wait& what);
     void start_exchange(const Exchange& messages);
+    void send_part(End& end, int peer, const Channel& channel, const Buffer& message, const Taken& taken);
+    MemoryPart make_memory(End& end, size_t num_bytes);
+    void fill(MemoryPart part, const PartNote& note, Buffer& message);
     void take_linked(int peer, const Channel& channel, Buffer& message);
     void take_exchanged(int peer, const Channel& channel, Buffer& message);
     Taken taken_from(int peer) const;
@@ -96,6 +112,7 @@ class LinkTransport final : public PassingTransport {
     Watchdog::Phase watched_;                           ///< while the device waits for something
     std::pair<const End*, int64_t> watched_operation_;
     Watchdog::Phase absence_;  ///< while this rank calls nothing here and something is under way
+    bool is_through_host_ = false;
     bool is_timed_ = false;
     bool is_aborted_ = false;
     Watchdog::Phase end_;  ///< from the aborting on

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,8 @@ class LinkEnd {
     /// Sends what the memory holds when all that this thread has given the device until now is done, and keeps it until
     /// num_done() counts the operation. Returns new memory for what comes.
     virtual std::vector<MemoryPart> move(std::vector<MemoryPart> sent, const std::vector<size_t>& received_bytes) = 0;
+    /// Memory as move() returns, for what comes another way: this thread has the device fill it.
+    virtual MemoryPart make_memory(size_t num_bytes) = 0;
     /// Makes the device wait for what an operation receives (they count from 0): what this thread gives it from now on
     /// finds it filled. False where memory is the host's and not yet filled; to be asked again then.
     /// Requires: is_ready() behind that move.
@@ -75,6 +78,12 @@ class LinkMaker {
     virtual Bytes make_id() = 0;
     /// Memory of this rank's device, of any content.
     virtual MemoryPart make_memory(size_t num_bytes) = 0;
+    /// Whether requests for memory of this rank's device may soon fail.
+    virtual bool is_nearly_full() { return false; }
+    /// Copies of what the memory holds when all that this thread has given the device until now is done, and into it
+    /// for what this thread gives the device from now on. Both wait for the device.
+    virtual void read(const MemoryPart& memory, std::span<std::byte> bytes) = 0;
+    virtual void write(const MemoryPart& memory, std::span<const std::byte> bytes) = 0;
     /// Begins to connect. `place`: of this rank among the link's.
     virtual std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) = 0;
     /// Calls `aborts`, which aborts ends of this rank: none of them waits before all have been told.

@@ -12,6 +12,7 @@
 #include "comm/link_room.hpp"
 #include "comm/nccl.hpp"
 #include "device/device_marks.hpp"
+#include "device/memory_meter.hpp"
 #include "device/stream_memory.hpp"
 
 namespace vpp {
@@ -81,11 +82,15 @@ class NcclEnd final : public LinkEnd {
         if (is_timed_) operation.begun = timed_moment_of(stream_);
         operation.sent = std::move(sent);
         for (size_t num_bytes : received_bytes) {
-            operation.received.push_back(num_bytes > 0 ? new_memory(num_bytes) : MemoryPart{});
+            operation.received.push_back(num_bytes > 0 ? make_memory(num_bytes) : MemoryPart{});
         }
         give(operation);
         given_ = std::move(operation);
         return given_->received;
+    }
+
+    MemoryPart make_memory(size_t num_bytes) override {
+        return {stream_memory(stream_, compute_stream(), num_bytes), num_bytes, true};
     }
 
     /// What has ended needs no event: whatever the stream is given later finds it.
@@ -155,10 +160,6 @@ class NcclEnd final : public LinkEnd {
         for (ncclResult_t result : results) check_own(result, "moving messages");
     }
 
-    MemoryPart new_memory(size_t num_bytes) const {
-        return {stream_memory(stream_, compute_stream(), num_bytes), num_bytes, true};
-    }
-
     CUDAStream compute_stream() const { return c10::cuda::getCurrentCUDAStream(device_); }
 
     /// NCCL gives the stream its kernel from a thread of its own, so the event comes when that has ended.
@@ -197,6 +198,16 @@ class NcclLinks final : public LinkMaker {
         return {stream_memory(computing, computing, num_bytes), num_bytes, true};
     }
 
+    bool is_nearly_full() override { return MemoryMeter({at::kCUDA, device_}).is_nearly_full(); }
+
+    void read(const MemoryPart& memory, std::span<std::byte> bytes) override {
+        copy(bytes.data(), memory.data.get(), bytes.size(), cudaMemcpyDeviceToHost);
+    }
+
+    void write(const MemoryPart& memory, std::span<const std::byte> bytes) override {
+        copy(memory.data.get(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice);
+    }
+
     std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) override {
         return std::make_unique<NcclEnd>(ByteReader(id).get<LinkName>(), place, num_ranks, device_);
     }
@@ -208,6 +219,12 @@ class NcclLinks final : public LinkMaker {
     }
 
   private:
+    void copy(void* to, const void* from, size_t num_bytes, cudaMemcpyKind kind) const {
+        const CUDAStream computing = c10::cuda::getCurrentCUDAStream(device_);
+        C10_CUDA_CHECK(cudaMemcpyAsync(to, from, num_bytes, kind, computing));
+        C10_CUDA_CHECK(cudaStreamSynchronize(computing));
+    }
+
     /// 0 without a card, which the connecting reports.
     int num_multiprocessors() const {
         int count = 0;

@@ -19,6 +19,8 @@ class PassingTransport : public Transport {
     int size() const override { return inner_.size(); }
     bool carries_device_memory() const override { return inner_.carries_device_memory(); }
     bool may_hold_device() const override { return inner_.may_hold_device(); }
+    bool goes_through_host() const override { return inner_.goes_through_host(); }
+    void set_through_host(bool is_so) override { inner_.set_through_host(is_so); }
     void time_parts(bool on) override { inner_.time_parts(on); }
     std::vector<PartSpan> take_part_spans() override { return inner_.take_part_spans(); }
     void send(int peer, const Channel& channel, Buffer message) override {

@@ -123,6 +123,12 @@ class Transport {
     /// device does then waits for the peer.
     virtual bool may_hold_device() const { return false; }
 
+    /// Whether parts go through the host instead, and hold up no device: for who may take memory or load kernels. They
+    /// take as much memory of the device as they would otherwise, unless it is nearly full.
+    virtual bool goes_through_host() const { return false; }
+    /// Requires: the same on all ranks of a group when one of its exchanges starts.
+    virtual void set_through_host(bool) {}
+
     /// From now on notes when devices move parts, or no longer.
     virtual void time_parts(bool) {}
     /// Of what was noted since the last call. Requires: finish_sends() after it.
@@ -172,6 +178,21 @@ class Transport {
 
     /// What this rank does, for its peers' error messages: "stage 2, F of microbatch 3".
     virtual void set_position(const std::string& text) = 0;
+};
+
+/// Has parts go through the host, or not, as long as it lives.
+class ThroughHost {
+  public:
+    ThroughHost(Transport& transport, bool is_so) : transport_(transport), was_so_(transport.goes_through_host()) {
+        transport_.set_through_host(is_so);
+    }
+    ~ThroughHost() { transport_.set_through_host(was_so_); }
+    ThroughHost(const ThroughHost&) = delete;
+    ThroughHost& operator=(const ThroughHost&) = delete;
+
+  private:
+    Transport& transport_;
+    bool was_so_;
 };
 
 }  // namespace vpp

@@ -21,7 +21,8 @@ class CardSeeds {
     /// The generator is as before. Requires: nothing; it may be called again.
     virtual void end_recording() = 0;
 
-    /// Gives the card the seeds of the next replay, in the order of next().
+    /// Gives the card the seeds of the next replay, in the order of next(): the same number each time. Waits for the
+    /// card where that is many replays behind.
     virtual void fill(const std::vector<uint64_t>& seeds) = 0;
 };
 

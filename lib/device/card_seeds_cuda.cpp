@@ -5,14 +5,18 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "device/card_seeds.hpp"
+#include "device/device_marks.hpp"
 
 namespace vpp {
 
 namespace {
 
 constexpr int64_t kMostSeeds = 1024;
+constexpr int64_t kSlots = 8;  // the host may be so many replays ahead of the card
 
 class CudaSeeds : public CardSeeds {
   public:
@@ -51,15 +55,23 @@ class CudaSeeds : public CardSeeds {
     void fill(const std::vector<uint64_t>& seeds) override {
         if (seeds.empty()) return;
         const auto count = static_cast<int64_t>(seeds.size());
-        const at::Tensor pinned = at::empty({count}, at::TensorOptions(at::kLong).pinned_memory(true));
-        std::copy(seeds.begin(), seeds.end(), static_cast<uint64_t*>(pinned.mutable_data_ptr()));
-        seeds_.narrow(0, 0, count).copy_(pinned, /*non_blocking=*/true);
+        if (!pinned_.defined()) pinned_ = at::empty({kSlots, count}, at::TensorOptions(at::kLong).pinned_memory(true));
+        const auto slot = static_cast<int64_t>(num_fills_++ % kSlots);
+        std::optional<c10::Event>& is_read = is_read_[static_cast<size_t>(slot)];
+        if (is_read) is_read->synchronize();
+        const at::Tensor own = pinned_.select(0, slot);
+        std::copy(seeds.begin(), seeds.end(), static_cast<uint64_t*>(own.mutable_data_ptr()));
+        seeds_.narrow(0, 0, count).copy_(own, /*non_blocking=*/true);
+        is_read = moment_of(current_stream(seeds_.device()));
     }
 
   private:
     at::Generator generator_;
     at::Tensor seeds_, offset_;
     int64_t num_seeds_ = 0;
+    at::Tensor pinned_;  ///< slots that the card copies by itself: taken once, as that may wait for all that it does
+    std::array<std::optional<c10::Event>, kSlots> is_read_;
+    int64_t num_fills_ = 0;
     c10::intrusive_ptr<at::CUDAGeneratorState> state_;
     c10::intrusive_ptr<c10::GeneratorImpl> recording_, before_;
 };

@@ -1,5 +1,6 @@
 #include "device/memory_meter.hpp"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <algorithm>
@@ -49,6 +50,12 @@ int64_t MemoryMeter::failed_requests() const {
 
 int64_t MemoryMeter::flushes() const {
     return device_.is_cpu() ? 0 : stats_of(device_).num_alloc_retries;
+}
+
+int64_t MemoryMeter::taken() const {
+    if (device_.is_cpu()) return 0;
+    const int64_t pinned = device_.is_cuda() ? at::getHostAllocator(device_.type())->get_stats().num_host_alloc : 0;
+    return stats_of(device_).num_device_alloc + pinned;
 }
 
 int64_t MemoryMeter::free_bytes() const {

@@ -22,6 +22,9 @@ class MemoryMeter {
     /// How many requests were met only when LibTorch had given all memory that it kept for later back to the device,
     /// which waits for whatever that does. 0 on the CPU.
     int64_t flushes() const;
+    /// How often new memory was taken of the device, or pinned on the host for it, which may wait for whatever the
+    /// device does. 0 on the CPU.
+    int64_t taken() const;
     /// What the device has beside all that processes have taken. Requires: not the CPU.
     int64_t free_bytes() const;
     /// Whether so little of the device is free that requests may soon be met by a flush alone. False on

@@ -110,7 +110,9 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
       loader_(*data.training, program.training.graph),
       targets_(TargetCount::of(program.training.graph, *sources.training, *data.training, program.microbatch_size)),
       guard_(plan.train),
-      flushes_told_(MemoryMeter(sources.device()).flushes()) {
+      flushes_told_(MemoryMeter(sources.device()).flushes()),
+      memory_taken_(MemoryMeter(sources.device()).taken()) {
+    transport_.set_through_host(true);
     // OpenMP keeps its number of threads by thread: one that LibTorch has not seen yet would take all cores.
     at::init_num_threads();
     const Phase& training = program.training;
@@ -243,6 +245,8 @@ StepShare Engine::run_actions(int64_t step) {
     const int64_t flushes = meter.flushes();
     share.memory_flushes = flushes - std::exchange(flushes_told_, flushes);
     share.nearly_full = meter.is_nearly_full(num_steps_run_ == 1 ? first_update_bytes() : 0);
+    const int64_t taken = meter.taken();
+    share.takes_memory = taken != std::exchange(memory_taken_, taken) || training_->will_record();
     return share;
 }
 
@@ -410,11 +414,11 @@ void Engine::judge(int64_t step, StepResult& result) {
     if (loss_scaler_) loss_scaler_->update(overflow);
 }
 
-/// Memory that a full device gives back is waited for with all that it does. Ranks whose devices wait for each other's
-/// messages would stand still then, so none of these holds up a device before there is room.
-void Engine::mind_full_devices(const StepTotals& totals) {
-    training_->set_may_hold_device(totals.have_devices_room());
-    if (evaluator_) evaluator_->set_may_hold_device(totals.have_devices_room());
+/// Who takes memory of a device, or has a full one give some back, may wait for all that it does. Ranks whose devices
+/// wait for each other's messages would stand still then: none of these holds up a device before a step takes none.
+void Engine::mind_memory(const StepTotals& totals) {
+    transport_.set_through_host(!totals.may_hold_devices());
+    if (evaluator_ && !totals.may_hold_devices()) evaluator_->expect_memory_taken();
 }
 
 /// Nothing else tells of the time that it takes.
@@ -437,7 +441,7 @@ StepTotals Engine::run_without_update(int64_t step) {
     const StepShare share = run_actions(step);
     transport_.set_position("the end of a step without an update");
     StepTotals totals = exchange_step(transport_, share, weights_.device());
-    mind_full_devices(totals);
+    mind_memory(totals);
     buffers_->put_back();
     prefetch_->take_spans();
     return totals;
@@ -448,12 +452,13 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     StepResult result;
     result.moments.begin = steady_nanoseconds();
     buffers_->remember();
+    result.went_through_host = transport_.goes_through_host();
     StepShare share = run_actions(step);
     if (before_update) before_update();
     result.moments.exchange = steady_nanoseconds();
     transport_.set_position("the end of step " + std::to_string(step + 1));
     result.totals = exchange_step(transport_, share, weights_.device());
-    mind_full_devices(result.totals);
+    mind_memory(result.totals);
     result.moments.update = steady_nanoseconds();
     result.microbatch_losses = result.totals.losses;
     if (loss_scaler_) result.loss_scale = loss_scaler_->scale();

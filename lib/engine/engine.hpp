@@ -44,9 +44,10 @@ struct StepResult {
     std::string remark;                ///< why it was skipped, or is worth a warning
     double lr = 0;                     ///< of the parameters that no group takes
     StepTotals totals;
-    double seconds = 0;           ///< of this rank, update included
-    StepMoments moments;          ///< of this rank, on its own clock
-    std::vector<ReadSpan> reads;  ///< of this rank since the step before, on its own clock
+    bool went_through_host = false;  ///< parts of its messages (Transport::goes_through_host)
+    double seconds = 0;              ///< of this rank, update included
+    StepMoments moments;             ///< of this rank, on its own clock
+    std::vector<ReadSpan> reads;     ///< of this rank since the step before, on its own clock
 };
 
 class Engine {
@@ -136,7 +137,7 @@ class Engine {
     bool unscale_gradients();
     void judge(int64_t step, StepResult& result);
     void step_optimizer(int64_t step);
-    void mind_full_devices(const StepTotals& totals);
+    void mind_memory(const StepTotals& totals);
     void remark_full_devices(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     struct Trouble {
@@ -176,6 +177,7 @@ class Engine {
     std::unique_ptr<ReplicaOptimizer> optimizer_;
     std::unique_ptr<Prefetch> prefetch_;
     int64_t flushes_told_;       ///< MemoryMeter::flushes when last told of
+    int64_t memory_taken_;       ///< MemoryMeter::taken when last looked at
     bool is_full_told_ = false;  ///< that devices are nearly full, since they last were not
 };
 

@@ -7,45 +7,52 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "device/memory_meter.hpp"
 #include "engine/non_finite.hpp"
 
 namespace vpp {
 
 namespace {
 
+void write_group(ByteWriter& writer, const GroupResult& group) {
+    writer.put(group.stop);
+    writer.put(group.took_memory);
+    writer.put(group.tally);
+    for (double loss : group.losses) writer.put(loss);
+}
+
+/// Beside what is there.
+void read_group(ByteReader& reader, GroupResult& group) {
+    group.stop = reader.get<bool>() || group.stop;
+    group.took_memory = reader.get<bool>() || group.took_memory;
+    group.tally.add(reader.get<Tally>());
+    while (!reader.empty()) group.losses.push_back(reader.get<double>());
+}
+
 /// The losses from the ranks that make them, on every rank, and whether any wants to stop.
-GroupResult share_groups(Transport& transport, int replica, const std::vector<double>& losses, const Tally& tally,
-                         bool stop) {
+GroupResult share_groups(Transport& transport, int replica, const GroupResult& own) {
     ByteWriter writer;
     writer.put(replica);
-    writer.put(stop);
-    writer.put(tally);
-    for (double loss : losses) writer.put(loss);
-    const auto read = [](ByteReader& reader, GroupResult& result) {
-        result.stop = reader.get<bool>() || result.stop;
-        result.tally.add(reader.get<Tally>());
-        while (!reader.empty()) result.losses.push_back(reader.get<double>());
-    };
+    write_group(writer, own);
     std::map<int, GroupResult> by_replica;
     for (const Bytes& bytes : gather(transport, writer.take())) {
         ByteReader reader(bytes);
         GroupResult& group = by_replica[reader.get<int>()];
-        read(reader, group);
+        read_group(reader, group);
     }
     GroupResult all;
     for (const auto& [number, group] : by_replica) {
         all.stop = group.stop || all.stop;
+        all.took_memory = group.took_memory || all.took_memory;
         all.tally.add(group.tally);
         all.losses.insert(all.losses.end(), group.losses.begin(), group.losses.end());
     }
     ByteWriter shared;
-    shared.put(all.stop);
-    shared.put(all.tally);
-    for (double loss : all.losses) shared.put(loss);
+    write_group(shared, all);
     GroupResult result;
     const Bytes bytes = broadcast(transport, shared.take());
     ByteReader reader(bytes);
-    read(reader, result);
+    read_group(reader, result);
     return result;
 }
 
@@ -91,10 +98,19 @@ int64_t Evaluator::size_of_microbatch(int microbatch, int64_t count) const {
 GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutputs& take) {
     const int64_t before = replica_ * samples_per_group();
     const bool is_at_work = replica_ < num_replicas_ && before < count;
-    Tally tally;
-    if (is_at_work) tally = run_group(begin + before, std::min(samples_per_group(), count - before), take);
-    return share_groups(transport_, replica_, is_at_work ? executor_->losses() : std::vector<double>(), tally,
-                        stop_request_());
+    const MemoryMeter meter(executor_->device());
+    const int64_t taken_before = meter.taken();
+    GroupResult own;
+    {
+        const ThroughHost through_host(transport_, takes_memory_ || transport_.goes_through_host());
+        if (is_at_work) own.tally = run_group(begin + before, std::min(samples_per_group(), count - before), take);
+    }
+    if (is_at_work) own.losses = executor_->losses();
+    own.stop = stop_request_();
+    own.took_memory = meter.taken() != taken_before;
+    GroupResult all = share_groups(transport_, replica_, own);
+    takes_memory_ = all.took_memory;
+    return all;
 }
 
 Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
@@ -152,7 +168,7 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
     const int64_t most_samples = num_replicas_ * samples_per_group();
     for (int64_t begin = 0; begin < num_samples; begin += most_samples) {
         const int64_t count = std::min(most_samples, num_samples - begin);
-        const auto [losses, counted, stop] = run_groups(begin, count, take);
+        const auto [losses, counted, stop, took_memory] = run_groups(begin, count, take);
         tally.add(counted);
         if (stop) {
             result.stopped = true;

@@ -53,6 +53,7 @@ struct GroupResult {
     std::vector<double> losses;  ///< in the order of the samples
     Tally tally;
     bool stop = false;
+    bool took_memory = false;  ///< some rank, of its device
 };
 
 class Evaluator {
@@ -70,8 +71,8 @@ class Evaluator {
 
     /// Whether ops may be recorded from now on: not before it is known what memory steps take, if there are any.
     void set_may_record(bool may_record) { executor_->set_may_record(may_record); }
-    /// See Executor::set_may_hold_device.
-    void set_may_hold_device(bool may_hold) { executor_->set_may_hold_device(may_hold); }
+    /// Other work takes memory of devices: an evaluation may find none of what it had.
+    void expect_memory_taken() { takes_memory_ = true; }
 
     /// For who looks on.
     const Executor& executor() const { return *executor_; }
@@ -100,6 +101,7 @@ class Evaluator {
     int replica_;                         ///< this one
     std::unique_ptr<Executor> executor_;
     std::set<int64_t> sizes_seen_;  ///< of the last microbatch of a group
+    bool takes_memory_ = true;      ///< some rank did in the last group, or will in the next one
     StopRequest stop_request_ = [] { return false; };
 };
 

@@ -99,7 +99,8 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
         if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
     }
     memory_.clear();
-    runs_new_ops_ = !std::exchange(has_run_, true) || recorded_segments() != recorded_before;
+    const bool runs_new_ops = !std::exchange(has_run_, true) || recorded_segments() != recorded_before;
+    const ThroughHost through_host(transport_, runs_new_ops || transport_.goes_through_host());
     // Recordings that found no room, and what is in those that did, are no action's.
     bytes_before_ = meter_.now();
     failed_before_ = meter_.failed_requests();
@@ -129,7 +130,6 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
         memory_.push_back({before, meter_.peak(), meter_.now()});
         if (watch_.action) watch_.action(actions[i]);
     }
-    for (int stage : std::exchange(late_reductions_, {})) run_known([&] { reduction_->start(stage); });
     if (reduction_ != nullptr) run_known([&] { reduction_->finish(); });
     transport_.finish_sends();
     uploaded_.clear();
@@ -281,6 +281,12 @@ int64_t Executor::recorded_segments() const {
     });
 }
 
+bool Executor::will_record() const {
+    return std::any_of(segments_.begin(), segments_.end(), [](const auto& segment) {
+        return segment && segment->recordings() && segment->recordings()->will_record();
+    });
+}
+
 int64_t Executor::by_op_segments() const {
     if (!recorder_) return 0;
     const auto own = std::count_if(segments_.begin(), segments_.end(), [](const auto& one) { return one != nullptr; });
@@ -301,12 +307,6 @@ std::string Executor::recording_problems() const {
     return text;
 }
 
-/// In the first run, and in the first with recordings, kernels are loaded and memory is taken, which may wait for all
-/// that the device does, as on a full one: with a part that held it up two ranks could wait for each other.
-bool Executor::must_not_hold_device() const {
-    return (runs_new_ops_ || !may_hold_device_) && transport_.may_hold_device();
-}
-
 void Executor::run_action(const Action& action, const MicrobatchEnds& ends) {
     switch (action.kind) {
         case ActionKind::F:
@@ -323,7 +323,6 @@ void Executor::run_action(const Action& action, const MicrobatchEnds& ends) {
             return receive(action);
         case ActionKind::ReduceGrad:
             check(reduction_ != nullptr, "gradients of one replica are not reduced");
-            if (must_not_hold_device()) return late_reductions_.push_back(action.stage);
             return reduction_->start(action.stage);
     }
 }
@@ -341,7 +340,7 @@ void Executor::run_backward(const Action& action) {
 void Executor::forward(Segment& now, int microbatch, const MicrobatchEnds& ends) {
     for (int input : phase_.split.segments[static_cast<size_t>(now.index())].inputs) {
         const int64_t begin = steady_nanoseconds();
-        std::vector<at::Tensor>* kept = must_not_hold_device() ? &uploaded_ : nullptr;
+        std::vector<at::Tensor>* kept = transport_.goes_through_host() ? &uploaded_ : nullptr;
         at::Tensor loaded = upload(ends.input(microbatch, input), device_, kept);
         load_nanoseconds_ += steady_nanoseconds() - begin;
         now.set_input(microbatch, input, std::move(loaded));
@@ -396,7 +395,7 @@ void Executor::hand_back(const Edge& edge, int microbatch) {
 /// it is an op behind the segment that runs on this rank, before the message has gone.
 Contents Executor::contents_of(const Action& action, const at::Tensor& tensor) const {
     const bool is_of_host = tensor.defined() && tensor.is_cpu() && !device_.is_cpu();
-    if (is_of_host || must_not_hold_device()) return Contents::InBytes;
+    if (is_of_host) return Contents::InBytes;
     if (!device_.is_cpu() && !transport_.carries_device_memory()) return Contents::HostPart;
     const Edge& edge = edge_of(action);
     if (action.kind == ActionKind::SendB) return Contents::Part;

@@ -68,11 +68,9 @@ class Executor {
     /// Whether runs from now on may record (Recordings::begin_step); at first they may.
     void set_may_record(bool may_record) { may_record_ = may_record; }
 
-    /// Whether runs from now on may send what holds up a device until the peer comes (Transport::may_hold_device). The
-    /// first run never does.
-    void set_may_hold_device(bool may_hold) { may_hold_device_ = may_hold; }
-    /// The next run is as the first: it has shapes that no run has had, for which kernels may be loaded. To be called
-    /// by all ranks of a pipeline or none.
+    /// Whether the next run tries to record ops if it may.
+    bool will_record() const;
+    /// The next run is as the first: it has shapes that no run has had, for which kernels may be loaded.
     void expect_new_kernels() { has_run_ = false; }
 
     /// What sums the gradients of replicas; none where there is one replica. Borrowed.
@@ -119,7 +117,6 @@ class Executor {
     int64_t bytes_beside(int stage) const;
     std::set<int> recorded_stages() const;
     void note_message_times();
-    bool must_not_hold_device() const;
     void run_action(const Action& action, const MicrobatchEnds& ends);
     void refuse_other_algorithms() const;
     std::string memory_text() const;
@@ -163,13 +160,11 @@ class Executor {
     int64_t load_nanoseconds_ = 0;  ///< of the action under way
     int64_t bytes_before_ = 0;
     int64_t failed_before_ = 0;  ///< requests for memory
-    bool has_run_ = false, runs_new_ops_ = false;
-    std::vector<int> late_reductions_;  ///< stages whose gradients are summed when all actions have run
+    bool has_run_ = false;
     int64_t peak_parked_bytes_ = 0;
     ExecutorWatch watch_;
     bool may_record_ = true;
-    bool may_hold_device_ = true;
-    std::vector<at::Tensor> uploaded_;  ///< what a run as the first uploads: later ones find memory for as much
+    std::vector<at::Tensor> uploaded_;  ///< by a run through the host: later ones find memory for as much
     bool are_messages_timed_ = false;
     std::optional<DeviceMarks> marks_;  ///< of the run: the begin and end of every computing action
     GradientReduction* reduction_ = nullptr;

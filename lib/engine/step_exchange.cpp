@@ -97,6 +97,7 @@ Bytes share_bytes(const StepShare& share) {
     writer.put(share.activation_bytes);
     writer.put(share.memory_flushes);
     writer.put(share.nearly_full);
+    writer.put(share.takes_memory);
     writer.put(share.recorded_segments);
     writer.put(share.by_op_segments);
     writer.put(share.stop);
@@ -134,6 +135,7 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
         totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
         totals.memory_flushes += reader.get<int64_t>();
         totals.nearly_full = reader.get<bool>() || totals.nearly_full;
+        totals.takes_memory = reader.get<bool>() || totals.takes_memory;
         totals.recorded_segments += reader.get<int64_t>();
         totals.by_op_segments += reader.get<int64_t>();
         totals.stop = reader.get<bool>() || totals.stop;
@@ -164,6 +166,7 @@ Bytes totals_bytes(const StepTotals& totals) {
     writer.put(totals.activation_bytes);
     writer.put(totals.memory_flushes);
     writer.put(totals.nearly_full);
+    writer.put(totals.takes_memory);
     writer.put(totals.recorded_segments);
     writer.put(totals.by_op_segments);
     writer.put(totals.stop);
@@ -193,6 +196,7 @@ StepTotals exchange_step(Transport& transport, const StepShare& share, at::Devic
     totals.activation_bytes = reader.get<int64_t>();
     totals.memory_flushes = reader.get<int64_t>();
     totals.nearly_full = reader.get<bool>();
+    totals.takes_memory = reader.get<bool>();
     totals.recorded_segments = reader.get<int64_t>();
     totals.by_op_segments = reader.get<int64_t>();
     totals.stop = reader.get<bool>();

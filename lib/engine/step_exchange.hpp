@@ -35,6 +35,7 @@ struct StepShare {
     int64_t activation_bytes = 0;   ///< Executor::activation_bytes
     int64_t memory_flushes = 0;     ///< of its device (MemoryMeter::flushes), since the step before
     bool nearly_full = false;       ///< MemoryMeter::is_nearly_full behind the last action
+    bool takes_memory = false;      ///< of its device: since the step before (MemoryMeter::taken), or in the next one
     int64_t recorded_segments = 0;  ///< Executor::recorded_segments
     int64_t by_op_segments = 0;
     bool stop = false;      ///< this process was asked to stop
@@ -58,6 +59,7 @@ struct StepTotals {
     int64_t activation_bytes = 0;   ///< of the rank with most
     int64_t memory_flushes = 0;     ///< of all ranks
     bool nearly_full = false;       ///< some rank's device is
+    bool takes_memory = false;      ///< some rank takes some of its device
     int64_t recorded_segments = 0;  ///< of all ranks
     int64_t by_op_segments = 0;
     bool stop = false;      ///< some rank was asked to stop
@@ -65,6 +67,7 @@ struct StepTotals {
     bool overflow = false;  ///< some rank has a gradient that is not finite
 
     bool have_devices_room() const { return memory_flushes == 0 && !nearly_full; }
+    bool may_hold_devices() const { return have_devices_room() && !takes_memory; }
 };
 
 /// The global norm is formed on rank 0's device from the norms of all, and comes back on each rank's own.

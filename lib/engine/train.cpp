@@ -181,7 +181,8 @@ class Trainer {
             if (profiler_) profiler_->after(step, done.moments, engine_.executor().spans(), done.reads);
             stopping_ = done.totals.stop && step < total;
             report(step, done);
-            if (step == first_step_ + kMeasuredSteps || step == total) report_memory(step);
+            const bool is_usual = step >= first_step_ + kMeasuredSteps && !done.went_through_host;
+            if (is_usual || step == total) report_memory(step);
             evaluate_if_due(step);
             if (const auto saved = saver_.poll()) settle(*saved);
             save_if_due(step, done.totals.save);

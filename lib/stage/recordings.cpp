@@ -30,7 +30,8 @@ at::Tensor Recordings::begin_step(const at::Tensor& loss_factor, bool may_record
     if (loss_factor.defined() && loss_factor_.defined()) loss_factor_.copy_(loss_factor);
     if (loss_factor.defined() && !loss_factor_.defined()) loss_factor_ = loss_factor.clone();
     if (are_made() && addresses() != addresses_) forget();
-    if (!are_made() && reason_.empty() && num_steps_++ >= kStepsByOp && may_record) record(by_op);
+    if (will_record() && may_record) record(by_op);
+    ++num_steps_;
     if (sums_) sums_->begin_step();
     for (const std::unique_ptr<Recording>& recording : recordings_) recording->is_free = true;
     noted_.clear();

@@ -41,6 +41,8 @@ class Recordings {
     /// in its place. Throws: Error{OutOfMemory} where a library did without memory while it was recorded: it may do so
     /// from then on.
     at::Tensor begin_step(const at::Tensor& loss_factor, bool may_record = true, OpByOpBytes by_op = {});
+    /// Whether the next begin_step() tries to record if it may.
+    bool will_record() const { return !are_made() && reason_.empty() && num_steps_ >= kStepsByOp; }
 
     // What a microbatch does, in the order of its actions; backward and weight_gradients add into `.grad`.
     void forward(int microbatch, Microbatch& now, bool is_recomputed);

@@ -277,6 +277,19 @@ class Cards(Case):
             bits.add(tuple(self.bits(f"v{num_bytes}")))
         self.assertEqual(len(bits), 1)
 
+    def test_memory_is_not_taken_while_messages_are_under_way(self):
+        """Whoever takes some waits for all that its card does; this stood still in step 2, and with replicas."""
+        wide = torch.nn.Sequential(torch.nn.Linear(4, 700_000), torch.nn.ReLU(), torch.nn.Linear(700_000, 4))
+        torch.jit.script(wide).save(str(self.folder / "model.pt"))
+        settings = ("model.inputs=['x']", "pipeline.num_stages=2", "pipeline.num_microbatches=4",
+                    "run.deadline_floor_s=20", "run.deadline_factor=1", "train.steps=7")
+        for dp, graphs in ((1, "false"), (1, "true"), (2, "true")):
+            with self.subTest(dp=dp, graphs=graphs):
+                layout = (f"mesh.dp={dp}", f"pipeline.cuda_graphs={graphs}", f"train.global_batch_size={16 * dp}")
+                done = self.train(*settings, *layout, f"run.dir=w{dp}{graphs}", text=PLAN, ranks=2 * dp,
+                                  VPP_SOFT_CARD_MEMORY_WAITS="1")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_card_without_room_for_weights_or_their_casts_names_the_stage(self):
         wide = torch.nn.Sequential(torch.nn.Linear(4, 3000), torch.nn.Linear(3000, 3000), torch.nn.Linear(3000, 4))
         torch.jit.script(wide).save(str(self.folder / "model.pt"))

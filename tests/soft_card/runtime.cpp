@@ -129,6 +129,12 @@ void finish_all() {
     for (cudaStream_t stream : all_streams()) stream->stream.finish();
 }
 
+/// As CUDA may before it takes memory.
+void wait_for_memory() {
+    static const bool waits = is_told("VPP_SOFT_CARD_MEMORY_WAITS", "1");
+    if (waits) finish_all();
+}
+
 [[noreturn]] cudaError_t refuse_kernel() {
     std::fputs("soft card: a kernel of a real card was started; tests/soft_card/kernels.cpp has to take its op\n",
                stderr);
@@ -243,6 +249,7 @@ cudaError_t cudaPeekAtLastError() {
 cudaError_t cudaMalloc(void** memory, size_t num_bytes) {
     if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
     if (has_failed()) return state();
+    wait_for_memory();
     *memory = take_card_memory(num_bytes);
     return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
@@ -256,6 +263,7 @@ cudaError_t cudaFree(void* memory) {
 
 cudaError_t cudaHostAlloc(void** memory, size_t num_bytes, unsigned) {
     if (is_forbidden()) return cudaErrorStreamCaptureUnsupported;
+    wait_for_memory();
     *memory = take_pinned_memory(num_bytes);
     return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }

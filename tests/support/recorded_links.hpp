@@ -41,6 +41,12 @@ class RecordedLinks {
     int64_t num_links() const { return static_cast<int64_t>(links_.size()); }
     int64_t num_done() const { return num_done_; }
     int64_t num_aborted() const { return num_aborted_; }
+    /// Blocks of so many bytes that were made for what comes through the host and are still held.
+    int64_t num_held(size_t num_bytes) {
+        const std::lock_guard lock(mutex_);
+        return std::count_if(made_.begin(), made_.end(),
+                             [&](const auto& made) { return made.first == num_bytes && !made.second.expired(); });
+    }
     /// How many operations a sender had under way on one link at once.
     int64_t most_under_way() const { return most_under_way_; }
 
@@ -74,6 +80,12 @@ class RecordedLinks {
             }
             return all_.give(*this, sent, received);
         }
+        MemoryPart make_memory(size_t num_bytes) override {
+            MemoryPart made = make_bytes(num_bytes);
+            const std::lock_guard lock(all_.mutex_);
+            all_.made_.emplace_back(num_bytes, made.data);
+            return made;
+        }
         bool deliver(int64_t operation) override { return all_.deliver(*this, static_cast<size_t>(operation)); }
         int64_t num_done() override { return all_.num_done_of(*this); }
         void set_timed(bool is_timed) override { all_.set_timed(*this, is_timed); }
@@ -95,6 +107,12 @@ class RecordedLinks {
         Maker(RecordedLinks& all, int rank) : all_(all), rank_(rank) {}
         Bytes make_id() override { return all_.make_id(); }
         MemoryPart make_memory(size_t num_bytes) override { return make_bytes(num_bytes); }
+        void read(const MemoryPart& memory, std::span<std::byte> bytes) override {
+            std::memcpy(bytes.data(), memory.data.get(), bytes.size());
+        }
+        void write(const MemoryPart& memory, std::span<const std::byte> bytes) override {
+            std::memcpy(memory.data.get(), bytes.data(), bytes.size());
+        }
         std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) override {
             return all_.connect(rank_, ByteReader(id).get<uint64_t>(), place, num_ranks);
         }
@@ -273,6 +291,7 @@ class RecordedLinks {
     }
 
     const Options options_;
+    std::vector<std::pair<size_t, std::weak_ptr<std::byte>>> made_;
     std::mutex mutex_;
     std::vector<Ranks> links_;
     std::map<QueueKey, Queue> queues_;

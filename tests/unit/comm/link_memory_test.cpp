@@ -54,6 +54,8 @@ class SlowCard final : public LinkMaker {
     explicit SlowCard(std::unique_ptr<LinkMaker> inner) : inner_(std::move(inner)) {}
     Bytes make_id() override { return inner_->make_id(); }
     MemoryPart make_memory(size_t num_bytes) override { return inner_->make_memory(num_bytes); }
+    void read(const MemoryPart& memory, std::span<std::byte> bytes) override { inner_->read(memory, bytes); }
+    void write(const MemoryPart& memory, std::span<const std::byte> bytes) override { inner_->write(memory, bytes); }
     std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) override {
         return std::make_unique<End>(inner_->connect(id, place, num_ranks), num_given_);
     }
@@ -67,6 +69,7 @@ class SlowCard final : public LinkMaker {
             ++num_given_;
             return inner_->move(std::move(sent), received);
         }
+        MemoryPart make_memory(size_t num_bytes) override { return inner_->make_memory(num_bytes); }
         bool deliver(int64_t operation) override { return inner_->deliver(operation); }
         int64_t num_done() override {
             if (std::exchange(asked_at_, num_given_) == num_given_) num_told_ = inner_->num_done();

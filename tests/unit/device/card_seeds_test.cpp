@@ -5,12 +5,14 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "device/card_graph.hpp"
 #include "device/device.hpp"
+#include "device/memory_meter.hpp"
 #include "support/far_device.hpp"
 
 namespace vpp {
@@ -57,6 +59,35 @@ TEST(CardSeeds, EachReplayDrawsWithTheSeedsThatItIsGiven) {
     }
     EXPECT_FALSE(at::equal(drawn[0].cpu(), drawn[1].cpu()));
     EXPECT_FALSE(at::equal(drawn[0].cpu(), drawn_with(3, 4)[0].cpu())) << "the control: another seed";
+}
+
+// It may wait for all that the card does, messages too.
+TEST(CardSeeds, ReplaysTakeNoMemoryThoughTheHostIsAhead) {
+    if (!test::test_device().is_cuda()) GTEST_SKIP() << "a card is needed";
+    start_device(test::test_device());
+    constexpr size_t kReplays = 40;
+    const auto recorder = make_card_recorder(test::test_device());
+    const auto seeds = make_card_seeds(test::test_device());
+    const at::Tensor all = at::zeros({kReplays, 5}, at::TensorOptions(test::test_device()));
+    at::Tensor drawn;
+    seeds->begin_recording();
+    const auto graph = recorder->record([&] {
+        seeds->next();
+        drawn = draw();
+    });
+    seeds->end_recording();
+    seeds->fill({99});
+    const int64_t taken = MemoryMeter(test::test_device()).taken();
+    for (size_t i = 0; i < kReplays; ++i) {
+        seeds->fill({i});
+        graph->replay();
+        all[static_cast<int64_t>(i)].copy_(drawn);
+    }
+    EXPECT_EQ(MemoryMeter(test::test_device()).taken(), taken);
+    for (size_t i = 0; i < kReplays; ++i) {
+        set_seed(i);
+        EXPECT_TRUE(at::equal(all[static_cast<int64_t>(i)].cpu(), draw().cpu())) << i;
+    }
 }
 
 TEST(CardSeeds, TheGeneratorIsItselfAgain) {

@@ -210,31 +210,40 @@ TEST_F(Executors, tensorsAreSentFromWhereTheyLieUnlessAnOpOfTheRankWritesThemLat
 
 // A device that takes memory may wait for all that it does: parts could hold it up for ever then.
 TEST_F(Executors, partsThatMayHoldADeviceGoWhenNoMemoryIsTaken) {
-    if (!test_device().is_cpu()) GTEST_SKIP() << "tensors of this device go through memory of the CPU";
-    class HoldsDevices final : public PartsNoted {
+    class HoldsDevices final : public PassingTransport {
       public:
-        using PartsNoted::PartsNoted;
+        using PassingTransport::PassingTransport;
         bool may_hold_device() const override { return true; }
+        bool goes_through_host() const override { return is_through_host_; }
+        void set_through_host(bool is_so) override { is_through_host_ = is_so; }
+        void send(int peer, const Channel& channel, Buffer message) override {
+            if (channel.direction != Direction::Control) num_through_host_ += is_through_host_ ? 1 : 0;
+            PassingTransport::send(peer, channel, std::move(message));
+        }
+        int take_num_through_host() { return std::exchange(num_through_host_, 0); }
+
+      private:
+        bool is_through_host_ = false;
+        int num_through_host_ = 0;
     };
+    if (!test_device().is_cpu()) GTEST_SKIP() << "this device takes memory when it likes";
     Rig setup = open("mlp");
     const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
     InProcessWorld({.num_ranks = 2}).run([&](Transport& inner) {
-        std::map<Channel, const void*, ChannelLess> parts;
-        HoldsDevices transport(inner, parts);
+        HoldsDevices transport(inner);
         Engine engine(setup.plan, program, setup.prepared.sources, setup.data, transport);
-        const auto num_parts = [&] {
-            parts.clear();
+        const auto num_through_host = [&] {
             engine.run_without_update(0);
-            return std::ranges::count_if(parts, [](const auto& part) { return part.second != nullptr; });
+            return transport.take_num_through_host();
         };
-        EXPECT_EQ(num_parts(), 0) << "the first run";
-        EXPECT_EQ(num_parts(), 3);
-        engine.executor().set_may_hold_device(false);
-        EXPECT_EQ(num_parts(), 0) << "a full device";
-        EXPECT_EQ(num_parts(), 3) << "which has room by now";
+        EXPECT_EQ(num_through_host(), 3) << "the first run";
+        EXPECT_EQ(num_through_host(), 0);
+        transport.set_through_host(true);
+        EXPECT_EQ(num_through_host(), 3) << "a rank's device took memory";
+        EXPECT_EQ(num_through_host(), 0) << "and none took any since";
         engine.executor().expect_new_kernels();
-        EXPECT_EQ(num_parts(), 0) << "shapes that none has had";
-        EXPECT_EQ(num_parts(), 3);
+        EXPECT_EQ(num_through_host(), 3) << "shapes that none has had";
+        EXPECT_EQ(num_through_host(), 0);
     });
 }
 

@@ -154,7 +154,7 @@ TEST(ReplicasOverLinks, ATurnedBitOfWhatTheySendIsSeen) {
     const auto run = [&](int64_t damaged, RecordedLinks::Options options = {.waits_for_memory = true}) {
         options.damaged = damaged;
         RecordedLinks recorded(options);
-        const RunRecord record = run_over_links(setup, program, recorded, 1);
+        const RunRecord record = run_over_links(setup, program, recorded, /*steps=*/2);  // the first through the host
         return std::pair(record, recorded.num_done());
     };
     const auto [whole, num_done] = run(-1);
