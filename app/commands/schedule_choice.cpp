@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/units.hpp"
+#include "plan/batch_size.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/metrics.hpp"
 
@@ -84,7 +85,7 @@ ScheduleStages stages_of(const Schedule& compute, const ScheduleArguments& given
                     "); change the plan with --set instead of --pp and --virtual");
 }
 
-/// AUTO of a plan: what its training runs.
+/// AUTO of a plan: what its training runs, once or more a step.
 ChosenSchedule choose_searched(const ScheduleArguments& given, const std::optional<Plan>& plan) {
     const bool has_numbers =
         given.num_ranks || given.per_rank || given.microbatches || given.group || given.memory || !given.costs.empty();
@@ -92,7 +93,7 @@ ChosenSchedule choose_searched(const ScheduleArguments& given, const std::option
         throw Error(ErrorKind::CommandLine,
                     "AUTO is searched for the model of a plan; vpp schedule search takes numbers and costs");
     }
-    Plan searched = *plan;
+    Plan searched = with_one_run(*plan);
     searched.pipeline.schedule_type = "AUTO";
     const Program program = make_program(searched);
     const Schedule& lowered = program.training.schedule;

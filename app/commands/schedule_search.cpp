@@ -9,6 +9,7 @@
 #include "app/schedule_options.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "plan/batch_size.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/custom.hpp"
 #include "schedule/edges.hpp"
@@ -72,8 +73,9 @@ Found search_numbers(const ScheduleArguments& given, const std::optional<Plan>& 
     return found;
 }
 
-/// For the model of a plan, as its training does: the same schedule.
-Found search_model(const ScheduleArguments& given, Plan plan) {
+/// For the model of a plan, as its training does: the same schedule of a pipeline run.
+Found search_model(const ScheduleArguments& given, const Plan& trained) {
+    Plan plan = with_one_run(trained);
     PipelinePlan& pipeline = plan.pipeline;
     pipeline.schedule_type = "AUTO";
     pipeline.search.moves = given.moves.value_or(pipeline.search.moves);

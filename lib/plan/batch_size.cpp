@@ -14,4 +14,10 @@ int64_t samples_of_microbatch(const Plan& plan) {
     return *plan.train.global_batch_size / parts_of_batch(plan);
 }
 
+Plan with_one_run(Plan plan) {
+    *plan.train.global_batch_size /= plan.train.accumulate;
+    plan.train.accumulate = 1;
+    return plan;
+}
+
 }  // namespace vpp

@@ -15,4 +15,7 @@ int64_t parts_of_batch(const Plan& plan);
 /// Samples of a microbatch.
 int64_t samples_of_microbatch(const Plan& plan);
 
+/// The plan with steps of one pipeline run, of the same microbatches.
+Plan with_one_run(Plan plan);
+
 }  // namespace vpp

@@ -345,6 +345,18 @@ class Auto(ScheduleCase):
                              "--set", f"pipeline.virtual_chunks={chunks}")
         self.assertEqual(saved["training"]["schedule"]["actions"], program["training"]["schedule"]["actions"])
 
+    def test_a_schedule_is_that_of_one_pipeline_run(self):
+        runs = ("--set", "train.accumulate=2")
+        program = self.program(*self.SET, *runs)
+        searched = self.vpp("schedule", "search", "--config", self.plan(DIGITS), *self.SET, *runs, "--out", "auto.csv")
+        self.assertIn("4 microbatches", searched.stdout)
+        self.assertEqual(self.ok("show", "--config", self.plan(DIGITS), *self.SET, *runs, "--csv"),
+                         (self.folder / "auto.csv").read_text())
+        chunks = program["search"]["stages_per_rank"]
+        saved = self.program("--set", "pipeline.schedule_type=CUSTOM", "--set", "pipeline.schedule_file=auto.csv",
+                             "--set", f"pipeline.virtual_chunks={chunks}", *runs)
+        self.assertEqual(saved["training"]["schedule"]["actions"], program["training"]["schedule"]["actions"])
+
     def test_a_plan_of_another_schedule_can_be_searched(self):
         searched = self.ok("search", "--config", self.plan(DIGITS), "--moves", "500", "--virtual", "2", "--json")
         self.assertEqual(json.loads(searched)["virtual_chunks"], 2)

@@ -16,6 +16,9 @@ TEST(BatchSize, IsDividedByMicrobatchesRunsAndReplicas) {
     EXPECT_EQ(microbatches_of_step(plan), 12);
     EXPECT_EQ(parts_of_batch(plan), 24);
     EXPECT_EQ(samples_of_microbatch(plan), 5);
+    const Plan one = with_one_run(plan);
+    EXPECT_EQ(microbatches_of_step(one), 4);
+    EXPECT_EQ(samples_of_microbatch(one), 5);
 }
 
 }  // namespace
