@@ -80,11 +80,10 @@ class Joiner {
         for (const std::string& input : stage.inputs) values.push_back(value_of(input));
         for (const StageCall& call : calls) values = {insert_call(call, std::move(values))};
         returned_ = values.front();
-        const std::vector<Value*> parts =
-            stage.outputs.size() == 1 ? std::vector{whole_of(returned_)} : parts_of(returned_);
+        const std::vector<Value*> parts = stage.outputs.size() == 1 ? std::vector{returned_} : parts_of(returned_);
         for (size_t i = 0; i < parts.size(); ++i) {
             values_[stage.outputs[i]] = parts[i];
-            outputs_.emplace_back(stage.outputs[i], parts[i]);
+            outputs_.emplace_back(stage.outputs[i], parts.size() == 1 ? only_part(parts[i]) : parts[i]);
         }
     }
 
@@ -124,8 +123,11 @@ class Joiner {
     /// Arguments behind the values given get their defaults.
     Value* insert_call(const StageCall& call, std::vector<Value*> values) {
         refuse_hooks(call.module, "the module '" + call.fqn + "'");
-        values.insert(values.begin(), module_value(call.fqn));
         const c10::FunctionSchema& schema = call.module.get_method("forward").function().getSchema();
+        for (size_t i = 0; i < values.size(); ++i) {
+            if (takes_only_part(values[i]->type(), schema.arguments()[i + 1].type())) values[i] = only_part(values[i]);
+        }
+        values.insert(values.begin(), module_value(call.fqn));
         for (size_t i = values.size(); i < schema.arguments().size(); ++i) {
             values.push_back(graph_.insertConstant(*schema.arguments()[i].default_value()));
         }
@@ -140,8 +142,8 @@ class Joiner {
         return graph_.insertNode(graph_.createTupleUnpack(value))->outputs().vec();
     }
 
-    /// One name is that of a tuple of several parts too.
-    Value* whole_of(Value* value) {
+    /// Of a tuple of one part; all else as it is.
+    Value* only_part(Value* value) {
         const auto tuple = value->type()->cast<c10::TupleType>();
         return tuple && tuple->elements().size() == 1 ? parts_of(value).front() : value;
     }

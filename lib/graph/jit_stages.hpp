@@ -41,6 +41,9 @@ struct StageTables {
 torch::jit::Module make_root(StageModules& modules, const StageTables& tables, StageCalls& calls,
                              std::vector<Problem>& problems);
 
+/// Whether a module that wants one type takes the only part of a tuple instead of the tuple.
+bool takes_only_part(const c10::TypePtr& given, const c10::TypePtr& wanted);
+
 /// Compares the tables with the signatures. Adds problems: inputs that nobody makes, numbers and types of inputs and
 /// outputs.
 void check_signatures(const StageCalls& calls, const StageTables& tables, std::vector<Problem>& problems);

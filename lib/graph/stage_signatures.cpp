@@ -109,7 +109,7 @@ class SignatureChecker {
         }
         for (size_t i = 0; i < types.size(); ++i) {
             const c10::TypePtr& wanted = arguments[i + 1].type();
-            if (!types[i] || types[i]->isSubtypeOf(*wanted)) continue;
+            if (!types[i] || types[i]->isSubtypeOf(*wanted) || takes_only_part(types[i], wanted)) continue;
             const std::string from = call == 0 ? "'" + tables_.stages[stage].inputs[i] + "'"
                                                : "what '" + calls_[stage][call - 1].fqn + "' returns";
             add(stage, call == 0 ? "inputs[" + std::to_string(i) + "]" : key,
@@ -125,7 +125,7 @@ class SignatureChecker {
 
     void check_outputs(size_t stage, const c10::TypePtr& result) {
         const StagePlan& plan = tables_.stages[stage];
-        const Types parts = plan.outputs.size() == 1 && parts_of(result).size() > 1 ? Types{result} : parts_of(result);
+        const Types parts = plan.outputs.size() == 1 ? Types{result} : parts_of(result);
         if (parts.size() != plan.outputs.size()) {
             add(stage, "outputs",
                 "the stage '" + plan.name + "' has another number of outputs (got " +
@@ -152,6 +152,12 @@ class SignatureChecker {
 };
 
 }  // namespace
+
+bool takes_only_part(const c10::TypePtr& given, const c10::TypePtr& wanted) {
+    const auto tuple = given->cast<c10::TupleType>();
+    const bool has_one = tuple && tuple->elements().size() == 1;
+    return has_one && !given->isSubtypeOf(*wanted) && tuple->elements()[0]->isSubtypeOf(*wanted);
+}
 
 void check_signatures(const StageCalls& calls, const StageTables& tables, std::vector<Problem>& problems) {
     SignatureChecker(calls, tables, problems).check();

@@ -131,11 +131,12 @@ class TableRules {
         }
     }
 
+    /// One name may be that of a tuple, whose parts the model tells.
     void check_loss() {
         if (stages_.empty()) return;
         const auto count = static_cast<int>(stages_.back().outputs.size());
         const int index = plan_.loss ? plan_.loss->input : plan_.model.loss_output;
-        if (index < count) return;
+        if (count <= 1 || index < count) return;
         const std::string key = plan_.loss ? "loss.input" : "model.loss_output";
         findings_.add(key, key + " counts the outputs of the last stage from 0 (got " + std::to_string(index) + ", '" +
                                stages_.back().name + "' has " + std::to_string(count) + ')');

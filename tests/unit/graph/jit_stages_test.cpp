@@ -108,6 +108,41 @@ TEST(JitStages, OneNameIsThatOfAWholeTuple) {
     EXPECT_EQ(bits_of(run_in_pieces(joined, borders, kInputs)), loss_bits(joined));
 }
 
+TEST(JitStages, TheLossIsAPartOfATupleWithOneName) {
+    const std::vector<StagePlan> stages = {file_stage("left", {"x"}, {"a", "b"}), file_stage("head", {"b"}, {"both"})};
+    const ModuleSpec pair{"Head", "def forward(self, b):\n    return torch.sum(b), torch.mean(b)\n"};
+    TorchScriptOptions options = stage_options(kFields, stages);
+    options.loss_output = 1;
+    LoadedModel joined = load_stages({{}, {tower(0), pair}}, options);
+    EXPECT_EQ(joined.graph.ops.back().kind, "aten::mean");
+    EXPECT_EQ(joined.graph.values[static_cast<size_t>(joined.graph.loss)].producer, joined.graph.num_ops() - 1);
+    options.loss_output = 2;
+    EXPECT_THAT(refusal(ErrorKind::BadData,
+                        [&] {
+                            load_stages({{}, {tower(0), pair}}, options);
+                        }),
+                HasSubstr("model.loss_output = 2, but forward returns 2 outputs, counted from 0"));
+}
+
+TEST(JitStages, ATupleOfOneIsTakenWholeOrApart) {
+    const std::vector<StagePlan> stages = {file_stage("one", {"x"}, {"t"}), file_stage("head", {"t"}, {"loss"})};
+    const ModuleSpec one{
+        "One", "def forward(self, x):\n    return (torch.linear(x, self.w),)\n", {{"w", weight({4, 4})}}};
+    const ModuleSpec whole{"Whole", "def forward(self, t: Tuple[Tensor]):\n    return torch.mean(torch.sin(t[0]))\n"};
+    const ModuleSpec part{"Part", "def forward(self, t):\n    return torch.mean(torch.sin(t))\n"};
+    LoadedModel with_whole = load_stages({{}, {one, whole}}, stage_options(kFields, stages));
+    LoadedModel with_part = load_stages({{}, {one, part}}, stage_options(kFields, stages));
+    EXPECT_EQ(labels_of(with_whole.graph), labels_of(with_part.graph));
+    EXPECT_EQ(loss_bits(with_whole), loss_bits(with_part));
+    const std::vector<int> borders = stage_borders(with_whole.graph, plan_of(stages));
+    EXPECT_EQ(bits_of(run_in_pieces(with_whole, borders, kInputs)), loss_bits(with_whole));
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(x)\n"};
+    model.children = {{"one", one}, {"part", part}};
+    const StagePlan row = module_stage("s", {"one", "part"}, {"x"}, {"loss"});
+    LoadedModel in_a_row = load_stages({{model}, {}}, stage_options(kFields, {row}));
+    EXPECT_EQ(loss_bits(in_a_row), loss_bits(with_part)) << "modules in a row hand on alike";
+}
+
 TEST(JitStages, SubmodulesOfOneModelKeepTheirNames) {
     const std::vector<StagePlan> stages = {module_stage("l", {"left"}, {"x"}, {"a", "b"}),
                                            module_stage("r", {"right"}, {"y"}, {"c", "d"}),

@@ -154,10 +154,12 @@ TEST(StageRules, InputsComeFromEarlierStages) {
 }
 
 TEST(StageRules, TheLossIsAnOutputOfTheLastStage) {
-    EXPECT_TRUE(holds(stage_problem({"model.loss_output=1"}),
-                      "counts the outputs of the last stage from 0 (got 1, 'head' has 1)"));
+    const std::string two = "pipeline.stage[2].outputs=['l', 'm']";
+    EXPECT_TRUE(holds(stage_problem({two, "model.loss_output=2"}),
+                      "counts the outputs of the last stage from 0 (got 2, 'head' has 2)"));
     EXPECT_TRUE(
-        holds(stage_problem({"loss.kind=mse", "loss.target=y", "loss.input=2"}), "loss.input counts the outputs"));
+        holds(stage_problem({two, "loss.kind=mse", "loss.target=y", "loss.input=2"}), "loss.input counts the outputs"));
+    EXPECT_EQ(resolve_stages({"model.loss_output=1"}).model.loss_output, 1) << "one name may be that of a tuple";
 }
 
 TEST(StageRules, AllProblemsAreSaidAtOnceAtTheirPlaces) {
