@@ -209,8 +209,9 @@ struct ReportPlan {
 
 /// All of it. Optional fields are filled by resolve_plan (plan/rules.hpp).
 struct Plan {
-    std::string file;  ///< as the user named it
-    std::string name;  ///< the file's name without folder and ending
+    std::string file;                   ///< as the user named it
+    std::string name;                   ///< the file's name without folder and ending
+    std::vector<std::string> settings;  ///< "section.key=value" of --set, as the user gave them
     ModelPlan model;
     std::optional<LossPlan> loss;
     DataPlan data;

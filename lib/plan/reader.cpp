@@ -195,6 +195,7 @@ Plan parse_plan(std::string_view text, const std::string& file_name, const std::
     Plan plan;
     plan.file = file_name;
     plan.name = name_of(file_name);
+    plan.settings = overrides;
     reader.fill(plan);
     plan.resolved_text = plan_text(plan);
     return plan;

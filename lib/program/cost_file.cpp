@@ -240,6 +240,13 @@ OpCosts share_of(const OpCosts& total, const OpCosts& part, const OpCosts& sum, 
             share_of(total.weight_gradient, part.weight_gradient, sum.weight_gradient, count)};
 }
 
+std::string measure_again(const CostFile& file, const Plan& plan) {
+    std::vector<std::string> words{"vpp", "profile", plan.file};
+    for (const std::string& setting : plan.settings) words.insert(words.end(), {"--set", setting});
+    words.insert(words.end(), {"--out", file.name});
+    return "measure again: " + shell_line(words);
+}
+
 void check_parts(const CostFile& file, const Graph& graph, const Plan& plan) {
     const int end = file.parts.empty() ? 0 : file.parts.back().ops.end;
     const bool is_of_model = file.model == to_hex(graph.digest);
@@ -248,9 +255,7 @@ void check_parts(const CostFile& file, const Graph& graph, const Plan& plan) {
                                                std::to_string(graph.num_ops())
                                          : " was measured for another model or with other settings of it (digest " +
                                                file.model + ", this plan's is " + to_hex(graph.digest) + ")";
-    throw Error(ErrorKind::Plan,
-                file.name + what + "; measure again: " + shell_line({"vpp", "profile", plan.file, "--out", file.name}),
-                plan.where("pipeline.cost_file"));
+    throw Error(ErrorKind::Plan, file.name + what + "; " + measure_again(file, plan), plan.where("pipeline.cost_file"));
 }
 
 CostModel costs_of_parts(const CostFile& file, const Graph& graph, const CostModel& estimate, const Plan& plan) {
@@ -268,8 +273,9 @@ CostModel costs_of_parts(const CostFile& file, const Graph& graph, const CostMod
                    counted_text(static_cast<int64_t>(file.parts.size()), "part");
     const int64_t samples = samples_of_microbatch(plan);
     if (file.microbatch_size != samples) {
-        model.source += ", with microbatches of " + counted_text(file.microbatch_size, "sample") + " instead of " +
-                        std::to_string(samples);
+        model.warning = file.name + " was measured with microbatches of " +
+                        counted_text(file.microbatch_size, "sample") + " instead of " + std::to_string(samples) +
+                        ", whose parts may cost otherwise; " + measure_again(file, plan);
     }
     return model;
 }

@@ -27,6 +27,7 @@ struct CostModel {
     double transfer_of_a_byte = 0;  ///< beside it
     std::string unit;               ///< of these times, for people: "ms", "x F of a mean rank"
     std::string source;             ///< for people: where they come from; names the file's digest
+    std::string warning;            ///< for people: what makes them doubtful; empty: nothing
     bool is_measured = false;       ///< from a cost file
 };
 

@@ -280,6 +280,7 @@ Plan lay_out(Program& program, const Plan& plan, std::optional<Schedule> generat
     const Layout layout = find_layout(plan, std::move(generated), graph, costs);
     program.balance = cuts ? std::nullopt : balance_of(layout, costs, graph);
     if (cuts_by_time(plan) && !costs.is_measured) graph.warnings.emplace_back(kNothingMeasured);
+    if (!costs.warning.empty()) graph.warnings.push_back(costs.warning);
     const auto find_fitting = [&] { return fitting_schedules(layout.plan, costs, graph, cuts); };
     program.training =
         training_phase(layout, costs, graph, program.balance ? program.balance->cuts : cuts, find_fitting);

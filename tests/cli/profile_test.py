@@ -62,6 +62,21 @@ class Profile(Case):
         done = self.vpp("inspect", plan, "--set", "pipeline.cost_file=costs.json")
         self.assertEqual(done.returncode, 78)
         self.assertIn("was measured for another model", done.stderr)
+        self.assertIn("--set pipeline.cost_file=costs.json --out ", done.stderr)
+
+    def test_costs_of_other_microbatches_are_said_once_with_a_way_out(self):
+        plan = self.plan(AUTO)
+        self.ok("profile", plan)
+        settings = ("--set", "pipeline.cost_file=costs.json", "--set", "pipeline.num_microbatches=8")
+        said = re.compile(r"costs\.json\s+was\s+measured\s+with\s+microbatches\s+of\s+8\s+samples\s+instead\s+of\s+4,")
+        trained = self.ok("train", plan, *settings, "--set", "train.steps=2", ranks=2).stderr
+        self.assertEqual(len(said.findall(trained)), 1, trained)
+        self.assertEqual(len(said.findall(self.ok("inspect", plan, *settings).stdout)), 1)
+        advised = re.search(r"measure again: vpp (.*)", trained)[1].split()
+        self.assertIn("pipeline.num_microbatches=8", advised)
+        self.ok(*advised)
+        again = self.ok("train", plan, *settings, "--set", "train.steps=2", "--set", "run.dir=again", ranks=2).stderr
+        self.assertNotIn("measure again", again)
 
     def test_a_training_measures_once_and_a_resume_goes_by_the_same(self):
         plan = self.plan(AUTO)
