@@ -184,7 +184,7 @@ OpRange OpTrial::run(int index, TrialValues& values) {
         const std::string inner = failed_op(error.what());
         const std::string text = op_failure(inner.empty() ? op_text(jit_, op.node) : inner, error.what());
         const bool has_zeros = num_runs_over_zeros() != num_before;
-        if (on_meta && !has_zeros && fails_alike_on_cpu(jit_, index, values, error.what())) {
+        if (on_meta && places_.asks_cpu && !has_zeros && fails_alike_on_cpu(jit_, index, values, error.what())) {
             throw FailsAnywhere(ErrorKind::BadData, text);
         }
         throw Error(ErrorKind::BadData, text);

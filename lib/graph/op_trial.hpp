@@ -17,9 +17,10 @@ using TrialValues = std::unordered_map<const torch::jit::Value*, c10::IValue>;
 
 /// Where a model is followed.
 struct TrialPlaces {
-    at::Device device;   ///< its inputs and weights; on the meta device nothing is computed
-    at::Device factory;  ///< what it makes of nothing: masks, positions
-    at::Device target;   ///< where it will run: on the meta device, dtypes and layouts are those that it gives
+    at::Device device;     ///< its inputs and weights; on the meta device nothing is computed
+    at::Device factory;    ///< what it makes of nothing: masks, positions
+    at::Device target;     ///< where it will run: on the meta device, dtypes and layouts are those that it gives
+    bool asks_cpu = true;  ///< whether the CPU is asked too about what fails on the meta device
 };
 
 /// An op failed on the meta device that fails alike on the CPU: for its shapes, whatever the numbers are.
@@ -40,7 +41,7 @@ class OpTrial {
     /// Runs op `index`, and those that cannot be run apart from it; gives their range. What they give is put into
     /// `values`, which hold what they take. What comes out of control flow, or of a list that it changes, is a tensor
     /// of its own there, and needs a gradient if it may.
-    /// Throws Error{BadData} naming op and FQN when one fails; FailsAnywhere where it would on the CPU too.
+    /// Throws Error{BadData} naming op and FQN when one fails; FailsAnywhere where it did on the CPU too.
     OpRange run(int index, TrialValues& values);
 
   private:

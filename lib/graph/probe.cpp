@@ -183,14 +183,18 @@ ProbeResult probe_twice(const JitGraph& jit, const std::function<TrialValues()>&
     return result;
 }
 
+TrialValues given_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size) {
+    const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };
+    return given_values(jit, inputs, zeros, {}, at::kMeta);
+}
+
 /// None where an op fails there: where it looks at numbers. Those of what the model makes of nothing are there in the
 /// second trial, in which ops that want all their tensors in one place may fail. Throws FailsAnywhere.
 std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                                          int64_t microbatch_size, at::Device target) {
     complete_meta_kernels();
     report_meta_memory();
-    const auto zeros = [&](const ProbeInput& input) { return zero_input(input.field, microbatch_size, at::kMeta); };
-    const auto given = [&] { return given_values(jit, inputs, zeros, {}, at::kMeta); };
+    const auto given = [&] { return given_on_meta(jit, inputs, microbatch_size); };
     for (const at::Device factory : {at::kMeta, at::kCPU}) {
         try {
             return probe_twice(jit, given, {at::kMeta, factory, target});
@@ -224,6 +228,21 @@ ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, in
     ProbeResult result = on_cpu();
     if (on_meta) result.memory = std::move(on_meta->memory);
     return result;
+}
+
+bool shapes_fit(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
+                at::Device device) {
+    complete_meta_kernels();
+    const CardAutocastScope as_on_cards(jit.modes.autocast);
+    for (const at::Device factory : {at::kMeta, at::kCPU}) {
+        try {
+            probe_values(jit, given_on_meta(jit, inputs, microbatch_size), {at::kMeta, factory, device, false});
+            return true;
+        } catch (const Error&) {
+            continue;
+        }
+    }
+    return false;
 }
 
 std::vector<std::vector<const Value*>> values_in_one_memory(const ProbeResult& result,

@@ -44,6 +44,9 @@ struct ProbeInput {
 ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
                   const std::function<at::Tensor(size_t parameter)>& weight, at::Device device = at::kCPU);
 
+/// Whether a microbatch of another size goes through the ops on the meta device: nothing is computed, whatever fails.
+bool shapes_fit(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size, at::Device device);
+
 /// Those of `values` that hold tensors of one memory, in groups of two and more, each in the order of `values`.
 std::vector<std::vector<const torch::jit::Value*>> values_in_one_memory(const ProbeResult& result,
                                                                         const std::vector<torch::jit::Value*>& values);

@@ -212,44 +212,64 @@ std::string samples_text(const std::vector<ProbeInput>& inputs, int64_t microbat
     return text;
 }
 
-/// Whether an op of the model is given this number, as those of a traced model are given the sizes that it saw.
-bool names_number(const torch::jit::Block& block, int64_t number) {
-    return std::ranges::any_of(block.nodes(), [&](const torch::jit::Node* node) {
+/// The numbers that ops of the model are given, as those of a traced model are given the sizes that it saw.
+void add_numbers(const torch::jit::Block& block, std::set<int64_t>& numbers) {
+    for (const torch::jit::Node* node : block.nodes()) {
         const auto value = node->kind() == prim::Constant ? torch::jit::toIValue(node->output()) : std::nullopt;
-        if (value && value->isInt()) return value->toInt() == number;
-        if (value && value->isIntList()) return std::ranges::count(value->toIntVector(), number) > 0;
-        return std::ranges::any_of(node->blocks(), [&](auto* inner) { return names_number(*inner, number); });
-    });
+        if (value && value->isInt()) numbers.insert(value->toInt());
+        if (value && value->isIntList()) {
+            const std::vector<int64_t> list = value->toIntVector();
+            numbers.insert(list.begin(), list.end());
+        }
+        for (const torch::jit::Block* inner : node->blocks()) add_numbers(*inner, numbers);
+    }
 }
 
-/// What to do where other microbatches are taken.
-std::string size_advice(const JitGraph& jit, const std::vector<int64_t>& sizes) {
-    const auto is_named = [&](int64_t size) { return size > 1 && names_number(*jit.graph->block(), size); };
-    if (std::ranges::any_of(sizes, is_named)) {
+/// The whole numbers in a text.
+std::set<int64_t> numbers_in(const std::string& text) {
+    static const std::regex kNumber("[0-9]{1,9}");
+    std::set<int64_t> numbers;
+    for (std::sregex_iterator found(text.begin(), text.end(), kNumber), end; found != end; ++found) {
+        numbers.insert(std::stoll(found->str()));
+    }
+    return numbers;
+}
+
+/// What to do where other microbatches are taken. `named`: numbers of the model's ops.
+std::string size_advice(const std::set<int64_t>& named, const std::vector<int64_t>& sizes) {
+    if (std::ranges::any_of(sizes, [&](int64_t size) { return size > 1 && named.contains(size); })) {
         return "; it was probably traced with that size: choose train.global_batch_size = that size x "
                "pipeline.num_microbatches x mesh.dp, or script the model instead";
     }
     return ", where the shapes happen to agree; no op of the model names such a size, so look at this one first: it "
-           "may "
-           "mix samples";
+           "may mix samples";
 }
 
-/// Probes with the plan's size; when that fails and another size works, says which.
+/// Probes with the plan's size; when that fails and another size works, says which. Those are tried that the model or
+/// the failure names, and one sample; where shapes are what fails, by shapes alone: a large model has large values.
 ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                             const TorchScriptOptions& options, const std::function<at::Tensor(size_t)>& weight) {
     const int64_t microbatch_size = options.microbatch_size;
     try {
         return probe(jit, inputs, microbatch_size, weight, options.device);
     } catch (const Error& error) {
-        std::vector<int64_t> sizes;
-        for (int64_t size : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128}) {
-            if (size == microbatch_size) continue;
+        const bool by_shapes = dynamic_cast<const FailsAnywhere*>(&error) != nullptr;
+        const auto is_taken = [&](int64_t size) {
+            if (by_shapes) return shapes_fit(jit, inputs, size, options.device);
             try {
                 probe(jit, inputs, size, weight, options.device);
-                sizes.push_back(size);
+                return true;
             } catch (const Error&) {
-                continue;
+                return false;
             }
+        };
+        const std::set<int64_t> said = numbers_in(error.what());
+        std::set<int64_t> named;
+        add_numbers(*jit.graph->block(), named);
+        std::vector<int64_t> sizes;
+        for (int64_t size : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128}) {
+            const bool is_likely = size == 1 || named.contains(size) || said.contains(size);
+            if (is_likely && size != microbatch_size && is_taken(size)) sizes.push_back(size);
         }
         const std::string samples = std::to_string(microbatch_size) + " samples";
         if (sizes.empty())
@@ -258,7 +278,7 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
         std::string taken;
         for (const int64_t size : sizes) taken += (taken.empty() ? "" : ", ") + std::to_string(size);
         throw Error(ErrorKind::BadData, "the model cannot take a microbatch of " + samples + " (" + error.what() +
-                                            "), but it takes " + taken + size_advice(jit, sizes));
+                                            "), but it takes " + taken + size_advice(named, sizes));
     }
 }
 

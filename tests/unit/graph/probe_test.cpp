@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/ir/irparser.h>
 
+#include <set>
 #include <unordered_map>
 
 #include "unit/graph/models.hpp"
@@ -252,6 +253,34 @@ TEST(Probe, SizesThatHappenToAgreeAreNoneThatWereTraced) {
         refusal(ErrorKind::BadData, [&] { load(mixes, kProbeOptions); }),
         HasSubstr("but it takes 1, 4, where the shapes happen to agree; no op of the model names such a size, so "
                   "look at this one first: it may mix samples"));
+}
+
+TEST(Probe, SizesThatNothingNamesAreNotTried) {
+    std::set<size_t> tried;
+    TorchScriptOptions options = kProbeOptions;
+    options.read_samples = [&](int64_t, int, std::span<std::byte> out) {
+        tried.insert(out.size() / (4 * sizeof(float)));
+    };
+    // Zeros are chosen by their numbers, which the meta device has not.
+    const ModuleSpec model{"Model",
+                           "def forward(self, x):\n    chosen = torch.nonzero(x)\n"
+                           "    return torch.mean(x) + torch.mean(chosen.view([24, 2, 7]) * 1.0)\n"};
+    refusal(ErrorKind::BadData, [&] { load(model, options); });
+    EXPECT_THAT(tried, ::testing::IsSupersetOf({1U, 2U, 5U, 24U}));
+    EXPECT_THAT(tried, ::testing::Not(::testing::Contains(128U)));
+}
+
+TEST(Probe, ShapesAreTriedWithoutNumbers) {
+    const Probed probed = run(R"IR(
+graph(%x : Tensor):
+  %three : int = prim::Constant[value=3]()
+  %four : int = prim::Constant[value=4]()
+  %shape : int[] = prim::ListConstruct(%three, %four)
+  %y : Tensor = aten::view(%x, %shape)
+  return (%y))IR");
+    const std::vector<ProbeInput> inputs{{probed.jit.graph->inputs()[0], floats("x", {4})}};
+    EXPECT_TRUE(shapes_fit(probed.jit, inputs, 3, at::kCPU));
+    EXPECT_FALSE(shapes_fit(probed.jit, inputs, 5, at::kCPU));
 }
 
 // The CPU casts by lists of its own; what it keeps is taken from how cards run it, where that is known.
