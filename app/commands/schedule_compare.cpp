@@ -1,9 +1,11 @@
 // vpp schedule compare.
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/schedule_choice.hpp"
+#include "app/commands/schedule_figures.hpp"
 #include "app/schedule_options.hpp"
 #include "base/units.hpp"
 #include "schedule/comparison.hpp"
@@ -51,12 +53,17 @@ void print(const ScheduleComparison& comparison, const ComparisonRequest& reques
     std::cout << counted_text(request.num_ranks, "rank") << ", "
               << counted_text(request.num_microbatches, "microbatch", "microbatches");
     if (request.memory_limit) std::cout << ", at most " << fixed_text(*request.memory_limit, 2) << " activations";
-    std::cout << "\nschedule                   v    makespan  bubble %        span  bubble %   peak  messages\n";
+    double longest = 0;
+    for (const ScheduleMetrics& row : comparison.rows) longest = std::max(longest, row.makespan);
+    const int width = time_width(longest);
+    std::cout << "\nschedule                   v" << std::setw(width) << "makespan"
+              << "  bubble %" << std::setw(width) << "span"
+              << "  bubble %      peak  messages\n";
     for (const ScheduleMetrics& row : comparison.rows) {
         std::cout << std::left << std::setw(24) << row.schedule << std::right << std::setw(4) << row.stages_per_rank
-                  << std::setw(12) << fixed_text(row.makespan, 3) << std::setw(10)
-                  << fixed_text(100 * row.bubble_makespan, 2) << std::setw(12) << fixed_text(row.span, 3)
-                  << std::setw(10) << fixed_text(100 * row.bubble_span, 2) << std::setw(7)
+                  << std::setw(width) << fixed_text(row.makespan, 3) << std::setw(10)
+                  << fixed_text(100 * row.bubble_makespan, 2) << std::setw(width) << fixed_text(row.span, 3)
+                  << std::setw(10) << fixed_text(100 * row.bubble_span, 2) << std::setw(10)
                   << fixed_text(row.peak_activations(), 2) << std::setw(10) << row.num_messages << "\n";
     }
     std::cout << "v stages a rank; peak in microbatch activations of a full rank; messages between ranks a step;\n"

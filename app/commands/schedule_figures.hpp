@@ -8,6 +8,8 @@
 namespace vpp {
 
 nlohmann::ordered_json metrics_json(const ScheduleMetrics& metrics);
+/// Columns of times up to `longest`, with what parts them.
+int time_width(double longest);
 /// To stdout, as a table of the ranks.
 void print_metrics(const ScheduleMetrics& metrics);
 /// --svg and --trace.

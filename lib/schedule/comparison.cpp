@@ -39,6 +39,7 @@ std::vector<int> per_rank_choices(const ScheduleKind& kind, const ComparisonRequ
 ScheduleComparison compare_schedules(const ComparisonRequest& request) {
     ScheduleComparison comparison;
     bool all_refuse_costs = true;
+    std::string refusal;  // the first for as many stages a rank as were asked for
     for (const ScheduleKind& kind : schedule_kinds()) {
         if (!kind.trains || *kind.same_as) continue;
         std::string reason;
@@ -57,11 +58,13 @@ ScheduleComparison compare_schedules(const ComparisonRequest& request) {
                 if (error.kind() != ErrorKind::Plan && error.kind() != ErrorKind::CommandLine) throw;
                 all_refuse_costs = all_refuse_costs && error.kind() == ErrorKind::CommandLine;
                 reason = error.what();
+                const bool is_wanted = stages_per_rank == request.stages_per_rank.value_or(stages_per_rank);
+                if (is_wanted && refusal.empty()) refusal = reason;
             }
         }
         if (!reason.empty()) comparison.left_out.push_back({kind.name, reason});
     }
-    if (all_refuse_costs) throw Error(ErrorKind::CommandLine, comparison.left_out.front().reason);
+    if (all_refuse_costs) throw Error(ErrorKind::CommandLine, refusal);
     return comparison;
 }
 

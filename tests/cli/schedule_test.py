@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -59,6 +60,16 @@ class Generated(ScheduleCase):
         self.assertEqual(result["by_rank"][1]["first_start"], 2)
         self.assertEqual(result["by_rank"][0]["idle"], 3.5)
         self.assertIn("makespan 17.500", self.ok("simulate", *SMALL, "--costs", "F=2,I=1,W=0.5"))
+
+    def test_columns_stay_apart_whatever_the_costs(self):
+        costs = ("--costs", "F=999999,B=999999")
+        numbers = ("--pp", "2", "--microbatches", "1000")
+        for table in (self.ok("simulate", *SMALL[:2], *numbers, *costs), self.ok("compare", *numbers, *costs)):
+            rows = [line for line in table.splitlines() if re.match(r" *[01A-Z_]+[0-9A-Z_]* .*\d\.\d", line)]
+            self.assertGreater(len(rows), 1, table)
+            for row in rows:
+                self.assertEqual(len(row.split()), 7 if row[0] == " " else 8, row)
+                self.assertEqual(len(row), len(rows[0]), row)
 
     def test_half_a_backward_is_split(self):
         arguments = ("--schedule", "ZERO_BUBBLE_H1", "--pp", "2", "--microbatches", "4")

@@ -66,6 +66,13 @@ TEST(CompareSchedules, CostsThatFitNoneAreRefused) {
     }
 }
 
+TEST(CompareSchedules, ARefusalNamesTheStagesThatWereAskedFor) {
+    const std::string error = testing::error_text(ErrorKind::CommandLine, [&] {
+        compare_schedules({.num_ranks = 4, .num_microbatches = 12, .stages_per_rank = 3, .costs = "F=1/1"});
+    });
+    EXPECT_CONTAINS(error, "'F=1/1' has 2 values (expected one, or one for each of the 12 stages)");
+}
+
 TEST(CompareSchedules, TheHalvesOfABackwardFollowFromIt) {
     const auto makespans = [](const char* costs) {
         std::vector<double> found;
