@@ -16,7 +16,7 @@ std::optional<int64_t> first_outside(const ValueRange& range, std::span<const st
         T element;
         std::memcpy(&element, bytes.data() + offset, sizeof(T));
         const auto value = static_cast<int64_t>(element);
-        if ((value < 0 || value >= range.bound) && value != range.ignore_index) return value;
+        if ((value < range.least || value >= range.bound) && value != range.ignore_index) return value;
     }
     return std::nullopt;
 }
@@ -50,7 +50,8 @@ std::optional<int64_t> first_outside(DType dtype, const ValueRange& range, std::
 
 /// Whether values that keep to one range keep to the other too.
 bool holds(const ValueRange& one, const ValueRange& other) {
-    return one.bound <= other.bound && (!one.ignore_index || one.ignore_index == other.ignore_index);
+    return one.bound <= other.bound && one.least >= other.least &&
+           (!one.ignore_index || one.ignore_index == other.ignore_index);
 }
 
 /// Passes everything on; reads of fields with a range are checked.
@@ -69,7 +70,7 @@ class CheckedDataset : public Dataset {
                 continue;
             }
             std::erase_if(known, [&](const ValueRange& one) { return holds(range, one); });
-            if (!range.ignore_index) field.bound = range.bound;
+            if (!range.ignore_index && range.least == 0) field.bound = range.bound;
             known.push_back(std::move(range));
         }
     }
@@ -104,8 +105,9 @@ void check_range(const Field& field, const ValueRange& range, std::span<const st
     const std::optional<int64_t> value = first_outside(field.dtype, range, bytes);
     if (!value) return;
     const std::string ignored = range.ignore_index ? " or ignore_index " + std::to_string(*range.ignore_index) : "";
-    throw Error(ErrorKind::BadData, where + ": field " + field.name + " must be in [0, " + std::to_string(range.bound) +
-                                        ")" + ignored + ", the " + range.meaning + " (got " + std::to_string(*value) +
+    throw Error(ErrorKind::BadData, where + ": field " + field.name + " must be in [" + std::to_string(range.least) +
+                                        ", " + std::to_string(range.bound) + ")" + ignored + ", the " + range.meaning +
+                                        " (got " + std::to_string(*value) +
                                         "); try a model with a larger one, or mend the data");
 }
 

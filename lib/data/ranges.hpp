@@ -13,12 +13,13 @@
 
 namespace vpp {
 
-/// What one field's values must be: in [0, bound), or the ignored value.
+/// What one field's values must be: in [least, bound), or the ignored value.
 struct ValueRange {
     std::string field;
     int64_t bound = 0;                    ///< first value that is too large
     std::string meaning;                  ///< where the bound comes from: "vocabulary size of token_embedding"
     std::optional<int64_t> ignore_index;  ///< a value that is legal in spite of the range
+    int64_t least = 0;                    ///< below 0 where values may count from the end
 };
 
 /// Throws Error{BadData} when a value of `bytes` (whole elements of the field's dtype) breaks the range.

@@ -1,5 +1,6 @@
 #pragma once
-// Which integer inputs of a model are indices, and into how many rows: tokens of an embedding, labels of a loss. Found
+// Which integer inputs of a model are indices, and into how many rows: tokens of an embedding, labels of a loss, what
+// gather, index_select and x[index] choose by. Found
 // in the graph, so that a value out of range is refused where file and sample can be named.
 #include <vector>
 

@@ -47,6 +47,15 @@ struct GraphValue {
     int64_t plain_bytes = 0;   ///< about what it holds beside tensors
 };
 
+/// A tensor of integers by which an op chooses along a dimension of constant size.
+struct GraphIndex {
+    int value = -1;
+    int64_t least = 0;  ///< below 0 where it may count from the end
+    int64_t size = 0;   ///< of the dimension
+
+    bool operator==(const GraphIndex&) const = default;
+};
+
 /// One op: a node of the graph, with the control flow inside it if it has any.
 struct GraphOp {
     std::string kind;             ///< "aten::linear"
@@ -60,6 +69,7 @@ struct GraphOp {
     int64_t inner_bytes = 0;      ///< made in it, there behind it and none of its outputs
     int64_t passing_bytes = 0;    ///< there behind it, of all that ops have made, and gone before the forward ends
     bool random = false;          ///< draws random numbers (keyed by its call site)
+    std::vector<GraphIndex> indices;       ///< of gather, index_select and x[index]
     std::vector<int64_t> ignored_targets;  ///< ignore_index of a loss of classes; empty where it is no constant
 
     /// Whether it is a loss of classes, inputs[1], and its ignore_index is known.

@@ -19,6 +19,7 @@ namespace vpp {
 
 using torch::jit::Node;
 using torch::jit::Value;
+namespace prim = torch::jit::prim;
 
 namespace {
 
@@ -45,6 +46,33 @@ std::vector<int64_t> ignored_targets(const Node* node) {
     if (!place) return {};
     const auto constant = torch::jit::toIValue(node->input(static_cast<size_t>(*place)));
     return constant && constant->isInt() ? std::vector<int64_t>{constant->toInt()} : std::vector<int64_t>{};
+}
+
+/// An index of an op, and along which dimension it chooses.
+struct IndexArgument {
+    const Value* value;
+    int64_t dim;
+    bool from_end;  ///< it may be negative
+};
+
+/// The indices of x[a, :, b].
+std::vector<IndexArgument> bracketed(const Node* list) {
+    std::vector<IndexArgument> found;
+    if (list->kind() != prim::ListConstruct) return found;
+    for (size_t dim = 0; dim < list->inputs().size(); ++dim) {
+        const Value* value = list->input(dim);
+        if (value->type()->kind() != c10::TypeKind::NoneType) found.push_back({value, static_cast<int64_t>(dim), true});
+    }
+    return found;
+}
+
+std::vector<IndexArgument> index_arguments(const Node* node) {
+    const std::string_view kind = node->kind().toQualString();
+    if (kind == "aten::index") return bracketed(node->input(1)->node());
+    if (kind != "aten::gather" && kind != "aten::index_select") return {};
+    const auto dim = torch::jit::toIValue(node->input(1));
+    if (!dim || !dim->isInt()) return {};
+    return {{node->input(2), dim->toInt(), false}};
 }
 
 class GraphBuilder {
@@ -141,6 +169,27 @@ class GraphBuilder {
         }
     }
 
+    /// Sizes follow no numbers where nothing was computed. Behind a mask it is not known which dimension an index is
+    /// of.
+    void add_indices(const Node* node, GraphOp& op) {
+        const std::vector<IndexArgument> arguments = index_arguments(node);
+        const auto chosen_from = arguments.empty() ? index_.end() : index_.find(node->input(0));
+        if (chosen_from == index_.end()) return;
+        const GraphTensor* from = graph_.tensor_of(chosen_from->second);
+        if (!from || (!probe_.on_meta && from->parameter < 0)) return;
+        const auto num_dims = static_cast<int64_t>(from->shape.size());
+        for (const IndexArgument& index : arguments) {
+            const auto value = index_.find(index.value);
+            if (value == index_.end()) continue;
+            const GraphTensor* numbers = graph_.tensor_of(value->second);
+            const int64_t dim = index.dim < 0 ? index.dim + num_dims : index.dim;
+            const bool chooses = numbers && (numbers->dtype == DType::I64 || numbers->dtype == DType::I32);
+            if (!chooses || dim < 0 || dim >= num_dims) return;
+            const int64_t size = from->shape[static_cast<size_t>(dim)];
+            op.indices.push_back({value->second, index.from_end ? -size : 0, size});
+        }
+    }
+
     void add_op(int index) {
         const JitOp& from = jit_.ops[static_cast<size_t>(index)];
         GraphOp op;
@@ -148,6 +197,7 @@ class GraphBuilder {
         op.module = module_of(from.node);
         op.random = from.random;
         op.ignored_targets = ignored_targets(from.node);
+        add_indices(from.node, op);
         for (const Value* used : values_used(from.node)) {
             const int value = index_.at(used);
             op.inputs.push_back(value);

@@ -15,8 +15,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Fields, fields, num_samples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphTensor, name, dtype, shape, requires_grad, message_bytes, producer, input,
                                    parameter, writers, gradient_flips, is_view, travels, from_branch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphValue, name, type, is_tensor, tensors, plain_bytes, producer, uses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphIndex, value, least, size)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, casts, flops, kept_bytes,
-                                   inner_bytes, passing_bytes, random, ignored_targets)
+                                   inner_bytes, passing_bytes, random, indices, ignored_targets)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphParameter, name, aliases, dtype, shape, is_buffer, requires_grad, has_data,
                                    written, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphModule, name, class_name)

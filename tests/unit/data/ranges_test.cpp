@@ -45,6 +45,19 @@ TEST(Ranges, TheIgnoredValueIsLegal) {
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*data, 2, 1); }), "or ignore_index -100");
 }
 
+TEST(Ranges, ValuesMayCountFromTheEnd) {
+    const TemporaryFolder folder;
+    const ValueRange range{"label", 10, "rows", {}, -10};
+    const auto data = with_ranges(labels(folder), {range});
+    EXPECT_EQ(data->fields().fields[1].bound, 0);
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*data, 3, 1); }),
+               "must be in [-10, 10), the rows (got -100)");
+    const auto both = with_ranges(labels(folder), {range, label_range(200, -100)});
+    error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*both, 2, 1); });
+    const auto from_zero = with_ranges(labels(folder), {{"label", 200, "rows", {}, -200}, label_range(200)});
+    error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*from_zero, 3, 1); });
+}
+
 TEST(Ranges, OfSeveralRangesOfAFieldEachIsHeld) {
     const TemporaryFolder folder;
     const std::vector<ValueRange> some{label_range(10, -100), label_range(20, -100), label_range(12)};

@@ -77,6 +77,18 @@ TEST(ValueRanges, whatIsWrittenOrCastFromFractionsIsLeftAlone) {
     EXPECT_TRUE(find_value_ranges(graph).empty());
 }
 
+TEST(ValueRanges, findsWhatGatherChoosesFrom) {
+    Graph graph = embedding_graph("aten::view");
+    graph.ops[1].kind = "aten::gather";
+    graph.ops[1].indices = {{2, -9, 9}};
+    const auto ranges = find_value_ranges(graph);
+    ASSERT_EQ(ranges.size(), 1u);
+    EXPECT_EQ(ranges[0].field, "tokens");
+    EXPECT_EQ(ranges[0].bound, 9);
+    EXPECT_EQ(ranges[0].least, -9);
+    EXPECT_EQ(ranges[0].meaning, "size that aten::gather in 'wte' chooses from");
+}
+
 /// Scores of 9 classes -> loss of the tokens.
 Graph loss_graph(const std::string& kind, const std::vector<int64_t>& ignored) {
     Graph graph = embedding_graph("aten::view");

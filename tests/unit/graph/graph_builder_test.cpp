@@ -171,6 +171,29 @@ TEST(GraphBuilder, TheTargetThatALossIgnoresIsKnownWhereItIsAConstant) {
     EXPECT_THAT(ignored("int(torch.min(ids))"), ElementsAre());
 }
 
+TEST(GraphBuilder, IndicesAreKnownWithTheSizeThatTheyChooseFrom) {
+    const auto indices = [](const std::string& chosen) {
+        const ModuleSpec model{
+            "Model", "def forward(self, x, ids, m):\n    return torch.mean(" + chosen + ")\n", {{"w", weight({6, 4})}}};
+        const std::vector<Field> fields{floats("x", {4}), integers("ids", {}), Field{"m", DType::Bool, {}}};
+        const Graph graph = load(model, options_for(fields)).graph;
+        std::vector<std::pair<int64_t, int64_t>> found;
+        for (const GraphOp& op : graph.ops) {
+            for (const GraphIndex& index : op.indices) found.emplace_back(index.least, index.size);
+        }
+        return found;
+    };
+    using Found = std::pair<int64_t, int64_t>;
+    EXPECT_THAT(indices("torch.gather(x, 1, torch.unsqueeze(ids, 1))"), ElementsAre(Found{0, 4}));
+    EXPECT_THAT(indices("torch.gather(x, -1, torch.unsqueeze(ids, 1))"), ElementsAre(Found{0, 4}));
+    EXPECT_THAT(indices("torch.index_select(self.w, 0, ids)"), ElementsAre(Found{0, 6}));
+    EXPECT_THAT(indices("self.w[ids]"), ElementsAre(Found{-6, 6}));
+    EXPECT_THAT(indices("self.w[:, ids]"), ElementsAre(Found{-4, 4}));
+    EXPECT_THAT(indices("self.w[ids, ids]"), ElementsAre(Found{-6, 6}, Found{-4, 4}));
+    EXPECT_THAT(indices("x[m]"), ElementsAre()) << "a mask";
+    EXPECT_THAT(indices("torch.gather(x, int(torch.min(ids)), torch.unsqueeze(ids, 1))"), ElementsAre());
+}
+
 TEST(GraphBuilder, UnusedInputsAreKeptWithoutAValue) {
     const ModuleSpec model{"Model", "def forward(self, x, ids):\n    return torch.mean(x)\n"};
     const Graph graph = load(model, kBuilderOptions).graph;

@@ -129,6 +129,7 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("op.kept_bytes", [](Graph& g) { ++g.ops[0].kept_bytes; });
     graph("op.inner_bytes", [](Graph& g) { ++g.ops[0].inner_bytes; });
     graph("op.passing_bytes", [](Graph& g) { ++g.ops[0].passing_bytes; });
+    graph("op.indices", [](Graph& g) { g.ops[0].indices.push_back({0, 0, 5}); });
     graph("op.ignored_targets", [](Graph& g) { g.ops[0].ignored_targets.push_back(-1); });
     graph("op.random", [](Graph& g) { g.ops[0].random ^= true; });
     graph("parameter.name", [](Graph& g) { g.parameters[0].name += "x"; });
