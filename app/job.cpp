@@ -201,11 +201,18 @@ at::Device choose_device(const Plan& plan, int local_rank) {
 }
 
 void check_trains(const Plan& plan) {
-    if (!plan.pipeline.forward_only) return;
-    throw Error(ErrorKind::Plan,
-                "pipeline.forward_only = true: this plan evaluates and trains nothing; use vpp eval, or leave the key "
-                "out",
-                plan.where("pipeline.forward_only"));
+    if (plan.pipeline.forward_only) {
+        throw Error(ErrorKind::Plan,
+                    "pipeline.forward_only = true: this plan evaluates and trains nothing; use vpp eval, or leave the "
+                    "key out",
+                    plan.where("pipeline.forward_only"));
+    }
+    if (plan.lr_schedule.kind == "step" && plan.lr_schedule.decay_steps == 0) {
+        throw Error(ErrorKind::Plan,
+                    "lr_schedule.kind = \"step\" needs lr_schedule.decay_steps, the steps from one drop to the next "
+                    "(got 0, so that the rate never drops); set it, or take kind \"constant\"",
+                    plan.where("lr_schedule.kind"));
+    }
 }
 
 void check_length(const Plan& plan) {

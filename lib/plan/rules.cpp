@@ -319,11 +319,6 @@ void check_lr_schedule(const Plan& plan, Findings& findings) {
     const LrSchedulePlan& schedule = plan.lr_schedule;
     const LrSchedulePlan usual;
     const std::string& kind = schedule.kind;
-    if (kind == "step" && schedule.decay_steps == 0) {
-        findings.add("lr_schedule.kind",
-                     "lr_schedule.kind = \"step\" needs lr_schedule.decay_steps, the steps from one drop to the next "
-                     "(got 0, so that the rate never drops); set it, or take kind \"constant\"");
-    }
     if (schedule.restart_every > 0 && kind != "linear" && kind != "cosine" && kind != "step") {
         findings.add("lr_schedule.restart_every",
                      "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind " +

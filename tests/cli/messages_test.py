@@ -111,6 +111,21 @@ class Messages(Case):
         self.assertEqual(done.returncode, 78, done.stderr)
         self.assertIn("[train] names neither steps nor epochs; write how long to train, as in steps = 200", done.stderr)
 
+    def test_only_a_training_needs_the_length_of_steps(self):
+        plan = self.example()
+        step = ("--set", "lr_schedule.kind=step", "--set", "lr_schedule.decay_steps=0")
+        weights = ("--initial-weights", *step)
+        for command in (("inspect", plan, *step), ("eval", plan, *weights),
+                        ("export", plan, *weights, "--safetensors", "w.safetensors")):
+            done = self.vpp(*command)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for command in ("train", "verify"):
+            done = self.vpp(command, plan, *step)
+            self.assertEqual(done.returncode, 78, done.stderr)
+            self.assertIn("--set:1:18: lr_schedule.kind = \"step\" needs lr_schedule.decay_steps, the steps from one "
+                          "drop to the next (got 0, so that the rate never drops); set it, or take kind \"constant\"",
+                          done.stderr)
+
     def test_stages_with_files_of_their_own_are_exported_into_a_folder(self):
         self.assertEqual(self.vpp("init", "manual", "example").returncode, 0)
         export = ["export", "example/plan.toml", "--initial-weights", "--torchscript"]
