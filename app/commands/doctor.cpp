@@ -149,7 +149,7 @@ class Doctor {
         Datasets data;
         if (!attempt("data", [&] { data = open_datasets(*plan_); })) return;
         const bool is_prepared = attempt("model", [&] {
-            Program program = prepare(*plan_, data, planned_device(plan_->mesh.device)).program;
+            Program program = prepare(*plan_, data, planned_device(plan_->mesh.device, cards_.cards)).program;
             check_model_rules(*plan_, program);
             check_have_values(*plan_, program.training.graph);
             program_ = std::move(program);

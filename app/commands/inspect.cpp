@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include <iostream>
+#include <utility>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/inspect_search.hpp"
@@ -35,11 +36,11 @@ struct InspectArguments {
     std::string svg, dot;  ///< files
 };
 
-Machine this_machine(const Plan& plan) {
+Machine this_machine(std::vector<Card> cards) {
     const HostFacts host = look_at_host(environment_of(host_variables()));
     return {.cores = host.cpus,
             .memory_bytes = host.memory_bytes,
-            .cards = plan.mesh.device == "cpu" ? std::vector<Card>() : known_cards().cards,
+            .cards = std::move(cards),
             .mpi_moves_card_memory = mpi_moves_card_memory()};
 }
 
@@ -51,8 +52,9 @@ void write_said(const std::string& file, const std::string& text) {
 int run_inspect(const InspectArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan, arguments.world);
     check_outputs({{"--svg", arguments.svg}, {"--dot", arguments.dot}}, files_of_plan(plan));
-    const Program program = make_program(plan);
-    const Machine machine = this_machine(plan);
+    std::vector<Card> cards = cards_for(plan);
+    const Program program = make_program(plan, cards);
+    const Machine machine = this_machine(std::move(cards));
     const MessageBuffers buffers = message_buffers(!machine.cards.empty());
     Inspection inspection =
         inspect_program(plan, program, {.machine = machine, .depth = arguments.depth, .buffers = buffers});

@@ -46,8 +46,8 @@ KnownCards known_cards() {
     }
 }
 
-at::Device planned_device(const std::string& kind) {
-    const bool on_card = kind == "cuda" || (kind == "auto" && !known_cards().cards.empty());
+at::Device planned_device(const std::string& kind, const std::vector<Card>& cards) {
+    const bool on_card = kind == "cuda" || (kind == "auto" && !cards.empty());
     return on_card ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
 }
 

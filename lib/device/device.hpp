@@ -31,7 +31,7 @@ KnownCards known_cards();
 
 /// What the ranks of a plan compute on, without a job: a card for "cuda", be there one here or not, and for "auto"
 /// where one is known.
-at::Device planned_device(const std::string& kind);
+at::Device planned_device(const std::string& kind, const std::vector<Card>& cards);
 
 /// Starts it and makes it this thread's own, so that ranks make nothing on cards of others.
 /// Throws Error{MissingInput} in LibTorch's words when it does not start.
