@@ -37,7 +37,8 @@ class LinkTransport final : public PassingTransport {
     /// Requires: the same links on every rank. Owns: borrows `bytes` and `maker`, which must outlive it.
     /// Calls: collective over the ranks of the links. Throws: Error{RankLost} behind the deadline; what `maker` throws.
     LinkTransport(Transport& bytes, const std::vector<Link>& links, LinkMaker& maker, double patience_seconds = 3);
-    /// Aborts what is under way. A rank whose peers may still be at work waits for them first (barrier).
+    /// Ends all links at once, watched, and drops what is under way. A rank whose peers may still be at work waits for
+    /// them first (barrier).
     ~LinkTransport() override;
 
     bool carries_device_memory() const override { return true; }
@@ -107,6 +108,7 @@ class LinkTransport final : public PassingTransport {
 
     LinkMaker& maker_;
     double patience_seconds_;
+    Watchdog::Phase end_;  ///< from the aborting on, until the ends are gone
     std::map<Link, End> ends_;
     std::map<std::pair<int, int>, Untaken> exchanges_;  ///< by number and content
     Watchdog::Phase watched_;                           ///< while the device waits for something
@@ -115,7 +117,6 @@ class LinkTransport final : public PassingTransport {
     bool is_through_host_ = false;
     bool is_timed_ = false;
     bool is_aborted_ = false;
-    Watchdog::Phase end_;  ///< from the aborting on
 };
 
 }  // namespace vpp

@@ -5,6 +5,7 @@
 // computes in the order of the calls; it ends when all of its messages have moved. So whatever would stand still on
 // cards stands still here, where the world of threads sees it (comm/in_process.hpp).
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -28,6 +29,7 @@ struct RecordedLinksOptions {
     int64_t stuck_after = -1;       ///< so many messages move and no more; negative: all
     std::string failure = {};       ///< what the library says from then on instead of standing still
     std::function<void(size_t num_bytes)> on_memory = {};  ///< called where a rank takes memory for what comes
+    std::function<void(int rank, bool is_abort)> on_end = {};      ///< called where an end is aborted, and where it goes
 };
 
 /// The links of all ranks.
@@ -47,6 +49,8 @@ class RecordedLinks {
         return std::count_if(made_.begin(), made_.end(),
                              [&](const auto& made) { return made.first == num_bytes && !made.second.expired(); });
     }
+    /// How often ranks have aborted some at once.
+    int64_t num_at_once() const { return num_at_once_; }
     /// How many operations a sender had under way on one link at once.
     int64_t most_under_way() const { return most_under_way_; }
 
@@ -73,6 +77,7 @@ class RecordedLinks {
     class End final : public LinkEnd {
       public:
         End(RecordedLinks& all, int rank, size_t link) : all_(all), rank_(rank), link_(link) {}
+        ~End() override { note_end(/*is_abort=*/false); }
         bool is_ready() override { return all_.is_ready(*this); }
         std::vector<MemoryPart> move(std::vector<MemoryPart> sent, const std::vector<size_t>& received) override {
             for (size_t num_bytes : received) {
@@ -90,10 +95,17 @@ class RecordedLinks {
         int64_t num_done() override { return all_.num_done_of(*this); }
         void set_timed(bool is_timed) override { all_.set_timed(*this, is_timed); }
         std::vector<std::pair<int64_t, int64_t>> take_times() override { return all_.take_times(*this); }
-        void abort() noexcept override { all_.note_abort(*this); }
+        void abort() noexcept override {
+            all_.note_abort(*this);
+            note_end(/*is_abort=*/true);
+        }
 
       private:
         friend class RecordedLinks;
+        void note_end(bool is_abort) noexcept {
+            if (all_.options_.on_end) all_.options_.on_end(rank_, is_abort);
+        }
+
         RecordedLinks& all_;
         int rank_;
         size_t link_;
@@ -115,6 +127,10 @@ class RecordedLinks {
         }
         std::unique_ptr<LinkEnd> connect(const Bytes& id, int place, int num_ranks) override {
             return all_.connect(rank_, ByteReader(id).get<uint64_t>(), place, num_ranks);
+        }
+        void at_once(const std::function<void()>& aborts) noexcept override {
+            ++all_.num_at_once_;
+            aborts();
         }
 
       private:
@@ -297,6 +313,7 @@ class RecordedLinks {
     std::map<QueueKey, Queue> queues_;
     std::map<int, std::vector<OperationPtr>> awaited_;  ///< by rank: what its card was told to wait for
     int64_t num_done_ = 0, num_aborted_ = 0, most_under_way_ = 0;
+    std::atomic<int64_t> num_at_once_ = 0;
 };
 
 }  // namespace vpp::test
