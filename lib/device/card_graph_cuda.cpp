@@ -1,5 +1,6 @@
-// Source: CUDA's programming guide, "CUDA Graphs"; of LibTorch's allocator, ATen/cuda/CUDAGraph.h. LibTorch's own class
+// Source: CUDA's programming guide, "CUDA Graphs"; of LibTorch's allocators, ATen/cuda/CUDAGraph.h. LibTorch's own class
 // is not used: a recording that fails leaves its generator in a state that nothing ends.
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -17,12 +18,16 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-/// Memory that only graphs get: LibTorch's allocator knows it by this number.
+/// Memory that only graphs get, of the card and pinned: LibTorch's allocators know it by this number. Pinned memory that
+/// a graph copies would else be an op's of later, whose bytes a replay took.
 class GraphMemory {
   public:
     explicit GraphMemory(c10::DeviceIndex card) : card_(card), id_{0, next_id()} {}
     ~GraphMemory() {
-        for (int i = 0; i < num_uses_; ++i) allocator::releasePool(card_, id_);
+        for (int i = 0; i < num_uses_; ++i) {
+            pinned().release_pool(id_);
+            allocator::releasePool(card_, id_);
+        }
     }
     GraphMemory(const GraphMemory&) = delete;
     GraphMemory& operator=(const GraphMemory&) = delete;
@@ -31,11 +36,17 @@ class GraphMemory {
     void begin(c10::cuda::CUDAStream recording) {
         allocator::beginAllocateToPool(card_, id_,
                                        [recording](cudaStream_t stream) { return stream == recording.stream(); });
+        pinned().begin_allocate_to_pool(id_, [recording](c10::Stream stream) { return stream == recording; });
         ++num_uses_;
     }
-    void end() { allocator::endAllocateToPool(card_, id_); }
+    void end() {
+        pinned().end_allocate_to_pool(id_);
+        allocator::endAllocateToPool(card_, id_);
+    }
 
   private:
+    static at::HostAllocator& pinned() { return *at::getHostAllocator(at::kCUDA); }
+
     /// LibTorch counts its own in the first number, and those of users in the second.
     static c10::CaptureId_t next_id() {
         static std::atomic<c10::CaptureId_t> last = 0;

@@ -4,6 +4,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -66,6 +68,22 @@ TEST_F(CardGraphs, AQuestionHowFarTheCardIsSpoilsTheRecording) {
     }),
                  c10::Error);
     EXPECT_NO_THROW(event.query());
+}
+
+/// Pinned memory of six numbers, all of that value.
+at::Tensor pinned(float value) {
+    return at::empty({6}, at::TensorOptions(at::kFloat).pinned_memory(true)).fill_(value);
+}
+
+TEST_F(CardGraphs, PinnedMemoryOfARecordingIsNobodyElsesWhileItIsReplayed) {
+    for (int i = 0; i < 8; ++i) static_cast<void>(pinned(0));  // what ops have let go of is there
+    const auto recorder = make_card_recorder(test::test_device());
+    at::Tensor output = at::empty_like(input_);
+    const auto graph = recorder->record([&] { output.copy_(pinned(7), /*non_blocking=*/true); });
+    std::vector<at::Tensor> others;
+    for (int i = 0; i < 8; ++i) others.push_back(pinned(9));
+    graph->replay();
+    EXPECT_TRUE(at::equal(output.cpu(), at::empty({6}).fill_(7)));
 }
 
 TEST_F(CardGraphs, MemoryIsGivenBackWithTheLastGraph) {
