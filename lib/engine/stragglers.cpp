@@ -29,12 +29,13 @@ std::vector<std::string> Stragglers::look(const std::vector<double>& busy_second
         const bool is_known = ranks_[i].usual.size() >= kLeastSteps;
         slowness.push_back(is_known ? busy_seconds[i] / median(ranks_[i].usual) : 1);
     }
-    // One rank has only its past; of two the faster one is the measure.
-    const double common = ranks_.size() > 1 ? median(slowness) : 1;
+    // One rank has only its past; of two the faster one is the measure. Where others became faster, a rank at its own
+    // pace is no slower for it.
+    const double common = ranks_.size() > 1 ? std::max(median(slowness), 1.0) : 1;
     std::vector<std::string> sentences;
     for (size_t i = 0; i < ranks_.size(); ++i) {
         Rank& rank = ranks_[i];
-        const bool is_slow = slowness[i] * kSlowPace > std::max(common, 1e-9);
+        const bool is_slow = slowness[i] * kSlowPace > common;
         rank.slow_steps = is_slow ? rank.slow_steps + 1 : 0;
         if (!is_slow) {
             rank.usual.push_back(busy_seconds[i]);

@@ -18,8 +18,8 @@ class Stragglers {
     explicit Stragglers(size_t num_ranks);
 
     /// Takes the seconds that each rank computed in a step; a sentence for each rank that has become a straggler or has
-    /// found back to its pace. Pace is usual time / time, in relation to the median pace of all ranks: what slows all
-    /// is nobody's fault.
+    /// found back to its pace. Pace is usual time / time. A straggler's is low beside 1 and beside the median pace of
+    /// all ranks: what slows all is nobody's fault.
     std::vector<std::string> look(const std::vector<double>& busy_seconds);
 
   private:

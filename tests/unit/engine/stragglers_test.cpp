@@ -41,6 +41,17 @@ TEST(Stragglers, whatSlowsAllIsNobodysFault) {
     EXPECT_TRUE(look(stragglers, {0.2, 0.4, 0.6}, 20).empty());
 }
 
+TEST(Stragglers, aRankAtItsPaceIsNotSlowBesideOneThatBecameFaster) {
+    for (const double pace : {0.9, 1.0, 1.3}) {
+        Stragglers stragglers(2);
+        look(stragglers, {0.2, 0.1}, 20);
+        EXPECT_TRUE(look(stragglers, {0.1, 0.1 * pace}, 20).empty()) << pace;
+    }
+    Stragglers stragglers(2);
+    look(stragglers, {0.2, 0.1}, 20);
+    EXPECT_EQ(look(stragglers, {0.1, 0.15}, 20).size(), 1u) << "slow by its own past";
+}
+
 TEST(Stragglers, youngRunsSayNothing) {
     Stragglers stragglers(2);
     look(stragglers, {0.1, 0.1}, static_cast<int>(Stragglers::kLeastSteps) - 1);
