@@ -19,11 +19,11 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// "[a, b]" with an entry twice is a slip of the pen.
-void check_unique(const Texts& texts, const std::string& key, Findings& findings, const std::string& remedy = "") {
+void check_unique(const Texts& texts, const std::string& key, Findings& findings) {
     std::set<std::string> seen;
     for (size_t i = 0; i < texts.size(); ++i) {
         if (seen.insert(texts[i]).second) continue;
-        findings.add(key + '[' + std::to_string(i) + ']', key + " names '" + texts[i] + "' twice" + remedy);
+        findings.add(key + '[' + std::to_string(i) + ']', key + " names '" + texts[i] + "' twice");
     }
 }
 
@@ -33,7 +33,6 @@ std::string loss_text(const Plan& plan) {
 }
 
 void check_model(const Plan& plan, Findings& findings) {
-    check_unique(plan.model.inputs, "model.inputs", findings, "; let forward take it once and use it in both places");
     if (plan.loss && plan.positions.contains("model.loss_output")) {
         findings.add("model.loss_output",
                      "model.loss_output and [loss] exclude each other: either forward returns the loss or [loss] makes "

@@ -155,7 +155,7 @@ bool is_parameter(const Graph& graph, int value) {
 std::map<int, c10::IValue> bind_inputs(const Graph& graph, const Inputs& inputs) {
     std::map<int, c10::IValue> live;
     for (const GraphInput& input : graph.inputs) {
-        if (input.value >= 0) live[input.value] = inputs.at(input.name);
+        if (input.value >= 0) live[input.value] = inputs.at(input.name).clone();  // as the loader does
     }
     return live;
 }

@@ -126,6 +126,25 @@ TEST(TorchScript, AnOptionalArgumentIsGivenOrNot) {
     EXPECT_EQ(load(optional_targets(), options).graph.inputs[0].name, "targets") << "the plan's order decides";
 }
 
+TEST(TorchScript, ArgumentsOfOneFieldAreWhatEqualFieldsAre) {
+    const ModuleSpec model{"Model",
+                           "def forward(self, x, targets):\n    h = torch.relu(x * self.w)\n    targets.add_(1)\n"
+                           "    return torch.mse_loss(h * self.w, targets)\n",
+                           {{"w", weight({4})}}};
+    TorchScriptOptions options = options_for({floats("x", {4}), floats("y", {4})});
+    const at::Tensor x = values({2, 4});
+    options.inputs = {"x", "y"};
+    LoadedModel equal = load(model, options);
+    options.inputs = {"x", "x"};
+    LoadedModel same = load(model, options);
+    ASSERT_EQ(same.graph.inputs.size(), 2U);
+    EXPECT_EQ(same.graph.inputs[1].name, "x");
+    for (int cut = 1; cut < same.graph.num_ops(); ++cut) {
+        EXPECT_EQ(bits_of(run_in_pieces(same, {cut}, {{"x", x.clone()}})),
+                  bits_of(run_in_pieces(equal, {cut}, {{"x", x.clone()}, {"y", x.clone()}})));
+    }
+}
+
 TEST(TorchScript, OtherDefaultsFoldAway) {
     const ModuleSpec model{"Model", R"JIT(
 def forward(self, x, scale: float = 2.0, flip: bool = False):
