@@ -21,6 +21,7 @@
 #include "program/generated_schedule.hpp"
 #include "program/lowered_schedule.hpp"
 #include "program/searched_schedule.hpp"
+#include "program/shifted_targets.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
@@ -397,6 +398,8 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     LoadedModel model = load_torchscript(files, options(/*training=*/true));
     check_target_type(plan, model.graph);
     if (plan.model.is_target_mean()) counted_targets(plan, model.graph);
+    std::string shifted = shifted_twice_text(plan, program.fields, program.microbatch_size, model.graph, *model.source);
+    if (!shifted.empty()) model.graph.warnings.push_back(std::move(shifted));
     const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
