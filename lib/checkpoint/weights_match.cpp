@@ -1,8 +1,10 @@
 #include "checkpoint/weights_match.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -30,19 +32,48 @@ bool is_exact(DType from, DType to) {
     return (is_half && (to == DType::F32 || to == DType::F64)) || (from == DType::F32 && to == DType::F64);
 }
 
+/// What PEFT puts into the names of a model: around a layer that gets an adapter, and before the weights of the adapter
+/// that has the name by default.
+constexpr std::array<std::string_view, 2> kWrapped{".base_layer.", ".default."};
+
+/// The name that a weight has in files of the model that was wrapped, and in PEFT's own.
+std::string unwrapped(std::string name) {
+    for (const std::string_view part : kWrapped) {
+        for (size_t at = name.find(part); at != std::string::npos; at = name.find(part, at)) {
+            name.erase(at, part.size() - 1);
+        }
+    }
+    return name;
+}
+
+/// The weights with these names too, behind their own, where they are nobody else's.
+std::vector<WantedWeight> with_unwrapped_names(std::vector<WantedWeight> wanted) {
+    std::set<std::string> taken;
+    for (const WantedWeight& weight : wanted) taken.insert(weight.names.begin(), weight.names.end());
+    for (WantedWeight& weight : wanted) {
+        for (const std::string& name : std::vector(weight.names)) {
+            std::string other = unwrapped(name);
+            if (taken.insert(other).second) weight.names.push_back(std::move(other));
+        }
+    }
+    return wanted;
+}
+
 class Matcher {
   public:
-    Matcher(const WeightsFile& file, const std::vector<WantedWeight>& wanted) : file_(file), wanted_(wanted) {
-        if (!claim() && !wanted.empty()) {
-            prefix_ = find_prefix(file, wanted);
+    Matcher(const WeightsFile& file, const std::vector<WantedWeight>& own)
+        : file_(file), own_(own), wanted_(with_unwrapped_names(own)) {
+        if (!claim() && !own.empty()) {
+            prefix_ = find_prefix(file, wanted_);
             claim();
         }
     }
 
     MatchedWeights run() {
         MatchedWeights matched;
-        for (const WantedWeight& weight : wanted_) {
-            matched.values.push_back(find(weight));
+        for (size_t i = 0; i < wanted_.size(); ++i) {
+            const WantedWeight& weight = wanted_[i];
+            matched.values.push_back(find(weight, own_[i].names.size()));
             if (matched.values.back()) continue;
             (weight.seed_fill == SeedFill::Named ? matched.seeded : matched.absent).push_back(weight.names.front());
         }
@@ -66,17 +97,21 @@ class Matcher {
         return extra_.size() < names.size();
     }
 
-    std::optional<TensorBytes> find(const WantedWeight& weight) {
+    std::optional<TensorBytes> find(const WantedWeight& weight, size_t num_own_names) {
         std::optional<TensorBytes> found;
-        for (const std::string& name : weight.names) {
-            const std::optional<std::string> in_file = prefix_.in_file(name);
+        for (size_t i = 0; i < weight.names.size(); ++i) {
+            const bool is_own = i < num_own_names;
+            if (!is_own && found) break;
+            const std::optional<std::string> in_file = prefix_.in_file(weight.names[i]);
             std::optional<TensorBytes> other = in_file ? file_.find(*in_file) : std::nullopt;
             if (!other) continue;
             if (found && !is_same(*found, *other)) {
                 add("holds other values for '" + other->name + "' than for '" + found->name +
                     "', which are one tensor in the model");
             }
-            if (!found) found = std::move(other);
+            if (found) continue;
+            found = std::move(other);
+            if (!is_own) ++num_unwrapped_;
         }
         if (found) check_form(*found, weight);
         if (!found && !weight.may_be_absent && weight.seed_fill != SeedFill::Named) add_missing(weight);
@@ -111,6 +146,10 @@ class Matcher {
     std::vector<std::string> notes() const {
         std::vector<std::string> notes;
         if (!prefix_.text.empty()) notes.push_back(prefix_text(prefix_));
+        if (num_unwrapped_ > 0) {
+            notes.push_back(std::to_string(num_unwrapped_) +
+                            " of the model's names have '.base_layer' or '.default' in them, which the file's lack");
+        }
         for (const auto& [dtypes, count] : converted_) {
             notes.push_back(std::to_string(count) + " of " + std::to_string(wanted_.size()) +
                             " tensors converted from " + std::string(name_of(dtypes.first)) + " to " +
@@ -132,7 +171,9 @@ class Matcher {
     }
 
     const WeightsFile& file_;
-    const std::vector<WantedWeight>& wanted_;
+    const std::vector<WantedWeight>& own_;
+    std::vector<WantedWeight> wanted_;  // with other names of theirs
+    int64_t num_unwrapped_ = 0;
     NamePrefix prefix_;  // empty where names are the file's own
     std::vector<std::string> extra_;
     std::map<std::pair<DType, DType>, int64_t> converted_;  // from, to

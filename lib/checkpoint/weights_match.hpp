@@ -31,7 +31,8 @@ struct MatchedWeights {
 };
 
 /// Finds all that is wanted; where no name is the file's, by what remains without a prefix (name_prefix.hpp). A
-/// narrower float will do: copying it into the model's dtype is exact. Looks at headers only, but for tied tensors that
+/// name that the file lacks is also looked for without the ".base_layer" and ".default" of PEFT's wrappers. A narrower
+/// float will do: copying it into the model's dtype is exact. Looks at headers only, but for tied tensors that
 /// the file has more than once: their bytes are compared.
 /// Throws: Error{BadData} with all that is missing, with the nearest name, or unfit.
 /// Owns:   the bytes are the file's.

@@ -105,6 +105,39 @@ TEST_F(MatchTest, WhatIsFilledFromTheSeedNeedNotBeThere) {
     EXPECT_EQ(matched.absent, std::vector<std::string>{"mask"});
 }
 
+TEST_F(MatchTest, WrappersOfPeftAreLeftOutOfNames) {
+    const std::string note = "of the model's names have '.base_layer' or '.default' in them, which the file's lack";
+    const std::vector<WantedWeight> weights{wanted({"m.base_model.model.q.base_layer.weight"}, 1),
+                                            wanted({"m.base_model.model.k.weight"}, 1),
+                                            wanted({"m.base_model.model.q.lora_A.default.weight"}, 2)};
+    const WeightsFile peft = file_of({{"base_model.model.q.weight", {1}},
+                                      {"base_model.model.k.weight", {2}},
+                                      {"base_model.model.q.lora_A.weight", {3, 4}}});
+    const MatchedWeights matched = match_weights(peft, weights);
+    EXPECT_EQ(matched.values[0]->name, "base_model.model.q.weight");
+    EXPECT_EQ(matched.values[2]->name, "base_model.model.q.lora_A.weight");
+    EXPECT_EQ(matched.notes, (std::vector<std::string>{
+                                 "the model's names have 'm.' in front of the file's", "2 " + note}));
+    std::vector<WantedWeight> seeded = weights;
+    seeded[2].seed_fill = SeedFill::Named;
+    const MatchedWeights base = match_weights(file_of({{"q.weight", {1}}, {"k.weight", {2}}}), seeded);
+    EXPECT_EQ(base.values[0]->name, "q.weight");
+    EXPECT_EQ(base.seeded, std::vector<std::string>{"m.base_model.model.q.lora_A.default.weight"});
+    EXPECT_EQ(base.notes.back(), "1 " + note);
+}
+
+TEST_F(MatchTest, WrappedNamesGoBeforeUnwrappedOnes) {
+    const WeightsFile file = file_of({{"q.base_layer.weight", {1}}, {"q.weight", {2}}});
+    const MatchedWeights alone = match_weights(file, {wanted({"q.base_layer.weight"}, 1)});
+    EXPECT_EQ(alone.values[0]->name, "q.base_layer.weight");
+    EXPECT_TRUE(alone.notes.empty());
+    const MatchedWeights both = match_weights(file, {wanted({"q.base_layer.weight"}, 1), wanted({"q.weight"}, 1)});
+    EXPECT_EQ(both.values[1]->name, "q.weight") << "a name of its own";
+    expect_error(ErrorKind::BadData, "has no tensor 'q.base_layer.weight'", [&] {
+        match_weights(file_of({{"q.weight", {2}}}), {wanted({"q.base_layer.weight"}, 1), wanted({"q.weight"}, 1)});
+    });
+}
+
 TEST_F(MatchTest, AFileOfQuiteAnotherModelIsOneProblem) {
     const WeightsFile file = file_of({{"module.c", {1}}, {"module.d", {2}}});
     const auto error = test::caught_error([&] { match_weights(file, {wanted({"a"}, 1), wanted({"b"}, 1)}); });
