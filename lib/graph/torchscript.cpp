@@ -2,11 +2,13 @@
 
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
+#include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 #include <limits>
 #include <regex>
 #include <set>
+#include <string_view>
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
@@ -310,12 +312,19 @@ struct ModeUse {
     std::set<int> acts, looks;  ///< -1: the one model
 };
 
+/// A dropout that drops nothing does not.
+bool acts_by_mode(const torch::jit::Node* node) {
+    const std::string_view kind = node->kind().toQualString();
+    if (kind.find("batch_norm") != std::string_view::npos) return true;
+    if (kind.find("dropout") == std::string_view::npos) return false;
+    const auto share = node->inputs().size() > 1 ? torch::jit::toIValue(node->input(1)) : std::nullopt;
+    return !(share && share->isDouble() && share->toDouble() == 0);
+}
+
 ModeUse mode_use(const Graph& graph, const JitGraph& jit) {
     ModeUse use;
-    for (const GraphOp& op : graph.ops) {
-        const bool by_mode =
-            op.kind.find("dropout") != std::string::npos || op.kind.find("batch_norm") != std::string::npos;
-        if (by_mode) use.acts.insert(stage_of_module(jit.stages, op.module));
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+        if (acts_by_mode(jit.ops[i].node)) use.acts.insert(stage_of_module(jit.stages, graph.ops[i].module));
     }
     for (const std::string& module : jit.reads_training) use.looks.insert(stage_of_module(jit.stages, module));
     return use;
