@@ -157,7 +157,8 @@ std::string change_text(const std::string& name, const std::string& before, cons
         } catch (const std::exception&) {  // of another vpp: shown as it is
         }
     }
-    return was_and_is(name, before, now);
+    const bool is_product = name == "num_microbatches";
+    return was_and_is(is_product ? "pipeline.num_microbatches x train.accumulate" : name, before, now);
 }
 
 /// What facts say of the learning rate.

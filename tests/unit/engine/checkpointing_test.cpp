@@ -101,7 +101,7 @@ TEST_F(Checkpointing, everythingThatMakesItAnotherRunIsRefusedWithBothValues) {
     const std::vector<std::pair<std::vector<std::string>, std::string>> changes{
         {{"train.seed=77"}, "seed was 1234, now 77"},
         {{"train.global_batch_size=9"}, "global_batch_size was 6, now 9"},
-        {{"pipeline.num_microbatches=2"}, "num_microbatches was 3, now 2"},
+        {{"pipeline.num_microbatches=2"}, "pipeline.num_microbatches x train.accumulate was 3, now 2"},
         {{"optimizer.kind=\"sgd\""}, "optimizer was adamw, now sgd"},
         {{"data.shuffle=false"}, "data.shuffle was true, now false"},
         {{"data.val_split=0.25"}, "data.val_split was 0.0, now 0.25"},
