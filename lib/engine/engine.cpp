@@ -163,8 +163,12 @@ void Engine::run_replica(int64_t step, int replica, const at::Tensor& loss_facto
         return loader_.to_tensor(input, prefetch_->take({step, replica, microbatch, input}, deadline_seconds));
     };
     statistics_->begin_step();
-    training_->run({load, [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); }},
-                   loss_factor);
+    const auto key = [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); };
+    const auto place = [&](int microbatch) {
+        return "step " + std::to_string(step + 1) + ", " +
+               sample_names(*data_.training, samples_of(step, replica, microbatch));
+    };
+    training_->run({load, key, {}, place}, loss_factor);
     tied_->sum_gradients();
     if (reduction_) {
         reduction_->start(ReplicaShares::kBehindTies);
@@ -319,7 +323,7 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
     transport_.set_position("looking for what is not finite in step " + std::to_string(step + 1));
     const std::optional<NonFiniteValue> first = watch.first(transport_);
     if (!first) return {"; each value for itself is finite"};
-    const std::vector<Draw> samples = samples_of(step, *first);
+    const std::vector<Draw> samples = samples_of(step, first->replica, first->microbatch);
     const std::string words = "; first not finite is " + to_text(*first, program_.num_replicas()) + " (" +
                               sample_names(*data_.training, samples) + ")";
     const std::string ignored = first->is_loss() && targets_ ? targets_->all_ignored_text(samples) : std::string();
@@ -361,10 +365,10 @@ std::string Engine::remedy_of_damage(int64_t step) const {
 }
 
 /// Those of the microbatch.
-std::vector<Draw> Engine::samples_of(int64_t step, const NonFiniteValue& value) const {
+std::vector<Draw> Engine::samples_of(int64_t step, int replica, int microbatch) const {
     const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
-    const int64_t microbatch = int64_t{value.replica} * program_.training.schedule.num_microbatches + value.microbatch;
-    const auto begin = draws.begin() + microbatch * program_.microbatch_size;
+    const int64_t before = int64_t{replica} * program_.training.schedule.num_microbatches + microbatch;
+    const auto begin = draws.begin() + before * program_.microbatch_size;
     return {begin, begin + program_.microbatch_size};
 }
 

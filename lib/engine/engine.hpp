@@ -148,7 +148,7 @@ class Engine {
     Trouble find_non_finite(int64_t step);
     std::optional<std::string> find_damaged_parameter();
     std::string remedy_of_damage(int64_t step) const;
-    std::vector<Draw> samples_of(int64_t step, const NonFiniteValue& value) const;
+    std::vector<Draw> samples_of(int64_t step, int replica, int microbatch) const;
 
     const Plan& plan_;
     const Program& program_;

@@ -132,7 +132,10 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
         if (take && num_outputs > 0) take(outputs, size);
     };
     executor_->run({[&](int microbatch, int input) { return loader_.load(input, draws(microbatch)); },
-                    [](int) { return uint64_t{0}; }, take_outputs});
+                    [](int) { return uint64_t{0}; }, take_outputs,
+                    [&](int microbatch) {
+                        return "evaluation, " + sample_names(validation_, draws(microbatch)) + " of the validation data";
+                    }});
     Tally tally;
     for (size_t i = 0; i < tallies.size(); i += 2) {
         tally.add({tallies[i].item<int64_t>(), tallies[i + 1].item<int64_t>()});

@@ -345,7 +345,12 @@ void Executor::forward(Segment& now, int microbatch, const MicrobatchEnds& ends)
         load_nanoseconds_ += steady_nanoseconds() - begin;
         now.set_input(microbatch, input, std::move(loaded));
     }
-    now.forward(microbatch, ends.key(microbatch));
+    try {
+        now.forward(microbatch, ends.key(microbatch));
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::BadData || !ends.place) throw;
+        throw Error(error.kind(), std::string(error.what()) + " (" + ends.place(microbatch) + ")");
+    }
     if (now.io().makes_loss) made_losses_[static_cast<size_t>(microbatch)] = now.take_loss(microbatch);
     if (now.io().gathered >= 0) ends.take_outputs(microbatch, now.take_outputs(microbatch));
     for (int edge_id : now.io().exports) {

@@ -24,11 +24,12 @@
 namespace vpp {
 
 /// What the executor asks for while it runs, the data of a microbatch and its key, and who takes the outputs of the
-/// graph, with its tallies behind them, where it has any.
+/// graph, with its tallies behind them, where it has any. `place` says which data a microbatch is, for errors.
 struct MicrobatchEnds {
     std::function<at::Tensor(int microbatch, int input)> input;
     std::function<uint64_t(int microbatch)> key;
     std::function<void(int microbatch, std::vector<at::Tensor> outputs)> take_outputs = {};
+    std::function<std::string(int microbatch)> place = {};
 };
 
 /// Receives that stand ready ahead of the action that waits for them. Each holds a buffer, so few; two directions of

@@ -118,6 +118,26 @@ class Metrics(Case):
         self.vpp("train", "plan.toml", "--set", "eval.metrics=[]", "--set", "run.dir=plain", ranks=2)
         self.assertEqual(self.bits("plain"), bits)
 
+    def test_an_op_that_fails_is_told_with_step_and_samples(self):
+        example = torch.zeros(4, 6), torch.zeros(4, 3, dtype=torch.int64)
+        torch.jit.trace(Shifts(), example).save(str(self.folder / "model.pt"))
+        self.targets[:, 1] = 7  # no class
+        self.targets[5, 1] = 1
+        numpy.save(self.folder / "bad.npy", self.targets)
+        plan = PLAN[:PLAN.index("[loss]")] + PLAN[PLAN.index("[data]"):PLAN.index("[eval]")] + '[run]\ndir = "run"\n'
+        plan = plan.replace('inputs = ["x"]', "")
+        (self.folder / "plan.toml").write_text(plan.replace('y = "y.npy"', 'y = "bad.npy"', 1))
+        order = self.vpp("data", "order", "plan.toml", "--steps", "1").stdout.split()
+        done = self.vpp("train", "plan.toml", "--set", "train.eval_every=0", ranks=2)
+        self.assertEqual(done.returncode, 65)
+        self.assertRegex(done.stderr, r"stage 1, F of microbatch 0: the op aten::cross_entropy_loss in .* fails: "
+                                      r"Target 7 is out of bounds\. \(step 1, samples \d+, \d+, \d+, \d+\)")
+        self.assertIn(", ".join(order[-8:-4]), done.stderr, order)
+        (self.folder / "plan.toml").write_text(plan.replace('y = "y.npy"', 'y = "bad.npy"'))
+        done = self.vpp("eval", "plan.toml", "--initial-weights")
+        self.assertEqual(done.returncode, 65)
+        self.assertIn("is out of bounds. (evaluation, samples 0, 1, 2, 3 of the validation data)", done.stderr)
+
     def test_targets_that_are_no_classes_are_refused(self):
         numpy.save(self.folder / "y.npy", numpy.ones((27, 5, 3), dtype=numpy.float32) / 5)
         done = self.vpp("eval", "plan.toml", "--initial-weights")
