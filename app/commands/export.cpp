@@ -40,6 +40,10 @@ void add_export_options(CLI::App& command, ExportArguments& arguments) {
                     "write the model with these weights to this file, as torch.jit.load reads it; a folder, where the "
                     "plan's stages have files of their own")
         ->type_name("FILE|DIR");
+    command
+        .add_option("--strip-prefix", request.strip_prefix,
+                    "what the names in the safetensors file leave out in front, as the 'm.' of a wrapper's self.m")
+        ->type_name("PREFIX");
     command.add_flag("--overwrite", request.overwrite, "replace files that are there already");
     command.add_flag("--json", arguments.json, "what was written as JSON");
 }
@@ -68,6 +72,9 @@ int run_export(const ExportArguments& arguments) {
     if (arguments.request.safetensors.empty() && arguments.request.torchscript.empty()) {
         throw Error(ErrorKind::CommandLine,
                     "vpp export writes --safetensors FILE, --torchscript FILE, or both; see vpp export --help");
+    }
+    if (!arguments.request.strip_prefix.empty() && arguments.request.safetensors.empty()) {
+        throw Error(ErrorKind::CommandLine, "--strip-prefix is for --safetensors; TorchScript keeps the model's names");
     }
     const Plan plan = resolved_plan(arguments.plan);
     print_models_plainly();

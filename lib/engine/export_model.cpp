@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/new_file.hpp"
+#include "base/shell.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/weights_match.hpp"
 #include "graph/initial_values.hpp"
@@ -177,8 +178,47 @@ ExportedFile publish(NewFile& file) {
     return {file.path(), size_bytes};
 }
 
+std::vector<std::string> names_of(const std::vector<LoadedPart>& parts) {
+    std::vector<std::string> names;
+    for (const LoadedPart& part : parts) {
+        for (const WantedWeight& weight : part.weights) {
+            names.insert(names.end(), weight.names.begin(), weight.names.end());
+        }
+    }
+    return names;
+}
+
+/// "m.", where that stands before each name; else "".
+std::string wrapper_prefix(const std::vector<std::string>& names) {
+    if (names.empty()) return "";
+    const std::string prefix = names.front().substr(0, names.front().find('.') + 1);
+    const bool is_before_all =
+        std::ranges::all_of(names, [&](const std::string& name) { return name.starts_with(prefix); });
+    return is_before_all ? prefix : "";
+}
+
+/// What the names leave out in front, whole components. Without a wish for it, what could be is said.
+std::string stripped_prefix(const std::vector<LoadedPart>& parts, const ExportRequest& request, const Logger& log) {
+    if (request.safetensors.empty()) return "";
+    std::vector<std::string> names = names_of(parts);
+    if (request.strip_prefix.empty()) {
+        const std::string prefix = wrapper_prefix(names);
+        if (!prefix.empty()) {
+            log->info("all names begin with '" + printable(prefix) + "', as a wrapper's do; --strip-prefix " +
+                      shell_quoted(prefix) + " writes them as the model inside knows them");
+        }
+        return "";
+    }
+    const std::string prefix = request.strip_prefix + (request.strip_prefix.ends_with('.') ? "" : ".");
+    std::erase_if(names, [&](const std::string& name) { return name.starts_with(prefix); });
+    if (names.empty()) return prefix;
+    throw Error(ErrorKind::CommandLine, "--strip-prefix " + printable(request.strip_prefix) +
+                                            ": these names do not begin with it: " + names_text(names));
+}
+
 void write_safetensors_of(const std::vector<LoadedPart>& parts, const std::map<std::string, std::string>& facts,
-                          const NewFile& file) {
+                          const std::string& prefix, const NewFile& file) {
+    const auto named = [&](const std::string& name) { return name.substr(prefix.size()); };
     std::vector<at::Tensor> contiguous;  // keeps the bytes alive
     std::vector<TensorBytes> tensors;
     WeightsNotes notes{facts, {}};
@@ -187,12 +227,12 @@ void write_safetensors_of(const std::vector<LoadedPart>& parts, const std::map<s
             const WantedWeight& weight = part.weights[i];
             contiguous.push_back(part.model.weights()[i].tensor.contiguous());
             const at::Tensor& tensor = contiguous.back();
-            tensors.push_back({weight.names.front(),
+            tensors.push_back({named(weight.names.front()),
                                weight.dtype,
                                weight.shape,
                                {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}});
             for (size_t other = 1; other < weight.names.size(); ++other) {
-                notes.aliases[weight.names[other]] = weight.names.front();
+                notes.aliases[named(weight.names[other])] = named(weight.names.front());
             }
         }
     }
@@ -215,6 +255,7 @@ ExportReport export_model(const Plan& plan, const ExportRequest& request, const 
     const auto torchscript = torchscript_files(parts, request);
 
     std::vector<LoadedPart> loaded = load_parts(parts);
+    const std::string prefix = stripped_prefix(loaded, request, log);
     if (request.initial_weights) fill_from_seed(loaded, plan);
     ExportReport report;
     for (const LoadedPart& part : loaded) report.num_tensors += static_cast<int64_t>(part.weights.size());
@@ -233,7 +274,7 @@ ExportReport export_model(const Plan& plan, const ExportRequest& request, const 
     }
 
     if (safetensors) {
-        write_safetensors_of(loaded, facts, *safetensors);
+        write_safetensors_of(loaded, facts, prefix, *safetensors);
         report.files.push_back(publish(*safetensors));
     }
     for (size_t i = 0; i < torchscript.size(); ++i) {

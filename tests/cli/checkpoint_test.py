@@ -353,6 +353,45 @@ class Export(Run):
             done = subprocess.run([PYTHON, "-W", "ignore", "-c", code], cwd=self.folder, capture_output=True, text=True)
             self.assertTrue(done.stdout.endswith("True\n"), done.stdout + done.stderr)
 
+    def test_names_without_the_prefix_of_a_wrapper(self):
+        if not PYTHON:
+            self.skipTest("VPP_PYTHON names no interpreter")
+        inside = ROOT / "models/out/gpt_tied.pt"
+        code = f"""
+import torch
+class Wrapper(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.m = torch.jit.load({str(inside)!r})
+    def forward(self, tokens, targets):
+        return self.m(tokens, targets)
+torch.jit.script(Wrapper()).save("wrapper.pt")
+"""
+        (self.folder / "wrap.py").write_text(code)
+        subprocess.run([PYTHON, "-W", "ignore", "wrap.py"], cwd=self.folder, check=True)
+
+        def export(model: pathlib.Path, *more: str) -> subprocess.CompletedProcess:
+            return self.vpp("export", str(ROOT / "configs/quickstart.toml"), "--set", f"model.file={model}", "--set",
+                            "data.sequence_length=16", "--initial-weights", *more)
+
+        wrapper, hint = self.folder / "wrapper.pt", "all names begin with 'm.', as a wrapper's do; --strip-prefix m."
+        self.assertNotIn("--strip-prefix", export(inside, "--safetensors", "plain.safetensors").stderr)
+        self.assertIn(hint, export(wrapper, "--safetensors", "whole.safetensors").stderr)
+        done = export(wrapper, "--safetensors", "inside.safetensors", "--strip-prefix", "m")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn(hint, done.stderr)
+        plain, whole, inner = ((self.folder / f"{name}.safetensors").read_bytes() for name in
+                               ("plain", "whole", "inside"))
+        self.assertEqual(inner, plain, "names and ties of the model inside")
+        self.assertNotEqual(whole, plain)
+        done = export(inside, "--safetensors", "none.safetensors", "--strip-prefix", "blocks.")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--strip-prefix blocks.: these names do not begin with it: '", done.stderr)
+        self.assertFalse((self.folder / "none.safetensors").exists())
+        done = export(inside, "--torchscript", "none.pt", "--strip-prefix", "blocks.")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--strip-prefix is for --safetensors; TorchScript keeps the model's names", done.stderr)
+
     def test_stages_with_files_of_their_own(self):
         plan = str(ROOT / "configs/two_towers.toml")
         settings = ("--set", "run.dir=towers", "--set", "train.steps=2", "--set", "train.eval_every=0")
