@@ -134,7 +134,8 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
     executor_->run({[&](int microbatch, int input) { return loader_.load(input, draws(microbatch)); },
                     [](int) { return uint64_t{0}; }, take_outputs,
                     [&](int microbatch) {
-                        return "evaluation, " + sample_names(validation_, draws(microbatch)) + " of the validation data";
+                        return "evaluation, " + sample_names(validation_, draws(microbatch)) +
+                               " of the validation data";
                     }});
     Tally tally;
     for (size_t i = 0; i < tallies.size(); i += 2) {

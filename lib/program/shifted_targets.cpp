@@ -59,7 +59,8 @@ std::string shifted_twice_text(const Plan& plan, const Fields& fields, int64_t m
     if (graph.inputs[static_cast<size_t>(counted->inputs[0])].name != kField) return "";
     const at::Tensor targets = numbered_targets(*counted, fields, microbatch_size, graph, source);
     if (!targets.defined() || is_among(targets, 0) || !is_among(targets, 1)) return "";
-    return std::string("the field '") + kField + "' is the tokens shifted by one, and forward shifts it once more: the "
+    return std::string("the field '") + kField +
+           "' is the tokens shifted by one, and forward shifts it once more: the "
            "loss leaves out the first of a sample, so the model would learn the token after the next; " +
            remedy_text(plan, graph);
 }

@@ -116,8 +116,8 @@ TEST_F(MatchTest, WrappersOfPeftAreLeftOutOfNames) {
     const MatchedWeights matched = match_weights(peft, weights);
     EXPECT_EQ(matched.values[0]->name, "base_model.model.q.weight");
     EXPECT_EQ(matched.values[2]->name, "base_model.model.q.lora_A.weight");
-    EXPECT_EQ(matched.notes, (std::vector<std::string>{
-                                 "the model's names have 'm.' in front of the file's", "2 " + note}));
+    EXPECT_EQ(matched.notes,
+              (std::vector<std::string>{"the model's names have 'm.' in front of the file's", "2 " + note}));
     std::vector<WantedWeight> seeded = weights;
     seeded[2].seed_fill = SeedFill::Named;
     const MatchedWeights base = match_weights(file_of({{"q.weight", {1}}, {"k.weight", {2}}}), seeded);

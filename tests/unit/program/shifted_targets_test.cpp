@@ -11,12 +11,13 @@ namespace {
 /// Of forward(self, tokens, targets), whose loss is that of the targets that the code makes.
 std::string text_of(const std::string& code, const Plan& plan) {
     TorchScriptOptions options = options_for({{"tokens", DType::I64, {5}}, {"targets", DType::I64, {5}}});
-    LoadedModel model = load({"Model",
-                              "def forward(self, tokens, targets):\n    s = self.w.mul(tokens.unsqueeze(-1))\n    " +
-                                  code + "\n    return torch.cross_entropy_loss(s.flatten(0, 1), t.reshape(-1), None, "
-                                         "1, -100)\n",
-                              {{"w", weight({7})}}},
-                             options);
+    LoadedModel model =
+        load({"Model",
+              "def forward(self, tokens, targets):\n    s = self.w.mul(tokens.unsqueeze(-1))\n    " + code +
+                  "\n    return torch.cross_entropy_loss(s.flatten(0, 1), t.reshape(-1), None, "
+                  "1, -100)\n",
+              {{"w", weight({7})}}},
+             options);
     return shifted_twice_text(plan, options.fields, options.microbatch_size, model.graph, *model.source);
 }
 
@@ -53,7 +54,9 @@ TEST(ShiftedTargets, AreNoneWhereTheFirstOneCounts) {
 }
 
 TEST(ShiftedTargets, OpsThatFailOnNumbersSayNothing) {
-    EXPECT_EQ(text_of("t = torch.embedding(torch.arange(9).unsqueeze(1), targets).squeeze(-1)[:, 1:]\n    s = s[:, :-1]"), "");
+    EXPECT_EQ(
+        text_of("t = torch.embedding(torch.arange(9).unsqueeze(1), targets).squeeze(-1)[:, 1:]\n    s = s[:, :-1]"),
+        "");
 }
 
 }  // namespace
