@@ -43,7 +43,7 @@ std::vector<std::string> transport_kinds() {
 }
 
 std::vector<std::string> overriding_nccl_variables() {
-    return {"NCCL_COMM_BLOCKING", "NCCL_COMM_ID",       "NCCL_MAX_CTAS",
+    return {"NCCL_COMM_BLOCKING", "NCCL_COMM_ID",       "NCCL_LAUNCH_ORDER_IMPLICIT", "NCCL_MAX_CTAS",
             "NCCL_MIN_CTAS",      "NCCL_MIN_NCHANNELS", "NCCL_MIN_P2P_NCHANNELS"};
 }
 

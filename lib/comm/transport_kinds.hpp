@@ -23,8 +23,8 @@ inline constexpr const char* kNcclReductions = "0";
 inline constexpr const char* kMpiInterfacesVariable = "OMPI_MCA_btl_tcp_if_include";
 inline constexpr const char* kNcclInterfacesVariable = "NCCL_SOCKET_IFNAME";
 
-/// What NCCL follows in place of what a link tells it: how much of a card a message may take (comm/link_room.hpp), and
-/// whether a call may wait where no deadline is.
+/// What NCCL follows in place of what a link tells it: how much of a card a message may take (comm/link_room.hpp),
+/// whether a call may wait where no deadline is, and whether each message waits for what another link was given before.
 std::vector<std::string> overriding_nccl_variables();
 
 /// What a rank computes on, as far as NCCL is concerned.
