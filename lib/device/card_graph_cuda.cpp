@@ -1,5 +1,5 @@
-// Source: CUDA's programming guide, "CUDA Graphs"; of LibTorch's allocators, ATen/cuda/CUDAGraph.h. LibTorch's own class
-// is not used: a recording that fails leaves its generator in a state that nothing ends.
+// Source: CUDA's programming guide, "CUDA Graphs"; of LibTorch's allocators, ATen/cuda/CUDAGraph.h. LibTorch's own
+// class is not used: a recording that fails leaves its generator in a state that nothing ends.
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
@@ -18,8 +18,8 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-/// Memory that only graphs get, of the card and pinned: LibTorch's allocators know it by this number. Pinned memory that
-/// a graph copies would else be an op's of later, whose bytes a replay took.
+/// Memory that only graphs get, of the card and pinned: LibTorch's allocators know it by this number. Pinned memory
+/// that a graph copies would else be an op's of later, whose bytes a replay took.
 class GraphMemory {
   public:
     explicit GraphMemory(c10::DeviceIndex card) : card_(card), id_{0, next_id()} {}

@@ -28,8 +28,8 @@ struct RecordedLinksOptions {
     int64_t damaged = -1;           ///< the message whose last float arrives with a bit turned; negative: none
     int64_t stuck_after = -1;       ///< so many messages move and no more; negative: all
     std::string failure = {};       ///< what the library says from then on instead of standing still
-    std::function<void(size_t num_bytes)> on_memory = {};  ///< called where a rank takes memory for what comes
-    std::function<void(int rank, bool is_abort)> on_end = {};      ///< called where an end is aborted, and where it goes
+    std::function<void(size_t num_bytes)> on_memory = {};      ///< called where a rank takes memory for what comes
+    std::function<void(int rank, bool is_abort)> on_end = {};  ///< called where an end is aborted, and where it goes
 };
 
 /// The links of all ranks.
