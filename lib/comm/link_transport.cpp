@@ -207,8 +207,9 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
     guarded([&] {
         if (!has_link(channel)) return PassingTransport::send(peer, channel, std::move(message));
         const MemoryPart part = message.part();
-        if (!part.data)
+        if (!part.data) {
             return PassingTransport::send(peer, channel, with_note(message, PartNote{0, 0, taken_from(peer)}));
+        }
         End& end = end_of({{rank(), peer}, channel.direction});
         send_part(end, peer, channel, message, taken_from(peer));
         if (!is_through_host_) start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});

@@ -319,6 +319,7 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
         parameters.push_back({name, weights_.at(parameter)});
     }
     const NonFiniteWatch watch(*training_, program_.training.split, dp_coordinate(), std::move(parameters));
+    const ThroughHost through_host(transport_, true);  // it takes memory
     run_actions(step);
     transport_.set_position("looking for what is not finite in step " + std::to_string(step + 1));
     const std::optional<NonFiniteValue> first = watch.first(transport_);
