@@ -13,6 +13,13 @@ namespace vpp {
 
 namespace {
 
+/// Behind the bytes of every message that may have a device part.
+struct PartNote {
+    uint64_t num_bytes = 0;  ///< 0: it has none
+    int64_t number = 0;      ///< of its link, from 0; below: the part is between bytes and note
+    std::array<int64_t, 2> taken{};
+};
+
 constexpr std::array kOneWay{Direction::Forward, Direction::Backward};
 
 constexpr size_t kIdBytes = 4096;  // more than any library's names have
@@ -35,8 +42,7 @@ bool has_link(const Channel& channel) {
 }
 
 /// With room between its bytes and the note.
-template <typename Note>
-Buffer with_note(const Buffer& message, const Note& note, size_t room_bytes = 0) {
+Buffer with_note(const Buffer& message, const PartNote& note, size_t room_bytes = 0) {
     const std::span<const std::byte> bytes = message.bytes();
     Buffer noted(bytes.size() + room_bytes + sizeof(note));
     std::copy(bytes.begin(), bytes.end(), noted.bytes().begin());
@@ -45,9 +51,8 @@ Buffer with_note(const Buffer& message, const Note& note, size_t room_bytes = 0)
 }
 
 /// What is behind the bytes that are left.
-template <typename Note>
-Note take_note(Buffer& message) {
-    Note note;
+PartNote take_note(Buffer& message) {
+    PartNote note;
     check(message.bytes().size() >= sizeof(note), "a message ends with the note of its device part");
     const size_t num_bytes = message.bytes().size() - sizeof(note);
     std::memcpy(&note, message.bytes().data() + num_bytes, sizeof(note));
@@ -208,7 +213,7 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
         if (!has_link(channel)) return PassingTransport::send(peer, channel, std::move(message));
         const MemoryPart part = message.part();
         if (!part.data) {
-            return PassingTransport::send(peer, channel, with_note(message, PartNote{0, 0, taken_from(peer)}));
+            return PassingTransport::send(peer, channel, with_note(message, {0, 0, taken_from(peer)}));
         }
         End& end = end_of({{rank(), peer}, channel.direction});
         send_part(end, peer, channel, message, taken_from(peer));
@@ -221,10 +226,9 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
 void LinkTransport::send_part(End& end, int peer, const Channel& channel, const Buffer& message, const Taken& taken) {
     const MemoryPart& part = message.part();
     if (!is_through_host_) {
-        return PassingTransport::send(peer, channel,
-                                      with_note(message, PartNote{part.num_bytes, end.num_started, taken}));
+        return PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started, taken}));
     }
-    Buffer noted = with_note(message, PartNote{part.num_bytes, kThroughHost, taken}, part.num_bytes);
+    Buffer noted = with_note(message, {part.num_bytes, kThroughHost, taken}, part.num_bytes);
     maker_.read(part, noted.bytes().subspan(message.bytes().size(), part.num_bytes));
     PassingTransport::send(peer, channel, std::move(noted));
     end.sent_through_host.push_back(part);
@@ -240,9 +244,9 @@ MemoryPart LinkTransport::make_memory(End& end, size_t num_bytes) {
 }
 
 /// With what came through the host.
-void LinkTransport::fill(MemoryPart part, const PartNote& note, Buffer& message) {
-    check(note.number == kThroughHost && note.num_bytes <= message.bytes().size(), "the part is in the message");
-    const size_t num_bytes = message.bytes().size() - note.num_bytes;
+void LinkTransport::fill(MemoryPart part, Buffer& message) {
+    check(part.num_bytes <= message.bytes().size(), "the part is in the message");
+    const size_t num_bytes = message.bytes().size() - part.num_bytes;
     maker_.write(part, message.bytes().subspan(num_bytes));
     message.resize(num_bytes);
     message.set_part(std::move(part));
@@ -307,11 +311,11 @@ Buffer LinkTransport::receive(int peer, const Channel& channel) {
 }
 
 void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& message) {
-    const auto note = take_note<PartNote>(message);
+    const PartNote note = take_note(message);
     finish_taken(peer, note.taken);
     if (note.num_bytes == 0) return;
     End& end = end_of({{peer, rank()}, channel.direction});
-    if (note.number == kThroughHost) return fill(make_memory(end, note.num_bytes), note, message);
+    if (note.number == kThroughHost) return fill(make_memory(end, note.num_bytes), message);
     check_number(end.name, channel, note.number, end.num_started);
     const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
     message.set_part(start(end, what, {{}, {}}, {note.num_bytes, 0})[0]);
@@ -322,7 +326,7 @@ void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& messag
 void LinkTransport::take_exchanged(int peer, const Channel& channel, Buffer& message) {
     const auto found = exchanges_.find({channel.edge, channel.microbatch});
     Untaken& untaken = found->second;
-    const auto note = take_note<PartNote>(message);
+    const PartNote note = take_note(message);
     check_number(untaken.end->name, channel, note.number, untaken.operation);
     MemoryPart part = std::move(untaken.parts.at(peer));
     if (note.num_bytes != part.num_bytes) {
@@ -338,7 +342,7 @@ void LinkTransport::take_exchanged(int peer, const Channel& channel, Buffer& mes
         if (!is_through_host) deliver(*untaken.end, untaken.operation, what);
         exchanges_.erase(found);
     }
-    if (is_through_host && part.num_bytes > 0) return fill(std::move(part), note, message);
+    if (is_through_host && part.num_bytes > 0) return fill(std::move(part), message);
     message.set_part(std::move(part));
 }
 

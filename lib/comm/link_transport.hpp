@@ -57,13 +57,7 @@ class LinkTransport final : public PassingTransport {
   private:
     /// By kind of link, Forward and Backward: so many operations one rank was given of what the other sends it.
     using Taken = std::array<int64_t, 2>;
-    /// Behind the bytes of every message that may have a device part.
-    struct PartNote {
-        uint64_t num_bytes = 0;  ///< 0: it has none
-        int64_t number = 0;      ///< of its link, from 0; kThroughHost: the part is between bytes and note
-        Taken taken{};
-    };
-    static constexpr int64_t kThroughHost = -1;
+    static constexpr int64_t kThroughHost = -1;  ///< in place of an operation's number
     struct Operation {
         Wait what;
         bool device_waits = false;
@@ -92,7 +86,7 @@ class LinkTransport final : public PassingTransport {
     void start_exchange(const Exchange& messages);
     void send_part(End& end, int peer, const Channel& channel, const Buffer& message, const Taken& taken);
     MemoryPart make_memory(End& end, size_t num_bytes);
-    void fill(MemoryPart part, const PartNote& note, Buffer& message);
+    void fill(MemoryPart part, Buffer& message);
     void take_linked(int peer, const Channel& channel, Buffer& message);
     void take_exchanged(int peer, const Channel& channel, Buffer& message);
     Taken taken_from(int peer) const;

@@ -180,11 +180,11 @@ class Transport {
     virtual void set_position(const std::string& text) = 0;
 };
 
-/// Has parts go through the host, or not, as long as it lives.
+/// Has parts go through the host as long as it lives, where `is_so` or they do already.
 class ThroughHost {
   public:
     ThroughHost(Transport& transport, bool is_so) : transport_(transport), was_so_(transport.goes_through_host()) {
-        transport_.set_through_host(is_so);
+        transport_.set_through_host(was_so_ || is_so);
     }
     ~ThroughHost() { transport_.set_through_host(was_so_); }
     ThroughHost(const ThroughHost&) = delete;

@@ -102,7 +102,7 @@ GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutput
     const int64_t taken_before = meter.taken();
     GroupResult own;
     {
-        const ThroughHost through_host(transport_, takes_memory_ || transport_.goes_through_host());
+        const ThroughHost through_host(transport_, takes_memory_);
         if (is_at_work) own.tally = run_group(begin + before, std::min(samples_per_group(), count - before), take);
     }
     if (is_at_work) own.losses = executor_->losses();

@@ -9,18 +9,6 @@
 
 namespace vpp {
 
-namespace {
-
-std::unique_ptr<Executable> compiled(const CountedTargets& counted, const Graph& graph, Source& source) {
-    OpSelection selection{counted.ops, {}, {}, {counted.value}};
-    for (int input : counted.inputs) {
-        selection.live_ins.push_back(graph.inputs[static_cast<size_t>(input)].value);
-    }
-    return source.executable(selection, at::kCPU);
-}
-
-}  // namespace
-
 std::optional<TargetCount> TargetCount::of(const Graph& graph, Source& source, const Dataset& data,
                                            int64_t microbatch_size) {
     const std::optional<CountedTargets> counted = find_counted_targets(graph);
@@ -33,7 +21,7 @@ TargetCount::TargetCount(CountedTargets counted, const Graph& graph, Source& sou
     : counted_(std::move(counted)),
       loader_(data, graph),
       microbatch_size_(static_cast<size_t>(microbatch_size)),
-      targets_(compiled(counted_, graph, source)) {}
+      targets_(source.executable(counted_.selection(graph), at::kCPU)) {}
 
 int64_t TargetCount::in(std::span<const Draw> samples) const {
     const at::NoGradGuard no_gradients;

@@ -53,6 +53,12 @@ class Origin {
 
 }  // namespace
 
+OpSelection CountedTargets::selection(const Graph& graph) const {
+    OpSelection selected{ops, {}, {}, {value}};
+    for (int input : inputs) selected.live_ins.push_back(graph.inputs[static_cast<size_t>(input)].value);
+    return selected;
+}
+
 std::optional<CountedTargets> find_counted_targets(const Graph& graph) {
     const int producer = graph.values[static_cast<size_t>(graph.loss)].producer;
     if (producer < 0) return std::nullopt;

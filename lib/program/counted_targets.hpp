@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
+#include "graph/source.hpp"
 #include "plan/plan.hpp"
 
 namespace vpp {
@@ -17,6 +18,8 @@ struct CountedTargets {
     int value = -1;           ///< the targets, integers
     int64_t ignore_index = 0;
 
+    /// What makes them of the inputs.
+    OpSelection selection(const Graph& graph) const;
     /// "ignore_index (-100)".
     std::string ignored_text() const { return "ignore_index (" + std::to_string(ignore_index) + ")"; }
 };

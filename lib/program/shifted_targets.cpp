@@ -18,18 +18,20 @@ constexpr int64_t kFirstNumber = int64_t{1} << 24;
 /// The targets of the loss where each one given is its own number; undefined where the model takes none of these.
 at::Tensor numbered_targets(const CountedTargets& counted, const Fields& fields, int64_t microbatch_size,
                             const Graph& graph, Source& source) {
-    OpSelection selection{counted.ops, {}, {}, {counted.value}};
     std::vector<c10::IValue> inputs;
     for (int index : counted.inputs) {
         const GraphInput& input = graph.inputs[static_cast<size_t>(index)];
         const Field& field = fields.fields[static_cast<size_t>(fields.find(input.name))];
         const std::vector<int64_t> shape = field.batch_shape(microbatch_size);
-        selection.live_ins.push_back(input.value);
         inputs.emplace_back(at::arange(kFirstNumber, kFirstNumber + num_elements(shape), at::kLong).view(shape));
     }
     const at::NoGradGuard no_gradients;
     try {
-        return source.executable(selection, at::kCPU)->run(std::move(inputs), 0).at(0).toTensor().to(at::kLong);
+        return source.executable(counted.selection(graph), at::kCPU)
+            ->run(std::move(inputs), 0)
+            .at(0)
+            .toTensor()
+            .to(at::kLong);
     } catch (const std::exception&) {
         return {};
     }

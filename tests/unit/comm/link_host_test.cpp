@@ -74,27 +74,25 @@ std::vector<size_t> held(bool sends) {
     std::vector<size_t> counts;
     run_through_host(kBothWays, recorded, [&](LinkTransport& transport) {
         std::vector<std::weak_ptr<std::byte>> sent;
+        const auto note = [&] {
+            if ((transport.rank() == 0) != sends) return;
+            const auto is_held = [](const auto& one) { return !one.expired(); };
+            counts.push_back(static_cast<size_t>(sends ? std::ranges::count_if(sent, is_held) : recorded.num_held(9)));
+        };
         for (int m = 0; m < 6; ++m) {
             const Channel channel{3, m, Direction::Forward};
             if (transport.rank() == 0) {
                 MemoryPart part = memory_of(1, 9);
                 sent.push_back(part.data);
                 transport.send(1, channel, linked_message(1, std::move(part)));
-                if (sends)
-                    counts.push_back(static_cast<size_t>(
-                        std::ranges::count_if(sent, [](const auto& one) { return !one.expired(); })));
             } else {
                 transport.post_receive(0, channel, kCapacityBytes);
                 transport.receive(0, channel);
-                if (!sends) counts.push_back(static_cast<size_t>(recorded.num_held(9)));
             }
+            note();
         }
         transport.finish_sends();
-        if (transport.rank() == (sends ? 0 : 1)) {
-            counts.push_back(
-                sends ? static_cast<size_t>(std::ranges::count_if(sent, [](const auto& one) { return !one.expired(); }))
-                      : static_cast<size_t>(recorded.num_held(9)));
-        }
+        note();
     });
     return counts;
 }
