@@ -10,9 +10,11 @@
 
 namespace vpp {
 
-/// What a rank may have: a card keeps 32 streams apart at most (device/device.hpp), a few of them compute and copy, and
-/// a link takes two: its own, and one of NCCL's in which a wait for every message stands (NCCL 2.28, ncclLaunchFinish).
-inline constexpr size_t kMostLinks = 14;
+/// What a rank may have: a card keeps so many streams apart at most (device/device.hpp), and each link takes its own and
+/// two that NCCL makes for it, in one of which a wait for every message stands (NCCL 2.28, ncclStrongStreamConstruct and
+/// ncclLaunchFinish). The others compute, record, and are libraries' own.
+inline constexpr size_t kCardQueues = 32, kOtherStreams = 4, kStreamsOfALink = 3;
+inline constexpr size_t kMostLinks = (kCardQueues - kOtherStreams) / kStreamsOfALink;
 
 /// Links of the rank that has most of them; one that is named twice counts once.
 size_t most_links_of_a_rank(const std::vector<Link>& links);

@@ -109,7 +109,7 @@ class NcclLink : public ::testing::Test {
         }
         const at::Device device = device_of_rank("cuda", session->local_rank(), cuda_cards());
         start_device(device);
-        c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()));
+        c10::cuda::setCurrentCUDAStream(test::computing_stream(device.index()));
         transport_.emplace(*session);
         transport_->set_deadline(kMostSeconds);
         maker_ = make_nccl_links(device.index(), kMostLinks);
@@ -297,7 +297,7 @@ TEST_F(NcclLink, AsManyAsARankMayHaveWaitBesideEachOther) {
         if (way->sends()) way->send(memory(7));
     }
     for (auto& way : ways) way->finish();
-    EXPECT_EQ(came.size(), kMostLinks / 2);
+    EXPECT_EQ(came.size(), (kMostLinks + static_cast<size_t>(rank())) / 2);
     for (const MemoryPart& part : came) EXPECT_EQ(values_of(part), all(7));
     meet();
     way_ = std::move(ways.front());

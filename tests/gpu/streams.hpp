@@ -14,6 +14,16 @@ namespace vpp::test {
 
 using Values = std::vector<unsigned char>;
 
+/// For computing: the same one in all tests of a program, and none of LibTorch's pool, which makes all of its streams at
+/// once, more than a card keeps apart (device/device.hpp).
+inline c10::cuda::CUDAStream computing_stream(c10::DeviceIndex card) {
+    static cudaStream_t stream = nullptr;
+    if (stream == nullptr) {
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a card makes a stream");
+    }
+    return c10::cuda::getStreamFromExternal(stream, card);
+}
+
 /// Keeps a card's compute stream from going on until it is let go.
 class HeldStream {
   public:

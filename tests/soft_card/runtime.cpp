@@ -21,6 +21,7 @@
 
 // Handles are pointers to these.
 struct CUstream_st {
+    int queue;
     vpp::soft_card::Stream stream;
 };
 struct CUgraph_st {
@@ -118,10 +119,17 @@ std::mutex& streams_mutex() {
     return mutex;
 }
 
-cudaStream_t new_stream() {
-    const std::lock_guard lock(streams_mutex());
-    all_streams().push_back(new CUstream_st);
-    return all_streams().back();
+/// A card's queues, and how many streams share each.
+struct SharedQueue {
+    Queue queue;
+    int num_streams = 0;
+};
+
+std::vector<SharedQueue>& all_queues() {
+    constexpr int kDefault = 8;
+    static const char* told = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    static auto& queues = *new std::vector<SharedQueue>(static_cast<size_t>(told ? std::atoi(told) : kDefault));
+    return queues;
 }
 
 void finish_all() {
@@ -147,6 +155,16 @@ void launch(Stream& stream, std::function<void()> kernel) {
     static const bool is_waited_for = is_told("CUDA_LAUNCH_BLOCKING", "1");
     work(stream, std::move(kernel));
     if (is_waited_for) stream.finish();
+}
+
+cudaStream_t new_stream() {
+    const std::lock_guard lock(streams_mutex());
+    std::vector<SharedQueue>& queues = all_queues();
+    const auto fewest = [](const SharedQueue& a, const SharedQueue& b) { return a.num_streams < b.num_streams; };
+    const auto found = std::min_element(queues.begin(), queues.end(), fewest);
+    ++found->num_streams;
+    all_streams().push_back(new CUstream_st{static_cast<int>(found - queues.begin()), Stream(&found->queue)});
+    return all_streams().back();
 }
 
 Stream& stream_of(cudaStream_t stream) {
@@ -316,7 +334,14 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+    *stream = new_stream();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    const std::lock_guard lock(streams_mutex());
+    --all_queues()[static_cast<size_t>(stream->queue)].num_streams;
     return cudaSuccess;  // its thread stays, and does what the stream was given
 }
 

@@ -10,6 +10,9 @@ namespace vpp::soft_card {
 
 inline constexpr int kNumMultiprocessors = 132;  // of an H100
 
+/// Shares the queue that fewest streams have, the next of those in turn: CUDA_DEVICE_MAX_CONNECTIONS are there (8).
+cudaStream_t new_stream();
+
 /// Null: the default stream of this thread's card.
 Stream& stream_of(cudaStream_t stream);
 

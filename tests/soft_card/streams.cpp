@@ -37,23 +37,32 @@ void Moment::wait_of_host() const {
     while (!is_reached() && !has_failed()) std::this_thread::sleep_for(kLook);
 }
 
-Stream::Stream() {
+void Queue::come_first(uint64_t place) {
+    for (uint64_t left = num_left_; left != place; left = num_left_) num_left_.wait(left);
+}
+
+void Queue::leave() {
+    ++num_left_;
+    num_left_.notify_all();
+}
+
+Stream::Stream(Queue* queue) : queue_(queue) {
     std::thread([this] { run(); }).detach();
 }
 
 void Stream::give(std::function<void()> work) {
-    put({std::move(work), true});
+    put({std::move(work), true, 0});
 }
 
 std::shared_ptr<const Moment> Stream::mark() {
     auto moment = std::make_shared<Moment>();
-    put({[moment] { moment->reach(); }, false});
+    put({[moment] { moment->reach(); }, false, 0});
     return moment;
 }
 
 void Stream::wait_for(std::shared_ptr<const Moment> moment) {
     if (moment->is_reached()) return;
-    put({[moment = std::move(moment)] { moment->wait(); }, false});
+    put({[moment = std::move(moment)] { moment->wait(); }, false, 0});
 }
 
 bool Stream::is_idle() {
@@ -95,6 +104,7 @@ void Stream::finish() {
 void Stream::put(Task task) {
     const std::lock_guard lock(mutex_);
     if (is_recording_) return recorded_.work.push_back(std::move(task.work));
+    if (queue_ != nullptr) task.place = queue_->enter();
     tasks_.push_back(std::move(task));
     changed_.notify_all();
 }
@@ -105,12 +115,21 @@ void Stream::run() {
         changed_.wait(lock, [this] { return !tasks_.empty(); });
         const Task& task = tasks_.front();  // stays where it is while others are added
         lock.unlock();
-        if (task.may_be_late) be_late();
-        task.work();
+        do_in_turn(task);
         lock.lock();
         tasks_.pop_front();
         if (tasks_.empty()) changed_.notify_all();
     }
+}
+
+/// What computes or copies leaves the queue when it begins, a wait when it ends.
+void Stream::do_in_turn(const Task& task) {
+    if (queue_ != nullptr) queue_->come_first(task.place);
+    const bool is_wait = !task.may_be_late;
+    if (queue_ != nullptr && !is_wait) queue_->leave();
+    if (!is_wait) be_late();
+    task.work();
+    if (queue_ != nullptr && is_wait) queue_->leave();
 }
 
 bool is_told(const char* variable, const std::string& value) {

@@ -32,10 +32,25 @@ class Moment {
     std::atomic<int64_t> nanoseconds_ = 0;
 };
 
+/// One of the few queues by which a card takes what its streams are given. What is next in it goes on to the card when
+/// its stream has done what comes before, and keeps what other streams put behind it waiting until then.
+class Queue {
+  public:
+    /// The last place.
+    uint64_t enter() { return num_entered_++; }
+    /// Waits until it is the first; it stays so until leave().
+    void come_first(uint64_t place);
+    void leave();
+
+  private:
+    std::atomic<uint64_t> num_entered_ = 0, num_left_ = 0;
+};
+
 class Stream {
   public:
     /// The thread lives as long as the process: LibTorch keeps its streams to the end too.
-    Stream();
+    /// `queue`: of the card; none for a thread of the host.
+    explicit Stream(Queue* queue = nullptr);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -64,10 +79,14 @@ class Stream {
     struct Task {
         std::function<void()> work;
         bool may_be_late = false;
+        uint64_t place = 0;  ///< in the queue
     };
     void put(Task task);
     [[noreturn]] void run();
 
+    void do_in_turn(const Task& task);
+
+    Queue* queue_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Task> tasks_;  ///< the first is being done

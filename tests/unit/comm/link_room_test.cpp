@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "device/device.hpp"
 
 namespace vpp {
 namespace {
@@ -25,18 +26,22 @@ TEST(LinkRoom, TheRankWithMostLinksCounts) {
 }
 
 TEST(LinkRoom, MoreLinksThanACardKeepsApartAreRefused) {
-    check_links_fit(fan(kMostLinks - 1));
+    check_links_fit(fan(8));
     try {
-        check_links_fit(fan(kMostLinks));
+        check_links_fit(fan(9));
         ADD_FAILURE() << "one too many";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::Plan);
         const std::string text = error.what();
-        EXPECT_NE(text.find("rank 0 would have 15 links to other cards by NCCL, and a card keeps 14 apart"),
+        EXPECT_NE(text.find("rank 0 would have 10 links to other cards by NCCL, and a card keeps 9 apart"),
                   std::string::npos)
             << text;
         EXPECT_NE(text.find("mesh.transport = \"mpi\""), std::string::npos) << text;
     }
+}
+
+TEST(LinkRoom, TheQueuesOfACardAreThoseThatAJobSets) {
+    EXPECT_EQ(std::to_string(kCardQueues), kCudaQueues);
 }
 
 TEST(LinkRoom, LinksLeaveHalfOfTheCard) {
