@@ -10,9 +10,9 @@
 
 namespace vpp {
 
-/// What a rank may have: a card keeps so many streams apart at most (device/device.hpp), and each link takes its own and
-/// two that NCCL makes for it, in one of which a wait for every message stands (NCCL 2.28, ncclStrongStreamConstruct and
-/// ncclLaunchFinish). The others compute, record, and are libraries' own.
+/// What a rank may have: a card keeps so many streams apart at most (device/device.hpp), and each link takes its own
+/// and two that NCCL makes for it, in one of which a wait for every message stands (NCCL 2.28,
+/// ncclStrongStreamConstruct and ncclLaunchFinish). The others compute, record, and are libraries' own.
 inline constexpr size_t kCardQueues = 32, kOtherStreams = 4, kStreamsOfALink = 3;
 inline constexpr size_t kMostLinks = (kCardQueues - kOtherStreams) / kStreamsOfALink;
 

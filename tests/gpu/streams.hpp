@@ -14,8 +14,8 @@ namespace vpp::test {
 
 using Values = std::vector<unsigned char>;
 
-/// For computing: the same one in all tests of a program, and none of LibTorch's pool, which makes all of its streams at
-/// once, more than a card keeps apart (device/device.hpp).
+/// For computing: the same one in all tests of a program, and none of LibTorch's pool, which makes all of its streams
+/// at once, more than a card keeps apart (device/device.hpp).
 inline c10::cuda::CUDAStream computing_stream(c10::DeviceIndex card) {
     static cudaStream_t stream = nullptr;
     if (stream == nullptr) {

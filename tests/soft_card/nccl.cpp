@@ -4,9 +4,9 @@
 // given it to its stream, which the first of a way does when the other rank has given its own, and one that fails
 // stands still until the communicator is aborted. While it is under way it holds multiprocessors of its card, at most
 // as many as its communicator's configuration says, and one for which there are none left waits. A communicator has two
-// streams beside that of its groups, as NCCL makes them (ncclStrongStreamConstruct), and one waits for each. An abort waits for
-// what the communicator has under way, and so for what that waits for, be it of others; aborts in one group wait when
-// all have been told. Two ranks on one card are refused unless NCCL_HOSTID has them on different hosts.
+// streams beside that of its groups, as NCCL makes them (ncclStrongStreamConstruct), and one waits for each. An abort
+// waits for what the communicator has under way, and so for what that waits for, be it of others; aborts in one group
+// wait when all have been told. Two ranks on one card are refused unless NCCL_HOSTID has them on different hosts.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -342,7 +342,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::atomic<bool> is_aborted_ = false;
     std::vector<Way> sending_, receiving_;  // by rank
     int num_small_ = 0;
-    Stream* stream_ = nullptr;               ///< of the operations
+    Stream* stream_ = nullptr;                   ///< of the operations
     const cudaStream_t waiting_ = new_stream();  ///< waits for every group (NCCL's deviceStream)
     const cudaStream_t idle_ = new_stream();     ///< is there for its hostStream
     Stream& host_ = *new Stream;
