@@ -17,10 +17,8 @@ namespace {
 struct PartNote {
     uint64_t num_bytes = 0;  ///< 0: it has none
     int64_t number = 0;      ///< of its link, from 0; below: the part is between bytes and note
-    std::array<int64_t, 2> taken{};
+    int64_t taken = 0;       ///< so many operations the sender was given of what the other rank sends it
 };
-
-constexpr std::array kOneWay{Direction::Forward, Direction::Backward};
 
 constexpr size_t kIdBytes = 4096;  // more than any library's names have
 
@@ -28,9 +26,8 @@ constexpr size_t kIdBytes = 4096;  // more than any library's names have
 constexpr double kAbortSeconds = 5, kUnknownAbortSeconds = 30;
 
 std::string link_text(const Link& link) {
-    if (link.is_one_way()) {
-        return (link.kind == Direction::Forward ? "forward link from rank " : "backward link from rank ") +
-               std::to_string(link.ranks[0]) + " to rank " + std::to_string(link.ranks[1]);
+    if (!link.is_of_replicas) {
+        return "link from rank " + std::to_string(link.ranks[0]) + " to rank " + std::to_string(link.ranks[1]);
     }
     std::string text = "link " + std::to_string(link.content) + " between replicas on ranks";
     for (size_t i = 0; i < link.ranks.size(); ++i) text += (i == 0 ? " " : ", ") + std::to_string(link.ranks[i]);
@@ -106,7 +103,7 @@ void LinkTransport::connect(const Link& link, int number) {
     const Channel channel{number, 0, Direction::Control};
     const Bytes id = agree_on_id(link, channel);
     const size_t place = place_of(rank(), link.ranks);
-    const bool sends = !link.is_one_way() || place == 0, receives = !link.is_one_way() || place == 1;
+    const bool sends = link.is_of_replicas || place == 0, receives = link.is_of_replicas || place == 1;
     const int peer = link.ranks[place == 0 ? 1 : 0];
     const Wait what{receives ? Wait::Kind::Receive : Wait::Kind::Send, peer, channel, 1, 0};
     End& end = ends_[link];
@@ -215,7 +212,7 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
         if (!part.data) {
             return PassingTransport::send(peer, channel, with_note(message, {0, 0, taken_from(peer)}));
         }
-        End& end = end_of({{rank(), peer}, channel.direction});
+        End& end = end_of({{rank(), peer}});
         send_part(end, peer, channel, message, taken_from(peer));
         if (!is_through_host_) start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
     });
@@ -223,7 +220,7 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
 
 /// The bytes, and the part through the host. Without that they come first: the peer prepares for the part while the
 /// device still computes it.
-void LinkTransport::send_part(End& end, int peer, const Channel& channel, const Buffer& message, const Taken& taken) {
+void LinkTransport::send_part(End& end, int peer, const Channel& channel, const Buffer& message, int64_t taken) {
     const MemoryPart& part = message.part();
     if (!is_through_host_) {
         return PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started, taken}));
@@ -281,7 +278,7 @@ void LinkTransport::start_exchange(const Exchange& messages) {
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (!sent[i]) continue;
         sent_parts[i] = sent[i].part();
-        send_part(end, ranks[i], channel, sent[i], {});
+        send_part(end, ranks[i], channel, sent[i], 0);
     }
     std::vector<MemoryPart> received(ranks.size());
     if (!is_through_host_) received = start(end, what, std::move(sent_parts), received_bytes);
@@ -314,7 +311,7 @@ void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& messag
     const PartNote note = take_note(message);
     finish_taken(peer, note.taken);
     if (note.num_bytes == 0) return;
-    End& end = end_of({{peer, rank()}, channel.direction});
+    End& end = end_of({{peer, rank()}});
     if (note.number == kThroughHost) return fill(make_memory(end, note.num_bytes), message);
     check_number(end.name, channel, note.number, end.num_started);
     const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
@@ -381,21 +378,15 @@ void LinkTransport::watch_absence() {
     }
 }
 
-LinkTransport::Taken LinkTransport::taken_from(int peer) const {
-    Taken taken{};
-    for (size_t i = 0; i < kOneWay.size(); ++i) {
-        const auto end = ends_.find({{peer, rank()}, kOneWay[i]});
-        if (end != ends_.end()) taken[i] = end->second.num_started;
-    }
-    return taken;
+int64_t LinkTransport::taken_from(int peer) const {
+    const auto end = ends_.find({{peer, rank()}});
+    return end != ends_.end() ? end->second.num_started : 0;
 }
 
 /// Both ends of these operations were given them, and all that their devices do first: they end.
-void LinkTransport::finish_taken(int peer, const Taken& taken) {
-    for (size_t i = 0; i < kOneWay.size(); ++i) {
-        const auto end = ends_.find({{rank(), peer}, kOneWay[i]});
-        if (end != ends_.end()) finish(end->second, taken[i] - kSendsBehind);
-    }
+void LinkTransport::finish_taken(int peer, int64_t taken) {
+    const auto end = ends_.find({{rank(), peer}});
+    if (end != ends_.end()) finish(end->second, taken - kSendsBehind);
 }
 
 /// Waits until so many operations of the link have ended.

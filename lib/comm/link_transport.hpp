@@ -1,9 +1,8 @@
 #pragma once
 // A transport whose messages may lie in the memory of devices: their bytes go over another transport, which says what
 // comes, and their device parts over links, in the order in which the sender gives them. Links do not reorder, so a
-// rank has to receive what one peer sends it in one direction in that order (schedule/message_order.hpp). What replicas
-// exchange goes in one operation of their link; other messages between them have no device part.
-#include <array>
+// rank has to receive what one peer sends it in that order (schedule/message_order.hpp). What replicas exchange goes in
+// one operation of their link; other messages between them have no device part.
 #include <deque>
 #include <functional>
 #include <map>
@@ -55,8 +54,6 @@ class LinkTransport final : public PassingTransport {
     void finish_sends() override;
 
   private:
-    /// By kind of link, Forward and Backward: so many operations one rank was given of what the other sends it.
-    using Taken = std::array<int64_t, 2>;
     static constexpr int64_t kThroughHost = -1;  ///< in place of an operation's number
     struct Operation {
         Wait what;
@@ -84,13 +81,13 @@ class LinkTransport final : public PassingTransport {
                                   const std::vector<size_t>& received_bytes);
     void deliver(End& end, int64_t operation, const Wait& what);
     void start_exchange(const Exchange& messages);
-    void send_part(End& end, int peer, const Channel& channel, const Buffer& message, const Taken& taken);
+    void send_part(End& end, int peer, const Channel& channel, const Buffer& message, int64_t taken);
     MemoryPart make_memory(End& end, size_t num_bytes);
     void fill(MemoryPart part, Buffer& message);
     void take_linked(int peer, const Channel& channel, Buffer& message);
     void take_exchanged(int peer, const Channel& channel, Buffer& message);
-    Taken taken_from(int peer) const;
-    void finish_taken(int peer, const Taken& taken);
+    int64_t taken_from(int peer) const;
+    void finish_taken(int peer, int64_t taken);
     void finish(End& end, int64_t number);
     void let_go(End& end);
     void watch_receives();

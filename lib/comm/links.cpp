@@ -7,7 +7,7 @@
 namespace vpp {
 
 Link link_of(const std::vector<int>& replicas, const Channel& channel) {
-    return {replicas, Direction::Replicas, channel.microbatch};
+    return {replicas, true, channel.microbatch};
 }
 
 std::vector<Link> connect_order(std::vector<Link> links) {

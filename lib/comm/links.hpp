@@ -17,13 +17,12 @@
 
 namespace vpp {
 
-/// Values of forward passes, gradients, and what replicas send have links apart.
+/// Who sends and who receives, with all values and gradients that go that way, or the replicas of a stage.
 struct Link {
-    std::vector<int> ranks;  ///< who sends and who receives; between replicas all of them, and each does both
-    Direction kind = Direction::Forward;
+    std::vector<int> ranks;  ///< between replicas all of them, and each sends and receives
+    bool is_of_replicas = false;
     int content = 0;  ///< between replicas: what it is about, which has a link of its own (Channel::microbatch)
     auto operator<=>(const Link&) const = default;
-    bool is_one_way() const { return kind != Direction::Replicas; }
 };
 
 /// The link of what replicas exchange under that channel.

@@ -14,8 +14,7 @@ void add_links(std::vector<Link>& links, const Schedule& lowered, const std::vec
     for (size_t pp = 0; pp < lowered.actions.size(); ++pp) {
         for (const Action& action : lowered.actions[pp]) {
             if (!is_transfer(action.kind) || !is_send(action.kind)) continue;
-            links.push_back({{pipeline[pp], pipeline[static_cast<size_t>(action.peer)]},
-                             carries_gradient(action.kind) ? Direction::Backward : Direction::Forward});
+            links.push_back({{pipeline[pp], pipeline[static_cast<size_t>(action.peer)]}});
         }
     }
 }

@@ -7,7 +7,7 @@
 namespace vpp {
 
 /// Every RECV as late as ordered channels allow: immediately before its consumer, or before that of a later message of
-/// its channel (from rank, to rank, direction) if that comes first. Nothing waits for longer than with tagged channels
+/// its channel (from rank, to rank) if that comes first. Nothing waits for longer than with tagged channels
 /// whose messages arrive in the order in which they are sent: whoever waits for one has all before it. So it ends
 /// whenever the given lists do, provided that sends do not wait (a stream for each channel).
 /// Requires: a schedule that lower has made.

@@ -45,12 +45,11 @@ class MessageNumbers {
 };
 
 /// One way between two ranks, as NCCL has them: messages of a channel are received in the order in which they are sent.
-/// The number of (from rank, to rank, value or gradient); a SEND and its RECV have the same.
+/// The number of (from rank, to rank), for values and gradients; a SEND and its RECV have the same.
 /// Requires: rank and peer are ranks of the schedule.
 inline size_t channel_number(const Action& transfer, int rank, int num_ranks) {
     const int from = is_send(transfer.kind) ? rank : transfer.peer, to = is_send(transfer.kind) ? transfer.peer : rank;
-    const size_t way = static_cast<size_t>(from) * static_cast<size_t>(num_ranks) + static_cast<size_t>(to);
-    return way * 2 + (carries_gradient(transfer.kind) ? 1 : 0);
+    return static_cast<size_t>(from) * static_cast<size_t>(num_ranks) + static_cast<size_t>(to);
 }
 
 }  // namespace vpp

@@ -187,7 +187,7 @@ void compare(int rank, const Extent& extent, const Timed& bare, const Timed& own
 
 void compare_nccl(MpiTransport& transport, at::Device device, const Extent& extent) {
     RawLinks raw(transport);
-    const std::vector<Link> both{{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Forward}};
+    const std::vector<Link> both{{{0, 1}}, {{1, 0}}};
     const auto maker = make_nccl_links(device.index(), both.size());
     LinkTransport links(transport, both, *maker);
     compare(

@@ -10,8 +10,8 @@ namespace {
 
 /// Rank 0 sends to each of so many others, and gets something back from the first.
 std::vector<Link> fan(size_t num_others) {
-    std::vector<Link> links{{{1, 0}, Direction::Backward}};
-    for (size_t i = 0; i < num_others; ++i) links.push_back({{0, static_cast<int>(i) + 1}, Direction::Forward});
+    std::vector<Link> links{{{1, 0}}};
+    for (size_t i = 0; i < num_others; ++i) links.push_back({{0, static_cast<int>(i) + 1}});
     return links;
 }
 
@@ -21,7 +21,7 @@ TEST(LinkRoom, TheRankWithMostLinksCounts) {
     EXPECT_EQ(most_links_of_a_rank(links), 4U);
     links.push_back(links.back());
     EXPECT_EQ(most_links_of_a_rank(links), 4U) << "every action of a schedule names its own";
-    links.push_back({{0, 3, 6}, Direction::Replicas, 1});
+    links.push_back({{0, 3, 6}, true, 1});
     EXPECT_EQ(most_links_of_a_rank(links), 5U) << "replicas share one";
 }
 

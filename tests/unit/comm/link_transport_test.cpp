@@ -270,17 +270,17 @@ TEST(LinkTransport, MessagesThatCrossAreABug) {
         transport.finish_sends();
     });
     EXPECT_CONTAINS(error,
-                    "forward edge 4, microbatch 2 was sent as message 2 of the forward link from rank 0 to rank 1 and "
+                    "forward edge 4, microbatch 2 was sent as message 2 of the link from rank 0 to rank 1 and "
                     "is received as message 1");
 }
 
 TEST(LinkTransport, AMessageNeedsItsLink) {
     RecordedLinks recorded;
-    const std::string error = run(2, {{{1, 0}, Direction::Backward}}, recorded, [&](LinkTransport& transport) {
+    const std::string error = run(2, {{{1, 0}}}, recorded, [&](LinkTransport& transport) {
         if (transport.rank() == 0) transport.send(1, kForward, linked_message(1, memory_of(1)));
         transport.finish_sends();
     });
-    EXPECT_CONTAINS(error, "there is no forward link from rank 0 to rank 1");
+    EXPECT_CONTAINS(error, "there is no link from rank 0 to rank 1");
     const std::string of_replicas = run(2, {}, recorded, [&](LinkTransport& transport) {
         transport.exchange({{1, 0}, {0, 2, Direction::Replicas}, {{}, {}}, {{}, {}}});
     });
@@ -359,7 +359,7 @@ TEST(LinkTransport, NothingWaitsForAnExchangeBeforeItIsTaken) {
     const auto circle = [](bool takes_first) {
         RecordedLinks recorded;
         std::vector<Link> links = kGroupLink;
-        for (int rank = 0; rank < 3; ++rank) links.push_back({{rank, (rank + 1) % 3}, Direction::Forward});
+        for (int rank = 0; rank < 3; ++rank) links.push_back({{rank, (rank + 1) % 3}});
         return run(3, links, recorded, [&](LinkTransport& transport) {
             const int next = (transport.rank() + 1) % 3, previous = (transport.rank() + 2) % 3;
             const bool passes_first = transport.rank() == 0;  // the others exchange behind what they receive
@@ -379,7 +379,7 @@ TEST(LinkTransport, NothingWaitsForAnExchangeBeforeItIsTaken) {
 TEST(LinkTransport, ADeviceWaitsForAnExchangeWhenAllRanksAreThere) {
     RecordedLinks recorded;
     std::vector<Link> links = kGroupLink;
-    links.push_back({{0, 2}, Direction::Forward});
+    links.push_back({{0, 2}});
     const std::string error = run(3, links, recorded, [&](LinkTransport& transport) {
         if (transport.rank() == 2) {
             transport.post_receive(0, kForward, kCapacityBytes);
@@ -439,15 +439,15 @@ TEST(LinkTransport, AWaitForACardEndsInAReportAndAnAbort) {
 TEST(LinkTransport, AConnectionThatIsNotMadeIsReportedWithItsLink) {
     RecordedLinks recorded({.stuck_after = 1});
     const std::string error = run(2, kBothWays, recorded, [](LinkTransport&) { FAIL() << "it is connected"; });
-    EXPECT_CONTAINS(error, "rank 0 (connecting the backward link from rank 1 to rank 0) has waited");
+    EXPECT_CONTAINS(error, "rank 0 (connecting the link from rank 1 to rank 0) has waited");
     EXPECT_EQ(recorded.num_aborted(), 4);
 }
 
 TEST(LinkTransport, AFailureOfTheLibraryEndsTheRunInItsWords) {
     RecordedLinks recorded({.stuck_after = 2, .failure = "the cable is out"});
     const std::string error = run(2, kBothWays, recorded, send_over_stuck_link);
-    EXPECT_TRUE(error.starts_with("the forward link from rank 0 to rank 1 has failed: ") ||
-                error.starts_with("the backward link from rank 1 to rank 0 has failed: "))
+    EXPECT_TRUE(error.starts_with("the link from rank 0 to rank 1 has failed: ") ||
+                error.starts_with("the link from rank 1 to rank 0 has failed: "))
         << error;
     EXPECT_TRUE(error.ends_with(": the cable is out")) << error;
     EXPECT_EQ(recorded.num_aborted(), 4);
@@ -499,7 +499,7 @@ std::vector<Link> links_of(const Schedule& lowered) {
     for (int rank = 0; rank < lowered.num_ranks; ++rank) {
         for (const Action& action : lowered.actions[static_cast<size_t>(rank)]) {
             if (is_transfer(action.kind) && is_send(action.kind)) {
-                links.push_back({{rank, action.peer}, channel_of(action).direction});
+                links.push_back({{rank, action.peer}});
             }
         }
     }

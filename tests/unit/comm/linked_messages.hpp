@@ -11,7 +11,7 @@
 namespace vpp::test {
 
 constexpr size_t kCapacityBytes = 64;
-inline const std::vector<Link> kBothWays{{{0, 1}, Direction::Forward}, {{1, 0}, Direction::Backward}};
+inline const std::vector<Link> kBothWays{{{0, 1}}, {{1, 0}}};
 
 inline MemoryPart memory_of(uint64_t value, size_t num_bytes = sizeof(uint64_t)) {
     const std::shared_ptr<std::byte> bytes(new std::byte[num_bytes], std::default_delete<std::byte[]>());

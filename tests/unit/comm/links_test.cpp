@@ -29,15 +29,15 @@ std::pair<int, int> degree_and_rounds(const std::vector<Link>& order) {
 std::vector<Link> chain(int num_ranks) {
     std::vector<Link> links;
     for (int rank = 0; rank + 1 < num_ranks; ++rank) {
-        links.push_back({{rank, rank + 1}, Direction::Forward});
-        links.push_back({{rank + 1, rank}, Direction::Backward});
+        links.push_back({{rank, rank + 1}});
+        links.push_back({{rank + 1, rank}});
     }
     return links;
 }
 
 TEST(LinkOf, EveryContentOfReplicasHasItsOwn) {
-    EXPECT_EQ(link_of({3, 7}, {4, 2, Direction::Replicas}), (Link{{3, 7}, Direction::Replicas, 2}));
-    EXPECT_EQ(link_of({3, 7}, {5, 2, Direction::Replicas}), (Link{{3, 7}, Direction::Replicas, 2}));
+    EXPECT_EQ(link_of({3, 7}, {4, 2, Direction::Replicas}), (Link{{3, 7}, true, 2}));
+    EXPECT_EQ(link_of({3, 7}, {5, 2, Direction::Replicas}), (Link{{3, 7}, true, 2}));
     EXPECT_NE(link_of({3, 7}, {4, 1, Direction::Replicas}), link_of({3, 7}, {4, 2, Direction::Replicas}));
 }
 
@@ -52,7 +52,7 @@ TEST(ConnectOrder, GroupsConnectBesideEachOther) {
     for (int stage = 0; stage < 4; ++stage) {
         std::vector<int> replicas;
         for (int replica = 0; replica < 128; ++replica) replicas.push_back(4 * replica + stage);
-        for (int content = 0; content < 3; ++content) links.push_back({replicas, Direction::Replicas, content});
+        for (int content = 0; content < 3; ++content) links.push_back({replicas, true, content});
     }
     const auto [degree, rounds] = degree_and_rounds(connect_order(links));
     EXPECT_EQ(degree, 3) << "however many replicas there are";

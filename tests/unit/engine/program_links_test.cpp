@@ -2,30 +2,43 @@
 
 #include <algorithm>
 
+#include "comm/link_room.hpp"
 #include "engine/replica_pieces.hpp"
 #include "engine/verify.hpp"
+#include "schedule/edges.hpp"
+#include "schedule/generators.hpp"
+#include "schedule/lowering.hpp"
 #include "support/linked_runs.hpp"
 #include "unit/engine/support.hpp"
 
 namespace vpp::test {
 namespace {
 
-using enum Direction;
-
 TEST(LinksOf, areThoseOfEveryPipeline) {
     Program program;
     program.mesh = {2, 1, 2};  // two pipelines without replicas
     program.training.schedule.actions = {{{ActionKind::F, 0, 0}, {ActionKind::SendF, 0, 0, 0, 1}},
                                          {{ActionKind::RecvF, 1, 0, 0, 0}, {ActionKind::SendB, 1, 0, 0, 0}}};
-    const std::vector<Link> expected{{{0, 2}, Forward}, {{2, 0}, Backward}, {{1, 3}, Forward}, {{3, 1}, Backward}};
+    const std::vector<Link> expected{{{0, 2}}, {{2, 0}}, {{1, 3}}, {{3, 1}}};
     EXPECT_EQ(links_of(program, false), expected);
     program.evaluation.emplace();
     program.evaluation->schedule.actions = {{}, {{ActionKind::SendF, 1, 0, 0, 0}}};
-    EXPECT_EQ(connect_order(links_of(program, false)).size(), 6U) << "an evaluation has its own";
+    EXPECT_EQ(connect_order(links_of(program, false)).size(), 4U) << "values go the way of gradients";
+}
+
+// The first and the last stage are the first rank's, so values and gradients go both ways between each two neighbours.
+TEST(LinksOf, ReplicasOfSchedulesInTheShapeOfAVHaveRoom) {
+    Program program;
+    program.mesh = {4, 2, 1};
+    program.training.schedule = lower(make_schedule("ZERO_BUBBLE_V", 4, 2, 8), chain_edges(8));
+    program.training.graph.parameters.push_back({"mean", {}, DType::F32, {4}, true, false, true, {}});
+    const std::vector<Link> links = links_of(program, /*zero1=*/true);
+    EXPECT_EQ(most_links_of_a_rank(links), 4U + 4U) << "two neighbours, and what replicas exchange";
+    check_links_fit(links);
 }
 
 Link of_replicas(const std::vector<int>& ranks, ReplicaContent content) {
-    return {ranks, Replicas, static_cast<int>(content)};
+    return {ranks, true, static_cast<int>(content)};
 }
 
 TEST(LinksOf, oneForEachContentOfReplicasHoweverManyThereAre) {

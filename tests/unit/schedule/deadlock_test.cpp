@@ -43,10 +43,14 @@ TEST(DeadlockText, RendezvousNeedsOneSideToReceiveFirst) {
 }
 
 TEST(CrossingText, ChannelsAreLookedAtOneByOne) {
-    // Values and gradients may pass each other; two values may not.
+    // What goes to one rank, values and gradients, keeps its order.
     const Action value{SendF, 0, 0, 0, 1}, second{SendF, 0, 1, 0, 1}, gradient{SendB, 0, 0, 1, 1};
     const Action value_in{RecvF, 1, 0, 0, 0}, second_in{RecvF, 1, 1, 0, 0}, gradient_in{RecvB, 1, 0, 1, 0};
-    EXPECT_EQ(crossing_text({"X", 2, 2, {0, 1}, {{value, gradient}, {gradient_in, value_in}}}), "");
+    const Action aside{SendF, 0, 0, 2, 2}, aside_in{RecvF, 2, 0, 2, 0};
+    EXPECT_EQ(crossing_text({"X", 3, 2, {0, 1, 2}, {{aside, value}, {value_in}, {aside_in}}}), "");
+    EXPECT_EQ(crossing_text({"X", 2, 2, {0, 1}, {{value, gradient}, {value_in, gradient_in}}}), "");
+    EXPECT_CONTAINS(crossing_text({"X", 2, 2, {0, 1}, {{value, gradient}, {gradient_in, value_in}}}),
+                    "rank 1 receives 1RECV_B0<0 (action 0 of 2, edge 1) where rank 0 sends 0SEND_F0>1 (action 0 of 2");
     EXPECT_EQ(crossing_text({"X", 2, 2, {0, 1}, {{value, second}, {value_in, second_in}}}), "");
     EXPECT_CONTAINS(crossing_text({"X", 2, 2, {0, 1}, {{value, second}, {second_in, value_in}}}),
                     "rank 1 receives 1RECV_F1<0 (action 0 of 2, edge 0) where rank 0 sends 0SEND_F0>1 (action 0 of 2");

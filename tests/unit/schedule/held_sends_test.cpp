@@ -51,11 +51,11 @@ class PlainHeld {
     void hold(const Action& send, size_t taken_after) { held_.push_back({send, taken_after}); }
     void hear_of(int peer, size_t num_actions) { known_[peer] = std::max(known_[peer], num_actions); }
     void let_go(int sends_behind) {
-        std::map<std::pair<int, ActionKind>, int> num_taken;
+        std::map<int, int> num_taken;  // by rank
         for (size_t i = held_.size(); i-- > 0;) {
             const Action& send = held_[i].send;
             const bool is_taken = held_[i].taken_after <= known_[send.peer];
-            if (is_taken && ++num_taken[{send.peer, send.kind}] > sends_behind)
+            if (is_taken && ++num_taken[send.peer] > sends_behind)
                 held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
         }
     }
