@@ -16,12 +16,14 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/cores.hpp"
+#include "comm/link_room.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
 #include "comm/transport_kinds.hpp"
 #include "comm/watchdog.hpp"
 #include "device/device.hpp"
 #include "engine/agreement.hpp"
+#include "engine/program_links.hpp"
 #include "engine/value_ranges.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
@@ -252,6 +254,13 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
         return failure.code;
     }
     return run_with_mpi(arguments.log_level, std::move(plan), launch, device, replaced, body);
+}
+
+void say_warnings(const Job& job, const Program& program, const Graph& graph) {
+    if (!job.is_first()) return;
+    for (const std::string& warning : graph.warnings) job.log->warn(warning);
+    const std::string no_room = job.plan.mesh.transport == "nccl" ? no_room_text(links_of(program)) : "";
+    if (!no_room.empty()) job.log->warn(no_room);
 }
 
 void guard_ranges(Datasets& data, const Graph& graph) {

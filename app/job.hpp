@@ -43,6 +43,9 @@ struct Job {
 int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
             const std::function<void(Plan&)>& adapt = {}, const std::function<int(const Plan&, int)>& world_of = {});
 
+/// Rank 0 says what is to be known before `graph`, one of the program's, runs.
+void say_warnings(const Job& job, const Program& program, const Graph& graph);
+
 /// Holds the values of the data to what the model can take, now that its graph is known.
 void guard_ranges(Datasets& data, const Graph& graph);
 

@@ -82,9 +82,7 @@ int eval_on(const Job& job, const EvaluationRequest& request, bool json) {
     const auto make = [&] { return prepare_evaluation(job.plan, data, wish, job.device); };
     Prepared prepared = agree_on_program(job.transport, job.plan, data, make, job.device);
     guard_ranges(data, prepared.program.evaluation->graph);
-    if (job.is_first()) {
-        for (const std::string& warning : prepared.program.evaluation->graph.warnings) job.log->warn(warning);
-    }
+    say_warnings(job, prepared.program, prepared.program.evaluation->graph);
     const EvaluationReport report =
         evaluate_checkpoint(job.plan, prepared, data, wish, request, job.transport, job.log);
     if (job.is_first()) {

@@ -58,7 +58,7 @@ int run_inspect(const InspectArguments& arguments) {
     const MessageBuffers buffers = message_buffers(!machine.cards.empty());
     Inspection inspection =
         inspect_program(plan, program, {.machine = machine, .depth = arguments.depth, .buffers = buffers});
-    if (inspection.send_by_nccl()) check_links_fit(links_of(program, plan.mesh.zero1));
+    if (inspection.send_by_nccl()) inspection.no_room = no_room_text(links_of(program));
     inspection.settings = arguments.plan.overrides;
     inspection.search = search_lines(arguments.plan, program);
     if (!arguments.svg.empty()) write_said(arguments.svg, inspection_svg(inspection));

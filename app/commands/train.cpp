@@ -117,7 +117,7 @@ void greet(const Job& job, const Program& program) {
                   counted_text(program.mesh.num_ranks(), "rank") + ", " + program.training.schedule.name + ", " +
                   numeric_environment(job.plan, job.device).text());
     if (program.balance) job.log->info("AUTO split: " + balance_text(*program.balance, program.cost_unit));
-    for (const std::string& warning : program.training.graph.warnings) job.log->warn(warning);
+    say_warnings(job, program, program.training.graph);
 }
 
 void say_how_to_stop(const Job& job) {

@@ -5,37 +5,44 @@
 #include <map>
 #include <set>
 
-#include "base/error.hpp"
-
 namespace vpp {
 
-namespace {
-
-std::map<int, size_t> links_by_rank(const std::vector<Link>& links) {
-    std::map<int, size_t> counts;
-    for (const Link& link : std::set<Link>(links.begin(), links.end())) {
-        for (int rank : link.ranks) ++counts[rank];
-    }
-    return counts;
-}
-
-}  // namespace
-
 size_t most_links_of_a_rank(const std::vector<Link>& links) {
+    std::map<int, size_t> counts;
     size_t most = 0;
-    for (const auto& [rank, count] : links_by_rank(links)) most = std::max(most, count);
+    for (const Link& link : links) {
+        for (int rank : link.ranks) most = std::max(most, ++counts[rank]);
+    }
     return most;
 }
 
-void check_links_fit(const std::vector<Link>& links) {
-    for (const auto& [rank, count] : links_by_rank(links)) {
-        if (count <= kMostLinks) continue;
-        throw Error(ErrorKind::Plan,
-                    "rank " + std::to_string(rank) + " would have " + std::to_string(count) +
-                        " links to other cards by NCCL, and a card keeps " + std::to_string(kMostLinks) +
-                        " apart: beyond that ranks could wait for each other; set mesh.transport = \"mpi\", or cut "
-                        "into stages that send to fewer others");
+std::vector<Link> links_with_room(const std::vector<Link>& wanted) {
+    std::map<int, size_t> counts;
+    std::vector<Link> links;
+    for (const Link& link : wanted) {
+        const auto has_room = [&](int rank) { return counts[rank] < kMostLinks; };
+        if (!std::ranges::all_of(link.ranks, has_room)) continue;
+        for (int rank : link.ranks) ++counts[rank];
+        links.push_back(link);
     }
+    return links;
+}
+
+std::string no_room_text(const std::vector<Link>& wanted) {
+    constexpr int64_t kMostNamed = 4;
+    const std::vector<Link> found = links_with_room(wanted);
+    std::set<Link> others(wanted.begin(), wanted.end());
+    for (const Link& link : found) others.erase(link);
+    std::string names;
+    int64_t count = 0;
+    for (const Link& link : others) {
+        if (++count > kMostNamed) continue;
+        names += (names.empty() ? "" : ", ") + std::to_string(link.ranks[0]) + " to " + std::to_string(link.ranks[1]);
+    }
+    if (others.empty()) return "";
+    if (count > kMostNamed) names += " and " + std::to_string(count - kMostNamed) + " more";
+    return "a card keeps " + std::to_string(kMostLinks) + " links by NCCL apart, so what goes from rank " + names +
+           " goes through the host, which is slower; stages that send to fewer others would need fewer";
 }
 
 int blocks_of_a_link(int num_multiprocessors, size_t num_links) {

@@ -29,7 +29,7 @@ std::string link_text(const Link& link) {
     if (!link.is_of_replicas) {
         return "link from rank " + std::to_string(link.ranks[0]) + " to rank " + std::to_string(link.ranks[1]);
     }
-    std::string text = "link " + std::to_string(link.content) + " between replicas on ranks";
+    std::string text = "link " + std::to_string(link.number) + " between replicas on ranks";
     for (size_t i = 0; i < link.ranks.size(); ++i) text += (i == 0 ? " " : ", ") + std::to_string(link.ranks[i]);
     return text;
 }
@@ -143,9 +143,15 @@ Bytes LinkTransport::agree_on_id(const Link& link, const Channel& channel) {
 }
 
 LinkTransport::End& LinkTransport::end_of(const Link& link) {
+    End* const end = find_end(link);
+    check(end != nullptr, "there is no " + link_text(link));
+    return *end;
+}
+
+/// Null where parts go through the host in every step.
+LinkTransport::End* LinkTransport::find_end(const Link& link) {
     const auto end = ends_.find(link);
-    check(end != ends_.end(), "there is no " + link_text(link));
-    return end->second;
+    return end == ends_.end() ? nullptr : &end->second;
 }
 
 /// What a use of links or of the bytes' transport throws leaves when all links are aborted.
@@ -212,32 +218,35 @@ void LinkTransport::send(int peer, const Channel& channel, Buffer message) {
         if (!part.data) {
             return PassingTransport::send(peer, channel, with_note(message, {0, 0, taken_from(peer)}));
         }
-        End& end = end_of({{rank(), peer}});
-        send_part(end, peer, channel, message, taken_from(peer));
-        if (!is_through_host_) start(end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
+        End* const end = find_end({{rank(), peer}});
+        if (is_through_host_ || !end) return send_through_host(end, peer, channel, message, taken_from(peer));
+        send_ahead(*end, peer, channel, message, taken_from(peer));
+        start(*end, {Wait::Kind::Send, peer, channel, part.num_bytes, 0}, {{}, part}, {0, 0});
     });
 }
 
-/// The bytes, and the part through the host. Without that they come first: the peer prepares for the part while the
-/// device still computes it.
-void LinkTransport::send_part(End& end, int peer, const Channel& channel, const Buffer& message, int64_t taken) {
+/// The bytes: the peer prepares for the part while the device still computes it.
+void LinkTransport::send_ahead(End& end, int peer, const Channel& channel, const Buffer& message, int64_t taken) {
+    PassingTransport::send(peer, channel, with_note(message, {message.part().num_bytes, end.num_started, taken}));
+}
+
+void LinkTransport::send_through_host(End* end, int peer, const Channel& channel, const Buffer& message,
+                                      int64_t taken) {
     const MemoryPart& part = message.part();
-    if (!is_through_host_) {
-        return PassingTransport::send(peer, channel, with_note(message, {part.num_bytes, end.num_started, taken}));
-    }
     Buffer noted = with_note(message, {part.num_bytes, kThroughHost, taken}, part.num_bytes);
     maker_.read(part, noted.bytes().subspan(message.bytes().size(), part.num_bytes));
     PassingTransport::send(peer, channel, std::move(noted));
-    end.sent_through_host.push_back(part);
-    if (end.sent_through_host.size() > kSendsBehind + 1) end.sent_through_host.pop_front();
+    if (!end) return;
+    end->sent_through_host.push_back(part);
+    if (end->sent_through_host.size() > kSendsBehind + 1) end->sent_through_host.pop_front();
 }
 
 /// For a part that comes through the host. On a full device links will move nothing, and their own memory is a waste.
-MemoryPart LinkTransport::make_memory(End& end, size_t num_bytes) {
-    if (maker_.is_nearly_full()) return maker_.make_memory(num_bytes);
-    std::vector<MemoryPart>& spare = end.spare_memory[num_bytes];
-    while (spare.size() <= kSendsBehind) spare.push_back(end.link->make_memory(num_bytes));
-    return end.link->make_memory(num_bytes);
+MemoryPart LinkTransport::make_memory(End* end, size_t num_bytes) {
+    if (!end || maker_.is_nearly_full()) return maker_.make_memory(num_bytes);
+    std::vector<MemoryPart>& spare = end->spare_memory[num_bytes];
+    while (spare.size() <= kSendsBehind) spare.push_back(end->link->make_memory(num_bytes));
+    return end->link->make_memory(num_bytes);
 }
 
 /// With what came through the host.
@@ -278,12 +287,13 @@ void LinkTransport::start_exchange(const Exchange& messages) {
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (!sent[i]) continue;
         sent_parts[i] = sent[i].part();
-        send_part(end, ranks[i], channel, sent[i], 0);
+        if (is_through_host_) send_through_host(&end, ranks[i], channel, sent[i], 0);
+        if (!is_through_host_) send_ahead(end, ranks[i], channel, sent[i], 0);
     }
     std::vector<MemoryPart> received(ranks.size());
     if (!is_through_host_) received = start(end, what, std::move(sent_parts), received_bytes);
     for (size_t i = 0; is_through_host_ && i < ranks.size(); ++i) {
-        if (received_bytes[i] > 0) received[i] = make_memory(end, received_bytes[i]);
+        if (received_bytes[i] > 0) received[i] = make_memory(&end, received_bytes[i]);
     }
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (expected[i].num_bytes > 0) untaken.parts.emplace(ranks[i], received[i]);
@@ -311,8 +321,9 @@ void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& messag
     const PartNote note = take_note(message);
     finish_taken(peer, note.taken);
     if (note.num_bytes == 0) return;
-    End& end = end_of({{peer, rank()}});
-    if (note.number == kThroughHost) return fill(make_memory(end, note.num_bytes), message);
+    const Link link{{peer, rank()}};
+    if (note.number == kThroughHost) return fill(make_memory(find_end(link), note.num_bytes), message);
+    End& end = end_of(link);
     check_number(end.name, channel, note.number, end.num_started);
     const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
     message.set_part(start(end, what, {{}, {}}, {note.num_bytes, 0})[0]);
@@ -378,15 +389,15 @@ void LinkTransport::watch_absence() {
     }
 }
 
-int64_t LinkTransport::taken_from(int peer) const {
-    const auto end = ends_.find({{peer, rank()}});
-    return end != ends_.end() ? end->second.num_started : 0;
+int64_t LinkTransport::taken_from(int peer) {
+    const End* const end = find_end({{peer, rank()}});
+    return end ? end->num_started : 0;
 }
 
 /// Both ends of these operations were given them, and all that their devices do first: they end.
 void LinkTransport::finish_taken(int peer, int64_t taken) {
-    const auto end = ends_.find({{rank(), peer}});
-    if (end != ends_.end()) finish(end->second, taken - kSendsBehind);
+    End* const end = find_end({{rank(), peer}});
+    if (end) finish(*end, taken - kSendsBehind);
 }
 
 /// Waits until so many operations of the link have ended.

@@ -24,7 +24,8 @@ inline constexpr int kSendsBehind = 2;
 /// receive(): all calls let go of the memory of what has gone. A rank can be far ahead of its device, which then holds
 /// all that it has sent, so every message says how many of the other rank's this one has taken, and receive() waits for
 /// the device where more than kSendsBehind of them are still under way. finish_sends() waits for all, within the
-/// deadline. Through the host, parts are behind the bytes of their messages, and wait for no device but the sender's.
+/// deadline. Through the host, parts are behind the bytes of their messages, and wait for no device but the sender's:
+/// all while that is set, and always those between two ranks that have no link, for which there may be no room.
 /// Then memory is held as links hold it while the device is behind its rank, so that they find as much later. When the
 /// deadline passes, a peer is lost or a link fails, all links of this rank are aborted before the error leaves. A link
 /// that fails is most often the first that a rank sees of a peer's own error, so it is reported late: the peer knows
@@ -77,16 +78,18 @@ class LinkTransport final : public PassingTransport {
     void connect(const Link& link, int number);
     Bytes agree_on_id(const Link& link, const Channel& channel);
     End& end_of(const Link& link);
+    End* find_end(const Link& link);
     std::vector<MemoryPart> start(End& end, const Wait& what, std::vector<MemoryPart> sent,
                                   const std::vector<size_t>& received_bytes);
     void deliver(End& end, int64_t operation, const Wait& what);
     void start_exchange(const Exchange& messages);
-    void send_part(End& end, int peer, const Channel& channel, const Buffer& message, int64_t taken);
-    MemoryPart make_memory(End& end, size_t num_bytes);
+    void send_ahead(End& end, int peer, const Channel& channel, const Buffer& message, int64_t taken);
+    void send_through_host(End* end, int peer, const Channel& channel, const Buffer& message, int64_t taken);
+    MemoryPart make_memory(End* end, size_t num_bytes);
     void fill(MemoryPart part, Buffer& message);
     void take_linked(int peer, const Channel& channel, Buffer& message);
     void take_exchanged(int peer, const Channel& channel, Buffer& message);
-    int64_t taken_from(int peer) const;
+    int64_t taken_from(int peer);
     void finish_taken(int peer, int64_t taken);
     void finish(End& end, int64_t number);
     void let_go(End& end);

@@ -7,12 +7,11 @@
 namespace vpp {
 
 Link link_of(const std::vector<int>& replicas, const Channel& channel) {
-    return {replicas, true, channel.microbatch};
+    return {replicas, true, channel.microbatch % kLinksOfReplicas};
 }
 
 std::vector<Link> connect_order(std::vector<Link> links) {
     std::sort(links.begin(), links.end());
-    links.erase(std::unique(links.begin(), links.end()), links.end());
     std::map<int, std::set<size_t>> taken;  // the rounds of each rank
     std::vector<std::pair<size_t, Link>> rounds;
     for (const Link& link : links) {

@@ -17,11 +17,14 @@
 
 namespace vpp {
 
+/// What replicas exchange goes over so many links, contents by turns (Channel::microbatch).
+inline constexpr int kLinksOfReplicas = 2;
+
 /// Who sends and who receives, with all values and gradients that go that way, or the replicas of a stage.
 struct Link {
     std::vector<int> ranks;  ///< between replicas all of them, and each sends and receives
     bool is_of_replicas = false;
-    int content = 0;  ///< between replicas: what it is about, which has a link of its own (Channel::microbatch)
+    int number = 0;  ///< which of theirs
     auto operator<=>(const Link&) const = default;
 };
 
@@ -29,7 +32,7 @@ struct Link {
 Link link_of(const std::vector<int>& replicas, const Channel& channel);
 
 /// The order in which all ranks connect: rounds in which no rank has two links, one behind the other, so that
-/// neighbours connect at once and nobody waits in a circle. Of links that are named twice, one.
+/// neighbours connect at once and nobody waits in a circle.
 std::vector<Link> connect_order(std::vector<Link> links);
 
 /// What the library of a link says when the link fails.

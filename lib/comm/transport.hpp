@@ -143,7 +143,7 @@ class Transport {
 
     /// Posts the receives of an exchange and starts its sends; receive() takes what comes, peer by peer. Parts of its
     /// messages are filled when all of them were taken.
-    /// Requires: all ranks of the group start the exchanges of a content (Channel::microbatch) in one order.
+    /// Requires: all ranks of the group start the exchanges of contents with one link (kLinksOfReplicas) in one order.
     virtual void exchange(Exchange messages);
 
     /// The message of a posted channel. Waits at most until the deadline, then throws Error{RankLost} that names

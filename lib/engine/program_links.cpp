@@ -1,59 +1,58 @@
 #include "engine/program_links.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
 
 #include "comm/link_room.hpp"
 #include "comm/nccl.hpp"
-#include "engine/replica_pieces.hpp"
 
 namespace vpp {
 
 namespace {
 
-void add_links(std::vector<Link>& links, const Schedule& lowered, const std::vector<int>& pipeline) {
-    for (size_t pp = 0; pp < lowered.actions.size(); ++pp) {
-        for (const Action& action : lowered.actions[pp]) {
+/// From a PP rank to another: bytes of a step and of an evaluation's.
+using Traffic = std::map<std::pair<size_t, size_t>, int64_t>;
+
+void add_traffic(Traffic& traffic, const Phase& phase) {
+    for (size_t pp = 0; pp < phase.schedule.actions.size(); ++pp) {
+        for (const Action& action : phase.schedule.actions[pp]) {
             if (!is_transfer(action.kind) || !is_send(action.kind)) continue;
-            links.push_back({{pipeline[pp], pipeline[static_cast<size_t>(action.peer)]}});
+            const Edge& edge = phase.split.edges.at(static_cast<size_t>(action.edge));
+            traffic[{pp, static_cast<size_t>(action.peer)}] += edge.message_bytes;
         }
     }
 }
 
-bool writes_buffers(const Graph& graph) {
-    return std::any_of(graph.parameters.begin(), graph.parameters.end(),
-                       [](const GraphParameter& parameter) { return parameter.written; });
-}
-
 }  // namespace
 
-std::vector<Link> links_of(const Program& program, bool zero1) {
+std::vector<Link> links_of(const Program& program) {
     std::vector<Link> links;
+    std::vector<std::vector<int>> pipelines;
     for (int rank = 0; rank < program.mesh.num_ranks(); ++rank) {
-        const std::vector<int> pipeline = program.mesh.pipeline_of(rank);
-        if (pipeline.front() != rank) continue;  // once for each pipeline
-        add_links(links, program.training.schedule, pipeline);
-        if (program.evaluation) add_links(links, program.evaluation->schedule, pipeline);
+        const std::vector<int> replicas = program.mesh.replicas_of(rank), pipeline = program.mesh.pipeline_of(rank);
+        if (pipeline.front() == rank) pipelines.push_back(pipeline);
+        if (replicas.size() < 2 || replicas.front() != rank) continue;
+        for (int number = 0; number < kLinksOfReplicas; ++number) links.push_back({replicas, true, number});
     }
-    for (int rank = 0; rank < program.mesh.num_ranks(); ++rank) {
-        const std::vector<int> replicas = program.mesh.replicas_of(rank);
-        if (replicas.front() != rank) continue;
-        const auto add = [&](ReplicaContent content) {
-            links.push_back(link_of(replicas, replica_channel(0, content)));
-        };
-        if (replicas.size() < 2) continue;
-        add(ReplicaContent::Gradients);
-        add(ReplicaContent::Sums);
-        if (zero1) add(ReplicaContent::Parameters);
-        if (writes_buffers(program.training.graph)) add(ReplicaContent::Buffers);
+    Traffic traffic;
+    add_traffic(traffic, program.training);
+    if (program.evaluation) add_traffic(traffic, *program.evaluation);
+    std::vector<std::pair<std::pair<size_t, size_t>, int64_t>> sorted(traffic.begin(), traffic.end());
+    std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& entry) { return entry.second; });
+    for (const auto& [ends, bytes] : sorted) {
+        for (const std::vector<int>& pipeline : pipelines) {
+            links.push_back({{pipeline.at(ends.first), pipeline.at(ends.second)}});
+        }
     }
     return links;
 }
 
 ProgramTransport::ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device)
     : job_(job) {
-    const std::vector<Link> links = links_of(program, plan.mesh.zero1);
+    const std::vector<Link> links = links_with_room(links_of(program));
     if (plan.mesh.transport != "nccl" || links.empty()) return;
-    check_links_fit(links);
     maker_ = make_nccl_links(device.index(), most_links_of_a_rank(links));
     links_ = std::make_unique<LinkTransport>(job, links, *maker_);
 }

@@ -11,25 +11,24 @@
 
 namespace vpp {
 
-/// The links that the phases of a program use, in all of its pipelines, and of the replicas of each stage one for each
-/// thing that they exchange, however many they are: gradients of shares, their sums, with `zero1` (mesh.zero1) updated
-/// parameters, and buffers, which all have from replica 0. Optimizer state goes beside them, as bytes: it moves at
-/// saves alone.
+/// The links that the phases of a program use, the most important first: those of the replicas of each stage, however
+/// many they are, and in all pipelines one from each rank to every other that it sends to, most bytes first. Replicas
+/// exchange gradients of shares, their sums, with mesh.zero1 updated parameters, and buffers, which all have from
+/// replica 0. Optimizer state goes beside the links, as bytes: it moves at saves alone.
 ///
 /// No operation of a card waits in a circle: a rank lets its card wait for an operation only when the bytes of all of
 /// its messages are there, and each other rank of a link sends some just before it gives the operation to its own card,
 /// be there a part with them or not; so whatever a card waits for was given before. And all ends give those of one link
-/// in one order, since each content has a link of its own and goes in the order of the buckets
-/// (engine/gradient_reduction.hpp) or of the schedule (schedule/message_order.hpp).
-std::vector<Link> links_of(const Program& program, bool zero1);
+/// in one order: that of the schedule (schedule/message_order.hpp), or of the buckets of gradients, and of sums
+/// (engine/gradient_reduction.hpp), with what comes behind all of them.
+std::vector<Link> links_of(const Program& program);
 
 /// Where mesh.transport is "nccl", a transport over the program's links; else the job's own.
 class ProgramTransport {
   public:
     /// Requires: the program was prepared for that plan; `device` is this rank's.
     /// Owns: borrows the job's transport, which must outlive it.
-    /// Calls: collective. Throws: Error{Plan} when a card has no room for its rank's links (comm/link_room.hpp),
-    /// Error{RankLost} when ranks do not connect.
+    /// Calls: collective. Throws: Error{RankLost} when ranks do not connect.
     ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device);
 
     Transport& get() { return links_ ? static_cast<Transport&>(*links_) : job_; }

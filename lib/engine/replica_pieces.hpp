@@ -10,8 +10,10 @@
 
 namespace vpp {
 
-/// What a message between replicas is about; its number is that of a bucket, or a parameter for state.
-enum class ReplicaContent { Gradients, Sums, Parameters, State, Buffers };
+/// What a message between replicas is about; its number is that of a bucket, or a parameter for state. By turns they
+/// have one link and the other (kLinksOfReplicas): sums are made while gradients come, when these are done all have the
+/// same buffers, and behind the sums come parameters.
+enum class ReplicaContent { Gradients, Sums, Buffers, Parameters, State };
 
 Channel replica_channel(int number, ReplicaContent content);
 

@@ -176,6 +176,7 @@ struct Inspection {
     std::vector<CardShare> cards;  ///< of the machine, if all ranks run on it; empty where they compute on the CPU
     std::vector<InspectedHostOp> host_ops;  ///< of a job on cards
     std::string transport;                  ///< mesh.transport
+    std::string no_room;                    ///< what has no way from card to card; empty where all has
     std::vector<InspectedEdge> edges;
     std::vector<InspectedLink> links;
     std::vector<InspectedCut> cuts;

@@ -23,11 +23,12 @@
 namespace vpp::test {
 
 struct RecordedLinksOptions {
-    bool one_queue = false;         ///< all links of a rank share a queue, as if they shared a stream
-    bool waits_for_memory = false;  ///< what comes is delivered when it is filled, for tests that compute with it
-    int64_t damaged = -1;           ///< the message whose last float arrives with a bit turned; negative: none
-    int64_t stuck_after = -1;       ///< so many messages move and no more; negative: all
-    std::string failure = {};       ///< what the library says from then on instead of standing still
+    bool one_queue = false;             ///< all links of a rank share a queue, as if they shared a stream
+    bool reads_wait_for_sends = false;  ///< reading waits for all that the card does, not for what it computes alone
+    bool waits_for_memory = false;      ///< what comes is delivered when it is filled, for tests that compute with it
+    int64_t damaged = -1;               ///< the message whose last float arrives with a bit turned; negative: none
+    int64_t stuck_after = -1;           ///< so many messages move and no more; negative: all
+    std::string failure = {};           ///< what the library says from then on instead of standing still
     std::function<void(size_t num_bytes)> on_memory = {};      ///< called where a rank takes memory for what comes
     std::function<void(int rank, bool is_abort)> on_end = {};  ///< called where an end is aborted, and where it goes
 };
@@ -38,7 +39,10 @@ class RecordedLinks {
     using Options = RecordedLinksOptions;
     explicit RecordedLinks(Options options = {}) : options_(std::move(options)) {}
 
-    std::unique_ptr<LinkMaker> maker(int rank) { return std::make_unique<Maker>(*this, rank); }
+    /// Reading waits in `waits`, if given; else what is read is there, or not yet.
+    std::unique_ptr<LinkMaker> maker(int rank, Transport* waits = nullptr) {
+        return std::make_unique<Maker>(*this, rank, waits);
+    }
 
     int64_t num_links() const { return static_cast<int64_t>(links_.size()); }
     int64_t num_done() const { return num_done_; }
@@ -116,10 +120,11 @@ class RecordedLinks {
 
     class Maker final : public LinkMaker {
       public:
-        Maker(RecordedLinks& all, int rank) : all_(all), rank_(rank) {}
+        Maker(RecordedLinks& all, int rank, Transport* waits) : all_(all), rank_(rank), waits_(waits) {}
         Bytes make_id() override { return all_.make_id(); }
         MemoryPart make_memory(size_t num_bytes) override { return make_bytes(num_bytes); }
         void read(const MemoryPart& memory, std::span<std::byte> bytes) override {
+            if (waits_) waits_->wait_until({}, [&] { return all_.has_computed(rank_); });
             std::memcpy(bytes.data(), memory.data.get(), bytes.size());
         }
         void write(const MemoryPart& memory, std::span<const std::byte> bytes) override {
@@ -136,6 +141,7 @@ class RecordedLinks {
       private:
         RecordedLinks& all_;
         int rank_;
+        Transport* waits_;
     };
 
     static MemoryPart make_bytes(size_t num_bytes) {
@@ -202,6 +208,14 @@ class RecordedLinks {
         if (options_.waits_for_memory) return false;
         awaited_[end.rank_].push_back(operation);
         return true;
+    }
+
+    bool has_computed(int rank) {
+        const std::lock_guard lock(mutex_);
+        const auto is_done = [](const OperationPtr& operation) { return operation->done; };
+        const auto queued = [&](const auto& entry) { return entry.first.first == rank && !entry.second.empty(); };
+        if (options_.reads_wait_for_sends && std::any_of(queues_.begin(), queues_.end(), queued)) return false;
+        return std::all_of(awaited_[rank].begin(), awaited_[rank].end(), is_done);
     }
 
     int64_t num_done_of(const End& end) {

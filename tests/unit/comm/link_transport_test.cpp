@@ -5,13 +5,13 @@
 #include "comm/watchdog.hpp"
 #include "support/recorded_links.hpp"
 #include "unit/comm/linked_messages.hpp"
-#include "unit/comm/random_schedule.hpp"
+#include "unit/schedule/support.hpp"
 
 namespace vpp {
 namespace {
 
 using test::kBothWays, test::kCapacityBytes, test::is_filled_with, test::linked_message, test::memory_of;
-using test::RecordedLinks, test::RandomSchedule;
+using test::RecordedLinks, test::run;
 
 uint64_t number_of(const Buffer& message) {
     return ByteReader(message.bytes()).get<uint64_t>();
@@ -19,21 +19,6 @@ uint64_t number_of(const Buffer& message) {
 
 constexpr Channel kForward{3, 2, Direction::Forward};
 constexpr Channel kBackward{3, 2, Direction::Backward};
-
-/// Runs `body` on each rank of a world over links.
-std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& recorded,
-                const std::function<void(LinkTransport&)>& body, uint64_t seed = 0) {
-    try {
-        InProcessWorld({.num_ranks = num_ranks, .seed = seed, .delay_probability = 0.3}).run([&](Transport& bytes) {
-            const auto maker = recorded.maker(bytes.rank());
-            LinkTransport transport(bytes, links, *maker, /*patience_seconds=*/0);
-            body(transport);
-        });
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "";
-}
 
 /// Notes for what the device of rank 0 waits.
 class WatchedTransport : public PassingTransport {
@@ -274,17 +259,12 @@ TEST(LinkTransport, MessagesThatCrossAreABug) {
                     "is received as message 1");
 }
 
-TEST(LinkTransport, AMessageNeedsItsLink) {
+TEST(LinkTransport, AnExchangeNeedsItsLink) {
     RecordedLinks recorded;
-    const std::string error = run(2, {{{1, 0}}}, recorded, [&](LinkTransport& transport) {
-        if (transport.rank() == 0) transport.send(1, kForward, linked_message(1, memory_of(1)));
-        transport.finish_sends();
-    });
-    EXPECT_CONTAINS(error, "there is no link from rank 0 to rank 1");
     const std::string of_replicas = run(2, {}, recorded, [&](LinkTransport& transport) {
         transport.exchange({{1, 0}, {0, 2, Direction::Replicas}, {{}, {}}, {{}, {}}});
     });
-    EXPECT_CONTAINS(of_replicas, "there is no link 2 between replicas on ranks 1, 0");
+    EXPECT_CONTAINS(of_replicas, "there is no link 0 between replicas on ranks 1, 0");
 }
 
 constexpr Channel kExchange{5, 2, Direction::Replicas};
@@ -487,107 +467,6 @@ TEST(LinkTransport, TheEndOfIdleLinksIsWatchedUntilTheyAreGone) {
     EXPECT_EQ(said_of_an_end(/*abort_seconds=*/20, /*last_seconds=*/0), text) << "two of them";
     EXPECT_EQ(said_of_an_end(0, 20), text);
     EXPECT_EQ(said_of_an_end(5, 5), "");
-}
-
-Channel channel_of(const Action& transfer) {
-    return {transfer.edge, transfer.microbatch,
-            carries_gradient(transfer.kind) ? Direction::Backward : Direction::Forward};
-}
-
-std::vector<Link> links_of(const Schedule& lowered) {
-    std::vector<Link> links;
-    for (int rank = 0; rank < lowered.num_ranks; ++rank) {
-        for (const Action& action : lowered.actions[static_cast<size_t>(rank)]) {
-            if (is_transfer(action.kind) && is_send(action.kind)) {
-                links.push_back({{rank, action.peer}});
-            }
-        }
-    }
-    return links;
-}
-
-/// One byte pattern and one length for each message.
-MemoryPart part_of(const Action& transfer) {
-    const uint64_t key = combine_key(static_cast<uint64_t>(transfer.edge), static_cast<uint64_t>(transfer.microbatch)) +
-                         (carries_gradient(transfer.kind) ? 1 : 0);
-    return memory_of(key, 1 + key % 200);
-}
-
-/// The transfers of this rank in the order of its list, twice, as in two steps.
-void run_transfers(LinkTransport& transport, const Schedule& lowered) {
-    for (int step = 0; step < 2; ++step) {
-        std::vector<std::pair<Action, MemoryPart>> received;
-        for (const Action& action : lowered.actions[static_cast<size_t>(transport.rank())]) {
-            if (!is_transfer(action.kind)) continue;
-            if (is_send(action.kind)) {
-                transport.send(action.peer, channel_of(action), linked_message(1, part_of(action)));
-                continue;
-            }
-            transport.post_receive(action.peer, channel_of(action), kCapacityBytes);
-            received.emplace_back(action, transport.receive(action.peer, channel_of(action)).part());
-        }
-        transport.finish_sends();
-        for (const auto& [action, part] : received) {
-            const MemoryPart sent = part_of(action);
-            ASSERT_EQ(part.num_bytes, sent.num_bytes);
-            ASSERT_TRUE(is_filled_with(part, static_cast<uint64_t>(*sent.data)));
-        }
-    }
-}
-
-/// What the run of a schedule ends with.
-std::string run_schedule(const Schedule& lowered, RecordedLinks& recorded, uint64_t seed) {
-    return run(
-        lowered.num_ranks, links_of(lowered), recorded,
-        [&](LinkTransport& transport) { run_transfers(transport, lowered); }, seed);
-}
-
-void run_random_schedules(uint64_t first, uint64_t count) {
-    int64_t num_links = 0, most_under_way = 0;
-    for (uint64_t seed = first; seed < first + count; ++seed) {
-        const Schedule lowered = RandomSchedule(seed).lowered(MessageOrder::Channels);
-        RecordedLinks recorded;
-        ASSERT_EQ(run_schedule(lowered, recorded, seed), "") << seed;
-        num_links += recorded.num_links();
-        most_under_way = std::max(most_under_way, recorded.most_under_way());
-    }
-    EXPECT_GT(num_links, static_cast<int64_t>(count)) << "schedules without messages prove nothing";
-    EXPECT_GT(most_under_way, 3) << "nothing had to wait";
-}
-
-TEST(LinkTransport, AnyScheduleThatEndsEndsOverLinks) {
-    run_random_schedules(0, 2000);
-}
-
-TEST(LinkTransportFull, AnyScheduleThatEndsEndsOverLinks) {
-    run_random_schedules(10000, 40000);
-}
-
-// The same schedules, where every link shares one stream with the others of its rank: many stand still.
-TEST(LinkTransport, LinksThatShareAStreamStandStill) {
-    int num_stuck = 0;
-    for (uint64_t seed = 0; seed < 100; ++seed) {
-        RecordedLinks recorded({.one_queue = true});
-        const std::string error = run_schedule(RandomSchedule(seed).lowered(MessageOrder::Channels), recorded, seed);
-        if (error.empty()) continue;
-        EXPECT_CONTAINS(error, "no rank can go on");
-        ++num_stuck;
-    }
-    EXPECT_GT(num_stuck, 20) << "the stand-in sees no deadlock";
-}
-
-// And in the order of tagged channels: many cross.
-TEST(LinkTransport, SchedulesForTaggedChannelsCross) {
-    int num_crossing = 0;
-    for (uint64_t seed = 0; seed < 100; ++seed) {
-        RecordedLinks recorded;
-        const std::string error =
-            run_schedule(RandomSchedule(seed).lowered(MessageOrder::BeforeConsumer), recorded, seed);
-        if (error.empty()) continue;
-        EXPECT_CONTAINS(error, "and is received as message");
-        ++num_crossing;
-    }
-    EXPECT_GT(num_crossing, 20) << "the orders are the same";
 }
 
 }  // namespace

@@ -2,11 +2,16 @@
 // Messages with a part in the memory of devices.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/in_process.hpp"
+#include "comm/link_transport.hpp"
 #include "comm/links.hpp"
+#include "support/recorded_links.hpp"
 
 namespace vpp::test {
 
@@ -29,6 +34,21 @@ inline Buffer linked_message(uint64_t value, MemoryPart part = {}) {
     std::memcpy(message.bytes().data(), &value, sizeof(value));
     message.set_part(std::move(part));
     return message;
+}
+
+/// Runs `body` on each rank of a world over links; what it ends with.
+inline std::string run(int num_ranks, const std::vector<Link>& links, RecordedLinks& recorded,
+                       const std::function<void(LinkTransport&)>& body, uint64_t seed = 0) {
+    try {
+        InProcessWorld({.num_ranks = num_ranks, .seed = seed, .delay_probability = 0.3}).run([&](Transport& bytes) {
+            const auto maker = recorded.maker(bytes.rank(), &bytes);
+            LinkTransport transport(bytes, links, *maker, /*patience_seconds=*/0);
+            body(transport);
+        });
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
 }
 
 }  // namespace vpp::test

@@ -314,7 +314,7 @@ std::string reduce_over_links(uint64_t seed, bool on_one_link = false) {
         const InProcessOptions world{.num_ranks = reduction.num_replicas(), .seed = seed, .delay_probability = 0.3};
         InProcessWorld(world).run([&](Transport& bytes) {
             const auto maker = recorded.maker(bytes.rank());
-            LinkTransport links(bytes, links_of(program, false), *maker);
+            LinkTransport links(bytes, links_of(program), *maker);
             OneLink one(links);
             reduction.run(on_one_link ? static_cast<Transport&>(one) : links);
         });

@@ -14,16 +14,23 @@
 namespace vpp::test {
 namespace {
 
+void add_edge(Phase& phase, int64_t message_bytes) {
+    phase.split.edges.emplace_back().message_bytes = message_bytes;
+}
+
 TEST(LinksOf, areThoseOfEveryPipeline) {
     Program program;
     program.mesh = {2, 1, 2};  // two pipelines without replicas
     program.training.schedule.actions = {{{ActionKind::F, 0, 0}, {ActionKind::SendF, 0, 0, 0, 1}},
                                          {{ActionKind::RecvF, 1, 0, 0, 0}, {ActionKind::SendB, 1, 0, 0, 0}}};
-    const std::vector<Link> expected{{{0, 2}}, {{2, 0}}, {{1, 3}}, {{3, 1}}};
-    EXPECT_EQ(links_of(program, false), expected);
+    add_edge(program.training, 9);
+    const std::vector<Link> expected{{{0, 2}}, {{1, 3}}, {{2, 0}}, {{3, 1}}};
+    EXPECT_EQ(links_of(program), expected);
     program.evaluation.emplace();
     program.evaluation->schedule.actions = {{}, {{ActionKind::SendF, 1, 0, 0, 0}}};
-    EXPECT_EQ(connect_order(links_of(program, false)).size(), 4U) << "values go the way of gradients";
+    add_edge(*program.evaluation, 1);
+    const std::vector<Link> by_bytes{{{2, 0}}, {{3, 1}}, {{0, 2}}, {{1, 3}}};
+    EXPECT_EQ(links_of(program), by_bytes) << "values go the way of gradients, and most bytes with them";
 }
 
 // The first and the last stage are the first rank's, so values and gradients go both ways between each two neighbours.
@@ -31,31 +38,24 @@ TEST(LinksOf, ReplicasOfSchedulesInTheShapeOfAVHaveRoom) {
     Program program;
     program.mesh = {4, 2, 1};
     program.training.schedule = lower(make_schedule("ZERO_BUBBLE_V", 4, 2, 8), chain_edges(8));
-    program.training.graph.parameters.push_back({"mean", {}, DType::F32, {4}, true, false, true, {}});
-    const std::vector<Link> links = links_of(program, /*zero1=*/true);
-    EXPECT_EQ(most_links_of_a_rank(links), 4U + 4U) << "two neighbours, and what replicas exchange";
-    check_links_fit(links);
+    for (size_t i = 0; i < chain_edges(8).size(); ++i) add_edge(program.training, 1);
+    const std::vector<Link> links = links_of(program);
+    EXPECT_EQ(most_links_of_a_rank(links), 4U + 2U) << "two neighbours, and what replicas exchange";
+    EXPECT_EQ(links_with_room(links), links);
 }
 
-Link of_replicas(const std::vector<int>& ranks, ReplicaContent content) {
-    return {ranks, true, static_cast<int>(content)};
-}
-
-TEST(LinksOf, oneForEachContentOfReplicasHoweverManyThereAre) {
-    using enum ReplicaContent;
+TEST(LinksOf, ReplicasHaveTwoHoweverManyThereAre) {
     Program program;
     program.mesh = {1, 3, 1};
     program.training.schedule.actions.resize(2);
     const std::vector<int> all{0, 1, 2};
-    std::vector<Link> expected{of_replicas(all, Gradients), of_replicas(all, Sums)};
-    EXPECT_EQ(links_of(program, false), expected);
-    expected.push_back(of_replicas(all, Parameters));
-    EXPECT_EQ(links_of(program, true), expected);
-    program.training.graph.parameters.push_back({"mean", {}, DType::F32, {4}, true, false, true, {}});
-    expected.push_back(of_replicas(all, Buffers));
-    EXPECT_EQ(links_of(program, true), expected);
+    const std::vector<Link> expected{{all, true, 0}, {all, true, 1}};
+    EXPECT_EQ(links_of(program), expected);
+    using enum ReplicaContent;
+    EXPECT_NE(link_of(all, replica_channel(0, Gradients)), link_of(all, replica_channel(0, Sums)))
+        << "sums are made while gradients come";
     program.mesh = {2, 64, 1};
-    EXPECT_EQ(links_of(program, true).size(), 2U * 4) << "the replicas of each stage by themselves";
+    EXPECT_EQ(links_of(program).size(), 2U * 2) << "the replicas of each stage by themselves";
 }
 
 class OverLinks : public ::testing::TestWithParam<const char*> {
@@ -92,6 +92,22 @@ TEST_P(OverLinks, anyOrderHasTheBitsOfOneDevice) {
     }
 }
 
+TEST_P(OverLinks, whatFindsNoRoomForALinkHasTheBitsOfOneDevice) {
+    const RunRecord reference = run_reference(setup_, kStepsOverLinks);
+    const Program program = cut_program(setup_.prepared.program, cuts_, plain_schedule({0, 1, 2, 0}, 3));
+    const size_t num_links = links_of(program).size();
+    EXPECT_GE(num_links, 4U);
+    int64_t most_done = -1;
+    for (size_t num_missing : {num_links, num_links / 2, size_t{0}}) {
+        RecordedLinks recorded({.waits_for_memory = true});
+        const RunRecord run = run_over_links(setup_, program, recorded, kStepsOverLinks, num_missing);
+        const VerifyResult result = compare_runs(reference, run);
+        EXPECT_TRUE(result.is_equal) << num_missing << " missing: " << result.difference;
+        EXPECT_GT(recorded.num_done(), most_done) << "more goes over more links";
+        most_done = recorded.num_done();
+    }
+}
+
 TEST_P(OverLinks, nothingIsUnderWayWhereOpsRunForTheFirstTime) {
     RecordedLinks recorded({.waits_for_memory = true});
     run_over_links(setup_, cut_program(setup_.prepared.program, cuts_, plain_schedule({0, 1, 1, 0}, 3)), recorded, 1);
@@ -121,7 +137,7 @@ TEST_P(OverLinks, spansSayWhenLinksMovedWhatActionsGaveThem) {
     RecordedLinks recorded({.waits_for_memory = true});
     InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
         const auto maker = recorded.maker(bytes.rank());
-        LinkTransport links(bytes, links_of(program, false), *maker);
+        LinkTransport links(bytes, links_of(program), *maker);
         Engine engine(setup_.plan, program, setup_.prepared.sources, setup_.data, links);
         const std::vector<Action>& actions = program.training.schedule.actions[static_cast<size_t>(bytes.rank())];
         engine.run_step(0);
@@ -163,7 +179,7 @@ TEST(ReplicasOverLinks, ATurnedBitOfWhatTheySendIsSeen) {
     const TemporaryFolder folder;
     Rig setup = set_up_tiny("mlp", folder.path("."), with_replicas(2, /*zero1=*/true));
     const Program program = cut_program(setup.prepared.program, {}, plain_schedule({0}, 3));
-    const int64_t num_connecting = 2 * static_cast<int64_t>(links_of(program, true).size());  // one byte each way
+    const int64_t num_connecting = 2 * static_cast<int64_t>(links_of(program).size());  // one byte each way
     const auto run = [&](int64_t damaged, RecordedLinks::Options options = {.waits_for_memory = true}) {
         options.damaged = damaged;
         RecordedLinks recorded(options);
