@@ -50,8 +50,12 @@ std::vector<KeptFile> files_of_plan(const Plan& plan) {
         if (is_file) kept.push_back({path, what});
     };
     add(plan.model.file, "a model file of the plan");
+    add(plan.model.eval_file, "a model file of the plan");
     add(plan.model.init_from, "model.init_from of the plan");
-    for (const StagePlan& stage : plan.pipeline.stages) add(stage.file, "a model file of the plan");
+    for (const StagePlan& stage : plan.pipeline.stages) {
+        add(stage.file, "a model file of the plan");
+        add(stage.eval_file, "a model file of the plan");
+    }
     for (const auto* files : {&plan.data.train, &plan.data.val}) {
         for (const std::string& file : *files) add(file, "a data file of the plan");
     }

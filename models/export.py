@@ -1,9 +1,11 @@
 """Writes the example models as TorchScript files, in train mode, with fixed initial weights; some also in parts.
+What is traced has a second file each, in eval mode, for model.eval_file of a plan.
 
 python models/export.py [NAME ...] [--trace] [--out FOLDER]
 """
 
 import argparse
+import copy
 import pathlib
 from collections.abc import Callable
 
@@ -62,16 +64,26 @@ def make_model(name: str) -> nn.Module:
     return MODELS[name][0]().train()
 
 
+def trace_twins(model: nn.Module, inputs: tuple[Tensor, ...], path: pathlib.Path) -> pathlib.Path:
+    """A trace has one mode: writes one in train mode, and beside it one in eval mode, whose path it gives."""
+    twin = path.with_stem(f"{path.stem}_eval")
+    for training, file in ((True, path), (False, twin)):
+        # A copy, since tracing runs the model once. Dropout draws other masks in the tracer's check, so the check is
+        # left to vpp's own tests.
+        traced = torch.jit.trace(copy.deepcopy(model).train(training), inputs, check_trace=False)
+        traced.load_state_dict(model.state_dict())  # BatchNorm has moved
+        traced.save(str(file))
+    return twin
+
+
 def export(name: str, folder: pathlib.Path, trace: bool) -> pathlib.Path:
     model = make_model(name)
     path = folder / f"{name}{'_traced' if trace else ''}.pt"
     if trace:
-        # Dropout draws other masks in the tracer's check, so the check is left to vpp's own tests.
-        scripted = torch.jit.trace(model, MODELS[name][1](), check_trace=False)
-        scripted.load_state_dict(make_model(name).state_dict())  # tracing runs the model once: BatchNorm has moved
+        twin = trace_twins(model, MODELS[name][1](), path)
+        print(f'[model]\nfile      = "{path}"\neval_file = "{twin}"')
     else:
-        scripted = torch.jit.script(model)
-    scripted.save(str(path))
+        torch.jit.script(model).save(str(path))
     return path
 
 
@@ -83,7 +95,8 @@ def export_parts(name: str, folder: pathlib.Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(MODELS)}; default: all")
-    parser.add_argument("--trace", action="store_true", help="trace instead of script; files end in _traced.pt")
+    parser.add_argument("--trace", action="store_true",
+                        help="trace instead of script: NAME_traced.pt, and NAME_traced_eval.pt in eval mode")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "out")
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in MODELS]

@@ -32,8 +32,7 @@ struct Part {
 };
 
 /// In the order of the joined model: the model's own parameters, then the stages'.
-std::vector<Part> parts_of(const Plan& plan) {
-    const ModelFiles files = open_model_files(plan);
+std::vector<Part> parts_of(const Plan& plan, const ModelFiles& files) {
     std::vector<Part> parts;
     if (files.model) parts.push_back({"", "model.pt", files.model});
     for (size_t stage = 0; stage < files.stages.size(); ++stage) {
@@ -248,7 +247,8 @@ void write_torchscript_of(const ModelCopy& model, const NewFile& file) {
 }  // namespace
 
 ExportReport export_model(const Plan& plan, const ExportRequest& request, const Logger& log) {
-    const std::vector<Part> parts = parts_of(plan);
+    const ModelFiles files = open_model_files(plan);
+    const std::vector<Part> parts = parts_of(plan, files);
     check_apart(parts, request);
     std::optional<NewFile> safetensors;
     if (!request.safetensors.empty()) safetensors.emplace(request.safetensors, request.overwrite);
@@ -261,7 +261,7 @@ ExportReport export_model(const Plan& plan, const ExportRequest& request, const 
     for (const LoadedPart& part : loaded) report.num_tensors += static_cast<int64_t>(part.weights.size());
     std::map<std::string, std::string> facts;
     const auto path = choose_source(plan, request, log);
-    report.source = path ? path->string() : file_names(plan);
+    report.source = path ? path->string() : file_names(files);
     if (path) {
         const WeightsFile source(*path);
         source.verify();

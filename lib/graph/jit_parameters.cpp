@@ -26,6 +26,18 @@ Extent extent_of(const at::Tensor& tensor, size_t parameter) {
             begin + at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize())};
 }
 
+/// "parameter float32[4, 4]"; "none" where there is none.
+std::string description(const JitParameter* parameter) {
+    if (!parameter) return "none";
+    const at::Tensor& tensor = parameter->tensor;
+    const auto dtype = carried_dtype(tensor.scalar_type());
+    std::string text = std::string(parameter->is_buffer ? "buffer " : "parameter ") +
+                       (dtype ? std::string(name_of(*dtype)) : c10::toString(tensor.scalar_type())) +
+                       shape_text(tensor.sizes().vec());
+    for (const std::string& alias : parameter->aliases) text += " = '" + printable(alias) + "'";
+    return text;
+}
+
 }  // namespace
 
 std::vector<JitParameter> list_parameters(const torch::jit::Module& model) {
@@ -49,6 +61,29 @@ std::vector<JitParameter> list_parameters(const torch::jit::Module& model) {
         if (named.value.isTensor() && !known) add(named.name, named.value.toTensor(), true);
     }
     return parameters;
+}
+
+void take_weights(std::vector<JitParameter>& twin, std::vector<JitParameter> training, const std::string& twin_file,
+                  const std::string& file) {
+    const auto compare = [&](const std::string& name, const JitParameter* got, const JitParameter* expected) {
+        if (description(got) == description(expected)) return;
+        throw Error(ErrorKind::BadData,
+                    twin_file + " is not the model of " + file + " in eval mode: they differ in '" + printable(name) +
+                        "' (got " + description(got) + ", expected " + description(expected) +
+                        "); trace two copies of one model, copy.deepcopy(model), behind train() and behind eval()");
+    };
+    std::unordered_map<std::string, const JitParameter*> left;
+    for (const JitParameter& parameter : twin) left.emplace(parameter.name, &parameter);
+    for (JitParameter& parameter : training) {
+        const auto found = left.find(parameter.name);
+        compare(parameter.name, found == left.end() ? nullptr : found->second, &parameter);
+        parameter.value = found->second->value;
+        left.erase(found);
+    }
+    for (const JitParameter& parameter : twin) {
+        if (left.contains(parameter.name)) compare(parameter.name, &parameter, nullptr);
+    }
+    twin = std::move(training);
 }
 
 void refuse_odd_kinds(const std::vector<JitParameter>& parameters) {

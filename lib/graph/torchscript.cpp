@@ -8,7 +8,6 @@
 #include <limits>
 #include <regex>
 #include <set>
-#include <string_view>
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
@@ -19,7 +18,9 @@
 #include "graph/jit_freeze.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/jit_load.hpp"
+#include "graph/jit_mode_notes.hpp"
 #include "graph/jit_numbers.hpp"
+#include "graph/jit_parameters.hpp"
 #include "graph/jit_stages.hpp"
 #include "graph/probe.hpp"
 #include "graph/stage_borders.hpp"
@@ -307,41 +308,9 @@ void add_modules(Graph& graph, const torch::jit::Module& model) {
     }
 }
 
-/// Which of the plan's stages, or of one model, have ops that act by the mode, and which look at it.
-struct ModeUse {
-    std::set<int> acts, looks;  ///< -1: the one model
-};
-
-/// A dropout that drops nothing does not.
-bool acts_by_mode(const torch::jit::Node* node) {
-    const std::string_view kind = node->kind().toQualString();
-    if (kind.find("batch_norm") != std::string_view::npos) return true;
-    if (kind.find("dropout") == std::string_view::npos) return false;
-    const auto share = node->inputs().size() > 1 ? torch::jit::toIValue(node->input(1)) : std::nullopt;
-    return !(share && share->isDouble() && share->toDouble() == 0);
-}
-
-ModeUse mode_use(const Graph& graph, const JitGraph& jit) {
-    ModeUse use;
-    for (size_t i = 0; i < graph.ops.size(); ++i) {
-        if (acts_by_mode(jit.ops[i].node)) use.acts.insert(stage_of_module(jit.stages, graph.ops[i].module));
-    }
-    for (const std::string& module : jit.reads_training) use.looks.insert(stage_of_module(jit.stages, module));
-    return use;
-}
-
 void add_notes(Graph& graph, const JitGraph& jit, const std::string& file) {
     for (const std::string& output : jit.not_kept) {
         graph.warnings.push_back(file + ": forward's " + output + " is no tensor and is left out of the outputs");
-    }
-    const ModeUse use = mode_use(graph, jit);
-    for (int part : use.acts) {
-        if (use.looks.contains(part)) continue;
-        graph.mode_is_baked_in = true;
-        const std::string name = part < 0 ? file : "the stage '" + jit.stages[static_cast<size_t>(part)].name + "'";
-        graph.warnings.push_back(name +
-                                 ": train and eval mode are baked into this model (it was traced); dropout and "
-                                 "batch norm act in evaluation as they did when it was traced");
     }
 }
 
@@ -406,6 +375,21 @@ torch::jit::Module open_stages(JitGraph& jit, const ModelFiles& files, const Tor
     return root;
 }
 
+/// What evaluation runs of files of its own has the weights of training's.
+void take_weights_of(const ModelFiles& training, JitGraph& jit, const TorchScriptOptions& options,
+                     std::vector<LoadedFile>& loaded) {
+    const auto load = [&] {
+        if (options.stages.empty()) return load_module(training.model, options.trust_sha256, loaded);
+        StageModules modules = load_stages(training, options, loaded);
+        StageCalls calls;
+        std::vector<Problem> problems;
+        torch::jit::Module root = make_root(modules, {options.stages, options.fields, options.where}, calls, problems);
+        if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
+        return root;
+    };
+    take_weights(jit.parameters, list_parameters(load()), file_names(*training.evaluation), file_names(training));
+}
+
 LossChoice loss_choice(const TorchScriptOptions& options) {
     const int target = options.loss ? options.fields.find(options.loss->target) : -1;
     return {.loss = options.loss,
@@ -419,7 +403,9 @@ LossChoice loss_choice(const TorchScriptOptions& options) {
 OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& options) {
     std::vector<LoadedFile> loaded;
     JitGraph jit;
-    torch::jit::Module model = (options.stages.empty() ? open_one : open_stages)(jit, files, options, loaded);
+    const ModelFiles& run = files.in_mode(options.training);
+    torch::jit::Module model = (options.stages.empty() ? open_one : open_stages)(jit, run, options, loaded);
+    if (&run != &files) take_weights_of(files, jit, options, loaded);
     freeze_parameters(jit, options.freeze, options.where);
     straighten(jit);
     select_loss(jit, loss_choice(options));
@@ -492,6 +478,7 @@ LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& 
     loaded.graph.warnings = opened.jit.notes;
     const std::string name = files.model ? files.model->path().filename().string() : "the model";
     add_notes(loaded.graph, opened.jit, name);
+    add_mode_notes(loaded.graph, opened.jit, files, options.training);
     if (options.deferred_batch_norm && options.training && loaded.graph.deferred_batch_norms.empty()) {
         loaded.graph.warnings.push_back(name +
                                         ": pipeline.deferred_batch_norm = true, but no batch norm of this model "

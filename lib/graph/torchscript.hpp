@@ -48,7 +48,8 @@ struct LoadedModel {
     std::unique_ptr<Source> source;
 };
 
-/// Reads a model and probes it with one microbatch.
+/// Reads a model and probes it with one microbatch. What evaluation runs of files of its own has the weights of
+/// training's, so both Graphs have the same parameters.
 /// Throws Error{Plan}: stages that do not fit their modules (graph/jit_stages.hpp). Error{BadData}: not readable,
 /// fields missing, no such output, an op fails with these shapes (its name, FQN and for a microbatch size that does not
 /// fit the sizes that do). Calls:  local; deterministic: the same file and options give the same Graph on every rank.

@@ -178,8 +178,11 @@ std::vector<TrialFile> trial_files(const Plan& plan) {
             files.push_back({path, std::move(position)});
     };
     add(plan.model.file, std::nullopt);
+    add(plan.model.eval_file, plan.where("model.eval_file"));
     for (size_t stage = 0; stage < plan.pipeline.stages.size(); ++stage) {
-        add(plan.pipeline.stages[stage].file, plan.where("pipeline.stage[" + std::to_string(stage) + "].file"));
+        const std::string table = "pipeline.stage[" + std::to_string(stage) + "].";
+        add(plan.pipeline.stages[stage].file, plan.where(table + "file"));
+        add(plan.pipeline.stages[stage].eval_file, plan.where(table + "eval_file"));
     }
     return files;
 }

@@ -45,6 +45,11 @@ Rows model_rows() {
         {.name = "model.file", .type = Path, .sentence = "The TorchScript file of the model.",
          .field = field<&Plan::model, &ModelPlan::file>(), .required = true, .required_unless = "pipeline.stage",
          .example = "model.pt"},
+        {.name = "model.eval_file", .type = Path,
+         .sentence = "The same model traced in eval mode, for evaluations, since a trace has one mode; weights are "
+                     "those of model.file.",
+         .field = field<&Plan::model, &ModelPlan::eval_file>(), .default_note = "model.file, in eval mode",
+         .example = "model_eval.pt"},
         {.name = "model.inputs", .type = TextList,
          .sentence = "Data fields in the order of forward's arguments; several may take the same one.",
          .field = field<&Plan::model, &ModelPlan::inputs>(), .default_note = "the arguments' own names",
@@ -330,6 +335,10 @@ Rows recompute_and_stage_rows() {
         {.name = "pipeline.stage.file", .type = Path, .sentence = "A TorchScript module for this stage.",
          .field = field<&Plan::pipeline, &PipelinePlan::stages, &StagePlan::file>(), .default_note = "none",
          .example = "lower.pt"},
+        {.name = "pipeline.stage.eval_file", .type = Path,
+         .sentence = "The same module traced in eval mode, for evaluations, with the weights of the stage's file.",
+         .field = field<&Plan::pipeline, &PipelinePlan::stages, &StagePlan::eval_file>(),
+         .default_note = "the stage's file", .example = "lower_eval.pt"},
         {.name = "pipeline.stage.modules", .type = TextList,
          .sentence = "Submodules of model.file instead of a file of its own, each called with what the one before "
                      "returns.",

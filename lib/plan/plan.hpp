@@ -25,6 +25,7 @@ struct InitRule {                    ///< one [[model.init]] table
 
 struct ModelPlan {
     std::string file;                     ///< TorchScript file, already resolved against the plan's folder
+    std::string eval_file;                ///< the same model traced in eval mode; empty: `file` has both modes
     std::vector<std::string> inputs;      ///< data fields in the order of forward's arguments; empty = their own names
     int loss_output = 0;                  ///< which output of forward is the loss; unused with [loss]
     std::string loss_reduction = "mean";  ///< mean | sum | target_mean
@@ -86,6 +87,7 @@ struct MeshPlan {
 struct StagePlan {  ///< one [[pipeline.stage]] table (MANUAL_EAGER)
     std::string name, file;
     std::vector<std::string> modules, inputs, outputs;
+    std::string eval_file = {};  ///< the same module traced in eval mode; empty: `file` has both modes
 };
 
 struct RecomputePlan {

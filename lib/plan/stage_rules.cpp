@@ -59,6 +59,8 @@ class TableRules {
         refuse(!plan_.model.inputs.empty(), "model.inputs", "each stage has its inputs; leave it out");
         const bool wanted = std::ranges::any_of(stages_, [](const StagePlan& stage) { return !stage.modules.empty(); });
         refuse(!wanted && !plan_.model.file.empty(), "model.file", "every stage has a file of its own; leave it out");
+        refuse(!wanted && !plan_.model.eval_file.empty(), "model.eval_file",
+               "every stage has a file of its own; give their tables an eval_file");
         if (wanted && plan_.model.file.empty()) {
             findings_.add("pipeline.stage", "pipeline.stage.modules are submodules of model.file, which is missing");
         }
@@ -79,6 +81,11 @@ class TableRules {
 
     void check_source(size_t stage) {
         const bool file = !stages_[stage].file.empty(), modules = !stages_[stage].modules.empty();
+        if (!file && !stages_[stage].eval_file.empty()) {
+            findings_.add(table(stage) + ".eval_file", "the stage '" + stages_[stage].name +
+                                                           "' has an eval_file and no file; submodules of the model "
+                                                           "are evaluated from model.eval_file");
+        }
         if (file != modules) return;
         findings_.add(table(stage) + (file ? ".modules" : ""),
                       "the stage '" + stages_[stage].name + "' needs " +

@@ -313,6 +313,13 @@ void warn_of_writes(const Graph& evaluation, std::vector<std::string>& warnings)
                        "' in evaluation too, as one that was traced in training mode does: there it is not kept");
 }
 
+/// What is said of files that evaluation has for itself.
+void add_new(const std::vector<std::string>& of_evaluation, std::vector<std::string>& warnings) {
+    for (const std::string& warning : of_evaluation) {
+        if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(warning);
+    }
+}
+
 /// Stages by the plan's own split method. Split points and stages by hand may name submodules that do nothing in
 /// evaluation mode, so they are looked for in the training graph.
 Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options, const ModelFiles& files,
@@ -404,7 +411,9 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
         LoadedModel twin = load_torchscript(files, options(/*training=*/false));
-        warn_of_writes(twin.graph, program.training.graph.warnings);
+        std::vector<std::string>& warnings = program.training.graph.warnings;
+        warn_of_writes(twin.graph, warnings);
+        if (files.evaluation) add_new(twin.graph.warnings, warnings);
         program.evaluation = evaluation_phase(settled, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }

@@ -47,6 +47,8 @@ class Outputs(Case):
         self.refused("--out would replace y.npy, a data file of the plan", "profile", "p.toml", "--out", "y.npy")
         self.refused("--svg would replace m.pt, model.init_from of the plan", "inspect", "p.toml", "--svg", "m.pt",
                      "--set", f"model.file={ROOT}/models/out/bn_cnn.pt", "--set", "model.init_from=m.pt")
+        self.refused("--svg would replace m.pt, a model file of the plan", "inspect", "p.toml", "--svg", "m.pt",
+                     "--set", f"model.file={ROOT}/models/out/bn_cnn.pt", "--set", "model.eval_file=m.pt")
 
     def test_a_run(self):
         for file in ("metrics.jsonl", "plan.toml", "checkpoints/step-00000003/manifest.json", "checkpoints/new.svg"):

@@ -4,6 +4,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "unit/graph/models.hpp"
 
@@ -95,6 +97,57 @@ TEST(ListParameters, WhatIsComplexOrSparseIsRefusedByName) {
               "the buffer 'a.w' is sparse, which is not supported; keep its indices and values, and make it of them in "
               "forward");
     EXPECT_NO_THROW(refuse_odd_kinds({{"w", {}, at::zeros({2}), false, nullptr}}));
+}
+
+/// Two parameters and a buffer, the second parameter under another name too.
+std::vector<JitParameter> list_of_three(int64_t rows = 4) {
+    return {{"a.w", {}, at::zeros({rows, 2}), false, nullptr},
+            {"b.w", {"head.w"}, at::zeros({2}), false, nullptr},
+            {"mask", {}, at::zeros({2}, at::kLong), true, nullptr}};
+}
+
+TEST(TakeWeights, TheTensorsAreThoseOfTrainingInItsOrder) {
+    torch::jit::Graph graph;
+    std::vector<JitParameter> twin = list_of_three();
+    std::ranges::reverse(twin);
+    for (JitParameter& parameter : twin) parameter.value = graph.addInput();
+    torch::jit::Value* of_mask = twin[0].value;
+    const std::vector<JitParameter> training = list_of_three();
+    take_weights(twin, training, "eval.pt", "model.pt");
+    EXPECT_EQ(names_of(twin), names_of(training));
+    for (size_t i = 0; i < twin.size(); ++i) EXPECT_TRUE(twin[i].tensor.is_same(training[i].tensor)) << i;
+    EXPECT_EQ(twin[2].value, of_mask);
+}
+
+TEST(TakeWeights, TheFirstThatDiffersIsNamed) {
+    const auto refused = [](const std::function<void(std::vector<JitParameter>&)>& change) {
+        std::vector<JitParameter> twin = list_of_three();
+        change(twin);
+        return test::refusal(ErrorKind::BadData, [&] { take_weights(twin, list_of_three(), "eval.pt", "model.pt"); });
+    };
+    EXPECT_EQ(refused([](auto& twin) {
+                  twin[0].tensor = at::zeros({4, 3});
+              }),
+              "eval.pt is not the model of model.pt in eval mode: they differ in 'a.w' (got parameter float32[4, 3], "
+              "expected parameter float32[4, 2]); trace two copies of one model, copy.deepcopy(model), behind train() "
+              "and behind eval()");
+    const auto differs = [&](const std::function<void(std::vector<JitParameter>&)>& change) {
+        const std::string text = refused(change);
+        const size_t begin = text.find("differ in ") + 10;
+        return text.substr(begin, text.find(");", begin) + 1 - begin);
+    };
+    EXPECT_EQ(differs([](auto& twin) { twin.erase(twin.begin()); }),
+              "'a.w' (got none, expected parameter float32[4, 2])");
+    EXPECT_EQ(differs([](auto& twin) {
+                  twin.push_back({"cache", {}, at::zeros({1}), true, nullptr});
+              }),
+              "'cache' (got buffer float32[1], expected none)");
+    EXPECT_EQ(differs([](auto& twin) { twin[1].aliases.clear(); }),
+              "'b.w' (got parameter float32[2], expected parameter float32[2] = 'head.w')");
+    EXPECT_EQ(differs([](auto& twin) { twin[0].is_buffer = true; }),
+              "'a.w' (got buffer float32[4, 2], expected parameter float32[4, 2])");
+    EXPECT_EQ(differs([](auto& twin) { twin[2].tensor = at::zeros({2}, at::kComplexFloat); }),
+              "'mask' (got buffer ComplexFloat[2], expected buffer int64[2])");
 }
 
 }  // namespace

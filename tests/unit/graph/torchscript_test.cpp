@@ -54,6 +54,32 @@ LoadedModel open(const std::filesystem::path& path, const TorchScriptOptions& op
     return load_torchscript(std::make_shared<const Archive>(path), options);
 }
 
+TEST(TorchScript, EvaluationRunsItsOwnFileWithTheWeightsOfTraining) {
+    ModuleSpec twin = two_layers(4);
+    twin.code = "def forward(self, x):\n    return torch.sum(self.b.forward(self.a.forward(x)))\n";
+    ModelFiles files(std::make_shared<const Archive>(save(two_layers())));
+    files.evaluation = std::make_shared<const ModelFiles>(std::make_shared<const Archive>(save(twin)));
+    TorchScriptOptions options = kLoadOptions;
+    LoadedModel training = load_torchscript(files, options);
+    EXPECT_EQ(training.graph.digest, load(two_layers(), options).graph.digest) << "a twin is nothing to training";
+    options.training = false;
+    LoadedModel evaluation = load_torchscript(files, options);
+    EXPECT_EQ(labels_of(evaluation.graph).back(), "aten::sum ");
+    for (size_t i = 0; i < training.graph.parameters.size(); ++i) {
+        const int parameter = static_cast<int>(i);
+        EXPECT_EQ(evaluation.graph.parameters[i].name, training.graph.parameters[i].name);
+        EXPECT_EQ(bits_of(evaluation.source->weight(parameter)), bits_of(training.source->weight(parameter)));
+    }
+    const at::Tensor x = values({2, 4});
+    twin = two_layers();
+    twin.code = "def forward(self, x):\n    return torch.sum(self.b.forward(self.a.forward(x)))\n";
+    LoadedModel alone = load(twin, options);
+    EXPECT_EQ(bits_of(run_in_pieces(evaluation, {}, {{"x", x}})), bits_of(run_in_pieces(alone, {}, {{"x", x}})));
+    Digest digest;
+    EXPECT_NE(open_torchscript(files, options, digest), nullptr);
+    EXPECT_EQ(digest, evaluation.graph.digest) << "what ranks compare";
+}
+
 TEST(TorchScript, WeightsAreThoseOfTheFileAndFresh) {
     LoadedModel model = load(two_layers(), kLoadOptions);
     const at::Tensor first = model.source->weight(index_of(model.graph, "b.weight"));

@@ -121,6 +121,14 @@ TEST(TrialLoad, FilesOfAPlanComeOnceWithTheirPlaces) {
     EXPECT_EQ(files[0].path, "m.pt");
     EXPECT_EQ(files[1].path, "s.pt");
     EXPECT_EQ(files[1].position->line, 10);
+    plan.model.eval_file = "e.pt";
+    plan.pipeline.stages[2].eval_file = "s_eval.pt";
+    plan.positions["model.eval_file"] = {"plan.toml", 3, 8, ""};
+    const std::vector<TrialFile> with_twins = trial_files(plan);
+    ASSERT_EQ(with_twins.size(), 4U);
+    EXPECT_EQ(with_twins[1].path, "e.pt");
+    EXPECT_EQ(with_twins[1].position->line, 3);
+    EXPECT_EQ(with_twins[3].path, "s_eval.pt");
 }
 
 }  // namespace

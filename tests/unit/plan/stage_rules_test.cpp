@@ -89,6 +89,7 @@ TEST(StageRules, KeysThatSayTheSameAreRefused) {
         {"pipeline.smallest_unsplittable_units=['a']", borders},
         {"model.inputs=['x']", "each stage has its inputs; leave it out"},
         {"model.file=m.pt", "every stage has a file of its own; leave it out"},
+        {"model.eval_file=m.pt", "every stage has a file of its own; give their tables an eval_file"},
     };
     for (const auto& [argument, instead] : cases) {
         const std::string text = stage_problem({argument}), key = argument.substr(0, argument.find('='));
@@ -112,6 +113,16 @@ TEST(StageRules, AStageHasAFileOrModules) {
     with_model.emplace_back("model.file=m.pt");
     EXPECT_EQ(resolve_stages(with_model).model.file, "p/m.pt");
     EXPECT_TRUE(holds(stage_problem({"model.file=m.pt"}), "every stage has a file of its own; leave it out"));
+}
+
+TEST(StageRules, EvaluationMayHaveAFileOfItsOwnWhereAStageHasOne) {
+    EXPECT_EQ(resolve_stages({"pipeline.stage[0].eval_file=e.pt"}).pipeline.stages[0].eval_file, "p/e.pt");
+    EXPECT_TRUE(holds(stage_problem({"model.file=m.pt", "pipeline.stage[0].file=''", "pipeline.stage[0].modules=['a']",
+                                     "pipeline.stage[0].eval_file=e.pt"}),
+                      "the stage 'left' has an eval_file and no file; submodules of the model are evaluated from "
+                      "model.eval_file"));
+    EXPECT_NO_THROW(resolve_stages(
+        {"model.file=m.pt", "model.eval_file=e.pt", "pipeline.stage[0].file=''", "pipeline.stage[0].modules=['a']"}));
 }
 
 TEST(StageRules, ASubmoduleIsInOneStage) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "program/estimate.hpp"
@@ -273,6 +275,37 @@ TEST(PrepareEvaluation, SplitPointsMayNameWhatDoesNothingInEvaluation) {
     EXPECT_EQ(split.cuts, training.cuts);
     const Plan wrong = plan_for(file, 2, {"pipeline.split_method=\"MANUAL\"", "pipeline.split_points=[\"none\"]"});
     EXPECT_THROW(prepare_evaluation(wrong, validation_of(wrong), {}), Error);
+}
+
+// A trace of model_spec(), in one mode.
+ModuleSpec traced_spec(const std::string& flag, int seed = 0) {
+    const std::function<void(ModuleSpec&)> fix = [&](ModuleSpec& part) {
+        for (size_t at; (at = part.code.find("self.training")) != std::string::npos;) part.code.replace(at, 13, flag);
+        for (auto& child : part.children) fix(child.second);
+    };
+    ModuleSpec spec = model_spec(seed);
+    fix(spec);
+    return spec;
+}
+
+TEST(Prepare, ATraceIsEvaluatedFromTheFileForIt) {
+    const std::string file = save(traced_spec("True")), twin = save(traced_spec("False", 8));
+    const Plan plan = plan_for(file, 2, {"model.eval_file=" + twin}), scripted = plan_for(save(model_spec()), 2);
+    const Prepared prepared = prepare(plan, data_of(plan));
+    const Program& program = prepared.program;
+    EXPECT_THAT(program.training.graph.warnings, ::testing::IsEmpty());
+    EXPECT_EQ(labels_of(program.evaluation->graph),
+              labels_of(prepare(scripted, data_of(scripted)).program.evaluation->graph));
+    EXPECT_EQ(bits_of(prepared.sources.evaluation->weight(0)), bits_of(prepared.sources.training->weight(0)));
+    EXPECT_EQ(training_digest(plan, program.fields), training_digest(plan_for(file, 2), program.fields))
+        << "a checkpoint belongs to the model with any file for evaluation";
+    const Program alone = prepare_evaluation(plan, validation_of(plan), {.num_samples = 64}).program;
+    EXPECT_EQ(labels_of(alone.evaluation->graph), labels_of(program.evaluation->graph));
+    EXPECT_NE(open_sources(plan, program, at::kCPU).evaluation, nullptr);
+    std::filesystem::rename(save(traced_spec("True", 8)), twin);
+    EXPECT_THAT(refusal(ErrorKind::RanksDisagree, [&] { open_sources(plan, program, at::kCPU); }), HasSubstr(twin));
+    EXPECT_THAT(testing::PrintToString(prepare(plan, data_of(plan)).program.training.graph.warnings),
+                HasSubstr("model.eval_file was not traced in eval mode"));
 }
 
 TEST(PrepareEvaluation, KnowsTheModelOfATraining) {

@@ -1,0 +1,95 @@
+#include "graph/jit_mode_notes.hpp"
+
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "graph/stage_borders.hpp"
+
+namespace vpp {
+
+namespace {
+
+/// The op's argument of one of these names; null where it has none.
+const torch::jit::Value* argument_of(const torch::jit::Node* node, std::initializer_list<const char*> names) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (!schema) return nullptr;
+    for (const char* name : names) {
+        const auto index = schema->argumentIndexWithName(name);
+        if (index && static_cast<size_t>(*index) < node->inputs().size()) {
+            return node->input(static_cast<size_t>(*index));
+        }
+    }
+    return nullptr;
+}
+
+std::optional<c10::IValue> constant(const torch::jit::Value* value) {
+    return value ? torch::jit::toIValue(value) : std::nullopt;
+}
+
+/// Whether an op acts as in training, or as in evaluation; nullopt: the mode is nothing to it.
+std::optional<bool> acts_as_in_training(const torch::jit::Node* node) {
+    const std::string_view kind = node->kind().toQualString();
+    if (kind.find("_norm") != std::string_view::npos) {
+        const torch::jit::Value* mean = argument_of(node, {"running_mean"});
+        const bool keeps_none = mean && mean->mustBeNone();  // then it takes those of the batch in both modes
+        if (keeps_none || (!mean && kind.find("batch_norm") == std::string_view::npos)) return std::nullopt;
+    }
+    const bool is_dropout = kind.find("dropout") != std::string_view::npos;
+    const torch::jit::Value* share =
+        is_dropout ? argument_of(node, {"p"}) : argument_of(node, {"dropout", "dropout_p"});
+    const auto dropped = constant(share);
+    if (dropped && dropped->isDouble() && dropped->toDouble() == 0) return std::nullopt;
+    const torch::jit::Value* flag = argument_of(node, {"train", "training", "use_input_stats"});
+    if (!flag && !share && kind.find("batch_norm") == std::string_view::npos) return std::nullopt;
+    const auto known = constant(flag);
+    return !(known && known->isBool() && !known->toBool());
+}
+
+/// By stage, -1 the one model, that has ops which act by the mode and does not look at it: whether one of them acts as
+/// in training.
+std::map<int, bool> baked_in(const Graph& graph, const JitGraph& jit) {
+    std::map<int, bool> acts;
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+        const auto as_in_training = acts_as_in_training(jit.ops[i].node);
+        if (as_in_training) acts[stage_of_module(jit.stages, graph.ops[i].module)] |= *as_in_training;
+    }
+    for (const std::string& module : jit.reads_training) acts.erase(stage_of_module(jit.stages, module));
+    return acts;
+}
+
+}  // namespace
+
+void add_mode_notes(Graph& graph, const JitGraph& jit, const ModelFiles& files, bool training) {
+    for (const auto& [stage, as_in_training] : baked_in(graph, jit)) {
+        graph.mode_is_baked_in = true;
+        const bool has_two = files.has_two(stage);
+        const auto& file = files.in_mode(training).file_of(stage);
+        const bool is_own = stage >= 0 && files.stages[static_cast<size_t>(stage)];
+        const std::string model = file ? file->path().filename().string() : "the model";
+        const std::string name = stage >= 0 ? "the stage '" + jit.stages[static_cast<size_t>(stage)].name + "'" : model;
+        const std::string key = is_own ? "pipeline.stage.eval_file" : "model.eval_file";
+        if (as_in_training && !has_two) {
+            graph.warnings.push_back(name +
+                                     ": train mode is baked into this model (it was traced), so dropout and batch norm "
+                                     "act in evaluation as in training; trace it in eval mode too, and name that file "
+                                     "in " +
+                                     key);
+        } else if (as_in_training && !training) {
+            graph.warnings.push_back(name + ": " + key +
+                                     " was not traced in eval mode, so dropout and batch norm act in evaluation as in "
+                                     "training; trace it behind model.eval()");
+        } else if (!as_in_training && training) {
+            graph.warnings.push_back(name +
+                                     ": eval mode is baked into this model (it was traced), so dropout and batch norm "
+                                     "act in training as in evaluation; trace it behind model.train(), and name this "
+                                     "file in " +
+                                     key);
+        }
+    }
+}
+
+}  // namespace vpp

@@ -1,0 +1,18 @@
+#pragma once
+// What is said of models whose mode is baked in: a trace has dropout and batch norm as they were, so training or
+// evaluation has those of the other.
+#include <string>
+
+#include "graph/graph.hpp"
+#include "graph/jit_graph.hpp"
+#include "graph/model_files.hpp"
+
+namespace vpp {
+
+/// Sets graph.mode_is_baked_in and adds to its warnings: of every stage, or the one model, that acts by a mode which it
+/// does not look at, what training or evaluation gets that it should not have.
+/// `training`: the mode that the graph was made for.
+/// Requires: the ops of both are the same.
+void add_mode_notes(Graph& graph, const JitGraph& jit, const ModelFiles& files, bool training);
+
+}  // namespace vpp
