@@ -32,6 +32,20 @@ global_batch_size = 8
 eval_every = 2
 """
 WITHOUT = PLAN.replace('eval_file = "model_eval.pt"\n', "")
+BY_HAND = PLAN.replace('file = "model.pt"\neval_file = "model_eval.pt"\n', "").replace(
+    'split_method = "UNIFORM"\n', """mode = "MANUAL_EAGER"
+[[pipeline.stage]]
+name = "lower"
+file = "lower.pt"
+eval_file = "lower_eval.pt"
+inputs = ["x"]
+outputs = ["h"]
+[[pipeline.stage]]
+name = "upper"
+file = "upper.pt"
+inputs = ["h", "y"]
+outputs = ["loss"]
+""")
 MICROBATCH, SAMPLES = 4, 10  # the last microbatch of an evaluation is partial
 
 
@@ -58,6 +72,13 @@ class Net(nn.Module):
         return F.mse_loss(self.head(h), y)
 
 
+class Upper(nn.Module):
+    """The mode is nothing to it."""
+
+    def forward(self, h: Tensor, y: Tensor) -> Tensor:
+        return F.mse_loss(torch.tanh(h), y)
+
+
 class EvalFiles(Case):
     def setUp(self):
         super().setUp()
@@ -72,20 +93,23 @@ class EvalFiles(Case):
                 numpy.save(self.folder / f"{name}{field}.npy", torch.randn(samples, 6, 8).numpy())
 
     def save(self, net: nn.Module, training: bool, name: str) -> None:
-        inputs = (torch.randn(2, 6, 8), torch.randn(2, 6, 8))
+        inputs = (torch.randn(2, 6, 8), torch.randn(2, 6, 8))[: 1 if isinstance(net, nn.Sequential) else 2]
         traced = torch.jit.trace(copy.deepcopy(net).train(training), inputs, check_trace=False)
         traced.load_state_dict(net.state_dict(), strict=False)  # BatchNorm has moved
         traced.save(str(self.folder / name))
 
-    def eager_loss(self, weights: dict[str, Tensor]) -> float:
-        """By PyTorch alone, microbatch after microbatch."""
-        net = Net().eval()
-        net.load_state_dict(weights, strict=False)
+    def mean_loss(self, loss_of) -> float:
+        """Of the validation data by PyTorch alone, microbatch after microbatch."""
         x, y = (torch.from_numpy(numpy.load(self.folder / f"val_{field}.npy")) for field in "xy")
         with torch.no_grad():
-            losses = [(net(x[i : i + MICROBATCH], y[i : i + MICROBATCH]).item(), len(x[i : i + MICROBATCH]))
+            losses = [(loss_of(x[i : i + MICROBATCH], y[i : i + MICROBATCH]).item(), len(x[i : i + MICROBATCH]))
                       for i in range(0, SAMPLES, MICROBATCH)]
         return sum(loss * size for loss, size in losses) / SAMPLES
+
+    def eager_loss(self, weights: dict[str, Tensor]) -> float:
+        net = Net().eval()
+        net.load_state_dict(weights, strict=False)
+        return self.mean_loss(net)
 
     def done(self, command: str, *arguments: str, plan: str = PLAN, ranks: int = 2, code: int = 0):
         done = self.vpp(command, self.plan(plan), *arguments, ranks=ranks)
@@ -139,6 +163,23 @@ class EvalFiles(Case):
 
     def test_a_pipeline_has_the_bits_of_one_device(self):
         self.assertTrue(json.loads(self.done("verify", "--steps", "3", "--json").stdout)["equal"])
+
+    def test_a_stage_with_a_file_may_have_two(self):
+        lower, upper = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.3), nn.BatchNorm1d(6)), Upper()
+        self.save(lower, True, "lower.pt")
+        self.save(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.3), nn.BatchNorm1d(6)), False, "lower_eval.pt")
+        self.save(upper, True, "upper.pt")
+        done = self.done("eval", "--initial-weights", "--json", plan=BY_HAND)
+        self.assertNotIn("baked into", done.stderr)
+        lower.eval()
+        self.assertEqual(json.loads(done.stdout)["loss"], self.mean_loss(lambda x, y: upper(lower(x), y)))
+        self.assertTrue(json.loads(self.done("verify", "--steps", "2", "--json", plan=BY_HAND).stdout)["equal"])
+        done = self.done("eval", "--initial-weights", "--json", plan=BY_HAND.replace('eval_file = "lower_eval.pt"', ""))
+        self.assertIn("the stage 'lower': train mode is baked into this model", done.stderr)
+        self.save(nn.Sequential(nn.Linear(8, 8, bias=False), nn.Dropout(0.3), nn.BatchNorm1d(6)), False,
+                  "lower_eval.pt")
+        self.assertIn("they differ in 'lower.0.bias' (got none, expected parameter float32[8])",
+                      self.done("eval", "--initial-weights", plan=BY_HAND, code=65).stderr)
 
     def test_two_files_of_two_models_are_refused(self):
         self.save(Net(width=12), False, "model_eval.pt")
