@@ -14,7 +14,6 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "base/units.hpp"
 #include "device/memory_meter.hpp"
 #include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
@@ -426,19 +425,11 @@ void Engine::mind_memory(const StepTotals& totals) {
     if (evaluator_ && !totals.may_hold_devices()) evaluator_->expect_memory_taken();
 }
 
-/// Nothing else tells of the time that it takes.
-void Engine::remark_full_devices(int64_t step, StepResult& result) {
-    const int64_t flushes = result.totals.memory_flushes;
-    const bool goes_by_host = transport_.may_hold_device() && !result.totals.have_devices_room();
-    const bool was_told = std::exchange(is_full_told_, goes_by_host);
-    if (flushes == 0 && (was_told || !goes_by_host)) return;
+void Engine::remark_memory(int64_t step, StepResult& result) {
+    const std::string words = memory_remarks_.look(result.totals, transport_.may_hold_device());
+    if (words.empty()) return;
     result.remark += result.remark.empty() ? "step " + std::to_string(step + 1) + ": " : "; ";
-    result.remark += flushes == 0 ? "cards are nearly full"
-                                  : "cards were full " + counted_text(flushes, "time") +
-                                        ", and what was kept for later went back to them, which waits for all that "
-                                        "they do";
-    if (goes_by_host) result.remark += "; stages send through the host until there is room";
-    result.remark += "; use more stages or smaller microbatches (a larger pipeline.num_microbatches)";
+    result.remark += words;
 }
 
 StepTotals Engine::run_without_update(int64_t step) {
@@ -479,7 +470,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     } else {
         result.remark += "; the step was skipped";
     }
-    remark_full_devices(step, result);
+    remark_memory(step, result);
     result.seconds = seconds_since(start);
     result.moments.end = steady_nanoseconds();
     result.reads = prefetch_->take_spans();

@@ -15,6 +15,7 @@
 #include "engine/gradient_reduction.hpp"
 #include "engine/loader.hpp"
 #include "engine/loss_scaler.hpp"
+#include "engine/memory_remarks.hpp"
 #include "engine/non_finite.hpp"
 #include "engine/prefetch.hpp"
 #include "engine/program_links.hpp"
@@ -138,7 +139,7 @@ class Engine {
     void judge(int64_t step, StepResult& result);
     void step_optimizer(int64_t step);
     void mind_memory(const StepTotals& totals);
-    void remark_full_devices(int64_t step, StepResult& result);
+    void remark_memory(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     struct Trouble {
         std::string words;
@@ -176,9 +177,9 @@ class Engine {
     std::unique_ptr<ReplicaBuffers> replica_buffers_;
     std::unique_ptr<ReplicaOptimizer> optimizer_;
     std::unique_ptr<Prefetch> prefetch_;
-    int64_t flushes_told_;       ///< MemoryMeter::flushes when last told of
-    int64_t memory_taken_;       ///< MemoryMeter::taken when last looked at
-    bool is_full_told_ = false;  ///< that devices are nearly full, since they last were not
+    int64_t flushes_told_;  ///< MemoryMeter::flushes when last told of
+    int64_t memory_taken_;  ///< MemoryMeter::taken when last looked at
+    MemoryRemarks memory_remarks_;
 };
 
 /// Updates that a plan asks for: train.steps, or train.epochs worth of whole batches.

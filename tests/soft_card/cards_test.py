@@ -40,6 +40,23 @@ class Grows(torch.nn.Module):
         return y + small.unsqueeze(1) + y.detach().repeat(1, 700_000).amax(1).unsqueeze(1)
 
 
+class GrowsByStep(torch.nn.Module):
+    """Holds 13 MB for a moment, and in every step so many bytes more for each sample."""
+
+    def __init__(self, more: int):
+        super().__init__()
+        self.more = more // 16
+        self.first = torch.nn.Linear(4, 4)
+        self.last = torch.nn.Linear(4, 4)
+        self.register_buffer("steps", torch.zeros(1))
+
+    def forward(self, x):
+        y = self.first(x)
+        self.steps.add_(1)
+        wide = y.detach().repeat(1, 200_000 + self.more * int(self.steps))
+        return self.last(y + wide.amax(1).unsqueeze(1))
+
+
 class Resizes(torch.nn.Module):
     """Ops whose backward passes on cards LibTorch has no exact kernel for; `last` is one more of them."""
 
@@ -307,6 +324,16 @@ class Cards(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stderr.count("step 1: cards were full 1 time, and what was kept"), times, done.stderr)
             self.assertNotIn("step 2: cards were full", done.stderr)
+
+    def test_steps_that_all_take_new_memory_are_said_once(self):
+        settings = ("pipeline.num_stages=2", "pipeline.split_method=MANUAL", "pipeline.split_points=['first']",
+                    "pipeline.num_microbatches=1", "pipeline.cuda_graphs=false", "train.steps=20")
+        for more, times in ((1_000_000, 1), (0, 0)):
+            torch.jit.script(GrowsByStep(more)).save(str(self.folder / "model.pt"))
+            done = self.train(*settings, f"run.dir=more{more}", text=PLAN)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("steps took new memory"), times, done.stderr)
+            self.assertEqual(done.stderr.count("step 16: each of the last 16 steps"), times, done.stderr)
 
     def test_a_trace_has_lanes_of_cards(self):
         moved = {"card: SEND_F to PP 1", "card: RECV_F from PP 0", "card: SEND_B to PP 0", "card: RECV_B from PP 1"}
