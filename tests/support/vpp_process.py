@@ -99,8 +99,12 @@ class Case(unittest.TestCase):
     def vpp(self, *arguments: str, ranks: int = 0, timeout: float = 120,
             environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
         """Runs to the end; ranks = 0 starts without mpirun."""
-        return subprocess.run(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT | (environment or {}),
+        done = subprocess.run(self.command(arguments, ranks), cwd=self.folder, env=ENVIRONMENT | (environment or {}),
                               text=True, capture_output=True, timeout=timeout)
+        if ranks and done.returncode == 1 and not done.stderr:
+            self.fail("mpirun has ended with 1 and without a word, as it does behind SIGTERM, SIGINT or SIGHUP to it; "
+                      "vpp has no such code")
+        return done
 
     def has_cuda_parts(self) -> bool:
         return "\nCUDA " in self.vpp("--version").stdout
