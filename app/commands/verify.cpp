@@ -102,7 +102,9 @@ std::string counts_text(const std::map<std::string, int64_t>& by_kind) {
         const int64_t count = found == by_kind.end() ? 0 : found->second;
         text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + words;
     }
-    return text;
+    const auto evaluated = by_kind.find("evaluation");
+    return text +
+           (evaluated == by_kind.end() ? "" : ", " + std::to_string(evaluated->second) + " figures of evaluations");
 }
 
 void print_table(const MatrixResult& result) {
@@ -192,15 +194,17 @@ void check_ranks(const Job& job, const std::vector<LayoutChoice>& choices) {
 }
 
 int verify_on(const Job& job, const VerifyRequest& request, bool json) {
-    std::vector<LayoutChoice> choices = list_layouts(job.plan, request);
+    Plan plan = job.plan;
+    plan.train.eval_batches = 1;  // behind the last step of each run
+    std::vector<LayoutChoice> choices = list_layouts(plan, request);
     check_ranks(job, choices);
-    Datasets data{open_dataset(job.plan, Subset::Train), nullptr};
-    const Plan base = request.is_matrix() ? one_stage(job.plan) : job.plan;
+    Datasets data = open_datasets(plan);
+    const Plan base = request.is_matrix() ? one_stage(plan) : plan;
     Prepared prepared = agree_on_program(job.transport, base, data, job.device);
     guard_ranges(data, prepared.program.training.graph);
     std::optional<PairwiseLayouts> pairwise;
     if (request.pairwise) {
-        pairwise = choose_pairwise(job.plan, prepared.program, choices, request.seed);
+        pairwise = choose_pairwise(plan, prepared.program, choices, request.seed);
         choices = pairwise->choices;
     }
     job.transport.set_deadline(kStepSeconds);
@@ -209,7 +213,7 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
         job.log->debug(choice.text() + ": " + outcome);
     };
     const MatrixResult result =
-        verify_matrix(job.plan, prepared.program, choices, verifier, job.transport, request.steps, request.seed, say);
+        verify_matrix(plan, prepared.program, choices, verifier, job.transport, request.steps, request.seed, say);
     if (!job.is_first()) return 0;
     json ? print_verify_json(result, pairwise) : print_verify_text(job, result, pairwise);
     if (result.is_equal()) return 0;

@@ -322,10 +322,13 @@ void LinkTransport::take_linked(int peer, const Channel& channel, Buffer& messag
     finish_taken(peer, note.taken);
     if (note.num_bytes == 0) return;
     const Link link{{peer, rank()}};
-    if (note.number == kThroughHost) return fill(make_memory(find_end(link), note.num_bytes), message);
+    const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
+    if (note.number == kThroughHost) {
+        const Watchdog::Phase taking = begin_device_wait(what);  // as in start()
+        return fill(make_memory(find_end(link), note.num_bytes), message);
+    }
     End& end = end_of(link);
     check_number(end.name, channel, note.number, end.num_started);
-    const Wait what{Wait::Kind::Receive, peer, channel, note.num_bytes, 0};
     message.set_part(start(end, what, {{}, {}}, {note.num_bytes, 0})[0]);
     deliver(end, end.num_started - 1, what);
 }

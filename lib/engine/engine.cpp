@@ -384,7 +384,8 @@ MemoryEvent Engine::measure_memory() {
 EvaluationResult Engine::evaluate() {
     check(can_evaluate(), "only plans with validation data evaluate");
     evaluator_->set_may_record(num_steps_run_ > Recordings::kStepsByOp);
-    const int64_t batch = program_.microbatch_size * program_.evaluation->schedule.num_microbatches * program_.mesh.dp;
+    const int64_t batch =
+        program_.microbatch_size * program_.evaluation->schedule.num_microbatches * program_.num_replicas();
     return evaluator_->run(samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
 }
 

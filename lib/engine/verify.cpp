@@ -22,7 +22,8 @@ namespace {
 // Values are compared in this order, so that the first difference named is nearest to its cause.
 constexpr const char* kScaleName = "loss scale";
 constexpr const char* kNormName = "norm of all gradients";
-constexpr std::array<std::string_view, 6> kKinds{"loss", "gradient", "norm", "parameter", "buffer", "optimizer"};
+constexpr std::array<std::string_view, 7> kKinds{"loss",   "gradient",  "norm",      "parameter",
+                                                 "buffer", "optimizer", "evaluation"};
 
 /// One step of one rank: digests as they are taken, and what is watched.
 class StepRecorder {
@@ -40,6 +41,12 @@ class StepRecorder {
     void look_at(const std::string& name, const at::Tensor& tensor) {
         if (watch_ && watch_->name == name)
             watch_->found = tensor.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+    }
+
+    /// A number that all ranks have.
+    void put(StepRecord& record, const std::string& name, double value) {
+        record[name] = exact_text(value);
+        look_at(name, at::scalar_tensor(value, at::kDouble));
     }
 
     /// Everything that the ranks added, on rank 0. Replicas have the same values: where one differs, what is recorded
@@ -115,17 +122,20 @@ StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step
     }
     StepRecord record = recorder.gather_all(engine.transport());
     for (size_t i = 0; i < result.microbatch_losses.size(); ++i) {
-        const std::string name = "loss of microbatch " + std::to_string(i);
-        record[name] = exact_text(result.microbatch_losses[i]);
-        recorder.look_at(name, at::scalar_tensor(result.microbatch_losses[i], at::kDouble));
+        recorder.put(record, "loss of microbatch " + std::to_string(i), result.microbatch_losses[i]);
     }
-    if (result.loss_scale) {
-        record[kScaleName] = exact_text(*result.loss_scale);
-        recorder.look_at(kScaleName, at::scalar_tensor(*result.loss_scale, at::kDouble));
-    }
+    if (result.loss_scale) recorder.put(record, kScaleName, *result.loss_scale);
     record[kNormName] = exact_text(result.grad_norm);
     if (result.totals.grad_norm.defined()) recorder.look_at(kNormName, result.totals.grad_norm);
     return record;
+}
+
+void record_evaluation(Engine& engine, StepRecord& record, StepWatch* watch) {
+    const EvaluationResult result = engine.evaluate();
+    StepRecorder recorder(watch);
+    recorder.put(record, "evaluation loss", result.loss);
+    recorder.put(record, "evaluation samples", static_cast<double>(result.samples));
+    if (result.accuracy) recorder.put(record, "evaluation accuracy", *result.accuracy);
 }
 
 RunRecord record_run(Engine& engine, int64_t steps, const AfterStep& after_step) {

@@ -1,6 +1,7 @@
 #pragma once
 // Proof by running: the reference on one rank, then the pipeline, compared bit by bit after every step. Losses,
-// gradients as backward left them, the norm, parameters, buffers and optimizer state; only digests of a run are kept.
+// gradients as backward left them, the norm, parameters, buffers and optimizer state, and behind the last step what an
+// evaluation gives; only digests of a run are kept.
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace vpp {
 
 /// What one step gave, by name: digests of tensors, and the bits of losses and norm as texts. The first word of a name
 /// is its kind: "loss of microbatch 0", "gradient w1", "norm of all gradients", "parameter w1", "buffer m1",
-/// "optimizer w1.exp_avg".
+/// "optimizer w1.exp_avg", "evaluation loss".
 using StepRecord = std::map<std::string, std::string>;
 
 /// What one run gave, by step.
@@ -51,10 +52,13 @@ std::string exact_text(double value);
 /// Runs one step and records it on rank 0.  Calls: collective.
 StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step = {}, StepWatch* watch = nullptr);
 
+/// Evaluates and adds what that gives.  Requires: the engine can.  Calls: collective.
+void record_evaluation(Engine& engine, StepRecord& record, StepWatch* watch = nullptr);
+
 /// Runs `steps` steps and records them on rank 0.  Calls: collective.
 RunRecord record_run(Engine& engine, int64_t steps, const AfterStep& after_step = {});
 
-/// The first difference, in the order losses, gradients, norm, parameters, buffers, optimizer state.
+/// The first difference, in the order losses, gradients, norm, parameters, buffers, optimizer state, evaluation.
 VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline);
 
 /// Calls `body` with an engine of the one-stage program, in this process, on one thread, on cards op by op. The model

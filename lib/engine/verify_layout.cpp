@@ -87,11 +87,13 @@ void keep_microbatches(Schedule& schedule, int num_microbatches) {
     }
 }
 
-void check_complete(const RunRecord& record, const Phase& phase, int num_replicas) {
+void check_complete(const RunRecord& record, const Program& program) {
+    const Phase& phase = program.training;
     for (const StepRecord& step : record.steps) {
         const auto need = [&](const std::string& name) { check(step.contains(name), "not recorded: " + name); };
-        for (int i = 0; i < num_replicas * phase.schedule.num_microbatches; ++i)
+        for (int i = 0; i < program.num_replicas() * phase.schedule.num_microbatches; ++i)
             need("loss of microbatch " + std::to_string(i));
+        if (program.evaluation && &step == &record.steps.back()) need("evaluation loss");
         need("norm of all gradients");
         bool is_trained = false;
         for (const GraphParameter& parameter : phase.graph.parameters) {
@@ -110,7 +112,7 @@ LayoutVerifier::LayoutVerifier(Sources& sources, const Datasets& data, Transport
     check(steps >= 1, "a verification has steps");
 }
 
-/// With `num_microbatches` the last step stops behind them.
+/// With `num_microbatches` the last step stops behind them, and nothing is evaluated.
 RunRecord LayoutVerifier::run_steps(Engine& engine, Program& program, int64_t steps, const AfterStep& after_step,
                                     StepWatch* watch, int num_microbatches) {
     RunRecord record;
@@ -119,6 +121,9 @@ RunRecord LayoutVerifier::run_steps(Engine& engine, Program& program, int64_t st
         // The engine reads the lists anew in every step.
         if (is_last && num_microbatches >= 0) keep_microbatches(program.training.schedule, num_microbatches);
         record.steps.push_back(record_step(engine, step, after_step, is_last ? watch : nullptr));
+        if (is_last && num_microbatches < 0 && engine.can_evaluate()) {
+            record_evaluation(engine, record.steps.back(), watch);
+        }
         barrier(job_);  // the ranks that are not used wait here, for one step and no longer
     }
     return record;
@@ -159,7 +164,7 @@ const RunRecord& LayoutVerifier::reference(const Layout& layout) {
     const auto known = references_.find(key);
     if (known != references_.end()) return known->second;
     RunRecord record = run_reference(layout, steps_, nullptr, kAllMicrobatches);
-    if (job_.rank() == 0) check_complete(record, layout.program.training, num_replicas);
+    if (job_.rank() == 0) check_complete(record, layout.program);
     return references_[key] = std::move(record);
 }
 

@@ -69,8 +69,9 @@ class LayoutVerifier {
 /// in its order, since actions of different microbatches need nothing of each other.
 void keep_microbatches(Schedule& schedule, int num_microbatches);
 
-/// Whether a record has everything that the graph says there is: each loss, parameter and buffer, and a gradient.
+/// Whether a record has everything that the program says there is: each loss, parameter and buffer, a gradient, and
+/// behind the last step an evaluation.
 /// Throws Error{Bug} naming what is missing: a comparison of nothing would find nothing.
-void check_complete(const RunRecord& record, const Phase& phase, int num_replicas = 1);
+void check_complete(const RunRecord& record, const Program& program);
 
 }  // namespace vpp

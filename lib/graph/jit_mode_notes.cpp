@@ -85,9 +85,9 @@ void add_mode_notes(Graph& graph, const JitGraph& jit, const ModelFiles& files, 
         } else if (!as_in_training && training) {
             graph.warnings.push_back(name +
                                      ": eval mode is baked into this model (it was traced), so dropout and batch norm "
-                                     "act in training as in evaluation; trace it behind model.train(), and name this "
-                                     "file in " +
-                                     key);
+                                     "act in training as in evaluation, which is right where batch norm is frozen; "
+                                     "else trace it behind model.train()" +
+                                     (has_two ? "" : ", and name this file in " + key));
         }
     }
 }

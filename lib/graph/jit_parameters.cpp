@@ -34,7 +34,7 @@ std::string description(const JitParameter* parameter) {
     std::string text = std::string(parameter->is_buffer ? "buffer " : "parameter ") +
                        (dtype ? std::string(name_of(*dtype)) : c10::toString(tensor.scalar_type())) +
                        shape_text(tensor.sizes().vec());
-    for (const std::string& alias : parameter->aliases) text += " = '" + printable(alias) + "'";
+    for (const std::string& alias : parameter->aliases) text += ", tied to '" + printable(alias) + "'";
     return text;
 }
 

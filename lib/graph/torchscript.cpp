@@ -372,6 +372,9 @@ torch::jit::Module open_stages(JitGraph& jit, const ModelFiles& files, const Tor
     root.train(options.training);
     join_stages(jit, root, calls, tables);
     resolve_attributes(jit, root);
+    for (StagePlan& stage : jit.stages) {
+        if (!options.training && !stage.eval_file.empty()) stage.file = stage.eval_file;
+    }
     return root;
 }
 
@@ -388,6 +391,21 @@ void take_weights_of(const ModelFiles& training, JitGraph& jit, const TorchScrip
         return root;
     };
     take_weights(jit.parameters, list_parameters(load()), file_names(*training.evaluation), file_names(training));
+}
+
+/// What is wrong with files that evaluation has for itself says so: the keys that it names are those of training too.
+template <typename Use>
+auto naming_twin(const ModelFiles& files, const TorchScriptOptions& options, const Use& use) {
+    if (&files.in_mode(options.training) == &files) return use();
+    try {
+        return use();
+    } catch (const Error& error) {
+        std::vector<Problem> problems = error.problems();
+        for (Problem& problem : problems) {
+            problem.message = "for evaluations (" + file_names(*files.evaluation) + "): " + problem.message;
+        }
+        throw Error(error.kind(), std::move(problems));
+    }
 }
 
 LossChoice loss_choice(const TorchScriptOptions& options) {
@@ -427,6 +445,43 @@ std::unique_ptr<Source> make_source(OpenedModel opened, JitValues values) {
                                                std::move(opened.weights), std::move(opened.init));
 }
 
+LoadedModel load_probed(const ModelFiles& files, const TorchScriptOptions& options) {
+    OpenedModel opened = open_model(files, options);
+    refuse_odd_kinds(opened.jit.parameters);
+    AliasFacts aliases(opened.jit);
+    check_constants(opened.jit, aliases);
+    insert_reseeds(opened.jit);
+    const auto weight = [&](size_t i) {
+        const JitParameter& parameter = opened.jit.parameters[i];
+        at::Tensor tensor = opened.weights.mapped(parameter);
+        // Ops may write a buffer while probing; the map is private, but its pages are shared by later probes.
+        if (parameter.is_buffer) tensor = tensor.clone();
+        return tensor.set_requires_grad(parameter.tensor.requires_grad());
+    };
+    const ProbeResult result = probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options, weight);
+    opened.weights.forget();  // the probe read every weight, and a rank keeps its own only
+    JitValues values = list_values(opened.jit);
+    aliases.learn(values_in_one_memory(result, values));
+    check_assigned_buffers(opened.jit, aliases);
+    LoadedModel loaded;
+    loaded.graph = build_graph(opened.jit, aliases, result, values);
+    loaded.graph.digest = opened.digest;
+    loaded.graph.deferred_batch_norms = opened.jit.deferred_batch_norms;
+    add_modules(loaded.graph, opened.module);
+    loaded.graph.warnings = opened.jit.notes;
+    const auto& file = files.in_mode(options.training).model;
+    const std::string name = file ? file->path().filename().string() : "the model";
+    add_notes(loaded.graph, opened.jit, name);
+    add_mode_notes(loaded.graph, opened.jit, files, options.training);
+    if (options.deferred_batch_norm && options.training && loaded.graph.deferred_batch_norms.empty()) {
+        loaded.graph.warnings.push_back(name +
+                                        ": pipeline.deferred_batch_norm = true, but no batch norm of this model "
+                                        "keeps running statistics in training; the key changes nothing");
+    }
+    loaded.source = make_source(std::move(opened), std::move(values));
+    return loaded;
+}
+
 }  // namespace
 
 TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, int64_t microbatch_size, bool training,
@@ -453,43 +508,11 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
 }
 
 LoadedModel load_torchscript(const ModelFiles& files, const TorchScriptOptions& options) {
-    OpenedModel opened = open_model(files, options);
-    refuse_odd_kinds(opened.jit.parameters);
-    AliasFacts aliases(opened.jit);
-    check_constants(opened.jit, aliases);
-    insert_reseeds(opened.jit);
-    const auto weight = [&](size_t i) {
-        const JitParameter& parameter = opened.jit.parameters[i];
-        at::Tensor tensor = opened.weights.mapped(parameter);
-        // Ops may write a buffer while probing; the map is private, but its pages are shared by later probes.
-        if (parameter.is_buffer) tensor = tensor.clone();
-        return tensor.set_requires_grad(parameter.tensor.requires_grad());
-    };
-    const ProbeResult result = probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options, weight);
-    opened.weights.forget();  // the probe read every weight, and a rank keeps its own only
-    JitValues values = list_values(opened.jit);
-    aliases.learn(values_in_one_memory(result, values));
-    check_assigned_buffers(opened.jit, aliases);
-    LoadedModel loaded;
-    loaded.graph = build_graph(opened.jit, aliases, result, values);
-    loaded.graph.digest = opened.digest;
-    loaded.graph.deferred_batch_norms = opened.jit.deferred_batch_norms;
-    add_modules(loaded.graph, opened.module);
-    loaded.graph.warnings = opened.jit.notes;
-    const std::string name = files.model ? files.model->path().filename().string() : "the model";
-    add_notes(loaded.graph, opened.jit, name);
-    add_mode_notes(loaded.graph, opened.jit, files, options.training);
-    if (options.deferred_batch_norm && options.training && loaded.graph.deferred_batch_norms.empty()) {
-        loaded.graph.warnings.push_back(name +
-                                        ": pipeline.deferred_batch_norm = true, but no batch norm of this model "
-                                        "keeps running statistics in training; the key changes nothing");
-    }
-    loaded.source = make_source(std::move(opened), std::move(values));
-    return loaded;
+    return naming_twin(files, options, [&] { return load_probed(files, options); });
 }
 
 std::unique_ptr<Source> open_torchscript(const ModelFiles& files, const TorchScriptOptions& options, Digest& digest) {
-    OpenedModel opened = open_model(files, options);
+    OpenedModel opened = naming_twin(files, options, [&] { return open_model(files, options); });
     digest = opened.digest;
     insert_reseeds(opened.jit);
     JitValues values = list_values(opened.jit);

@@ -87,7 +87,7 @@ std::vector<int> match_split(const Graph& evaluation, const Graph& training, con
             throw Error(ErrorKind::Plan,
                         "stage " + std::to_string(stage) +
                             " cannot be matched in evaluation mode: no legal cut leaves its parameters "
-                            "in one stage; choose other cuts, or set train.eval_every = 0");
+                            "in one stage; choose other cuts, or leave out data.val");
         }
         cuts.push_back(best);
     }
@@ -107,8 +107,8 @@ void check_weights_follow(const Graph& evaluation, const Split& split, const Gra
                         "in evaluation mode '" + entry.name + "' is used in stage " + std::to_string(stage) +
                             ", and in training in stage " +
                             std::to_string(training_split.stage_of_op(entry.uses.front())) +
-                            ": an op joins there what training has in several stages; choose other cuts, or set "
-                            "train.eval_every = 0");
+                            ": an op joins there what training has in several stages; choose other cuts, or leave "
+                            "out data.val");
         }
     }
 }

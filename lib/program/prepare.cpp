@@ -313,6 +313,22 @@ void warn_of_writes(const Graph& evaluation, std::vector<std::string>& warnings)
                        "' in evaluation too, as one that was traced in training mode does: there it is not kept");
 }
 
+/// Of evaluation's own files: a trace in eval mode may do without a head of training, or have merged its weights into
+/// others, which then are training's own.
+void warn_of_unused(const Graph& evaluation, const Graph& training, std::vector<std::string>& warnings) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < training.parameters.size(); ++i) {
+        const GraphParameter& entry = training.parameters[i];
+        const bool is_trained = entry.requires_grad && !entry.uses.empty();
+        if (is_trained && evaluation.parameters[i].uses.empty()) names.push_back(entry.name);
+    }
+    if (names.empty()) return;
+    warnings.push_back("evaluation does not use '" + names.front() + "'" +
+                       (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "") +
+                       ", which training changes: right for a head of training alone; where eval() merges weights into "
+                       "others, its file cannot be model.eval_file, as weights are those of training");
+}
+
 /// What is said of files that evaluation has for itself.
 void add_new(const std::vector<std::string>& of_evaluation, std::vector<std::string>& warnings) {
     for (const std::string& warning : of_evaluation) {
@@ -413,7 +429,10 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
         LoadedModel twin = load_torchscript(files, options(/*training=*/false));
         std::vector<std::string>& warnings = program.training.graph.warnings;
         warn_of_writes(twin.graph, warnings);
-        if (files.evaluation) add_new(twin.graph.warnings, warnings);
+        if (files.evaluation) {
+            add_new(twin.graph.warnings, warnings);
+            warn_of_unused(twin.graph, program.training.graph, warnings);
+        }
         program.evaluation = evaluation_phase(settled, std::move(twin.graph), program.training);
         prepared.sources.evaluation = std::move(twin.source);
     }
@@ -474,8 +493,8 @@ Program with_layout(const Program& program, const Plan& plan, const std::optiona
     changed.plan_text = plan.resolved_text;
     changed.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
     check(changed.microbatch_size == samples_of_microbatch(plan), "another layout has the same microbatches");
-    lay_out(changed, plan, generate_schedule(plan), program.training.graph, cuts);
-    changed.evaluation.reset();
+    const Plan settled = lay_out(changed, plan, generate_schedule(plan), program.training.graph, cuts);
+    if (program.evaluation) changed.evaluation = evaluation_phase(settled, program.evaluation->graph, changed.training);
     return changed;
 }
 

@@ -79,6 +79,7 @@ std::string inspection_json(const Inspection& inspection) {
                {"stages", inspection.stages},
                {"ranks", inspection.ranks},
                {"cards", inspection.cards},
+               {"no_room", inspection.no_room},
                {"links", inspection.links},
                {"cuts", inspection.cuts},
                {"blocks", inspection.blocks},

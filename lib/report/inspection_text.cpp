@@ -72,7 +72,7 @@ class InspectionPage {
         line("data", page_.data_text);
         line("mesh", page_.mesh_text + ", " + counted_text(page_.num_ranks, "rank"));
         if (!page_.cards.empty()) line("cards", cards_text());
-        if (!page_.no_room.empty()) line("", page_.no_room);
+        if (!page_.no_room.empty()) line("links", page_.no_room);
         text_ += "start     " + start_line() + "\n";
         const std::string replicas = page_.dp > 1 ? std::to_string(page_.dp) + " replicas x " : "";
         line("step", std::to_string(page_.samples) + " samples = " + replicas +

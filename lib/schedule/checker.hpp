@@ -10,10 +10,9 @@ namespace vpp {
 
 /// What is asked for beyond what every schedule needs.
 struct CheckOptions {
-    bool ordered_channels =
-        false;                ///< messages of a channel (from rank, to rank, direction) keep their order, as in NCCL
-    bool rendezvous = false;  ///< a run in which a send waits until its receive is reached ends
-    bool reduces = false;     ///< every stage has a REDUCE_GRAD
+    bool ordered_channels = false;  ///< what one rank sends another keeps its order, as over NCCL
+    bool rendezvous = false;        ///< a run in which a send waits until its receive is reached ends
+    bool reduces = false;           ///< every stage has a REDUCE_GRAD
 };
 
 /// What was counted while proving.

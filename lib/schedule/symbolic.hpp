@@ -19,7 +19,7 @@ namespace vpp {
 /// How a RECV finds its message.
 enum class Channels {
     Tagged,   ///< by edge and microbatch: MPI
-    Ordered,  ///< the next one of the channel (from rank, to rank, direction), whatever it is: NCCL
+    Ordered,  ///< the next one that its rank sends this one, whatever it is: NCCL
 };
 
 /// What a step leaves behind.

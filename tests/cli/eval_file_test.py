@@ -162,7 +162,9 @@ class EvalFiles(Case):
         self.assertEqual(losses[6], whole[6])
 
     def test_a_pipeline_has_the_bits_of_one_device(self):
-        self.assertTrue(json.loads(self.done("verify", "--steps", "3", "--json").stdout)["equal"])
+        found = json.loads(self.done("verify", "--steps", "3", "--json").stdout)
+        self.assertTrue(found["equal"])
+        self.assertEqual(found["values_by_kind"]["evaluation"], 2, "loss and samples")
 
     def test_a_stage_with_a_file_may_have_two(self):
         lower, upper = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.3), nn.BatchNorm1d(6)), Upper()

@@ -122,7 +122,10 @@ class RecordedLinks {
       public:
         Maker(RecordedLinks& all, int rank, Transport* waits) : all_(all), rank_(rank), waits_(waits) {}
         Bytes make_id() override { return all_.make_id(); }
-        MemoryPart make_memory(size_t num_bytes) override { return make_bytes(num_bytes); }
+        MemoryPart make_memory(size_t num_bytes) override {
+            if (all_.options_.on_memory) all_.options_.on_memory(num_bytes);
+            return make_bytes(num_bytes);
+        }
         void read(const MemoryPart& memory, std::span<std::byte> bytes) override {
             if (waits_) waits_->wait_until({}, [&] { return all_.has_computed(rank_); });
             std::memcpy(bytes.data(), memory.data.get(), bytes.size());

@@ -96,7 +96,7 @@ TEST(LinkTransport, WhoStaysAwayWhileHisDeviceSendsIsWatched) {
 }
 
 /// What is said where memory for what comes is had only when the device has done all.
-std::string said_while_memory_is_taken(double seconds) {
+std::string said_while_memory_is_taken(double seconds, const std::vector<Link>& links = kBothWays) {
     double now = 0;
     std::string said;
     const auto note = [&](const std::string& text, int) { said += text; };
@@ -108,7 +108,7 @@ std::string said_while_memory_is_taken(double seconds) {
     InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
         WatchedTransport watched(bytes, watchdog);
         const auto maker = recorded.maker(bytes.rank());
-        LinkTransport transport(watched, kBothWays, *maker, /*patience_seconds=*/0);
+        LinkTransport transport(watched, links, *maker, /*patience_seconds=*/0);
         if (bytes.rank() == 0) {
             transport.send(1, kForward, linked_message(7, memory_of(9)));
         } else {
@@ -123,6 +123,7 @@ std::string said_while_memory_is_taken(double seconds) {
 TEST(LinkTransport, WhoWaitsForMemoryForWhatComesIsWatched) {
     EXPECT_EQ(said_while_memory_is_taken(/*seconds=*/10), to_text(kForward));
     EXPECT_EQ(said_while_memory_is_taken(8), "");
+    EXPECT_EQ(said_while_memory_is_taken(10, {{{1, 0}}}), to_text(kForward)) << "through the host, beside other links";
 }
 
 TEST(LinkTransport, AnExchangeIsWatchedFromWhenItIsTaken) {

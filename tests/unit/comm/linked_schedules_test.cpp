@@ -91,45 +91,37 @@ TEST(LinkedSchedulesFull, AnyScheduleThatEndsEndsOverLinks) {
     run_random_schedules(10000, 40000);
 }
 
-// The same schedules, where every link shares one stream with the others of its rank: many stand still.
+struct Spoiled {
+    RecordedLinks::Options options = {};
+    MessageOrder order = MessageOrder::Channels;
+    bool has_all_links = true;
+};
+
+/// Of 100 schedules those that end with these words; the others end well.
+int count_ends(const std::string& words, const Spoiled& spoiled) {
+    int count = 0;
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+        RecordedLinks recorded(spoiled.options);
+        const Schedule lowered = RandomSchedule(seed).lowered(spoiled.order);
+        const std::string error = run_schedule(lowered, recorded, seed, spoiled.has_all_links ? 0 : seed);
+        if (error.empty()) continue;
+        EXPECT_CONTAINS(error, words);
+        ++count;
+    }
+    return count;
+}
+
+// What this file proves could fail: else many stand still, or cross.
 TEST(LinkedSchedules, LinksThatShareAStreamStandStill) {
-    int num_stuck = 0;
-    for (uint64_t seed = 0; seed < 100; ++seed) {
-        RecordedLinks recorded({.one_queue = true});
-        const std::string error = run_schedule(RandomSchedule(seed).lowered(MessageOrder::Channels), recorded, seed);
-        if (error.empty()) continue;
-        EXPECT_CONTAINS(error, "no rank can go on");
-        ++num_stuck;
-    }
-    EXPECT_GT(num_stuck, 20) << "the stand-in sees no deadlock";
+    EXPECT_GT(count_ends("no rank can go on", {.options = {.one_queue = true}}), 20);
 }
 
-// And where what goes through the host waits for messages that are under way too.
-TEST(LinkedSchedules, WhoWaitsForSendsStandsStill) {
-    int num_stuck = 0;
-    for (uint64_t seed = 1; seed < 200; ++seed) {
-        RecordedLinks recorded({.reads_wait_for_sends = true});
-        const Schedule lowered = RandomSchedule(seed).lowered(MessageOrder::Channels);
-        const std::string error = run_schedule(lowered, recorded, seed, seed);
-        if (error.empty()) continue;
-        EXPECT_CONTAINS(error, "no rank can go on");
-        ++num_stuck;
-    }
-    EXPECT_GT(num_stuck, 10) << "the stand-in sees no deadlock";
+TEST(LinkedSchedules, WhoWaitsForSendsToReadStandsStill) {
+    EXPECT_GT(count_ends("no rank can go on", {.options = {.reads_wait_for_sends = true}, .has_all_links = false}), 5);
 }
 
-// And in the order of tagged channels: many cross.
 TEST(LinkedSchedules, SchedulesForTaggedChannelsCross) {
-    int num_crossing = 0;
-    for (uint64_t seed = 0; seed < 100; ++seed) {
-        RecordedLinks recorded;
-        const std::string error =
-            run_schedule(RandomSchedule(seed).lowered(MessageOrder::BeforeConsumer), recorded, seed);
-        if (error.empty()) continue;
-        EXPECT_CONTAINS(error, "and is received as message");
-        ++num_crossing;
-    }
-    EXPECT_GT(num_crossing, 20) << "the orders are the same";
+    EXPECT_GT(count_ends("and is received as message", {.order = MessageOrder::BeforeConsumer}), 20);
 }
 
 }  // namespace

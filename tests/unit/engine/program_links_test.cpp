@@ -52,8 +52,10 @@ TEST(LinksOf, ReplicasHaveTwoHoweverManyThereAre) {
     const std::vector<Link> expected{{all, true, 0}, {all, true, 1}};
     EXPECT_EQ(links_of(program), expected);
     using enum ReplicaContent;
-    EXPECT_NE(link_of(all, replica_channel(0, Gradients)), link_of(all, replica_channel(0, Sums)))
-        << "sums are made while gradients come";
+    const auto number_of = [&](ReplicaContent content) { return link_of(all, replica_channel(0, content)).number; };
+    EXPECT_EQ(number_of(Gradients), number_of(Buffers)) << "which go when gradients are done";
+    EXPECT_EQ(number_of(Sums), number_of(Parameters)) << "which go when sums are done";
+    EXPECT_NE(number_of(Gradients), number_of(Sums)) << "sums are made while gradients come";
     program.mesh = {2, 64, 1};
     EXPECT_EQ(links_of(program).size(), 2U * 2) << "the replicas of each stage by themselves";
 }

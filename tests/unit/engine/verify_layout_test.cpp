@@ -195,6 +195,29 @@ TEST_F(VerifyLayout, AFlippedBitOfAnActivationIsALossOfThatMicrobatch) {
     EXPECT_LT(result.difference.size(), 140U) << "an ulp of float32, not of the double it is kept in";
 }
 
+/// Two stages of a plan with validation data.
+Layout evaluated_layout(const Rig& rig) {
+    const std::vector<int> legal = rig.legal_cuts();
+    Plan plan = rig.plan;
+    plan.mesh.pp = plan.pipeline.num_stages = 2;
+    plan.train.eval_batches = 1;
+    return {plan, with_layout(rig.prepared.program, plan, std::vector{legal[legal.size() / 2]})};
+}
+
+TEST_F(VerifyLayout, BehindTheLastStepAnEvaluationIsCompared) {
+    rig_.emplace(set_up(plan_with_validation(folder_, "mlp", 7)));
+    const Layout layout = evaluated_layout(*rig_);
+    ASSERT_TRUE(layout.program.evaluation);
+    const VerifyResult result = compare(layout);
+    EXPECT_TRUE(result.is_equal) << result.difference;
+    EXPECT_EQ(result.by_kind.at("evaluation"), 2) << "loss and samples";
+    // Microbatch 1 of three steps, then of the evaluation.
+    const VerifyResult broken = compare(layout, flip(Direction::Forward, 1, kComparedSteps));
+    EXPECT_FALSE(broken.is_equal);
+    EXPECT_EQ(broken.different_step, kComparedSteps);
+    EXPECT_HAS(broken.difference, "evaluation loss, step 3: reference ");
+}
+
 TEST_F(VerifyLayout, AFlippedBitOfAGradientIsAGradientFromThatMicrobatchOn) {
     open("mlp");
     for (int microbatch : {0, 1, 2, 3}) {
@@ -317,17 +340,17 @@ TEST(KeepMicrobatches, LeavesTheOthersOutEverywhere) {
 
 TEST_F(VerifyLayout, ARecordWithoutAnythingIsABug) {
     open("bn_cnn");
-    const Phase& phase = rig_->prepared.program.training;
+    const Program& program = rig_->prepared.program;
     const RunRecord whole = run_reference(*rig_, 1);
-    EXPECT_NO_THROW(check_complete(whole, phase));
+    EXPECT_NO_THROW(check_complete(whole, program));
     for (const char* name : {"loss of microbatch 3", "norm of all gradients", "parameter c1", "buffer running_mean2"}) {
         RunRecord part = whole;
         ASSERT_EQ(part.steps[0].erase(name), 1U);
-        EXPECT_HAS(error_of(ErrorKind::Bug, [&] { check_complete(part, phase); }), name);
+        EXPECT_HAS(error_of(ErrorKind::Bug, [&] { check_complete(part, program); }), name);
     }
     RunRecord part = whole;
     std::erase_if(part.steps[0], [](const auto& entry) { return entry.first.starts_with("gradient"); });
-    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { check_complete(part, phase); }), "no gradient");
+    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { check_complete(part, program); }), "no gradient");
 }
 
 }  // namespace

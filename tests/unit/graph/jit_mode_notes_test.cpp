@@ -60,10 +60,11 @@ TEST(ModeNotes, ATwinThatIsNoneIsSaid) {
 TEST(ModeNotes, ATraceInEvalModeTrainsWithoutDropout) {
     EXPECT_THAT(notes(true, kOff),
                 ElementsAre(EndsWith(".pt: eval mode is baked into this model (it was traced), so dropout and batch "
-                                     "norm act in training as in evaluation; trace it behind model.train(), and name "
-                                     "this file in model.eval_file")));
+                                     "norm act in training as in evaluation, which is right where batch norm is "
+                                     "frozen; else trace it behind model.train(), and name this file in "
+                                     "model.eval_file")));
     EXPECT_THAT(notes(false, kOff), IsEmpty()) << "evaluation is what it should be";
-    EXPECT_THAT(notes(true, kOff, kOff), ElementsAre(HasSubstr("eval mode is baked into this model")));
+    EXPECT_THAT(notes(true, kOff, kOff), ElementsAre(EndsWith("else trace it behind model.train()")));
 }
 
 TEST(ModeNotes, TheFlagsOfAllOpsAreKnown) {

@@ -143,7 +143,7 @@ TEST(TakeWeights, TheFirstThatDiffersIsNamed) {
               }),
               "'cache' (got buffer float32[1], expected none)");
     EXPECT_EQ(differs([](auto& twin) { twin[1].aliases.clear(); }),
-              "'b.w' (got parameter float32[2], expected parameter float32[2] = 'head.w')");
+              "'b.w' (got parameter float32[2], expected parameter float32[2], tied to 'head.w')");
     EXPECT_EQ(differs([](auto& twin) { twin[0].is_buffer = true; }),
               "'a.w' (got buffer float32[4, 2], expected parameter float32[4, 2])");
     EXPECT_EQ(differs([](auto& twin) { twin[2].tensor = at::zeros({2}, at::kComplexFloat); }),

@@ -80,6 +80,23 @@ TEST(TorchScript, EvaluationRunsItsOwnFileWithTheWeightsOfTraining) {
     EXPECT_EQ(digest, evaluation.graph.digest) << "what ranks compare";
 }
 
+TEST(TorchScript, WhatIsWrongWithTheFileForEvaluationSaysSo) {
+    ModuleSpec twin = two_layers(4);
+    twin.code = "def forward(self, x):\n    return self.b.forward(self.a.forward(x))\n";  // no loss
+    ModelFiles files(std::make_shared<const Archive>(save(two_layers())));
+    const auto path = save(twin);
+    files.evaluation = std::make_shared<const ModelFiles>(std::make_shared<const Archive>(path));
+    TorchScriptOptions options = kLoadOptions;
+    EXPECT_NO_THROW(load_torchscript(files, options));
+    options.training = false;
+    try {
+        load_torchscript(files, options);
+        ADD_FAILURE() << "evaluation has no loss";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("for evaluations (" + path.string() + "): the loss must be "));
+    }
+}
+
 TEST(TorchScript, WeightsAreThoseOfTheFileAndFresh) {
     LoadedModel model = load(two_layers(), kLoadOptions);
     const at::Tensor first = model.source->weight(index_of(model.graph, "b.weight"));

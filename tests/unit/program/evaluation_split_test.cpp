@@ -71,8 +71,8 @@ TEST(EvaluationSplit, IllegalCutsAreAvoided) {
         EXPECT_EQ(error.kind(), ErrorKind::Plan);
         EXPECT_THAT(error.what(),
                     HasSubstr("stage 1 cannot be matched in evaluation mode: no legal cut leaves its parameters in one "
-                              "stage; choose other cuts, or set train.eval_every = 0"));
-        EXPECT_THAT(error.what(), HasSubstr("train.eval_every = 0"));
+                              "stage; choose other cuts, or leave out data.val"));
+        EXPECT_THAT(error.what(), HasSubstr("leave out data.val"));
     }
 }
 

@@ -308,6 +308,22 @@ TEST(Prepare, ATraceIsEvaluatedFromTheFileForIt) {
                 HasSubstr("model.eval_file was not traced in eval mode"));
 }
 
+TEST(Prepare, WhatEvaluationDoesWithoutIsSaid) {
+    ModuleSpec training{"Model", "def forward(self, x):\n    return x * self.w + self.b\n"};
+    training.parameters = {{"w", weight({4})}, {"b", weight({4})}};
+    ModuleSpec twin = training;
+    twin.code = "def forward(self, x):\n    return x * self.w\n";
+    const auto warnings = [](const ModuleSpec& model, const ModuleSpec& of_evaluation) {
+        const Plan plan = plan_for(save(model), 1, {"model.eval_file=" + save(of_evaluation).string()});
+        return testing::PrintToString(prepare(plan, data_of(plan)).program.training.graph.warnings);
+    };
+    EXPECT_THAT(warnings(training, twin),
+                HasSubstr("evaluation does not use 'b', which training changes: right for a head of training alone; "
+                          "where eval() merges weights into others, its file cannot be model.eval_file"));
+    EXPECT_EQ(warnings(training, training), "{}");
+    EXPECT_EQ(warnings(twin, training), "{}") << "training does not use it either";
+}
+
 TEST(PrepareEvaluation, KnowsTheModelOfATraining) {
     const auto file = save(model_spec());
     const Plan plan = plan_for(file, 2);
@@ -319,10 +335,11 @@ TEST(PrepareEvaluation, KnowsTheModelOfATraining) {
 TEST(WithLayout, IsWhatAPlanForThatLayoutPrepares) {
     const auto file = save(model_spec());
     const Plan one = plan_for(file, 1);
-    const Program base = prepare(one, data_of(one, false)).program;
+    const Program base = prepare(one, data_of(one)).program;
+    ASSERT_TRUE(base.evaluation);
     const Plan two = plan_for(
         file, 2, {"pipeline.num_microbatches=4", "train.global_batch_size=16", "pipeline.schedule_type=\"GPIPE\""});
-    EXPECT_EQ(digest_of(with_layout(base, two, std::nullopt)), digest_of(prepare(two, data_of(two, false)).program));
+    EXPECT_EQ(digest_of(with_layout(base, two, std::nullopt)), digest_of(prepare(two, data_of(two)).program));
     const std::vector<int> cuts{base.training.split.stages[0].ops.end / 2};
     ASSERT_TRUE(base.training.graph.cuts[static_cast<size_t>(cuts[0])].legal);
     EXPECT_EQ(with_layout(base, two, cuts).training.split.cuts, cuts);
