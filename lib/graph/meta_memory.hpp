@@ -2,6 +2,7 @@
 // What tensors of the meta device would take: they have no bytes, but the sizes of their memory are known, and autograd
 // keeps alive what a backward pass will read.
 #include <c10/core/Allocator.h>
+#include <c10/core/StorageImpl.h>
 
 #include <cstdint>
 #include <unordered_map>

@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "base/units.hpp"
 #include "graph/autocast.hpp"
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
@@ -218,7 +219,7 @@ std::string samples_text(const std::vector<ProbeInput>& inputs, int64_t microbat
 /// The numbers that ops of the model are given, as those of a traced model are given the sizes that it saw.
 void add_numbers(const torch::jit::Block& block, std::set<int64_t>& numbers) {
     for (const torch::jit::Node* node : block.nodes()) {
-        const auto value = node->kind() == prim::Constant ? torch::jit::toIValue(node->output()) : std::nullopt;
+        const auto value = node->kind() == c10::prim::Constant ? torch::jit::toIValue(node->output()) : std::nullopt;
         if (value && value->isInt()) numbers.insert(value->toInt());
         if (value && value->isIntList()) {
             const std::vector<int64_t> list = value->toIntVector();

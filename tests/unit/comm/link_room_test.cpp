@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.hpp"
 #include "device/device.hpp"
 
 namespace vpp {
