@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "graph/trial_load.hpp"
 #include "report/sinks.hpp"
 
 namespace vpp {
@@ -49,13 +50,8 @@ std::vector<KeptFile> files_of_plan(const Plan& plan) {
         const bool is_file = !path.empty() && !fs::is_directory(path, ignored);  // data may lie around an output
         if (is_file) kept.push_back({path, what});
     };
-    add(plan.model.file, "a model file of the plan");
-    add(plan.model.eval_file, "a model file of the plan");
+    for (const TrialFile& file : trial_files(plan)) add(file.path, "a model file of the plan");
     add(plan.model.init_from, "model.init_from of the plan");
-    for (const StagePlan& stage : plan.pipeline.stages) {
-        add(stage.file, "a model file of the plan");
-        add(stage.eval_file, "a model file of the plan");
-    }
     for (const auto* files : {&plan.data.train, &plan.data.val}) {
         for (const std::string& file : *files) add(file, "a data file of the plan");
     }

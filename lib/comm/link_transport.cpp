@@ -287,8 +287,11 @@ void LinkTransport::start_exchange(const Exchange& messages) {
     for (size_t i = 0; i < ranks.size(); ++i) {
         if (!sent[i]) continue;
         sent_parts[i] = sent[i].part();
-        if (is_through_host_) send_through_host(&end, ranks[i], channel, sent[i], 0);
-        if (!is_through_host_) send_ahead(end, ranks[i], channel, sent[i], 0);
+        if (is_through_host_) {
+            send_through_host(&end, ranks[i], channel, sent[i], 0);
+        } else {
+            send_ahead(end, ranks[i], channel, sent[i], 0);
+        }
     }
     std::vector<MemoryPart> received(ranks.size());
     if (!is_through_host_) received = start(end, what, std::move(sent_parts), received_bytes);

@@ -41,10 +41,8 @@ bool can_travel(const at::Tensor& tensor) {
 
 /// The constant ignore_index of a loss.
 std::vector<int64_t> ignored_targets(const Node* node) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    const auto place = schema ? schema->argumentIndexWithName("ignore_index") : std::nullopt;
-    if (!place) return {};
-    const auto constant = torch::jit::toIValue(node->input(static_cast<size_t>(*place)));
+    const torch::jit::Value* index = argument_named(node, "ignore_index");
+    const auto constant = index ? torch::jit::toIValue(index) : std::nullopt;
     return constant && constant->isInt() ? std::vector<int64_t>{constant->toInt()} : std::vector<int64_t>{};
 }
 

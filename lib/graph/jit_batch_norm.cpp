@@ -66,10 +66,8 @@ bool is_one(const Value* value) {
 
 /// Whether the node's training flag is known to be false.
 bool is_off(const Node* node) {
-    const auto* schema = node->maybeSchema();
-    const auto place = schema ? schema->argumentIndexWithName("training") : std::nullopt;
-    if (!place) return false;
-    const auto training = torch::jit::toIValue(node->input(static_cast<size_t>(*place)));
+    const Value* flag = argument_named(node, "training");
+    const auto training = flag ? torch::jit::toIValue(flag) : std::nullopt;
     return training && training->isBool() && !training->toBool();
 }
 

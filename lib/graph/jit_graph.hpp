@@ -220,6 +220,9 @@ bool any_node(const torch::jit::Node* node, const Holds& holds) {
 /// The node, or the first one inside of its blocks, that is one of these ops ("aten::grad"); null where there is none.
 const torch::jit::Node* find_op(const torch::jit::Node* node, const std::set<std::string_view>& kinds);
 
+/// The op's argument of that name; null where it has none.
+const torch::jit::Value* argument_named(const torch::jit::Node* node, const char* name);
+
 /// Whether forward itself takes gradients in it, by torch.autograd.grad.
 bool takes_gradients(const torch::jit::Node* node);
 

@@ -2,9 +2,9 @@
 
 #include <torch/csrc/jit/ir/constants.h>
 
+#include <initializer_list>
 #include <map>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "graph/stage_borders.hpp"
@@ -15,13 +15,8 @@ namespace {
 
 /// The op's argument of one of these names; null where it has none.
 const torch::jit::Value* argument_of(const torch::jit::Node* node, std::initializer_list<const char*> names) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    if (!schema) return nullptr;
     for (const char* name : names) {
-        const auto index = schema->argumentIndexWithName(name);
-        if (index && static_cast<size_t>(*index) < node->inputs().size()) {
-            return node->input(static_cast<size_t>(*index));
-        }
+        if (const torch::jit::Value* argument = argument_named(node, name)) return argument;
     }
     return nullptr;
 }

@@ -84,6 +84,13 @@ bool is_op(const Node* node, const char* name) {
     return node->kind() == c10::Symbol::fromQualString(name);
 }
 
+const Value* argument_named(const Node* node, const char* name) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    const auto place = schema ? schema->argumentIndexWithName(name) : std::nullopt;
+    if (!place || static_cast<size_t>(*place) >= node->inputs().size()) return nullptr;
+    return node->input(static_cast<size_t>(*place));
+}
+
 const Node* find_op(const Node* node, const std::set<std::string_view>& kinds) {
     if (kinds.contains(node->kind().toQualString())) return node;
     for (const Block* block : node->blocks()) {

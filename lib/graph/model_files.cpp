@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "graph/trial_load.hpp"
+
 namespace vpp {
 
 namespace {
@@ -72,14 +74,8 @@ ModelFiles open_model_files(const Plan& plan) {
 
 std::string file_names(const Plan& plan) {
     std::vector<std::string> names;
-    const auto add = [&](const std::string& file) {
-        if (!file.empty()) names.push_back(std::filesystem::path(file).lexically_normal().string());
-    };
-    add(plan.model.file);
-    add(plan.model.eval_file);
-    for (const StagePlan& stage : plan.pipeline.stages) {
-        add(stage.file);
-        add(stage.eval_file);
+    for (const TrialFile& file : trial_files(plan)) {
+        names.push_back(std::filesystem::path(file.path).lexically_normal().string());
     }
     return listed_once(names);
 }
