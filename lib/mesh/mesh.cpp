@@ -1,12 +1,8 @@
 #include "mesh/mesh.hpp"
 
-#include <cstdint>
-
 #include "base/error.hpp"
 
 namespace vpp {
-
-constexpr int64_t kLargestWorld = INT32_MAX;  // MPI counts ranks in an int
 
 MeshCoordinate Mesh::coordinate(int rank) const {
     check(rank >= 0 && rank < num_ranks(), "the rank lies inside the mesh");
@@ -36,25 +32,6 @@ std::vector<int> Mesh::replicas_of(int rank) const {
 
 std::string Mesh::text() const {
     return "PP " + std::to_string(pp) + " x DP " + std::to_string(dp) + " x TP " + std::to_string(tp);
-}
-
-void check_world(const Mesh& mesh, int world) {
-    int64_t needed = 1;
-    for (int size : {mesh.pp, mesh.dp, mesh.tp}) {
-        if (size < 1) {
-            throw Error(ErrorKind::Mesh,
-                        "the mesh " + mesh.text() + " has an axis without ranks; try sizes of at least 1");
-        }
-        needed *= size;
-        if (needed > kLargestWorld) {
-            throw Error(ErrorKind::Mesh, "the mesh " + mesh.text() + " has more ranks than a job can have (" +
-                                             std::to_string(kLargestWorld) + "); try smaller sizes");
-        }
-    }
-    if (needed == world) return;
-    throw Error(ErrorKind::Mesh, "the mesh " + mesh.text() + " needs " + std::to_string(needed) +
-                                     (needed == 1 ? " rank" : " ranks") + " (got " + std::to_string(world) +
-                                     "); try mpirun -np " + std::to_string(needed));
 }
 
 }  // namespace vpp

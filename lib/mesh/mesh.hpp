@@ -32,7 +32,4 @@ struct Mesh {
     bool operator==(const Mesh&) const = default;
 };
 
-/// Throws Error{Mesh} naming the sizes and a fitting number of ranks when they do not multiply to `world`.
-void check_world(const Mesh& mesh, int world);
-
 }  // namespace vpp

@@ -16,6 +16,7 @@
 #include "program/inspected_cuts.hpp"
 #include "program/inspected_modules.hpp"
 #include "program/prepare.hpp"
+#include "schedule/critical_path.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/memory.hpp"
@@ -119,9 +120,20 @@ class Inspector {
         const ScheduleMetrics metrics = measure_schedule(schedule(), program_.costs);
         page_.bubble = metrics.bubble_makespan;
         page_.makespan = metrics.makespan;
+        add_critical_path();
         page_.even_makespan = program_.costs.units(simulate(schedule(), even_costs()).makespan);
         const bool is_comparable = program_.has_measured_costs && page_.pp > 1 && page_.accumulate == 1;
         if (is_comparable && schedule().divides_backward()) add_undivided();
+    }
+
+    void add_critical_path() {
+        if (simulation_.makespan == 0) return;
+        const auto share = [&](Ticks time) {
+            return static_cast<double>(time) / static_cast<double>(simulation_.makespan);
+        };
+        const CriticalTimes times = critical_times(schedule(), critical_path(schedule(), simulation_, program_.costs));
+        for (Ticks of_stage : times.of_stage) page_.critical_path.stages.push_back(share(of_stage));
+        page_.critical_path.messages = share(times.of_messages);
     }
 
     /// 1F1B has one stage a rank, so with several it cuts anew, by the plan's own method; some cannot.

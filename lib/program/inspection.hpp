@@ -136,6 +136,12 @@ struct Machine {
     bool mpi_moves_card_memory = false;
 };
 
+/// What one step's critical path (schedule/critical_path.hpp) is made of, 0 to 1 of the makespan.
+struct CriticalShares {
+    std::vector<double> stages;  ///< by stage
+    double messages = 0;
+};
+
 struct Inspection {
     std::string plan_file, model_files, data_text, mesh_text, digest;
     std::vector<std::string> settings;  ///< of --set, for lines to be copied
@@ -157,6 +163,7 @@ struct Inspection {
     double bubble = 0;         ///< 0 to 1, at the costs
     double makespan = 0;       ///< in the unit of the costs
     double even_makespan = 0;  ///< if all stages cost the same
+    CriticalShares critical_path;
     /// Of 1F1B, beside a schedule that divides backward, where costs are measured: its makespan, and what I and W take
     /// together over B.
     std::optional<double> undivided_makespan;

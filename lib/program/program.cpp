@@ -80,11 +80,6 @@ json to_json_value(const Program& program) {
     return value;
 }
 
-/// A folder's name may be no UTF-8; such bytes are replaced rather than thrown at.
-std::string as_text(const json& value) {
-    return value.dump(2, ' ', false, json::error_handler_t::replace);
-}
-
 }  // namespace
 
 Bytes to_bytes(const Program& program) {
@@ -117,14 +112,11 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
     }
 }
 
-std::string to_json_text(const Program& program) {
-    return as_text(to_json_value(program));
-}
-
 std::string to_json_text_with(const Program& program, const std::string& name, const std::string& value) {
     json whole = to_json_value(program);
     whole[name] = json::parse(value);
-    return as_text(whole);
+    // A folder's name may be no UTF-8; such bytes are replaced rather than thrown at.
+    return whole.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 Digest digest_of(const Program& program) {

@@ -52,9 +52,6 @@ struct Program {
 Bytes to_bytes(const Program& program);
 Program program_from_bytes(std::span<const std::byte> bytes);
 
-/// The program as JSON text for people and tools.
-std::string to_json_text(const Program& program);
-
 /// The digest of its bytes.
 Digest digest_of(const Program& program);
 

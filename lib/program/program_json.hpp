@@ -6,7 +6,7 @@
 
 namespace vpp {
 
-/// to_json_text (program/program.hpp) with one more member, whose value is JSON text too.
+/// With one more member, whose value is JSON text too.
 std::string to_json_text_with(const Program& program, const std::string& name, const std::string& value);
 
 }  // namespace vpp

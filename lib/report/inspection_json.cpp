@@ -24,6 +24,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedCut, op, bytes, better_op, better_by
                                    transfer_share)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedBlock, module, stage, num_ops)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedFlow, from, to, bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CriticalShares, stages, messages)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MicrobatchForecast, num_microbatches, bubble)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Machine, cores, memory_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CardShare, name, memory_bytes, num_ranks, kept_bytes, recorded_bytes)
@@ -74,6 +75,7 @@ std::string inspection_json(const Inspection& inspection) {
                {"bubble", inspection.bubble},
                {"makespan", inspection.makespan},
                {"even_makespan", inspection.even_makespan},
+               {"critical_path", inspection.critical_path},
                {"more_microbatches", inspection.more_microbatches},
                {"modules", inspection.modules},
                {"stages", inspection.stages},

@@ -105,6 +105,7 @@ class InspectionPage {
         line("costs", page_.cost_source);
         line("", "bubble " + percent_text(page_.bubble) + ", a step takes " + fixed_text(page_.makespan, 3) + ' ' +
                      page_.cost_unit);
+        if (page_.pp > 1) line("", critical_path_text(page_.critical_path));
         if (page_.balance) line("split", "AUTO: " + balance_text(*page_.balance, page_.cost_unit));
         for (size_t i = 0; i < page_.search.size(); ++i) {  // as they are: they hold lines to be copied
             text_ += (i == 0 ? "search    " : "          ") + page_.search[i] + "\n";

@@ -12,6 +12,8 @@ namespace vpp {
 std::string numbers_text(const std::vector<int>& numbers);
 /// 0.273 -> "27.3 %"
 std::string percent_text(double share);
+/// "critical path: stage 3 48.0 %, stage 0 20.0 %, 5 stages more 12.0 %, messages 20.0 %", the longest first.
+std::string critical_path_text(const CriticalShares& path);
 /// The full name of a row of the tree: "blocks.0..3", "blocks.4 (itself)", "model".
 std::string row_name(const InspectedModule& module);
 

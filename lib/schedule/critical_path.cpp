@@ -104,17 +104,13 @@ std::vector<CriticalStep> critical_path(const Schedule& lowered, const Simulatio
     return BackwardWalk(lowered, simulation, costs).run();
 }
 
-std::string critical_path_text(const Schedule& lowered, const std::vector<CriticalStep>& path) {
-    std::string text;
-    int rank = -1;
+CriticalTimes critical_times(const Schedule& lowered, const std::vector<CriticalStep>& path) {
+    CriticalTimes times{std::vector<Ticks>(static_cast<size_t>(lowered.num_stages()))};
     for (const CriticalStep& step : path) {
-        if (step.rank != rank) {
-            text += (text.empty() ? "" : "; ") + ("rank " + std::to_string(step.rank)) + ':';
-        }
-        rank = step.rank;
-        text += ' ' + to_text(lowered.actions[static_cast<size_t>(rank)][step.index]);
+        const Action& action = lowered.actions[static_cast<size_t>(step.rank)][step.index];
+        (is_send(action.kind) ? times.of_messages : times.of_stage[static_cast<size_t>(action.stage)]) += step.time;
     }
-    return text;
+    return times;
 }
 
 }  // namespace vpp

@@ -1,7 +1,6 @@
 #pragma once
 // The critical path: why a step takes as long as it does. Every action on it, made shorter, lets the next one start
 // earlier; the path ends with the last action of the schedule.
-#include <string>
 #include <vector>
 
 #include "schedule/simulator.hpp"
@@ -23,7 +22,12 @@ struct CriticalStep {
 std::vector<CriticalStep> critical_path(const Schedule& lowered, const Simulation& simulation,
                                         const ScheduleCosts& costs = {});
 
-/// "rank 0: 0F0 0F1 0SEND_F1>1; rank 1: 1F1 1B1": runs of actions on one rank.
-std::string critical_path_text(const Schedule& lowered, const std::vector<CriticalStep>& path);
+/// What the path's times are made of; together the makespan.
+struct CriticalTimes {
+    std::vector<Ticks> of_stage;  ///< by stage: what it computes
+    Ticks of_messages = 0;        ///< what ranks wait for
+};
+
+CriticalTimes critical_times(const Schedule& lowered, const std::vector<CriticalStep>& path);
 
 }  // namespace vpp

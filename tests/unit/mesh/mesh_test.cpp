@@ -9,16 +9,6 @@
 namespace vpp {
 namespace {
 
-std::string world_problem(const Mesh& mesh, int world) {
-    try {
-        check_world(mesh, world);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::Mesh);
-        return error.what();
-    }
-    return "";
-}
-
 TEST(Mesh, PipelineAxisIsTheSlowest) {
     const Mesh mesh{2, 3, 2};
     EXPECT_EQ(mesh.num_ranks(), 12);
@@ -75,23 +65,6 @@ TEST(Mesh, PlacesOutsideAreBugs) {
     EXPECT_THROW(mesh.rank({0, 1, 0}), Error);
     EXPECT_THROW(mesh.rank({-1, 0, 0}), Error);
     EXPECT_THROW(mesh.pipeline_of(2), Error);
-}
-
-TEST(CheckWorld, FittingWorldPasses) {
-    EXPECT_EQ(world_problem({4, 1, 1}, 4), "");
-    EXPECT_EQ(world_problem({2, 3, 1}, 6), "");
-}
-
-TEST(CheckWorld, SaysSizesAndTheFittingNumber) {
-    EXPECT_EQ(world_problem({4, 1, 1}, 3), "the mesh PP 4 x DP 1 x TP 1 needs 4 ranks (got 3); try mpirun -np 4");
-    EXPECT_EQ(world_problem({2, 3, 1}, 1), "the mesh PP 2 x DP 3 x TP 1 needs 6 ranks (got 1); try mpirun -np 6");
-    EXPECT_EQ(world_problem({1, 1, 1}, 2), "the mesh PP 1 x DP 1 x TP 1 needs 1 rank (got 2); try mpirun -np 1");
-}
-
-TEST(CheckWorld, ImpossibleSizesAreRefused) {
-    EXPECT_NE(world_problem({0, 1, 1}, 0).find("an axis without ranks"), std::string::npos);
-    EXPECT_NE(world_problem({2, -3, 1}, 6).find("an axis without ranks"), std::string::npos);
-    EXPECT_NE(world_problem({1 << 30, 1 << 30, 1 << 30}, 1).find("more ranks than a job can have"), std::string::npos);
 }
 
 }  // namespace

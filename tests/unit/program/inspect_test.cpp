@@ -138,6 +138,10 @@ TEST(Inspect, TheStepIsSimulatedAtTheCosts) {
     EXPECT_DOUBLE_EQ(page.bubble, 1 - (36.0 + 12.0) / (2 * 36));
     EXPECT_DOUBLE_EQ(page.ranks[0].busy_share, 1);
     EXPECT_DOUBLE_EQ(page.unit_bubble, 0.2);
+    ASSERT_EQ(page.critical_path.stages.size(), 2U);
+    EXPECT_DOUBLE_EQ(page.critical_path.stages[0], 1) << "rank 0 is busy all the time";
+    EXPECT_DOUBLE_EQ(page.critical_path.stages[1], 0);
+    EXPECT_DOUBLE_EQ(page.critical_path.messages, 0);
     EXPECT_DOUBLE_EQ(page.even_makespan, 5 * 6.0) << "M + P - 1 trips of F + B = 6";
 }
 

@@ -215,7 +215,6 @@ TEST(Program, GoesThroughBytesUnchanged) {
     const Bytes bytes = to_bytes(program);
     const Program again = program_from_bytes(bytes);
     EXPECT_EQ(to_bytes(again), bytes);
-    EXPECT_EQ(to_json_text(again), to_json_text(program));
     EXPECT_EQ(digest_of(again), digest_of(program));
     EXPECT_EQ(again.training.graph.tensors.size(), program.training.graph.tensors.size());
     EXPECT_EQ(again.training.split.edges.back().values, program.training.split.edges.back().values);
@@ -227,7 +226,6 @@ TEST(Program, GoesThroughBytesUnchanged) {
 TEST(Program, PathsThatAreNoUtf8AreWrittenWithReplacements) {
     Program program = sample();
     program.cost_source = "a\xff";
-    EXPECT_NE(to_json_text(program).find("\"a\xef\xbf\xbd\""), std::string::npos);
     EXPECT_NE(to_json_text_with(program, "more", "[1]").find("\"a\xef\xbf\xbd\""), std::string::npos);
     EXPECT_EQ(program_from_bytes(to_bytes(program)).cost_source, "a\xff") << "ranks get the bytes themselves";
 }

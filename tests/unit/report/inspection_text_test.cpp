@@ -38,6 +38,7 @@ step      16 samples = 4 microbatches of 4
 schedule  1F1B, 2 stages, bubble 20.0 % (F = 1, B = 2, free transfers)
 costs     FLOPs; a byte sent counts 10
           bubble 32.5 %, a step takes 27.000 x F of a mean rank
+          critical path: stage 1 75.0 %, stage 0 12.5 %, messages 12.5 %
 digest    00112233445566778899aabbccddeeff
 
 |            0 33.3 %            |                            1 66.7 %                             |

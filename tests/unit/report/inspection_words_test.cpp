@@ -16,6 +16,14 @@ TEST(InspectionWords, Percents) {
     EXPECT_EQ(percent_text(0.2734), "27.3 %");
 }
 
+TEST(InspectionWords, ACriticalPathNamesWhatIsLongest) {
+    EXPECT_EQ(critical_path_text({{0.25, 0, 0.5}, 0.25}),
+              "critical path: stage 2 50.0 %, stage 0 25.0 %, messages 25.0 %");
+    EXPECT_EQ(critical_path_text({{0.1, 0.2, 0.1, 0.2, 0.1, 0.3}, 0}),
+              "critical path: stage 5 30.0 %, stage 1 20.0 %, stage 3 20.0 %, 3 stages more 30.0 %, "
+              "messages 0.0 %");
+}
+
 TEST(InspectionWords, RowsHaveFullNames) {
     InspectedModule row;
     EXPECT_EQ(row_name(row), "model");

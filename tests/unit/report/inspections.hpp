@@ -33,6 +33,7 @@ inline Inspection two_stages() {
     page.bubble = 0.325;
     page.makespan = 27;
     page.even_makespan = 22;
+    page.critical_path = {{0.125, 0.75}, 0.125};
     page.more_microbatches = {{8, 0.29}, {16, 0.27}};
     page.modules = {{0, "model", "", "Net", 1, 40, 3000, 12000, 3e6, {0, 1}},
                     {1, "in", "in", "Linear", 1, 4, 300, 1200, 1e5, {0}},

@@ -1,6 +1,9 @@
 #include "schedule/critical_path.hpp"
 
+#include <gmock/gmock.h>
+
 #include <numeric>
+#include <string>
 
 #include "schedule/generators.hpp"
 #include "unit/schedule/support.hpp"
@@ -8,19 +11,36 @@
 namespace vpp {
 namespace {
 
+using ::testing::ElementsAre;
+
 Ticks total(const std::vector<CriticalStep>& path) {
     return std::accumulate(path.begin(), path.end(), Ticks{0},
                            [](Ticks sum, const CriticalStep& step) { return sum + step.time; });
 }
 
+/// "rank 0: 0F0 0F1 0SEND_F1>1; rank 1: 1F1 1B1": runs of actions on one rank.
+std::string path_text(const Schedule& lowered, const std::vector<CriticalStep>& path) {
+    std::string text;
+    int rank = -1;
+    for (const CriticalStep& step : path) {
+        if (step.rank != rank) text += (text.empty() ? "rank " : "; rank ") + std::to_string(step.rank) + ':';
+        rank = step.rank;
+        text += ' ' + to_text(lowered.actions[static_cast<size_t>(rank)][step.index]);
+    }
+    return text;
+}
+
 TEST(CriticalPath, OfASmallScheduleByHand) {
     const auto proved = testing::prove(make_schedule("1F1B", 2, 1, 2));
     const std::vector<CriticalStep> path = critical_path(proved.lowered, proved.simulation);
-    EXPECT_EQ(critical_path_text(proved.lowered, path),
+    EXPECT_EQ(path_text(proved.lowered, path),
               "rank 0: 0F0 0SEND_F0>1; rank 1: 1F0 1B0 1F1 1B1 1SEND_B1>0; rank 0: 0B1");
     EXPECT_EQ(total(path), 9);
     EXPECT_EQ(path[0].time, 1);
     EXPECT_EQ(path[1].time, 0);
+    const CriticalTimes times = critical_times(proved.lowered, path);
+    EXPECT_THAT(times.of_stage, ElementsAre(3, 6));
+    EXPECT_EQ(times.of_messages, 0);
 }
 
 // 0F0, then three transfers one after the other on a slow channel, and three on the way back.
@@ -30,9 +50,12 @@ TEST(CriticalPath, GoesThroughMessagesThatWaitForTheirChannel) {
     const auto proved = testing::prove(make_schedule("GPIPE", 2, 1, 3), costs);
     const std::vector<CriticalStep> path = critical_path(proved.lowered, proved.simulation, costs);
     EXPECT_EQ(total(path), proved.simulation.makespan);
-    EXPECT_EQ(critical_path_text(proved.lowered, path),
+    EXPECT_EQ(path_text(proved.lowered, path),
               "rank 0: 0F0 0SEND_F0>1 0SEND_F1>1 0SEND_F2>1; rank 1: 1F2 1B0 1SEND_B0>0 1SEND_B1>0 1SEND_B2>0; "
               "rank 0: 0B2");
+    const CriticalTimes times = critical_times(proved.lowered, path);
+    EXPECT_THAT(times.of_stage, ElementsAre(3, 3));
+    EXPECT_EQ(times.of_messages, 6 * 5);
 }
 
 TEST(CriticalPath, CountsAPairOnce) {
@@ -44,7 +67,7 @@ TEST(CriticalPath, CountsAPairOnce) {
     costs.overlap_percent = 100;
     const Simulation simulation = simulate(schedule, costs);
     const std::vector<CriticalStep> path = critical_path(schedule, simulation, costs);
-    EXPECT_EQ(critical_path_text(schedule, path), "rank 0: 0F0 0F1& 0B1");
+    EXPECT_EQ(path_text(schedule, path), "rank 0: 0F0 0F1& 0B1");
     EXPECT_EQ(total(path), 1 + 2 + 2);
 }
 
