@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "data/data_files.hpp"
 #include "graph/trial_load.hpp"
 #include "report/sinks.hpp"
 
@@ -31,6 +32,21 @@ bool is_same(const std::string& output, const std::string& kept) {
     return fs::equivalent(output, kept, error);
 }
 
+/// The file that is named, and where that is a folder or an index what may have weights for it there.
+std::vector<std::string> weights_at(const fs::path& path) {
+    std::vector<std::string> files{path.string()};
+    std::error_code ignored;
+    const bool is_folder = fs::is_directory(path, ignored);
+    if (!is_folder && path.extension() != ".json") return files;
+    fs::directory_iterator entry(is_folder ? path : fs::absolute(path).parent_path(), ignored);
+    while (!ignored && entry != fs::directory_iterator()) {
+        const fs::path ending = entry->path().extension();
+        if (ending == ".safetensors" || ending == ".json") files.push_back(entry->path().string());
+        entry.increment(ignored);
+    }
+    return files;
+}
+
 }  // namespace
 
 std::vector<KeptFile> files_of_run(const std::string& folder) {
@@ -51,13 +67,8 @@ std::vector<KeptFile> files_of_plan(const Plan& plan) {
         if (is_file) kept.push_back({path, what});
     };
     for (const TrialFile& file : trial_files(plan)) add(file.path, "a model file of the plan");
-    add(plan.model.init_from, "model.init_from of the plan");
-    for (const auto* files : {&plan.data.train, &plan.data.val}) {
-        for (const std::string& file : *files) add(file, "a data file of the plan");
-    }
-    for (const NamedTexts* fields : {&plan.data.train_fields, &plan.data.val_fields}) {
-        for (const auto& field : *fields) add(field.second, "a data file of the plan");
-    }
+    for (const std::string& file : weights_at(plan.model.init_from)) add(file, "model.init_from of the plan");
+    for (const std::string& file : data_files(plan.data)) add(file, "a data file of the plan");
     std::ranges::move(files_of_run(plan.run.dir), std::back_inserter(kept));
     return kept;
 }

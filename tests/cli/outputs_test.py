@@ -50,6 +50,21 @@ class Outputs(Case):
         self.refused("--svg would replace m.pt, a model file of the plan", "inspect", "p.toml", "--svg", "m.pt",
                      "--set", f"model.file={ROOT}/models/out/bn_cnn.pt", "--set", "model.eval_file=m.pt")
 
+    def test_arrays_and_weights_that_lie_with_others(self):
+        shutil.copy(self.folder / "y.npy", self.folder / "d.npz")
+        (self.folder / "w").mkdir()
+        for name in ("one.safetensors", "model.safetensors.index.json", "notes.txt"):
+            (self.folder / "w" / name).write_text("{}")
+        self.before = self.contents()
+        label = ("--set", 'data.train.label="d.npz:y"')
+        self.refused("--svg would replace d.npz, a data file of the plan", "inspect", "p.toml", *label, "--svg", "d.npz")
+        for named in ("w", "w/model.safetensors.index.json"):
+            for output in ("w/one.safetensors", "w/model.safetensors.index.json"):
+                self.refused(f"--dot would replace {output}, model.init_from of the plan", "inspect", "p.toml", "--dot",
+                             output, "--set", f"model.init_from={named}")
+        done = self.vpp("inspect", "p.toml", "--dot", "w/notes.txt", "--set", "model.init_from=w")
+        self.assertNotIn("would replace", done.stderr)
+
     def test_a_run(self):
         for file in ("metrics.jsonl", "plan.toml", "checkpoints/step-00000003/manifest.json", "checkpoints/new.svg"):
             self.refused(f"-o would replace r/{file}, a file of the run r", "report", "r", "-o", f"r/{file}")
