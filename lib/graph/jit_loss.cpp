@@ -148,29 +148,30 @@ struct LossKind {
     std::string name;
     std::string op;
     ComparedShapes shapes;
+    TargetTypes targets;
     std::vector<torch::jit::NamedValue> (*arguments)(const LossArguments&);  ///< in the order of the op's schema
 };
 
 const std::vector<LossKind>& kinds() {
     using Arguments = std::vector<torch::jit::NamedValue>;
     static const std::vector<LossKind> kKinds{
-        {"cross_entropy", "aten::cross_entropy_loss", ComparedShapes::Classes,
+        {"cross_entropy", "aten::cross_entropy_loss", ComparedShapes::Classes, TargetTypes::ClassesOrProbabilities,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.reduction, a.loss.ignore_index, a.loss.label_smoothing};
          }},
-        {"mse", "aten::mse_loss", ComparedShapes::SameSamples,
+        {"mse", "aten::mse_loss", ComparedShapes::SameSamples, TargetTypes::SameAsOutput,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.reduction};
          }},
-        {"nll", "aten::nll_loss_nd", ComparedShapes::Classes,
+        {"nll", "aten::nll_loss_nd", ComparedShapes::Classes, TargetTypes::Classes,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.reduction, a.loss.ignore_index};
          }},
-        {"bce_with_logits", "aten::binary_cross_entropy_with_logits", ComparedShapes::Same,
+        {"bce_with_logits", "aten::binary_cross_entropy_with_logits", ComparedShapes::Same, TargetTypes::FloatingPoint,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.none, a.none, a.reduction};
          }},
-        {"l1", "aten::l1_loss", ComparedShapes::SameSamples,
+        {"l1", "aten::l1_loss", ComparedShapes::SameSamples, TargetTypes::Numbers,
          [](const LossArguments& a) -> Arguments {
              return {a.input, a.target, a.reduction};
          }},
@@ -178,16 +179,18 @@ const std::vector<LossKind>& kinds() {
     return kKinds;
 }
 
+const LossKind& find_kind(const std::string& name) {
+    const auto found = std::ranges::find(kinds(), name, &LossKind::name);
+    check(found != kinds().end(), "the plan's checker knows every kind of loss");
+    return *found;
+}
+
 Value* append_loss_op(JitGraph& jit, const LossPlan& loss, Value* input, Value* target, int64_t reduction) {
-    for (const LossKind& kind : kinds()) {
-        if (kind.name != loss.kind) continue;
-        jit.compared = {kind.name, loss.target, kind.shapes, loss.class_dim == -1};
-        Value* none = jit.graph->insertConstant(c10::IValue());
-        return jit.graph->insert(c10::Symbol::fromQualString(kind.op),
-                                 kind.arguments({loss, input, target, none, reduction}));
-    }
-    check(false, "the plan's checker knows every kind of loss");
-    return nullptr;
+    const LossKind& kind = find_kind(loss.kind);
+    jit.compared = {kind.name, loss.target, kind.shapes, loss.class_dim == -1};
+    Value* none = jit.graph->insertConstant(c10::IValue());
+    return jit.graph->insert(c10::Symbol::fromQualString(kind.op),
+                             kind.arguments({loss, input, target, none, reduction}));
 }
 
 /// Writes ops at the end of the graph, as those of one module.
@@ -272,6 +275,10 @@ std::vector<std::string> loss_kinds() {
     std::vector<std::string> names;
     for (const LossKind& kind : kinds()) names.push_back(kind.name);
     return names;
+}
+
+TargetTypes target_types(const std::string& kind) {
+    return find_kind(kind).targets;
 }
 
 void select_loss(JitGraph& jit, const LossChoice& choice) {

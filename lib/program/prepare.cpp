@@ -22,6 +22,7 @@
 #include "program/lowered_schedule.hpp"
 #include "program/searched_schedule.hpp"
 #include "program/shifted_targets.hpp"
+#include "program/target_types.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/forward_only.hpp"
 #include "schedule/generators.hpp"
@@ -96,88 +97,9 @@ Schedule fit_to_model(Schedule compute, const Phase& phase, const CostModel& cos
     return compute;
 }
 
-Error no_classes(const Plan& plan, DType dtype) {
-    return Error(ErrorKind::Plan,
-                 "the target '" + plan.loss->target + "' is " + std::string(name_of(dtype)) + ", and " +
-                     plan.loss->kind + " needs classes of int64; save the field as int64, with NumPy " +
-                     "labels.astype(\"int64\")",
-                 plan.where("loss.target"));
-}
-
-/// How a field gets another type. NumPy has no bfloat16, and a transform takes what has numbers and makes float32.
-std::string type_remedy(DType dtype, DType wanted) {
-    if (wanted == DType::BF16) return "let forward return float32";
-    const std::string name(name_of(wanted));
-    const bool is_transformed = wanted == DType::F32 && dtype != DType::Bool && dtype != DType::F16;
-    return "save the field as " + name + ", with NumPy values.astype(\"" + name + "\")" +
-           (is_transformed ? ", or add a [[data.transform]] of it with mean = [0.0] and std = [1.0]" : "");
-}
-
-/// LibTorch would say it in words of its own.
-void check_numbers(const Plan& plan, const Field& target) {
-    const std::string& kind = plan.loss->kind;
-    const bool is_refused =
-        kind == "bce_with_logits" ? !is_floating(target.dtype) : kind == "l1" && target.dtype == DType::Bool;
-    if (!is_refused) return;
-    throw Error(ErrorKind::Plan,
-                "the target '" + plan.loss->target + "' is " + std::string(name_of(target.dtype)) + ", and " + kind +
-                    " needs floating point; " + type_remedy(target.dtype, DType::F32),
-                plan.where("loss.target"));
-}
-
-/// LibTorch takes classes as int64, and as uint8 where there is one a row of scores; cross_entropy takes a probability
-/// of each class too. It would say so in the first backward, or in words of its own.
-void check_targets(const Plan& plan, const Fields& fields) {
-    const int place = plan.loss ? fields.find(plan.loss->target) : -1;
-    if (place < 0) return;
-    const Field& target = fields.fields[static_cast<size_t>(place)];
-    const bool is_cross_entropy = plan.loss->kind == "cross_entropy";
-    if (plan.loss->is_over_classes()) {
-        const bool is_one_a_row = target.shape.empty() || plan.loss->class_dim == -1;
-        const bool is_class = target.dtype == DType::I64 || (target.dtype == DType::U8 && is_one_a_row);
-        const bool is_probability = is_cross_entropy && is_floating(target.dtype) && !target.shape.empty();
-        if (!is_class && !is_probability) throw no_classes(plan, target.dtype);
-    }
-    check_numbers(plan, target);
-    if (!is_floating(target.dtype)) return;
-    const auto refuse = [&](const std::string& what, const std::string& key) {
-        throw Error(ErrorKind::Plan,
-                    what + " needs targets that are classes, integers (got field " + plan.loss->target + " of " +
-                        std::string(name_of(target.dtype)) + ")",
-                    plan.where(key));
-    };
-    const auto& metrics = plan.eval.metrics;
-    if (std::find(metrics.begin(), metrics.end(), "accuracy") != metrics.end()) refuse("accuracy", "eval.metrics");
-    if (plan.model.is_target_mean()) refuse("model.loss_reduction = \"target_mean\"", "model.loss_reduction");
-}
-
-/// The backward pass of mse takes targets of the output's type alone. LibTorch would say it there, and name nothing.
-void check_mse_target(const Plan& plan, const GraphTensor& output, const GraphTensor& target) {
-    const bool autocast = plan.train.precision != TrainPlan{}.precision;
-    const auto dtype_of = [&](const GraphTensor& tensor) {
-        const bool is_half = tensor.dtype == DType::BF16 || tensor.dtype == DType::F16;
-        return autocast && is_half ? DType::F32 : tensor.dtype;  // as autocast has it
-    };
-    if (dtype_of(output) == dtype_of(target)) return;
-    throw Error(ErrorKind::Plan,
-                "the target '" + plan.loss->target + "' is " + std::string(name_of(dtype_of(target))) +
-                    ", and mse needs the type of the model's output, " + std::string(name_of(dtype_of(output))) + "; " +
-                    type_remedy(target.dtype, dtype_of(output)),
-                plan.where("loss.target"));
-}
-
-/// Of the loss that a plan appends; a model with a loss of its own converts as it likes.
-void check_target_type(const Plan& plan, const Graph& graph) {
-    for (const GraphOp& op : graph.ops) {
-        if (!plan.loss || op.module != "loss" || op.inputs.size() < 2) continue;
-        if (op.kind == "aten::mse_loss")
-            check_mse_target(plan, *graph.tensor_of(op.inputs[0]), *graph.tensor_of(op.inputs[1]));
-    }
-}
-
 /// What is known of a program before its model is read. `dataset` gives the fields.
 Program begin_program(const Plan& plan, const Dataset& dataset, const Datasets& data) {
-    check_targets(plan, dataset.fields());
+    check_target_field(plan, dataset.fields());
     Program program;
     program.plan_text = plan.resolved_text;
     program.mesh = {*plan.mesh.pp, *plan.mesh.dp, *plan.mesh.tp};
@@ -419,7 +341,7 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
         return made;
     };
     LoadedModel model = load_torchscript(files, options(/*training=*/true));
-    check_target_type(plan, model.graph);
+    check_target_of_output(plan, model.graph);
     if (plan.model.is_target_mean()) counted_targets(plan, model.graph);
     std::string shifted = shifted_twice_text(plan, program.fields, program.microbatch_size, model.graph, *model.source);
     if (!shifted.empty()) model.graph.warnings.push_back(std::move(shifted));

@@ -57,7 +57,8 @@ class Outputs(Case):
             (self.folder / "w" / name).write_text("{}")
         self.before = self.contents()
         label = ("--set", 'data.train.label="d.npz:y"')
-        self.refused("--svg would replace d.npz, a data file of the plan", "inspect", "p.toml", *label, "--svg", "d.npz")
+        self.refused("--svg would replace d.npz, a data file of the plan", "inspect", "p.toml", *label, "--svg",
+                     "d.npz")
         for named in ("w", "w/model.safetensors.index.json"):
             for output in ("w/one.safetensors", "w/model.safetensors.index.json"):
                 self.refused(f"--dot would replace {output}, model.init_from of the plan", "inspect", "p.toml", "--dot",
