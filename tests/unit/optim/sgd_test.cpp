@@ -1,4 +1,6 @@
+#include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/linspace.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,6 +64,45 @@ TEST(Sgd, AFirstUpdateThatIsNotMarkedIsSeen) {
     values.momentum = 0.5;
     EXPECT_TRUE(std::isnan(train_by_hand(values, {false, false, false})[2]));
     EXPECT_NE(train_by_hand(values, {true, true, false}), train_by_hand(values, {true, false, false}));
+}
+
+/// Parameters of a vector kernel's blocks and of what is left behind them, with gradients and buffers of momentum.
+detail::UpdateBatch hundred_of(at::ScalarType dtype) {
+    detail::UpdateBatch batch;
+    batch.parameters = {at::linspace(-1, 1, 100).to(dtype)};
+    batch.gradients = {at::linspace(2, -1, 100).to(dtype)};
+    batch.slots = {{at::linspace(0.5, 1, 100).to(dtype)}};
+    return batch;
+}
+
+// Expected: the same numbers in float32, rounded once.
+TEST(Sgd, HalfPrecisionIsComputedInFloat32) {
+    OptimizerValues values;
+    values.momentum = 0.5;
+    values.nesterov = true;
+    values.weight_decay = 0.125;
+    for (at::ScalarType dtype : {at::kBFloat16, at::kHalf}) {
+        const detail::UpdateBatch half = hundred_of(dtype);
+        detail::UpdateBatch wide;
+        wide.parameters = {half.parameters[0].to(at::kFloat)};
+        wide.gradients = {half.gradients[0].to(at::kFloat)};
+        wide.slots = {{half.slots[0][0].to(at::kFloat)}};
+        const at::Tensor before = half.parameters[0].clone();
+        detail::update_sgd(half, values, 0.25);
+        detail::update_sgd(wide, values, 0.25);
+        EXPECT_EQ(test::bits_of(half.parameters[0]), test::bits_of(wide.parameters[0].to(dtype)));
+        EXPECT_EQ(test::bits_of(half.slots[0][0]), test::bits_of(wide.slots[0][0].to(dtype)));
+        EXPECT_GT(half.parameters[0].ne(before).sum().item<int64_t>(), 90);
+    }
+}
+
+// Fails with a LibTorch that has mended it; update_in_float32 can go then.
+TEST(Sgd, LibTorchsKernelLosesUpdatesOfHalfPrecision) {
+    const detail::UpdateBatch batch = hundred_of(at::kBFloat16);
+    const at::Tensor before = batch.parameters[0].clone();
+    at::_fused_sgd_(batch.parameters, batch.gradients, {}, 0, 0, 0.25, 0, false, false, false, std::nullopt,
+                    std::nullopt);
+    EXPECT_LT(batch.parameters[0].ne(before).sum().item<int64_t>(), 50);
 }
 
 }  // namespace
