@@ -23,6 +23,7 @@
 #include "graph/jit_numbers.hpp"
 #include "graph/jit_parameters.hpp"
 #include "graph/jit_stages.hpp"
+#include "graph/module_modes.hpp"
 #include "graph/probe.hpp"
 #include "graph/stage_borders.hpp"
 
@@ -328,9 +329,11 @@ struct OpenedModel {
 torch::jit::Module open_one(JitGraph& jit, const ModelFiles& files, const TorchScriptOptions& options,
                             std::vector<LoadedFile>& loaded) {
     torch::jit::Module model = load_module(files.model, options.trust_sha256, loaded);
-    model.train(options.training);
+    const std::vector<std::string> in_eval_mode = submodules_in_eval_mode(model, false);
+    set_module_modes(model, options.training, options.eval_modules, options.where);
     jit.graph = inline_with_labels(model);
     resolve_attributes(jit, model);
+    if (options.training) add_module_mode_notes(jit, in_eval_mode, options.eval_modules);
     bind_inputs(jit, model, options);
     return model;
 }
@@ -370,9 +373,11 @@ torch::jit::Module open_stages(JitGraph& jit, const ModelFiles& files, const Tor
     torch::jit::Module root = make_root(modules, tables, calls, problems);
     check_signatures(calls, tables, problems);
     if (!problems.empty()) throw Error(ErrorKind::Plan, std::move(problems));
-    root.train(options.training);
+    const std::vector<std::string> in_eval_mode = submodules_in_eval_mode(root, true);
+    set_module_modes(root, options.training, options.eval_modules, options.where);
     join_stages(jit, root, calls, tables);
     resolve_attributes(jit, root);
+    if (options.training) add_module_mode_notes(jit, in_eval_mode, options.eval_modules);
     for (StagePlan& stage : jit.stages) {
         if (!options.training && !stage.eval_file.empty()) stage.file = stage.eval_file;
     }
@@ -503,6 +508,7 @@ TorchScriptOptions torchscript_options(const Plan& plan, const Fields& fields, i
     options.stages = plan.pipeline.stages;
     options.init = {plan.model.init, plan.train.seed};
     options.freeze = plan.model.freeze;
+    if (training) options.eval_modules = plan.model.eval_modules;
     options.trust_sha256 = plan.model.trust_sha256;
     options.where = [plan](const std::string& key) { return plan.where(key); };
     return options;

@@ -39,6 +39,7 @@ struct TorchScriptOptions {
     std::vector<StagePlan> stages = {};          ///< join these; empty: one model
     InitialValues init = {};                     ///< parameters that are not read
     std::vector<std::string> freeze = {};        ///< globs over parameters that are not trained
+    std::vector<std::string> eval_modules = {};  ///< globs over submodules that training has in eval mode
     std::vector<std::string> trust_sha256 = {};  ///< digests of files that may use any operator
     KeyPosition where = [](const std::string&) { return std::nullopt; };
 };

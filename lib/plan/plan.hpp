@@ -32,6 +32,7 @@ struct ModelPlan {
     std::string init_from;  ///< a checkpoint's folder or a safetensors file, resolved; empty = the model's
     std::vector<InitRule> init;
     std::vector<std::string> freeze;        ///< globs over parameters that are not trained; "!GLOB" takes out again
+    std::vector<std::string> eval_modules;  ///< globs over submodules that stay in eval mode in training
     std::vector<std::string> trust_sha256;  ///< 64 hexadecimal digits each: files that may use any operator
 
     /// The loss of a step is the sum over its targets by their number, not a mean of microbatch means.
