@@ -30,6 +30,7 @@
 #include "launch/host_facts.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
+#include "plan/transports.hpp"
 #include "stage/tensor_memory.hpp"
 #include "stage/torch_device_memory.hpp"
 
@@ -86,9 +87,11 @@ std::string speaker(const MpiSession& session) {
 
 /// mesh.transport as it is: what auto stands for here, agreed upon by all ranks.
 std::string find_transport(Transport& transport, const Plan& plan, at::Device device) {
+    const std::string& kind = plan.mesh.transport;
+    if (transport_named(kind).links == UsesLinks::No) return kind;
     if (!has_cuda_parts() || transport.size() == 1) return "mpi";
     const std::string card = device.is_cpu() ? "" : cuda_cards().at(static_cast<size_t>(device.index())).id;
-    return choose_transport(transport, plan.mesh.transport, {card, waits_for_kernels(), nccl_host()});
+    return choose_transport(transport, kind, {card, waits_for_kernels(), nccl_host()});
 }
 
 /// Messages of cards by MPI: from card to card where it moves their memory on all ranks, else through the host's.
@@ -115,11 +118,11 @@ void choose_way(MpiTransport& transport, Plan& plan, at::Device device, const st
                 const Logger& log) {
     plan.mesh.transport = find_transport(transport, plan, device);
     if (!has_cuda_parts() || transport.size() == 1) return;
-    const bool by_mpi = plan.mesh.transport == "mpi";
-    const std::string way = by_mpi ? carry_by_mpi(transport, device) : "from card to card by NCCL";
+    const bool by_links = transport_named(plan.mesh.transport).links == UsesLinks::Yes;
+    const std::string way = by_links ? "from card to card by NCCL" : carry_by_mpi(transport, device);
     if (device.is_cpu() || transport.rank() != 0) return;
     log->info("values go " + way);
-    if (by_mpi) return;
+    if (!by_links) return;
     warn_of_overrides(log);
     if (!replaced.empty()) {
         log->warn("not followed, as ranks that send by NCCL could wait for each other: " + replaced);
@@ -181,7 +184,8 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
 /// Whether ranks may send by NCCL. Asked before CUDA is: where the host tells of its cards, each rank needs one, or a
 /// host of its own to NCCL.
 bool may_use_links(const Plan& plan, const std::optional<LaunchInfo>& launch) {
-    if (!launch || launch->size == 1 || plan.mesh.device == "cpu" || plan.mesh.transport == "mpi") return false;
+    if (!launch || launch->size == 1 || plan.mesh.device == "cpu") return false;
+    if (transport_named(plan.mesh.transport).links == UsesLinks::No) return false;
     const size_t num_cards = find_gpus().size();
     return num_cards == 0 || !nccl_host().empty() || static_cast<size_t>(launch->local_size) <= num_cards;
 }
@@ -259,7 +263,8 @@ int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>
 void say_warnings(const Job& job, const Program& program, const Graph& graph) {
     if (!job.is_first()) return;
     for (const std::string& warning : graph.warnings) job.log->warn(warning);
-    const std::string no_room = job.plan.mesh.transport == "nccl" ? no_room_text(links_of(program)) : "";
+    const bool has_links = transport_named(job.plan.mesh.transport).links == UsesLinks::Yes;
+    const std::string no_room = has_links ? no_room_text(links_of(program)) : "";
     if (!no_room.empty()) job.log->warn(no_room);
 }
 

@@ -7,6 +7,8 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/nccl.hpp"
+#include "plan/kind_rows.hpp"
+#include "plan/transports.hpp"
 
 namespace vpp {
 
@@ -37,9 +39,9 @@ std::string obstacle(const std::vector<RankCard>& cards) {
 }  // namespace
 
 std::vector<std::string> transport_kinds() {
-    std::vector<std::string> kinds{"auto", "mpi"};
-    if (!nccl_version().empty()) kinds.emplace_back("nccl");
-    return kinds;
+    const bool has_links = !nccl_version().empty();
+    return kinds_where(all_transports(),
+                       [&](const TransportKind& row) { return has_links || row.links != UsesLinks::Yes; });
 }
 
 std::vector<std::string> overriding_nccl_variables() {
@@ -48,19 +50,20 @@ std::vector<std::string> overriding_nccl_variables() {
 }
 
 std::string choose_transport(Transport& transport, const std::string& kind, const RankCard& card) {
-    if (kind == "mpi") return kind;
+    const UsesLinks links = transport_named(kind).links;
+    if (links == UsesLinks::No) return kind;
     ByteWriter own;
     own.put_text(card.id);
     own.put(card.is_waited_for);
-    own.put_text(kind == "nccl" ? card.host : "");
+    own.put_text(links == UsesLinks::Yes ? card.host : "");
     std::vector<RankCard> cards;
     for (const Bytes& bytes : all_gather(transport, own.take())) {
         ByteReader reader(bytes);
         cards.push_back({.id = reader.get_text(), .is_waited_for = reader.get<bool>(), .host = reader.get_text()});
     }
     const std::string reason = obstacle(cards);
-    if (reason.empty()) return "nccl";
-    if (kind == "nccl") throw Error(ErrorKind::Plan, reason);
+    if (reason.empty()) return links == UsesLinks::Yes ? kind : "nccl";
+    if (links == UsesLinks::Yes) throw Error(ErrorKind::Plan, reason);
     return "mpi";
 }
 

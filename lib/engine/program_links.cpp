@@ -7,6 +7,7 @@
 
 #include "comm/link_room.hpp"
 #include "comm/nccl.hpp"
+#include "plan/transports.hpp"
 
 namespace vpp {
 
@@ -52,7 +53,7 @@ std::vector<Link> links_of(const Program& program) {
 ProgramTransport::ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device)
     : job_(job) {
     const std::vector<Link> links = links_with_room(links_of(program));
-    if (plan.mesh.transport != "nccl" || links.empty()) return;
+    if (transport_named(plan.mesh.transport).links != UsesLinks::Yes || links.empty()) return;
     maker_ = make_nccl_links(device.index(), most_links_of_a_rank(links));
     links_ = std::make_unique<LinkTransport>(job, links, *maker_);
 }

@@ -23,7 +23,7 @@ namespace vpp {
 /// (engine/gradient_reduction.hpp), with what comes behind all of them.
 std::vector<Link> links_of(const Program& program);
 
-/// Where mesh.transport is "nccl", a transport over the program's links; else the job's own.
+/// Where mesh.transport uses links, a transport over the program's links; else the job's own.
 class ProgramTransport {
   public:
     /// Requires: the program was prepared for that plan; `device` is this rank's.

@@ -10,6 +10,7 @@
 
 #include "device/card_shares.hpp"
 #include "graph/balance.hpp"
+#include "plan/transports.hpp"
 #include "schedule/costs.hpp"
 #include "schedule/schedule.hpp"
 
@@ -182,7 +183,7 @@ struct Inspection {
     std::vector<InspectedRank> ranks;
     std::vector<CardShare> cards;  ///< of the machine, if all ranks run on it; empty where they compute on the CPU
     std::vector<InspectedHostOp> host_ops;  ///< of a job on cards
-    std::string transport;                  ///< mesh.transport
+    std::string transport = "auto";         ///< mesh.transport
     std::string no_room;                    ///< what has no way from card to card; empty where all has
     std::vector<InspectedEdge> edges;
     std::vector<InspectedLink> links;
@@ -194,7 +195,8 @@ struct Inspection {
     bool share_cards() const { return num_ranks > static_cast<int>(cards.size()); }
     /// Of ranks that compute on cards, as a job with those of this machine would choose.
     bool send_by_nccl() const {
-        return num_ranks > 1 && (transport == "nccl" || (transport == "auto" && !share_cards()));
+        const UsesLinks links = transport_named(transport).links;
+        return num_ranks > 1 && (links == UsesLinks::Yes || (links == UsesLinks::WherePossible && !share_cards()));
     }
 };
 

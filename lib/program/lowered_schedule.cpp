@@ -1,10 +1,12 @@
 #include "program/lowered_schedule.hpp"
 
+#include "plan/transports.hpp"
+
 namespace vpp {
 
 MessageOrder message_order(const Plan& plan) {
     if (!plan.pipeline.overlap_p2p_comm) return MessageOrder::Global;
-    return plan.mesh.transport == "nccl" ? MessageOrder::Channels : MessageOrder::BeforeConsumer;
+    return transport_named(plan.mesh.transport).keeps_order ? MessageOrder::Channels : MessageOrder::BeforeConsumer;
 }
 
 CheckOptions check_options(MessageOrder order, bool reduces) {
