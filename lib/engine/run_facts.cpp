@@ -11,6 +11,7 @@
 #include "engine/engine.hpp"
 #include "optim/lr.hpp"
 #include "plan/batch_size.hpp"
+#include "plan/lr_rules.hpp"
 #include "report/step_text.hpp"
 
 namespace vpp {
@@ -203,7 +204,7 @@ std::string span_text(const CheckpointState& saved, const Facts& now) {
         if (longer.at(saved.step - 1) == last) return "";
         const std::string kind = before.schedule.kind;
         const int64_t decay = before.steps - before.schedule.warmup_steps;
-        const bool keeps = (kind == "linear" || kind == "cosine") && decay > 0;
+        const bool keeps = lr_kind(kind).no_decay_steps == NoDecaySteps::WholeSpan && decay > 0;
         return was_and_is(kSteps, std::to_string(before.steps), std::to_string(after.steps)) +
                ", and the learning rate (" + kind + ") spans them: it was " + formatted("%.3g", last) + " at step " +
                std::to_string(saved.step) + " and is " + formatted("%.3g", after.at(saved.step)) + " at step " +

@@ -6,7 +6,10 @@
 
 #include "base/suggest.hpp"
 #include "plan/batch_size.hpp"
+#include "plan/data_rules.hpp"
 #include "plan/findings.hpp"
+#include "plan/lr_rules.hpp"
+#include "plan/optimizer_rules.hpp"
 #include "plan/plan_text.hpp"
 #include "plan/stage_rules.hpp"
 #include "plan/transform_rules.hpp"
@@ -89,71 +92,6 @@ void check_init(const Plan& plan, Findings& findings) {
     }
 }
 
-/// Which keys of [data] a kind reads.
-struct DataKey {
-    const char* key;
-    bool set;
-    bool required;
-    Texts kinds;
-    const char* example;
-};
-
-void check_data(const Plan& plan, Findings& findings) {
-    const DataPlan& data = plan.data;
-    const DataKey keys[] = {
-        {"data.train", !data.train.empty(), true, {"tokens", "text", "cifar10"}, "train = [\"data.bin\"]"},
-        {"data.val", !data.val.empty(), false, {"tokens", "text", "cifar10"}, "val = [\"data.bin\"]"},
-        {"data.weights", !data.weights.empty(), false, {"tokens", "text", "cifar10"}, ""},
-        {"data.documents", data.documents != DataPlan{}.documents, false, {"tokens"}, ""},
-        {"data.sequence_length", data.sequence_length > 0, true, {"tokens", "text"}, "sequence_length = 128"},
-        {"data.token_dtype", data.token_dtype != DataPlan{}.token_dtype, false, {"tokens"}, ""},
-        {"data.train",
-         !data.train_fields.empty(),
-         true,
-         {"arrays", "idx"},
-         "[data.train] with a line field = \"file.npy\""},
-        {"data.val", !data.val_fields.empty(), false, {"arrays", "idx"}, "[data.val] with a line field = \"file.npy\""},
-        {"data.fields", !data.fields.empty(), true, {"synthetic"}, "fields = { x = \"float32[8]\" }"},
-        {"data.samples", data.samples > 0, true, {"synthetic"}, "samples = 1024"},
-    };
-    Texts known;
-    for (const DataKey& row : keys) known.insert(known.end(), row.kinds.begin(), row.kinds.end());
-    if (std::ranges::find(known, data.kind) == known.end()) return;  // a kind with rules of its own
-    std::set<std::string> complained;                                // data.train has two rows
-    const auto is_of_kind = [&](const DataKey& row) {
-        return std::ranges::find(row.kinds, data.kind) != row.kinds.end();
-    };
-    for (const DataKey& row : keys) {
-        const bool used = is_of_kind(row);
-        if (used == row.set || (used && !row.required)) continue;
-        if (!complained.insert(row.key).second) continue;
-        if (used) {
-            findings.add("data.kind", data.kind + " data needs " + row.key + "; try " + row.example);
-        } else {
-            const auto* right = std::ranges::find_if(keys, [&](const DataKey& other) {
-                return std::string_view(other.key) == row.key && is_of_kind(other);
-            });
-            findings.add(row.key,
-                         std::string(row.key) + " does not fit " + data.kind + " data in this form; " +
-                             (right == std::end(keys) ? "leave it out" : std::string("try ") + right->example));
-        }
-    }
-}
-
-void check_validation(const Plan& plan, Findings& findings) {
-    const DataPlan& data = plan.data;
-    const bool has_files = !data.val.empty() || !data.val_fields.empty(), has_split = data.val_split > 0;
-    if (has_files && has_split) {
-        findings.add("data.val_split",
-                     "data.val_split holds out a part of data.train, and data.val names validation "
-                     "data already; leave one of them out");
-    }
-    if (plan.train.eval_every > 0 && !has_files && !has_split) {
-        findings.add("train.eval_every",
-                     "train.eval_every needs validation data; name data.val or data.val_split, or leave it out");
-    }
-}
-
 void check_split(const Plan& plan, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
     if (pipeline.is_by_hand()) return;  // plan/stage_rules
@@ -233,106 +171,6 @@ void check_recompute(const Plan& plan, Findings& findings) {
         findings.add(section + "except_last", section + "except_last needs something to be recomputed" + got);
     }
     check_unique(recompute.modules, section + "modules", findings);
-}
-
-/// The values of the optimizer or of a group; what they `inherit` was checked where it was written.
-void check_values(const OptimizerValues& values, const OptimizerValues& inherited, const std::string& kind,
-                  const std::string& section, Findings& findings) {
-    if (values == inherited) return;
-    if (values.nesterov && (values.momentum == 0 || values.dampening != 0)) {
-        findings.add(section + ".nesterov", section + ".nesterov needs momentum and no dampening (got momentum " +
-                                                toml_text(values.momentum) + " and dampening " +
-                                                toml_text(values.dampening) + ')');
-    }
-    const bool sgd = kind == "sgd";
-    const bool adam = kind == "adam" || kind == "adamw";
-    const auto unused = [&](const char* key, bool is_set, bool foreign) {
-        if (is_set && foreign) findings.add(section + '.' + key, section + '.' + key + " has no meaning for " + kind);
-    };
-    unused("momentum", values.momentum != inherited.momentum, adam);
-    unused("dampening", values.dampening != inherited.dampening, adam);
-    unused("nesterov", values.nesterov != inherited.nesterov, adam);
-    unused("betas", values.beta1 != inherited.beta1 || values.beta2 != inherited.beta2, sgd);
-    unused("eps", values.eps != inherited.eps, sgd);
-    unused("amsgrad", values.amsgrad != inherited.amsgrad, sgd);
-}
-
-/// A group's momentum may be what the optimizer's own dampening is for. Who names a momentum of 0 may try others.
-void check_dampening(const Plan& plan, Findings& findings) {
-    const OptimizerPlan& optimizer = plan.optimizer;
-    if (optimizer.kind != "sgd") return;  // check_values says what has no meaning
-    const OptimizerValues& own = optimizer.values;
-    const auto check_one = [&](const OptimizerValues& values, const std::string& section) {
-        if (values.dampening == 0 || values.momentum != 0 || plan.positions.contains(section + ".momentum")) return;
-        findings.add(section + ".dampening", section + ".dampening needs momentum (got dampening " +
-                                                 toml_text(values.dampening) + " and momentum " +
-                                                 toml_text(values.momentum) + ')');
-    };
-    bool is_inherited = false;
-    for (size_t i = 0; i < optimizer.groups.size(); ++i) {
-        const OptimizerValues& values = optimizer.groups[i].values;
-        if (values.dampening != own.dampening) {
-            check_one(values, "optimizer.group[" + std::to_string(i) + ']');
-        } else if (values.momentum != 0) {
-            is_inherited = true;
-        }
-    }
-    if (!is_inherited) check_one(own, "optimizer");
-}
-
-/// A rate below the one that decay ends at would rise to it. A rate of 0 stays 0.
-void check_rates(const Plan& plan, Findings& findings) {
-    if (plan.lr_schedule.kind == "constant") return;  // check_lr_schedule says that it has no min_lr
-    const double own = plan.optimizer.values.lr, min = plan.lr_schedule.min_lr;
-    const std::vector<OptimizerGroup>& groups = plan.optimizer.groups;
-    if (min > own && (own != 0 || groups.empty())) {
-        findings.add("lr_schedule.min_lr", "lr_schedule.min_lr is above optimizer.lr (got " + toml_text(min) + " and " +
-                                               toml_text(own) + ')');
-    }
-    for (size_t i = 0; i < groups.size(); ++i) {
-        const double lr = groups[i].values.lr;
-        if (lr == own || lr == 0 || lr >= min) continue;
-        const std::string key = "optimizer.group[" + std::to_string(i) + "].lr";
-        findings.add(key, key + " is below lr_schedule.min_lr (got " + toml_text(lr) + " and " + toml_text(min) +
-                              "), so decay would raise it; lower min_lr, or set a higher lr");
-    }
-}
-
-void check_optimizer(const Plan& plan, Findings& findings) {
-    const OptimizerPlan& optimizer = plan.optimizer;
-    check_values(optimizer.values, {}, optimizer.kind, "optimizer", findings);
-    for (size_t i = 0; i < optimizer.groups.size(); ++i) {
-        const std::string section = "optimizer.group[" + std::to_string(i) + ']';
-        const OptimizerGroup& group = optimizer.groups[i];
-        if (group.match.empty()) {
-            findings.add(section + ".match", section + ".match is empty; name parameters, or \"*\" for all");
-        }
-        check_values(group.values, optimizer.values, optimizer.kind, section, findings);
-    }
-    check_dampening(plan, findings);
-    check_rates(plan, findings);
-}
-
-/// What a kind of LR schedule does not look at. Who names the kind may try others with the same plan.
-void check_lr_schedule(const Plan& plan, Findings& findings) {
-    const LrSchedulePlan& schedule = plan.lr_schedule;
-    const LrSchedulePlan usual;
-    const std::string& kind = schedule.kind;
-    if (schedule.restart_every > 0 && kind != "linear" && kind != "cosine" && kind != "step") {
-        findings.add("lr_schedule.restart_every",
-                     "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind " +
-                         toml_quoted(kind) + ", expected linear, cosine or step); leave it out");
-    }
-    if (plan.positions.contains("lr_schedule.kind")) return;
-    const auto is_for = [&](const std::string& key, const std::string& kinds) {
-        findings.add(key, key + " is for " + kinds + ", and lr_schedule.kind is not set, so it is " +
-                              toml_quoted(kind) + "; set it, or leave this out");
-    };
-    if (schedule.min_lr != usual.min_lr && kind == "constant") is_for("lr_schedule.min_lr", "kinds that decay");
-    if (schedule.gamma != usual.gamma && kind != "step") is_for("lr_schedule.gamma", "step");
-    if (schedule.decay_steps != usual.decay_steps && (kind == "constant" || kind == "inverse_sqrt")) {
-        is_for("lr_schedule.decay_steps", "linear, cosine, wsd and step");
-    }
 }
 
 void check_train(const Plan& plan, Findings& findings) {

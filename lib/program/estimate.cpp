@@ -4,6 +4,7 @@
 #include <map>
 
 #include "plan/optimizer_groups.hpp"
+#include "plan/optimizer_rules.hpp"
 #include "program/activation_memory.hpp"
 #include "program/input_needs.hpp"
 #include "program/replica_shares.hpp"
@@ -139,8 +140,7 @@ class ReplicaEstimate {
 
 int optimizer_state_tensors(const OptimizerPlan& optimizer, const std::string& parameter) {
     const OptimizerValues& values = values_of(optimizer, parameter);
-    if (optimizer.kind == "sgd") return values.momentum > 0 ? 1 : 0;
-    return values.amsgrad ? 3 : 2;
+    return optimizer_kind(optimizer.kind).state_tensors(values);
 }
 
 std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& program) {

@@ -1,3 +1,4 @@
+#include "plan/data_rules.hpp"
 #include "unit/data/support.hpp"
 
 namespace vpp {
@@ -7,6 +8,10 @@ using test::error_of;
 
 TEST(Registry, ListsTheKinds) {
     EXPECT_EQ(dataset_kinds(), (std::vector<std::string>{"tokens", "text", "arrays", "idx", "cifar10", "synthetic"}));
+}
+
+TEST(Registry, TheRulesOfAPlanHaveARowForEachKind) {
+    EXPECT_EQ(dataset_kinds(), kinds_of_data_rules()) << "a kind has a row in plan/data_rules.cpp too";
 }
 
 TEST(Registry, EveryListedKindHasAnOpener) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "plan/lr_rules.hpp"
 
 namespace vpp {
 namespace {
@@ -27,6 +28,10 @@ const char* const kKinds[] = {"constant", "linear", "cosine", "inverse_sqrt", "w
 
 TEST(LearningRate, KindsAreThoseOfTheTable) {
     EXPECT_EQ(lr_schedule_kinds(), (std::vector<std::string>{std::begin(kKinds), std::end(kKinds)}));
+}
+
+TEST(LearningRate, TheRulesOfAPlanHaveARowForEachKind) {
+    EXPECT_EQ(lr_schedule_kinds(), kinds_of_lr_rules()) << "a kind has a row in plan/lr_rules.cpp too";
 }
 
 TEST(LearningRate, EveryKindWarmsUpTheSameWay) {

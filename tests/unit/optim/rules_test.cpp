@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "optim/optimizer.hpp"
+#include "plan/optimizer_rules.hpp"
 #include "unit/optim/support.hpp"
 
 namespace vpp {
@@ -11,6 +14,23 @@ namespace {
 TEST(UpdateRules, AreFoundByKind) {
     EXPECT_EQ(optimizer_kinds(), (std::vector<std::string>{"adamw", "adam", "sgd"}));
     for (const std::string& kind : optimizer_kinds()) EXPECT_EQ(detail::find_update_rule(kind).kind, kind);
+}
+
+TEST(UpdateRules, TheRulesOfAPlanHaveARowForEachKind) {
+    EXPECT_EQ(optimizer_kinds(), kinds_of_optimizer_rules()) << "a kind has a row in plan/optimizer_rules.cpp too";
+}
+
+TEST(UpdateRules, ThePlanKnowsHowManyTensorsAreKept) {
+    OptimizerValues more;
+    more.amsgrad = true;
+    more.momentum = 0.9;
+    for (const detail::UpdateRule& rule : detail::update_rules()) {
+        for (const OptimizerValues& values : {OptimizerValues{}, more}) {
+            const std::vector<detail::Slot> slots = rule.slots(values);
+            const auto kept = std::ranges::count(slots, false, &detail::Slot::is_scalar);
+            EXPECT_EQ(optimizer_kind(rule.kind).state_tensors(values), kept) << rule.kind;
+        }
+    }
 }
 
 TEST(UpdateRules, AnUnknownKindIsRefusedWithTheNearest) {

@@ -2,34 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/reader.hpp"
-#include "unit/plan/plan_texts.hpp"
+#include "unit/plan/resolved_plans.hpp"
 
 namespace vpp {
 namespace {
 
+using test::Arguments;
 using test::built_names;
+using test::error_at;
 using test::error_of;
 using test::holds;
 using test::kShortPlan;
-
-using Arguments = std::vector<std::string>;
-
-Plan parse_with(const Arguments& arguments, const std::string& text = kShortPlan) {
-    return parse_plan(text, "p.toml", arguments, built_names());
-}
-
-Plan resolve(const Arguments& arguments, int world, const std::string& text = kShortPlan) {
-    return resolve_plan(parse_with(arguments, text), world);
-}
-
-Error error_at(const Arguments& arguments, int world, const std::string& text = kShortPlan) {
-    return error_of([&] { resolve(arguments, world, text); });
-}
-
-std::string problem(const Arguments& arguments, int world = 1, const std::string& text = kShortPlan) {
-    return error_at(arguments, world, text).what();
-}
+using test::parse_with;
+using test::problem;
+using test::resolve;
 
 TEST(Rules, AShortPlanGetsItsDefaults) {
     const Plan plan = resolve({}, 4);
@@ -115,21 +101,6 @@ TEST(Rules, EveryPipelineRunOfAStepTakesItsPartOfTheBatch) {
 
 TEST(Rules, TheLengthOfStepsIsAskedOfTrainingsAlone) {
     EXPECT_NO_THROW(resolve({"lr_schedule.kind=step"}, 1));
-}
-
-TEST(Rules, RestartsNeedADecay) {
-    for (const std::string kind : {"linear", "cosine", "step"}) {
-        EXPECT_NO_THROW(
-            resolve({"lr_schedule.kind=" + kind, "lr_schedule.restart_every=10", "lr_schedule.decay_steps=5"}, 1))
-            << kind;
-    }
-    for (const std::string kind : {"constant", "inverse_sqrt", "wsd"}) {
-        EXPECT_TRUE(holds(problem({"lr_schedule.kind=" + kind, "lr_schedule.restart_every=10"}),
-                          "lr_schedule.restart_every begins a decay anew, and this kind has none that could (got kind "
-                          "\"" +
-                              kind + "\", expected linear, cosine or step); leave it out"))
-            << kind;
-    }
 }
 
 TEST(Rules, NumbersOfInitBelongToTheirKind) {
@@ -252,14 +223,6 @@ TEST(Rules, StepsAndEpochs) {
     EXPECT_TRUE(holds(problem({"train.steps=5", "lr_schedule.warmup_steps=6"}),
                       "the warm-up is longer than the training (got warmup_steps 6, train.steps 5)"));
     EXPECT_NO_THROW(resolve({"train.steps=5", "lr_schedule.warmup_steps=5"}, 1));
-    EXPECT_TRUE(holds(problem({"train.eval_every=5"}),
-                      "train.eval_every needs validation data; name data.val or data.val_split, or leave it out"));
-    EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val=[\"v\"]"}, 1));
-    EXPECT_NO_THROW(resolve({"train.eval_every=5", "data.val_split=0.1"}, 1));
-    EXPECT_TRUE(
-        holds(problem({"data.val_split=0.1", "data.val=[\"v\"]"}),
-              "data.val_split holds out a part of data.train, and data.val names validation data already; leave "
-              "one of them out"));
 }
 
 TEST(Rules, LossScalesAreForFp16) {
@@ -357,97 +320,6 @@ TEST(Rules, MetricsFitTheLoss) {
         holds(problem_with("nll", "['acuracy']"),
               "eval.metrics does not know 'acuracy' (expected accuracy or perplexity); did you mean 'accuracy'?"));
     EXPECT_TRUE(holds(problem_with("nll", "['accuracy', 'accuracy']"), "eval.metrics names 'accuracy' twice"));
-}
-
-TEST(Rules, EachKindOfDataHasItsKeys) {
-    const std::string model = "model.file = 'm'\n";
-    EXPECT_TRUE(holds(problem({"data.kind=tokens"}, 1, model), "tokens data needs data.train"));
-    EXPECT_TRUE(holds(problem({"data.kind=text"}, 1, model), "text data needs data.sequence_length"));
-    EXPECT_TRUE(holds(problem({"data.kind=arrays"}, 1, model), "arrays data needs data.train; try [data.train]"));
-    EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.fields"));
-    EXPECT_TRUE(holds(problem({"data.kind=synthetic"}, 1, model), "synthetic data needs data.samples"));
-    EXPECT_TRUE(holds(problem({"data.kind=arrays"}),
-                      "data.train does not fit arrays data in this form; try [data.train] with a line field = "
-                      "\"file.npy\""));
-    EXPECT_TRUE(holds(problem({"data.val.x=v.npy"}), "data.val does not fit tokens data in this form; try val = ["));
-    EXPECT_TRUE(holds(problem({"data.samples=5"}), "data.samples does not fit tokens data in this form; leave it out"));
-    EXPECT_TRUE(holds(problem({"data.kind=text", "data.token_dtype=uint32"}), "data.token_dtype does not fit text"));
-    EXPECT_TRUE(holds(problem({"data.kind=arrays", "data.train.x=x.npy", "data.weights=[1]"}, 1, model),
-                      "data.weights does not fit arrays data"));
-    EXPECT_TRUE(holds(problem({"data.train={ a = \"b\" }"}), "data.train"));
-    EXPECT_NO_THROW(resolve({"data.kind=arrays", "data.train.x=x.npy"}, 1, model));
-    EXPECT_NO_THROW(resolve({"data.kind=synthetic", "data.samples=5", "data.fields.x=float32[2]"}, 1, model));
-}
-
-TEST(Rules, OptimizerValuesFitTheKind) {
-    EXPECT_NO_THROW(resolve({"optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.nesterov=true"}, 1));
-    EXPECT_TRUE(holds(problem({"optimizer.kind=sgd", "optimizer.nesterov=true"}), "nesterov needs momentum"));
-    EXPECT_TRUE(holds(
-        problem({"optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.nesterov=true", "optimizer.dampening=0.5"}),
-        "no dampening (got momentum 0.9 and dampening 0.5)"));
-    EXPECT_TRUE(holds(problem({"optimizer.momentum=0.9"}), "optimizer.momentum has no meaning for adamw"));
-    EXPECT_TRUE(holds(problem({"optimizer.kind=sgd", "optimizer.amsgrad=true"}), "no meaning for sgd"));
-}
-
-TEST(Rules, DampeningNeedsMomentum) {
-    const std::string group = kShortPlan + "[[optimizer.group]]\nmatch = ['a']\n";
-    const std::string kind = "optimizer.kind=sgd", dampening = "optimizer.dampening=0.5";
-    EXPECT_TRUE(holds(problem({kind, dampening}),
-                      "--set:1:21: optimizer.dampening needs momentum (got dampening 0.5 and momentum 0.0)"));
-    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.momentum=0.9"}, 1));
-    EXPECT_NO_THROW(resolve({kind, "optimizer.dampening=0"}, 1));
-    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.momentum=0"}, 1)) << "as one of several of a sweep";
-    EXPECT_EQ(error_at({dampening}, 1).problems().size(), 1U) << "it has no meaning for adamw, and that is all";
-    EXPECT_TRUE(holds(problem({kind, dampening}, 1, group), "optimizer.dampening needs momentum"));
-    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.group[0].momentum=0.9"}, 1, group)) << "it is the group's too";
-    EXPECT_TRUE(holds(problem({kind, "optimizer.group[0].dampening=0.5"}, 1, group),
-                      "optimizer.group[0].dampening needs momentum (got dampening 0.5 and momentum 0.0)"));
-    EXPECT_NO_THROW(resolve({kind, dampening, "optimizer.momentum=0.9", "optimizer.group[0].momentum=0"}, 1, group))
-        << "what a group inherits it did not ask for";
-}
-
-TEST(Rules, NoRateRisesToTheOneThatDecayEndsAt) {
-    const std::string group = kShortPlan + "[[optimizer.group]]\nmatch = ['a']\n";
-    const std::string kind = "lr_schedule.kind=cosine", min = "lr_schedule.min_lr=1e-4";
-    EXPECT_TRUE(holds(problem({kind, "lr_schedule.min_lr=1"}), "above optimizer.lr (got 1.0 and 0.001)"));
-    EXPECT_TRUE(holds(problem({kind, min, "optimizer.group[0].lr=1e-5"}, 1, group),
-                      "--set:1:23: optimizer.group[0].lr is below lr_schedule.min_lr (got 1e-05 and 1e-04), so decay "
-                      "would raise it; lower min_lr, or set a higher lr"));
-    EXPECT_NO_THROW(resolve({kind, min, "optimizer.group[0].lr=1e-4"}, 1, group));
-    EXPECT_NO_THROW(resolve({kind, min, "optimizer.group[0].lr=0"}, 1, group)) << "it stays 0";
-    EXPECT_NO_THROW(resolve({kind, min, "optimizer.lr=0", "optimizer.group[0].lr=1"}, 1, group));
-    EXPECT_EQ(error_at({kind, min, "optimizer.lr=1e-5"}, 1, group).problems().size(), 1U) << "not of the group too";
-    EXPECT_TRUE(holds(problem({kind, min, "optimizer.lr=0"}), "above optimizer.lr (got 1e-04 and 0.0)"));
-}
-
-TEST(Rules, KeysOfALrScheduleNeedItsKind) {
-    EXPECT_TRUE(
-        holds(problem({"lr_schedule.gamma=0.5"}),
-              "--set:1:19: lr_schedule.gamma is for step, and lr_schedule.kind is not set, so it is \"constant\"; "
-              "set it, or leave this out"));
-    EXPECT_TRUE(holds(problem({"lr_schedule.decay_steps=5"}), "is for linear, cosine, wsd and step, and lr_sch"));
-    EXPECT_TRUE(holds(problem({"lr_schedule.min_lr=1e-5"}), "lr_schedule.min_lr is for kinds that decay, and lr_sch"));
-    EXPECT_EQ(error_at({"lr_schedule.min_lr=1"}, 1).problems().size(), 1U);
-    for (const char* kind : {"constant", "linear", "cosine", "wsd", "step", "inverse_sqrt"}) {
-        const std::string named = std::string("lr_schedule.kind=") + kind;
-        for (const char* setting : {"lr_schedule.gamma=0.5", "lr_schedule.decay_steps=5", "lr_schedule.min_lr=1e-5"}) {
-            const Arguments set = {named, "lr_schedule.decay_steps=5", setting};
-            EXPECT_NO_THROW(resolve(set, 1)) << named << ", as one of several of a sweep: " << setting;
-        }
-    }
-}
-
-TEST(Rules, GroupsAreChecked) {
-    const std::string group = kShortPlan + "[[optimizer.group]]\nmatch = ['a']\n";
-    EXPECT_NO_THROW(resolve({}, 1, group));
-    EXPECT_TRUE(holds(problem({"optimizer.group[0].match=[]"}, 1, group),
-                      "optimizer.group[0].match is empty; name parameters, or \"*\" for all"));
-    EXPECT_TRUE(holds(problem({"optimizer.group[0].momentum=0.5"}, 1, group), "optimizer.group[0].momentum has no"));
-    // What a group inherits is said once.
-    EXPECT_EQ(error_at({"optimizer.momentum=0.5", "optimizer.group[0].lr=1"}, 1, group).problems().size(), 1U);
-    const Arguments sgd = {"optimizer.kind=sgd", "optimizer.momentum=0.9", "optimizer.nesterov=true",
-                           "optimizer.group[0].momentum=0"};
-    EXPECT_TRUE(holds(problem(sgd, 1, group), "optimizer.group[0].nesterov needs momentum"));
 }
 
 TEST(Rules, AllProblemsAreShownWithPositions) {

@@ -43,6 +43,21 @@ TEST(GenerateSchedule, TakesTheNumbersOfThePlan) {
     EXPECT_NE(schedule.actions, make_schedule("INTERLEAVED_1F1B", 2, 3, 8).actions);
 }
 
+TEST(GenerateSchedule, ThePlanRefusesGroupsWhereTheScheduleHasNone) {
+    for (const ScheduleKind& kind : schedule_kinds()) {
+        if (!kind.trains) continue;
+        Plan plan = parse_plan(test::kShortPlan, "plan.toml", {}, test::built_names());
+        plan.pipeline.schedule_type = kind.name;
+        plan.pipeline.interleave_group_size = 1000;
+        const auto make = [&] {
+            make_schedule(kind.name, {.size = {2, kind.fewest_per_rank, 4}, .interleave_group = 1000});
+        };
+        const bool is_read = test::holds(test::error_of(make).what(), "cannot walk in groups");
+        const std::string refusal = test::error_of([&] { check_plan(plan); }).what();
+        EXPECT_EQ(test::holds(refusal, "interleave_group_size is for interleaved schedules"), !is_read) << kind.name;
+    }
+}
+
 TEST(GenerateSchedule, WhatDoesNotFitHasAPosition) {
     const std::string few = reason_against({"pipeline.schedule_type=INTERLEAVED_1F1B"}, 2);
     EXPECT_TRUE(test::holds(few, "try virtual_chunks = 2 or schedule_type = \"1F1B\"")) << few;
