@@ -206,27 +206,6 @@ at::Device choose_device(const Plan& plan, int local_rank) {
     return device;
 }
 
-void check_trains(const Plan& plan) {
-    if (plan.pipeline.forward_only) {
-        throw Error(ErrorKind::Plan,
-                    "pipeline.forward_only = true: this plan evaluates and trains nothing; use vpp eval, or leave the "
-                    "key out",
-                    plan.where("pipeline.forward_only"));
-    }
-    if (plan.lr_schedule.kind == "step" && plan.lr_schedule.decay_steps == 0) {
-        throw Error(ErrorKind::Plan,
-                    "lr_schedule.kind = \"step\" needs lr_schedule.decay_steps, the steps from one drop to the next "
-                    "(got 0, so that the rate never drops); set it, or take kind \"constant\"",
-                    plan.where("lr_schedule.kind"));
-    }
-}
-
-void check_length(const Plan& plan) {
-    if (plan.train.steps || plan.train.epochs) return;
-    throw Error(ErrorKind::Plan, "[train] names neither steps nor epochs; write how long to train, as in steps = 200",
-                plan.where("train"));
-}
-
 int run_job(const PlanArguments& arguments, const std::function<int(const Job&)>& body,
             const std::function<void(Plan&)>& adapt, const std::function<int(const Plan&, int)>& world_of) {
     stop_signals::outlive_readers();

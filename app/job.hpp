@@ -13,12 +13,6 @@
 
 namespace vpp {
 
-/// Refuses a plan with forward_only for a command that trains. Throws Error{Plan}.
-void check_trains(const Plan& plan);
-
-/// Refuses a plan that does not say how long to train. Throws Error{Plan}.
-void check_length(const Plan& plan);
-
 /// Where a rank of this host computes, made ready for all that the whole process decides. Throws Error{Plan,
 /// MissingInput}.
 at::Device choose_device(const Plan& plan, int local_rank);

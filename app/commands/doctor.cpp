@@ -32,6 +32,7 @@
 #include "plan/reader.hpp"
 #include "plan/replaced_plan.hpp"
 #include "plan/rules.hpp"
+#include "plan/training_rules.hpp"
 #include "program/estimate.hpp"
 #include "program/prepare.hpp"
 #include "schedule/simulator.hpp"

@@ -28,6 +28,7 @@
 #include "engine/rehearsal.hpp"
 #include "engine/train.hpp"
 #include "plan/replaced_plan.hpp"
+#include "plan/training_rules.hpp"
 #include "program/lowered_schedule.hpp"
 #include "program/one_microbatch.hpp"
 #include "report/cost_text.hpp"

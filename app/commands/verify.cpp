@@ -15,6 +15,7 @@
 #include "engine/verify_request.hpp"
 #include "plan/batch_size.hpp"
 #include "plan/rules.hpp"
+#include "plan/training_rules.hpp"
 
 namespace vpp {
 
