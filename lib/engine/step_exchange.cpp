@@ -77,8 +77,29 @@ std::vector<StepShare::Norm> fetch(std::vector<StepShare::Norm> norms) {
     return norms;
 }
 
+void join(StepFigures& all, const StepFigures& one) {
+    const auto most = [&](auto figure) { all.*figure = std::max(all.*figure, one.*figure); };
+    const auto sum = [&](auto figure) { all.*figure += one.*figure; };
+    const auto any = [&](bool StepFigures::*figure) { all.*figure = all.*figure || one.*figure; };
+    most(&StepFigures::targets);
+    most(&StepFigures::actions_seconds);
+    most(&StepFigures::reduce_seconds);
+    most(&StepFigures::memory_bytes);
+    most(&StepFigures::parked_bytes);
+    most(&StepFigures::activation_bytes);
+    sum(&StepFigures::memory_flushes);
+    sum(&StepFigures::recorded_segments);
+    sum(&StepFigures::by_op_segments);
+    any(&StepFigures::nearly_full);
+    any(&StepFigures::takes_memory);
+    any(&StepFigures::stop);
+    any(&StepFigures::save);
+    any(&StepFigures::overflow);
+}
+
 Bytes share_bytes(const StepShare& share) {
     ByteWriter writer;
+    writer.put<StepFigures>(share);
     writer.put(static_cast<uint64_t>(share.norms.size()));
     for (const StepShare::Norm& norm : fetch(share.norms)) {
         writer.put(norm.parameter);
@@ -86,23 +107,9 @@ Bytes share_bytes(const StepShare& share) {
     }
     writer.put(share.first_loss);
     put_list(writer, share.losses);
-    writer.put(share.targets);
     put_list(writer, share.stages);
-    writer.put(share.actions_seconds);
     writer.put(share.wait_seconds);
     writer.put(share.run_seconds);
-    writer.put(share.reduce_seconds);
-    writer.put(share.memory_bytes);
-    writer.put(share.parked_bytes);
-    writer.put(share.activation_bytes);
-    writer.put(share.memory_flushes);
-    writer.put(share.nearly_full);
-    writer.put(share.takes_memory);
-    writer.put(share.recorded_segments);
-    writer.put(share.by_op_segments);
-    writer.put(share.stop);
-    writer.put(share.save);
-    writer.put(share.overflow);
     return writer.take();
 }
 
@@ -113,6 +120,7 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
     StageMeans stages;
     for (const Bytes& bytes : shares) {
         ByteReader reader(bytes);
+        join(totals, reader.get<StepFigures>());
         for (auto count = reader.get<uint64_t>(); count > 0; --count) {
             const auto parameter = reader.get<int>();
             check(norms.emplace(parameter, get_scalar(reader)).second, "a parameter's gradient has one owner");
@@ -122,25 +130,11 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
         totals.losses.resize(std::max(totals.losses.size(), losses.empty() ? 0 : first_loss + losses.size()));
         std::copy(losses.begin(), losses.end(),
                   totals.losses.begin() + static_cast<std::ptrdiff_t>(losses.empty() ? 0 : first_loss));
-        totals.targets = std::max(totals.targets, reader.get<int64_t>());
         stages.add(get_list<StepShare::Stage>(reader));
-        totals.actions_seconds = std::max(totals.actions_seconds, reader.get<double>());
         totals.wait_seconds.push_back(reader.get<double>());
         const auto run_seconds = reader.get<double>();
         totals.busy_seconds.push_back(run_seconds - totals.wait_seconds.back());
         totals.slowest_seconds = std::max(totals.slowest_seconds, run_seconds);
-        totals.reduce_seconds = std::max(totals.reduce_seconds, reader.get<double>());
-        totals.memory_bytes = std::max(totals.memory_bytes, reader.get<int64_t>());
-        totals.parked_bytes = std::max(totals.parked_bytes, reader.get<int64_t>());
-        totals.activation_bytes = std::max(totals.activation_bytes, reader.get<int64_t>());
-        totals.memory_flushes += reader.get<int64_t>();
-        totals.nearly_full = reader.get<bool>() || totals.nearly_full;
-        totals.takes_memory = reader.get<bool>() || totals.takes_memory;
-        totals.recorded_segments += reader.get<int64_t>();
-        totals.by_op_segments += reader.get<int64_t>();
-        totals.stop = reader.get<bool>() || totals.stop;
-        totals.save = reader.get<bool>() || totals.save;
-        totals.overflow = reader.get<bool>() || totals.overflow;
     }
     totals.stages = stages.take();
     std::vector<at::Tensor> ordered;
@@ -151,27 +145,14 @@ StepTotals add_up(const std::vector<Bytes>& shares, at::Device device) {
 
 Bytes totals_bytes(const StepTotals& totals) {
     ByteWriter writer;
+    writer.put<StepFigures>(totals);
     writer.put(totals.grad_norm.defined());
     if (totals.grad_norm.defined()) put_scalar(writer, totals.grad_norm);
     put_list(writer, totals.losses);
-    writer.put(totals.targets);
     put_list(writer, totals.wait_seconds);
     put_list(writer, totals.busy_seconds);
     put_list(writer, totals.stages);
-    writer.put(totals.actions_seconds);
     writer.put(totals.slowest_seconds);
-    writer.put(totals.reduce_seconds);
-    writer.put(totals.memory_bytes);
-    writer.put(totals.parked_bytes);
-    writer.put(totals.activation_bytes);
-    writer.put(totals.memory_flushes);
-    writer.put(totals.nearly_full);
-    writer.put(totals.takes_memory);
-    writer.put(totals.recorded_segments);
-    writer.put(totals.by_op_segments);
-    writer.put(totals.stop);
-    writer.put(totals.save);
-    writer.put(totals.overflow);
     return writer.take();
 }
 
@@ -182,26 +163,13 @@ StepTotals exchange_step(Transport& transport, const StepShare& share, at::Devic
     const Bytes bytes = broadcast(transport, transport.rank() == 0 ? totals_bytes(add_up(shares, device)) : Bytes{});
     ByteReader reader(bytes);
     StepTotals totals;
+    static_cast<StepFigures&>(totals) = reader.get<StepFigures>();
     if (reader.get<bool>()) totals.grad_norm = get_scalar(reader).to(device);
     totals.losses = get_list<double>(reader);
-    totals.targets = reader.get<int64_t>();
     totals.wait_seconds = get_list<double>(reader);
     totals.busy_seconds = get_list<double>(reader);
     totals.stages = get_list<StageTimes>(reader);
-    totals.actions_seconds = reader.get<double>();
     totals.slowest_seconds = reader.get<double>();
-    totals.reduce_seconds = reader.get<double>();
-    totals.memory_bytes = reader.get<int64_t>();
-    totals.parked_bytes = reader.get<int64_t>();
-    totals.activation_bytes = reader.get<int64_t>();
-    totals.memory_flushes = reader.get<int64_t>();
-    totals.nearly_full = reader.get<bool>();
-    totals.takes_memory = reader.get<bool>();
-    totals.recorded_segments = reader.get<int64_t>();
-    totals.by_op_segments = reader.get<int64_t>();
-    totals.stop = reader.get<bool>();
-    totals.save = reader.get<bool>();
-    totals.overflow = reader.get<bool>();
     return totals;
 }
 

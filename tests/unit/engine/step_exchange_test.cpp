@@ -3,6 +3,8 @@
 #include <ATen/ops/full.h>
 
 #include <array>
+#include <bit>
+#include <cstddef>
 
 #include "optim/norm.hpp"
 #include "unit/engine/support.hpp"
@@ -52,6 +54,16 @@ TEST(StepExchange, everyRankGetsTheSameTotals) {
         EXPECT_TRUE(totals.overflow);
         EXPECT_FALSE(totals.save);
     }
+}
+
+TEST(StepExchange, everyFigureIsJoined) {
+    std::array<std::byte, sizeof(StepFigures)> ones{};
+    ones.fill(std::byte{1});  // in each figure something, and in a bool true
+    StepShare share;
+    static_cast<StepFigures&>(share) = std::bit_cast<StepFigures>(ones);
+    InProcessWorld({.num_ranks = 1}).run([&](Transport& transport) {
+        EXPECT_TRUE(exchange_step(transport, share).StepFigures::operator==(share));
+    });
 }
 
 TEST(StepExchange, lossesOfReplicasComeInTheOrderOfTheSamples) {
