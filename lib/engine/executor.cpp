@@ -32,29 +32,9 @@ at::Tensor as_input(const at::Tensor& tensor) {
 }  // namespace
 
 std::string describe(const Action& action) {
-    const std::string stage = "stage " + std::to_string(action.stage) + ", ";
-    const std::string microbatch = " of microbatch " + std::to_string(action.microbatch);
-    switch (action.kind) {
-        case ActionKind::F:
-            return stage + "F" + microbatch;
-        case ActionKind::B:
-            return stage + "B" + microbatch;
-        case ActionKind::I:
-            return stage + "I" + microbatch;
-        case ActionKind::W:
-            return stage + "W" + microbatch;
-        case ActionKind::SendF:
-            return stage + "SEND_F" + microbatch;
-        case ActionKind::RecvF:
-            return stage + "RECV_F" + microbatch;
-        case ActionKind::SendB:
-            return stage + "SEND_B" + microbatch;
-        case ActionKind::RecvB:
-            return stage + "RECV_B" + microbatch;
-        case ActionKind::ReduceGrad:
-            return stage + "REDUCE_GRAD";
-    }
-    return stage;
+    const std::string text = "stage " + std::to_string(action.stage) + ", " + word_of(action.kind);
+    if (action.kind == ActionKind::ReduceGrad) return text;
+    return text + " of microbatch " + std::to_string(action.microbatch);
 }
 
 Executor::Executor(const Phase& phase, Source& source, const Weights& weights, const SegmentOptions& options,

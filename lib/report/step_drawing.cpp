@@ -1,6 +1,7 @@
 #include "report/step_drawing.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -23,20 +24,8 @@ constexpr size_t kMostBoxes = 20'000;
 constexpr int kShades = 4;
 
 bool computes(const TimedAction& action) {
-    return action.kind == "F" || action.kind == "B" || action.kind == "I" || action.kind == "W";
-}
-
-std::string kind_text(ActionKind kind) {
-    switch (kind) {
-        case ActionKind::F:
-            return "F";
-        case ActionKind::B:
-            return "B";
-        case ActionKind::I:
-            return "I";
-        default:
-            return "W";
-    }
+    const std::optional<ActionKind> kind = kind_from_word(action.kind);
+    return kind && is_computing(*kind);
 }
 
 std::vector<TimedAction> simulated(const Schedule& lowered) {
@@ -47,7 +36,7 @@ std::vector<TimedAction> simulated(const Schedule& lowered) {
             const Action& action = lowered.actions[rank][i];
             const ActionTime& time = simulation.times[rank][i];
             if (!is_computing(action.kind)) continue;
-            timeline.push_back({static_cast<int>(rank), kind_text(action.kind), action.stage, action.microbatch,
+            timeline.push_back({static_cast<int>(rank), word_of(action.kind), action.stage, action.microbatch,
                                 static_cast<double>(time.start), static_cast<double>(time.end)});
         }
     }

@@ -1,7 +1,9 @@
 #pragma once
 // One entry of a schedule, in the vocabulary of torch.distributed.pipelining.
 #include <compare>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vpp {
@@ -37,6 +39,11 @@ inline bool is_transfer(ActionKind kind) {
 }
 /// Whether a transfer carries a gradient (SEND_B, RECV_B).
 bool carries_gradient(ActionKind kind);
+
+/// "F", "SEND_F", "REDUCE_GRAD".
+const char* word_of(ActionKind kind);
+/// The kind with that word, if there is one.
+std::optional<ActionKind> kind_from_word(std::string_view word);
 
 /// "0F1", "2B3", "0SEND_F2>1", "1RECV_F2<0" (transfers name the peer), "3REDUCE_GRAD"; a paired one ends in '&'.
 std::string to_text(const Action& action);

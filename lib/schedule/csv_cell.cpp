@@ -11,21 +11,6 @@ namespace vpp {
 namespace {
 
 constexpr size_t kShownLetters = 24;
-
-struct Word {
-    const char* text;
-    ActionKind kind;
-};
-
-constexpr std::array<Word, 9> kWords{{{"F", ActionKind::F},
-                                      {"B", ActionKind::B},
-                                      {"I", ActionKind::I},
-                                      {"W", ActionKind::W},
-                                      {"SEND_F", ActionKind::SendF},
-                                      {"RECV_F", ActionKind::RecvF},
-                                      {"SEND_B", ActionKind::SendB},
-                                      {"RECV_B", ActionKind::RecvB},
-                                      {"REDUCE_GRAD", ActionKind::ReduceGrad}}};
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::string_view kOverlap = "OVERLAP_F_B";
 
@@ -105,20 +90,20 @@ class SingleReader {
         const bool old = dialect_ == CsvDialect::Old;
         if (old && word == "B") return ActionKind::I;
         if (old && word == "BW") return ActionKind::B;
-        const auto found = std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) { return word == w.text; });
-        if (found == kWords.end()) {
+        const std::optional<ActionKind> kind = kind_from_word(word);
+        if (!kind) {
             fail(word.empty() ? "it has no kind of action (F, B, I, W, SEND_F ..) behind the stage"
                               : "no action is called " + quoted(word) +
                                     " (expected F, B, I, W, SEND_F, RECV_F, "
                                     "SEND_B, RECV_B, REDUCE_GRAD, UNSHARD or RESHARD)");
             return ActionKind::F;
         }
-        if (old && found->kind == ActionKind::I) {
+        if (old && kind == ActionKind::I) {
             fail(
                 "'I' is a word of today's dialect, but other cells are of the old one (B the input gradient, BW the "
                 "full backward)");
         }
-        return found->kind;
+        return *kind;
     }
 
     int peer(ActionKind kind) {
@@ -187,9 +172,7 @@ CsvCell parse_csv_cell(std::string_view text, CsvDialect dialect) {
 }
 
 std::string csv_cell_text(const Action& action, bool with_peer) {
-    const auto word = std::find_if(kWords.begin(), kWords.end(),
-                                   [&](const Word& candidate) { return candidate.kind == action.kind; });
-    std::string text = std::to_string(action.stage) + word->text;
+    std::string text = std::to_string(action.stage) + word_of(action.kind);
     if (action.kind == ActionKind::ReduceGrad) return text;
     text += std::to_string(action.microbatch);
     if (with_peer) text += (is_send(action.kind) ? '>' : '<') + std::to_string(action.peer);

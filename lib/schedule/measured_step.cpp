@@ -25,8 +25,7 @@ const std::vector<Action>& actions_of(const Schedule& lowered, const MeasuredRan
 
 /// The label of a computing action; the stage is left out where the row tells it.
 std::string measured_label(const Action& action, bool with_stage) {
-    return (with_stage ? std::to_string(action.stage) : "") + kind_word(action.kind) +
-           std::to_string(action.microbatch);
+    return (with_stage ? std::to_string(action.stage) : "") + word_of(action.kind) + std::to_string(action.microbatch);
 }
 
 /// Times to columns of text.
@@ -86,30 +85,6 @@ int64_t MeasuredStep::actions_end() const {
     return last;
 }
 
-const char* kind_word(ActionKind kind) {
-    switch (kind) {
-        case ActionKind::F:
-            return "F";
-        case ActionKind::B:
-            return "B";
-        case ActionKind::I:
-            return "I";
-        case ActionKind::W:
-            return "W";
-        case ActionKind::SendF:
-            return "SEND_F";
-        case ActionKind::RecvF:
-            return "RECV_F";
-        case ActionKind::SendB:
-            return "SEND_B";
-        case ActionKind::RecvB:
-            return "RECV_B";
-        case ActionKind::ReduceGrad:
-            return "REDUCE_GRAD";
-    }
-    return "?";
-}
-
 std::string write_timeline(const Schedule& lowered, const MeasuredStep& step) {
     const int64_t begin = step.begin();
     nlohmann::ordered_json actions = nlohmann::ordered_json::array();
@@ -120,7 +95,7 @@ std::string write_timeline(const Schedule& lowered, const MeasuredStep& step) {
             actions.push_back({{"rank", number},
                                {"stage", list[i].stage},
                                {"microbatch", list[i].microbatch},
-                               {"kind", kind_word(list[i].kind)},
+                               {"kind", word_of(list[i].kind)},
                                {"begin_ms", milliseconds(rank.actions[i].begin - begin)},
                                {"end_ms", milliseconds(rank.actions[i].end - begin)},
                                {"wait_ms", milliseconds(rank.actions[i].wait)}});

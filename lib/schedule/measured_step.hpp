@@ -62,7 +62,4 @@ std::string write_timeline(const Schedule& lowered, const MeasuredStep& step);
 /// Requires: as write_timeline.
 std::string draw_measured(const Schedule& lowered, const MeasuredStep& step, int width = 120);
 
-/// The word of a kind: "F", "SEND_F", "REDUCE_GRAD".
-const char* kind_word(ActionKind kind);
-
 }  // namespace vpp

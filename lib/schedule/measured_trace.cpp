@@ -75,7 +75,7 @@ class MeasuredTraceWriter {
             if (is_new) add_name("thread_name", number, lane->second, lane_name(action));
             events_.push_back(
                 {{"ph", "X"},
-                 {"name", std::string(kind_word(action.kind)) + ' ' + std::to_string(action.microbatch)},
+                 {"name", std::string(word_of(action.kind)) + ' ' + std::to_string(action.microbatch)},
                  {"cat", "card"},
                  {"pid", number},
                  {"tid", lane->second},
@@ -87,7 +87,7 @@ class MeasuredTraceWriter {
 
     static std::string lane_name(const Action& action) {
         if (!is_transfer(action.kind)) return "card: computing";
-        return std::string("card: ") + kind_word(action.kind) + (is_send(action.kind) ? " to PP " : " from PP ") +
+        return std::string("card: ") + word_of(action.kind) + (is_send(action.kind) ? " to PP " : " from PP ") +
                std::to_string(action.peer);
     }
 
@@ -149,8 +149,8 @@ class MeasuredTraceWriter {
         }
         events_.push_back(
             {{"ph", "X"},
-             {"name", kind_word(action.kind) + (is_of_microbatch ? " " + std::to_string(action.microbatch) : "")},
-             {"cat", kind_word(action.kind)},
+             {"name", word_of(action.kind) + (is_of_microbatch ? " " + std::to_string(action.microbatch) : "")},
+             {"cat", word_of(action.kind)},
              {"pid", rank},
              {"tid", thread_of(action.stage)},
              {"ts", microseconds(span.begin)},

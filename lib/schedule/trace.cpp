@@ -52,12 +52,9 @@ class TraceWriter {
     }
 
     void add_action(const Action& action, const ActionTime& time, size_t thread) {
-        const std::string name = csv_cell_text(action, false);
-        const size_t kind_begin = std::to_string(action.stage).size();
-        const std::string kind = action.kind == ActionKind::ReduceGrad ? "REDUCE_GRAD" : name.substr(kind_begin, 1);
         events_.push_back({{"ph", "X"},
-                           {"name", name},
-                           {"cat", kind},
+                           {"name", csv_cell_text(action, false)},
+                           {"cat", word_of(action.kind)},
                            {"pid", 0},
                            {"tid", thread},
                            {"ts", microseconds(time.start)},

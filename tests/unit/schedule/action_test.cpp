@@ -40,6 +40,16 @@ TEST(ActionKinds, GroupsPartTheKinds) {
     }
 }
 
+TEST(ActionKinds, EachHasAWord) {
+    using enum ActionKind;
+    for (ActionKind kind : {F, B, I, W, SendF, RecvF, SendB, RecvB, ReduceGrad}) {
+        EXPECT_EQ(kind_from_word(word_of(kind)), kind);
+    }
+    EXPECT_STREQ(word_of(ReduceGrad), "REDUCE_GRAD");
+    EXPECT_FALSE(kind_from_word("f"));
+    EXPECT_FALSE(kind_from_word(""));
+}
+
 TEST(ActionOrder, EqualityUsesEveryField) {
     const Action send{ActionKind::SendF, 0, 2, 5, 1};
     Action other = send;
