@@ -35,6 +35,9 @@ const Row& row(DType dtype) {
 
 }  // namespace
 
+bool is_known(DType dtype) {
+    return static_cast<size_t>(dtype) < kRows.size();
+}
 size_t size_of(DType dtype) {
     return row(dtype).bytes;
 }

@@ -12,6 +12,8 @@ namespace vpp {
 
 enum class DType : uint8_t { F32, F64, F16, BF16, I64, I32, I16, I8, U8, U16, U32, Bool };
 
+/// Whether it is one of these; what comes from outside may be any byte.
+bool is_known(DType dtype);
 /// Bytes of one element.
 size_t size_of(DType dtype);
 /// "float32", "int64", ...

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/number_types.hpp"
 
 namespace vpp {
 
@@ -22,30 +23,11 @@ std::optional<int64_t> first_outside(const ValueRange& range, std::span<const st
 }
 
 std::optional<int64_t> first_outside(DType dtype, const ValueRange& range, std::span<const std::byte> bytes) {
-    switch (dtype) {
-        case DType::I64:
-            return first_outside<int64_t>(range, bytes);
-        case DType::I32:
-            return first_outside<int32_t>(range, bytes);
-        case DType::I16:
-            return first_outside<int16_t>(range, bytes);
-        case DType::I8:
-            return first_outside<int8_t>(range, bytes);
-        case DType::U8:
-        case DType::Bool:
-            return first_outside<uint8_t>(range, bytes);
-        case DType::U16:
-            return first_outside<uint16_t>(range, bytes);
-        case DType::U32:
-            return first_outside<uint32_t>(range, bytes);
-        case DType::F32:
-        case DType::F64:
-        case DType::F16:
-        case DType::BF16:
-            break;
-    }
-    check(false, "only integer fields have a range");
-    return std::nullopt;
+    check(!is_floating(dtype), "only integer fields have a range");
+    std::optional<int64_t> value;
+    detail::with_number_type(dtype == DType::Bool ? DType::U8 : dtype,
+                             [&](auto number) { value = first_outside<decltype(number)>(range, bytes); });
+    return value;
 }
 
 /// Whether values that keep to one range keep to the other too.

@@ -184,7 +184,7 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     ByteReader reader(buffer.bytes());
     const auto header = reader.get<TensorHeader>();
     if (header.layout == Layout::Undefined) return {};
-    const bool known = header.layout <= Layout::Elements && header.dtype <= DType::Bool;
+    const bool known = header.layout <= Layout::Elements && is_known(header.dtype);
     if (!known || header.num_dims < 0 || header.num_dims > kMaxDims) bad_message(what);
     const auto sizes = read_dims(reader, header.num_dims), base_sizes = read_dims(reader, header.num_dims),
                strides = read_dims(reader, header.num_dims);

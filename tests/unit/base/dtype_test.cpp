@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+
 #include "base/error.hpp"
 
 namespace vpp {
@@ -30,6 +32,12 @@ TEST(DType, SizesAndFloatingTypes) {
     EXPECT_EQ(num_floating, 4);
     EXPECT_TRUE(is_floating(DType::BF16));
     EXPECT_FALSE(is_floating(DType::I8));
+}
+
+TEST(DType, OtherBytesAreNoType) {
+    for (DType dtype : kAll) EXPECT_TRUE(is_known(dtype));
+    EXPECT_FALSE(is_known(static_cast<DType>(std::size(kAll))));
+    EXPECT_FALSE(is_known(static_cast<DType>(255)));
 }
 
 TEST(NumElements, ProductOfTheDims) {
