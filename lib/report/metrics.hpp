@@ -1,6 +1,7 @@
 #pragma once
 // The numbers of a run that charts and monitors know by name, from one table: the columns of metrics.csv, the tags of
-// TensorBoard, the gauges of the Prometheus file. A new number is a row in metrics.cpp.
+// TensorBoard, the gauges of the Prometheus file. A new number is a row in metrics.cpp;
+// its field is written by json_lines and read back by run_record, else comparisons lack it.
 #include <optional>
 #include <string>
 #include <vector>

@@ -4,11 +4,21 @@
 
 #include "base/error.hpp"
 #include "report/json_lines.hpp"
+#include "report/metrics.hpp"
 #include "unit/report/scratch.hpp"
 #include "unit/report/support.hpp"
 
 namespace vpp {
 namespace {
+
+template <class Event>
+void expect_same_readings(const Event& written, const Event& read_back) {
+    const std::vector<Reading> unset = readings(Event{}), before = readings(written), after = readings(read_back);
+    for (size_t i = 0; i < unset.size(); ++i) {
+        EXPECT_NE(before[i].value, unset[i].value) << before[i].name.tag << " has no value of its own in this test";
+        EXPECT_EQ(after[i].value, before[i].value) << before[i].name.tag << " is lost on the way";
+    }
+}
 
 class RunRecords : public test::Scratch {
   protected:
@@ -46,6 +56,24 @@ TEST_F(RunRecords, WhatWasWrittenIsReadBack) {
     EXPECT_EQ(run.steps[0].bubble_idle, step.bubble_idle);
     EXPECT_EQ(run.end->exit_code, 79);
     EXPECT_TRUE(run.notes.empty());
+}
+
+TEST_F(RunRecords, EveryNumberOfTheMetricsIsReadBack) {
+    StepEvent step = test::sample_step();
+    step.skipped = true;
+    step.loss_scale = 1024;
+    step.step_ms = 64;
+    step.flops = 6.4e7;  // its rate and back again without rounding
+    const EvalEvent evaluation{10, 2.5, 512, 1.25, 0.75, 12.5};
+    const SaveEvent save{10, "folder", 4096, 0.5, 0.25};
+    const MemoryEvent memory{10, {{30, 10, 9, 11}}};
+    put_metrics(to_json_line(step) + "\n" + to_json_line(evaluation) + "\n" + to_json_line(save) + "\n" +
+                to_json_line(memory) + "\n");
+    const RecordedRun run = read_run(folder_);
+    expect_same_readings(step, run.steps.at(0));
+    expect_same_readings(evaluation, run.evaluations.at(0));
+    expect_same_readings(save, run.saves.at(0));
+    expect_same_readings(memory, run.memory.value());
 }
 
 TEST_F(RunRecords, NumbersThatJsonLacksAreReadFromTheirNames) {
