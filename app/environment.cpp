@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/process.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/transport_kinds.hpp"
 #include "device/device.hpp"
@@ -91,10 +92,8 @@ void set_unless_set(const char* variable, const char* value) {
 }
 
 void say_started_by_run() {
-    char host[64] = "";
-    ::gethostname(host, sizeof host - 1);
     const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-    const std::string job = std::string(host) + "." + std::to_string(::getpid()) + "." + std::to_string(now);
+    const std::string job = host_name() + "." + std::to_string(::getpid()) + "." + std::to_string(now);
     ::setenv(kJobOfRun, job.c_str(), 1);
 }
 

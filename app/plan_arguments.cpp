@@ -23,6 +23,16 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
         ->capture_default_str();
 }
 
+void add_weights_options(CLI::App& command, std::string& checkpoint, bool& initial_weights) {
+    CLI::Option* option =
+        command.add_option("--checkpoint", checkpoint, "a checkpoint; default: the newest of run.dir")
+            ->type_name("DIR");
+    command
+        .add_flag("--initial-weights", initial_weights,
+                  "what a training would begin with: the weights of the model file, or of model.init_from")
+        ->excludes(option);
+}
+
 Plan resolved_plan(const PlanArguments& arguments, int world) {
     Plan plan = load_plan(arguments.config, arguments.overrides, registered_names());
     const int ranks = world > 0 ? world : natural_world(plan);

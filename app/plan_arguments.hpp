@@ -19,6 +19,8 @@ struct PlanArguments {
 
 /// The plan as `--config FILE` or as the command's argument, `--set` and `--log-level`.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
+/// `--checkpoint` and `--initial-weights`: which weights a command takes.
+void add_weights_options(CLI::App& command, std::string& checkpoint, bool& initial_weights);
 /// `--set` alone.
 void add_override_option(CLI::App& command, PlanArguments& arguments);
 

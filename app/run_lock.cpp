@@ -4,6 +4,7 @@
 
 #include "app/environment.hpp"
 #include "base/error.hpp"
+#include "base/process.hpp"
 
 namespace vpp {
 
@@ -15,9 +16,7 @@ constexpr const char* kLock = ".lock";
 
 /// For messages; and the job of `vpp run`, which finds itself by it.
 std::string own_name() {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    return "process " + std::to_string(::getpid()) + " on " + host + "\n" + job_of_run();
+    return "process " + std::to_string(::getpid()) + " on " + host_name() + "\n" + job_of_run();
 }
 
 }  // namespace

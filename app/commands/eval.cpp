@@ -9,7 +9,6 @@
 #include "base/units.hpp"
 #include "engine/agreement.hpp"
 #include "engine/evaluate_checkpoint.hpp"
-#include "report/step_text.hpp"
 
 namespace vpp {
 
@@ -23,13 +22,7 @@ struct EvalArguments {
 
 void add_eval_options(CLI::App& command, EvalArguments& arguments) {
     EvaluationRequest& request = arguments.request;
-    CLI::Option* checkpoint =
-        command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
-            ->type_name("DIR");
-    command
-        .add_flag("--initial-weights", request.initial_weights,
-                  "what a training would begin with: the weights of the model file, or of model.init_from")
-        ->excludes(checkpoint);
+    add_weights_options(command, request.checkpoint, request.initial_weights);
     command.add_option("--batches", request.batches, "how many batches; default: train.eval_batches, or all")
         ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
     command.add_flag("--drop-last", request.drop_last, "leave out samples at the end that fill no microbatch");

@@ -26,13 +26,7 @@ struct ExportArguments {
 
 void add_export_options(CLI::App& command, ExportArguments& arguments) {
     ExportRequest& request = arguments.request;
-    CLI::Option* checkpoint =
-        command.add_option("--checkpoint", request.checkpoint, "a checkpoint; default: the newest of run.dir")
-            ->type_name("DIR");
-    command
-        .add_flag("--initial-weights", request.initial_weights,
-                  "what a training would begin with: the weights of the model file, or of model.init_from")
-        ->excludes(checkpoint);
+    add_weights_options(command, request.checkpoint, request.initial_weights);
     command.add_option("--safetensors", request.safetensors, "write parameters and buffers to this file")
         ->type_name("FILE");
     command

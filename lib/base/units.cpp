@@ -111,6 +111,14 @@ std::string duration_text(double seconds) {
     return text;
 }
 
+std::string formatted(const char* format, double value) {
+    // printf knows a negative "nan", which says nothing more.
+    if (std::isnan(value)) return "nan";
+    char text[64];
+    std::snprintf(text, sizeof text, format, value);
+    return text;
+}
+
 std::string fixed_text(double value, int decimals) {
     char text[64];
     std::snprintf(text, sizeof text, "%.*f", decimals, value);

@@ -20,6 +20,8 @@ std::string count_text(double count);
 std::string counted_text(int64_t count, const std::string& one, const std::string& several = "");
 /// "12 s", "3 min 05 s", "2 h 07 min"; "-" when it is negative, endless or no number.
 std::string duration_text(double seconds);
+/// By a printf format; "nan" for what is no number, whatever its sign.
+std::string formatted(const char* format, double value);
 /// A fixed number of decimals: "0.125"
 std::string fixed_text(double value, int decimals);
 

@@ -3,17 +3,17 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
 #include "base/clock_alignment.hpp"
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "base/random.hpp"
+#include "base/units.hpp"
 #include "device/memory_meter.hpp"
 #include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
@@ -28,18 +28,6 @@ namespace {
 
 // A rank that waits for its data says so before the others, which wait for the rank, give it up.
 constexpr double kShareOfDeadline = 0.75;
-
-std::string scale_text(double scale) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.6g", scale);
-    return text;
-}
-
-int64_t peak_memory_bytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return int64_t{usage.ru_maxrss} * 1024;
-}
 
 int pp_rank_of(const Program& program, const Transport& transport) {
     check(transport.size() == program.mesh.num_ranks(), "the transport has the ranks of the mesh");
@@ -243,7 +231,7 @@ StepShare Engine::run_actions(int64_t step) {
     if (reduction_) share.reduce_seconds = reduction_->take_exposed_seconds();
     if (dp_coordinate() == 0) share.norms = gradient_norms();
     share.run_seconds = seconds_since(start);
-    share.memory_bytes = peak_memory_bytes();
+    share.memory_bytes = peak_resident_bytes();
     const MemoryMeter meter(weights_.device());
     const int64_t flushes = meter.flushes();
     share.memory_flushes = flushes - std::exchange(flushes_told_, flushes);
@@ -402,7 +390,7 @@ void Engine::judge(int64_t step, StepResult& result) {
     const bool overflow = result.totals.overflow;
     if (overflow && std::isfinite(result.loss) && loss_scaler_->can_be_too_large()) {
         result.updated = false;
-        result.remark = name + "gradients overflowed at the loss scale " + scale_text(loss_scaler_->scale()) +
+        result.remark = name + "gradients overflowed at the loss scale " + formatted("%.6g", loss_scaler_->scale()) +
                         ", which is halved for the next step";
     } else {
         const StepGuard::Judgement judgement = guard_.judge(result.loss, result.grad_norm);

@@ -1,10 +1,9 @@
 #include "engine/rehearsal.hpp"
 
-#include <sys/resource.h>
-
 #include <map>
 
 #include "base/bytes.hpp"
+#include "base/process.hpp"
 #include "comm/collective.hpp"
 #include "engine/stage_memory.hpp"
 #include "graph/torch_dtype.hpp"
@@ -48,16 +47,10 @@ class EdgeWatch {
     EdgeTensors edges_;
 };
 
-int64_t peak_process_bytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return int64_t{usage.ru_maxrss} * 1024;
-}
-
 Bytes own_figures(const Engine& engine, const EdgeTensors& edges) {
     ByteWriter writer;
     writer.put(engine.full_state_bytes());
-    writer.put(peak_process_bytes());
+    writer.put(peak_resident_bytes());
     writer.put(static_cast<uint64_t>(edges.size()));
     for (const auto& [id, edge] : edges) {
         writer.put(id);

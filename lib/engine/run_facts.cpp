@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "engine/agreement.hpp"
 #include "engine/engine.hpp"
 #include "optim/lr.hpp"
 #include "plan/batch_size.hpp"
 #include "plan/lr_rules.hpp"
-#include "report/step_text.hpp"
 
 namespace vpp {
 

@@ -1,7 +1,5 @@
 #include "engine/run_folders.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -10,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "base/process.hpp"
 #include "comm/collective.hpp"
 
 namespace vpp {
@@ -17,12 +16,6 @@ namespace vpp {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string host_name() {
-    char host[256] = "";
-    ::gethostname(host, sizeof host - 1);
-    return printable(host);
-}
 
 std::string new_marker_name() {
     std::random_device device;
@@ -98,7 +91,7 @@ std::vector<int> keepers_by(const std::vector<std::vector<int>>& seen) {
 RunFolders RunFolders::find(Transport& transport, const fs::path& folder) {
     if (transport.size() == 1) return {};
     transport.set_position("finding out which ranks share " + folder.string());
-    Marker own{host_name(), new_marker_name()};
+    Marker own{printable(host_name()), new_marker_name()};
     own.is_written = write_marker(folder / own.name);
     const std::vector<Marker> markers = exchange_markers(transport, own);
     const auto seen = look(transport, folder, markers);

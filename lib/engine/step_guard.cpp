@@ -2,23 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 
 namespace vpp {
 
 namespace {
 
 constexpr double kLeastDeviation = 0.01;  // of the mean
-
-std::string number(const char* format, double value) {
-    char text[64];
-    std::snprintf(text, sizeof text, format, std::isnan(value) ? std::abs(value) : value);
-    return text;
-}
 
 StepGuard::Verdict verdict_of(const std::string& word) {
     if (word == "warn") return StepGuard::Verdict::Warn;
@@ -47,15 +41,15 @@ StepGuard::StepGuard(const TrainPlan& plan)
 StepGuard::Judgement StepGuard::judge_alone(double loss, double grad_norm) const {
     if (!std::isfinite(loss) || !std::isfinite(grad_norm)) {
         return {verdict_of(on_nonfinite_), false,
-                "the loss is " + number("%.6g", loss) + " and the gradient norm " + number("%.6g", grad_norm)};
+                "the loss is " + formatted("%.6g", loss) + " and the gradient norm " + formatted("%.6g", grad_norm)};
     }
     if (on_spike_ == "off" || losses_.size() < kLeastLosses) return {};
     const Statistics usual = statistics_of(losses_);
     const double sigmas = (loss - usual.mean) / usual.deviation;
     if (sigmas <= sigmas_) return {};
     return {verdict_of(on_spike_), true,
-            "the loss jumped to " + number("%.6g", loss) + ", " + number("%.1f", sigmas) +
-                " standard deviations above its mean of " + number("%.6g", usual.mean) + " over the last " +
+            "the loss jumped to " + formatted("%.6g", loss) + ", " + formatted("%.1f", sigmas) +
+                " standard deviations above its mean of " + formatted("%.6g", usual.mean) + " over the last " +
                 std::to_string(losses_.size()) + " steps (train.spike_sigmas)"};
 }
 
@@ -76,7 +70,7 @@ StepGuard::Judgement StepGuard::judge(double loss, double grad_norm) {
 
 std::string StepGuard::memory() const {
     std::string text = std::to_string(skips_);
-    for (const double loss : losses_) text += ' ' + number("%a", loss);
+    for (const double loss : losses_) text += ' ' + formatted("%a", loss);
     return text;
 }
 

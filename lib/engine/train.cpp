@@ -14,7 +14,6 @@
 #include "engine/stragglers.hpp"
 #include "program/estimate.hpp"
 #include "report/pipeline_times.hpp"
-#include "report/step_text.hpp"
 
 namespace vpp {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -40,16 +39,11 @@ std::string short_count(double value) {
     static constexpr const char* kPrefixes[] = {"", " K", " M", " G", " T", " P"};
     size_t place = 0;
     for (; std::abs(value) >= 1000 && place + 1 < std::size(kPrefixes); ++place) value /= 1000;
-    char text[48];
-    std::snprintf(text, sizeof text, "%.4g%s", value, kPrefixes[place]);
-    return text;
+    return formatted("%.4g", value) + kPrefixes[place];
 }
 
 std::string json_number(double value) {
-    if (!std::isfinite(value)) return "null";
-    char text[32];
-    std::snprintf(text, sizeof text, "%.10g", value);
-    return text;
+    return std::isfinite(value) ? formatted("%.10g", value) : "null";
 }
 
 std::string json_numbers(const std::vector<double>& values) {
@@ -208,20 +202,17 @@ std::vector<double> quantity_ticks(double low, double high, int most, Quantity q
 }
 
 std::string quantity_text(double value, Quantity quantity) {
-    char text[64];
     switch (quantity) {
         case Quantity::Bytes:
             return std::abs(value) < 9e18 ? bytes_text(static_cast<int64_t>(value)) : "-";
         case Quantity::Count:
             return short_count(value);
         case Quantity::Share:
-            std::snprintf(text, sizeof text, "%.3g %%", 100 * value);
-            return text;
+            return formatted("%.3g", 100 * value) + " %";
         case Quantity::Plain:
             break;
     }
-    std::snprintf(text, sizeof text, "%.4g", value);
-    return text;
+    return formatted("%.4g", value);
 }
 
 std::string draw_chart(const Chart& chart) {

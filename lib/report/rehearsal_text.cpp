@@ -3,7 +3,6 @@
 #include "base/dtype.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
-#include "report/step_text.hpp"
 
 namespace vpp {
 

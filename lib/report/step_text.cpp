@@ -1,20 +1,11 @@
 #include "report/step_text.hpp"
 
 #include <cmath>
-#include <cstdio>
 
 #include "base/units.hpp"
 #include "report/columns.hpp"
 
 namespace vpp {
-
-std::string formatted(const char* format, double value) {
-    // printf knows a negative "nan", which says nothing more.
-    if (std::isnan(value)) return "nan";
-    char text[64];
-    std::snprintf(text, sizeof text, format, value);
-    return text;
-}
 
 std::string loss_text(double loss) {
     return formatted(std::abs(loss) < 1e5 ? "%.4f" : "%.4g", loss);

@@ -6,8 +6,6 @@
 
 namespace vpp {
 
-/// By a printf format; "nan" for what is no number, whatever its sign.
-std::string formatted(const char* format, double value);
 /// Four decimals while they mean something: "3.1416", "1.2e+07".
 std::string loss_text(double loss);
 /// "  12.3 K tokens/s", or samples where the data are not tokens.

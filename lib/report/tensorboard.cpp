@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "report/crc32c.hpp"
 
 namespace vpp {
@@ -60,12 +61,6 @@ std::string event_start(double wall_time, int64_t step) {
     return event;
 }
 
-std::string host_name() {
-    char name[256] = "";
-    ::gethostname(name, sizeof name - 1);
-    return *name ? name : "localhost";
-}
-
 /// The seconds in the name of an event file; nothing for other files.
 std::optional<int64_t> seconds_of(const std::string& name) {
     if (!name.starts_with(kNameStart)) return std::nullopt;
@@ -84,7 +79,9 @@ fs::path next_file(const fs::path& folder, double now) {
     }
     char digits[32];
     std::snprintf(digits, sizeof digits, "%010lld", static_cast<long long>(seconds));
-    return folder / (std::string(kNameStart) + digits + "." + host_name() + "." + std::to_string(::getpid()));
+    const std::string host = host_name();
+    return folder / (std::string(kNameStart) + digits + "." + (host.empty() ? "localhost" : host) + "." +
+                     std::to_string(::getpid()));
 }
 
 }  // namespace

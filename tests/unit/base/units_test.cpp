@@ -85,6 +85,13 @@ TEST(CountedText, OfOneAndMore) {
     EXPECT_EQ(counted_text(2, "microbatch", "microbatches"), "2 microbatches");
 }
 
+TEST(Formatted, NoNumberIsNanWhateverItsSign) {
+    EXPECT_EQ(formatted("%.3g", 0.12345), "0.123");
+    EXPECT_EQ(formatted("%.1f", -std::numeric_limits<double>::infinity()), "-inf");
+    EXPECT_EQ(formatted("%.1f", std::nan("")), "nan");
+    EXPECT_EQ(formatted("%.1f", -std::nan("")), "nan");
+}
+
 TEST(FixedText, Decimals) {
     EXPECT_EQ(fixed_text(0.125, 3), "0.125");
     EXPECT_EQ(fixed_text(2, 0), "2");
