@@ -30,8 +30,4 @@ bool any_glob_matches(const std::vector<std::string>& patterns, std::string_view
     return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_matches(pattern, name); });
 }
 
-bool is_glob(std::string_view text) {
-    return text.find_first_of("*?") != std::string_view::npos;
-}
-
 }  // namespace vpp

@@ -10,7 +10,5 @@ namespace vpp {
 bool glob_matches(std::string_view pattern, std::string_view name);
 /// Whether one of the patterns does.
 bool any_glob_matches(const std::vector<std::string>& patterns, std::string_view name);
-/// Whether `text` holds a glob character.
-bool is_glob(std::string_view text);
 
 }  // namespace vpp

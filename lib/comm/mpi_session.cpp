@@ -178,12 +178,6 @@ void MpiSession::look_at_host() {
     local_cores_ = CPU_COUNT(&cores);
     host_cores_ = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     check_mpi(MPI_Comm_free(&host), "MPI_Comm_free");
-
-    char text[MPI_MAX_PROCESSOR_NAME] = "";
-    int length = 0;
-    check_mpi(MPI_Get_processor_name(text, &length), "MPI_Get_processor_name");
-    processor_name_ = printable({text, static_cast<size_t>(length)});
-    library_version_ = mpi_library_version();
 }
 
 std::string mpi_library_version() {

@@ -62,8 +62,6 @@ class MpiSession {
     int local_cores() const { return local_cores_; }
     /// Cores of this host.
     int host_cores() const { return host_cores_; }
-    const std::string& processor_name() const { return processor_name_; }
-    const std::string& library_version() const { return library_version_; }
 
     /// From now on the destructor leaves MPI as it is: after an error the other ranks would wait for this one.
     void keep_open() noexcept { keep_open_ = true; }
@@ -86,8 +84,6 @@ class MpiSession {
     int local_size_ = 1;
     int local_cores_ = 1;
     int host_cores_ = 1;
-    std::string processor_name_;
-    std::string library_version_;
     int uncaught_at_start_ = 0;
     bool keep_open_ = false;
 };

@@ -14,8 +14,6 @@ namespace vpp {
 
 enum class Leg { Down, Up };
 
-inline constexpr std::array<Leg, 2> kLegs{Leg::Down, Leg::Up};
-
 /// The stage of a rank on a leg.
 inline int stage_on(Leg leg, int num_ranks, int rank) {
     return leg == Leg::Down ? rank : 2 * num_ranks - 1 - rank;

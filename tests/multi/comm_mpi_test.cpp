@@ -397,8 +397,7 @@ TEST(MpiSession, KnowsItsPlace) {
     EXPECT_EQ(session->local_size(), session->size());
     EXPECT_LT(session->local_rank(), session->local_size());
     EXPECT_GE(session->local_cores(), 1);
-    EXPECT_FALSE(session->processor_name().empty());
-    EXPECT_NE(session->library_version().find("MPI"), std::string::npos);
+    EXPECT_NE(mpi_library_version().find("MPI"), std::string::npos);
 }
 
 }  // namespace

@@ -39,12 +39,6 @@ TEST(Glob, ManyStarsAreNotExponential) {
     EXPECT_FALSE(glob_matches(pattern + "b", std::string(2000, 'a')));
 }
 
-TEST(Glob, IsGlob) {
-    EXPECT_TRUE(is_glob("a*"));
-    EXPECT_TRUE(is_glob("?"));
-    EXPECT_FALSE(is_glob("a.b"));
-}
-
 TEST(Glob, OneOfSeveralIsEnough) {
     EXPECT_TRUE(any_glob_matches({"a.*", "*.bias"}, "head.bias"));
     EXPECT_FALSE(any_glob_matches({"a.*", "*.bias"}, "head.weight"));
