@@ -62,22 +62,12 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     posted_ = 0;
     outstanding_ = 0;
     losses_.clear();
-    made_losses_.clear();
-    std::map<int, int64_t> microbatch_bytes;  // for recordings that are not made yet
-    if (by_op_segments() > 0) microbatch_bytes = bytes_by_stage();
     spans_.clear();
     if (marks_) mark_device();  // none of a run that has failed
     wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
     const int64_t recorded_before = recorded_segments();
-    for (const auto& segment : segments_) {
-        if (!segment) continue;
-        const int stage = phase_.split.segments[static_cast<size_t>(segment->index())].stage;
-        const OpByOpBytes by_op{microbatch_bytes[stage], bytes_beside(stage)};
-        run_known([&] { segment->begin_step(loss_factor, may_record_, by_op); },
-                  "stage " + std::to_string(stage) + ", before its first action: ");
-        if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
-    }
+    begin_segments(loss_factor);
     memory_.clear();
     const bool runs_new_ops = !std::exchange(has_run_, true) || recorded_segments() != recorded_before;
     const ThroughHost through_host(transport_, runs_new_ops);
@@ -87,28 +77,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
     for (size_t i = 0; i < actions.size(); ++i) {
         if (overlap_) post_receives(i);
-        const std::string position = describe(actions[i]);
-        transport_.set_position(position);
-        meter_.restart_peak();
-        const int64_t before = meter_.now();
-        const int64_t begin = steady_nanoseconds();
-        const bool is_marked = marks_ && is_computing(actions[i].kind);
-        try {
-            if (is_marked) marks_->mark();
-            run_known([&] { run_action(actions[i], ends); });
-            if (is_marked) marks_->mark();
-            refuse_other_algorithms();
-            note_time(begin);
-            if (reduction_ != nullptr) run_known([&] { reduction_->advance(); });
-        } catch (const Error& error) {
-            const bool has_no_memory = error.kind() == ErrorKind::OutOfMemory;
-            throw Error(error.kind(),
-                        position + ": " + error.what() + (has_no_memory ? " (" + memory_text() + ")" : std::string()));
-        } catch (const std::bad_alloc&) {
-            throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text() + "; " + kTakesLess);
-        }
-        memory_.push_back({before, meter_.peak(), meter_.now()});
-        if (watch_.action) watch_.action(actions[i]);
+        run_measured(actions[i], ends);
     }
     if (reduction_ != nullptr) run_known([&] { reduction_->finish(); });
     transport_.finish_sends();
@@ -116,6 +85,46 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     read_losses();
     if (marks_) transport_.take_wait_seconds();  // for what the card still computes
     if (are_messages_timed_) note_message_times();
+}
+
+void Executor::begin_segments(const at::Tensor& loss_factor) {
+    made_losses_.clear();
+    std::map<int, int64_t> microbatch_bytes;  // for recordings that are not made yet
+    if (by_op_segments() > 0) microbatch_bytes = bytes_by_stage();
+    for (const auto& segment : segments_) {
+        if (!segment) continue;
+        const int stage = phase_.split.segments[static_cast<size_t>(segment->index())].stage;
+        const OpByOpBytes by_op{microbatch_bytes[stage], bytes_beside(stage)};
+        run_known([&] { segment->begin_step(loss_factor, may_record_, by_op); },
+                  "stage " + std::to_string(stage) + ", before its first action: ");
+        if (segment->io().makes_loss) made_losses_.resize(static_cast<size_t>(phase_.schedule.num_microbatches));
+    }
+}
+
+/// Notes what the action takes, and says where an error comes from.
+void Executor::run_measured(const Action& action, const MicrobatchEnds& ends) {
+    const std::string position = describe(action);
+    transport_.set_position(position);
+    meter_.restart_peak();
+    const int64_t before = meter_.now();
+    const int64_t begin = steady_nanoseconds();
+    const bool is_marked = marks_ && is_computing(action.kind);
+    try {
+        if (is_marked) marks_->mark();
+        run_known([&] { run_action(action, ends); });
+        if (is_marked) marks_->mark();
+        refuse_other_algorithms();
+        note_time(begin);
+        if (reduction_ != nullptr) run_known([&] { reduction_->advance(); });
+    } catch (const Error& error) {
+        const bool has_no_memory = error.kind() == ErrorKind::OutOfMemory;
+        throw Error(error.kind(),
+                    position + ": " + error.what() + (has_no_memory ? " (" + memory_text() + ")" : std::string()));
+    } catch (const std::bad_alloc&) {
+        throw Error(ErrorKind::OutOfMemory, position + ": out of memory; " + memory_text() + "; " + kTakesLess);
+    }
+    memory_.push_back({before, meter_.peak(), meter_.now()});
+    if (watch_.action) watch_.action(action);
 }
 
 /// What a microbatch took at most in the last run: each of its actions at its peak.

@@ -114,6 +114,8 @@ class Executor {
     int64_t peak_parked_bytes() const { return peak_parked_bytes_; }
 
   private:
+    void begin_segments(const at::Tensor& loss_factor);
+    void run_measured(const Action& action, const MicrobatchEnds& ends);
     std::map<int, int64_t> bytes_by_stage() const;
     int64_t bytes_beside(int stage) const;
     std::set<int> recorded_stages() const;
