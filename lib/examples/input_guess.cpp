@@ -97,6 +97,19 @@ std::vector<Shape> shapes_of_target(const ForwardArgument& argument, const Shape
     return shapes;
 }
 
+/// One for each token, pixel or value of an input before.
+std::vector<Shape> shapes_of_mask(const std::vector<ChosenInput>& others) {
+    std::vector<Shape> shapes;
+    for (const ChosenInput& other : others) {
+        Shape shape = other.field.shape;
+        shapes.push_back(shape);
+        if (other.use == InputUse::Convolution && shape.size() > 1) shapes.push_back({shape.begin() + 1, shape.end()});
+        if (other.use == InputUse::Linear && shape.size() > 1) shapes.push_back({shape.begin(), shape.end() - 1});
+    }
+    shapes.push_back({});
+    return shapes;
+}
+
 std::vector<Shape> likely_shapes(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
     switch (argument.use) {
         case InputUse::Linear:
@@ -114,6 +127,8 @@ std::vector<Shape> likely_shapes(const ForwardArgument& argument, const std::vec
         }
         case InputUse::Lengths:
             return {{}};
+        case InputUse::Mask:
+            return shapes_of_mask(others);
         case InputUse::Classes:
             return shapes_of_classes(argument, others);
         case InputUse::Unknown:
@@ -134,6 +149,8 @@ std::string reason_of(const ForwardArgument& argument) {
             return "it chooses rows of an embedding";
         case InputUse::Lengths:
             return "lengths of sequences, of which none may be 0";
+        case InputUse::Mask:
+            return "it says which elements are taken";
         case InputUse::Classes:
             return "a loss over classes compares with it";
         case InputUse::Target:
@@ -149,6 +166,7 @@ int place_in_order(InputUse use) {
     switch (use) {
         case InputUse::Unknown:
         case InputUse::Lengths:
+        case InputUse::Mask:
             return 1;
         case InputUse::Classes:
         case InputUse::Target:
@@ -251,6 +269,11 @@ std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vec
         if (argument.use == InputUse::Lengths) field.bound = length_of_sequence(others);
         if (argument.use == InputUse::Classes) field.bound = 2;  // until the scores are known
         if (field.bound > 0) field.dtype = DType::I64;
+        if (argument.use == InputUse::Mask) field.dtype = DType::Bool;
+    }
+    if (argument.use == InputUse::Mask) {  // a model may take ones and zeros for it
+        const std::vector<Field> as_bool = fields;
+        for (const Field& field : as_bool) fields.push_back({field.name, DType::I64, field.shape, 2});
     }
     return fields;
 }

@@ -55,6 +55,10 @@ constexpr TellingOp kTellingOps[] = {
     {"aten::embedding", 1, 0, InputUse::Indices, 2},
     {"aten::layer_norm", 0, 2, InputUse::Normalized, 1},
     {"aten::_pack_padded_sequence", 1, -1, InputUse::Lengths},
+    {"aten::where", 0, -1, InputUse::Mask},
+    {"aten::masked_fill", 1, -1, InputUse::Mask},
+    {"aten::masked_fill_", 1, -1, InputUse::Mask},
+    {"aten::masked_select", 1, -1, InputUse::Mask},
     {"aten::cross_entropy_loss", 1, -1, InputUse::Classes},
     {"aten::nll_loss", 1, -1, InputUse::Classes},
     {"aten::nll_loss_nd", 1, -1, InputUse::Classes},
@@ -66,6 +70,13 @@ constexpr TellingOp kTellingOps[] = {
     {"aten::huber_loss", 1, -1, InputUse::Target},
     {"aten::binary_cross_entropy_with_logits", 1, -1, InputUse::Target},
 };
+
+/// What they give says nothing of what they take.
+constexpr const char* kComparisons[] = {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge"};
+
+bool is_comparison(const Node* node) {
+    return std::ranges::any_of(kComparisons, [&](const char* name) { return is_op(node, name); });
+}
 
 const TellingOp* telling_op(const Node* node) {
     for (const TellingOp& op : kTellingOps) {
@@ -110,7 +121,7 @@ class Follower {
             for (Block* inner : node->blocks()) {
                 if (visit(inner)) return true;
             }
-            if (node->inputs().empty() || !derived_.contains(node->input(0))) continue;
+            if (node->inputs().empty() || !derived_.contains(node->input(0)) || is_comparison(node)) continue;
             for (Value* output : node->outputs()) {
                 if (output->type()->isSubtypeOf(*c10::TensorType::get())) derived_.insert(output);
             }

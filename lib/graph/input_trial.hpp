@@ -21,6 +21,7 @@ enum class InputUse {
     Indices,      ///< it chooses rows of an embedding: weight [rows, width]
     Normalized,   ///< a layer norm takes it: weight [last dims]
     Lengths,      ///< lengths of sequences, of which none may be 0
+    Mask,         ///< true and false: which elements are chosen or filled
     Classes,      ///< a loss over classes compares with it: weight of the last layer before
     Target,       ///< another loss compares with it: weight of the last layer before
 };

@@ -115,6 +115,25 @@ TEST(InputGuess, LengthsOfSequencesAreWithinThem) {
     EXPECT_EQ(guess.inputs[1].reason, "lengths of sequences, of which none may be 0");
 }
 
+TEST(InputGuess, MasksAreTrueOrFalseForEachTokenOrPixel) {
+    const InputGuess tokens =
+        guess_of("mask, tokens", "return torch.where(torch.unsqueeze(mask, -1), self.e.forward(tokens), 0.0)",
+                 {{"e", embedding(50, 8, 1)}});
+    ASSERT_TRUE(tokens.forward) << tokens.problem;
+    EXPECT_EQ(tokens.forward->problem, "");
+    EXPECT_EQ(tokens.inputs.at(0).field.dtype, DType::Bool);
+    EXPECT_THAT(tokens.inputs[0].field.shape, ElementsAre(16));
+    EXPECT_EQ(tokens.inputs[0].reason, "it says which elements are taken");
+    const InputGuess numbers = guess_of("x, mask",
+                                        "return torch.masked_fill(self.a.forward(x), torch.eq(1 - mask, 1), 0.0) + "
+                                        "torch.masked_fill(x, mask.to(11), 0.0).sum()",
+                                        {{"a", linear(8, 8)}});
+    ASSERT_TRUE(numbers.forward) << numbers.problem;
+    EXPECT_EQ(numbers.forward->problem, "");
+    EXPECT_EQ(numbers.inputs.at(1).field.dtype, DType::I64) << "a bool cannot be taken from 1";
+    EXPECT_EQ(numbers.inputs[1].field.bound, 2);
+}
+
 TEST(InputGuess, TryingEnds) {
     ScriptedModule model{"Model",
                          "def forward(self, x):\n    return self.a.forward(x.reshape([-1, 7, 11]).mean([1]))\n"};

@@ -43,6 +43,11 @@ TEST(InputTrial, TheFirstTellingOpSaysWhatAnArgumentIs) {
     EXPECT_EQ(argument_of("    return torch._pack_padded_sequence(self.w, x + 1, True)[0]\n", {4, 4}).use,
               InputUse::Lengths);
     EXPECT_EQ(argument_of("    return torch.sin(x) + self.w\n", {4}).use, InputUse::Unknown);
+    EXPECT_EQ(argument_of("    return torch.masked_fill(self.w, torch.unsqueeze(x, -1), 0.0)\n", {4}).use,
+              InputUse::Mask);
+    EXPECT_EQ(argument_of("    return torch.where(torch.logical_not(x), self.w, self.v)\n", {4}).use, InputUse::Mask);
+    EXPECT_EQ(argument_of("    return torch.where(torch.gt(x, 0), self.w, self.v)\n", {4}).use, InputUse::Unknown)
+        << "what is compared is no mask";
 }
 
 TEST(InputTrial, TargetsOfLosses) {
