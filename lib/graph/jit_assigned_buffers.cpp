@@ -65,6 +65,18 @@ Value* insert_before(Node* place, c10::Symbol kind, at::ArrayRef<Value*> inputs)
 }
 
 }  // namespace
+/// ", by the op aten::mul_ in 'encoder' at model.py:12": the first one that may write the value.
+std::string writer_text(const JitGraph& jit, const AliasFacts& aliases, const Value* value) {
+    std::string text;
+    for (Node* top : jit.graph->nodes()) {
+        for_each_node(top, [&](const Node* node) {
+            if (!text.empty() || !node->blocks().empty() || !aliases.may_write(node, value)) return;
+            text = ", by " + op_text(jit, node);
+        });
+    }
+    return text;
+}
+
 
 Value* insert_reading(Node* place, Value* buffer) {
     return insert_before(place, reading(), {buffer});
@@ -80,11 +92,12 @@ void check_assigned_buffers(const JitGraph& jit, const AliasFacts& aliases) {
         for_each_node(top, [&](const Node* node) {
             const bool assigns = node->kind() == assigning();
             if (!assigns && node->kind() != reading()) return;
-            if (!aliases.has_writers(assigns ? node->input(1) : node->output())) return;
-            throw Error(ErrorKind::BadData, op_text(jit, node) + ": forward assigns the buffer '" +
-                                                node->input(0)->debugName() +
-                                                "', and elsewhere writes in place into what it has or gets; write "
-                                                "it in place everywhere, with copy_");
+            const Value* value = assigns ? node->input(1) : node->output();
+            if (!aliases.has_writers(value)) return;
+            throw Error(ErrorKind::BadData, "forward assigns the buffer '" + node->input(0)->debugName() +
+                                                "', and elsewhere writes in place into what it has or gets" +
+                                                writer_text(jit, aliases, value) +
+                                                "; write it in place everywhere, with copy_");
         });
     }
 }

@@ -149,6 +149,21 @@ Node* take_way(Node* branch, bool condition) {
     return next;
 }
 
+/// What a tensor was called before it was written in place: behind add_(x, 1) that is x.
+const Value* before_writes(const Value* tensor) {
+    const auto is_writer = [](const Node* op) {
+        const c10::FunctionSchema* schema = op->maybeSchema();
+        const std::string_view name = op->kind().toUnqualString();
+        if (!schema || !op->kind().is_aten() || !name.ends_with('_')) return false;
+        if (schema->arguments().empty() || schema->returns().size() != 1) return false;
+        const c10::AliasInfo* taken = schema->arguments()[0].alias_info();
+        const c10::AliasInfo* given = schema->returns()[0].alias_info();
+        return taken && given && taken->isWrite() && taken->beforeSets() == given->beforeSets();
+    };
+    while (is_writer(tensor->node())) tensor = tensor->node()->input(0);
+    return tensor;
+}
+
 class AttributeResolver {
   public:
     AttributeResolver(JitGraph& jit, const torch::jit::Module& model) : jit_(jit) {
@@ -162,6 +177,7 @@ class AttributeResolver {
     void run() {
         find_assigned_names(jit_.graph->block());
         take_known_ways(jit_.graph->block());
+        drop_writes_in_place();
         find_assigned_buffers(jit_.graph->block());
         visit(jit_.graph->block());
         for (auto it = object_reads_.rbegin(); it != object_reads_.rend(); ++it) {
@@ -213,6 +229,28 @@ class AttributeResolver {
         if (node.kind() != prim::If) return std::nullopt;
         const auto condition = torch::jit::toIValue(node.input());
         return condition ? std::optional(condition->toBool()) : std::nullopt;
+    }
+
+    /// self.step += 1 is add_ and gives the attribute the tensor that it has. Where all that is assigned to it is such,
+    /// it keeps that one.
+    void drop_writes_in_place() {
+        std::map<Attribute, std::vector<Node*>> assigned;
+        const auto add = [&](Node* node) {
+            if (node->kind() == prim::SetAttr && objects_.contains(node->input(0))) {
+                assigned[attribute_of(node)].push_back(node);
+            }
+        };
+        for (Node* top : jit_.graph->nodes()) for_each_node(top, add);
+        for (const auto& [attribute, nodes] : assigned) {
+            if (!std::ranges::all_of(nodes, [&](const Node* node) { return keeps_its_tensor(node); })) continue;
+            for (Node* node : nodes) node->destroy();
+        }
+    }
+
+    bool keeps_its_tensor(const Node* assignment) const {
+        const Node* source = before_writes(assignment->input(1))->node();
+        return source->kind() == prim::GetAttr && objects_.contains(source->input(0)) &&
+               attribute_of(source) == attribute_of(assignment) && attribute_value(assignment).isTensor();
     }
 
     /// Before any is read.

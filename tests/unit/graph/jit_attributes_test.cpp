@@ -177,6 +177,40 @@ TEST(Attributes, WhatIsReadBeforeItIsAssignedBelongsToTheModel) {
     }
 }
 
+TEST(Attributes, AWriteInPlaceIsNoAssignment) {
+    const Inputs inputs{{"x", values({2, 4})}};
+    const std::string head = "def forward(self, x):\n    h = torch.tanh(torch.linear(x, self.w))\n";
+    for (const char* lines :
+         {"    self.mean += 1\n    h = h * self.mean\n", "    h = h * (1 + self.mean)\n    self.mean -= 0.5\n",
+          "    old = self.mean\n    self.mean *= 0.9\n    self.mean /= 3.0\n"
+          "    self.mean += 0.1 * x.mean([0])\n    h = h * self.mean + old\n",
+          "    for i in range(x.size(0)):\n        self.mean += x[i]\n"
+          "        if bool(x.sum() > -100.):\n            self.mean *= 0.5\n    h = h * self.mean\n",
+          "    mean = self.mean\n    mean += 1\n    self.mean = mean.mul_(0.5)\n"
+          "    h = h * self.mean + mean\n"}) {
+        ModuleSpec model{"Model", head + lines + "    return torch.mean(torch.cos(h))\n"};
+        model.parameters = {{"w", weight({4, 4})}};
+        model.buffers = {{"mean", values({4})}};
+        const Graph graph = load_exactly(model, kAttributeOptions, inputs);
+        EXPECT_TRUE(parameter_of(graph, "mean").written) << lines;
+    }
+}
+
+TEST(Attributes, AWriteInPlaceIntoSomethingElseIsAnAssignment) {
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n    self.mean = self.other.add_(1)\n"
+                     "    return torch.mean(x * self.w * self.mean)\n"};
+    model.parameters = {{"w", weight({4})}};
+    model.buffers = {{"mean", values({4})}, {"other", values({4}, 1)}};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
+                HasSubstr("forward assigns the buffer 'mean', and elsewhere writes in place"));
+    model.code =
+        "def forward(self, x):\n    self.mean += 1\n    self.mean = self.mean + self.other\n"
+        "    return torch.mean(x * self.w * self.mean)\n";
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kAttributeOptions); }),
+                HasSubstr("forward assigns the buffer 'mean', and elsewhere writes in place"));
+}
+
 TEST(Attributes, WhatAFlagLeavesOutAssignsNothing) {
     const auto model_that = [](bool keeps, const std::string& condition) {
         ModuleSpec model = model_with_memory("def forward(self, x):\n    y = torch.tanh(x)\n    if " + condition +
