@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "device/repeated_elements.hpp"
 #include "engine/agreement.hpp"
 #include "engine/initial_weights.hpp"
 #include "engine/job_checkpoint.hpp"
@@ -222,9 +223,9 @@ EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const
     const CheckpointReader& reader = opened.reader;
     for (int parameter : weights.held()) {
         const GraphParameter& entry = program.evaluation->graph.parameters[static_cast<size_t>(parameter)];
-        at::Tensor tensor = weights.at(parameter).detach();
-        tensor.copy_(
-            as_tensor(reader.tensor("model." + entry.name, from_torch(tensor.scalar_type()), tensor.sizes().vec())));
+        const at::Tensor tensor = weights.at(parameter).detach();
+        const DType dtype = from_torch(tensor.scalar_type());
+        take_values(tensor, as_tensor(reader.tensor("model." + entry.name, dtype, tensor.sizes().vec())), entry.name);
     }
     return {opened.folder, reader.manifest().state.step};
 }

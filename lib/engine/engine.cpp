@@ -15,6 +15,7 @@
 #include "base/random.hpp"
 #include "base/units.hpp"
 #include "device/memory_meter.hpp"
+#include "device/repeated_elements.hpp"
 #include "engine/drift.hpp"
 #include "engine/non_finite.hpp"
 #include "graph/torch_errors.hpp"
@@ -494,7 +495,7 @@ void Engine::load_state(const StateReader& read) {
         at::Tensor tensor = weights_.at(parameter).detach();
         const auto value = read("model." + entry.name, tensor.scalar_type(), tensor.sizes().vec());
         check(value || (entry.is_buffer && !entry.written), "there is a value for every parameter and buffer");
-        if (value) tensor.copy_(*value);
+        if (value) take_values(tensor, *value, entry.name);
     }
     optimizer_->load_state([&](const std::string& name, at::ScalarType dtype, const std::vector<int64_t>& shape) {
         return read("optimizer." + name, dtype, shape);

@@ -13,6 +13,7 @@
 #include "base/shell.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/weights_match.hpp"
+#include "device/repeated_elements.hpp"
 #include "graph/initial_values.hpp"
 #include "graph/model_copy.hpp"
 #include "graph/model_files.hpp"
@@ -165,7 +166,7 @@ void fill(std::vector<LoadedPart>& parts, const WeightsFile& source, const Logge
             if (!found->bytes.empty()) {
                 std::memcpy(read.mutable_data_ptr(), found->bytes.data(), found->bytes.size());
             }
-            at::Tensor(weight.tensor).copy_(read);
+            take_values(weight.tensor, read, weight.name);
         }
     }
 }

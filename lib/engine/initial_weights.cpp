@@ -6,6 +6,7 @@
 #include <map>
 
 #include "checkpoint/weights_match.hpp"
+#include "device/repeated_elements.hpp"
 #include "graph/initial_values.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -113,7 +114,7 @@ void load_initial_weights(const Weights& weights, const Plan& plan, const Graph&
     for (int parameter : weights.held()) {
         const GraphParameter& entry = graph.parameters[static_cast<size_t>(parameter)];
         const std::optional<at::Tensor> value = initial.find("model." + entry.name);
-        if (value) weights.at(parameter).detach().copy_(*value);
+        if (value) take_values(weights.at(parameter).detach(), *value, entry.name);
     }
     if (is_first) initial.say(log);
 }

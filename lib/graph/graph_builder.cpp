@@ -146,7 +146,7 @@ class GraphBuilder {
             parameter.shape = from.tensor.sizes().vec();
             parameter.is_buffer = from.is_buffer;
             parameter.requires_grad = from.tensor.requires_grad();
-            parameter.has_data = has_data(from.tensor);
+            parameter.has_data = has_data(from.tensor, from.is_buffer);
             graph_.parameters.push_back(std::move(parameter));
             if (!from.value) continue;
             const int value = add_value(from.value, -1);

@@ -17,8 +17,8 @@ constexpr size_t kMostNames = 3;
 
 }  // namespace
 
-bool has_data(const at::Tensor& parameter) {
-    return parameter.numel() <= 1 ||
+bool has_data(const at::Tensor& parameter, bool is_buffer) {
+    return is_buffer || parameter.numel() <= 1 ||
            !std::ranges::all_of(parameter.strides(), [](int64_t stride) { return stride == 0; });
 }
 

@@ -18,8 +18,9 @@ struct InitialValues {
     uint64_t seed = 0;            ///< train.seed
 };
 
-/// Whether a parameter brings its values along: not when it has several elements and every stride is 0.
-bool has_data(const at::Tensor& parameter);
+/// Whether a parameter brings its values along: not when it has several elements and every stride is 0. A buffer always
+/// does, as nothing fills it.
+bool has_data(const at::Tensor& parameter, bool is_buffer);
 
 /// The rule for a parameter or buffer of these names; nullptr when none matches. Buffers are never filled.
 const InitRule* rule_for(const std::vector<InitRule>& rules, const std::string& name,

@@ -105,7 +105,7 @@ void refuse_shared_memory(const std::vector<JitParameter>& parameters, const std
     std::vector<Extent> extents;
     for (size_t i = 0; i < parameters.size(); ++i) {
         const at::Tensor& tensor = parameters[i].tensor;
-        if (has_data(tensor) && tensor.numel() > 0) extents.push_back(extent_of(tensor, i));
+        if (has_data(tensor, parameters[i].is_buffer) && tensor.numel() > 0) extents.push_back(extent_of(tensor, i));
     }
     std::ranges::sort(extents, {}, &Extent::begin);
     for (size_t i = 0; i < extents.size(); ++i) {

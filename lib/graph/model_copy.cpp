@@ -79,7 +79,7 @@ struct ModelCopy::Impl {
 ModelCopy::ModelCopy(std::shared_ptr<const Archive> archive) : impl_(std::make_unique<Impl>()) {
     impl_->module = load(archive, impl_->extra_files);
     for (JitParameter& parameter : list_parameters(impl_->module)) {
-        const bool is_there = has_data(parameter.tensor);
+        const bool is_there = has_data(parameter.tensor, parameter.is_buffer);
         if (!is_there) make_room(parameter.tensor);
         weights_.push_back({std::move(parameter.name), std::move(parameter.aliases), parameter.tensor.detach(),
                             parameter.is_buffer, is_there});

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "base/units.hpp"
+#include "device/repeated_elements.hpp"
 #include "graph/autocast.hpp"
 #include "graph/graph_builder.hpp"
 #include "graph/jit_executable.hpp"
@@ -61,7 +62,8 @@ class WeightStore {
         if (parameter.tensor.numel() == 0) return mapped(parameter).clone();
         const Place place = place_of(parameter);
         place.archive.check_stored(place.record.name, place.record.offset);
-        at::Tensor tensor = mapped(parameter).clone();
+        const at::Tensor stored = mapped(parameter);
+        at::Tensor tensor = parameter.is_buffer ? copy_with_repeats(stored, at::kCPU) : stored.clone();
         place.archive.forget(place.record.offset, place.record.size_bytes);
         return tensor;
     }
@@ -123,7 +125,7 @@ class TorchScriptSource : public Source {
     at::Tensor first_value(const JitParameter& entry) {
         const InitRule* rule = entry.is_buffer ? nullptr : rule_for(init_.rules, entry.name, entry.aliases);
         if (rule) return filled(entry.tensor, *rule, init_.seed, entry.name);
-        if (has_data(entry.tensor)) return weights_.copy(entry);
+        if (has_data(entry.tensor, entry.is_buffer)) return weights_.copy(entry);
         // To be read from a checkpoint. Where nobody does, every loss is to say so.
         return at::full(entry.tensor.sizes(), std::numeric_limits<double>::quiet_NaN(), entry.tensor.options());
     }
@@ -461,7 +463,7 @@ LoadedModel load_probed(const ModelFiles& files, const TorchScriptOptions& optio
         const JitParameter& parameter = opened.jit.parameters[i];
         at::Tensor tensor = opened.weights.mapped(parameter);
         // Ops may write a buffer while probing; the map is private, but its pages are shared by later probes.
-        if (parameter.is_buffer) tensor = tensor.clone();
+        if (parameter.is_buffer) tensor = copy_with_repeats(tensor, at::kCPU);
         return tensor.set_requires_grad(parameter.tensor.requires_grad());
     };
     const ProbeResult result = probe_or_advise(opened.jit, probe_inputs(opened.jit, options), options, weight);

@@ -5,20 +5,13 @@
 
 #include "device/memory_begin.hpp"
 #include "device/memory_meter.hpp"
+#include "device/repeated_elements.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "stage/not_recordable.hpp"
 
 namespace vpp {
 
 namespace {
-
-/// Each element once, where expanding has repeated some.
-at::Tensor without_repeats(at::Tensor tensor) {
-    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
-        if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
-    }
-    return tensor;
-}
 
 at::Tensor place_for(const TensorForm& form, at::Device device) {
     if (form.host_number) return at::scalar_tensor(*form.host_number, form.dtype);

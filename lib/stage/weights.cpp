@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "device/repeated_elements.hpp"
 #include "graph/torch_errors.hpp"
 
 namespace vpp {
@@ -15,7 +16,7 @@ at::Tensor placed_weight(Source& source, int parameter, int stage) {
     at::Tensor tensor = source.weight(parameter);
     if (source.device().is_cpu()) return tensor;
     at::Tensor placed;
-    run_known([&] { placed = tensor.detach().to(source.device()).set_requires_grad(tensor.requires_grad()); },
+    run_known([&] { placed = copy_with_repeats(tensor, source.device()).set_requires_grad(tensor.requires_grad()); },
               "stage " + std::to_string(stage) + ", its weights: ");
     return placed;
 }

@@ -33,10 +33,35 @@ int parameter(const Graph& graph, const std::string& name) {
 }
 
 TEST(InitialValues, OnlyAllStridesOfZeroMeanNoData) {
-    EXPECT_FALSE(has_data(weightless({3, 2})));
-    EXPECT_TRUE(has_data(weight({3, 2})));
-    EXPECT_TRUE(has_data(weight({1, 1}).as_strided({1, 1}, {0, 0}))) << "its one element is there";
-    EXPECT_TRUE(has_data(weight({1, 2}).expand({3, 2}))) << "rows that are alike are values";
+    EXPECT_FALSE(has_data(weightless({3, 2}), false));
+    EXPECT_TRUE(has_data(weightless({3, 2}), true)) << "a buffer";
+    EXPECT_TRUE(has_data(weight({3, 2}), false));
+    EXPECT_TRUE(has_data(weight({1, 1}).as_strided({1, 1}, {0, 0}), false)) << "its one element is there";
+    EXPECT_TRUE(has_data(weight({1, 2}).expand({3, 2}), false)) << "rows that are alike are values";
+}
+
+TEST(InitialValues, ABufferKeepsWhatItRepeats) {
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n    return torch.mean(x * self.w * self.one) + self.rows.sum()\n"};
+    model.parameters = {{"w", weight({4})}};
+    model.buffers = {{"one", values({1}).expand({4})}, {"rows", values({1, 300}).expand({70, 300})}};
+    const Inputs inputs{{"x", values({2, 4})}};
+    load_exactly(model, options_for({floats("x", {4})}), inputs);
+    LoadedModel loaded = load(model, options_for({floats("x", {4})}));
+    EXPECT_NO_THROW(check_have_values(Plan(), loaded.graph));
+    const auto value = [&](const char* name) { return loaded.source->weight(parameter(loaded.graph, name)); };
+    EXPECT_EQ(bits_of(value("one")), bits_of(values({1}).expand({4})));
+    EXPECT_EQ(value("one").strides(), at::IntArrayRef{0});
+    EXPECT_EQ(value("rows").strides(), (at::IntArrayRef{0, 1}));
+}
+
+TEST(InitialValues, ABufferThatRepeatsIsNotWrittenInPlace) {
+    ModuleSpec model{"Model",
+                     "def forward(self, x):\n    self.one += 1\n    return torch.mean(x * self.w * self.one)\n"};
+    model.parameters = {{"w", weight({4})}};
+    model.buffers = {{"one", values({1}).expand({4})}};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, options_for({floats("x", {4})})); }),
+                HasSubstr("more than one element of the written-to tensor refers to a single memory location"));
 }
 
 TEST(InitialValues, TheFirstRuleThatMatchesAnyNameCounts) {
