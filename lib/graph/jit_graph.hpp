@@ -108,6 +108,9 @@ struct SourceLine {
 };
 std::optional<SourceLine> source_line(const torch::jit::Node* node);
 
+/// " at model.py:12"; empty where no file is known.
+std::string line_text(const torch::jit::Node* node);
+
 /// "the op aten::linear in 'head.fc' of the stage 'head' (head.pt) at model.py:12".
 std::string op_text(const JitGraph& jit, const torch::jit::Node* node);
 
@@ -124,7 +127,7 @@ std::string no_forward_text(const torch::jit::Module& module);
 
 /// Replaces every call in a graph whose first input is the model, with the same labels.
 /// Throws Error{BadData} for calls that cannot be resolved.
-void inline_calls(torch::jit::Graph& graph);
+void inline_calls(torch::jit::Graph& graph, const torch::jit::Module& model);
 
 /// Which output is the loss, or how it is made.
 struct LossChoice {

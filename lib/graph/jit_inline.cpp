@@ -1,6 +1,7 @@
 // Inlining by hand. LibTorch's own pass keeps only the last attribute of a module chain; here every node gets the whole
 // FQN, since each call is replaced while the FQN of its self value is known.
 #include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -75,7 +76,35 @@ void check_size(const torch::jit::Graph& graph) {
                 "the model's calls, written out, have more than " + std::to_string(kMaxNodes) + " nodes");
 }
 
-std::shared_ptr<torch::jit::Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth);
+std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& model, torch::jit::Function& function,
+                                           const std::string& self_fqn, int depth);
+
+torch::jit::Module module_at(torch::jit::Module module, const std::string& fqn) {
+    for (size_t begin = 0; begin < fqn.size();) {
+        const size_t end = std::min(fqn.find('.', begin), fqn.size());
+        module = module.attr(fqn.substr(begin, end - begin)).toModule();
+        begin = end + 1;
+    }
+    return module;
+}
+
+/// The name of the submodule that is at a known place of a ModuleList, or under a known key of a ModuleDict.
+std::optional<std::string> name_at(const torch::jit::Module& container, const std::optional<c10::IValue>& place) {
+    std::vector<std::string> names;
+    for (const auto& child : container.named_children()) names.push_back(child.name);
+    if (place && place->isString() && std::ranges::count(names, place->toStringRef()) == 1) return place->toStringRef();
+    if (!place || !place->isInt()) return std::nullopt;
+    const auto size = static_cast<int64_t>(names.size());
+    const int64_t i = place->toInt() < 0 ? place->toInt() + size : place->toInt();
+    if (i < 0 || i >= size) return std::nullopt;
+    return names[static_cast<size_t>(i)];
+}
+
+/// "Expert" of __torch__.model.Expert.
+std::string type_name(const c10::Type& type) {
+    const std::string name = type.annotation_str();
+    return name.substr(name.rfind('.') + 1);
+}
 
 /// Whether an op was written in PyTorch's own Python files.
 bool is_of_library(const Node* node) {
@@ -103,7 +132,8 @@ void replace_call(Node* call, torch::jit::Graph& callee, at::ArrayRef<Value*> ar
 
 class Inliner {
   public:
-    Inliner(std::string self_fqn, int depth) : self_fqn_(std::move(self_fqn)), depth_(depth) {}
+    Inliner(const torch::jit::Module& model, std::string self_fqn, int depth)
+        : model_(model), self_fqn_(std::move(self_fqn)), depth_(depth) {}
 
     /// The block of a function whose first input is self.
     void run(Block* block) {
@@ -122,9 +152,10 @@ class Inliner {
     void visit(Node* node) {
         set_module(node, self_fqn_);
         for (Block* inner : node->blocks()) visit_all(inner);
-        if (node->kind() == prim::GetAttr && is_module_value(node->output()) && names_.count(node->input(0))) {
-            const std::string& parent = names_.at(node->input(0));
-            names_[node->output()] = (parent.empty() ? "" : parent + ".") + node->s(attr::name);
+        if (node->kind() == prim::GetAttr && names_.count(node->input(0))) {
+            name_module(node);
+        } else if (node->kind() == prim::ModuleContainerIndex && names_.count(node->input(0))) {
+            choose_module(node);
         } else if (node->kind() == prim::CallMethod) {
             inline_method(node);
         } else if (node->kind() == prim::CallFunction) {
@@ -136,30 +167,53 @@ class Inliner {
         }
     }
 
+    /// Where an interface stands in the code, the class is that of the module which the file has there.
+    void name_module(Node* node) {
+        const std::string& parent = names_.at(node->input(0));
+        const std::string fqn = (parent.empty() ? "" : parent + ".") + node->s(attr::name);
+        const bool is_interface = node->output()->type()->kind() == c10::TypeKind::InterfaceType;
+        if (is_interface && node->output()->type()->is_module()) node->output()->setType(module_at(model_, fqn).type());
+        if (is_module_value(node->output())) names_[node->output()] = fqn;
+    }
+
+    /// self.experts[1] as an interface.
+    void choose_module(Node* node) {
+        const auto place = torch::jit::toIValue(node->input(1));
+        const std::optional<std::string> name = name_at(module_at(model_, names_.at(node->input(0))), place);
+        if (!name) return;
+        const torch::jit::WithInsertPoint here(node);
+        Value* module = node->owningGraph()->insertGetAttr(node->input(0), *name);
+        visit(module->node());
+        node->output()->replaceAllUsesWith(module);
+        node->destroy();
+    }
+
     void inline_method(Node* node) {
         const auto type = node->input(0)->type()->cast<c10::ClassType>();
         if (!type) {
-            throw Error(ErrorKind::BadData, "the model calls '" + node->s(attr::name) +
-                                                "' through the interface type " + node->input(0)->type()->str() +
-                                                ", which is not supported");
+            throw Error(ErrorKind::BadData,
+                        "the model calls '" + node->s(attr::name) + "' through the interface " +
+                            type_name(*node->input(0)->type()) + line_text(node) +
+                            ", where the data may choose the module, so no stage could have it; call each under an if "
+                            "of its own: for i, m in enumerate(self.experts): if i == k: y = m(x)");
         }
         const auto named = names_.find(node->input(0));
         const std::string fqn = named == names_.end() ? self_fqn_ : named->second;
-        const auto callee = inlined(type->getMethod(node->s(attr::name)), fqn, depth_ + 1);
+        const auto callee = inlined(model_, type->getMethod(node->s(attr::name)), fqn, depth_ + 1);
         replace_call(node, *callee, node->inputs());
     }
 
     void inline_function(Node* node) {
         const auto type = node->input(0)->type()->expect<c10::FunctionType>();
         if (!torch::jit::tryToGraphFunction(*type->function())) return;  // a builtin
-        const auto callee = inlined(*type->function(), self_fqn_, depth_ + 1);
+        const auto callee = inlined(model_, *type->function(), self_fqn_, depth_ + 1);
         replace_call(node, *callee, node->inputs().slice(1));
     }
 
     /// torch.jit.fork is a call whose result may come later; Python runs it where it stands.
     void inline_fork(Node* node) {
         const std::shared_ptr<torch::jit::Graph> body = node->g(attr::Subgraph)->copy();
-        Inliner inner(self_fqn_, depth_ + 1);
+        Inliner inner(model_, self_fqn_, depth_ + 1);
         for (size_t i = 0; i < node->inputs().size(); ++i) {
             const auto named = names_.find(node->input(i));
             if (named != names_.end()) inner.names_[body->inputs()[i]] = named->second;
@@ -179,17 +233,19 @@ class Inliner {
         node->destroy();
     }
 
+    const torch::jit::Module& model_;
     std::string self_fqn_;
     int depth_;
     ModuleNames names_;
 };
 
-std::shared_ptr<torch::jit::Graph> inlined(torch::jit::Function& function, const std::string& self_fqn, int depth) {
+std::shared_ptr<torch::jit::Graph> inlined(const torch::jit::Module& model, torch::jit::Function& function,
+                                           const std::string& self_fqn, int depth) {
     if (depth > kMaxCallDepth) throw Error(ErrorKind::BadData, "the model's calls are nested deeper than 200");
     auto* graph_function = torch::jit::tryToGraphFunction(function);
     if (!graph_function) throw Error(ErrorKind::BadData, "the method '" + function.name() + "' has no graph");
     std::shared_ptr<torch::jit::Graph> graph = graph_function->graph()->copy();
-    Inliner(self_fqn, depth).run(graph->block());
+    Inliner(model, self_fqn, depth).run(graph->block());
     return graph;
 }
 
@@ -221,7 +277,7 @@ std::shared_ptr<torch::jit::Graph> inline_with_labels(const torch::jit::Module& 
     if (!forward) throw Error(ErrorKind::BadData, "the model file has " + no_forward_text(model));
     refuse_hooks(model, "the model");
     if (const auto* written = torch::jit::tryToGraphFunction(forward->function())) check_size(*written->graph());
-    return inlined(forward->function(), "", 0);
+    return inlined(model, forward->function(), "", 0);
 }
 
 std::string no_forward_text(const torch::jit::Module& module) {
@@ -241,9 +297,9 @@ void refuse_hooks(const torch::jit::Module& module, const std::string& what) {
                                         "'), which is not supported; put what it does into forward");
 }
 
-void inline_calls(torch::jit::Graph& graph) {
+void inline_calls(torch::jit::Graph& graph, const torch::jit::Module& model) {
     check_size(graph);
-    Inliner("", 0).run(graph.block());
+    Inliner(model, "", 0).run(graph.block());
 }
 
 }  // namespace vpp

@@ -47,13 +47,6 @@ std::string stage_text(const JitGraph& jit, const std::string& owner) {
     return " of the stage '" + plan.name + "'" + (file.empty() ? "" : " (" + file + ")");
 }
 
-/// " at model.py:12"; empty where no file is known.
-std::string line_text(const Node* node) {
-    const auto place = source_line(node);
-    const std::string file = place ? std::filesystem::path(place->file).filename().string() : "";
-    return file.empty() ? "" : " at " + printable(file) + ":" + std::to_string(place->line);
-}
-
 /// Gradients are those of the step: what a forward pass leaves or reads of them would depend on the schedule.
 void refuse_stored_gradients(const JitGraph& jit, const Node* node) {
     const Node* found = find_op(node, {"aten::backward", "prim::grad"});
@@ -109,6 +102,12 @@ std::vector<Value*> values_used(Node* node) {
     std::vector<Value*> used;
     collect_uses(node, node, used);
     return used;
+}
+
+std::string line_text(const Node* node) {
+    const auto place = source_line(node);
+    const std::string file = place ? std::filesystem::path(place->file).filename().string() : "";
+    return file.empty() ? "" : " at " + printable(file) + ":" + std::to_string(place->line);
 }
 
 std::string op_text(const JitGraph& jit, const Node* node) {

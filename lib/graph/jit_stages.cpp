@@ -70,7 +70,7 @@ class ModuleFinder {
 /// Writes the forward of the joined model.
 class Joiner {
   public:
-    Joiner(JitGraph& jit, const Module& root) : jit_(jit), graph_(*jit.graph) {
+    Joiner(JitGraph& jit, const Module& root) : jit_(jit), root_(root), graph_(*jit.graph) {
         self_ = graph_.addInput("self");
         self_->setType(root.type());
     }
@@ -91,7 +91,7 @@ class Joiner {
     void finish() {
         graph_.registerOutput(returned_);
         for (const auto& [name, value] : outputs_) graph_.registerOutput(value);
-        inline_calls(graph_);
+        inline_calls(graph_, root_);
         for (size_t i = outputs_.size(); i > 0; --i) {
             name_value(graph_.outputs()[i], outputs_[i - 1].first);
             graph_.eraseOutput(i);
@@ -157,6 +157,7 @@ class Joiner {
     }
 
     JitGraph& jit_;
+    const Module& root_;
     torch::jit::Graph& graph_;
     Value* self_ = nullptr;
     Value* returned_ = nullptr;

@@ -23,14 +23,35 @@ class Step(torch.nn.Module):
 
 
 class Interface(torch.nn.Module):
+    """Calls modules whose classes its code does not say."""
+
     step: Step
 
     def __init__(self):
         super().__init__()
         self.step = Net()
+        self.steps = torch.nn.ModuleList([Net(), Net()])
+        self.named = torch.nn.ModuleDict({"first": Net()})
 
     def forward(self, x):
-        return self.step.forward(x)
+        last: Step = self.steps[-1]
+        first: Step = self.named["first"]
+        return self.step.forward(first.forward(last.forward(x)))
+
+
+class InterfaceByData(Interface):
+    def forward(self, x):
+        chosen: Step = self.steps[int(x.sum() > 0)]
+        return chosen.forward(x)
+
+
+class Masked(Net):
+    """Nothing trained goes into what it gives for zeros."""
+
+    def forward(self, x):
+        if bool((x == 0).all()):
+            return torch.zeros_like(x)
+        return self.fc(x)
 
 
 class Made(torch.nn.Module):
@@ -249,8 +270,15 @@ class Models(Case):
 
     def test_an_interface(self):
         self.save(Interface())
-        self.refused("the model calls 'forward' through the interface type ")
-        self.refused(", which is not supported")
+        done = self.vpp("inspect", self.plan(PLAN), "--json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        modules = [op["module"] for op in json.loads(done.stdout)["training"]["graph"]["ops"]]
+        self.assertEqual([name for name in dict.fromkeys(modules) if name and name != "loss"],
+                         ["steps.1.fc", "named.first.fc", "step.fc"])
+        self.save(InterfaceByData())
+        self.refused("the model calls 'forward' through the interface Step")
+        self.refused(" at models_test.py:")
+        self.refused(", where the data may choose the module, so no stage could have it; call each under an if")
 
     def test_weights_that_are_not_in_the_file(self):
         self.save(Made())
