@@ -28,14 +28,15 @@ bool are_alike(const at::Tensor& a, const at::Tensor& b) {
     return true;
 }
 
-at::Tensor assign_buffer(at::Tensor buffer, const at::Tensor& value) {
-    TORCH_CHECK(!value.requires_grad(),
-                "the model assigns a tensor with a gradient to a buffer, and the next microbatch would go on with it; "
-                "assign value.detach()");
-    TORCH_CHECK(are_alike(value, buffer),
-                "the model assigns a tensor to a buffer that has another dtype, shape or memory layout (",
-                value.toString(), value.sizes(), ", the buffer ", buffer.toString(), buffer.sizes(),
-                "); give both the same");
+/// `name` is that of the attribute: a buffer, or a plain one, which the file does not tell from it.
+at::Tensor assign_buffer(at::Tensor buffer, const at::Tensor& value, c10::string_view name) {
+    TORCH_CHECK(!value.requires_grad(), "the model assigns self.", name,
+                " a tensor with a gradient, and the next microbatch would go on with it; assign value.detach()");
+    TORCH_CHECK(are_alike(value, buffer), "the model assigns self.", name,
+                " a tensor that has another dtype, shape or memory layout (", value.toString(), value.sizes(),
+                ", before ", buffer.toString(), buffer.sizes(),
+                "), and a buffer or other tensor that goes on to the next microbatch keeps its own; begin with that "
+                "form, or keep it in a variable of forward");
     const at::NoGradGuard no_grad;
     return buffer.copy_(value);
 }
@@ -43,7 +44,7 @@ at::Tensor assign_buffer(at::Tensor buffer, const at::Tensor& value) {
 TORCH_LIBRARY_FRAGMENT(vpp, library) {
     library.def(torch::schema("vpp::read_buffer(Tensor buffer) -> Tensor", c10::AliasAnalysisKind::FROM_SCHEMA),
                 read_buffer);
-    library.def(torch::schema("vpp::assign_buffer(Tensor(a!) buffer, Tensor value) -> Tensor(a!)",
+    library.def(torch::schema("vpp::assign_buffer(Tensor(a!) buffer, Tensor value, str name) -> Tensor(a!)",
                               c10::AliasAnalysisKind::FROM_SCHEMA),
                 assign_buffer);
 }
@@ -64,7 +65,6 @@ Value* insert_before(Node* place, c10::Symbol kind, at::ArrayRef<Value*> inputs)
     return node->output();
 }
 
-}  // namespace
 /// ", by the op aten::mul_ in 'encoder' at model.py:12": the first one that may write the value.
 std::string writer_text(const JitGraph& jit, const AliasFacts& aliases, const Value* value) {
     std::string text;
@@ -77,13 +77,15 @@ std::string writer_text(const JitGraph& jit, const AliasFacts& aliases, const Va
     return text;
 }
 
+}  // namespace
 
 Value* insert_reading(Node* place, Value* buffer) {
     return insert_before(place, reading(), {buffer});
 }
 
-void insert_assignment(Node* place, Value* buffer, Value* value) {
-    Value* assigned = insert_before(place, assigning(), {buffer, value});
+void insert_assignment(Node* place, Value* buffer, Value* value, const std::string& name) {
+    const torch::jit::WithInsertPoint here(place);
+    Value* assigned = insert_before(place, assigning(), {buffer, value, place->owningGraph()->insertConstant(name)});
     assigned->node()->setSourceRange(value->node()->sourceRange());  // the place itself has no line
 }
 

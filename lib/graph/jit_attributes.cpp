@@ -307,7 +307,8 @@ class AttributeResolver {
         const Attribute attribute = attribute_of(node);
         const c10::IValue value = attribute_value(node);
         if (is_buffer(value)) {
-            insert_assignment(node, parameter_input(value.toTensor(), attribute.second), node->input(1));
+            insert_assignment(node, parameter_input(value.toTensor(), attribute.second), node->input(1),
+                              attribute.second);
         } else {
             const bool is_straight = node->owningBlock() == jit_.graph->block();
             const bool is_parameter = value.isTensor() && index_of_.contains(value.toTensor().unsafeGetTensorImpl());

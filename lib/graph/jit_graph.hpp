@@ -274,9 +274,11 @@ bool settle_containers(JitGraph& jit);
 /// changes: how often a loop runs may follow from what a list holds, and that from another loop.
 void straighten(JitGraph& jit);
 
-/// Puts an op before `place` that gives a copy of a buffer which forward assigns, or one that assigns it.
+/// Puts an op before `place` that gives a copy of a buffer which forward assigns, or one that assigns it under the name
+/// of its attribute.
 torch::jit::Value* insert_reading(torch::jit::Node* place, torch::jit::Value* buffer);
-void insert_assignment(torch::jit::Node* place, torch::jit::Value* buffer, torch::jit::Value* value);
+void insert_assignment(torch::jit::Node* place, torch::jit::Value* buffer, torch::jit::Value* value,
+                       const std::string& name);
 
 /// Throws Error{BadData}, naming op and line, where something writes in place into what a buffer that forward assigns
 /// has before or behind that.

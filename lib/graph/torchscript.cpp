@@ -169,15 +169,17 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
             bound_to_default.push_back(i);
             continue;
         }
+        if (!takes_field) {
+            throw Error(ErrorKind::BadData, "forward's argument '" + argument.name() + "' is a " +
+                                                argument.type()->annotation_str() +
+                                                ", and data fields are tensors; let forward take a tensor for each "
+                                                "field, and give what is none a default");
+        }
         if (options.fields.find(field) < 0) {
             throw Error(ErrorKind::BadData, "forward's argument '" + argument.name() + "' would be the data field '" +
                                                 field +
                                                 "', which the data does not have (it has: " + field_names(options) +
                                                 "); set model.inputs to the fields in the order of the arguments");
-        }
-        if (!takes_field) {
-            throw Error(ErrorKind::BadData, "forward's argument '" + argument.name() + "' is a " +
-                                                argument.type()->repr_str() + ", and data fields are tensors");
         }
         jit.inputs.push_back({field, jit.graph->inputs()[i]});
         jit.graph->inputs()[i]->setType(c10::TensorType::get());
@@ -242,8 +244,26 @@ std::set<int64_t> numbers_in(const std::string& text) {
     return numbers;
 }
 
+/// " 'h' [1, 2, 8]": a buffer that has a dimension of one of these sizes; empty where there is none.
+std::string buffer_of_size(const JitGraph& jit, const std::vector<int64_t>& sizes) {
+    for (const JitParameter& parameter : jit.parameters) {
+        const bool has_size = std::ranges::any_of(parameter.tensor.sizes(), [&](int64_t extent) {
+            return extent > 1 && std::ranges::find(sizes, extent) != sizes.end();
+        });
+        if (parameter.is_buffer && parameter.value && has_size) {
+            return " '" + printable(parameter.name) + "' " + shape_text(parameter.tensor.sizes().vec());
+        }
+    }
+    return "";
+}
+
 /// What to do where other microbatches are taken. `named`: numbers of the model's ops.
-std::string size_advice(const std::set<int64_t>& named, const std::vector<int64_t>& sizes) {
+std::string size_advice(const JitGraph& jit, const std::set<int64_t>& named, const std::vector<int64_t>& sizes) {
+    if (const std::string buffer = buffer_of_size(jit, sizes); !buffer.empty()) {
+        return "; the buffer" + buffer +
+               " has that size: choose train.global_batch_size = that size x pipeline.num_microbatches x mesh.dp, or "
+               "make the buffer for another";
+    }
     if (std::ranges::any_of(sizes, [&](int64_t size) { return size > 1 && named.contains(size); })) {
         return "; it was probably traced with that size: choose train.global_batch_size = that size x "
                "pipeline.num_microbatches x mesh.dp, or script the model instead";
@@ -285,7 +305,7 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
         std::string taken;
         for (const int64_t size : sizes) taken += (taken.empty() ? "" : ", ") + std::to_string(size);
         throw Error(ErrorKind::BadData, "the model cannot take a microbatch of " + samples + " (" + error.what() +
-                                            "), but it takes " + taken + size_advice(named, sizes));
+                                            "), but it takes " + taken + size_advice(jit, named, sizes));
     }
 }
 

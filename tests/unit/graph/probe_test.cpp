@@ -255,6 +255,14 @@ TEST(Probe, SizesThatHappenToAgreeAreNoneThatWereTraced) {
                   "look at this one first: it may mix samples"));
 }
 
+TEST(Probe, ABufferThatIsMadeForAnotherSizeIsNamed) {
+    ModuleSpec keeps{"Model", "def forward(self, x):\n    return torch.mean(x * self.w + self.h)\n"};
+    keeps.parameters = {{"w", weight({4})}};
+    keeps.buffers = {{"h", values({2, 4})}};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(keeps, kProbeOptions); }),
+                HasSubstr("but it takes 1, 2; the buffer 'h' [2, 4] has that size: choose train.global_batch_size"));
+}
+
 TEST(Probe, SizesThatNothingNamesAreNotTried) {
     std::set<size_t> tried;
     TorchScriptOptions options = kProbeOptions;

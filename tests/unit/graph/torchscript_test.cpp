@@ -356,8 +356,14 @@ TEST(TorchScript, AnArgumentThatIsNoTensorTakesNoField) {
         return ModuleSpec{"Model", "def forward(self, x, " + argument + "):\n    return torch.mean(x * n)\n"};
     };
     const TorchScriptOptions options = options_for({floats("x", {4}), floats("n", {4})});
-    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model("n: int"), options); }),
-                HasSubstr("forward's argument 'n' is a int, and data fields are tensors"));
+    EXPECT_THAT(
+        refusal(ErrorKind::BadData, [&] { load(model("n: int"), options); }),
+        HasSubstr("forward's argument 'n' is a int, and data fields are tensors; let forward take a tensor for"));
+    const ModuleSpec of_dict{"Model",
+                             "def forward(self, batch: Dict[str, Tensor]):\n    return torch.mean(batch[\"x\"])\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(of_dict, options); }),
+                HasSubstr("forward's argument 'batch' is a Dict[str, Tensor], and data fields are tensors"))
+        << "before the field that is missing";
     EXPECT_EQ(load(model("n: int = 3"), options).graph.inputs.size(), 1U) << "it has its default";
     EXPECT_EQ(load(model("n"), options).graph.inputs.size(), 2U);
 }
