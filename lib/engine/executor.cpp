@@ -29,6 +29,17 @@ at::Tensor as_input(const at::Tensor& tensor) {
     return tensor.detach();
 }
 
+/// An error of the data says which these are.
+template <typename Run>
+void naming_data(const MicrobatchEnds& ends, int microbatch, const Run& run) {
+    try {
+        run();
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::BadData || !ends.place) throw;
+        throw Error(error.kind(), std::string(error.what()) + " (" + ends.place(microbatch) + ")");
+    }
+}
+
 }  // namespace
 
 std::string describe(const Action& action) {
@@ -303,7 +314,7 @@ void Executor::run_action(const Action& action, const MicrobatchEnds& ends) {
         case ActionKind::B:
         case ActionKind::I:
         case ActionKind::W:
-            return run_backward(action);
+            return naming_data(ends, action.microbatch, [&] { run_backward(action); });
         case ActionKind::SendF:
         case ActionKind::SendB:
             return send(action);
@@ -334,12 +345,7 @@ void Executor::forward(Segment& now, int microbatch, const MicrobatchEnds& ends)
         load_nanoseconds_ += steady_nanoseconds() - begin;
         now.set_input(microbatch, input, std::move(loaded));
     }
-    try {
-        now.forward(microbatch, ends.key(microbatch));
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::BadData || !ends.place) throw;
-        throw Error(error.kind(), std::string(error.what()) + " (" + ends.place(microbatch) + ")");
-    }
+    naming_data(ends, microbatch, [&] { now.forward(microbatch, ends.key(microbatch)); });
     if (now.io().makes_loss) made_losses_[static_cast<size_t>(microbatch)] = now.take_loss(microbatch);
     if (now.io().gathered >= 0) ends.take_outputs(microbatch, now.take_outputs(microbatch));
     for (int edge_id : now.io().exports) {

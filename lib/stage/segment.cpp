@@ -20,6 +20,13 @@ bool is_own(const at::Tensor& gradient) {
     return gradient.is_non_overlapping_and_dense() && gradient.use_count() == 1 && gradient.storage().use_count() == 1;
 }
 
+[[noreturn]] void refuse_constant_loss() {
+    throw Error(ErrorKind::BadData,
+                "the loss of this microbatch has no gradient, since nothing that is trained went into it, and backward "
+                "cannot begin there (PyTorch's does not either); add 0 * outputs.sum() to it, or leave such samples "
+                "out");
+}
+
 }  // namespace
 
 Segment::Segment(const Graph& graph, const Split& split, int index, Source& source, const Weights& weights,
@@ -192,7 +199,8 @@ at::Tensor Segment::factor_for(const at::Tensor& loss) const {
 
 BackwardRoots Segment::take_roots(Microbatch& now, const Pass& pass) const {
     BackwardRoots roots;
-    if (pass.loss.defined() && pass.loss.requires_grad()) {
+    if (pass.loss.defined()) {
+        if (!pass.loss.requires_grad()) refuse_constant_loss();
         const at::AutoGradMode grad_mode(true);
         at::Tensor scaled = at::mul(pass.loss, options_.loss_scale);
         if (loss_factor_.defined()) scaled = at::mul(scaled, factor_for(scaled));

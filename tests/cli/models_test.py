@@ -268,6 +268,15 @@ class Models(Case):
                 archive.writestr(name, changes.get(name.partition("/")[2], data))
         return self.path.read_bytes()
 
+    def test_a_loss_without_a_gradient(self):
+        self.save(Masked())
+        save_arrays(self.folder, 0)
+        x = numpy.load(self.folder / "x.npy")
+        x[2:4] = 0
+        numpy.save(self.folder / "x.npy", x)
+        self.refused("stage 0, B of microbatch 1: the loss of this microbatch has no gradient", "train",
+                     plan=ARRAYS_PLAN.replace('kind = "arrays"', 'kind = "arrays"\nshuffle = false'), ranks=1)
+
     def test_an_interface(self):
         self.save(Interface())
         done = self.vpp("inspect", self.plan(PLAN), "--json")

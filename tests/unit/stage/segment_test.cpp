@@ -423,6 +423,25 @@ TEST_F(SegmentTest, aTensorThatNeedsNoGradientThisTimeGetsNone) {
     }
 }
 
+TEST_F(SegmentTest, aLossWithoutAGradientIsRefused) {
+    Rig setup = open_tiny("mlp");
+    for (const bool needs : {true, false}) {
+        Line line(setup, {setup.graph().num_ops() - 1});
+        line.feed(0, 0);
+        line.feed(1, 0);
+        line.stage(0).forward(0, 0);
+        const Edge& edge = line.split().edges.at(0);
+        line.stage(1).receive_tensor(0, edge, line.stage(0).take_tensor(0, edge).detach(), needs);
+        line.stage(1).forward(0, 0);
+        if (needs) {
+            EXPECT_NO_THROW(line.stage(1).backward(0));
+        } else {
+            EXPECT_HAS(error_of(ErrorKind::BadData, [&] { line.stage(1).backward(0); }),
+                       "the loss of this microbatch has no gradient");
+        }
+    }
+}
+
 TEST_F(SegmentTest, anOpThatFailsIsNamed) {
     Rig setup = open_tiny("mlp");
     Line line(setup, {cut_behind(setup, "aten::tanh")});
