@@ -70,13 +70,18 @@ std::string others_text(const Inquiry& inquiry, const std::vector<int>& told) {
     return text;
 }
 
+std::string size_text(const Wait& wait) {
+    if (wait.num_bytes == kAnySize) return "";
+    const std::string bytes = bytes_text(static_cast<int64_t>(wait.num_bytes));
+    return wait.kind == Wait::Kind::Receive ? " (at most " + bytes + ")" : " (" + bytes + ")";
+}
+
 }  // namespace
 
 std::string to_text(const Wait& wait) {
     const bool receives = wait.kind == Wait::Kind::Receive;
     return "has waited " + seconds_text(wait.seconds) + " for rank " + std::to_string(wait.peer) +
-           (receives ? " to send " : " to take ") + to_text(wait.channel) + (receives ? " (at most " : " (") +
-           bytes_text(static_cast<int64_t>(wait.num_bytes)) + ")";
+           (receives ? " to send " : " to take ") + to_text(wait.channel) + size_text(wait);
 }
 
 std::string to_text(int rank, const RankStatus& status) {

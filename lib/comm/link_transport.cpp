@@ -259,7 +259,8 @@ void LinkTransport::fill(MemoryPart part, Buffer& message) {
 }
 
 void LinkTransport::post_receive(int peer, const Channel& channel, size_t capacity_bytes) {
-    PassingTransport::post_receive(peer, channel, capacity_bytes + (has_link(channel) ? sizeof(PartNote) : 0));
+    const bool has_note = has_link(channel) && capacity_bytes != kAnySize;
+    PassingTransport::post_receive(peer, channel, capacity_bytes + (has_note ? sizeof(PartNote) : 0));
 }
 
 void LinkTransport::exchange(Exchange messages) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -79,6 +80,9 @@ struct MessageSize {
     size_t part_bytes = 0;
 };
 
+/// Of a receive whose message has no bound.
+constexpr size_t kAnySize = std::numeric_limits<size_t>::max();
+
 /// What the ranks of a group send each other at once.
 struct Exchange {
     std::vector<int> ranks;             ///< the group, in one order on all of them, this rank among them
@@ -93,7 +97,7 @@ struct Wait {
     Kind kind = Kind::Receive;
     int peer = 0;
     Channel channel;
-    size_t num_bytes = 0;  ///< of a receive the most that may come, of a send its size
+    size_t num_bytes = 0;  ///< of a receive the most that may come, or kAnySize; of a send its size
     double seconds = 0;    ///< how long it has lasted
 };
 
@@ -137,8 +141,8 @@ class Transport {
     /// Starts sending; the transport keeps the buffer until it has gone.
     virtual void send(int peer, const Channel& channel, Buffer message) = 0;
 
-    /// Makes a receive ready before its message comes. `capacity_bytes` bounds the message; a longer one is an error.
-    /// A channel may be posted once per message.
+    /// Makes a receive ready before its message comes. `capacity_bytes` bounds the message, unless it is kAnySize; a
+    /// longer one is an error. A channel may be posted once per message.
     virtual void post_receive(int peer, const Channel& channel, size_t capacity_bytes) = 0;
 
     /// Posts the receives of an exchange and starts its sends; receive() takes what comes, peer by peer. Parts of its

@@ -407,7 +407,7 @@ Contents Executor::contents_of(const Action& action, const at::Tensor& tensor) c
 
 void Executor::send(const Action& action) {
     const Edge& edge = edge_of(action);
-    const auto limit = static_cast<size_t>(edge.message_bytes);
+    const size_t limit = most_bytes(edge);
     Buffer message;
     if (action.kind == ActionKind::SendF && edge.is_bundle()) {
         Segment& from = segment(edge.segments.producer);
@@ -449,8 +449,14 @@ void Executor::post_receives(size_t position) {
 
 void Executor::post(const Action& action) {
     transport_.post_receive(pipeline_[static_cast<size_t>(action.peer)], channel_of(action),
-                            static_cast<size_t>(edge_of(action).message_bytes));
+                            most_bytes(edge_of(action)));
     ++outstanding_;
+}
+
+/// Tied gradients are as large as their weights.
+size_t Executor::most_bytes(const Edge& edge) const {
+    const bool has_bound = edge.is_tied() || !phase_.graph.shapes_follow_data;
+    return has_bound ? static_cast<size_t>(edge.message_bytes) : kAnySize;
 }
 
 Segment& Executor::segment(int index) {

@@ -143,6 +143,7 @@ class Executor {
     Segment& segment(int index);
     bool is_here(int segment_index) const;
     const Edge& edge_of(const Action& action) const;
+    size_t most_bytes(const Edge& edge) const;
 
     const Phase& phase_;
     Transport& transport_;

@@ -20,7 +20,7 @@ struct GraphTensor {
     DType dtype = DType::F32;
     std::vector<int64_t> shape;
     bool requires_grad = false;       ///< when its producer has made it; behind a branch: in some microbatch it may
-    int64_t message_bytes = 0;        ///< bound of a message that carries it
+    int64_t message_bytes = 0;        ///< of a message that carries it; its bound where shapes do not follow the data
     int producer = kFromOutside;      ///< op; kFromOutside for model inputs and parameters
     int input = -1;                   ///< which model input it is, else -1
     int parameter = -1;               ///< which parameter or buffer it is, else -1
@@ -132,6 +132,7 @@ struct Graph {
     std::vector<GraphCut> cuts;         ///< cuts[i]: between op i-1 and op i; cuts[0] is unused
     Digest digest;                      ///< graph text; name, size and CRC of every weight record
     bool mode_is_baked_in = false;      ///< a traced model: train() and eval() change nothing
+    bool shapes_follow_data = false;    ///< a microbatch may give tensors other shapes than those that are written here
     std::vector<std::string> warnings;  ///< for the log
 
     /// Where asked for; one entry a module, in the order of their ops.

@@ -25,8 +25,6 @@ namespace {
 
 constexpr int64_t kMessageHeaderBytes = 1024;  // room for sizes and strides (stage/message.hpp)
 
-constexpr int64_t kMostGrowth = 4;  // of a tensor whose shape follows the data
-
 /// A type whose elements are as large, for what is only counted. Complex double counts as half of it.
 DType counted_as(const at::Tensor& tensor) {
     if (const auto dtype = carried_dtype(tensor.scalar_type())) return *dtype;
@@ -88,6 +86,7 @@ class GraphBuilder {
         refuse_gradients_kept();
         graph_.loss = index_.at(jit_.loss);
         check_loss();
+        graph_.shapes_follow_data = probe_.shapes_follow_data;
         add_model_outputs();
         graph_.cuts = find_cuts(graph_, jit_, aliases_, families_, values_);
         return std::move(graph_);
@@ -167,14 +166,13 @@ class GraphBuilder {
         }
     }
 
-    /// Sizes follow no numbers where nothing was computed. Behind a mask it is not known which dimension an index is
-    /// of.
+    /// Of dimensions whose sizes are known. Behind a mask it is not known which dimension an index is of.
     void add_indices(const Node* node, GraphOp& op) {
         const std::vector<IndexArgument> arguments = index_arguments(node);
         const auto chosen_from = arguments.empty() ? index_.end() : index_.find(node->input(0));
         if (chosen_from == index_.end()) return;
         const GraphTensor* from = graph_.tensor_of(chosen_from->second);
-        if (!from || (!probe_.on_meta && from->parameter < 0)) return;
+        if (!from || (probe_.shapes_follow_data && from->parameter < 0)) return;
         const auto num_dims = static_cast<int64_t>(from->shape.size());
         for (const IndexArgument& index : arguments) {
             const auto value = index_.find(index.value);
@@ -215,7 +213,6 @@ class GraphBuilder {
             op.inner_bytes = memory.inner_bytes;
             op.passing_bytes = memory.passing_bytes;
         }
-        make_room(op);
         graph_.ops.push_back(std::move(op));
     }
 
@@ -226,26 +223,6 @@ class GraphBuilder {
             const bool is_cast =
                 parameter >= 0 && graph_.parameters[static_cast<size_t>(parameter)].dtype == DType::F32;
             if (is_cast) op.casts.push_back(parameter);
-        }
-    }
-
-    /// A tensor whose shape follows the data may be larger in another microbatch: there is room for a multiple of it,
-    /// and for as much as the op takes, since most such ops choose of what they take.
-    void make_room(const GraphOp& op) {
-        if (probe_.varying.empty()) return;
-        int64_t taken_bytes = 0;
-        for (int value : op.inputs) {
-            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
-                taken_bytes = std::max(taken_bytes, graph_.tensors[static_cast<size_t>(tensor)].message_bytes);
-            }
-        }
-        for (int value : op.outputs) {
-            if (!probe_.varying.contains(values_.at(static_cast<size_t>(value)))) continue;
-            for (int tensor : graph_.values[static_cast<size_t>(value)].tensors) {
-                GraphTensor& entry = graph_.tensors[static_cast<size_t>(tensor)];
-                const int64_t grown_bytes = entry.bytes() * kMostGrowth + kMessageHeaderBytes;
-                entry.message_bytes = std::max({entry.message_bytes, taken_bytes, grown_bytes});
-            }
         }
     }
 

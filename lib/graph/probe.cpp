@@ -32,11 +32,11 @@ at::Tensor zero_input(const Field& field, int64_t microbatch_size, at::Device de
 
 using MakeInput = std::function<at::Tensor(const ProbeInput& input)>;
 
-/// Samples of the data from `first` on; zeros where there are none.
-at::Tensor read_input(const ProbeInput& input, int64_t first, int64_t microbatch_size) {
+/// The first samples of the data; zeros where there are none.
+at::Tensor read_input(const ProbeInput& input, int64_t microbatch_size) {
     at::Tensor tensor = zero_input(input.field, microbatch_size, at::kCPU);
     if (!input.read) return tensor;
-    input.read(first, {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
+    input.read({static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()});
     return tensor;
 }
 
@@ -123,7 +123,6 @@ bool begins_loss(const JitGraph& jit, const JitOp& op) {
 
 ProbeResult probe_values(const JitGraph& jit, TrialValues given, const TrialPlaces& places) {
     ProbeResult result;
-    result.on_meta = places.device.is_meta();
     result.values = std::move(given);
     GradientWatch watch;
     for (const auto& [value, content] : result.values) watch.add(content);
@@ -142,30 +141,12 @@ ProbeResult probe_values(const JitGraph& jit, TrialValues given, const TrialPlac
     return result;
 }
 
-using Shapes = std::vector<std::vector<int64_t>>;
-
-Shapes shapes_in(const c10::IValue& content) {
-    Shapes shapes;
-    for (const at::Tensor& tensor : tensors_in(content)) shapes.push_back(tensor.sizes().vec());
-    return shapes;
-}
-
 ProbeResult probe_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& inputs, int64_t microbatch_size,
                          const std::function<at::Tensor(size_t)>& weight) {
-    const auto probe_from = [&](int64_t sample) {
-        const auto input_from = [&](const ProbeInput& input) { return read_input(input, sample, microbatch_size); };
-        TrialValues given = given_values(jit, inputs, input_from, weight, at::kCPU);
-        return probe_values(jit, std::move(given), {at::kCPU, at::kCPU, at::kCPU});
-    };
-    ProbeResult result = probe_from(0);
-    if (std::ranges::none_of(inputs, [](const ProbeInput& input) { return bool(input.read); })) return result;
-    try {
-        for (const auto& [value, content] : probe_from(microbatch_size).values) {
-            if (shapes_in(result.values.at(value)) != shapes_in(content)) result.varying.insert(value);
-        }
-    } catch (const Error&) {
-        // A run will say it, when it comes to that microbatch.
-    }
+    const auto first_samples = [&](const ProbeInput& input) { return read_input(input, microbatch_size); };
+    TrialValues given = given_values(jit, inputs, first_samples, weight, at::kCPU);
+    ProbeResult result = probe_values(jit, std::move(given), {at::kCPU, at::kCPU, at::kCPU});
+    result.shapes_follow_data = true;
     return result;
 }
 
@@ -188,6 +169,16 @@ TrialValues given_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& in
     return given_values(jit, inputs, zeros, {}, at::kMeta);
 }
 
+/// Whether a random op gave numbers, which the meta device has none of: sizes may follow those.
+bool draws_numbers(const JitGraph& jit, const ProbeResult& result) {
+    return std::ranges::any_of(jit.ops, [&](const JitOp& op) {
+        return op.random && std::ranges::any_of(op.node->outputs(), [&](const Value* made) {
+                   const std::vector<at::Tensor> tensors = tensors_in(result.values.at(made));
+                   return tensors.empty() || std::ranges::any_of(tensors, &at::Tensor::is_cpu);
+               });
+    });
+}
+
 /// None where an op fails there: where it looks at numbers. Those of what the model makes of nothing are there in the
 /// second trial, in which ops that want all their tensors in one place may fail. Throws FailsAnywhere.
 std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
@@ -197,7 +188,9 @@ std::optional<ProbeResult> probe_on_meta(const JitGraph& jit, const std::vector<
     const auto given = [&] { return given_on_meta(jit, inputs, microbatch_size); };
     for (const at::Device factory : {at::kMeta, at::kCPU}) {
         try {
-            return probe_twice(jit, given, {at::kMeta, factory, target});
+            ProbeResult result = probe_twice(jit, given, {at::kMeta, factory, target});
+            result.shapes_follow_data = draws_numbers(jit, result);
+            return result;
         } catch (const FailsAnywhere&) {
             throw;
         } catch (const Error&) {
@@ -226,7 +219,9 @@ ProbeResult probe(const JitGraph& jit, const std::vector<ProbeInput>& inputs, in
     // about what they keep on cards.
     const AutocastScope scope(at::kCPU, jit.modes.autocast);
     ProbeResult result = on_cpu();
-    if (on_meta) result.memory = std::move(on_meta->memory);
+    if (!on_meta) return result;
+    result.memory = std::move(on_meta->memory);
+    result.shapes_follow_data = on_meta->shapes_follow_data;
     return result;
 }
 

@@ -2,15 +2,14 @@
 // One microbatch through the model, op by op, to learn what the graph does not say: dtypes and shapes, gradient flags,
 // and which values are one tensor. On the meta device first, where nothing is computed; where an op has no form there,
 // and in the CPU's mixed precision, on the CPU with the file's weights and the first samples of the data (zeros where
-// there are none): what looks at numbers need not take zeros, as no sequence may be 0 long. Two microbatches show there
-// whether shapes follow the data.
+// there are none): what looks at numbers need not take zeros, as no sequence may be 0 long. Shapes may follow them
+// there.
 #include <ATen/core/ivalue.h>
 
 #include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "data/fields.hpp"
@@ -25,17 +24,16 @@ namespace vpp {
 struct ProbeResult {
     TrialValues values;
     GradientFlips gradient_flips;
-    std::unordered_set<const torch::jit::Value*> varying;  ///< another microbatch of the data gave them other shapes
-    bool on_meta = false;
-    std::vector<double> flops;     ///< by op, of products and their like (graph/flops.hpp)
-    std::vector<OpMemory> memory;  ///< by op, as the meta device has it; empty where an op fails there
+    bool shapes_follow_data = false;  ///< or what is drawn: other microbatches may give other shapes
+    std::vector<double> flops;        ///< by op, of products and their like (graph/flops.hpp)
+    std::vector<OpMemory> memory;     ///< by op, as the meta device has it; empty where an op fails there
 };
 
 /// An input of the model without its samples dim.
 struct ProbeInput {
     const torch::jit::Value* value = nullptr;
     Field field;
-    std::function<void(int64_t first, std::span<std::byte> out)> read = {};  ///< samples from `first` on; empty: zeros
+    std::function<void(std::span<std::byte> out)> read = {};  ///< the first samples; empty: zeros
 };
 
 /// `weight` gives a parameter's tensor, bytes included; asked for on the CPU only. In mixed precision dtypes are those

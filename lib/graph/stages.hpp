@@ -65,7 +65,7 @@ struct Edge {
     int gradient_to = 0;  ///< stage: the last earlier one that uses the tensor, else the producer
     Ends segments;
     int64_t bytes = 0;          ///< of the tensor; 0 for a bundle
-    int64_t message_bytes = 0;  ///< bound of the message
+    int64_t message_bytes = 0;  ///< of the message (GraphTensor::message_bytes)
 
     bool is_tied() const { return parameter >= 0; }
     bool is_bundle() const { return tensor < 0 && !is_tied(); }

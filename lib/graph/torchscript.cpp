@@ -203,9 +203,7 @@ std::vector<ProbeInput> probe_inputs(const JitGraph& jit, const TorchScriptOptio
         }
         inputs.push_back({input.value, options.fields.fields[static_cast<size_t>(field)]});
         if (!options.read_samples) continue;
-        inputs.back().read = [&options, field](int64_t first, std::span<std::byte> out) {
-            options.read_samples(first, field, out);
-        };
+        inputs.back().read = [&options, field](std::span<std::byte> out) { options.read_samples(field, out); };
     }
     return inputs;
 }

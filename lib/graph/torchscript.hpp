@@ -19,8 +19,8 @@
 
 namespace vpp {
 
-/// Fills `out` with one field of the samples from `first` on, sample after sample; behind the last comes the first.
-using SampleReader = std::function<void(int64_t first, int field, std::span<std::byte> out)>;
+/// Fills `out` with one field of the first samples, one after the other; behind the last comes the first again.
+using SampleReader = std::function<void(int field, std::span<std::byte> out)>;
 
 struct TorchScriptOptions {
     std::vector<std::string> inputs;  ///< data fields in the order of forward's arguments; empty: the arguments' names

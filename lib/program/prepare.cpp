@@ -282,11 +282,11 @@ Phase evaluation_phase_alone(const Plan& plan, const TorchScriptOptions& options
 }
 
 SampleReader reader_of(const Dataset& data) {
-    return [&data](int64_t first, int field, std::span<std::byte> out) {
+    return [&data](int field, std::span<std::byte> out) {
         const Fields& fields = data.fields();
         const int64_t bytes_per_sample = fields.fields.at(static_cast<size_t>(field)).bytes_per_sample();
         std::vector<Draw> draws(out.size() / static_cast<size_t>(bytes_per_sample));
-        for (Draw& draw : draws) draw.sample = first++ % fields.num_samples;
+        for (size_t i = 0; i < draws.size(); ++i) draws[i].sample = static_cast<int64_t>(i) % fields.num_samples;
         read_samples(data, field, draws, out);
     };
 }

@@ -27,7 +27,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOutput, name, tensor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeferredBatchNorm, running_mean, running_var, num_batches_tracked, momentum,
                                    cumulative)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modules, inputs, loss, outputs, tallies,
-                                   cuts, deferred_batch_norms, digest, mode_is_baked_in, warnings)
+                                   cuts, deferred_batch_norms, digest, mode_is_baked_in, shapes_follow_data, warnings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
                                    buffer_bytes, activation_bytes)

@@ -77,12 +77,9 @@ at::Tensor base_of(const at::Tensor& tensor) {
     return tensor.as_strided(sizes, tensor.strides());
 }
 
-/// Throws when header and contents are longer than the plan has room for.
 void check_fits(size_t num_bytes, size_t limit_bytes, const std::string& what) {
-    if (num_bytes <= limit_bytes) return;
-    throw Error(ErrorKind::BadData, "the value '" + what + "' needs " + std::to_string(num_bytes) +
-                                        " bytes to be sent, but only " + std::to_string(limit_bytes) +
-                                        " were planned: it is larger than that of the first microbatch");
+    check(num_bytes <= limit_bytes, "the value '" + what + "' is sent in " + std::to_string(num_bytes) + " bytes, of " +
+                                        std::to_string(limit_bytes) + " that its shape allows");
 }
 
 Buffer make_message(const Bytes& header, std::span<const std::byte> payload, size_t limit_bytes,

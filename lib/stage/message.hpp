@@ -24,7 +24,7 @@ enum class Contents {
 MemoryPart part_of(at::Tensor tensor, size_t num_bytes);
 
 /// A part lies where the tensor does: on a device only for transports that carry such memory.
-/// Throws Error{BadData} naming `what` when the message would be longer than `limit_bytes`.
+/// Requires: the message is no longer than `limit_bytes`, which may be kAnySize; else a bug that names `what`.
 Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::string& what,
                      Contents contents = Contents::InBytes);
 

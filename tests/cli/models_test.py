@@ -12,7 +12,7 @@ from typing import Dict, List, Tuple
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import numpy  # noqa: E402
 import torch  # noqa: E402
-from tiny_model import ARRAYS_PLAN, PLAN, Net, save_arrays  # noqa: E402
+from tiny_model import ARRAYS_PLAN, LENGTHS_PLAN, PLAN, Net, Trims, save_arrays, save_tokens  # noqa: E402
 from vpp_process import Case, main  # noqa: E402
 
 
@@ -438,8 +438,7 @@ smallest_unsplittable_units = ["Block"]
 
 
 class Lengths(Case):
-    PLAN = ARRAYS_PLAN.replace('y = "y.npy"', 'lengths = "lengths.npy", y = "y.npy"')
-    PLAN = PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3")
+    PLAN = LENGTHS_PLAN.replace("num_stages = 1", "num_stages = 2").replace("steps = 1", "steps = 3")
 
     def setUp(self):
         super().setUp()
@@ -454,6 +453,15 @@ class Lengths(Case):
         done = self.vpp("verify", self.plan(self.PLAN), "--cuts", "random:12", ranks=2)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("12 layouts", done.stdout)
+
+    def test_samples_may_be_twelve_times_as_long_as_the_first(self):
+        torch.jit.script(Trims(32)).save(str(self.folder / "model.pt"))
+        save_tokens(self.folder, [2] * 12 + [24, 2, 1, 24])
+        plan = self.plan(self.PLAN.replace("[data]", "[data]\nshuffle = false").replace("steps = 3", "steps = 5"))
+        for ranks in (2, 4):
+            done = self.vpp("verify", plan, "--set", f"pipeline.num_stages={ranks}", "--steps", "5", ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("bitwise equal: all of it", done.stdout)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,13 @@ TEST(RankStatus, SurvivesTheWay) {
     EXPECT_EQ(to_text(2, decode_rank_status(encode(computing("load")))), "rank 2 (load) has computed for 61.0 s");
 }
 
+TEST(RankStatus, SaysNoSizeOfWhatHasNoBound) {
+    Wait wait = receive_from(2, 7);
+    wait.num_bytes = kAnySize;
+    EXPECT_EQ(to_text(1, decode_rank_status(encode(waiting("load", wait)))),
+              "rank 1 (load) has waited 60.2 s for rank 2 to send forward edge 7, microbatch 3");
+}
+
 TEST(RankStatus, IsBoundedAndChecked) {
     const RankStatus status = computing(std::string(100000, 'x'));
     EXPECT_LT(encode(status).size(), 1000u);

@@ -290,20 +290,26 @@ TEST_F(Executors, aStageThatFailsEndsAllRanksAtOnceAndSaysWhere) {
     }
 }
 
-TEST_F(Executors, aValueThatGrowsIsRefusedByName) {
+TEST_F(Executors, aValueWhoseShapeFollowsTheDataIsOfAnySize) {
     Rig setup = open("selects");
     int select = 0;
     while (setup.graph().ops[static_cast<size_t>(select)].kind != "aten::masked_select") ++select;
-    // The first samples have shown that its shape follows the data, so there is room for more.
     Program program = cut_program(setup.prepared.program, {select + 1}, plain_schedule({0, 1}, 3));
+    for (Edge& edge : program.training.split.edges) edge.message_bytes = 1;
     EXPECT_TRUE(compare_runs(run_reference(setup, 2), run_program(setup, program, 2)).is_equal);
-    for (Edge& edge : program.training.split.edges) edge.message_bytes = 1024 + 64;
-    const std::string text = error_of(ErrorKind::BadData, [&] { run_program(setup, program, 1); });
+    program.training.graph.shapes_follow_data = false;
+    const std::string text = error_of(ErrorKind::Bug, [&] { run_program(setup, program, 1); });
     EXPECT_HAS(text, "stage 0, SEND_F of microbatch 0");
-    EXPECT_HAS(text, "it is larger than that of the first microbatch");
-    // On one rank nothing has to be planned.
-    const Program together = cut_program(setup.prepared.program, {select + 1}, plain_schedule({0, 0}, 3));
-    EXPECT_TRUE(compare_runs(run_reference(setup, 2), run_program(setup, together, 2)).is_equal);
+    EXPECT_HAS(text, "of 1 that its shape allows");
+}
+
+TEST_F(Executors, gradientsOfTiedWeightsAreBoundedInAnyCase) {
+    Rig setup = open("tied");
+    Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
+    program.training.graph.shapes_follow_data = true;
+    EXPECT_TRUE(compare_runs(run_reference(setup, 1), run_program(setup, program, 1)).is_equal);
+    for (Edge& edge : program.training.split.edges) edge.message_bytes = 1;
+    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { run_program(setup, program, 1); }), "of 1 that its shape allows");
 }
 
 TEST_F(Executors, aDamagedMessageIsAnErrorWithItsPlace) {

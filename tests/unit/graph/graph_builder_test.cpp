@@ -212,32 +212,24 @@ TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
     EXPECT_NO_THROW(load(wide, kBuilderOptions)) << "float64 is a number too";
 }
 
-TEST(GraphBuilder, MessagesHaveRoomWhereShapesFollowTheData) {
-    /// The bound of what is chosen of 2 x 4 numbers, with so many in the first four samples, without the header.
-    const auto room_for = [](const std::vector<int>& chosen) {
+TEST(GraphBuilder, KnowsWhetherShapesMayFollowTheData) {
+    const auto follow = [](const std::string& shape, const std::string& precision = "fp32") {
         TorchScriptOptions options = options_for({floats("x", {4})});
-        options.read_samples = [&](int64_t first, int, std::span<std::byte> out) {
-            std::vector<float> values(8, -1);
-            std::fill_n(values.begin(), chosen.at(static_cast<size_t>(first)), 1);
-            std::fill_n(values.begin() + 4, chosen.at(static_cast<size_t>(first) + 1), 1);
-            std::memcpy(out.data(), values.data(), out.size());
-        };
+        options.precision = precision;
         const ModuleSpec spec{"Model", R"JIT(
 def forward(self, x):
-    h = torch.tanh(x)
-    picked = torch.masked_select(h, torch.gt(h, 0))
-    return torch.mean(picked)
-)JIT"};
-        const Graph graph = load(spec, options).graph;
-        const auto bytes_of = [&](const char* name) {
-            return std::ranges::find(graph.tensors, name, &GraphTensor::name)->message_bytes - 1024;
-        };
-        EXPECT_EQ(bytes_of("h.1"), 32);
-        return bytes_of("picked.1");
+    rows = torch.linspace(0, 2, 3)
+    h = torch.dropout(torch.tanh(x), 0.5, True)
+    return torch.mean()JIT" + shape + ")\n"};
+        return load(spec, options).graph.shapes_follow_data;
     };
-    EXPECT_EQ(room_for({2, 2, 2, 3}), 4 * 16);
-    EXPECT_EQ(room_for({1, 0, 4, 4}), 32) << "all that there is to choose of";
-    EXPECT_EQ(room_for({2, 2, 2, 2}), 16);
+    for (const char* precision : {"fp32", "bf16"}) {
+        EXPECT_FALSE(follow("h", precision)) << precision;
+        EXPECT_TRUE(follow("torch.masked_select(h, torch.ge(h, 0))", precision)) << precision;
+    }
+    EXPECT_FALSE(follow("h[:, :int(rows[1])]")) << "what the model makes of nothing is always the same";
+    EXPECT_TRUE(follow("h[:, :int(torch.randint(1, 4, [1]))]")) << "unless it is drawn";
+    EXPECT_TRUE(follow("h[:, :int(torch.max(x)) + 1]"));
 }
 
 TEST(GraphBuilder, SparseComplexAndNegatedValuesAreNoMessages) {

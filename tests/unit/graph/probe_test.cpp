@@ -52,7 +52,7 @@ graph(%x : Tensor, %w : Tensor):
   %y : Tensor = aten::mul(%x, %w)
   %z : Tensor = aten::detach(%y)
   return (%y))IR");
-    EXPECT_TRUE(probed.result.on_meta);
+    EXPECT_FALSE(probed.result.shapes_follow_data);
     EXPECT_EQ(num_weights_asked, 0);
     EXPECT_EQ(probed.at("y").toTensor().sizes(), (std::vector<int64_t>{3, 4}));
     EXPECT_TRUE(probed.at("y").toTensor().requires_grad());
@@ -79,7 +79,7 @@ graph(%x : Tensor, %w : Tensor):
   %y : Tensor = aten::dropout(%b, %half, %yes)
   %z : Tensor = aten::mul(%y, %w)
   return (%z))IR");
-    EXPECT_TRUE(probed.result.on_meta);
+    EXPECT_FALSE(probed.result.shapes_follow_data);
     EXPECT_EQ(probed.at("z").toTensor().sizes(), (std::vector<int64_t>{3, 4}));
 }
 
@@ -100,7 +100,7 @@ graph(%x : Tensor, %w : Tensor):
   %y : Tensor = aten::expand(%row, %shape, %no)
   %z : Tensor = aten::mul(%y, %w)
   return (%z))IR");
-    EXPECT_TRUE(probed.result.on_meta);
+    EXPECT_FALSE(probed.result.shapes_follow_data);
     EXPECT_EQ(num_weights_asked, 0);
     EXPECT_EQ(probed.at("z").toTensor().sizes(), (std::vector<int64_t>{3, 6, 4}));
 }
@@ -125,7 +125,7 @@ graph(%x : Tensor, %w : Tensor):
   %s : Tensor = aten::sum(%w, %none)
   %n : Scalar = aten::item(%s)
   return (%y))IR");
-    EXPECT_FALSE(probed.result.on_meta);
+    EXPECT_TRUE(probed.result.shapes_follow_data);
     EXPECT_TRUE(probed.result.memory.empty());
     EXPECT_EQ(num_weights_asked, 1);
     EXPECT_TRUE(probed.at("n").isDouble());
@@ -266,9 +266,7 @@ TEST(Probe, ABufferThatIsMadeForAnotherSizeIsNamed) {
 TEST(Probe, SizesThatNothingNamesAreNotTried) {
     std::set<size_t> tried;
     TorchScriptOptions options = kProbeOptions;
-    options.read_samples = [&](int64_t, int, std::span<std::byte> out) {
-        tried.insert(out.size() / (4 * sizeof(float)));
-    };
+    options.read_samples = [&](int, std::span<std::byte> out) { tried.insert(out.size() / (4 * sizeof(float))); };
     // Zeros are chosen by their numbers, which the meta device has not.
     const ModuleSpec model{"Model",
                            "def forward(self, x):\n    chosen = torch.nonzero(x)\n"

@@ -330,25 +330,25 @@ def forward(self, x):
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, options); }),
                 HasSubstr("shape '[2, 0]' is invalid for input of size 8"));
 
-    std::vector<int64_t> firsts;
+    int num_read = 0;
     float longest = 4;
-    options.read_samples = [&](int64_t first, int field, std::span<std::byte> out) {
+    options.read_samples = [&](int field, std::span<std::byte> out) {
         EXPECT_EQ(field, 0);
         std::vector<float> values(out.size() / sizeof(float), 1);
         for (size_t i = 4; i < values.size(); i += 8) std::fill_n(values.begin() + i, 4, longest);
         std::memcpy(out.data(), values.data(), out.size());
-        firsts.push_back(first);
+        ++num_read;
     };
     const LoadedModel loaded = load(model, options);
-    EXPECT_THAT(firsts, ElementsAre(0, 2)) << "two microbatches";
+    EXPECT_EQ(num_read, 1);
     EXPECT_EQ(loaded.graph.ops.back().kind, "aten::mean");
 
     longest = 3;
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, options); }),
                 HasSubstr("shape '[2, 3]' is invalid for input of size 8"));
-    firsts.clear();
+    num_read = 0;
     load(two_layers(), options);
-    EXPECT_TRUE(firsts.empty());
+    EXPECT_EQ(num_read, 0);
 }
 
 TEST(TorchScript, AnArgumentThatIsNoTensorTakesNoField) {

@@ -150,6 +150,7 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("digest.high", [](Graph& g) { ++g.digest.high; });
     graph("digest.low", [](Graph& g) { ++g.digest.low; });
     graph("mode_is_baked_in", [](Graph& g) { g.mode_is_baked_in ^= true; });
+    graph("shapes_follow_data", [](Graph& g) { g.shapes_follow_data ^= true; });
     graph("warnings", [](Graph& g) { g.warnings[0] += "x"; });
     const auto norm = [&](const std::string& name, const std::function<void(DeferredBatchNorm&)>& change) {
         graph("deferred." + name, [change](Graph& g) { change(g.deferred_batch_norms[0]); });

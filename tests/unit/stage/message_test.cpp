@@ -186,18 +186,18 @@ TEST(Message, aPartThatIsNotWhatTheHeaderSaysIsRefused) {
     part.num_bytes -= 4;
     message.set_part(part);
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { decode_tensor(message, "x"); }), "the message for 'x' does not hold");
-    EXPECT_HAS(error_of(ErrorKind::BadData,
-                        [] { encode_tensor(message_numbers({100}), 300, "blocks.3.out", Contents::Part); }),
-               "the value 'blocks.3.out' needs");
+    EXPECT_HAS(
+        error_of(ErrorKind::Bug, [] { encode_tensor(message_numbers({100}), 300, "blocks.3.out", Contents::Part); }),
+        "the value 'blocks.3.out' is sent in");
 }
 
-TEST(Message, refusesWhatIsLongerThanPlanned) {
-    const std::string text =
-        error_of(ErrorKind::BadData, [] { encode_tensor(message_numbers({100}), 300, "blocks.3.out"); });
-    EXPECT_HAS(text, "'blocks.3.out' needs");
-    EXPECT_HAS(text, "only 300 were planned: it is larger than that of the first microbatch");
+TEST(Message, refusesWhatIsLongerThanItsShapeAllows) {
+    const at::Tensor tensor = message_numbers({100});
+    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { encode_tensor(tensor, 300, "blocks.3.out"); }),
+               "the value 'blocks.3.out' is sent in 512 bytes, of 300 that its shape allows");
+    EXPECT_EQ(encode_tensor(tensor, kAnySize, "blocks.3.out").size_bytes(), 512U);
     const std::vector<c10::IValue> values{c10::IValue(std::string(500, 'x'))};
-    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { encode_values(values, 300, "2 plain values"); }), "2 plain values");
+    EXPECT_HAS(error_of(ErrorKind::Bug, [&] { encode_values(values, 300, "2 plain values"); }), "2 plain values");
 }
 
 TEST(Message, refusesTypesThatItDoesNotCarry) {
