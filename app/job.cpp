@@ -16,7 +16,6 @@
 #include "base/error.hpp"
 #include "comm/collective.hpp"
 #include "comm/cores.hpp"
-#include "comm/link_room.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
 #include "comm/transport_kinds.hpp"
@@ -243,8 +242,8 @@ void say_warnings(const Job& job, const Program& program, const Graph& graph) {
     if (!job.is_first()) return;
     for (const std::string& warning : graph.warnings) job.log->warn(warning);
     const bool has_links = transport_named(job.plan.mesh.transport).links == UsesLinks::Yes;
-    const std::string no_room = has_links ? no_room_text(links_of(program)) : "";
-    if (!no_room.empty()) job.log->warn(no_room);
+    const std::string no_links = has_links ? no_links_text(program) : "";
+    if (!no_links.empty()) job.log->warn(no_links);
 }
 
 void guard_ranges(Datasets& data, const Graph& graph) {

@@ -11,7 +11,6 @@
 #include "app/planned_program.hpp"
 #include "app/terminal.hpp"
 #include "base/file.hpp"
-#include "comm/link_room.hpp"
 #include "device/cards.hpp"
 #include "engine/executor.hpp"
 #include "engine/program_links.hpp"
@@ -58,7 +57,7 @@ int run_inspect(const InspectArguments& arguments) {
     const MessageBuffers buffers = message_buffers(!machine.cards.empty());
     Inspection inspection =
         inspect_program(plan, program, {.machine = machine, .depth = arguments.depth, .buffers = buffers});
-    if (inspection.send_by_nccl()) inspection.no_room = no_room_text(links_of(program));
+    if (inspection.send_by_nccl()) inspection.no_room = no_links_text(program);
     inspection.settings = arguments.plan.overrides;
     inspection.search = search_lines(arguments.plan, program);
     if (!arguments.svg.empty()) write_said(arguments.svg, inspection_svg(inspection));

@@ -81,7 +81,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     begin_segments(loss_factor);
     memory_.clear();
     const bool runs_new_ops = !std::exchange(has_run_, true) || recorded_segments() != recorded_before;
-    const ThroughHost through_host(transport_, runs_new_ops);
+    const ThroughHost through_host(transport_, runs_new_ops || phase_.graph.shapes_follow_data);
     // Recordings that found no room, and what is in those that did, are no action's.
     bytes_before_ = meter_.now();
     failed_before_ = meter_.failed_requests();

@@ -26,6 +26,12 @@ void add_traffic(Traffic& traffic, const Phase& phase) {
     }
 }
 
+/// Any of its steps may take memory of a card, and so wait for messages that hold it up.
+bool shapes_follow_data(const Program& program) {
+    return program.training.graph.shapes_follow_data ||
+           (program.evaluation && program.evaluation->graph.shapes_follow_data);
+}
+
 }  // namespace
 
 std::vector<Link> links_of(const Program& program) {
@@ -37,6 +43,7 @@ std::vector<Link> links_of(const Program& program) {
         if (replicas.size() < 2 || replicas.front() != rank) continue;
         for (int number = 0; number < kLinksOfReplicas; ++number) links.push_back({replicas, true, number});
     }
+    if (shapes_follow_data(program)) return links;
     Traffic traffic;
     add_traffic(traffic, program.training);
     if (program.evaluation) add_traffic(traffic, *program.evaluation);
@@ -48,6 +55,12 @@ std::vector<Link> links_of(const Program& program) {
         }
     }
     return links;
+}
+
+std::string no_links_text(const Program& program) {
+    if (program.mesh.pp == 1 || !shapes_follow_data(program)) return no_room_text(links_of(program));
+    return "the shapes of this model may follow the data, so any step may take memory of a card and wait for all that "
+           "it does: values go from stage to stage through the host, which is slower";
 }
 
 ProgramTransport::ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device)

@@ -3,6 +3,7 @@
 #include <c10/core/Device.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/link_transport.hpp"
@@ -12,9 +13,9 @@
 namespace vpp {
 
 /// The links that the phases of a program use, the most important first: those of the replicas of each stage, however
-/// many they are, and in all pipelines one from each rank to every other that it sends to, most bytes first. Replicas
-/// exchange gradients of shares, their sums, with mesh.zero1 updated parameters, and buffers, which all have from
-/// replica 0. Optimizer state goes beside the links, as bytes: it moves at saves alone.
+/// many they are, and in all pipelines one from each rank to every other that it sends to, most bytes first, unless
+/// shapes follow the data. Replicas exchange gradients of shares, their sums, with mesh.zero1 updated parameters, and
+/// buffers, which all have from replica 0. Optimizer state goes beside the links, as bytes: it moves at saves alone.
 ///
 /// No operation of a card waits in a circle: a rank lets its card wait for an operation only when the bytes of all of
 /// its messages are there, and each other rank of a link sends some just before it gives the operation to its own card,
@@ -22,6 +23,9 @@ namespace vpp {
 /// in one order: that of the schedule (schedule/message_order.hpp), or of the buckets of gradients, and of sums
 /// (engine/gradient_reduction.hpp), with what comes behind all of them.
 std::vector<Link> links_of(const Program& program);
+
+/// For people: what has no link, and why. Empty where all has.
+std::string no_links_text(const Program& program);
 
 /// Where mesh.transport uses links, a transport over the program's links; else the job's own.
 class ProgramTransport {

@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import torch  # noqa: E402
-from tiny_model import ARRAYS_PLAN, PLAN, save_arrays  # noqa: E402
+from tiny_model import ARRAYS_PLAN, LENGTHS_PLAN, PLAN, Trims, save_arrays, save_tokens  # noqa: E402
 from vpp_process import DIGITS, ROOT, Case  # noqa: E402
 
 QUICK = ("--set", "run.dir=run", "--set", "train.steps=8")
@@ -307,6 +307,24 @@ class Cards(Case):
                                   VPP_SOFT_CARD_MEMORY_WAITS="1")
                 self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_memory_for_shapes_that_grow_is_not_taken_while_messages_are_under_way(self):
+        """Ops are replayed by then; this stood still when links held up cards in spite of it."""
+        torch.jit.script(Trims(256)).save(str(self.folder / "model.pt"))
+        drawn = torch.randint(1, 12000, (32,), generator=torch.Generator().manual_seed(1)).tolist()
+        save_tokens(self.folder, [1000] * 72 + [12000] * 8 + [1000] * 16 + drawn)
+        settings = ("train.steps=16", "train.global_batch_size=8", "pipeline.num_microbatches=8",
+                    "pipeline.num_stages=2",
+                    "pipeline.schedule_type=ZERO_BUBBLE_V", "pipeline.virtual_chunks=2", "run.deadline_floor_s=20",
+                    "run.deadline_factor=1")
+        for transport in ("nccl", "mpi"):
+            done = self.train(*settings, f"mesh.transport={transport}", f"run.dir={transport}",
+                              text=LENGTHS_PLAN.replace("[data]", "[data]\nshuffle = false"),
+                              VPP_SOFT_CARD_MEMORY_WAITS="1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("values go from stage to stage through the host, which is slower" in done.stderr,
+                             transport == "nccl", done.stderr)
+        self.assertEqual(self.bits("nccl"), self.bits("mpi"))
+
     def test_a_card_without_room_for_weights_or_their_casts_names_the_stage(self):
         wide = torch.nn.Sequential(torch.nn.Linear(4, 3000), torch.nn.Linear(3000, 3000), torch.nn.Linear(3000, 4))
         torch.jit.script(wide).save(str(self.folder / "model.pt"))
@@ -326,8 +344,8 @@ class Cards(Case):
             self.assertNotIn("step 2: cards were full", done.stderr)
 
     def test_steps_that_all_take_new_memory_are_said_once(self):
-        settings = ("pipeline.num_stages=2", "pipeline.split_method=MANUAL", "pipeline.split_points=['first']",
-                    "pipeline.num_microbatches=1", "pipeline.cuda_graphs=false", "train.steps=20")
+        settings = ("mesh.dp=2", "train.global_batch_size=8", "pipeline.num_microbatches=1",
+                    "pipeline.cuda_graphs=false", "train.steps=20")
         for more, times in ((1_000_000, 1), (0, 0)):
             torch.jit.script(GrowsByStep(more)).save(str(self.folder / "model.pt"))
             done = self.train(*settings, f"run.dir=more{more}", text=PLAN)

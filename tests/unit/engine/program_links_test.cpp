@@ -33,6 +33,27 @@ TEST(LinksOf, areThoseOfEveryPipeline) {
     EXPECT_EQ(links_of(program), by_bytes) << "values go the way of gradients, and most bytes with them";
 }
 
+TEST(LinksOf, WhereShapesFollowTheDataAreThoseOfReplicas) {
+    Program program;
+    program.mesh = {2, 2, 1};
+    program.training.schedule.actions = {{{ActionKind::SendF, 0, 0, 0, 1}}, {}};
+    add_edge(program.training, 9);
+    program.evaluation = program.training;
+    const auto is_of_replicas = [](const Link& link) { return link.is_of_replicas; };
+    EXPECT_FALSE(std::ranges::all_of(links_of(program), is_of_replicas));
+    EXPECT_EQ(no_links_text(program), "");
+    for (Graph* graph : {&program.training.graph, &program.evaluation->graph}) {
+        graph->shapes_follow_data = true;
+        EXPECT_TRUE(std::ranges::all_of(links_of(program), is_of_replicas));
+        EXPECT_EQ(links_of(program).size(), 2U * 2);
+        EXPECT_NE(no_links_text(program).find("the shapes of this model may follow the data"), std::string::npos);
+        program.mesh.pp = 1;
+        EXPECT_EQ(no_links_text(program), "") << "one stage sends nothing";
+        program.mesh.pp = 2;
+        graph->shapes_follow_data = false;
+    }
+}
+
 // The first and the last stage are the first rank's, so values and gradients go both ways between each two neighbours.
 TEST(LinksOf, ReplicasOfSchedulesInTheShapeOfAVHaveRoom) {
     Program program;
