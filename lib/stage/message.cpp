@@ -78,8 +78,9 @@ at::Tensor base_of(const at::Tensor& tensor) {
 }
 
 void check_fits(size_t num_bytes, size_t limit_bytes, const std::string& what) {
-    check(num_bytes <= limit_bytes, "the value '" + what + "' is sent in " + std::to_string(num_bytes) + " bytes, of " +
-                                        std::to_string(limit_bytes) + " that its shape allows");
+    if (num_bytes <= limit_bytes) return;
+    check(false, "the value '" + what + "' is sent in " + std::to_string(num_bytes) + " bytes, of " +
+                     std::to_string(limit_bytes) + " that its shape allows");
 }
 
 Buffer make_message(const Bytes& header, std::span<const std::byte> payload, size_t limit_bytes,
