@@ -27,7 +27,7 @@ constexpr const char* kSteps = "train.steps";
 using Facts = std::map<std::string, std::string>;
 
 /// Facts whose change makes a resumed run another run; the rest is said.
-constexpr std::array<std::string_view, 18> kRefused{"model",
+constexpr std::array<std::string_view, 19> kRefused{"model",
                                                     "data",
                                                     "global_batch_size",
                                                     "num_microbatches",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 18> kRefused{"model",
                                                     "precision",
                                                     "optimizer",
                                                     "freeze",
+                                                    "model.eval_modules",
                                                     "model.inputs",
                                                     "loss.target",
                                                     "data.shuffle",
@@ -47,8 +48,11 @@ constexpr std::array<std::string_view, 18> kRefused{"model",
                                                     "data.token_dtype"};
 
 /// Facts of keys that are younger than checkpoints: what one means that does not know them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMeant{
-    {{"data.transform", "[]"}, {"data.weights", "[]"}, {"data.val_split", "0.0"}, {"data.documents", "joined"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMeant{{{"data.transform", "[]"},
+                                                                               {"data.weights", "[]"},
+                                                                               {"data.val_split", "0.0"},
+                                                                               {"data.documents", "joined"},
+                                                                               {"model.eval_modules", "[]"}}};
 
 /// What the tables say, and nothing of keys that are left out: these may become more.
 std::string transforms_text(const std::vector<TransformPlan>& transforms) {
@@ -228,6 +232,7 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"seed", std::to_string(plan.train.seed)},
             {"precision", plan.train.precision},
             {"optimizer", plan.optimizer.kind},
+            {"model.eval_modules", nlohmann::json(plan.model.eval_modules).dump()},
             {"model.inputs", inputs_text(plan, program.training.graph)},
             {"model.loss_reduction", plan.model.loss_reduction},
             {"loss.target", plan.loss ? plan.loss->target : ""},

@@ -57,6 +57,18 @@ TEST(RunFacts, whatTheFilesAreMadeToIsOneOfThem) {
     EXPECT_EQ(fact_of(old, "data.shuffle"), std::nullopt);
 }
 
+TEST(RunFacts, submodulesThatStayInEvalModeAreOneOfThem) {
+    const TemporaryFolder folder;
+    Rig rig = set_up_tiny("mlp", folder.path("."));
+    const CheckpointState old;
+    TextLog log;
+    EXPECT_NO_THROW(compare_facts(old, facts_of(rig.plan, rig.prepared.program), "run", log.log));
+    rig.plan.model.eval_modules = {"teacher"};
+    EXPECT_HAS(error_of(ErrorKind::Refused,
+                        [&] { compare_facts(old, facts_of(rig.plan, rig.prepared.program), "run", log.log); }),
+               "run belongs to another run: model.eval_modules was [], now [\"teacher\"]; set it back");
+}
+
 TEST(RunFacts, whatGoesWhereIsOneOfThem) {
     const TemporaryFolder folder;
     const Rig rig = set_up_tiny("mlp", folder.path("."), {"model.inputs=[\"x\", \"y\"]"});
