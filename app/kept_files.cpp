@@ -5,6 +5,8 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "checkpoint/folder_names.hpp"
+#include "checkpoint/weights_folder.hpp"
 #include "data/data_files.hpp"
 #include "graph/trial_load.hpp"
 #include "report/sinks.hpp"
@@ -32,6 +34,11 @@ bool is_same(const std::string& output, const std::string& kept) {
     return fs::equivalent(output, kept, error);
 }
 
+/// Names of weights, of an index of them, and of what makes a folder a checkpoint.
+bool may_be_of_weights(const std::string& name) {
+    return name.ends_with(".safetensors") || is_index_name(name) || name == kManifestFile;
+}
+
 /// The file that is named, and where that is a folder or an index what may have weights for it there.
 std::vector<std::string> weights_at(const fs::path& path) {
     std::vector<std::string> files{path.string()};
@@ -40,8 +47,7 @@ std::vector<std::string> weights_at(const fs::path& path) {
     if (!is_folder && path.extension() != ".json") return files;
     fs::directory_iterator entry(is_folder ? path : fs::absolute(path).parent_path(), ignored);
     while (!ignored && entry != fs::directory_iterator()) {
-        const fs::path ending = entry->path().extension();
-        if (ending == ".safetensors" || ending == ".json") files.push_back(entry->path().string());
+        if (may_be_of_weights(entry->path().filename().string())) files.push_back(entry->path().string());
         entry.increment(ignored);
     }
     return files;

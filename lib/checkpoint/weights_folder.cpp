@@ -13,14 +13,9 @@ namespace vpp {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// "model.safetensors.index.json", and "model.safetensors.index.fp16.json" of another precision.
 bool is_index_name(std::string_view name) {
     return name.ends_with(".json") && name.find(".safetensors.index.") != std::string_view::npos;
 }
-
-}  // namespace
 
 fs::path weights_in(const fs::path& folder) {
     std::vector<std::string> indices, files;

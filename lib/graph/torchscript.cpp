@@ -242,13 +242,13 @@ std::set<int64_t> numbers_in(const std::string& text) {
     return numbers;
 }
 
-/// " 'h' [1, 2, 8]": a buffer that has a dimension of one of these sizes; empty where there is none.
+/// " 'h' [1, 2, 8]": a buffer with a dimension of one of these sizes among others; empty where there is none.
 std::string buffer_of_size(const JitGraph& jit, const std::vector<int64_t>& sizes) {
     for (const JitParameter& parameter : jit.parameters) {
         const bool has_size = std::ranges::any_of(parameter.tensor.sizes(), [&](int64_t extent) {
             return extent > 1 && std::ranges::find(sizes, extent) != sizes.end();
         });
-        if (parameter.is_buffer && parameter.value && has_size) {
+        if (parameter.is_buffer && parameter.value && parameter.tensor.dim() > 1 && has_size) {
             return " '" + printable(parameter.name) + "' " + shape_text(parameter.tensor.sizes().vec());
         }
     }

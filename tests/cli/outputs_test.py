@@ -53,7 +53,7 @@ class Outputs(Case):
     def test_arrays_and_weights_that_lie_with_others(self):
         shutil.copy(self.folder / "y.npy", self.folder / "d.npz")
         (self.folder / "w").mkdir()
-        for name in ("one.safetensors", "model.safetensors.index.json", "notes.txt"):
+        for name in ("one.safetensors", "model.safetensors.index.json", "costs.json"):
             (self.folder / "w" / name).write_text("{}")
         self.before = self.contents()
         label = ("--set", 'data.train.label="d.npz:y"')
@@ -63,7 +63,7 @@ class Outputs(Case):
             for output in ("w/one.safetensors", "w/model.safetensors.index.json"):
                 self.refused(f"--dot would replace {output}, model.init_from of the plan", "inspect", "p.toml", "--dot",
                              output, "--set", f"model.init_from={named}")
-        done = self.vpp("inspect", "p.toml", "--dot", "w/notes.txt", "--set", "model.init_from=w")
+        done = self.vpp("inspect", "p.toml", "--dot", "w/costs.json", "--set", "model.init_from=w")
         self.assertNotIn("would replace", done.stderr)
 
     def test_a_run(self):
