@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/few.hpp"
 #include "base/suggest.hpp"
 #include "checkpoint/name_prefix.hpp"
 
@@ -184,12 +185,7 @@ class Matcher {
 }  // namespace
 
 std::string names_text(const std::vector<std::string>& names) {
-    std::string text;
-    for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i) {
-        text += (i > 0 ? ", '" : "'") + printable(names[i]) + "'";
-    }
-    if (names.size() > kShownNames) text += " and " + std::to_string(names.size() - kShownNames) + " more";
-    return text.empty() ? "no tensors" : text;
+    return names.empty() ? "no tensors" : few_names_text(names, kShownNames);
 }
 
 MatchedWeights match_weights(const WeightsFile& file, const std::vector<WantedWeight>& wanted) {

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "base/few.hpp"
+
 namespace vpp {
 
 size_t most_links_of_a_rank(const std::vector<Link>& links) {
@@ -29,19 +31,17 @@ std::vector<Link> links_with_room(const std::vector<Link>& wanted) {
 }
 
 std::string no_room_text(const std::vector<Link>& wanted) {
-    constexpr int64_t kMostNamed = 4;
+    constexpr size_t kMostNamed = 4;
     const std::vector<Link> found = links_with_room(wanted);
     std::set<Link> others(wanted.begin(), wanted.end());
     for (const Link& link : found) others.erase(link);
-    std::string names;
-    int64_t count = 0;
-    for (const Link& link : others) {
-        if (++count > kMostNamed) continue;
-        names += (names.empty() ? "" : ", ") + std::to_string(link.ranks[0]) + " to " + std::to_string(link.ranks[1]);
-    }
     if (others.empty()) return "";
-    if (count > kMostNamed) names += " and " + std::to_string(count - kMostNamed) + " more";
-    return "a card keeps " + std::to_string(kMostLinks) + " links by NCCL apart, so what goes from rank " + names +
+    std::vector<std::string> names;
+    for (const Link& link : others) {
+        names.push_back(std::to_string(link.ranks[0]) + " to " + std::to_string(link.ranks[1]));
+    }
+    return "a card keeps " + std::to_string(kMostLinks) + " links by NCCL apart, so what goes from rank " +
+           few_text(names, kMostNamed) +
            " goes through the host, which is slower; stages that send to fewer others would need fewer";
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "base/few.hpp"
 #include "comm/collective.hpp"
 
 namespace vpp {
@@ -48,11 +49,9 @@ std::string to_text(const NonFiniteValue& value, int num_replicas) {
 
 std::string sample_names(const Dataset& data, const std::vector<Draw>& samples) {
     constexpr size_t kMostNamed = 16;
-    std::string text = samples.size() == 1 ? "sample" : "samples";
-    for (size_t i = 0; i < std::min(samples.size(), kMostNamed); ++i) {
-        text += (i == 0 ? " " : ", ") + std::to_string(data.stored_sample(samples[i].sample));
-    }
-    return samples.size() > kMostNamed ? text + " and " + std::to_string(samples.size() - kMostNamed) + " more" : text;
+    std::vector<std::string> names;
+    for (const Draw& draw : samples) names.push_back(std::to_string(data.stored_sample(draw.sample)));
+    return (samples.size() == 1 ? "sample " : "samples ") + few_text(names, kMostNamed);
 }
 
 std::optional<int> first_non_finite(Transport& transport, const std::map<int, at::Tensor>& parameters) {

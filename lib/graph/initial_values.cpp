@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/few.hpp"
 #include "base/glob.hpp"
 #include "base/random.hpp"
 
@@ -59,13 +60,8 @@ std::vector<Problem> check_init_rules(const Plan& plan, const Graph& graph) {
 
 void refuse_without_values(const Plan& plan, const std::vector<std::string>& names) {
     if (names.empty()) return;
-    std::string text;
-    for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
-        text += (i == 0 ? "'" : ", '") + printable(names[i]) + "'";
-    }
-    if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
     throw Error(ErrorKind::Plan,
-                "the model file has no values for " + text +
+                "the model file has no values for " + few_names_text(names, kMostNames) +
                     "; add [[model.init]] tables that match parameters, or name a file of weights in model.init_from",
                 plan.where("model.init"));
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/few.hpp"
 #include "base/suggest.hpp"
 #include "graph/stage_borders.hpp"
 
@@ -165,12 +166,9 @@ class Joiner {
     std::map<std::string, Value*> values_;
 };
 
-/// "'a', 'b', 'c' and 4 more".
+/// Of names that are no problem, and may be many.
 std::string listed(const std::vector<std::string>& names) {
-    constexpr size_t kShown = 8;
-    std::string text;
-    for (size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
-    return text + (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
+    return few_names_text(names, 8);
 }
 
 std::vector<std::string> unused_outputs(const std::vector<StagePlan>& stages) {

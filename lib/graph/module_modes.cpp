@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/few.hpp"
 #include "base/glob.hpp"
 
 namespace vpp {
@@ -43,15 +44,6 @@ bool is_named(const std::string& module, const std::string& glob) {
 
 bool any_names(const std::vector<std::string>& globs, const std::string& module) {
     return std::ranges::any_of(globs, [&](const std::string& glob) { return is_named(module, glob); });
-}
-
-/// "bn1, layer1.0.bn1 and 3 more"
-std::string few_of(const std::vector<std::string>& names) {
-    constexpr size_t kMostNames = 6;
-    std::string text;
-    for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i) text += (i == 0 ? "" : ", ") + printable(names[i]);
-    if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
-    return text;
 }
 
 }  // namespace
@@ -97,11 +89,11 @@ void add_module_mode_notes(JitGraph& jit, const std::vector<std::string>& in_eva
                            const std::vector<std::string>& eval_modules) {
     std::vector<std::string> changed;
     for (const std::string& module : in_eval_mode) {
-        if (!any_names(eval_modules, module) && looks_at_mode(jit, module)) changed.push_back(module);
+        if (!any_names(eval_modules, module) && looks_at_mode(jit, module)) changed.push_back(printable(module));
     }
     if (!changed.empty()) {
         jit.notes.push_back("in eval mode in the model file, but trained in train mode, as behind model.train(): " +
-                            few_of(changed) + "; what shall stay in eval mode goes into model.eval_modules");
+                            few_text(changed, 6) + "; what shall stay in eval mode goes into model.eval_modules");
     }
     for (const std::string& glob : eval_modules) {
         const auto is_meant = [&](const std::string& module) { return is_named(module, glob); };

@@ -399,18 +399,24 @@ TEST_F(SegmentTest, refusesAGradientThatWasNotForeseen) {
     EXPECT_HAS(text, "'" + edge.name + "'");
 }
 
+/// Of microbatch 0; the edge between the stages carries a tensor that needs a gradient, or none.
+const Edge& forward_both(Line& line, bool needs) {
+    line.feed(0, 0);
+    line.feed(1, 0);
+    line.stage(0).forward(0, 0);
+    const Edge& edge = line.split().edges.at(0);
+    line.stage(1).receive_tensor(0, edge, line.stage(0).take_tensor(0, edge).detach(), needs);
+    line.stage(1).forward(0, 0);
+    return edge;
+}
+
 // What a branch gave, which needs a gradient another time.
 TEST_F(SegmentTest, aTensorThatNeedsNoGradientThisTimeGetsNone) {
     Rig setup = open_tiny("mlp");
     for (const bool in_halves : {false, true}) {
         for (const bool needs : {false, true}) {
             Line line(setup, {cut_behind(setup, "aten::tanh")});
-            line.feed(0, 0);
-            line.feed(1, 0);
-            line.stage(0).forward(0, 0);
-            const Edge& edge = line.split().edges.at(0);
-            line.stage(1).receive_tensor(0, edge, line.stage(0).take_tensor(0, edge).detach(), needs);
-            line.stage(1).forward(0, 0);
+            const Edge& edge = forward_both(line, needs);
             if (in_halves) {
                 line.stage(1).input_gradients(0);
             } else {
@@ -427,12 +433,7 @@ TEST_F(SegmentTest, aLossWithoutAGradientIsRefused) {
     Rig setup = open_tiny("mlp");
     for (const bool needs : {true, false}) {
         Line line(setup, {setup.graph().num_ops() - 1});
-        line.feed(0, 0);
-        line.feed(1, 0);
-        line.stage(0).forward(0, 0);
-        const Edge& edge = line.split().edges.at(0);
-        line.stage(1).receive_tensor(0, edge, line.stage(0).take_tensor(0, edge).detach(), needs);
-        line.stage(1).forward(0, 0);
+        forward_both(line, needs);
         if (needs) {
             EXPECT_NO_THROW(line.stage(1).backward(0));
         } else {
