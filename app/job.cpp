@@ -14,12 +14,14 @@
 #include "app/registries.hpp"
 #include "app/stop_signals.hpp"
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "comm/collective.hpp"
 #include "comm/cores.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/mpi_transport.hpp"
 #include "comm/transport_kinds.hpp"
 #include "comm/watchdog.hpp"
+#include "device/cards.hpp"
 #include "device/device.hpp"
 #include "engine/agreement.hpp"
 #include "engine/program_links.hpp"
@@ -89,8 +91,13 @@ std::string find_transport(Transport& transport, const Plan& plan, at::Device de
     const std::string& kind = plan.mesh.transport;
     if (transport_named(kind).links == UsesLinks::No) return kind;
     if (!has_cuda_parts() || transport.size() == 1) return "mpi";
-    const std::string card = device.is_cpu() ? "" : cuda_cards().at(static_cast<size_t>(device.index())).id;
-    return choose_transport(transport, kind, {card, waits_for_kernels(), nccl_host()});
+    const Card card = device.is_cpu() ? Card{} : cuda_cards().at(static_cast<size_t>(device.index()));
+    const std::string host = host_id();
+    return choose_transport(transport, kind,
+                            {.id = card.id,
+                             .is_waited_for = waits_for_kernels(),
+                             .host = nccl_host(),
+                             .slot = host.empty() || card.slot.empty() ? "" : host + " " + card.slot});
 }
 
 /// Messages of cards by MPI: from card to card where it moves their memory on all ranks, else through the host's.

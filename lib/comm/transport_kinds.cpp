@@ -16,7 +16,7 @@ namespace {
 
 /// Why NCCL cannot connect ranks with these cards; empty when it can.
 std::string obstacle(const std::vector<RankCard>& cards) {
-    std::map<std::pair<std::string, std::string>, size_t> owners;  // by host and card
+    std::map<std::pair<std::string, std::string>, size_t> owners, neighbours;  // by host and card; by host and slot
     for (size_t rank = 0; rank < cards.size(); ++rank) {
         const std::string name = "rank " + std::to_string(rank);
         const RankCard& card = cards[rank];
@@ -28,10 +28,18 @@ std::string obstacle(const std::vector<RankCard>& cards) {
                    "wait for each other; set mesh.transport = \"mpi\", or leave the variable out";
         }
         const auto [owner, is_new] = owners.emplace(std::pair(card.host, card.id), rank);
-        if (is_new) continue;
-        return "rank " + std::to_string(owner->second) + " and " + name + " use the same card (" + card.id +
-               "), and NCCL needs one for each rank; set mesh.transport = \"mpi\", start fewer ranks a host, or let "
-               "them see more cards (CUDA_VISIBLE_DEVICES)";
+        if (!is_new) {
+            return "rank " + std::to_string(owner->second) + " and " + name + " use the same card (" + card.id +
+                   "), and NCCL needs one for each rank; set mesh.transport = \"mpi\", start fewer ranks a host, or "
+                   "let "
+                   "them see more cards (CUDA_VISIBLE_DEVICES)";
+        }
+        if (card.slot.empty()) continue;
+        const auto [neighbour, is_alone] = neighbours.emplace(std::pair(card.host, card.slot), rank);
+        if (is_alone) continue;
+        return "rank " + std::to_string(neighbour->second) + " and " + name + " use parts of one card (" +
+               cards[neighbour->second].id + " and " + card.id +
+               "), and NCCL needs a card for each rank; set mesh.transport = \"mpi\"";
     }
     return "";
 }
@@ -56,10 +64,14 @@ std::string choose_transport(Transport& transport, const std::string& kind, cons
     own.put_text(card.id);
     own.put(card.is_waited_for);
     own.put_text(links == UsesLinks::Yes ? card.host : "");
+    own.put_text(card.slot);
     std::vector<RankCard> cards;
     for (const Bytes& bytes : all_gather(transport, own.take())) {
         ByteReader reader(bytes);
-        cards.push_back({.id = reader.get_text(), .is_waited_for = reader.get<bool>(), .host = reader.get_text()});
+        cards.push_back({.id = reader.get_text(),
+                         .is_waited_for = reader.get<bool>(),
+                         .host = reader.get_text(),
+                         .slot = reader.get_text()});
     }
     const std::string reason = obstacle(cards);
     if (reason.empty()) return links == UsesLinks::Yes ? kind : "nccl";

@@ -32,6 +32,9 @@ struct RankCard {
     std::string id;              ///< what no other card has; empty on a rank that computes on the CPU
     bool is_waited_for = false;  ///< the host waits for each kernel (kLaunchBlockingVariable)
     std::string host = {};       ///< the one that NCCL was told it is on (kNcclHostVariable); empty: the real one
+    /// Where the card is plugged in: a host and its slot. Parts of a card (MIG) have one, and NCCL takes them for one
+    /// card (NCCL, src/init.cc, "Duplicate GPU detected"). Empty: not known.
+    std::string slot = {};
 };
 
 /// "mpi" or "nccl", the same on every rank: auto is NCCL where every rank has a card of its own and waits for none of

@@ -14,7 +14,8 @@ struct Card {
     std::string name;          ///< "NVIDIA H200"
     int major = 0, minor = 0;  ///< compute capability
     int64_t memory_bytes = 0;
-    std::string id = {};  ///< of no other card, as nvidia-smi -L has it: "GPU-..."
+    std::string id = {};    ///< of no other card, or part of one (MIG), as nvidia-smi -L has it: "GPU-..."
+    std::string slot = {};  ///< where its host has it, "0000:3b:00"; parts of a card are in one
 };
 
 /// What this process may use (CUDA_VISIBLE_DEVICES), by index; empty where there is no card, no driver, or no CUDA

@@ -1,5 +1,7 @@
 #include <cuda_runtime_api.h>
 
+#include <cstdio>
+
 #include "base/error.hpp"
 #include "device/cards.hpp"
 
@@ -17,6 +19,14 @@ std::string id_of(const cudaUUID_t& uuid) {
         text += kDigits[byte >> 4];
         text += kDigits[byte & 15];
     }
+    return text;
+}
+
+/// Domain, bus and device of PCI.
+std::string slot_of(const cudaDeviceProp& properties) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%04x:%02x:%02x", static_cast<unsigned>(properties.pciDomainID),
+                  static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
     return text;
 }
 
@@ -49,7 +59,7 @@ std::vector<Card> cuda_cards() {
         cudaDeviceProp properties{};
         check_starts(cudaGetDeviceProperties(&properties, i));
         cards.push_back({properties.name, properties.major, properties.minor,
-                         static_cast<int64_t>(properties.totalGlobalMem), id_of(properties.uuid)});
+                         static_cast<int64_t>(properties.totalGlobalMem), id_of(properties.uuid), slot_of(properties)});
     }
     return cards;
 }

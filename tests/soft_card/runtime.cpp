@@ -215,6 +215,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->sharedMemPerBlock = kSharedBytes;
     std::memset(properties->uuid.bytes, 0, sizeof(properties->uuid.bytes));
     properties->uuid.bytes[0] = static_cast<char>(device + 1);
+    properties->pciBusID = device + 1;
     return cudaSuccess;
 }
 

@@ -14,6 +14,11 @@ TEST(Process, ItsHostHasTheNameOfUname) {
     EXPECT_EQ(host_name(), names.nodename);
 }
 
+TEST(Process, ItsHostHasAnIdThatStays) {
+    EXPECT_EQ(host_id().size(), 36U) << host_id();
+    EXPECT_EQ(host_id(), host_id());
+}
+
 TEST(Process, WhatItTouchesIsResident) {
     constexpr size_t kBytes = size_t{64} << 20;
     const std::vector<char> touched(kBytes, 1);

@@ -55,6 +55,18 @@ TEST(ChooseTransport, RanksThatNcclTakesForOnesOfDifferentHostsMayShareACard) {
     EXPECT_CONTAINS(chosen("nccl", {on("one"), on("other"), on("one")})[1], "rank 0 and rank 2 use the same card");
 }
 
+TEST(ChooseTransport, PartsOfACardAreOneCardToNccl) {
+    const auto part = [](const char* id, const char* slot) { return RankCard{.id = id, .slot = slot}; };
+    const std::vector<RankCard> cards{part("GPU-a", "one 0000:3b:00"), part("GPU-b", "one 0000:86:00"),
+                                      part("GPU-c", "one 0000:3b:00")};
+    EXPECT_EQ(chosen("auto", cards), std::vector<std::string>(3, "mpi"));
+    EXPECT_CONTAINS(chosen("nccl", cards)[1],
+                    "rank 0 and rank 2 use parts of one card (GPU-a and GPU-c), and NCCL needs a card for each rank; "
+                    "set mesh.transport = \"mpi\"");
+    EXPECT_EQ(chosen("auto", {part("GPU-a", "one 0000:3b:00"), part("GPU-c", "two 0000:3b:00")})[0], "nccl");
+    EXPECT_EQ(chosen("auto", {part("GPU-a", ""), part("GPU-c", "")})[0], "nccl") << "where it is not known";
+}
+
 TEST(ChooseTransport, ARankWithoutACardIsNamed) {
     for (const std::string& told : chosen("nccl", {{"GPU-a"}, {""}})) {
         EXPECT_CONTAINS(told, "rank 1 computes on the CPU, and NCCL moves memory of cards");

@@ -17,6 +17,7 @@ TEST(Cards, AreThereOnlyWithTheirParts) {
         EXPECT_GT(card.major, 0);
         EXPECT_GT(card.memory_bytes, 0);
         EXPECT_EQ(card.id.size(), 40U) << card.id;
+        EXPECT_GE(card.slot.size(), 10U) << card.slot;
     }
 }
 
