@@ -132,6 +132,12 @@ void print_verify_text(const Job& job, const MatrixResult& result, const std::op
         std::cout << "refused " << layouts.size() << " (" << layouts.front()
                   << (layouts.size() > 1 ? " and others" : "") << "): " << reason << "\n";
     }
+    if (!result.through_host.empty()) {
+        std::cout << "through the host " << result.through_host.size() << " (" << result.through_host.front()
+                  << (result.through_host.size() > 1 ? " and others" : "")
+                  << "): in each step a rank took memory of its card, so nothing went from card to card; more --steps "
+                     "prove that too\n";
+    }
     for (const std::string& layout : result.different) std::cout << "NOT equal: " << layout << "\n";
     if (!result.is_equal()) {
         std::cout << "first difference: " << result.different.front() << ", " << result.first_cuts << ": "
@@ -161,6 +167,7 @@ void print_verify_json(const MatrixResult& result, const std::optional<PairwiseL
                          {"layouts", result.all.equal + result.all.different},
                          {"layouts_different", result.different},
                          {"layouts_refused", result.refused},
+                         {"layouts_through_host", result.through_host},
                          {"references", result.num_references},
                          {"schedules", schedules},
                          {"difference", result.first_difference}};

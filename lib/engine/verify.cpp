@@ -153,6 +153,7 @@ VerifyResult compare_runs(const RunRecord& reference, const RunRecord& pipeline)
         result.different_step = static_cast<int64_t>(step) + 1;
         return result;
     }
+    result.is_through_host = result.steps > 0 && pipeline.through_host == static_cast<int64_t>(pipeline.steps.size());
     result.is_equal = result.steps > 0 && reference.steps.size() == pipeline.steps.size();
     return result;
 }

@@ -24,6 +24,7 @@ using StepRecord = std::map<std::string, std::string>;
 /// What one run gave, by step.
 struct RunRecord {
     std::vector<StepRecord> steps;
+    int64_t through_host = 0;  ///< steps that sent nothing over links between cards (Transport::goes_through_host)
 };
 
 struct VerifyResult {
@@ -35,6 +36,9 @@ struct VerifyResult {
     std::string different_name;  ///< the first one
     std::string difference;      ///< its name and both values
     int64_t num_different = 0;   ///< of that step
+    /// Whether links between cards carried nothing of the pipeline's, since in each step a rank took memory of its
+    /// card.
+    bool is_through_host = false;
 };
 
 /// Called after every step: to tell others that the run goes on, or in tests to break something.

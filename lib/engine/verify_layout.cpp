@@ -120,6 +120,7 @@ RunRecord LayoutVerifier::run_steps(Engine& engine, Program& program, int64_t st
         const bool is_last = step + 1 == steps;
         // The engine reads the lists anew in every step.
         if (is_last && num_microbatches >= 0) keep_microbatches(program.training.schedule, num_microbatches);
+        record.through_host += engine.transport().goes_through_host() ? 1 : 0;
         record.steps.push_back(record_step(engine, step, after_step, is_last ? watch : nullptr));
         if (is_last && num_microbatches < 0 && engine.can_evaluate()) {
             record_evaluation(engine, record.steps.back(), watch);

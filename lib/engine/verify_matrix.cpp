@@ -165,6 +165,7 @@ class MatrixRun {
         if (compared.is_equal) {
             ++result_.all.equal;
             ++tally.equal;
+            if (compared.is_through_host && choice.num_ranks() > 1) result_.through_host.push_back(choice.text());
             return "equal";
         }
         ++result_.all.different;

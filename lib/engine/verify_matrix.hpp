@@ -68,6 +68,7 @@ struct MatrixResult {
     std::map<std::string, int64_t> by_kind;                   ///< values compared
     std::map<std::string, std::vector<std::string>> refused;  ///< reason -> combinations
     std::vector<std::string> different;                       ///< combinations
+    std::vector<std::string> through_host;                    ///< equal ones of VerifyResult::is_through_host
     std::string first_difference;                             ///< of the first of them
     std::string first_cuts;                                   ///< where it was cut: "cut before ops 3, 8"
 

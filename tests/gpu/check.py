@@ -1,14 +1,16 @@
 """What a machine with a card can show of vpp, in one table.
 
-check.py BUILD [--only ROW ...] [--device cpu] [--seconds N] [--at-once N]   BUILD: a build folder with the CUDA parts
+check.py BUILD [--only ROW ...] [--device cpu] [--seconds N] [--total N] [--at-once N] [--log FILE]
 
-Rows that measure time or fill a card run alone, then the others, several at once. Ends with 0 when every row holds, 1
-when one does not, 77 without a card. What the rows said goes to BUILD/gpu-check.log. `--device cpu` runs them on the
-CPU, which shows that they run.
+BUILD is a build folder with the CUDA parts. Rows of exactness come first, several at once, then alone those that fill
+a card or measure time. Ends with 0 when every row holds, 1 when one does not, is skipped or does not run, 77 without a
+card. What the rows said goes to FILE (BUILD/gpu-check.log). `--device cpu` runs them on the CPU, which shows that they
+run, and skips those that need a card.
 """
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import logging
@@ -42,7 +44,12 @@ CORES_OF_A_ROW = 5
 
 @dataclasses.dataclass
 class Limits:
-    seconds: int = 1800  # of a command
+    seconds: float = 1800  # of a command
+    end: float = float("inf")  # of the table, as time.monotonic() has it
+
+    def left(self) -> float:
+        """Seconds that a command may take."""
+        return min(self.seconds, self.end - time.monotonic())
 
 
 limits = Limits()
@@ -53,18 +60,27 @@ class Row(Exception):
     """A row that does not hold, or is skipped: why."""
 
 
+def end_session(session: int) -> None:
+    """Ends what is left of it, ranks too, which have groups of their own: nothing stays on a card."""
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getsid(int(process.name)) == session:
+                os.kill(int(process.name), signal.SIGKILL)
+
+
 def words_of(child: subprocess.Popen) -> tuple[str, str, bool]:
     """What it prints until it ends, or is ended, and whether it had to be."""
+    seconds = limits.left()
     try:
-        return *child.communicate(timeout=limits.seconds), False
+        return *child.communicate(timeout=seconds), False
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGTERM)  # mpirun ends its ranks
-    late = f"no end in {limits.seconds} s"
+    late = f"no end in {seconds:.0f} s"
     try:
         said, complained = child.communicate(timeout=20)
         return said, f"{complained}\n{late}", True
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
+        end_session(child.pid)
         child.wait()
         return "", late, True
 
@@ -74,8 +90,10 @@ def run(command: list, **variables: str) -> str:
     environment = os.environ | MPI_VARIABLES | variables
     command = [str(word) for word in command]
     started = time.monotonic()
-    child = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
-                             start_new_session=True)
+    if limits.left() <= 0:
+        raise Row("its time was over before it ran " + shlex.join(command))
+    child = subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=environment, start_new_session=True)
     running.add(child)
     said, complained, is_late = words_of(child)
     running.remove(child)
@@ -135,9 +153,10 @@ def on_own_hosts(program: pathlib.Path, device: str) -> dict[str, str]:
 
 
 def verified_nccl(build: pathlib.Path, device: str) -> str:
-    """Every schedule by NCCL; where there are too few cards, by NCCL's sockets between ranks that share one."""
+    """Every schedule by NCCL; where there are too few cards, by NCCL's sockets between ranks that share one. The first
+    steps take memory, and go through the host: a layout in which all did so does not hold."""
     skip_on_cpu(device)
-    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--once", "--steps", "4", "--cuts", "1",
+    text = run([sys.executable, "-B", ROOT / "tests/multi/verify_matrix.py", "--once", "--steps", "7", "--cuts", "1",
                 "--device", device, "--transport", "nccl", "gpt_tied"],
                VPP_BINARY=str(OWN_HOST), VPP_MPIRUN="mpirun", **on_own_hosts(build / "vpp", device))
     return text.strip().splitlines()[-1]
@@ -242,23 +261,28 @@ def traced(build: pathlib.Path, device: str) -> str:
     return f"{len(on_card)} actions on the card, {doing:.1f} ms; handing them out took {handing_out:.1f} ms"
 
 
-# What takes long comes first of those that run at once.
-ALONE = {"MPI": mpi_transport, "staged": staged_messages, "NCCL": nccl_transport, "one stage": one_stage,
-         "recomputed": recomputed, "stages": stages}
-CHECKS = {"reference": reference, "mixed": verified_mixed, "verify": verified, "verify NCCL": verified_nccl,
-          "jobs": nccl_jobs, "engine": engine, "memory": card_memory, "links": nccl_links, "trace": traced}
-ROWS = ALONE | CHECKS
+# What only cards can show comes first, then what takes long.
+CHECKS = {"links": nccl_links, "memory": card_memory, "jobs": nccl_jobs, "verify NCCL": verified_nccl,
+          "trace": traced, "reference": reference, "mixed": verified_mixed, "verify": verified, "engine": engine}
+ALONE = {"stages": stages, "MPI": mpi_transport, "staged": staged_messages, "NCCL": nccl_transport,
+         "one stage": one_stage, "recomputed": recomputed}
+ROWS = CHECKS | ALONE
 
 
 def show(name: str, build: pathlib.Path, device: str) -> bool:
-    """Runs a row and prints it; whether it holds."""
+    """Runs a row and prints it; whether it holds. What a row cannot read is a problem of that row alone."""
     started = time.monotonic()
     holds = True
     try:
         result = "ok       " + ROWS[name](build, device)
     except Row as row:
-        holds = str(row).startswith("skipped")
-        result = "skipped  " + str(row)[9:] if holds else "PROBLEM  " + str(row)
+        is_skipped = str(row).startswith("skipped")
+        holds = is_skipped and device == "cpu"
+        result = "skipped  " + str(row)[9:] if is_skipped else "PROBLEM  " + str(row)
+    except Exception as problem:
+        logging.exception(name)
+        holds = False
+        result = f"PROBLEM  {problem!r}"
     print(f"{name:<11} {result} ({time.monotonic() - started:.0f} s)", flush=True)
     return holds
 
@@ -272,8 +296,12 @@ def show_all(names: list[str], at_once: int, build: pathlib.Path, device: str) -
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             for child in list(running):
-                os.killpg(child.pid, signal.SIGTERM)
+                end_session(child.pid)
             raise
+
+
+def interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def main() -> int:
@@ -282,10 +310,15 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=ROWS, metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--seconds", type=int, default=limits.seconds, help="of a command (%(default)s)")
+    parser.add_argument("--total", type=int, help="seconds of all rows; those behind do not run")
+    parser.add_argument("--log", type=pathlib.Path, help="what the rows said (BUILD/gpu-check.log)")
     parser.add_argument("--at-once", type=int, default=max(1, len(os.sched_getaffinity(0)) // CORES_OF_A_ROW),
                         help="of the rows that need not run alone (%(default)s: as many as there are cores for)")
     arguments = parser.parse_args()
     limits.seconds = arguments.seconds
+    if arguments.total:
+        limits.end = time.monotonic() + arguments.total
+    signal.signal(signal.SIGTERM, interrupt)  # whoever ends it ends its programs too
     if arguments.device == "cuda" and not torch.cuda.is_available():
         print("gpu-check: there is no card that CUDA gives this process; look at nvidia-smi and CUDA_VISIBLE_DEVICES")
         return SKIPPED
@@ -293,10 +326,11 @@ def main() -> int:
         names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         print(f"cards: {', '.join(names)}; LibTorch {torch.__version__}, CUDA {torch.version.cuda}", flush=True)
     build = arguments.build.resolve()
-    logging.basicConfig(filename=build / "gpu-check.log", filemode="w", format="%(message)s", level=logging.INFO)
+    logging.basicConfig(filename=arguments.log or build / "gpu-check.log", filemode="w", format="%(message)s",
+                        level=logging.INFO)
     wanted = arguments.only or list(ROWS)
     all_hold = True
-    for some, at_once in ((ALONE, 1), (CHECKS, max(1, arguments.at_once))):
+    for some, at_once in ((CHECKS, max(1, arguments.at_once)), (ALONE, 1)):
         all_hold &= show_all([name for name in wanted if name in some], at_once, build, arguments.device)
     return 0 if all_hold else 1
 

@@ -1,6 +1,7 @@
 """Jobs whose ranks send by NCCL, on cards or on soft ones: replicas, resumes, and how such a job ends. VPP_BINARY is a
 vpp that has a card for each rank, or own_host.sh."""
 
+import json
 import os
 import pathlib
 import signal
@@ -14,9 +15,9 @@ NCCL = ("--set", "mesh.transport=nccl")
 
 
 class NcclJobs(Case):
-    def train(self, run: str, *settings: str):
+    def train(self, run: str, *settings: str, options: tuple[str, ...] = ()):
         words = (word for one in (f"run.dir={run}", "train.steps=8", *settings) for word in ("--set", one))
-        return self.vpp("train", self.plan(DIGITS), *NCCL, *words, ranks=2)
+        return self.vpp("train", self.plan(DIGITS), *NCCL, *options, *words, ranks=2)
 
     def start_endless(self):
         """A job that has made steps of which some were replayed."""
@@ -30,17 +31,21 @@ class NcclJobs(Case):
     def test_replicas_have_the_bits_of_one_device(self):
         for dp, zero1 in ((2, "false"), (2, "true"), (4, "true")):
             with self.subTest((dp, zero1)):
-                done = self.vpp("verify", self.plan(DIGITS), *NCCL, "--steps", "3", "--set", f"mesh.dp={dp}", "--set",
+                done = self.vpp("verify", self.plan(DIGITS), *NCCL, "--steps", "6", "--set", f"mesh.dp={dp}", "--set",
                                 f"mesh.zero1={zero1}", "--set", "mesh.bucket_bytes=2048", "--set",
                                 f"mesh.pp={4 // dp}", "--set", f"pipeline.num_stages={4 // dp}", ranks=4)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertIn(", CUDA ", done.stdout)
                 self.assertIn("bitwise equal: all of it", done.stdout)
+                self.assertNotIn("through the host", done.stdout)
 
     def test_a_resume_by_mpi_has_the_bits_of_the_unbroken_run(self):
-        done = self.train("whole")
+        done = self.train("whole", options=("--profile", "8..8"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("values go from card to card by NCCL", done.stdout + done.stderr)
+        events = json.loads((self.folder / "whole/profile/trace-step8.json").read_text())["traceEvents"]
+        lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.assertLessEqual({"card: SEND_F to PP 1", "card: RECV_F from PP 0"}, lanes, "nothing goes over links")
         self.assertEqual(self.train("run", "train.steps=5").returncode, 0)
         done = self.train("run", "mesh.transport=mpi")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -292,6 +292,7 @@ TEST_F(NcclLink, AsManyAsARankMayHaveWaitBesideEachOther) {
         if (!way->sends()) came.push_back(way->give({}, true));
     }
     wait_a_little();
+    EXPECT_EQ(values_of(memory(9)), all(9)) << "what the rank computes stands behind no link";
     meet();
     for (auto& way : ways) {
         if (way->sends()) way->send(memory(7));

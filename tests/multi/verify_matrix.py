@@ -145,6 +145,8 @@ def problems_of(name: str, axes: Axes, code: int, error: str, result: dict) -> l
     kinds = KINDS + (("buffer",) if MODELS[name].buffers else ())
     problems += [f"no {kind} was compared" for kind in kinds if not result["values_by_kind"].get(kind)]
     problems += [f"no layout of {schedule} ran" for schedule, n in result["schedules"].items() if not n["equal"]]
+    if result["layouts_through_host"]:
+        problems.append(f"nothing went from card to card in {', '.join(result['layouts_through_host'])}")
     if result["steps"] != axes.steps or result["references"] != len(axes.microbatches):
         problems.append(f"{result['steps']} steps and {result['references']} references")
     return problems

@@ -1,7 +1,9 @@
 #include "engine/verify_matrix.hpp"
 
+#include <memory>
 #include <set>
 
+#include "comm/passing_transport.hpp"
 #include "graph/split.hpp"
 #include "unit/engine/support.hpp"
 
@@ -104,6 +106,31 @@ TEST_F(VerifyMatrix, EveryScheduleIsExactOnEveryKindOfModel) {
         EXPECT_GT(result.all.equal, 25) << model;
         EXPECT_EQ(result.all.equal * request.steps * 6, result.by_kind.at("loss"));
     }
+}
+
+/// As one with links between cards, through the host as long as a rank takes memory.
+class MindsTheHost final : public PassingTransport {
+  public:
+    using PassingTransport::PassingTransport;
+    bool goes_through_host() const override { return is_through_host_; }
+    void set_through_host(bool is_so) override { is_through_host_ = is_so; }
+
+  private:
+    bool is_through_host_ = false;
+};
+
+TEST_F(VerifyMatrix, LayoutsThatSentNothingOverLinksAreNamed) {
+    open("mlp");
+    VerifyRequest request = small_request();
+    request.random_cuts = 1;
+    request.stages = {1, 2};
+    const Faults faults{.program = {},
+                        .transport = [](Transport& job) { return std::make_unique<MindsTheHost>(job); },
+                        .after_step = {}};
+    EXPECT_EQ(run(request, 2, faults).through_host, std::vector<std::string>{}) << "the first step takes memory";
+    request.steps = 1;
+    EXPECT_EQ(run(request, 2, faults).through_host, std::vector<std::string>{"1F1B, 2 ranks x 1, M 3, random:0"});
+    EXPECT_EQ(run(request, 2).through_host, std::vector<std::string>{}) << "there are no links";
 }
 
 TEST_F(VerifyMatrix, RecomputeIsAnAxis) {

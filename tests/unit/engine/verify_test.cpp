@@ -212,6 +212,16 @@ TEST(CompareRuns, namesTheFirstDifferenceNearestToItsCause) {
     EXPECT_EQ(result.difference, "gradient z: reference p, pipeline absent");
 }
 
+TEST(CompareRuns, saysWhereNoStepSentAnythingOverLinks) {
+    RunRecord record;
+    record.steps = {{{"loss of microbatch 0", "1"}}, {{"loss of microbatch 0", "1"}}};
+    EXPECT_FALSE(compare_runs(record, record).is_through_host);
+    record.through_host = 1;
+    EXPECT_FALSE(compare_runs(record, record).is_through_host);
+    record.through_host = 2;
+    EXPECT_TRUE(compare_runs(record, record).is_through_host);
+}
+
 TEST(CompareRuns, isNotEqualWithoutStepsOrWithFewerOfThem) {
     RunRecord none, one;
     one.steps = {{{"loss of microbatch 0", "1"}}};
