@@ -298,11 +298,21 @@ class GraphBuilder {
         for (const GraphValue& value : graph_.values) {
             for (int id : value.tensors) {
                 const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(id)];
-                if (tensor.parameter < 0 || tensor.gradient_flips.empty()) continue;
-                for (int op : value.uses) {
-                    if (op > tensor.gradient_flips.front() && makes_with_gradient(op, id))
-                        refuse_gradient_kept(tensor, op);
-                }
+                if (tensor.parameter >= 0 && !tensor.gradient_flips.empty()) refuse_readers(tensor, id, value);
+            }
+        }
+    }
+
+    /// Of a copy those who read it (jit_written_copies).
+    void refuse_readers(const GraphTensor& state, int tensor, const GraphValue& value) const {
+        for (int op : value.uses) {
+            if (op <= state.gradient_flips.front()) continue;
+            const GraphOp& reader = graph_.ops[static_cast<size_t>(op)];
+            if (reader.kind == "vpp::copy_written") {
+                const GraphValue& copy = graph_.values[static_cast<size_t>(reader.outputs.front())];
+                refuse_readers(state, copy.tensors.front(), copy);
+            } else if (makes_with_gradient(op, tensor)) {
+                refuse_gradient_kept(state, op);
             }
         }
     }

@@ -1,9 +1,9 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
 // (jit_inline, jit_attributes, jit_assigned_buffers, jit_freeze, jit_straighten, jit_loss, jit_batch_norm,
-// jit_convolutions, jit_modes, jit_interleave, jit_constants, jit_numbers, jit_random, jit_alias, probe) each do one
-// thing to it, in that order (graph/torchscript.cpp); jit_straighten has jit_constants, jit_unroll and jit_containers
-// by turns.
+// jit_convolutions, jit_written_copies, jit_modes, jit_interleave, jit_constants, jit_numbers, jit_random, jit_alias,
+// probe) each do one thing to it, in that order (graph/torchscript.cpp); jit_straighten has jit_constants, jit_unroll
+// and jit_containers by turns.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -155,6 +155,12 @@ void select_loss(JitGraph& jit, const LossChoice& choice);
 /// buffers, have no num_batches_tracked beside them, or are used by other ops; its momentum is computed; another kernel
 /// than aten::batch_norm.
 void defer_batch_norms(JitGraph& jit);
+
+/// Lets a cut lie behind the ops that write in place what comes from outside: an argument of forward that is written
+/// anywhere is copied before its first use, and all use the copy; a small buffer without a gradient is copied behind
+/// its last write, and who reads it later reads the copy, unless other values of its memory are used there too. A copy
+/// has the same bytes and gives gradients on as they come, so no bit changes.  Requires: constants are folded.
+void copy_written(JitGraph& jit);
 
 /// Finds what each op runs under where the model's code says so: in `with torch.no_grad()`, behind
 /// torch.set_grad_enabled(...), in `with torch.autocast(...)` that names `device`. What said it leaves the graph, so a

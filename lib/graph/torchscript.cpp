@@ -456,6 +456,7 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
     if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
     name_convolutions(jit);
+    copy_written(jit);
     jit.modes = {options.training, autocast_dtype(options.precision)};
     find_modes(jit, options.device.type());
     interleave_calls(jit);

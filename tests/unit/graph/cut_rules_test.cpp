@@ -72,22 +72,20 @@ def forward(self, x):
 }
 
 TEST(CutRules, AViewThatNoSchemaTellsIsOne) {
-    LoadedModel model = load_code(R"JIT(
-def forward(self, x):
-    x.mul_(2.0)
+    for (const char* view : {"torch.einsum(\"ij->ji\", [self.m])", "torch.broadcast_tensors([self.m, x])[0]"}) {
+        ModuleSpec spec{"Model", std::string("def forward(self, x):\n    a = ") + view + R"JIT(
     y = torch.sin(x)
-    a = torch.einsum("ij->ji", [x])
-    b, c = torch.broadcast_tensors([x, torch.cos(y)])
-    d = torch.exp(c)
-    return torch.mean(a) + torch.mean(b) + torch.mean(d)
-)JIT");
-    verdict_of(model);
-    for (const char* op : {"aten::cos", "aten::exp"}) {
-        const std::string reason = reason_at(model.graph, op_of(model.graph, op));
-        EXPECT_EQ(reason,
-                  "'x.1' is written in place by the op aten::mul_ in the model's forward at <string>:3 and used on "
-                  "both sides")
-            << op;
+    self.m.mul_(2.0)
+    y = torch.cos(y)
+    return torch.mean(a) + torch.mean(y)
+)JIT"};
+        spec.buffers = {{"m", weight({2, 4})}};
+        LoadedModel model = load(spec, kRuleOptions);
+        verdict_of(model);
+        EXPECT_EQ(reason_at(model.graph, op_of(model.graph, "aten::cos")),
+                  "'m' is written in place by the op aten::mul_ in the model's forward at <string>:4 and used on both "
+                  "sides")
+            << view;
     }
 }
 
@@ -179,7 +177,7 @@ def forward(self, x):
     EXPECT_EQ(reason_at(model.graph, write), "'held.1' loses its gradient in place behind it");
 }
 
-TEST(CutRules, AModelInputThatIsWrittenKeepsItsUsersTogether) {
+TEST(CutRules, AModelInputThatIsWrittenMayCrossBehindTheWrite) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):
     x.mul_(2.0)
@@ -187,8 +185,7 @@ def forward(self, x):
     h = torch.cos(h)
     return torch.mean(h) + torch.mean(x)
 )JIT");
-    EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::cos"))].legal);
-    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::cos")), HasSubstr("'x"));
+    EXPECT_EQ(verdict_of(model).refused, 0);
 }
 
 ModuleSpec norm_model(const std::string& code) {
@@ -221,17 +218,17 @@ TEST(CutRules, BatchNormUsedTwiceKeepsItsStatisticsInOneStage) {
 TEST(CutRules, ABufferWrittenHereAndReadThereIsRefused) {
     const std::string code = R"JIT(
 def forward(self, x):
-    h = torch.tanh(x)
+    part = self.mean.view([1])
+    h = torch.sin(x)
     self.mean.mul_(0.9).add_(torch.mean(h.detach()))
-    h = torch.sin(h)
     h = torch.cos(h)
-    return torch.mean(h * self.mean)
+    return torch.mean(h * part)
 )JIT";
     ModuleSpec spec{"Model", code};
     spec.buffers = {{"mean", values({})}};
     LoadedModel model = load(spec, kRuleOptions);
     const Verdict verdict = verdict_of(model);
-    EXPECT_GT(verdict.refused_and_different, 0) << "a second stage would read a buffer that nobody wrote there";
+    EXPECT_GT(verdict.refused_and_different, 0) << "a second stage would have what was there before the write";
     EXPECT_FALSE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::cos"))].legal);
 }
 

@@ -296,7 +296,7 @@ Graph load_exactly(const ModuleSpec& spec, const TorchScriptOptions& options, co
     torch::jit::Module module = torch::jit::load(save(spec).string());
     module.train();
     std::vector<c10::IValue> arguments;
-    for (const Field& field : options.fields.fields) arguments.emplace_back(inputs.at(field.name));
+    for (const Field& field : options.fields.fields) arguments.emplace_back(inputs.at(field.name).clone());
     const std::string expected = bits_of(module.forward(arguments).toTensor());
     LoadedModel model = load(spec, options);
     EXPECT_EQ(bits_of(run_in_pieces(model, {}, inputs)), expected) << spec.code;
