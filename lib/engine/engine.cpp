@@ -315,6 +315,11 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
     const std::vector<Draw> samples = samples_of(step, first->replica, first->microbatch);
     const std::string words = "; first not finite is " + to_text(*first, program_.num_replicas()) + " (" +
                               sample_names(*data_.training, samples) + ")";
+    const std::string input = non_finite_input(*data_.training, program_.training.graph, samples);
+    if (!input.empty()) {
+        return {words + "; " + input + " is not finite in the data already",
+                "Mend the data or leave that sample out; train.on_nonfinite = \"skip\" passes over such steps"};
+    }
     const std::string ignored = first->is_loss() && targets_ ? targets_->all_ignored_text(samples) : std::string();
     if (ignored.empty()) return {words};
     return {words + "; " + ignored,

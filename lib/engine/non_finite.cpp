@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <tuple>
 
+#include "base/error.hpp"
 #include "base/few.hpp"
 #include "comm/collective.hpp"
+#include "engine/loader.hpp"
 
 namespace vpp {
 
@@ -52,6 +55,20 @@ std::string sample_names(const Dataset& data, const std::vector<Draw>& samples) 
     std::vector<std::string> names;
     for (const Draw& draw : samples) names.push_back(std::to_string(data.stored_sample(draw.sample)));
     return (samples.size() == 1 ? "sample " : "samples ") + few_text(names, kMostNamed);
+}
+
+std::string non_finite_input(const Dataset& data, const Graph& graph, const std::vector<Draw>& samples) {
+    const Loader loader(data, graph);
+    for (size_t input = 0; input < graph.inputs.size(); ++input) {
+        const std::string& name = graph.inputs[input].name;
+        const int field = data.fields().find(name);
+        if (field < 0 || !is_floating(data.fields().fields[static_cast<size_t>(field)].dtype)) continue;
+        for (const Draw& draw : samples) {
+            if (is_finite(loader.load(static_cast<int>(input), std::span(&draw, 1)))) continue;
+            return "the field '" + printable(name) + "' of " + data.where(draw.sample, field);
+        }
+    }
+    return "";
 }
 
 std::optional<int> first_non_finite(Transport& transport, const std::map<int, at::Tensor>& parameters) {

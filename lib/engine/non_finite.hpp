@@ -27,6 +27,10 @@ std::string to_text(const NonFiniteValue& value, int num_replicas);
 /// "samples 3, 17, 5", as the files count them.
 std::string sample_names(const Dataset& data, const std::vector<Draw>& samples);
 
+/// The first value of these samples that the model is given and that is not finite: "the field 'x' of x.npy, sample 5";
+/// empty where all are.
+std::string non_finite_input(const Dataset& data, const Graph& graph, const std::vector<Draw>& samples);
+
 /// A parameter of this rank and where its gradient grows.
 struct WatchedParameter {
     std::string name;

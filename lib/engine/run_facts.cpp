@@ -154,6 +154,11 @@ std::string changed_entries(const Facts& before, const Facts& now) {
     return text;
 }
 
+/// Of the fact "data", which has the digest of the training data, and behind a plus sign that of the validation data.
+std::string training_part(const std::string& digests) {
+    return digests.substr(0, digests.find('+'));
+}
+
 std::string change_text(const std::string& name, const std::string& before, const std::string& now) {
     if (name == kOptimizerValues || name == kLrSchedule) {
         try {
@@ -162,6 +167,7 @@ std::string change_text(const std::string& name, const std::string& before, cons
         } catch (const std::exception&) {  // of another vpp: shown as it is
         }
     }
+    if (name == "data") return was_and_is("the training data", training_part(before), training_part(now));
     const bool is_product = name == "num_microbatches";
     return was_and_is(is_product ? "pipeline.num_microbatches x train.accumulate" : name, before, now);
 }
@@ -278,6 +284,12 @@ void compare_facts(const CheckpointState& saved, const std::map<std::string, std
     for (const auto& [name, value] : now) {
         const auto before = fact_of(saved, name);
         if (!before || *before == value || name == kSteps) continue;
+        if (name == "data" && training_part(*before) == training_part(value)) {
+            log->warn(
+                "resumed with other validation data: losses of evaluations from here on are of other samples, and "
+                "checkpoint.keep_best compares them with those before");
+            continue;
+        }
         const std::string change = change_text(name, *before, value);
         if (std::ranges::find(kRefused, name) != kRefused.end()) {
             problems.push_back({folder.string() + " belongs to another run: " + change +

@@ -25,7 +25,8 @@ std::map<std::string, std::string> training_facts(const Plan& plan, const Progra
 std::optional<std::string> fact_of(const CheckpointState& saved, const std::string& name);
 
 /// Compares the facts that both have. Differences that allow other bits go to the log, numbers of lists by their plan
-/// keys. Another number of steps is one only where the finished steps would have had other learning rates.
+/// keys. Another number of steps is one only where the finished steps would have had other learning rates. Other
+/// validation data make no other run: that is said.
 /// Throws: Error{Refused} naming both values of each fact whose change makes it another run.
 void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now,
                    const std::filesystem::path& folder, const Logger& log);

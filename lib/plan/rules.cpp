@@ -203,9 +203,10 @@ void check_train(const Plan& plan, Findings& findings) {
                      "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
     }
     const int64_t save = plan.checkpoint.every, evaluate = train.eval_every;
+    const auto fit = [&] { return save % evaluate == 0 || evaluate % save == 0; };
     // With epochs the last step is not known here.
-    const bool meet =
-        save == 0 || evaluate == 0 || !train.steps || save / std::gcd(save, evaluate) <= *train.steps / evaluate;
+    const bool meet = save == 0 || evaluate == 0 || fit() || !train.steps ||
+                      save / std::gcd(save, evaluate) <= *train.steps / evaluate;
     if (plan.checkpoint.keep_best > 0 && !meet) {
         findings.add("checkpoint.keep_best",
                      "checkpoint.keep_best goes by the validation loss, and checkpoints would lie beside evaluations "

@@ -345,6 +345,12 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     if (plan.model.is_target_mean()) counted_targets(plan, model.graph);
     std::string shifted = shifted_twice_text(plan, program.fields, program.microbatch_size, model.graph, *model.source);
     if (!shifted.empty()) model.graph.warnings.push_back(std::move(shifted));
+    if (*plan.train.global_batch_size > program.fields.num_samples) {
+        model.graph.warnings.push_back("a step takes " + std::to_string(*plan.train.global_batch_size) +
+                                       " samples (train.global_batch_size), and the data have " +
+                                       std::to_string(program.fields.num_samples) +
+                                       ": some come more than once in each step");
+    }
     const Plan settled = lay_out(program, plan, std::move(generated), std::move(model.graph), std::nullopt);
     prepared.sources.training = std::move(model.source);
     if (data.validation) {

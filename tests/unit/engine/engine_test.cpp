@@ -270,6 +270,9 @@ TEST_F(Engines, whereAStepLeavesTheFiniteNumbersIsNamedOnEveryRank) {
                 EXPECT_HAS(what, "step 2: the loss is nan");
                 EXPECT_HAS(what, is_cut ? "of stage 0, F of microbatch 1 (samples 8, 9)"
                                         : "first not finite is the loss of stage 0, F of microbatch 1 (samples 8, 9)");
+                EXPECT_HAS(what, "; the field 'x' of ");
+                EXPECT_HAS(what,
+                           "px.npy, sample 9 is not finite in the data already. Nothing was updated. Mend the data");
                 ++named;
             }
         });

@@ -28,6 +28,26 @@ TEST(RunFacts, whatOnlyOneSideKnowsIsNotCompared) {
                "run belongs to another run: seed was 1, now 2");
 }
 
+TEST(RunFacts, otherValidationDataAreSaidAndMakeNoOtherRun) {
+    for (const auto& [before, now] : {std::pair("a", "a+b"), {"a+b", "a+c"}, {"a+b", "a"}}) {
+        TextLog log;
+        CheckpointState saved;
+        saved.facts = {{"data", before}};
+        EXPECT_NO_THROW(compare_facts(saved, {{"data", now}}, "run", log.log));
+        EXPECT_HAS(log.text.str(), "resumed with other validation data: losses of evaluations from here on are of ");
+    }
+    TextLog log;
+    CheckpointState saved;
+    saved.facts = {{"data", "a+b"}};
+    EXPECT_NO_THROW(compare_facts(saved, {{"data", "a+b"}}, "run", log.log));
+    EXPECT_EQ(log.text.str(), "");
+    EXPECT_HAS(error_of(ErrorKind::Refused,
+                        [&] {
+                            compare_facts(saved, {{"data", "c+b"}}, "run", log.log);
+                        }),
+               "run belongs to another run: the training data was a, now c; set it back");
+}
+
 TEST(RunFacts, whatTheFilesAreMadeToIsOneOfThem) {
     const TemporaryFolder folder;
     Rig rig = set_up_tiny("mlp", folder.path("."));

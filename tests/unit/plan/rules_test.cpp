@@ -263,6 +263,8 @@ TEST(Rules, TheBestCheckpointsAreThoseOfEvaluations) {
     EXPECT_TRUE(holds(problem(with(4, 6, 1)), "such as 6"));
     EXPECT_NO_THROW(resolve(with(4, 6, 1, 12), 1)) << "they meet at the end";
     EXPECT_NO_THROW(resolve(with(6, 3, 1), 1));
+    EXPECT_NO_THROW(resolve(with(4, 4, 1, 3), 1)) << "a run that is cut short has its last checkpoint";
+    EXPECT_NO_THROW(resolve(with(3, 6, 1, 4), 1));
     EXPECT_NO_THROW(resolve(with(3, 6, 1), 1)) << "each evaluation has its checkpoint";
     EXPECT_NO_THROW(resolve(with(0, 3, 1), 1)) << "after the last step there is an evaluation";
     EXPECT_NO_THROW(resolve(with(4, 3, 0), 1));

@@ -288,6 +288,18 @@ ModuleSpec traced_spec(const std::string& flag, int seed = 0) {
     return spec;
 }
 
+TEST(Prepare, AStepThatTakesSamplesTwiceIsTold) {
+    const std::string file = save(model_spec());
+    const auto warnings = [&](const std::string& batch) {
+        const Plan plan = plan_for(file, 1, {"train.global_batch_size=" + batch});
+        return prepare(plan, data_of(plan)).program.training.graph.warnings;
+    };
+    EXPECT_THAT(warnings("64"), ::testing::IsEmpty());
+    EXPECT_THAT(warnings("66"),
+                ::testing::ElementsAre("a step takes 66 samples (train.global_batch_size), and the data have 64: some "
+                                       "come more than once in each step"));
+}
+
 TEST(Prepare, ATraceIsEvaluatedFromTheFileForIt) {
     const std::string file = save(traced_spec("True")), twin = save(traced_spec("False", 8));
     const Plan plan = plan_for(file, 2, {"model.eval_file=" + twin}), scripted = plan_for(save(model_spec()), 2);
