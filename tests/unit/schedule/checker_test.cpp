@@ -145,13 +145,20 @@ TEST(CheckComputing, ReduceGradComesOnceAndLast) {
     EXPECT_CONTAINS(problem(with({{F, 0, 0}, {ReduceGrad, 0}, {B, 0, 0}}), {}), "0REDUCE_GRAD comes before");
     EXPECT_CONTAINS(problem(with({{F, 0, 0}, {B, 0, 0}, {ReduceGrad, 0}, {ReduceGrad, 0}}), {}),
                     "0REDUCE_GRAD is there twice");
+    // The last weight gradient need not be that of the last microbatch.
+    const Schedule early{
+        "X", 1, 2, {0}, {{{F, 0, 0}, {F, 0, 1}, {I, 0, 0}, {I, 0, 1}, {W, 0, 1}, {ReduceGrad, 0}, {W, 0, 0}}}};
+    EXPECT_CONTAINS(problem(early, {}), "0REDUCE_GRAD comes before the stage's last weight gradient");
 }
 
 TEST(CheckComputing, ForwardOnlyHasNoBackward) {
-    Schedule schedule = lower(make_schedule("FORWARD_ONLY", 2, 1, 3), chain_edges(2));
+    const Schedule schedule = lower(make_schedule("FORWARD_ONLY", 2, 1, 3), chain_edges(2));
     EXPECT_EQ(check_schedule(schedule, chain_edges(2)).num_messages, 3);
-    schedule.actions[0].push_back({B, 0, 0});
-    EXPECT_CONTAINS(problem(schedule), "a backward in a forward-only schedule");
+    for (ActionKind kind : {B, I, W}) {
+        Schedule with_backward = schedule;
+        with_backward.actions[0].push_back({kind, 0, 0});
+        EXPECT_CONTAINS(problem(with_backward), "a backward in a forward-only schedule");
+    }
     // A training schedule that lost all backwards is not taken for one of evaluation.
     Schedule training = lower(make_schedule("FORWARD_ONLY", 2, 1, 3), chain_edges(2));
     training.forward_only = false;

@@ -25,6 +25,14 @@ TEST(ProveScheduleFile, ComputingActionsAreLowered) {
     EXPECT_EQ(proved.facts.num_messages, 2);
 }
 
+// As a training orders them where a send waits for its receive; by default 1F1B would stand still there.
+TEST(ProveScheduleFile, ComputingActionsAreLoweredForSendsThatWait) {
+    const ScheduleFile file = read_schedule_csv(to_csv(make_schedule("1F1B", 2, 1, 3)), "s.csv");
+    const ProvedSchedule proved = prove_schedule_file(file, chain_edges(2), {.rendezvous = true});
+    EXPECT_EQ(proved.facts.num_messages, 6);
+    EXPECT_NE(proved.lowered.actions, prove_schedule_file(file, chain_edges(2)).lowered.actions);
+}
+
 TEST(ProveScheduleFile, LoweredFilesAreTakenAsTheyAre) {
     EXPECT_EQ(prove_text(kLowered, chain_edges(2)).lowered.actions,
               prove_text("0F0,0B0\n1F0,1B0\n", chain_edges(2)).lowered.actions);
@@ -40,22 +48,24 @@ TEST(ProveScheduleFile, ACellStandsForAllEdgesToItsRank) {
 
 // The last stage uses a weight of the first one: files that are lowered without a model say nothing of that.
 TEST(ProveScheduleFile, TransfersOfTiedGradientsAreAddedToLoweredFiles) {
-    const auto tied_chain = [](int num_stages) {
+    const auto tied_chain = [](int num_stages, int user) {
         std::vector<ScheduleEdge> edges = chain_edges(num_stages);
-        edges.push_back({9, 0, num_stages - 1, true, 0, true});
+        edges.push_back({99, 0, user, true, 0, true});
         return edges;
     };
-    const ProvedSchedule proved = prove_text(kLowered, tied_chain(2));
+    const ProvedSchedule proved = prove_text(kLowered, tied_chain(2, 1));
     const std::vector<std::string> expected{"0F0 0SEND_F0>1 0RECV_B0<1 0RECV_B0<1 0B0",
                                             "1RECV_F0<0 1F0 1B0 1SEND_B0>0 1SEND_B0>0"};
     EXPECT_EQ(testing::texts(proved.lowered), expected);
-    EXPECT_EQ(proved.lowered.actions[1].back().edge, 9);
+    EXPECT_EQ(proved.lowered.actions[1].back().edge, 99);
     for (const ScheduleKind& kind : schedule_kinds()) {
         const int v = kind.fewest_per_rank;
-        const std::vector<ScheduleEdge> edges = tied_chain(4 * v);
-        const Schedule compute = order_tied(make_schedule(kind.name, 4, v, 8), edges);
-        const ProvedSchedule added = prove_text(to_csv(lower(compute, chain_edges(4 * v))), edges);
-        EXPECT_EQ(added.facts.num_messages, check_schedule(lower(compute, edges), edges).num_messages) << kind.name;
+        for (const int user : {4 * v / 2, 4 * v - 1}) {  // in a V the last stage is on the first one's rank
+            const std::vector<ScheduleEdge> edges = tied_chain(4 * v, user);
+            const Schedule compute = order_tied(make_schedule(kind.name, 4, v, 8), edges);
+            const ProvedSchedule added = prove_text(to_csv(lower(compute, chain_edges(4 * v))), edges);
+            EXPECT_EQ(added.facts.num_messages, check_schedule(lower(compute, edges), edges).num_messages) << kind.name;
+        }
     }
 }
 

@@ -119,6 +119,21 @@ struct Control {
     }
 };
 
+TEST(SymbolicControls, ActionsThatCannotRunAreSaid) {
+    const auto first_problem = [](const Action& action) {
+        Control control;
+        control.lowered.actions[0].insert(control.lowered.actions[0].begin(), action);
+        const std::vector<std::string> differences = symbolic_differences(control.model, control.lowered);
+        return differences.empty() ? "" : differences.front();
+    };
+    EXPECT_EQ(first_problem({F, 2, 0}), "rank 0: 2F0 names no stage");
+    EXPECT_EQ(first_problem({F, 1, 0}), "rank 0: 1F0 has no stage to run on");
+    EXPECT_EQ(first_problem({ReduceGrad, 1}), "rank 0: 1REDUCE_GRAD has no stage to run on");
+    EXPECT_EQ(first_problem({F, 0, 3}), "rank 0: 0F3 names no microbatch");
+    EXPECT_CONTAINS(first_problem({SendF, 0, 0, 1, 1}), " names no edge");
+    EXPECT_CONTAINS(first_problem({SendF, 0, 0, 0, 2}), " names no rank");
+}
+
 TEST(SymbolicControls, TheGoodOneIsGood) {
     EXPECT_EQ(Control().differences(), "");
     EXPECT_EQ(Control().differences(Channels::Ordered), "");

@@ -54,6 +54,11 @@ TEST(OrderTied, CostsSayWhenTheyAreThere) {
     ScheduleCosts late;
     late.transfer_of[1] = 2;
     EXPECT_EQ(texts(order_tied(compute, edges, late))[0], "0F0 0I0 0F1 0W0 0I1 0W1");
+    // Where the list could go on at the same time, W goes first: its memory is free then.
+    const Schedule three = two_ranks({{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {F, 0, 1}, {F, 0, 2}, {B, 0, 1}, {B, 0, 2}},
+                                     {{F, 1, 0}, {I, 1, 0}, {W, 1, 0}, {F, 1, 1}, {B, 1, 1}, {F, 1, 2}, {B, 1, 2}}, 3);
+    late.transfer_of[1] = 1;
+    EXPECT_EQ(texts(order_tied(three, edges, late))[0], "0F0 0I0 0F1 0W0 0F2 0I1 0W1 0I2 0W2");
 }
 
 TEST(OrderTied, ABThatWouldWaitIsSplit) {
@@ -71,6 +76,35 @@ TEST(OrderTied, ABThatWouldWaitIsSplit) {
     EXPECT_EQ(texts(order_tied(second, edges))[0], "0F0 0F1 0I0 0W0 0B1");
 }
 
+// Stages 0 and 4 share a parameter, and so do 1 and 3; nothing else leads from 4 or 3 to the rank of 0 and 1. There W
+// of stage 1 is put off first, and the gradient for 0 comes first.
+TEST(OrderTied, OfTheWsThatAreLeftTheOneGoesWhoseGradientsAreThere) {
+    std::vector<ScheduleEdge> edges = chain_edges(5);
+    edges.push_back({4, 0, 4, true, 0, true});
+    edges.push_back({5, 1, 3, true, 1, true});
+    const auto of_stage = [](int stage) { return std::vector<Action>{{F, stage, 0}, {I, stage, 0}, {W, stage, 0}}; };
+    const Schedule compute{
+        "X",
+        4,
+        1,
+        {0, 0, 1, 2, 3},
+        {{{F, 0, 0}, {F, 1, 0}, {I, 1, 0}, {W, 1, 0}, {I, 0, 0}, {W, 0, 0}}, of_stage(2), of_stage(3), of_stage(4)}};
+    ScheduleCosts slow_weights;
+    slow_weights.stages.assign(5, {1, 2, 1, 10});
+    EXPECT_EQ(texts(order_tied(compute, edges, slow_weights))[0], "0F0 1F0 1I0 0I0 0W0 1W0");
+}
+
+// The user is done with microbatch 1 first.
+TEST(OrderTied, TheWOfAStageStayInOrderWhereTheirGradientsComeInAnother) {
+    const std::vector<Action> descending_weights{{F, 1, 0}, {F, 1, 1}, {I, 1, 0}, {I, 1, 1}, {W, 1, 1}, {W, 1, 0}};
+    const std::vector<ScheduleEdge> edges = tied_chain(2, {0, 1});
+    const Schedule compute =
+        two_ranks({{F, 0, 0}, {F, 0, 1}, {I, 0, 0}, {W, 0, 0}, {I, 0, 1}, {W, 0, 1}}, descending_weights, 2);
+    EXPECT_EQ(texts(order_tied(compute, edges))[0], "0F0 0F1 0I0 0I1 0W0 0W1");
+    const Schedule whole = two_ranks({{F, 0, 0}, {F, 0, 1}, {B, 0, 0}, {B, 0, 1}}, descending_weights, 2);
+    EXPECT_EQ(texts(order_tied(whole, edges))[0], "0F0 0F1 0I0 0I1 0W0 0W1");
+}
+
 TEST(OrderTied, NothingChangesWithoutTiedEdgesOrWithoutI) {
     for (const ScheduleKind& kind : schedule_kinds()) {
         const Schedule compute = make_schedule(kind.name, 3, kind.fewest_per_rank, 6);
@@ -79,6 +113,10 @@ TEST(OrderTied, NothingChangesWithoutTiedEdgesOrWithoutI) {
         if (kind.splits_backward) continue;
         EXPECT_EQ(order_tied(compute, tied_chain(num_stages, {0, num_stages - 1})).actions, compute.actions);
     }
+    // Nothing but the parameter leads from one stage to the other, and the later B comes late.
+    const Schedule whole =
+        two_ranks({{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}}, {{F, 1, 0}, {F, 1, 1}, {B, 1, 0}, {B, 1, 1}}, 2);
+    EXPECT_EQ(order_tied(whole, {{0, 0, 1, true, 0, true}}).actions, whole.actions);
 }
 
 TEST(OrderTied, ADeadlockOfThreeUsersIsGone) {
@@ -93,6 +131,10 @@ TEST(OrderTied, ListsThatDoNotEndKeepTheirActions) {
     const Schedule ordered = order_tied(compute, tied_chain(2, {0, 1}));
     EXPECT_EQ(ordered.actions[1].size(), 3U);
     EXPECT_CONTAINS(error_text(ErrorKind::Plan, [&] { prove(ordered, chain_edges(2)); }), "1I0 comes before 1F0");
+    // W of microbatch 0 is put off when the lists stand still.
+    const Schedule stuck = two_ranks({{F, 0, 0}, {I, 0, 0}, {W, 0, 0}, {I, 0, 1}, {F, 0, 1}, {W, 0, 1}},
+                                     {{F, 1, 0}, {I, 1, 0}, {F, 1, 1}, {I, 1, 1}, {W, 1, 0}, {W, 1, 1}}, 2);
+    EXPECT_EQ(texts(order_tied(stuck, tied_chain(2, {0, 1})))[0], "0F0 0I0 0I1 0F1 0W1 0W0");
 }
 
 /// The F, I and B of every rank in order, with B as I; or the W of every stage.
