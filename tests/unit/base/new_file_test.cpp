@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "support/disk_calls.hpp"
 
 namespace vpp {
 namespace {
@@ -40,6 +41,21 @@ class NewFileTest : public ::testing::Test {
     const fs::path folder_ = fs::temp_directory_path() / ("vpp-new-file-" + std::to_string(::getpid()));
     const fs::path path_ = folder_ / "out.bin";
 };
+
+// A loss of power leaves the old file or the new one, and never an empty one.
+TEST_F(NewFileTest, IsOnTheDiskBeforeItHasItsName) {
+    test::DiskCalls calls(folder_);
+    const std::string temporary = "out.bin.tmp-" + std::to_string(::getpid());
+    const std::vector<std::string> expected{"fsync " + temporary, "rename " + temporary + " to out.bin", "fsync ."};
+    for (const bool overwrite : {false, true}) {
+        NewFile file(path_, overwrite);
+        write(file, "whole");
+        file.publish();
+        EXPECT_EQ(calls.take(), expected) << overwrite;
+    }
+    write_file_durably(path_, "whole again");
+    EXPECT_EQ(calls.take(), expected);
+}
 
 TEST_F(NewFileTest, AppearsWhenItIsPublishedAndNotBefore) {
     {

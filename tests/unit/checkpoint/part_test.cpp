@@ -1,6 +1,7 @@
 #include "checkpoint/part.hpp"
 
 #include "samples.hpp"
+#include "support/disk_calls.hpp"
 
 namespace vpp {
 namespace {
@@ -52,6 +53,21 @@ TEST_F(PartTest, AFolderIsFilledShardByShard) {
     bring(0, bytes_of_shard(0));
     EXPECT_TRUE(test::holds(other_, 1));
     EXPECT_TRUE(is_clean());
+}
+
+// As in a save: what a loss of power leaves is whole, or has no name of its own.
+TEST_F(PartTest, WhatIsBroughtIsOnTheDiskBeforeItHasItsName) {
+    test::DiskCalls calls(scratch_.path());
+    write_part(other_, manifest_);
+    const std::string parent = "b/checkpoints", folder = parent + "/step-00000050";
+    const std::string temporary = parent + "/.tmp-step-00000050-s50";
+    EXPECT_EQ(calls.take(), (std::vector<std::string>{"fsync " + temporary + "/manifest.json", "fsync " + temporary,
+                                                      "rename " + temporary + " to " + folder, "fsync " + parent}));
+    bring(1, bytes_of_shard(1));
+    const std::string shard = "shard-00001.safetensors", arriving = parent + "/.tmp-step-00000050-" + shard;
+    EXPECT_EQ(calls.take(),
+              (std::vector<std::string>{"fsync " + arriving, "rename " + arriving + " to " + folder + "/" + shard,
+                                        "fsync " + folder}));
 }
 
 TEST_F(PartTest, AShardTakesThePlaceOfADamagedOne) {

@@ -60,6 +60,25 @@ TEST_F(ReaderTest, RandomBitFlipsAreAllFound) {
     }
 }
 
+// What of a checkpoint a host can give to others: every byte is looked at.
+TEST_F(ReaderTest, AFlippedBitOfAShardIsToldByItsState) {
+    const auto problems = [&] {
+        std::vector<std::string> texts;
+        for (const ShardState& state : CheckpointReader(checkpoint_).shard_states()) {
+            EXPECT_TRUE(state.is_there);
+            EXPECT_FALSE(state.may_be_whole);
+            texts.push_back(state.problem);
+        }
+        return texts;
+    };
+    EXPECT_EQ(problems(), (std::vector<std::string>{"", ""}));
+    std::string bytes = test::read_file(shard(1));
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    test::write_file(shard(1), bytes);
+    EXPECT_EQ(problems()[0], "");
+    EXPECT_TRUE(problems()[1].starts_with(shard(1).string() + ": damaged: its checksum is ")) << problems()[1];
+}
+
 TEST_F(ReaderTest, TruncationIsFoundAndTheByteNamed) {
     for (const fs::path& path : {shard(0), shard(1), manifest()}) {
         const std::string good = test::read_file(path);

@@ -1,4 +1,5 @@
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -204,11 +205,10 @@ TEST_F(StoreTest, BeginRemovesWhatDeadSavesLeft) {
 }
 
 TEST_F(StoreTest, ReplacementsOfLaterStepsWaitWhereThatIsAsked) {
-    for (const int step : {50, 60}) {
-        test::save(store_, step, "s" + std::to_string(step), 1);
-        const fs::path current = folder_ / ("step-000000" + std::to_string(step));
-        fs::rename(current, current.string() + ".old");
-    }
+    for (const int step : {50, 60}) test::save(store_, step, "s" + std::to_string(step), 1);
+    for (const fs::path& current : store_.list()) fs::rename(current, current.string() + ".old");
+    store_.remove_left_overs(49);
+    EXPECT_EQ(names_in(folder_), (Names{"step-00000050.old", "step-00000060.old"}));
     store_.remove_left_overs(50);
     EXPECT_EQ(names_in(folder_), (Names{"step-00000050", "step-00000060.old"}));
     store_.remove_left_overs();
@@ -233,7 +233,7 @@ TEST_F(StoreTest, AReplacementThatWasCutOffIsSettledByWhatVerifies) {
     store_.begin(60, "s4");
     EXPECT_TRUE(test::holds(current, 2));
     EXPECT_FALSE(fs::exists(old));
-    // And loses when it does not.
+    // And loses when it does not, be it by one bit.
     fs::rename(current, old);
     fs::rename(test::save(other, 50, "s5", 3), current);
     test::write_file(current / "shard-00001.safetensors", "");
@@ -241,6 +241,62 @@ TEST_F(StoreTest, AReplacementThatWasCutOffIsSettledByWhatVerifies) {
     store_.begin(60, "s6");
     EXPECT_TRUE(test::holds(current, 2));
     EXPECT_EQ(listed(store_), Names{"step-00000050"});
+    fs::rename(current, old);
+    fs::rename(test::save(other, 50, "s7", 3), current);
+    std::string shard = test::read_file(current / "shard-00001.safetensors");
+    shard.back() = static_cast<char>(shard.back() ^ 1);
+    test::write_file(current / "shard-00001.safetensors", shard);
+    store_.begin(60, "s8");
+    EXPECT_TRUE(test::holds(current, 2));
+    EXPECT_EQ(listed(store_), Names{"step-00000050"});
+}
+
+/// Puts a save of step 50 with salt 2 in front of one with salt 1.
+class ReplacedStoreTest : public StoreTest {
+  protected:
+    ReplacedStoreTest() {
+        fs::rename(test::save(store_, 50, "first", 1), old_);
+        CheckpointStore other(scratch_.path() / "other");
+        fs::rename(test::save(other, 50, "second", 2), current_);
+    }
+    const fs::path current_ = folder_ / "step-00000050", old_ = folder_ / "step-00000050.old";
+};
+
+// Each may be the part that this host has of a save of the whole job.
+TEST_F(ReplacedStoreTest, TwoPartsAreBothLeft) {
+    fs::remove(current_ / "shard-00000.safetensors");
+    fs::remove(old_ / "shard-00001.safetensors");
+    store_.remove_left_overs();
+    EXPECT_EQ(names_in(folder_), (Names{"step-00000050", "step-00000050.old"}));
+    EXPECT_EQ(CheckpointReader(current_).manifest().save_id, "second");
+}
+
+TEST_F(ReplacedStoreTest, TheChosenSaveGetsItsPlace) {
+    EXPECT_TRUE(store_.settle(50, "second").empty());
+    EXPECT_EQ(names_in(folder_), Names{"step-00000050"});
+    EXPECT_TRUE(test::holds(current_, 2));
+}
+
+TEST_F(ReplacedStoreTest, TheChosenSaveTakesItsPlaceBack) {
+    EXPECT_TRUE(store_.settle(50, "first").empty());
+    EXPECT_EQ(names_in(folder_), Names{"step-00000050"});
+    EXPECT_TRUE(test::holds(current_, 1));
+}
+
+TEST_F(ReplacedStoreTest, WhatIsNotTheChosenSaveIsSetAside) {
+    EXPECT_EQ(store_.settle(50, "third").size(), 2u);
+    EXPECT_TRUE(names_in(folder_).empty());
+    EXPECT_TRUE(test::holds(run_ / "set-aside" / "step-00000050", 2));
+    EXPECT_TRUE(test::holds(run_ / "set-aside" / "step-00000050.old", 1));
+}
+
+TEST_F(ReplacedStoreTest, AWithdrawnSaveGivesThePlaceBack) {
+    store_.withdraw(50, "second");
+    EXPECT_EQ(names_in(folder_), Names{"step-00000050"});
+    EXPECT_TRUE(test::holds(current_, 1));
+    // What another save has put there is not this one's to take away.
+    store_.withdraw(50, "second");
+    EXPECT_TRUE(test::holds(current_, 1));
 }
 
 TEST_F(StoreTest, PruneKeepsTheNewest) {
@@ -298,6 +354,14 @@ TEST_F(StoreTest, ADeletionBeginsWithARenameOfTheWhole) {
     test::save(store, 20, "s2", 1);
     store.prune(1);
     EXPECT_TRUE(seen);
+}
+
+TEST_F(StoreTest, ADeletionMakesWayForItself) {
+    test::save(store_, 10, "s1", 1);
+    fs::create_directory(folder_ / ".trash-step-00000010");
+    test::write_file(folder_ / ".trash-step-00000010" / "file", "of a deletion that was cut short");
+    store_.remove(folder_ / "step-00000010");
+    EXPECT_TRUE(names_in(folder_).empty());
 }
 
 TEST_F(StoreTest, ALateWriterOfADeadSaveIsRefused) {
@@ -414,8 +478,12 @@ TEST_F(StoreTest, WhereCheckpointsAreOnAnotherDiskTheyAreSetAsideThere) {
     if (!::mkdtemp(pattern.data())) GTEST_SKIP() << "no /dev/shm";
     fs::remove_all(folder_);
     fs::create_directory_symlink(pattern, folder_);
-    const bool is_other_disk = store_.disk() == folder_;
+    struct stat of_scratch {
+    }, of_memory{};
+    ASSERT_TRUE(::stat(scratch_.path().c_str(), &of_scratch) == 0 && ::stat(pattern.c_str(), &of_memory) == 0);
+    const bool is_other_disk = of_scratch.st_dev != of_memory.st_dev;
     if (is_other_disk) {
+        EXPECT_EQ(store_.disk(), folder_);
         test::save(store_, 10, "s1", 1);
         test::save(store_, 20, "s2", 2);
         EXPECT_EQ(store_.set_aside_after(10), std::vector<fs::path>{folder_ / "set-aside" / "step-00000020"});

@@ -63,6 +63,16 @@ TEST_F(SurveyTest, AFlippedBitIsSeenWhenEveryByteIsRead) {
     EXPECT_TRUE(survey.checkpoints[1].damage.empty());
 }
 
+// A training refuses to go on from an older one in its place.
+TEST_F(SurveyTest, NoneIsResumedBehindOneOfAnotherVersion) {
+    flip(40);
+    test::set_format_version(checkpoint(30), 2);
+    const RunSurvey survey = survey_run(run_, true);
+    EXPECT_EQ(survey.resumed, std::nullopt);
+    EXPECT_TRUE(survey.checkpoints[1].damage.bars_older);
+    EXPECT_TRUE(survey.checkpoints[2].damage.empty());
+}
+
 TEST_F(SurveyTest, TheQuickLookSeesSizesFilesAndManifests) {
     fs::resize_file(checkpoint(40) / "shard-00000.safetensors", 100);
     fs::remove(checkpoint(30) / "manifest.json");
