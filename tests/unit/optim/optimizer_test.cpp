@@ -210,6 +210,8 @@ TEST(OptimizerTest, StateInPartsOrOfAnotherKindIsRefusedAndChangesNothing) {
     part.erase("a.bias.exp_avg_sq");
     wrong_shape["a.bias.exp_avg"] = floats({1, 2, 3});
     wrong_dtype["a.bias.step"] = at::zeros({}, at::kLong);
+    train(model, optimizer, 1, 2);
+    const auto later = saved(optimizer);
     std::string text;
     EXPECT_EQ(code_of([&] { optimizer.load_state(reader_of(part)); }, &text), 65);
     EXPECT_TRUE(text.starts_with("the saved optimizer state is not whole: a.bias.")) << text;
@@ -217,7 +219,32 @@ TEST(OptimizerTest, StateInPartsOrOfAnotherKindIsRefusedAndChangesNothing) {
     EXPECT_EQ(code_of([&] { optimizer.load_state(reader_of(wrong_shape)); }, &text), 65);
     EXPECT_EQ(text, "the saved optimizer state a.bias.exp_avg has another dtype or shape than its parameter");
     EXPECT_EQ(code_of([&] { optimizer.load_state(reader_of(wrong_dtype)); }), 65);
-    for (const auto& [name, tensor] : saved(optimizer)) EXPECT_EQ(bits_of(tensor), bits_of(state.at(name))) << name;
+    // Not even a.weight's, which are good and come before those of a.bias.
+    for (const auto& [name, tensor] : saved(optimizer)) EXPECT_EQ(bits_of(tensor), bits_of(later.at(name))) << name;
+    EXPECT_NE(bits_of(later.at("a.weight.exp_avg")), bits_of(state.at("a.weight.exp_avg")));
+}
+
+TEST(OptimizerTest, TheWholeStateIsAsLargeAsItIsSaidToBe) {
+    for (const char* kind : {"adamw", "adam", "sgd"}) {
+        Model model;
+        Optimizer optimizer(optimizer_plan(kind), model.parameters);
+        const int64_t said = optimizer.full_state_bytes();
+        train(model, optimizer, 0, 3);
+        int64_t size = 0;
+        for (const StateTensor& state : optimizer.state()) size += static_cast<int64_t>(state.tensor.nbytes());
+        EXPECT_EQ(said, size) << kind;
+    }
+}
+
+// "late" begins with its whole gradient, beside a.weight, which goes on with a part of its own.
+TEST(OptimizerTest, AParameterThatJoinsLateHasAFirstStepOfItsOwn) {
+    OptimizerPlan plan = optimizer_plan("sgd");
+    plan.values.dampening = 0.25;
+    Model together, alone;
+    Optimizer of_all(plan, together.parameters), of_late(plan, {alone.parameters[2]});
+    train(together, of_all, 0, 4);
+    train(alone, of_late, 0, 4);
+    EXPECT_EQ(bits_of(together.parameters[2].tensor), bits_of(alone.parameters[2].tensor));
 }
 
 TEST(OptimizerTest, AmsgradMayBeSwitchedOnBetweenRuns) {
