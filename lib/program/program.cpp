@@ -95,6 +95,7 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
         Program program;
         value.at("plan").get_to(program.plan_text);
         value.at("mesh").get_to(program.mesh);
+        value.at("replicas_per_rank").get_to(program.replicas_per_rank);
         value.at("fields").get_to(program.fields);
         value.at("microbatch_size").get_to(program.microbatch_size);
         value.at("training").get_to(program.training);

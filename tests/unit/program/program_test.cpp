@@ -58,6 +58,7 @@ std::vector<std::pair<std::string, Change>> changes() {
         {"mesh.pp", [](Program& p) { ++p.mesh.pp; }},
         {"mesh.dp", [](Program& p) { ++p.mesh.dp; }},
         {"mesh.tp", [](Program& p) { ++p.mesh.tp; }},
+        {"replicas_per_rank", [](Program& p) { ++p.replicas_per_rank; }},
         {"field.name", [](Program& p) { p.fields.fields[0].name += "x"; }},
         {"field.dtype", [](Program& p) { p.fields.fields[0].dtype = DType::I64; }},
         {"field.shape", [](Program& p) { p.fields.fields[0].shape.push_back(1); }},
@@ -114,6 +115,11 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("tensor.input", [](Graph& g) { ++g.tensors[0].input; });
     graph("tensor.parameter", [](Graph& g) { ++g.tensors[0].parameter; });
     graph("tensor.writers", [](Graph& g) { g.tensors[0].writers.push_back(1); });
+    graph("tensor.gradient_flips", [](Graph& g) { g.tensors[0].gradient_flips.push_back(1); });
+    graph("tensor.is_view", [](Graph& g) { g.tensors[0].is_view ^= true; });
+    graph("tensor.travels", [](Graph& g) { g.tensors[0].travels ^= true; });
+    graph("tensor.from_branch", [](Graph& g) { g.tensors[0].from_branch ^= true; });
+    graph("value.plain_bytes", [](Graph& g) { ++g.values[0].plain_bytes; });
     graph("value.name", [](Graph& g) { g.values[0].name += "x"; });
     graph("value.type", [](Graph& g) { g.values[0].type += "x"; });
     graph("value.is_tensor", [](Graph& g) { g.values[0].is_tensor ^= true; });
@@ -125,6 +131,7 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("op.inputs", [](Graph& g) { g.ops[0].inputs.push_back(0); });
     graph("op.outputs", [](Graph& g) { g.ops[0].outputs.push_back(0); });
     graph("op.parameters", [](Graph& g) { g.ops[0].parameters.push_back(0); });
+    graph("op.casts", [](Graph& g) { g.ops[0].casts.push_back(0); });
     graph("op.flops", [](Graph& g) { g.ops[0].flops += 0.5; });
     graph("op.kept_bytes", [](Graph& g) { ++g.ops[0].kept_bytes; });
     graph("op.inner_bytes", [](Graph& g) { ++g.ops[0].inner_bytes; });
@@ -138,6 +145,7 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("parameter.shape", [](Graph& g) { ++g.parameters[0].shape[0]; });
     graph("parameter.is_buffer", [](Graph& g) { g.parameters[0].is_buffer ^= true; });
     graph("parameter.requires_grad", [](Graph& g) { g.parameters[0].requires_grad ^= true; });
+    graph("parameter.has_data", [](Graph& g) { g.parameters[0].has_data ^= true; });
     graph("parameter.written", [](Graph& g) { g.parameters[0].written ^= true; });
     graph("parameter.uses", [](Graph& g) { g.parameters[0].uses.push_back(9); });
     graph("module.name", [](Graph& g) { g.modules[1].name += "x"; });
@@ -145,6 +153,8 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("graph_input.name", [](Graph& g) { g.inputs[0].name += "x"; });
     graph("graph_input.value", [](Graph& g) { ++g.inputs[0].value; });
     graph("loss", [](Graph& g) { ++g.loss; });
+    graph("outputs", [](Graph& g) { g.outputs.push_back({"y", 1}); });
+    graph("tallies", [](Graph& g) { g.tallies.push_back({"t", 1}); });
     graph("cut.legal", [](Graph& g) { g.cuts[1].legal ^= true; });
     graph("cut.reason", [](Graph& g) { g.cuts[1].reason += "x"; });
     graph("digest.high", [](Graph& g) { ++g.digest.high; });
@@ -186,6 +196,11 @@ std::vector<std::pair<std::string, Change>> changes() {
     split("segment.stage", [](Split& s) { ++s.segments[0].stage; });
     split("segment.recompute", [](Split& s) { s.segments[0].recompute ^= true; });
     split("segment.inputs", [](Split& s) { s.segments[0].inputs.push_back(7); });
+    split("segment.cast_bytes", [](Split& s) { ++s.segments[0].cast_bytes; });
+    split("segment.kept_bytes", [](Split& s) { ++s.segments[0].kept_bytes; });
+    split("segment.passing_bytes", [](Split& s) { ++s.segments[0].passing_bytes; });
+    split("segment.waiting_bytes", [](Split& s) { ++s.segments[0].waiting_bytes; });
+    split("segment.working_bytes", [](Split& s) { ++s.segments[0].working_bytes; });
     split("segment.activation_bytes", [](Split& s) { ++s.segments[0].activation_bytes; });
     split("segment.input_bytes", [](Split& s) { ++s.segments[0].input_bytes; });
     split("edge.values", [](Split& s) { s.edges.back().values.pop_back(); });
@@ -208,6 +223,7 @@ std::vector<std::pair<std::string, Change>> changes() {
     schedule("action.microbatch", [](Schedule& s) { ++s.actions[0][0].microbatch; });
     schedule("action.edge", [](Schedule& s) { ++s.actions[0][0].edge; });
     schedule("action.peer", [](Schedule& s) { ++s.actions[0][0].peer; });
+    schedule("action.paired", [](Schedule& s) { s.actions[0][0].paired ^= true; });
     return all;
 }
 
