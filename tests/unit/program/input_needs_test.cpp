@@ -38,6 +38,15 @@ TEST(InputNeeds, StandInTheOrderOfTheForwardPasses) {
     EXPECT_EQ(needs_of_step(program, 1, 0), (std::vector<InputNeed>{{0, 0, 0, 1}, {0, 0, 1, 1}}));
 }
 
+TEST(InputNeeds, ABackwardNeedsNone) {
+    Program program = program_with_inputs(2);
+    const std::vector<InputNeed> needs = needs_of_step(program, 0, 0);
+    for (std::vector<Action>& list : program.training.schedule.actions) {
+        std::erase_if(list, [](const Action& action) { return action.kind == ActionKind::B; });
+    }
+    EXPECT_EQ(needs_of_step(program, 0, 0), needs);
+}
+
 TEST(InputNeeds, TheLastReplicaOfARankComesFirst) {
     Program program = program_with_inputs(2);
     program.replicas_per_rank = 2;

@@ -57,5 +57,28 @@ TEST(LowerAndProve, ReceivesStandInTheOrderOfTheTransport) {
     EXPECT_EQ(receives(MessageOrder::Channels), "3RECV_F0<0 1RECV_F0<0 1F0 3F0");
 }
 
+TEST(LowerAndProve, WhatIsLoweredIsProved) {
+    const Split split = crossing_split();
+    Schedule compute{"X",
+                     2,
+                     1,
+                     {0, 1, 0, 1},
+                     {{{ActionKind::F, 0, 0}, {ActionKind::F, 2, 0}}, {{ActionKind::F, 1, 0}, {ActionKind::F, 3, 0}}},
+                     true};
+    compute.actions[0].pop_back();
+    EXPECT_THROW(lower_and_prove(compute, split, MessageOrder::BeforeConsumer, /*reduces=*/false), Error);
+}
+
+TEST(CheckOptionsOfAnOrder, AskForWhatTheTransportNeeds) {
+    for (const bool reduces : {false, true}) {
+        for (const MessageOrder order : {MessageOrder::BeforeConsumer, MessageOrder::Channels, MessageOrder::Global}) {
+            const CheckOptions options = check_options(order, reduces);
+            EXPECT_EQ(options.ordered_channels, order == MessageOrder::Channels);
+            EXPECT_EQ(options.rendezvous, order == MessageOrder::Global);
+            EXPECT_EQ(options.reduces, reduces);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace vpp
