@@ -54,6 +54,18 @@ TEST_F(Documents, NoSampleHasTokensOfTwo) {
     EXPECT_EQ(data->file_samples(), Numbers{4});
 }
 
+TEST_F(Documents, EmptyOnesTakeNoSampleFromOthers) {
+    Plan pairs = plan({2, 0, 0, 3}, {0, 1, 2, 3, 4});
+    pairs.data.sequence_length = 1;
+    const auto data = open_dataset(pairs, Subset::Train);
+    ASSERT_EQ(data->fields().num_samples, 3);
+    for (int64_t i = 0; i < 3; ++i) {
+        const int64_t token = Numbers{1, 3, 4}[static_cast<size_t>(i)];
+        EXPECT_EQ(read_values<int64_t>(*data, i, 0), Numbers{token});
+        EXPECT_EQ(read_values<int64_t>(*data, i, 1), Numbers{token + 1});
+    }
+}
+
 TEST_F(Documents, JoinedTheyAreOneRunOfTokens) {
     Plan joined = plan({6, 1, 3}, {0, 1, 2, 3});
     joined.data.documents = "joined";

@@ -46,6 +46,13 @@ TEST(FieldTransform, MeanAndStdAreOneOrAChannelEach) {
               Floats{10});
 }
 
+// What was below 10 may be anything now.
+TEST(FieldTransform, NumbersThatChangeHaveNoBound) {
+    const Field label{"x", DType::I64, {2, 2}, 10};
+    EXPECT_EQ(FieldTransform(plan_with({.field = "x", .scale = 2}), 0, label).field().bound, 0);
+    EXPECT_EQ(FieldTransform(plan_with({.field = "x", .flip = 0.5}), 0, label).field().bound, 10);
+}
+
 TEST(FieldTransform, EveryTypeOfNumberIsRead) {
     const auto minus = [](DType dtype, const auto& stored) {
         return changed({.field = "x", .mean = {1}, .deviation = {1}}, {"x", dtype, {2}, 0}, stored);

@@ -60,6 +60,13 @@ TEST(HeldOut, ManySamplesAreNoTrouble) {
     const int64_t last = held_out.sample(Subset::Train, kMany - kMany / 3 - 1);
     EXPECT_GE(last, kMany - 4);
     EXPECT_EQ(held_out.num_before(Subset::Train, last), kMany - kMany / 3 - 1);
+    for (int64_t i = 0; i < 100; ++i) {
+        const int64_t run = kMany / 3 / 100 * i, training = (kMany - kMany / 3) / 100 * i;
+        const int64_t sample = held_out.sample(Subset::Validation, run);
+        EXPECT_TRUE(sample >= 3 * run && sample < 3 * run + 4) << run;  // runs of three, the last ones a bit later
+        EXPECT_EQ(held_out.num_before(Subset::Validation, sample), run);
+        EXPECT_EQ(held_out.num_before(Subset::Train, held_out.sample(Subset::Train, training)), training);
+    }
 }
 
 class Split : public testing::Test {
@@ -113,6 +120,7 @@ TEST_F(Split, BothPartsAreOfTheTrainingData) {
 
 TEST_F(Split, TooFewSamplesAreRefused) {
     EXPECT_EQ(open_dataset(plan(0.5, 1, 1), Subset::Validation)->fields().num_samples, 1);
+    EXPECT_EQ(open_dataset(plan(0.5, 2, 1), Subset::Validation)->fields().num_samples, 1);  // not the nearest, 2 of 3
     EXPECT_HAS(error_of(ErrorKind::BadData, [&] { open_dataset(plan(0.001), Subset::Train); }),
                "data.val_split holds out none of the samples (got 0.001 of 100); try a larger share, or more data");
     Plan weighted = plan(0.5, 9, 1);

@@ -72,6 +72,21 @@ TEST_F(Transforms, RandomOnesAreFunctionsOfSeedEpochAndSample) {
     EXPECT_EQ(test::read_values<float>(*data, 0, 0), (Floats{4, 5}));
 }
 
+// What is held out takes nothing of the training's randomness from it.
+TEST_F(Transforms, ASplitPassesTheEpochOn) {
+    Plan half = plan({{.field = "x", .crop = {1, 2}, .flip = 0.5}});
+    const auto whole = open_dataset(half, Subset::Train);
+    half.data.val_split = 0.5;
+    const auto training = open_dataset(half, Subset::Train);
+    ASSERT_EQ(training->fields().num_samples, 1);
+    std::set<Floats> seen;
+    for (int64_t epoch = 0; epoch < 30; ++epoch) {
+        seen.insert(drawn(*training, {0, epoch}));
+        EXPECT_EQ(drawn(*training, {0, epoch}), drawn(*whole, {training->stored_sample(0), epoch})) << epoch;
+    }
+    EXPECT_GT(seen.size(), 5U);
+}
+
 TEST_F(Transforms, FieldsOfASampleAreCutAlike) {
     const TransformPlan x{.field = "x", .crop = {1, 2}, .flip = 0.5};
     TransformPlan mask = x;

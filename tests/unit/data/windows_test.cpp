@@ -17,12 +17,13 @@ TokenFile token_file(const std::string& path, size_t offset_bytes, size_t token_
     return file;
 }
 
-std::unique_ptr<Dataset> open_parts(const TemporaryFolder& folder, const std::vector<std::string>& parts, int64_t t) {
+std::unique_ptr<Dataset> open_parts(const TemporaryFolder& folder, const std::vector<std::string>& parts, int64_t t,
+                                    const std::string& kind = "text") {
     std::vector<TokenFile> files;
     for (size_t i = 0; i < parts.size(); ++i) {
         files.push_back(token_file(folder.write(std::to_string(i) + ".bin", parts[i]), 0, 1));
     }
-    return make_windows("text", std::move(files), t, 256);
+    return make_windows(kind, std::move(files), t, 256);
 }
 
 TEST(Windows, SampleIIsTheWindowFromITimesT) {
@@ -108,6 +109,7 @@ TEST(Windows, TheDigestFollowsBytesOrderAndKind) {
     EXPECT_NE(open_parts(folder, {"ABCDE", "abcde"}, 3)->digest(), digest);
     EXPECT_NE(open_parts(folder, {"abcde", "ABCDF"}, 3)->digest(), digest);
     EXPECT_NE(open_parts(folder, {"abcdeABCDE"}, 3)->digest(), digest);
+    EXPECT_NE(open_parts(folder, {"abcde", "ABCDE"}, 3, "tokens")->digest(), digest);
 }
 
 TEST(TokenKeys, FilesAndLengthAreDemandedWithTheirPlace) {
