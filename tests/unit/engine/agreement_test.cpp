@@ -58,6 +58,33 @@ TEST_F(Agreement, refusesRanksWithDifferentPlans) {
     EXPECT_HAS(text, "the plan");
 }
 
+/// Data of other bytes.
+class OtherData : public Dataset {
+  public:
+    explicit OtherData(const Dataset& data) : data_(data) {}
+    const Fields& fields() const override { return data_.fields(); }
+    void read(int64_t sample, int field, std::span<std::byte> out) const override { data_.read(sample, field, out); }
+    std::string digest() const override { return "other"; }
+
+  private:
+    const Dataset& data_;
+};
+
+TEST_F(Agreement, refusesRanksWithDifferentData) {
+    const auto expect_refused = [&](const Datasets& others) {
+        const auto body = [&](Transport& transport) {
+            agree_on_program(transport, setup_.plan, transport.rank() == 1 ? others : setup_.data);
+        };
+        EXPECT_HAS(error_of(ErrorKind::RanksDisagree, [&] { InProcessWorld({.num_ranks = 2}).run(body); }),
+                   "the data files differs between ranks: rank 0 has ");
+    };
+    Datasets training = setup_.data, validation = setup_.data;
+    training.training = std::make_shared<OtherData>(*setup_.data.training);
+    expect_refused(training);
+    validation.validation = std::make_shared<OtherData>(*setup_.data.training);
+    expect_refused(validation);
+}
+
 TEST_F(Agreement, refusesRanksWithDifferentThreads) {
     const std::string text = error_with(ErrorKind::RanksDisagree, [&](int rank) {
         Plan plan = setup_.plan;

@@ -159,6 +159,12 @@ TEST(GradientReduction, replicasThatLackAGradientAddNothing) {
         ASSERT_TRUE(w.grad().defined());
         EXPECT_TRUE(at::equal(w.grad(), at::full({200}, 3.0F)));
         EXPECT_FALSE(v.grad().defined()) << "a gradient that does not exist stays undefined";
+        // In the next step all have one of w.
+        w.mutable_grad() = at::full({200}, 10.0F + static_cast<float>(transport.rank()));
+        reduction.start(0);
+        reduction.finish();
+        EXPECT_TRUE(at::equal(w.grad(), at::full({200}, 33.0F)));
+        EXPECT_FALSE(v.grad().defined());
         EXPECT_GE(reduction.take_exposed_seconds(), 0);
     });
 }

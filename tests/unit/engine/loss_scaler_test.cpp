@@ -161,6 +161,18 @@ TEST_F(Overflow, thatASmallerScaleCannotHelpIsJudged) {
     EXPECT_HAS(text, "first not finite is ");
 }
 
+TEST_F(Overflow, aLossThatIsNotFiniteIsNoMatterOfTheScale) {
+    Rig rig = open("mlp", {"train.loss_scale=1024"});
+    const auto body = [](Engine& engine) {
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name.starts_with("parameter ")) entry.tensor.fill_(std::nan(""));
+        }
+        engine.run_step(0);
+    };
+    EXPECT_HAS(error_of(ErrorKind::NotFinite, [&] { with_engines(rig, rig.prepared.program, body); }),
+               "step 1: the loss is nan");
+}
+
 TEST_F(Overflow, otherPrecisionsHaveNoScale) {
     for (const char* precision : {"fp32", "bf16"}) {
         Rig rig = set_up_tiny("mlp", folder_.path("."), {std::string("train.precision=\"") + precision + '"'});

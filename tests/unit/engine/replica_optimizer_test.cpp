@@ -2,6 +2,11 @@
 // saves and takes.
 #include "engine/replica_optimizer.hpp"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
 #include <mutex>
 
 #include "engine/engine.hpp"
@@ -77,6 +82,44 @@ TEST(ReplicaOptimizer, goesOnFromAnyOtherLayoutsState) {
             EXPECT_EQ(digests(as_list(again)), digests(as_list(state))) << num_replicas << " replicas, " << zero1;
         }
     }
+}
+
+/// A weight that lies in memory as its transposition does.
+class TransposedWeight : public Source {
+  public:
+    std::unique_ptr<Executable> executable(const OpSelection&, at::Device) override { return nullptr; }
+    at::Tensor weight(int) override { return at::zeros({60, 100}).t(); }
+};
+
+// Checkpoints have rows one behind the other; shares are cut in the order of the memory.
+TEST(ReplicaOptimizer, takesAStateByRowsWhateverTheMemoryOfItsParameter) {
+    Graph graph;
+    graph.parameters.push_back({"w", {}, DType::F32, {100, 60}, false, true, false, {}});
+    Split split;
+    split.stages.resize(1);
+    split.stages[0].parameters = {0};
+    Plan plan;
+    plan.mesh.zero1 = true;
+    plan.optimizer.kind = "adamw";
+    const std::vector<ReplicaShares> shares = find_shares(graph, split, {0}, 2, 1 << 20);
+    const std::vector<int> trained{0};
+    const at::Tensor numbers = at::arange(6000, at::kFloat).view({100, 60});
+    const std::map<std::string, at::Tensor> saved{
+        {"w.step", at::full({}, 3.0F)}, {"w.exp_avg", numbers}, {"w.exp_avg_sq", numbers.add(0.5)}};
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& transport) {
+        TransposedWeight source;
+        Weights weights;
+        weights.load(source, split, {0});
+        ASSERT_FALSE(weights.at(0).is_contiguous());
+        ReplicaOptimizer optimizer(plan, graph, shares, weights, trained, transport, {0, 1});
+        optimizer.load_state([&](const std::string& name, at::ScalarType, const std::vector<int64_t>& shape) {
+            EXPECT_EQ(saved.at(name).sizes().vec(), shape);
+            return std::optional(saved.at(name));
+        });
+        const std::vector<StateTensor> state = optimizer.state();
+        EXPECT_EQ(state.size(), transport.rank() == 0 ? 3U : 0U);
+        for (const StateTensor& entry : state) EXPECT_TRUE(at::equal(entry.tensor, saved.at(entry.name))) << entry.name;
+    });
 }
 
 TEST(ReplicaOptimizer, holdsItsShareOfTheState) {

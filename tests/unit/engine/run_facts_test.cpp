@@ -156,6 +156,60 @@ TEST(RunFacts, whatChangesInAListIsSaidByPlanKey) {
     EXPECT_HAS(words_of(saved, facts()), "optimizer values was [1], now [\"[");
 }
 
+TEST(RunFacts, everyNumberOfAListIsInIt) {
+    const TemporaryFolder folder;
+    const Rig rig = set_up_tiny("mlp", folder.path("."));
+    const auto facts_with = [&](const std::function<void(Plan&)>& change) {
+        Plan plan = rig.plan;
+        plan.data.transforms = {{.field = "x"}};
+        plan.lr_schedule.restart_every = 3;
+        change(plan);
+        return facts_of(plan, rig.prepared.program);
+    };
+    const auto usual = facts_with([](Plan&) {});
+    const auto expect_change = [&](const std::string& name, const std::function<void(Plan&)>& change) {
+        const auto facts = facts_with(change);
+        std::string changed;
+        for (const auto& [key, value] : facts) changed += value == usual.at(key) ? "" : key + ";";
+        EXPECT_EQ(changed, name + ";");
+    };
+    const std::vector<std::function<void(TransformPlan&)>> transforms{
+        [](TransformPlan& t) { t.field = "z"; },   [](TransformPlan& t) { t.resize = {2, 2}; },
+        [](TransformPlan& t) { t.crop = {2, 2}; }, [](TransformPlan& t) { t.pad = 1; },
+        [](TransformPlan& t) { t.flip = 0.5; },    [](TransformPlan& t) { t.scale = 2; },
+        [](TransformPlan& t) { t.mean = {1}; },    [](TransformPlan& t) { t.deviation = {2}; }};
+    for (const auto& change : transforms) {
+        expect_change("data.transform", [&](Plan& plan) { change(plan.data.transforms[0]); });
+    }
+    const std::vector<std::function<void(OptimizerValues&)>> values{
+        [](OptimizerValues& v) { v.lr *= 2; },
+        [](OptimizerValues& v) { v.weight_decay += 1; },
+        [](OptimizerValues& v) { v.beta1 = 0.1; },
+        [](OptimizerValues& v) { v.beta2 = 0.1; },
+        [](OptimizerValues& v) { v.eps = 0.1; },
+        [](OptimizerValues& v) { v.momentum = 0.1; },
+        [](OptimizerValues& v) { v.dampening = 0.1; },
+        [](OptimizerValues& v) { v.nesterov = !v.nesterov; },
+        [](OptimizerValues& v) { v.amsgrad = !v.amsgrad; }};
+    for (const auto& change : values) {
+        expect_change("optimizer values", [&](Plan& plan) { change(plan.optimizer.values); });
+    }
+    const std::vector<std::function<void(LrSchedulePlan&)>> schedules{
+        [](LrSchedulePlan& s) { s.kind = "wsd"; }, [](LrSchedulePlan& s) { s.warmup_steps += 1; },
+        [](LrSchedulePlan& s) { s.min_lr += 1; },  [](LrSchedulePlan& s) { s.decay_steps += 1; },
+        [](LrSchedulePlan& s) { s.gamma = 0.2; },  [](LrSchedulePlan& s) { s.restart_every = 4; }};
+    for (const auto& change : schedules) {
+        expect_change("learning rate schedule", [&](Plan& plan) { change(plan.lr_schedule); });
+    }
+    expect_change("data.shuffle", [](Plan& plan) { plan.data.shuffle = !plan.data.shuffle; });
+    expect_change("data.weights", [](Plan& plan) { plan.data.weights = {1, 2}; });
+    expect_change("data.documents", [](Plan& plan) { plan.data.documents = "apart"; });
+    expect_change("data.val_split", [](Plan& plan) { plan.data.val_split = 0.25; });
+    expect_change("data.sequence_length", [](Plan& plan) { plan.data.sequence_length += 1; });
+    expect_change("freeze", [](Plan& plan) { plan.model.freeze = {"*"}; });
+    expect_change("tied_gradients", [](Plan& plan) { plan.pipeline.tied_gradients = "other"; });
+}
+
 TEST(RunFacts, theScheduleIsSaidByPlanKey) {
     const TemporaryFolder folder;
     Rig rig = set_up_tiny("mlp", folder.path("."));

@@ -79,6 +79,31 @@ TEST(StepExchange, lossesOfReplicasComeInTheOrderOfTheSamples) {
     });
 }
 
+// Each replica counts the targets of the whole step, and has times of its own for the same stage.
+TEST(StepExchange, figuresOfReplicasAreNotAddedUp) {
+    InProcessWorld({.num_ranks = 3}).run([](Transport& transport) {
+        StepShare share;
+        share.targets = 42;
+        share.recorded_segments = 2;
+        share.by_op_segments = 1;
+        share.run_seconds = 1.0 + transport.rank() % 2;
+        share.takes_memory = share.save = transport.rank() == 1;
+        if (transport.rank() < 2) share.stages.push_back({2, {.forward = 1.0 + transport.rank(), .wait = 8}});
+        if (transport.rank() == 2) share.stages.push_back({0, {.backward = 5}});
+        const StepTotals totals = exchange_step(transport, share);
+        EXPECT_EQ(totals.targets, 42);
+        EXPECT_EQ(totals.recorded_segments, 6);
+        EXPECT_EQ(totals.by_op_segments, 3);
+        EXPECT_EQ(totals.slowest_seconds, 2);
+        EXPECT_TRUE(totals.takes_memory && totals.save);
+        ASSERT_EQ(totals.stages.size(), 3U);
+        EXPECT_EQ(totals.stages[0].backward, 5);
+        EXPECT_EQ(totals.stages[1].busy(), 0);
+        EXPECT_EQ(totals.stages[2].forward, 1.5);
+        EXPECT_EQ(totals.stages[2].wait, 8);
+    });
+}
+
 TEST(StepExchange, theNormHasTheSameBitsWhoeverOwnsWhat) {
     std::vector<at::Tensor> norms;
     for (float norm : kNorms) norms.push_back(at::full({}, norm));

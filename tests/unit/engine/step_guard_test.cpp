@@ -65,6 +65,9 @@ TEST(StepGuard, tooFewLossesSayNothing) {
     StepGuard young = guard("stop", "stop");
     feed(young, static_cast<int>(StepGuard::kLeastLosses) - 1);
     EXPECT_EQ(young.judge(1000, 1).verdict, Verdict::Update);
+    StepGuard old_enough = guard("stop", "stop");
+    feed(old_enough, static_cast<int>(StepGuard::kLeastLosses));
+    EXPECT_EQ(old_enough.judge(1000, 1).verdict, Verdict::Stop);
 }
 
 TEST(StepGuard, aSpikeIsNoMeasureForLaterOnes) {
@@ -93,6 +96,21 @@ TEST(StepGuard, aResumedRunJudgesAsTheUnbrokenOne) {
         EXPECT_EQ(second.judge(loss, 1).reason, whole.judge(loss, 1).reason);
     }
     EXPECT_EQ(second.memory(), whole.memory());
+}
+
+TEST(StepGuard, aResumedRunCountsTheStepsThatWereSkippedBefore) {
+    StepGuard first = guard("skip", "off"), second = guard("skip", "off");
+    for (int i = 0; i < StepGuard::kMostSkips; ++i) first.judge(kNan, 1);
+    second.restore(first.memory());
+    EXPECT_EQ(second.judge(kNan, 1).verdict, Verdict::Stop);
+}
+
+// Losses that fall from 10 to 3: in the end 5 is far from those of late, and near the first ones.
+TEST(StepGuard, theLastLossesAreTheMeasure) {
+    StepGuard falling = guard("stop", "stop");
+    for (int i = 0; i < 140; ++i) EXPECT_EQ(falling.judge(10 - 0.05 * i, 1).verdict, Verdict::Update);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(falling.judge(i % 2 ? 3.1 : 2.9, 1).verdict, Verdict::Update);
+    EXPECT_EQ(falling.judge(5, 1).verdict, Verdict::Stop);
 }
 
 TEST(StepGuard, aMemoryThatIsNoneIsRefused) {

@@ -374,6 +374,24 @@ TEST_F(Training, theLossScaleGoesOnFromTheCheckpoint) {
     EXPECT_EQ(reporter_.steps.at(1).loss_scale, 8192) << "two of the three steps were before";
 }
 
+TEST_F(Training, theLossesOfTheGuardGoOnFromTheCheckpoint) {
+    model_ = "mlp";
+    const auto open_guarded = [&](std::vector<std::string> set) {
+        set.emplace_back("train.on_spike=\"warn\"");
+        return open(set);
+    };
+    const auto memory_behind = [](const Rig& rig) {
+        const fs::path newest = CheckpointStore(rig.plan.run.dir).list().front();
+        return CheckpointReader(newest).manifest().state.facts.at("step_guard");
+    };
+    Rig unbroken = open_guarded({"run.dir=\"" + folder_.path("unbroken") + "\""});
+    run(unbroken);
+    Rig begin = open_guarded({"train.steps=2"}), end = open_guarded({});
+    run(begin);
+    run(end);
+    EXPECT_EQ(memory_behind(end), memory_behind(unbroken));
+}
+
 TEST_F(Training, clearsAwayWhatTheLastSaveLeftWhenAllStepsAreDone) {
     Rig setup = open({"checkpoint.every=1", "checkpoint.keep=3"});
     run(setup);
