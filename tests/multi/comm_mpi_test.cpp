@@ -282,6 +282,24 @@ TEST(MpiTransport, LargeMessagesMoveWhileBothSidesCompute) {
     barrier(transport);
 }
 
+TEST(MpiTransport, CountsWaitingTime) {
+    MpiTransport transport(*session);
+    barrier(transport);
+    const int peer = transport.rank() ^ 1;
+    if (transport.rank() % 2 == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        transport.send(peer, forward(1), content_of(transport.rank(), peer, 1, 8));
+    } else {
+        transport.post_receive(peer, forward(1), 8);
+        transport.take_wait_seconds();
+        transport.receive(peer, forward(1));
+        const double seconds = transport.take_wait_seconds();
+        EXPECT_TRUE(seconds > 0.1 && seconds < 5) << seconds;
+        EXPECT_EQ(transport.take_wait_seconds(), 0);
+    }
+    barrier(transport);
+}
+
 TEST(MpiTransport, WithoutOverlapASendHasGoneBeforeItReturns) {
     MpiTransport transport(*session, {.overlap = false});
     const int peer = transport.rank() ^ 1;

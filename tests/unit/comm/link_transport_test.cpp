@@ -319,6 +319,21 @@ TEST(LinkTransport, RanksExchangeMessagesInOneOperationOfTheirLink) {
     EXPECT_EQ(recorded.most_under_way(), 2);
 }
 
+// As for two messages that cross: the bytes know their channel, the parts only their turn.
+TEST(LinkTransport, ExchangesThatCrossAreABug) {
+    RecordedLinks recorded;
+    const Channel next{6, kExchange.microbatch, Direction::Replicas};
+    const std::string error = run(3, kGroupLink, recorded, [&](LinkTransport& transport) {
+        const bool is_other = transport.rank() == 1;
+        for (const Channel& channel : {is_other ? next : kExchange, is_other ? kExchange : next}) {
+            transport.exchange(all_to_all(transport.rank(), channel));
+        }
+        take_all(transport, kExchange);
+        take_all(transport, next);
+    });
+    EXPECT_CONTAINS(error, " of the link 0 between replicas on ranks 2, 0, 1 and is received as message ");
+}
+
 TEST(LinkTransport, AnExchangeOfWhichARankSendsOrReceivesNothing) {
     RecordedLinks recorded;
     const std::string error = run(3, kGroupLink, recorded, [&](LinkTransport& transport) {

@@ -61,6 +61,22 @@ TEST(Watchdog, KeepsPhasesApart) {
     EXPECT_EQ(bench.fatal, std::vector<std::string>{"short"});
 }
 
+// However seldom it looks, that itself is no gap.
+TEST(Watchdog, CountsTheTimeBetweenItsLooks) {
+    double now_seconds = 0;
+    std::vector<std::string> fatal;
+    constexpr double kPeriodSeconds = 3600;  // its thread does not come to look
+    Watchdog watchdog{{.on_fatal = [&](const std::string& text, int) { fatal.push_back(text); },
+                       .now = [&] { return now_seconds; },
+                       .period_seconds = kPeriodSeconds}};
+    const auto phase = watchdog.begin("phase", 1.5 * kPeriodSeconds);
+    for (const size_t expected : {size_t{0}, size_t{1}}) {
+        now_seconds += kPeriodSeconds;
+        watchdog.look();
+        EXPECT_EQ(fatal.size(), expected);
+    }
+}
+
 TEST(Watchdog, DoesNotCountTimeInWhichTheProcessWasStopped) {
     Bench bench;
     const auto phase = bench.watchdog.begin("phase", 2);
