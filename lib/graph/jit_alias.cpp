@@ -36,7 +36,8 @@ const std::set<std::string_view> kComposedFresh{
     "aten::conv1d",           "aten::conv2d",           "aten::conv3d",      "aten::conv_transpose1d",
     "aten::conv_transpose2d", "aten::conv_transpose3d", "aten::batch_norm",  "vpp::deferred_batch_norm",
     "aten::instance_norm",    "aten::layer_norm",       "aten::group_norm",  "aten::linear",
-    "aten::matmul",           "aten::softmax",          "aten::log_softmax", "aten::scaled_dot_product_attention"};
+    "aten::matmul",           "aten::softmax",          "aten::log_softmax", "aten::scaled_dot_product_attention",
+    "vpp::copy_written"};
 
 /// An op that writes batch statistics: running_mean is this input of it, running_var the next one.
 struct StatisticsWriter {

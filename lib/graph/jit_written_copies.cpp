@@ -65,7 +65,7 @@ class WrittenCopies {
     }
 
     void run() {
-        for (const JitInput& input : jit_.inputs) copy_argument(input.value);
+        for (Value* argument : written_arguments()) copy_argument(argument);
         for (const JitParameter& parameter : jit_.parameters) {
             const bool is_small = parameter.tensor.nbytes() <= kMostCopiedBytes;
             if (parameter.value && parameter.is_buffer && is_small && !parameter.tensor.requires_grad()) {
@@ -75,11 +75,12 @@ class WrittenCopies {
     }
 
   private:
-    /// By top-level op what it touches; what may share memory is one set.
+    /// By top-level op what it touches; what may share memory is one set. Behind what gives the outputs nobody writes.
     void find_memory() {
         for (Node* top : tops_) {
             touched_.push_back(values_touched(top));
-            if (top->kind() == prim::Return || makes_fresh_memory(top)) continue;
+            const bool gathers = top->kind() == prim::TupleConstruct && top->next() == jit_.graph->return_node();
+            if (gathers || top->kind() == prim::Return || makes_fresh_memory(top)) continue;
             for (const Value* value : touched_.back()) memory_.join(value, touched_.back().front());
         }
     }
@@ -99,9 +100,23 @@ class WrittenCopies {
         return found == place_.end() ? -1 : found->second;
     }
 
+    /// A list or tuple puts what it holds into one set: where that is written the analysis is asked, which knows
+    /// better.
+    std::vector<Value*> written_arguments() {
+        std::vector<Value*> arguments;
+        for (const JitInput& input : jit_.inputs) {
+            const bool is_used = input.value && is_tensor(*input.value->type()) && input.value->hasUses();
+            if (is_used && last_writer_.contains(memory_.find(input.value))) arguments.push_back(input.value);
+        }
+        if (arguments.empty()) return {};
+        list_ops(jit_);  // of which the analysis looks at the last one
+        const AliasFacts aliases(jit_);
+        std::erase_if(arguments, [&](const Value* argument) { return !aliases.has_writers(argument); });
+        return arguments;
+    }
+
     /// From its first use on all use the copy.
     void copy_argument(Value* argument) {
-        if (!argument || !is_tensor(*argument->type()) || !last_writer_.contains(memory_.find(argument))) return;
         int first = static_cast<int>(tops_.size());
         for (const torch::jit::Use& use : argument->uses()) first = std::min(first, place_of(use.user));
         Node* copy = make_copy(argument, tops_[static_cast<size_t>(first)]);

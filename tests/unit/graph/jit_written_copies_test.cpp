@@ -118,9 +118,28 @@ TEST(WrittenCopies, AnArgumentThatIsWrittenGoesOnAsAValue) {
                                      kWrittenOptions, inputs);
     EXPECT_EQ(copies_in(graph), 1);
     EXPECT_THAT(refusals_of(graph), ::testing::IsEmpty());
+    const Graph beside = load_exactly(model_with_steps(R"(
+    h = torch.linear(x, self.w)
+    parts = [h, x]
+    h.mul_(2.0)
+    return torch.mean(torch.cat(parts))
+)"),
+                                      kWrittenOptions, inputs);
+    EXPECT_EQ(copies_in(beside), 0) << "its neighbour in a list is written";
     const Graph plain = load_exactly(model_with_steps("    return torch.mean(torch.linear(x - 0.5, self.w) + x)\n"),
                                      kWrittenOptions, inputs);
     EXPECT_EQ(copies_in(plain), 0);
+}
+
+TEST(WrittenCopies, WhatForwardGivesIsTheCopyToo) {
+    TorchScriptOptions options = kWrittenOptions;
+    options.keep_outputs = true;
+    const Graph graph = load(model_with_steps("    x -= 0.5\n    self.steps += 1.0\n    h = torch.linear(x, self.w)\n"
+                                              "    return torch.mean(h), x, self.steps\n"),
+                             options)
+                            .graph;
+    EXPECT_EQ(copies_in(graph), 2);
+    EXPECT_THAT(refusals_of(graph), ::testing::SizeIs(1)) << "between the write of the buffer and its copy";
 }
 
 TEST(WrittenCopies, AnArgumentThatIsWrittenLateIsCopiedThere) {
