@@ -11,7 +11,6 @@ using ::testing::HasSubstr;
 
 const TorchScriptOptions kWrittenOptions = options_for({floats("x", {4})});
 
-/// h is two layers of x, with cuts behind each op.
 ModuleSpec model_with_steps(const std::string& lines) {
     ModuleSpec model{"Model", "def forward(self, x):\n" + lines};
     model.parameters = {{"w", weight({4, 4})}};
