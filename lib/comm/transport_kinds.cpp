@@ -31,8 +31,7 @@ std::string obstacle(const std::vector<RankCard>& cards) {
         if (!is_new) {
             return "rank " + std::to_string(owner->second) + " and " + name + " use the same card (" + card.id +
                    "), and NCCL needs one for each rank; set mesh.transport = \"mpi\", start fewer ranks a host, or "
-                   "let "
-                   "them see more cards (CUDA_VISIBLE_DEVICES)";
+                   "let them see more cards (CUDA_VISIBLE_DEVICES)";
         }
         if (card.slot.empty()) continue;
         const auto [neighbour, is_alone] = neighbours.emplace(std::pair(card.host, card.slot), rank);
