@@ -27,9 +27,28 @@
 namespace {
 
 template <class Function>
-Function real(const char* name) {
-    return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+Function* real(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
+
+/// A function of libc, looked up when it is first called. No guard is held meanwhile: the handler of a signal that comes
+/// right then may call the same function.
+template <class Function>
+class Next;
+template <class Result, class... Arguments>
+class Next<Result(Arguments...)> {
+public:
+    explicit constexpr Next(const char* name) : name_(name) {}
+
+    Result operator()(Arguments... arguments) {
+        if (!found_) found_ = real<Result(Arguments...)>(name_);
+        return found_.load()(arguments...);
+    }
+
+private:
+    const char* name_;
+    std::atomic<Result (*)(Arguments...)> found_{nullptr};
+};
 
 struct DiskFault {
     int rank = 0, first = 0, count = 0, error = 0, delay_ms = 0;
@@ -56,29 +75,26 @@ struct DiskFault {
     }
 };
 
-DiskFault& disk() {
-    static DiskFault fault;
-    return fault;
-}
+DiskFault disk_fault;
 
 bool strikes(const char* name, int fd) {
-    if (!disk().is_set) return false;
+    if (!disk_fault.is_set) return false;
     char link[64], file[4096];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t size = readlink(link, file, sizeof file - 1);
     file[size < 0 ? 0 : size] = '\0';
-    return disk().strikes(name, file);
+    return disk_fault.strikes(name, file);
 }
 
 /// Opening for reading; what is made is not touched.
 int open_by(const char* name, const char* file, int flags, mode_t mode) {
-    if ((flags & O_CREAT) == 0 && disk().strikes("open", file)) return -1;
-    return real<int (*)(const char*, int, ...)>(name)(file, flags, mode);
+    if ((flags & O_CREAT) == 0 && disk_fault.strikes("open", file)) return -1;
+    return real<int(const char*, int, ...)>(name)(file, flags, mode);
 }
 
 /// What is free on a disk of the size that VPP_DISK_SIZE says.
 int space_by(const char* name, const char* folder, void* space) {
-    const int result = real<int (*)(const char*, void*)>(name)(folder, space);
+    const int result = real<int(const char*, void*)>(name)(folder, space);
     char path[256] = "";
     unsigned long long free_bytes = 0;
     const char* text = std::getenv("VPP_DISK_SIZE");
@@ -117,8 +133,8 @@ int open64(const char* file, int flags, ...) {
 }
 
 int mkdir(const char* folder, mode_t mode) {
-    static const auto next = real<int (*)(const char*, mode_t)>("mkdir");
-    return disk().strikes("mkdir", folder) ? -1 : next(folder, mode);
+    static constinit Next<int(const char*, mode_t)> next("mkdir");
+    return disk_fault.strikes("mkdir", folder) ? -1 : next(folder, mode);
 }
 
 int statvfs(const char* folder, struct statvfs* space) {
@@ -130,32 +146,32 @@ int statvfs64(const char* folder, struct statvfs64* space) {
 }
 
 ssize_t write(int fd, const void* data, size_t size) {
-    static const auto next = real<ssize_t (*)(int, const void*, size_t)>("write");
+    static constinit Next<ssize_t(int, const void*, size_t)> next("write");
     return strikes("write", fd) ? -1 : next(fd, data, size);
 }
 
 ssize_t pread(int fd, void* data, size_t size, off_t offset) {
-    static const auto next = real<ssize_t (*)(int, void*, size_t, off_t)>("pread");
+    static constinit Next<ssize_t(int, void*, size_t, off_t)> next("pread");
     return strikes("pread", fd) ? -1 : next(fd, data, size, offset);
 }
 
 int fsync(int fd) {
-    static const auto next = real<int (*)(int)>("fsync");
+    static constinit Next<int(int)> next("fsync");
     return strikes("fsync", fd) ? -1 : next(fd);
 }
 
 int flock(int fd, int operation) {
-    static const auto next = real<int (*)(int, int)>("flock");
+    static constinit Next<int(int, int)> next("flock");
     return strikes("flock", fd) ? -1 : next(fd, operation);
 }
 
 int rename(const char* from, const char* to) {
-    static const auto next = real<int (*)(const char*, const char*)>("rename");
-    return disk().strikes("rename", to) ? -1 : next(from, to);
+    static constinit Next<int(const char*, const char*)> next("rename");
+    return disk_fault.strikes("rename", to) ? -1 : next(from, to);
 }
 
 int clock_gettime(clockid_t clock, timespec* time) {
-    static const auto next = real<int (*)(clockid_t, timespec*)>("clock_gettime");
+    static constinit Next<int(clockid_t, timespec*)> next("clock_gettime");
     static const char* jump = std::getenv("VPP_CLOCK_JUMP");
     static const time_t start = [] {
         timespec now{};
