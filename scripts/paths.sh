@@ -9,6 +9,6 @@ vpp_cuda_mark=$vpp_venv/.cuda-headers-$(sha256sum "$vpp_root/scripts/requirement
 vpp_checks=$vpp_cache/checks-$(sha256sum "$vpp_root/scripts/requirements-checks.txt" | cut -c1-12)
 vpp_checks_python=$vpp_checks/bin/python
 vpp_build=${VPP_BUILD:-$vpp_root/build}
-# A compiler job needs up to 2.5 GB: more than two at once only on request.
+# A compiler job needs up to 3.2 GB: more than two at once only on request.
 # nproc would take OMP_NUM_THREADS, which ranks that share cores set to 1, for the number of cores.
 vpp_jobs=${VPP_JOBS:-$(($(env -u OMP_NUM_THREADS nproc) < 2 ? 1 : 2))}

@@ -166,6 +166,26 @@ std::vector<const Value*> statistics_written(const Node* node) {
     return {node->input(writer->running_mean), node->input(writer->running_mean + 1)};
 }
 
+std::vector<const Value*> inputs_written(const Node* node) {
+    if (node->hasSideEffects()) return {node->inputs().begin(), node->inputs().end()};
+    std::vector<const Value*> written = statistics_written(node);
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    for (size_t i = 0; schema && i < schema->arguments().size(); ++i) {
+        const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+        if (alias && alias->isWrite()) written.push_back(node->input(i));
+    }
+    return written;
+}
+
+bool gives_what_it_writes(const Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (!schema || schema->arguments().empty() || schema->returns().size() != 1) return false;
+    const c10::AliasInfo* taken = schema->arguments()[0].alias_info();
+    const c10::AliasInfo* given = schema->returns()[0].alias_info();
+    const bool is_same = taken && given && taken->isWrite() && taken->beforeSets() == given->beforeSets();
+    return is_same && is_tensor(*schema->returns()[0].type());
+}
+
 AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     struct Visit {
         AliasFacts& facts;

@@ -27,6 +27,13 @@ bool makes_fresh_memory(const torch::jit::Node* node);
 /// unless a training flag is false.
 std::vector<const torch::jit::Value*> statistics_written(const torch::jit::Node* node);
 
+/// What the node itself writes of its inputs: by its schema, batch statistics, or whatever it reaches where it has side
+/// effects. Nodes inside it are not asked.
+std::vector<const torch::jit::Value*> inputs_written(const torch::jit::Node* node);
+
+/// Whether the op writes the tensor that is its first input and gives it again, as aten::add_ does.
+bool gives_what_it_writes(const torch::jit::Node* node);
+
 /// Puts an op that makes memory at the begin of a graph that is analysed only: "vpp::fresh_memory", which is shared
 /// with nothing, or "vpp::any_memory", a tensor out of some container. Gives the tensor.
 torch::jit::Value* insert_memory(torch::jit::Graph& graph, const char* op);

@@ -151,16 +151,7 @@ Node* take_way(Node* branch, bool condition) {
 
 /// What a tensor was called before it was written in place: behind add_(x, 1) that is x.
 const Value* before_writes(const Value* tensor) {
-    const auto is_writer = [](const Node* op) {
-        const c10::FunctionSchema* schema = op->maybeSchema();
-        const std::string_view name = op->kind().toUnqualString();
-        if (!schema || !op->kind().is_aten() || !name.ends_with('_')) return false;
-        if (schema->arguments().empty() || schema->returns().size() != 1) return false;
-        const c10::AliasInfo* taken = schema->arguments()[0].alias_info();
-        const c10::AliasInfo* given = schema->returns()[0].alias_info();
-        return taken && given && taken->isWrite() && taken->beforeSets() == given->beforeSets();
-    };
-    while (is_writer(tensor->node())) tensor = tensor->node()->input(0);
+    while (gives_what_it_writes(tensor->node())) tensor = tensor->node()->input(0);
     return tensor;
 }
 

@@ -23,12 +23,7 @@ namespace {
 constexpr size_t kMaxCalls = 64;  ///< as many as bits in a RunSet
 
 bool writes(const Node* node) {
-    const bool says_nothing = node->kind() == prim::SetAttr || !statistics_written(node).empty();
-    if (says_nothing || node->hasSideEffects()) return true;
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    return schema && std::ranges::any_of(schema->arguments(), [](const c10::Argument& argument) {
-               return argument.alias_info() && argument.alias_info()->isWrite();
-           });
+    return node->hasSideEffects() || !inputs_written(node).empty();
 }
 
 /// An error that is thrown ends all; which of two comes first is the same to everyone.
@@ -140,8 +135,7 @@ class Interleaver {
         std::vector<std::vector<const Value*>> touched;
         for (const JitOp& op : jit_.ops) {
             touched.push_back(values_touched(op.node));
-            if (makes_fresh_memory(op.node)) continue;
-            for (const Value* value : touched.back()) memory.join(value, touched.back().front());
+            join_memory(op.node, touched.back(), memory);
         }
         const std::unordered_set<const Value*> ordered = ordered_memory(memory, touched);
         std::unordered_map<const Value*, size_t> last;

@@ -33,27 +33,6 @@ TORCH_LIBRARY_FRAGMENT(vpp, library) {
                 recorded_copy);
 }
 
-/// What the node itself writes: some of its inputs, or whatever it reaches.
-std::vector<const Value*> written_by(const Node* node) {
-    if (node->hasSideEffects()) return {node->inputs().begin(), node->inputs().end()};
-    std::vector<const Value*> written = statistics_written(node);
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    for (size_t i = 0; schema && i < schema->arguments().size(); ++i) {
-        const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-        if (alias && alias->isWrite()) written.push_back(node->input(i));
-    }
-    return written;
-}
-
-/// Whether the op writes its first input and gives it again, as aten::add_ does.
-bool gives_what_it_writes(const Node* node) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    if (!schema || schema->arguments().empty() || schema->returns().size() != 1) return false;
-    const c10::AliasInfo* taken = schema->arguments()[0].alias_info();
-    const c10::AliasInfo* given = schema->returns()[0].alias_info();
-    return taken && given && taken->isWrite() && taken->beforeSets() == given->beforeSets();
-}
-
 class WrittenCopies {
   public:
     explicit WrittenCopies(JitGraph& jit) : jit_(jit) {
@@ -80,15 +59,14 @@ class WrittenCopies {
         for (Node* top : tops_) {
             touched_.push_back(values_touched(top));
             const bool gathers = top->kind() == prim::TupleConstruct && top->next() == jit_.graph->return_node();
-            if (gathers || top->kind() == prim::Return || makes_fresh_memory(top)) continue;
-            for (const Value* value : touched_.back()) memory_.join(value, touched_.back().front());
+            if (!gathers && top->kind() != prim::Return) join_memory(top, touched_.back(), memory_);
         }
     }
 
     void find_writers() {
         for (size_t i = 0; i < tops_.size(); ++i) {
             for_each_node(tops_[i], [&](const Node* node) {
-                for (const Value* value : written_by(node)) last_writer_[memory_.find(value)] = static_cast<int>(i);
+                for (const Value* value : inputs_written(node)) last_writer_[memory_.find(value)] = static_cast<int>(i);
             });
         }
     }

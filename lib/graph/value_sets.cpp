@@ -47,4 +47,9 @@ std::vector<const Value*> values_touched(const Node* node) {
     return values;
 }
 
+void join_memory(const Node* node, const std::vector<const Value*>& values, ValueSets& sets) {
+    if (makes_fresh_memory(node)) return;
+    for (const Value* value : values) sets.join(value, values.front());
+}
+
 }  // namespace vpp

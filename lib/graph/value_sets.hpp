@@ -21,4 +21,7 @@ class ValueSets {
 /// What the node and the nodes inside it read and make, constants too; numbers and words are left out.
 std::vector<const torch::jit::Value*> values_touched(const torch::jit::Node* node);
 
+/// One set of all that the node touches, `values`, unless what it makes lies in memory of its own.
+void join_memory(const torch::jit::Node* node, const std::vector<const torch::jit::Value*>& values, ValueSets& sets);
+
 }  // namespace vpp

@@ -23,6 +23,11 @@ if(VPP_UNITY)
   endif()
 endif()
 
+# Room that g++ fills before it first looks for garbage, in KiB: a tenth of its time on a group went there.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options("SHELL:--param ggc-min-heapsize=1048576")
+endif()
+
 find_program(VPP_CCACHE ccache)
 if(VPP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${VPP_CCACHE})

@@ -10,7 +10,7 @@ import tomllib
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import ROOT, Case, main  # noqa: E402
+from vpp_process import FULL, ROOT, Case, main  # noqa: E402
 
 PAGE = ROOT / "configs/REFERENCE.md"
 # Reads {"schema": ..., "plans": [...]}; prints for every plan the places of what the schema refuses.
@@ -203,12 +203,12 @@ class Schema(Case):
             self.assertEqual(done.returncode, 78)
             return done.stderr
 
-        plans, one_mistake = [], mistakes()
-        for setting, good in CHANGES:
+        one_mistake = mistakes()
+        for setting, good in CHANGES if FULL else CHANGES[::3]:
             with self.subTest(setting):
                 said = mistakes(setting)
                 self.assertEqual(said == one_mistake, good, said)
-            plans.append(changed(tomllib.loads(PLAN), setting))
+        plans = [changed(tomllib.loads(PLAN), setting) for setting, _ in CHANGES]
         for (setting, good), places in zip(CHANGES, self.refused(*plans), strict=True):
             self.assertEqual(not places, good, f"{setting}: {places}")
 

@@ -11,7 +11,6 @@ Where vpp differs on purpose, the test says how:
 import csv
 import io
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -19,18 +18,16 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from torch.distributed.pipelining import schedules as wheel  # noqa: E402
-from vpp_process import Case, main  # noqa: E402
+from vpp_process import FULL, Case, main  # noqa: E402
 
 # (stages per rank, microbatches, ranks) of the wheel's own tests.
 GRID = [(2, 2, 2), (2, 4, 4), (2, 8, 2), (2, 8, 4), (2, 8, 8), (4, 4, 4), (4, 8, 4), (4, 8, 8), (4, 16, 4), (4, 32, 4),
         (4, 64, 4), (4, 16, 16), (4, 32, 32), (4, 128, 64), (3, 2, 2), (3, 8, 2), (3, 12, 4), (4, 6, 3), (4, 10, 5),
         (2, 3, 4), (2, 10, 4), (2, 15, 4)]
-# Each run of vpp costs 0.3 s. Without VPP_FULL_GRID some shapes that have all there is: v 2, 3 and 4; fewer
-# microbatches than ranks, as many, multiples, and remainders that make other groups; few ranks and many. Of each shape
-# one file is read.
-FULL = bool(os.environ.get("VPP_FULL_GRID"))
+# Each run of vpp costs 0.3 s. By default some shapes that have all there is: v 2, 3 and 4; fewer microbatches than
+# ranks, as many, multiples, and remainders that make other groups; few ranks and many. Of each shape one file is read.
 if not FULL:
-    GRID = [(2, 2, 2), (2, 8, 8), (3, 8, 2), (4, 6, 3), (4, 16, 4), (2, 15, 4), (2, 3, 4), (4, 32, 32)]
+    GRID = [(2, 2, 2), (3, 8, 2), (4, 6, 3), (2, 15, 4), (2, 3, 4), (2, 8, 8)]
 PAIRS = sorted({(microbatches, ranks) for _, microbatches, ranks in GRID})
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ENVIRONMENT, ROOT, VPP, Case, children, is_alive, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, ROOT, VPP, Case, children, is_alive, main, only_full  # noqa: E402
 
 ONE_RANK = ("--set", "pipeline.num_stages=1")
 
@@ -161,6 +161,7 @@ class Going(Sweep):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
 
+    @only_full
     def test_a_stopped_and_a_killed_sweep_go_on(self):
         """The same command runs the rest; what comes out is that of a sweep that nothing happened to."""
         self.stop()

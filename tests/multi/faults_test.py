@@ -11,7 +11,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from run_state import files_of  # noqa: E402
-from vpp_process import DIGITS, ENVIRONMENT, FAULTS, ROOT, SLOW_DATA, Case, has_open, main, proc_text  # noqa: E402
+from vpp_process import (DIGITS, ENVIRONMENT, FAULTS, FULL, ROOT, SLOW_DATA, Case, has_open, main,  # noqa: E402
+                         proc_text)
 
 
 class RunningCase(Case):
@@ -211,7 +212,7 @@ class Signals(RunningCase):
         self.finish("run", "checkpoint.every=1000")
 
     def test_while_it_loads(self):
-        for _ in range(3):
+        for _ in range(3 if FULL else 2):
             job = self.start(*self.arguments("run"), ranks=2, environment=SLOW_DATA)
             self.wait_until_it_listens(job, 2)
             os.kill(job.pid, signal.SIGUSR1)
@@ -223,7 +224,7 @@ class Signals(RunningCase):
         draw = random.Random(5)
         self.steps = 50
         settings = ("train.eval_every=1", "checkpoint.every=1")
-        for _ in range(4):
+        for _ in range(4 if FULL else 2):
             before = len(self.bits("run"))
             job = self.start(*self.arguments("run", *settings), ranks=2, environment=SLOW_DATA)
             self.wait_for_step(job, "run", before + 1)
@@ -233,7 +234,7 @@ class Signals(RunningCase):
         self.finish("run", *settings)
 
     def test_a_second_of_grace_under_a_bare_mpirun(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT) if FULL else (signal.SIGTERM,):
             before = len(self.bits("run"))
             job = self.start(*self.arguments("run", "checkpoint.every=100"), ranks=2, environment=SLOW_DATA)
             self.wait_for_step(job, "run", before + 12)

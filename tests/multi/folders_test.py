@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from run_state import checkpoints, tensors  # noqa: E402
-from vpp_process import DIGITS, ENVIRONMENT, MPIRUN, VPP, Case, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, FULL, MPIRUN, VPP, Case, main  # noqa: E402
 
 ALL = "--all" in sys.argv
 SETTINGS = ("run.dir=run", "checkpoint.every=2", "checkpoint.keep=2", "report.every=1000")
@@ -204,8 +204,8 @@ class KilledSaves(Folders):
         print(f"{len(points)} stop points", flush=True)
         if not ALL:
             second = [p for p in points if p[1] > len(points) // 4]  # of the second save: there is an old one
-            points = [p for p in second if p[2] in ("commit.temporary_synced", "commit.renamed")
-                      or p[::2] == (1, "discard.renamed")]
+            names = ("commit.temporary_synced", "commit.renamed") if FULL else ("commit.renamed",)
+            points = [p for p in second if p[2] in names or p[::2] == (1, "discard.renamed")]
         resumed = set()
         for rank, number, name in points:
             with self.subTest(rank=rank, number=number, name=name):

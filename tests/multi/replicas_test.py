@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from run_state import checkpoints, final, tensors  # noqa: E402
-from vpp_process import DIGITS, ROOT, Case, main  # noqa: E402
+from vpp_process import DIGITS, ROOT, Case, main, only_full  # noqa: E402
 
 SCHEDULES = (("1F1B", 1), ("INTERLEAVED_1F1B", 2), ("ZERO_BUBBLE_V", 2))
 # Stages x replicas on at most four ranks.
@@ -71,6 +71,7 @@ class Equality(Case):
     def test_tied_weights(self):
         self.meshes(self.plan(GPT))
 
+    @only_full
     def test_tied_weights_in_bf16(self):
         self.meshes(self.plan(GPT), "--set", "train.precision=bf16")
 

@@ -9,10 +9,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from run_state import checkpoints, final  # noqa: E402
-from vpp_process import DIGITS, Case, main  # noqa: E402
+from vpp_process import DIGITS, FULL, Case, main  # noqa: E402
 
 ALL = "--all" in sys.argv
-DRAWN = 4
+DRAWN = 4 if FULL else 2
 SETTINGS = ["train.steps=4", "checkpoint.every=2", "checkpoint.keep=1", "report.every=1000"]
 
 

@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import namespaces  # noqa: E402
 from run_state import tensors  # noqa: E402
-from vpp_process import DIGITS, ENVIRONMENT, MPIRUN, ROOT, VPP, Case, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, FULL, MPIRUN, ROOT, VPP, Case, main  # noqa: E402
 
 WHY_NOT = namespaces.why_not()
 SAMPLES = ROOT / "configs/slurm"
@@ -72,10 +72,12 @@ class Samples(SlurmCase):
                 self.assertIn(f"#SBATCH {option}", lines[:first], "Slurm reads no further than the first command")
 
     def test_a_signal_saves_and_queues_again_and_the_next_time_goes_on(self):
-        for sample in ("run.sbatch", "srun.sbatch"):
-            for number in (signal.SIGUSR1, signal.SIGTERM):
-                with self.subTest(sample=sample, number=number):
-                    self.requeue(sample, number)
+        cases = [("run.sbatch", signal.SIGUSR1), ("srun.sbatch", signal.SIGTERM)]
+        if FULL:
+            cases += [("run.sbatch", signal.SIGTERM), ("srun.sbatch", signal.SIGUSR1)]
+        for sample, number in cases:
+            with self.subTest(sample=sample, number=number):
+                self.requeue(sample, number)
 
     def requeue(self, sample: str, number: int) -> None:
         queue, run = self.folder / "queue", self.folder / "run"

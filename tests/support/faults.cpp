@@ -31,13 +31,13 @@ Function* real(const char* name) {
     return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-/// A function of libc, looked up when it is first called. No guard is held meanwhile: the handler of a signal that comes
-/// right then may call the same function.
+/// A function of libc, looked up when it is first called. No guard is held meanwhile: the handler of a signal that
+/// comes right then may call the same function.
 template <class Function>
 class Next;
 template <class Result, class... Arguments>
 class Next<Result(Arguments...)> {
-public:
+  public:
     explicit constexpr Next(const char* name) : name_(name) {}
 
     Result operator()(Arguments... arguments) {
@@ -45,7 +45,7 @@ public:
         return found_.load()(arguments...);
     }
 
-private:
+  private:
     const char* name_;
     std::atomic<Result (*)(Arguments...)> found_{nullptr};
 };

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 VPP = os.environ.get("VPP_BINARY", "")
@@ -25,6 +26,10 @@ ENVIRONMENT = os.environ | {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMP_NUM_THREADS": "1",
 }
+
+# Of what takes long and shows little that others do not, only scripts/test --full runs all.
+FULL = bool(os.environ.get("VPP_FULL"))
+only_full = unittest.skipUnless(FULL, "runs with scripts/test --full")
 
 # The library of faults, for jobs that get it by LD_PRELOAD.
 FAULTS = os.environ.get("VPP_FAULTS", "")
@@ -88,6 +93,8 @@ class Case(unittest.TestCase):
     """A test with a folder of its own, in which the program runs."""
 
     def setUp(self):
+        start = time.monotonic()
+        self.addCleanup(lambda: print(f"{time.monotonic() - start:.1f} s", end=" ", file=sys.stderr, flush=True))
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="vpp-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 

@@ -1,9 +1,11 @@
 // Alias facts on graphs written as text.
 #include "graph/jit_alias.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "alias_text.hpp"
+#include "ir_text.hpp"
 
 namespace vpp {
 namespace {
@@ -163,6 +165,39 @@ graph(%x : Tensor, %w : Tensor):
     facts.learn({{"w", "l"}});
     EXPECT_TRUE(facts.shared("w", "l"));
     EXPECT_FALSE(facts.shared("w", "y")) << "they are in one list, each in memory of its own";
+}
+
+TEST(InputsWritten, BySchemaAsStatisticsOrAsWhatIsReached) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%x : Tensor, %w : Tensor, %m : Tensor, %v : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %yes : bool = prim::Constant[value=1]()
+  %no : bool = prim::Constant[value=0]()
+  %f : float = prim::Constant[value=0.1]()
+  %read : Tensor = aten::add(%x, %w, %one)
+  %put : Tensor = aten::add_(%x, %w, %one)
+  %list : Tensor[] = prim::ListConstruct(%x)
+  %longer : Tensor[] = aten::append(%list, %w)
+  %tracked : Tensor = aten::batch_norm(%x, %none, %none, %m, %v, %yes, %f, %f, %no)
+  %fixed : Tensor = aten::batch_norm(%x, %none, %none, %m, %v, %no, %f, %f, %no)
+   = prim::Print(%x)
+  return (%read))IR");
+    const auto value = [&](const char* name) { return parsed.values.at(name); };
+    const auto maker = [&](const char* name) { return value(name)->node(); };
+    using ::testing::ElementsAre;
+    using ::testing::IsEmpty;
+    EXPECT_THAT(inputs_written(maker("read")), IsEmpty());
+    EXPECT_THAT(inputs_written(maker("put")), ElementsAre(value("x")));
+    EXPECT_THAT(inputs_written(maker("longer")), ElementsAre(value("list")));
+    EXPECT_THAT(inputs_written(maker("tracked")), ElementsAre(value("m"), value("v")));
+    EXPECT_THAT(inputs_written(maker("fixed")), IsEmpty());
+    EXPECT_THAT(inputs_written(parsed.jit.graph->return_node()->prev()), ElementsAre(value("x"))) << "it prints";
+
+    EXPECT_TRUE(gives_what_it_writes(maker("put")));
+    EXPECT_FALSE(gives_what_it_writes(maker("read")));
+    EXPECT_FALSE(gives_what_it_writes(maker("longer"))) << "no tensor";
+    EXPECT_FALSE(gives_what_it_writes(maker("tracked")));
 }
 
 }  // namespace

@@ -41,5 +41,18 @@ graph(%a : Tensor, %b : Tensor, %n : int, %p : bool):
     EXPECT_THAT(touched, UnorderedElementsAre(value("a"), value("b"), value("s"), value("made")));
 }
 
+TEST(ValueSets, AnOpThatMayGiveAViewJoinsWhatItTouches) {
+    const test::ParsedGraph parsed = test::parse_graph(R"IR(
+graph(%a : Tensor, %b : Tensor):
+  %view : Tensor = aten::t(%a)
+  %made : Tensor = aten::sin(%b)
+  return (%made))IR");
+    const auto value = [&](const char* name) { return parsed.values.at(name); };
+    ValueSets sets;
+    for (const JitOp& op : parsed.jit.ops) join_memory(op.node, values_touched(op.node), sets);
+    EXPECT_EQ(sets.find(value("a")), sets.find(value("view")));
+    EXPECT_NE(sets.find(value("b")), sets.find(value("made")));
+}
+
 }  // namespace
 }  // namespace vpp
