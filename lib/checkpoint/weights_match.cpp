@@ -136,12 +136,20 @@ class Matcher {
             ++converted_[{found.dtype, weight.dtype}];
             return;
         }
-        const bool would_round = is_shape && is_floating(found.dtype) && is_floating(weight.dtype);
         add("the tensor '" + found.name + "' is " + form_text(found.dtype, found.shape) + ", the model expects " +
-            form_text(weight.dtype, weight.shape) +
-            (would_round ? "; vpp does not round weights: convert the file, or export the model in " +
-                               std::string(name_of(found.dtype))
-                         : ""));
+            form_text(weight.dtype, weight.shape) + form_remedy(found, weight));
+    }
+
+    /// The first of another shape tells the way out: a new head on an old body has one.
+    std::string form_remedy(const TensorBytes& found, const WantedWeight& weight) {
+        const bool may_be_new = found.shape != weight.shape && weight.seed_fill != SeedFill::Never;
+        if (may_be_new && !std::exchange(has_told_of_new_, true)) {
+            return "; to begin it anew, leave it out of the file and name it in a [[model.init]] table";
+        }
+        const bool would_round = found.shape == weight.shape && is_floating(found.dtype) && is_floating(weight.dtype);
+        return would_round ? "; vpp does not round weights: convert the file, or export the model in " +
+                                 std::string(name_of(found.dtype))
+                           : "";
     }
 
     std::vector<std::string> notes() const {
@@ -179,7 +187,7 @@ class Matcher {
     std::vector<std::string> extra_;
     std::map<std::pair<DType, DType>, int64_t> converted_;  // from, to
     std::vector<Problem> problems_;
-    bool has_told_of_seed_ = false;
+    bool has_told_of_seed_ = false, has_told_of_new_ = false;
 };
 
 }  // namespace

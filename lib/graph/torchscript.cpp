@@ -270,8 +270,40 @@ std::string size_advice(const JitGraph& jit, const std::set<int64_t>& named, con
            "may mix samples";
 }
 
-/// Probes with the plan's size; when that fails and another size works, says which. Those are tried that the model or
-/// the failure names, and one sample; where shapes are what fails, by shapes alone: a large model has large values.
+bool is_other_than_weights(const Field& field) {
+    return field.dtype == DType::F64 || field.dtype == DType::F16 || field.dtype == DType::BF16 ||
+           field.dtype == DType::U8;
+}
+
+/// With float32, as weights are, where a field has what NumPy makes unasked or what pixels are kept in.
+std::vector<ProbeInput> with_floats(std::vector<ProbeInput> inputs) {
+    for (ProbeInput& input : inputs) {
+        if (is_other_than_weights(input.field))
+            input = {input.value, {input.field.name, DType::F32, input.field.shape}};
+    }
+    return inputs;
+}
+
+/// What to do where the model takes these as float32.
+std::string dtype_advice(const std::vector<ProbeInput>& inputs) {
+    std::string names, calls;
+    bool has_bytes = false;
+    for (const ProbeInput& input : inputs) {
+        if (!is_other_than_weights(input.field)) continue;
+        const std::string name = printable(input.field.name);
+        names += (names.empty() ? "" : ", ") + name;
+        calls += (calls.empty() ? "" : ", ") + name + ".astype(\"float32\")";
+        has_bytes = has_bytes || input.field.dtype == DType::U8;
+    }
+    return ", but it takes " + names + " as float32: save it so, with NumPy " + calls +
+           (has_bytes ? ", or have it read so by a [[data.transform]] with scale = 0.00392156862745098, which makes "
+                        "bytes 0 to 1"
+                      : "");
+}
+
+/// Probes with the plan's size; when that fails and another dtype or size works, says which. Those sizes are tried that
+/// the model or the failure names, and one sample; where shapes are what fails, by shapes alone: a large model has
+/// large values.
 ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                             const TorchScriptOptions& options, const std::function<at::Tensor(size_t)>& weight) {
     const int64_t microbatch_size = options.microbatch_size;
@@ -279,31 +311,35 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
         return probe(jit, inputs, microbatch_size, weight, options.device);
     } catch (const Error& error) {
         const bool by_shapes = dynamic_cast<const FailsAnywhere*>(&error) != nullptr;
-        const auto is_taken = [&](int64_t size) {
-            if (by_shapes) return shapes_fit(jit, inputs, size, options.device);
+        const auto is_taken = [&](const std::vector<ProbeInput>& tried, int64_t size) {
+            if (by_shapes) return shapes_fit(jit, tried, size, options.device);
             try {
-                probe(jit, inputs, size, weight, options.device);
+                probe(jit, tried, size, weight, options.device);
                 return true;
             } catch (const Error&) {
                 return false;
             }
         };
+        const std::string samples = " (with a microbatch of " + samples_text(inputs, microbatch_size) + ")";
+        const bool has_others =
+            std::ranges::any_of(inputs, [](const ProbeInput& input) { return is_other_than_weights(input.field); });
+        if (has_others && is_taken(with_floats(inputs), microbatch_size)) {
+            throw Error(ErrorKind::BadData, error.what() + samples + dtype_advice(inputs));
+        }
         const std::set<int64_t> said = numbers_in(error.what());
         std::set<int64_t> named;
         add_numbers(*jit.graph->block(), named);
         std::vector<int64_t> sizes;
         for (int64_t size : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128}) {
             const bool is_likely = size == 1 || named.contains(size) || said.contains(size);
-            if (is_likely && size != microbatch_size && is_taken(size)) sizes.push_back(size);
+            if (is_likely && size != microbatch_size && is_taken(inputs, size)) sizes.push_back(size);
         }
-        const std::string samples = std::to_string(microbatch_size) + " samples";
-        if (sizes.empty())
-            throw Error(error.kind(), error.what() + std::string(" (with a microbatch of ") +
-                                          samples_text(inputs, microbatch_size) + ")");
+        if (sizes.empty()) throw Error(error.kind(), error.what() + samples);
         std::string taken;
         for (const int64_t size : sizes) taken += (taken.empty() ? "" : ", ") + std::to_string(size);
-        throw Error(ErrorKind::BadData, "the model cannot take a microbatch of " + samples + " (" + error.what() +
-                                            "), but it takes " + taken + size_advice(jit, named, sizes));
+        throw Error(ErrorKind::BadData, "the model cannot take a microbatch of " + std::to_string(microbatch_size) +
+                                            " samples (" + error.what() + "), but it takes " + taken +
+                                            size_advice(jit, named, sizes));
     }
 }
 

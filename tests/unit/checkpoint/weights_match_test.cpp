@@ -75,6 +75,25 @@ TEST_F(MatchTest, AllThatIsMissingOrUnfitIsSaidAtOnce) {
                  [&] { match_weights(file, {whole}); });
 }
 
+TEST_F(MatchTest, OneOfAnotherShapeThatTheSeedMayFillTellsHow) {
+    const WeightsFile file = file_of({{"head.bias", {1, 2, 3}}, {"head.weight", {1, 2}}, {"body", {1}}});
+    std::vector<WantedWeight> weights{wanted({"head.bias"}, 2), wanted({"head.weight"}, 3), wanted({"body"}, 1)};
+    const std::string remedy = "; to begin it anew, leave it out of the file and name it in a [[model.init]] table";
+    const auto said = [&] {
+        try {
+            match_weights(file, weights);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_EQ(said().find(remedy), std::string::npos) << "buffers have no seed";
+    for (WantedWeight& weight : weights) weight.seed_fill = SeedFill::IfNamed;
+    const size_t at = said().find("'head.bias' is float32[3], the model expects float32[2]" + remedy);
+    ASSERT_NE(at, std::string::npos) << said();
+    EXPECT_EQ(said().find(remedy, said().find("'head.weight'")), std::string::npos) << "once is enough";
+}
+
 TEST_F(MatchTest, OnlyWhatMayBeAbsentMay) {
     const WeightsFile file = file_of({{"a", {1}}});
     std::vector<WantedWeight> weights{wanted({"a"}, 1), wanted({"mask"}, 4)};

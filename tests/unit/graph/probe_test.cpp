@@ -228,6 +228,24 @@ TEST(Probe, AFailingOpIsNamedWithItsSubmodule) {
     EXPECT_THAT(text, HasSubstr(" (with a microbatch of 5 samples of x float32[4])"));
     EXPECT_THAT(text, Not(HasSubstr("Traceback")));
     EXPECT_THAT(text, Not(HasSubstr("\n"))) << "LibTorch's own message, one line of it";
+    EXPECT_THAT(text, Not(HasSubstr("as float32")));
+}
+
+TEST(Probe, NumbersOfAnotherDtypeThanTheWeightsAreSaidWithWhatHelps) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.head.forward(x))\n"};
+    model.children = {{"head", sequential({linear(4, 4)})}};
+    const auto said = [&](DType dtype, std::vector<int64_t> shape) {
+        return refusal(ErrorKind::BadData, [&] { load(model, options_for({{"x", dtype, std::move(shape)}}, 5)); });
+    };
+    for (const DType dtype : {DType::F64, DType::F16, DType::BF16}) {
+        EXPECT_THAT(said(dtype, {4}), HasSubstr("[4]), but it takes x as float32: save it so, with NumPy "
+                                                "x.astype(\"float32\")"));
+        EXPECT_THAT(said(dtype, {4}), Not(HasSubstr("transform")));
+    }
+    EXPECT_THAT(said(DType::U8, {4}),
+                HasSubstr("x.astype(\"float32\"), or have it read so by a [[data.transform]] with "
+                          "scale = 0.00392156862745098"));
+    EXPECT_THAT(said(DType::F64, {6}), Not(HasSubstr("as float32"))) << "it does not fit then either";
 }
 
 TEST(Probe, AnOpOfTheRootIsNamedToo) {
