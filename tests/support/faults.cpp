@@ -26,29 +26,12 @@
 
 namespace {
 
+/// A function of libc. Not kept in a static: its guard would hold up the handler of a signal that comes during the
+/// first call and calls the same function.
 template <class Function>
 Function* real(const char* name) {
     return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
-
-/// A function of libc, looked up when it is first called. No guard is held meanwhile: the handler of a signal that
-/// comes right then may call the same function.
-template <class Function>
-class Next;
-template <class Result, class... Arguments>
-class Next<Result(Arguments...)> {
-  public:
-    explicit constexpr Next(const char* name) : name_(name) {}
-
-    Result operator()(Arguments... arguments) {
-        if (!found_) found_ = real<Result(Arguments...)>(name_);
-        return found_.load()(arguments...);
-    }
-
-  private:
-    const char* name_;
-    std::atomic<Result (*)(Arguments...)> found_{nullptr};
-};
 
 struct DiskFault {
     int rank = 0, first = 0, count = 0, error = 0, delay_ms = 0;
@@ -133,8 +116,7 @@ int open64(const char* file, int flags, ...) {
 }
 
 int mkdir(const char* folder, mode_t mode) {
-    static constinit Next<int(const char*, mode_t)> next("mkdir");
-    return disk_fault.strikes("mkdir", folder) ? -1 : next(folder, mode);
+    return disk_fault.strikes("mkdir", folder) ? -1 : real<int(const char*, mode_t)>("mkdir")(folder, mode);
 }
 
 int statvfs(const char* folder, struct statvfs* space) {
@@ -146,32 +128,27 @@ int statvfs64(const char* folder, struct statvfs64* space) {
 }
 
 ssize_t write(int fd, const void* data, size_t size) {
-    static constinit Next<ssize_t(int, const void*, size_t)> next("write");
-    return strikes("write", fd) ? -1 : next(fd, data, size);
+    return strikes("write", fd) ? -1 : real<ssize_t(int, const void*, size_t)>("write")(fd, data, size);
 }
 
 ssize_t pread(int fd, void* data, size_t size, off_t offset) {
-    static constinit Next<ssize_t(int, void*, size_t, off_t)> next("pread");
-    return strikes("pread", fd) ? -1 : next(fd, data, size, offset);
+    return strikes("pread", fd) ? -1 : real<ssize_t(int, void*, size_t, off_t)>("pread")(fd, data, size, offset);
 }
 
 int fsync(int fd) {
-    static constinit Next<int(int)> next("fsync");
-    return strikes("fsync", fd) ? -1 : next(fd);
+    return strikes("fsync", fd) ? -1 : real<int(int)>("fsync")(fd);
 }
 
 int flock(int fd, int operation) {
-    static constinit Next<int(int, int)> next("flock");
-    return strikes("flock", fd) ? -1 : next(fd, operation);
+    return strikes("flock", fd) ? -1 : real<int(int, int)>("flock")(fd, operation);
 }
 
 int rename(const char* from, const char* to) {
-    static constinit Next<int(const char*, const char*)> next("rename");
-    return disk_fault.strikes("rename", to) ? -1 : next(from, to);
+    return disk_fault.strikes("rename", to) ? -1 : real<int(const char*, const char*)>("rename")(from, to);
 }
 
 int clock_gettime(clockid_t clock, timespec* time) {
-    static constinit Next<int(clockid_t, timespec*)> next("clock_gettime");
+    static const auto next = real<int(clockid_t, timespec*)>("clock_gettime");
     static const char* jump = std::getenv("VPP_CLOCK_JUMP");
     static const time_t start = [] {
         timespec now{};
