@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/run_files.hpp"
 #include "report/run_end.hpp"
 
 namespace vpp {
@@ -19,7 +20,7 @@ constexpr std::chrono::seconds kLongest{1};
 void write_end(const std::filesystem::path& run_folder, const RunEnd& end) {
     if (!keep_run_end(run_folder, end) || !end.is_failure()) return;
     const Logger log = make_silent_logger();
-    log->add_file((run_folder / "log.txt").string());
+    log->add_file((run_folder / run_files::kLog).string());
     log->error(end.text + " (exit code " + std::to_string(end.exit_code) + ")");
 }
 

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/run_files.hpp"
 #include "checkpoint/folder_names.hpp"
 #include "checkpoint/weights_folder.hpp"
 #include "data/data_files.hpp"
@@ -16,10 +17,6 @@ namespace vpp {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Beside what the numbers of a training go to.
-constexpr const char* kRunFiles[] = {"plan.toml", "end.json", "log.txt", "checkpoints", "profile/timeline.json",
-                                     "set-aside"};
 
 bool is_inside(const std::string& file, const std::string& folder) {
     std::error_code error;
@@ -60,7 +57,7 @@ std::vector<KeptFile> files_of_run(const std::string& folder) {
     const auto add = [&](const char* name) {
         kept.push_back({(fs::path(folder) / name).string(), "a file of the run " + folder});
     };
-    for (const char* name : kRunFiles) add(name);
+    for (const char* name : run_files::kAll) add(name);
     for (const Sink& sink : sinks()) add(sink.file);
     return kept;
 }

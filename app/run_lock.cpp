@@ -5,6 +5,7 @@
 #include "app/environment.hpp"
 #include "base/error.hpp"
 #include "base/process.hpp"
+#include "base/run_files.hpp"
 
 namespace vpp {
 
@@ -22,7 +23,7 @@ std::string own_name() {
 }  // namespace
 
 RunLock lock_run_folder(const fs::path& folder) {
-    const fs::path checkpoints = folder / "checkpoints";
+    const fs::path checkpoints = folder / run_files::kCheckpoints;
     std::error_code ignored;
     const bool is_behind_link = fs::is_symlink(checkpoints, ignored) && fs::is_directory(checkpoints, ignored);
     try {

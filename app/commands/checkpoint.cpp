@@ -6,7 +6,9 @@
 #include "app/commands/checkpoint_place.hpp"
 #include "app/run_lock.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/printable_lines.hpp"
+#include "base/run_files.hpp"
 #include "base/units.hpp"
 
 namespace vpp {
@@ -87,7 +89,7 @@ void print_checkpoint_json(const CheckpointSummary& summary, const CheckpointRea
     }
     value["tensors"] = tensors_json(reader);
     value["plan"] = state.plan;
-    std::cout << value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(value) << std::endl;
 }
 
 void print_tensors(const CheckpointReader& reader) {
@@ -137,7 +139,7 @@ PlannedPlace checkpoint_place(const CheckpointArguments& given) {
     if (!is_plan) return {find_checkpoints(where)};
     const Plan plan = resolved_plan(given.plan);
     const fs::path run = plan.run.dir;
-    if (!fs::is_directory(run / "checkpoints", ignored)) refuse_empty(run);
+    if (!fs::is_directory(run / run_files::kCheckpoints, ignored)) refuse_empty(run);
     return {{run, {}}, plan.checkpoint.resume};
 }
 

@@ -6,6 +6,7 @@
 
 #include "app/commands/checkpoint_place.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 
 namespace vpp {
@@ -49,8 +50,7 @@ void print_list_json(const RunSurvey& survey, const fs::path& run, const std::st
     }
     for (const fs::path& path : survey.set_aside) value["set_aside"].push_back(path.string());
     for (const fs::path& path : survey.left_overs) value["left_overs"].push_back(path.string());
-    // Names of files are any bytes.
-    std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(value) << std::endl;
 }
 
 void print_row(const CheckpointSummary& summary) {

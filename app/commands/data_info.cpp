@@ -7,6 +7,7 @@
 
 #include "app/commands/data_commands.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 #include "data/file_info.hpp"
 
@@ -69,8 +70,7 @@ void print_info_json(const std::string& path, const FileInfo& info) {
                               {"shortest", info.documents->shortest},
                               {"longest", info.documents->longest}};
     }
-    // Names of files are any bytes.
-    std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    std::cout << json_text(value) << '\n';
 }
 
 int run_data_info(const InfoArguments& arguments) {

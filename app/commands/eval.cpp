@@ -6,6 +6,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/job.hpp"
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 #include "engine/agreement.hpp"
 #include "engine/evaluate_checkpoint.hpp"
@@ -49,7 +50,7 @@ void print_eval_json(const EvaluationReport& report, const EvaluationWish& wish)
     if (report.result.accuracy) value["accuracy"] = *report.result.accuracy;
     if (report.result.perplexity) value["perplexity"] = json_number(*report.result.perplexity);
     for (const auto& file : report.files) value["outputs"].push_back(file.string());
-    std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(value) << std::endl;
 }
 
 void print_eval_text(const EvaluationReport& report, const EvaluationWish& wish, const std::string& init_from) {

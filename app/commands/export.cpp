@@ -7,6 +7,7 @@
 #include "app/plan_arguments.hpp"
 #include "app/unfinished_outputs.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "engine/export_model.hpp"
@@ -49,7 +50,7 @@ void print_export_json(const ExportReport& report) {
     for (const ExportedFile& file : report.files) {
         value["files"].push_back({{"file", file.path.string()}, {"bytes", file.size_bytes}});
     }
-    std::cout << value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(value) << std::endl;
 }
 
 void print_export_text(const ExportReport& report) {

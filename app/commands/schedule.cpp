@@ -7,6 +7,7 @@
 #include "app/commands/schedule_figures.hpp"
 #include "app/schedule_options.hpp"
 #include "app/terminal.hpp"
+#include "base/json_text.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/metrics.hpp"
 #include "schedule/timeline.hpp"
@@ -59,7 +60,7 @@ int run_schedule_list(const ScheduleArguments& given) {
             std::cout << std::setw(26) << kind.name << std::setw(15) << per_rank_text(kind) << kind.summary << "\n";
         }
     }
-    if (given.json) std::cout << rows.dump(2) << "\n";
+    if (given.json) std::cout << json_text(rows, 2) << "\n";
     std::cout.flush();
     return 0;
 }
@@ -71,13 +72,12 @@ int run_schedule_show(const ScheduleArguments& given) {
         std::cout << csv_text(given, chosen);
     } else if (given.json) {
         const Schedule& schedule = given.lowered ? chosen.lowered : chosen.compute;
-        std::cout << ordered_json{{"schedule", schedule.name},
-                                  {"pp", schedule.num_ranks},
-                                  {"num_microbatches", schedule.num_microbatches},
-                                  {"rank_of_stage", schedule.rank_of_stage},
-                                  {"actions", lists_json(schedule)}}
-                         .dump()
-                  << "\n";
+        const ordered_json shown{{"schedule", schedule.name},
+                                 {"pp", schedule.num_ranks},
+                                 {"num_microbatches", schedule.num_microbatches},
+                                 {"rank_of_stage", schedule.rank_of_stage},
+                                 {"actions", lists_json(schedule)}};
+        std::cout << json_text(shown) << "\n";
     } else {
         const Terminal terminal = output_terminal();
         std::cout << draw_timeline(chosen.lowered, chosen.costs, given.width ? given.width : terminal.width,
@@ -92,7 +92,7 @@ int run_schedule_simulate(const ScheduleArguments& given) {
     write_drawings(given, chosen.lowered, chosen.costs);
     const ScheduleMetrics metrics = measure_schedule(chosen.lowered, chosen.costs);
     if (given.json) {
-        std::cout << metrics_json(metrics).dump() << std::endl;
+        std::cout << json_text(metrics_json(metrics)) << std::endl;
     } else {
         print_metrics(metrics);
         std::cout.flush();

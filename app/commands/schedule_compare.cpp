@@ -7,6 +7,7 @@
 #include "app/commands/schedule_choice.hpp"
 #include "app/commands/schedule_figures.hpp"
 #include "app/schedule_options.hpp"
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 #include "schedule/comparison.hpp"
 
@@ -80,7 +81,7 @@ int run_schedule_compare(const ScheduleArguments& given) {
     const ComparisonRequest request = comparison_request(given);
     const ScheduleComparison comparison = compare_schedules(request);
     if (given.json) {
-        std::cout << to_json(comparison).dump() << std::endl;
+        std::cout << json_text(to_json(comparison)) << std::endl;
     } else {
         print(comparison, request);
     }

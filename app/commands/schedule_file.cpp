@@ -5,6 +5,7 @@
 #include "app/commands/schedule_choice.hpp"
 #include "app/schedule_options.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 #include "schedule/custom.hpp"
 
@@ -16,18 +17,17 @@ int run_schedule_check(const ScheduleArguments& given) {
     const ScheduleStages stages = stages_of_file(file, schedule_plan(given));
     const ScheduleFacts facts = prove_over(file, stages).facts;
     if (given.json) {
-        std::cout << nlohmann::ordered_json{{"file", file.source},
-                                            {"pp", schedule.num_ranks},
-                                            {"num_stages", schedule.num_stages()},
-                                            {"num_microbatches", schedule.num_microbatches},
-                                            {"rank_of_stage", schedule.rank_of_stage},
-                                            {"lowered", file.is_lowered},
-                                            {"forward_only", schedule.forward_only},
-                                            {"computing_actions", facts.num_computing},
-                                            {"messages", facts.num_messages},
-                                            {"peak_in_flight", facts.peak_in_flight}}
-                         .dump()
-                  << std::endl;
+        const nlohmann::ordered_json shown{{"file", file.source},
+                                           {"pp", schedule.num_ranks},
+                                           {"num_stages", schedule.num_stages()},
+                                           {"num_microbatches", schedule.num_microbatches},
+                                           {"rank_of_stage", schedule.rank_of_stage},
+                                           {"lowered", file.is_lowered},
+                                           {"forward_only", schedule.forward_only},
+                                           {"computing_actions", facts.num_computing},
+                                           {"messages", facts.num_messages},
+                                           {"peak_in_flight", facts.peak_in_flight}};
+        std::cout << json_text(shown) << std::endl;
         return 0;
     }
     std::cout << file.source << ": a sound " << (schedule.forward_only ? "forward-only " : "") << "schedule "

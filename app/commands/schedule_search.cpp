@@ -9,7 +9,9 @@
 #include "app/schedule_options.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "plan/batch_size.hpp"
+#include "program/searched_schedule.hpp"
 #include "schedule/checker.hpp"
 #include "schedule/custom.hpp"
 #include "schedule/edges.hpp"
@@ -20,8 +22,6 @@ namespace vpp {
 
 namespace {
 
-constexpr int kMostTriedPerRank = 4;
-
 /// What a search found, with its transfers.
 struct Found {
     SearchRecord record;
@@ -30,13 +30,13 @@ struct Found {
     ScheduleCosts costs;
 };
 
-/// The stages per rank to choose from: the given number, else the plan's, else all up to kMostTriedPerRank that the
+/// The stages per rank to choose from: the given number, else the plan's, else all up to kMostSearchedPerRank that the
 /// costs can be for.
 std::vector<int> candidates(const ScheduleArguments& given, const std::optional<Plan>& plan, const ScheduleSize& size) {
     if (given.per_rank) return {*given.per_rank};
     if (plan && !plan->pipeline.choose_virtual_chunks) return {plan->pipeline.virtual_chunks};
     std::vector<int> fitting;
-    for (int per_rank = 1; per_rank <= kMostTriedPerRank; ++per_rank) {
+    for (int per_rank = 1; per_rank <= kMostSearchedPerRank; ++per_rank) {
         try {
             parse_costs(given.costs, {size.num_ranks, per_rank, size.num_microbatches});
             fitting.push_back(per_rank);
@@ -116,7 +116,7 @@ int run_schedule_search(const ScheduleArguments& given) {
     json["best_generated"] = found.costs.units(found.record.best_generated);
     json["origin"] = found.record.origin;
     json["moves"] = found.record.moves;
-    std::cout << json.dump() << std::endl;
+    std::cout << json_text(json) << std::endl;
     return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/run_files.hpp"
 #include "base/units.hpp"
 #include "comm/collective.hpp"
 #include "engine/agreement.hpp"
@@ -70,7 +71,7 @@ class RunFolder {
         if (!lock_.empty()) return;
         make_run_folder(job);
         lock_ = lock_run_folder(job.plan.run.dir);
-        job.log->add_file((fs::path(job.plan.run.dir) / "log.txt").string());
+        job.log->add_file((fs::path(job.plan.run.dir) / run_files::kLog).string());
     }
 
     /// A run begins here, or goes on.  Calls: every rank, once the keepers have locked.
@@ -78,7 +79,7 @@ class RunFolder {
         if (std::exchange(is_taken_, true)) return;
         const fs::path folder = job.plan.run.dir;
         if (!lock_.empty()) {
-            write_file_durably(folder / kPlanFile, job.plan.resolved_text);
+            write_file_durably(folder / run_files::kPlan, job.plan.resolved_text);
             forget_run_end(folder);
         }
         barrier(job.transport);
@@ -89,7 +90,7 @@ class RunFolder {
     static bool is_new(const Job& job) {
         ByteWriter writer;
         std::error_code ignored;
-        writer.put(!fs::exists(fs::path(job.plan.run.dir) / kPlanFile, ignored));
+        writer.put(!fs::exists(fs::path(job.plan.run.dir) / run_files::kPlan, ignored));
         bool is_new = true;
         for (const Bytes& bytes : all_gather(job.transport, writer.take())) {
             is_new = ByteReader(bytes).get<bool>() && is_new;
@@ -98,7 +99,6 @@ class RunFolder {
     }
 
   private:
-    static constexpr const char* kPlanFile = "plan.toml";
     RunLock lock_;  ///< empty: not taken, or another rank keeps the folder
     bool is_taken_ = false;
 };

@@ -9,6 +9,7 @@
 #include "app/commands/commands.hpp"
 #include "app/job.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "engine/agreement.hpp"
 #include "engine/recompute_choice.hpp"
 #include "engine/verify_matrix.hpp"
@@ -176,7 +177,7 @@ void print_verify_json(const MatrixResult& result, const std::optional<PairwiseL
                              {"pairs", pairwise->num_pairs},
                              {"impossible", pairwise->num_impossible}};
     }
-    std::cout << value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(value) << std::endl;
 }
 
 /// The model alone: its graph and sources serve every layout.

@@ -83,4 +83,12 @@ json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
     }
 }
 
+std::string json_text(const json& value, int indent) {
+    return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+    return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
 }  // namespace vpp

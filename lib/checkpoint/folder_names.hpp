@@ -34,9 +34,6 @@ bool is_save_id(std::string_view text);
 /// "shard-00002.safetensors".  Requires: writer >= 0.
 std::string shard_file_name(int writer);
 
-/// The folder, in the run folder or among its checkpoints, of those that a run has moved out of its way.
-inline constexpr std::string_view kSetAside = "set-aside";
-
 /// The manifest's file name.
 inline constexpr std::string_view kManifestFile = "manifest.json";
 

@@ -20,6 +20,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/run_files.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/file_status.hpp"
 #include "checkpoint/folder_names.hpp"
@@ -200,7 +201,7 @@ CheckpointDamage CheckpointStore::damage(const fs::path& checkpoint, bool read_a
 }
 
 CheckpointStore::CheckpointStore(fs::path run_folder, StopHook stop)
-    : folder_(std::move(run_folder) / "checkpoints"), stop_(std::move(stop)) {}
+    : folder_(std::move(run_folder) / run_files::kCheckpoints), stop_(std::move(stop)) {}
 
 fs::path CheckpointStore::begin(int64_t step, const std::string& save_id) {
     const fs::path temporary = folder_ / temporary_folder_name(step, save_id);
@@ -369,7 +370,7 @@ std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) {
 
 std::vector<fs::path> CheckpointStore::set_aside(const std::function<bool(int64_t step)>& is_meant) {
     std::vector<fs::path> moved;
-    const fs::path aside = disk() / kSetAside;
+    const fs::path aside = disk() / run_files::kSetAside;
     for (const fs::path& checkpoint : list()) {
         if (!is_meant(parse_step_folder(checkpoint.filename().string())->step)) continue;
         create_folders(aside);

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/run_files.hpp"
 #include "checkpoint/folder_names.hpp"
 
 namespace vpp {
@@ -12,8 +13,6 @@ namespace vpp {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::string_view kCheckpoints = "checkpoints";
 
 bool leads_to_folder(const fs::path& path) {
     std::error_code problem;
@@ -76,13 +75,13 @@ CheckpointPlace find_checkpoints(const fs::path& path) {
     std::error_code problem;
     const bool has_manifest = fs::exists(fs::symlink_status(folder / kManifestFile, problem));
     if (has_manifest || parse_step_folder(folder.filename().string())) {
-        const bool in_run = folder.parent_path().filename() == kCheckpoints;
+        const bool in_run = folder.parent_path().filename() == run_files::kCheckpoints;
         return {in_run ? folder.parent_path().parent_path() : fs::path(), folder};
     }
-    if (folder.filename() == kCheckpoints) return {folder.parent_path(), {}};
-    if (leads_to_folder(folder / kCheckpoints)) return {folder, {}};
-    throw Error(ErrorKind::MissingInput, folder.string() + " has no folder '" + std::string(kCheckpoints) +
-                                             "' and no " + std::string(kManifestFile) +
+    if (folder.filename() == run_files::kCheckpoints) return {folder.parent_path(), {}};
+    if (leads_to_folder(folder / run_files::kCheckpoints)) return {folder, {}};
+    throw Error(ErrorKind::MissingInput, folder.string() + " has no folder '" + run_files::kCheckpoints + "' and no " +
+                                             std::string(kManifestFile) +
                                              "; name a plan, a run folder or a checkpoint's folder");
 }
 
@@ -124,11 +123,12 @@ RunSurvey survey_run(const fs::path& run, bool read_all) {
         if (!is_found && damage.empty()) survey.resumed = survey.checkpoints.size() - 1;
         is_found = is_found || damage.empty() || damage.bars_older;
     }
-    for (const fs::path& entry : entries_of(run / kCheckpoints)) {
+    for (const fs::path& entry : entries_of(run / run_files::kCheckpoints)) {
         if (is_left_over(entry.filename().string())) survey.left_overs.push_back(entry);
     }
-    survey.set_aside = entries_of(run / kSetAside);
-    for (const fs::path& entry : entries_of(run / kCheckpoints / kSetAside)) survey.set_aside.push_back(entry);
+    survey.set_aside = entries_of(run / run_files::kSetAside);
+    for (const fs::path& entry : entries_of(run / run_files::kCheckpoints / run_files::kSetAside))
+        survey.set_aside.push_back(entry);
     return survey;
 }
 

@@ -8,9 +8,8 @@ namespace vpp {
 
 namespace {
 
-// Beside those of the collective calls (comm/collective.cpp).
-constexpr Channel kQuestion{-3, 0, Direction::Control};
-constexpr Channel kAnswer{-4, 0, Direction::Control};
+constexpr Channel kQuestion{kClockQuestion, 0, Direction::Control};
+constexpr Channel kAnswer{kClockAnswer, 0, Direction::Control};
 
 void send_time(Transport& transport, int peer, const Channel& channel, int64_t time) {
     Buffer message(sizeof time);

@@ -21,9 +21,8 @@ struct Head {
     uint32_t unused = 0;
 };
 
-// Below zero, so that they never meet the numbers that others choose.
-constexpr Channel kHeadChannel{-1, 0, Direction::Control};
-constexpr Channel kContentChannel{-2, 0, Direction::Control};
+constexpr Channel kHeadChannel{kCollectiveHead, 0, Direction::Control};
+constexpr Channel kContentChannel{kCollectiveContent, 0, Direction::Control};
 
 constexpr int kRoot = 0;
 constexpr size_t kShownValueBytes = 200;

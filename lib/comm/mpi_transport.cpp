@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -130,12 +129,10 @@ class MpiTransport::Impl {
             const std::lock_guard lock(impl.status_mutex_);
             impl.wait_ = what;
             impl.wait_start_ = Clock::now();
-            impl.waiting_ = true;
         }
         ~ShownWait() {
             const std::lock_guard lock(impl_.status_mutex_);
             impl_.wait_.reset();
-            impl_.waiting_ = false;
         }
         ShownWait(const ShownWait&) = delete;
         ShownWait& operator=(const ShownWait&) = delete;
@@ -178,14 +175,12 @@ class MpiTransport::Impl {
     std::optional<Clock::time_point> reported_;
     std::string reported_text_;
     std::exception_ptr failure_;
-    std::condition_variable_any moved_;
 
     mutable std::mutex status_mutex_;
     std::string position_ = "start";
     Clock::time_point position_start_ = Clock::now();
     std::optional<Wait> wait_;
     Clock::time_point wait_start_;
-    std::atomic<bool> waiting_ = false;
 
     std::mutex thread_mutex_;
     std::condition_variable_any thread_wake_;
@@ -265,36 +260,22 @@ bool MpiTransport::Impl::progress() {
 }
 
 void MpiTransport::Impl::thread_main(const std::stop_token& stop) {
-    Backoff backoff(crowded_);
     bool has_entered_device = false;
     std::unique_lock sleep(thread_mutex_);
     while (!stop.stop_requested()) {
         Seconds period = kAnswerPeriod;
         // A caller that holds the lock moves messages itself.
         if (Lock lock(session_.mutex(), std::try_to_lock); lock) {
-            bool moved = false;
             try {
                 if (device_ && !std::exchange(has_entered_device, true)) device_->enter();
-                moved = progress();
+                progress();
             } catch (...) {
                 failure_ = std::current_exception();
-                moved_.notify_all();
                 return;
             }
-            if (moved) moved_.notify_all();
-            if (options_.progress == Progress::Thread && waiting_) {
-                const bool is_moving = wire_.busy();
-                lock.unlock();
-                if (moved) backoff.reset();
-                backoff.pause(is_moving);
-                continue;
-            }
-            if (options_.progress != Progress::Callers && size() > 1)
-                period = wire_.busy() ? kBusyThreadPeriod : kThreadPeriod;
+            if (size() > 1) period = wire_.busy() ? kBusyThreadPeriod : kThreadPeriod;
         }
-        backoff.reset();
-        thread_wake_.wait_for(sleep, stop, period,
-                              [this] { return waiting_ && options_.progress == Progress::Thread; });
+        thread_wake_.wait_for(sleep, stop, period, [] { return false; });
     }
 }
 
@@ -416,12 +397,11 @@ void MpiTransport::Impl::wait(const Wait& what, const std::function<bool()>& don
         phase = options_.watchdog->begin(to_text(rank(), status()) + "; it is stuck inside MPI and cannot say more",
                                          deadline_seconds_ + kAskSeconds + kYieldSeconds + kReportedSeconds);
     }
-    thread_wake_.notify_all();
     Waiting waiting;
     Backoff backoff(crowded_);
     for (;;) {
         Lock lock = lock_mpi();
-        const bool moved = options_.progress == Progress::Thread || progress();
+        const bool moved = progress();
         if (done()) break;
         waiting.tick();
         report_if_due(waiting, what.peer);
@@ -432,10 +412,6 @@ void MpiTransport::Impl::wait(const Wait& what, const std::function<bool()>& don
 }
 
 void MpiTransport::Impl::pause(Lock& lock, Backoff& backoff, bool moved) {
-    if (options_.progress == Progress::Thread) {
-        moved_.wait_for(lock, kAnswerPeriod);
-        return;
-    }
     const bool is_moving = wire_.busy();
     lock.unlock();
     if (moved) backoff.reset();

@@ -13,18 +13,10 @@
 
 namespace vpp {
 
-/// Who moves messages; pings are always answered by the transport's thread.
-enum class Progress {
-    Callers,  ///< only calls of the transport
-    Thread,   ///< only the transport's thread; waiting callers sleep
-    Both,     ///< a waiting caller itself, and the thread while ops run
-};
-
 struct MpiTransportOptions {
     double deadline_seconds = 300;
     bool overlap = true;                   ///< false: a send has gone before send() returns
     size_t piece_bytes = size_t{1} << 30;  ///< longer messages go in pieces; at most INT_MAX
-    Progress progress = Progress::Both;    ///< the others are kept for tests/bench/transport_bench.cpp
     Watchdog* watchdog = nullptr;          ///< outlives the transport
 };
 
@@ -41,11 +33,9 @@ class MpiTransport final : public Transport {
     /// Waits a little for sends under way; when they do not go, MPI is left open (MpiSession::keep_open).
     ~MpiTransport() override;
 
-    /// From now on parts of messages may lie in the memory of this rank's device: one that is sent goes when the device
-    /// has computed it, behind send(); one that comes is there for what the device is given behind receive().
-    /// Requires: MPI moves what `device` gives it (mpi_moves_device_memory); called on all ranks, before the first
-    /// such message, by the thread that computes.
-    void carry(std::unique_ptr<DeviceMemory> device);
+    /// A part that is sent goes when the device has computed it, behind send(); one that comes is there for what the
+    /// device is given behind receive(). Requires: MPI moves what `device` gives it (mpi_moves_device_memory).
+    void carry(std::unique_ptr<DeviceMemory> device) override;
     bool carries_device_memory() const override;
     void time_parts(bool on) override;
     std::vector<PartSpan> take_part_spans() override;

@@ -1,9 +1,11 @@
 #pragma once
 // A transport over another one: it passes everything on, and who derives from it says what goes otherwise. An exchange
 // is passed on whole: its messages do not come by send() and post_receive().
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "comm/device_memory.hpp"
 #include "comm/transport.hpp"
 
 namespace vpp {
@@ -18,6 +20,7 @@ class PassingTransport : public Transport {
     int rank() const override { return inner_.rank(); }
     int size() const override { return inner_.size(); }
     bool carries_device_memory() const override { return inner_.carries_device_memory(); }
+    void carry(std::unique_ptr<DeviceMemory> device) override { inner_.carry(std::move(device)); }
     bool may_hold_device() const override { return inner_.may_hold_device(); }
     bool goes_through_host() const override { return inner_.goes_through_host(); }
     void set_through_host(bool is_so) override { inner_.set_through_host(is_so); }

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/live_bytes.hpp"
 #include "base/units.hpp"
+#include "comm/device_memory.hpp"
 
 namespace vpp {
 
@@ -21,6 +22,8 @@ void set_times(std::vector<PartSpan>& spans, const std::vector<std::pair<int64_t
     check(times.size() == spans.size(), "every part that was moved has its times");
     for (size_t i = 0; i < times.size(); ++i) std::tie(spans[i].begin, spans[i].end) = times[i];
 }
+
+void Transport::carry(std::unique_ptr<DeviceMemory>) {}
 
 // An empty message also owns memory, so that it differs from no message at all.
 Buffer::Buffer(size_t capacity_bytes) : size_(capacity_bytes) {

@@ -18,6 +18,8 @@
 
 namespace vpp {
 
+class DeviceMemory;
+
 /// Memory of somebody else, say a tensor's. On a device no byte of it can be read or written here, and the device may
 /// still be about to fill it.
 struct MemoryPart {
@@ -58,13 +60,24 @@ Buffer joined(const Buffer& message);
 enum class Direction : uint8_t { Forward = 0, Backward = 1, Control = 2, Replicas = 3 };
 
 /// Names a message between two ranks. Forward and backward: edge and microbatch of the program; control: a number that
-/// both sides agree on (comm/collective.hpp); replicas: between the copies of a stage, a number as `edge` and what it
-/// is about as `microbatch` (engine/replica_pieces.hpp).
+/// both sides agree on, of ControlNumber or above zero; replicas: between the copies of a stage, a number as `edge` and
+/// what it is about as `microbatch` (engine/replica_pieces.hpp).
 struct Channel {
     int edge = 0;
     int microbatch = 0;
     Direction direction = Direction::Forward;
     bool operator==(const Channel&) const = default;
+};
+
+/// Numbers of vpp's own control messages: below zero, so that they never meet those that others choose.
+enum ControlNumber : int {
+    kCollectiveHead = -1,
+    kCollectiveContent = -2,
+    kClockQuestion = -3,
+    kClockAnswer = -4,
+    kTimedThere = -5,
+    kTimedBack = -6,
+    kShardPiece = -7,
 };
 
 /// "forward edge 3, microbatch 2"; of a control channel "control message 5" or, below zero, "a collective call";
@@ -122,6 +135,9 @@ class Transport {
     /// Whether parts of messages may lie in the memory of this rank's device. The others refuse such as a bug; what
     /// they received has no part.
     virtual bool carries_device_memory() const { return false; }
+    /// From now on they may, where the transport is one that moves `device`'s memory; others go on as they are.
+    /// Requires: called on all ranks, before the first such part, by the thread that computes.
+    virtual void carry(std::unique_ptr<DeviceMemory> device);
 
     /// Whether a part that is under way may hold up this rank's device until the peer comes: who waits for all that the
     /// device does then waits for the peer.

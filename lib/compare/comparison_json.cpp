@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_text.hpp"
+
 namespace vpp {
 
 namespace {
@@ -63,8 +65,7 @@ std::string comparison_json(const Comparison& comparison) {
     for (size_t i = 0; i < comparison.runs.size(); ++i) runs.push_back(run_json(comparison, i));
     Json all = Json::object();
     all["runs"] = std::move(runs);
-    // Names of folders may be no UTF-8; such bytes are replaced rather than thrown at.
-    return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return json_text(all);
 }
 
 }  // namespace vpp

@@ -47,6 +47,10 @@ enum class Subset { Train, Validation };
 /// Throws Error{MissingInput, BadData, Plan}.
 std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset);
 
+/// The element type of each training file of tokens, as a header, an index beside it or the plan says: "uint16" or
+/// "uint32, uint16". Empty for other kinds. Throws as open_dataset.
+std::string token_types(const Plan& plan);
+
 /// The names that data.kind may have.
 std::vector<std::string> dataset_kinds();
 

@@ -64,6 +64,7 @@ std::optional<fs::path> index_beside(const std::string& path) {
 }
 
 TokenFile open_token_file(const std::string& path, const std::string& dtype) {
+    check(dtype == "auto" || dtype == "uint16" || dtype == "uint32", "the plan allows no other data.token_dtype");
     InputFile file(path);
     const auto found = index_beside(path);
     const fs::path index_path = found.value_or("");

@@ -8,14 +8,10 @@ namespace vpp::detail {
 
 std::unique_ptr<Dataset> open_tokens(const Plan& plan, Subset subset) {
     check_token_keys(plan);
-    const std::string dtype = plan.data.token_dtype.empty() ? "auto" : plan.data.token_dtype;
-    if (dtype != "auto" && dtype != "uint16" && dtype != "uint32") {
-        throw Error(ErrorKind::Plan,
-                    "unknown data.token_dtype (got '" + printable(dtype) + "', expected auto, uint16 or uint32)",
-                    plan.where("data.token_dtype"));
-    }
     std::vector<TokenFile> files;
-    for (const std::string& path : files_of(plan, subset)) files.push_back(open_token_file(path, dtype));
+    for (const std::string& path : files_of(plan, subset)) {
+        files.push_back(open_token_file(path, plan.data.token_dtype));
+    }
     if (files.empty()) return nullptr;
     if (plan.data.documents == "apart") {
         const int64_t ignored_target = plan.loss ? plan.loss->ignore_index : LossPlan{}.ignore_index;
@@ -27,3 +23,17 @@ std::unique_ptr<Dataset> open_tokens(const Plan& plan, Subset subset) {
 }
 
 }  // namespace vpp::detail
+
+namespace vpp {
+
+std::string token_types(const Plan& plan) {
+    std::string types;
+    if (plan.data.kind != "tokens") return types;
+    for (const std::string& path : plan.data.train) {
+        const size_t num_bytes = detail::open_token_file(path, plan.data.token_dtype).token_bytes;
+        types += (types.empty() ? "" : ", ") + ("uint" + std::to_string(8 * num_bytes));
+    }
+    return types;
+}
+
+}  // namespace vpp

@@ -30,9 +30,8 @@ namespace vpp {
 
 namespace {
 
-// Beside those of the collective calls and of comm/clock_exchange.cpp.
-constexpr Channel kThere{-5, 0, Direction::Control};
-constexpr Channel kBack{-6, 0, Direction::Control};
+constexpr Channel kThere{kTimedThere, 0, Direction::Control};
+constexpr Channel kBack{kTimedBack, 0, Direction::Control};
 constexpr int kTransferRounds = 30, kUntimedRounds = 5;
 constexpr size_t kSmallMessage = 64, kLargeMessage = size_t{1} << 20;
 constexpr double kProfileSeconds = 600;  // the others wait while rank 0 profiles

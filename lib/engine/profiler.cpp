@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/run_files.hpp"
 #include "base/units.hpp"
 #include "comm/clock_exchange.hpp"
 #include "comm/collective.hpp"
@@ -134,7 +135,7 @@ void Profiler::write(const std::vector<MeasuredStep>& steps) const {
             write_file_durably(folder_ / ("trace-step" + std::to_string(step.step) + ".json"),
                                write_measured_trace(schedule, step));
         }
-        write_file_durably(folder_ / "timeline.json", write_timeline(schedule, shown));
+        write_file_durably(folder_ / run_files::kTimeline, write_timeline(schedule, shown));
     } catch (const std::exception& error) {
         log_->warn("the profile could not be written: " + std::string(error.what()));
         return;

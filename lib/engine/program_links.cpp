@@ -8,6 +8,7 @@
 #include "comm/link_room.hpp"
 #include "comm/nccl.hpp"
 #include "plan/transports.hpp"
+#include "stage/torch_device_memory.hpp"
 
 namespace vpp {
 
@@ -65,8 +66,12 @@ std::string no_links_text(const Program& program) {
 
 ProgramTransport::ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device)
     : job_(job) {
+    if (transport_named(plan.mesh.transport).links != UsesLinks::Yes) return;
     const std::vector<Link> links = links_with_room(links_of(program));
-    if (transport_named(plan.mesh.transport).links != UsesLinks::Yes || links.empty()) return;
+    if (links.empty()) {
+        if (!job.carries_device_memory() && !device.is_cpu()) job.carry(make_staged_memory(device));
+        return;
+    }
     maker_ = make_nccl_links(device.index(), most_links_of_a_rank(links));
     links_ = std::make_unique<LinkTransport>(job, links, *maker_);
 }

@@ -27,7 +27,8 @@ std::vector<Link> links_of(const Program& program);
 /// For people: what has no link, and why. Empty where all has.
 std::string no_links_text(const Program& program);
 
-/// Where mesh.transport uses links, a transport over the program's links; else the job's own.
+/// Where mesh.transport uses links, a transport over the program's links; else the job's own. That carries memory of
+/// cards too where a program has no link: copies there and back go beside what the cards compute.
 class ProgramTransport {
   public:
     /// Requires: the program was prepared for that plan; `device` is this rank's.

@@ -23,6 +23,8 @@ namespace {
 constexpr const char* kOptimizerValues = "optimizer values";
 constexpr const char* kLrSchedule = "learning rate schedule";
 constexpr const char* kSteps = "train.steps";
+/// Not what the plan says: with "auto", what a header or index says that may not be there any more.
+constexpr const char* kTokenTypes = "the type of the tokens";
 
 using Facts = std::map<std::string, std::string>;
 
@@ -45,7 +47,7 @@ constexpr std::array<std::string_view, 19> kRefused{"model",
                                                     "data.sequence_length",
                                                     "data.weights",
                                                     "data.val_split",
-                                                    "data.token_dtype"};
+                                                    kTokenTypes};
 
 /// Facts of keys that are younger than checkpoints: what one means that does not know them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMeant{{{"data.transform", "[]"},
@@ -229,8 +231,6 @@ std::string span_text(const CheckpointState& saved, const Facts& now) {
 
 std::map<std::string, std::string> facts_of(const Plan& plan, const Program& program, at::Device device) {
     const NumericEnvironment environment = numeric_environment(plan, device);
-    // Where a header says it, other words than its own are refused.
-    const std::string token_dtype = plan.data.token_dtype == "auto" ? "uint16" : plan.data.token_dtype;
     return {{"model", to_hex(program.training.graph.digest)},
             {"data", program.data_digest},
             {"global_batch_size", std::to_string(*plan.train.global_batch_size)},
@@ -242,7 +242,7 @@ std::map<std::string, std::string> facts_of(const Plan& plan, const Program& pro
             {"model.inputs", inputs_text(plan, program.training.graph)},
             {"model.loss_reduction", plan.model.loss_reduction},
             {"loss.target", plan.loss ? plan.loss->target : ""},
-            {"data.token_dtype", token_dtype},
+            {kTokenTypes, program.token_types},
             {"data.transform", transforms_text(plan.data.transforms)},
             {"data.weights", nlohmann::json(plan.data.weights).dump()},
             {"data.val_split", nlohmann::json(plan.data.val_split).dump()},

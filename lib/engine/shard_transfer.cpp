@@ -11,8 +11,7 @@ namespace vpp {
 
 namespace {
 
-// Beside those of the collective calls, of comm/clock_exchange.cpp and of engine/cost_profile.cpp.
-constexpr Channel kPieceChannel{-7, 0, Direction::Control};
+constexpr Channel kPieceChannel{kShardPiece, 0, Direction::Control};
 constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
 
 // Who takes part in no transfer waits for all of them.

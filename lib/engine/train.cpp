@@ -4,6 +4,7 @@
 
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
+#include "base/run_files.hpp"
 #include "base/units.hpp"
 #include "checkpoint/folder_names.hpp"
 #include "comm/collective.hpp"
@@ -124,8 +125,8 @@ class Trainer {
     void open_profile() {
         if (!options_.profile || first_step_ >= engine_.total_steps()) return;
         const StepRange steps = profiled_steps(options_.profile->steps, first_step_, engine_.total_steps());
-        profiler_.emplace(engine_.transport(), program_, std::filesystem::path(plan_.run.dir) / "profile", steps,
-                          options_.log, options_.profile->show);
+        profiler_.emplace(engine_.transport(), program_, std::filesystem::path(plan_.run.dir) / run_files::kProfile,
+                          steps, options_.log, options_.profile->show);
     }
 
     /// What a dead save left takes the room of the next one. What is no part of this run stays, as it may be refused.
@@ -206,7 +207,7 @@ class Trainer {
         namespace fs = std::filesystem;
         const std::string& named = plan_.checkpoint.resume;
         if (named == "auto" || named == "no") return false;
-        const fs::path own = fs::path(plan_.run.dir) / "checkpoints";
+        const fs::path own = fs::path(plan_.run.dir) / run_files::kCheckpoints;
         return fs::weakly_canonical(fs::path(named) / "..") != fs::weakly_canonical(own);
     }
 

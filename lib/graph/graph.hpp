@@ -131,7 +131,6 @@ struct Graph {
     std::vector<GraphOutput> tallies;
     std::vector<GraphCut> cuts;         ///< cuts[i]: between op i-1 and op i; cuts[0] is unused
     Digest digest;                      ///< graph text; name, size and CRC of every weight record
-    bool mode_is_baked_in = false;      ///< a traced model: train() and eval() change nothing
     bool shapes_follow_data = false;    ///< a microbatch may give tensors other shapes than those that are written here
     std::vector<std::string> warnings;  ///< for the log
 

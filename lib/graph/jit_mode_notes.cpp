@@ -60,7 +60,6 @@ std::map<int, bool> baked_in(const Graph& graph, const JitGraph& jit) {
 
 void add_mode_notes(Graph& graph, const JitGraph& jit, const ModelFiles& files, bool training) {
     for (const auto& [stage, as_in_training] : baked_in(graph, jit)) {
-        graph.mode_is_baked_in = true;
         const bool has_two = files.has_two(stage);
         const auto& file = files.in_mode(training).file_of(stage);
         const bool is_own = stage >= 0 && files.stages[static_cast<size_t>(stage)];

@@ -9,8 +9,8 @@
 
 namespace vpp {
 
-/// Sets graph.mode_is_baked_in and adds to its warnings: of every stage, or the one model, that acts by a mode which it
-/// does not look at, what training or evaluation gets that it should not have.
+/// Adds to the graph's warnings: of every stage, or the one model, that acts by a mode which it does not look at, what
+/// training or evaluation gets that it should not have.
 /// `training`: the mode that the graph was made for.
 /// Requires: the ops of both are the same.
 void add_mode_notes(Graph& graph, const JitGraph& jit, const ModelFiles& files, bool training);

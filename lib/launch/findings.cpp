@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 
 namespace vpp {
@@ -98,7 +99,7 @@ std::string to_json_text(const std::vector<Finding>& findings) {
                         {"code", finding.code}});
     }
     const nlohmann::ordered_json all{{"exit_code", exit_code_of(findings)}, {"findings", std::move(list)}};
-    return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    return json_text(all, 2);
 }
 
 }  // namespace vpp

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -55,24 +57,65 @@ std::optional<int64_t> memory_line(const fs::path& path, const std::string& name
     return std::nullopt;
 }
 
-/// What the innermost cgroup leaves; files of the page cache are given up when room is needed.
-std::optional<int64_t> cgroup_rest(const fs::path& root) {
-    const fs::path folder = root / "sys/fs/cgroup";
-    const auto limit = number_in(folder / "memory.max");  // "max" is no number: no limit
-    const auto used = number_in(folder / "memory.current");
-    if (!limit || !used) return std::nullopt;
+/// How a version of cgroups tells the memory of a group.
+struct GroupFiles {
+    const char* controllers;  ///< of its line in /proc/self/cgroup
+    const char* folder;
+    const char* limit;
+    const char* used;
+    const char* cache;  ///< the word in memory.stat for files of the page cache
+};
+
+constexpr std::array<GroupFiles, 2> kGroupFiles{
+    {{"", "sys/fs/cgroup", "memory.max", "memory.current", "file"},
+     {"memory", "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"}}};
+
+/// Of a group without a limit the largest numbers that there are.
+struct GroupMemory {
+    int64_t limit_bytes = std::numeric_limits<int64_t>::max();
+    int64_t rest_bytes = std::numeric_limits<int64_t>::max();  ///< files of the page cache are given up for others
+};
+
+GroupMemory memory_of(const fs::path& folder, const GroupFiles& files) {
+    const auto limit = number_in(folder / files.limit), used = number_in(folder / files.used);
+    if (!limit || !used) return {};  // "max" is no number
     int64_t cache = 0;
     std::ifstream statistics(folder / "memory.stat");
     for (std::string word; statistics >> word;) {
-        if (word == "file") statistics >> cache;
+        if (word == files.cache) statistics >> cache;
     }
-    return std::max<int64_t>(0, *limit - *used + cache);
+    return {*limit, std::max<int64_t>(0, *limit - *used + cache)};
+}
+
+/// The path of this process's group, "/" where it is not told: of lines "4:memory:/slurm/job_7" and "0::/user.slice".
+fs::path own_group(const fs::path& root, const GroupFiles& files) {
+    std::ifstream file(root / "proc/self/cgroup");
+    for (std::string line; std::getline(file, line);) {
+        const size_t first = line.find(':'), second = line.find(':', first + 1);
+        if (second == std::string::npos) continue;
+        if (line.substr(first + 1, second - first - 1) == files.controllers) return line.substr(second + 1);
+    }
+    return "/";
+}
+
+/// The least of this process's group and of those that hold it. In a container those further out are not to be seen.
+GroupMemory cgroup_memory(const fs::path& root) {
+    GroupMemory least;
+    for (const GroupFiles& files : kGroupFiles) {
+        for (fs::path group = own_group(root, files).lexically_normal();; group = group.parent_path()) {
+            const GroupMemory memory = memory_of(root / files.folder / group.relative_path(), files);
+            least.limit_bytes = std::min(least.limit_bytes, memory.limit_bytes);
+            least.rest_bytes = std::min(least.rest_bytes, memory.rest_bytes);
+            if (!group.has_relative_path()) break;
+        }
+    }
+    return least;
 }
 
 /// Of what is told; 0 when nothing is.
-int64_t smaller(std::optional<int64_t> of_host, std::optional<int64_t> of_group) {
-    if (!of_host || !of_group) return of_host ? *of_host : of_group.value_or(0);
-    return std::min(*of_host, *of_group);
+int64_t smaller(std::optional<int64_t> of_host, int64_t of_group) {
+    const int64_t least = std::min(of_host.value_or(of_group), of_group);
+    return least == GroupMemory().limit_bytes ? 0 : least;
 }
 
 /// Whether a process may read the memory of a sibling, as ranks of one host do: a child tries it on this process.
@@ -128,11 +171,11 @@ int count_cores(const std::vector<int>& cpus, const fs::path& root) {
 }
 
 int64_t total_memory(const fs::path& root) {
-    return smaller(memory_line(root / "proc/meminfo", "MemTotal:"), number_in(root / "sys/fs/cgroup/memory.max"));
+    return smaller(memory_line(root / "proc/meminfo", "MemTotal:"), cgroup_memory(root).limit_bytes);
 }
 
 int64_t available_memory(const fs::path& root) {
-    return smaller(memory_line(root / "proc/meminfo", "MemAvailable:"), cgroup_rest(root));
+    return smaller(memory_line(root / "proc/meminfo", "MemAvailable:"), cgroup_memory(root).rest_bytes);
 }
 
 }  // namespace detail

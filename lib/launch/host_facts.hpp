@@ -44,10 +44,10 @@ namespace detail {
 /// Cores of these CPUs: those of sys/devices/system/cpu/cpuN/topology that differ; as many as CPUs where it is silent.
 int count_cores(const std::vector<int>& cpus, const std::filesystem::path& root);
 
-/// MemTotal, or the cgroup's limit if that is less; 0 when neither is told.
+/// MemTotal, or the least limit of the cgroups that this process is in; 0 when neither is told.
 int64_t total_memory(const std::filesystem::path& root);
 
-/// MemAvailable, or what the cgroup leaves if that is less; 0 when neither is told.
+/// MemAvailable, or the least that one of the cgroups leaves; 0 when neither is told.
 int64_t available_memory(const std::filesystem::path& root);
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/run_files.hpp"
 #include "checkpoint/folder_names.hpp"
 
 namespace vpp {
@@ -48,13 +49,13 @@ std::string tail_of(const fs::path& path, uint64_t size) {
 RunProgress look_at_progress(const fs::path& run) {
     RunProgress progress;
     std::error_code error;
-    const fs::path metrics = run / "metrics.jsonl";
+    const fs::path metrics = run / run_files::kMetrics;
     const auto size = fs::is_regular_file(metrics, error) ? fs::file_size(metrics, error) : 0;
     if (!error && size > 0) {
         progress.metrics_bytes = size;
         progress.step = last_step(tail_of(metrics, size));
     }
-    for (const auto& entry : fs::directory_iterator(run / "checkpoints", error)) {
+    for (const auto& entry : fs::directory_iterator(run / run_files::kCheckpoints, error)) {
         const auto folder = parse_step_folder(entry.path().filename().string());
         if (folder) progress.checkpoint = std::max(progress.checkpoint.value_or(-1), folder->step);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/run_files.hpp"
 #include "report/run_record.hpp"
 #include "report/run_summary.hpp"
 
@@ -27,7 +28,7 @@ std::string shown(const std::optional<std::string>& value) {
 
 SweepFolder look_at_sweep_folder(const std::filesystem::path& folder, const Settings& wanted) {
     std::error_code ignored;
-    if (!std::filesystem::exists(folder / "metrics.jsonl", ignored)) return {SweepProgress::Fresh, ""};
+    if (!std::filesystem::exists(folder / run_files::kMetrics, ignored)) return {SweepProgress::Fresh, ""};
     const RecordedRun run = read_run(folder);
     if (run.settings.empty()) return {SweepProgress::Begun, ""};
     std::vector<Difference> found = differences({run.settings, wanted});

@@ -67,7 +67,8 @@ struct DataPlan {
     NamedTexts fields;                    ///< synthetic: field -> "float32[3, 32, 32]" or "int64[] < 10"
     int64_t samples = 0;                  ///< synthetic: number of samples
     int64_t sequence_length = 0;          ///< tokens and text
-    std::string token_dtype = "auto";     ///< tokens: auto | uint16 | uint32; auto reads llm.c headers, else uint16
+    std::string token_dtype =
+        "auto";  ///< tokens: auto | uint16 | uint32; auto: what a header or index says, else uint16
     bool shuffle = true;
     std::vector<double> weights;  ///< how often each file of train is drawn from; empty = as many samples as it has
     double val_split = 0;         ///< share of the samples of train that is held out for validation; 0 = none

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/run_files.hpp"
 #include "plan/bounds.hpp"
 #include "plan/reader.hpp"
 
@@ -31,7 +32,7 @@ bool has_lines(const std::string& whole, const std::string& part) {
 }  // namespace
 
 void check_replaced_plan(const Plan& plan, const Names& names) {
-    const fs::path replaced = fs::path(plan.run.dir) / "plan.toml";
+    const fs::path replaced = fs::path(plan.run.dir) / run_files::kPlan;
     std::error_code error;
     if (!fs::equivalent(replaced, plan.file, error)) return;
     const std::string text = read_text_file(plan.file, kPlanLimitBytes);

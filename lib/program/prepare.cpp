@@ -106,6 +106,7 @@ Program begin_program(const Plan& plan, const Dataset& dataset, const Datasets& 
     program.fields = dataset.fields();
     program.microbatch_size = samples_of_microbatch(plan);
     program.data_digest = data.digest();
+    program.token_types = token_types(plan);
     return program;
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "program/program_json.hpp"
 
 namespace vpp {
@@ -27,7 +28,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOutput, name, tensor)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeferredBatchNorm, running_mean, running_var, num_batches_tracked, momentum,
                                    cumulative)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Graph, ops, values, tensors, parameters, modules, inputs, loss, outputs, tallies,
-                                   cuts, deferred_batch_norms, digest, mode_is_baked_in, shapes_follow_data, warnings)
+                                   cuts, deferred_batch_norms, digest, shapes_follow_data, warnings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpRange, begin, end)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StageSpec, ops, parameters, borrowed, inputs, flops, num_parameters, parameter_bytes,
                                    buffer_bytes, activation_bytes)
@@ -70,6 +71,7 @@ json to_json_value(const Program& program) {
                {"microbatch_size", program.microbatch_size},
                {"training", program.training},
                {"data_digest", program.data_digest},
+               {"token_types", program.token_types},
                {"costs", program.costs},
                {"cost_unit", program.cost_unit},
                {"cost_source", program.cost_source},
@@ -100,6 +102,7 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
         value.at("microbatch_size").get_to(program.microbatch_size);
         value.at("training").get_to(program.training);
         value.at("data_digest").get_to(program.data_digest);
+        value.at("token_types").get_to(program.token_types);
         value.at("costs").get_to(program.costs);
         value.at("cost_unit").get_to(program.cost_unit);
         value.at("cost_source").get_to(program.cost_source);
@@ -116,8 +119,7 @@ Program program_from_bytes(std::span<const std::byte> bytes) {
 std::string to_json_text_with(const Program& program, const std::string& name, const std::string& value) {
     json whole = to_json_value(program);
     whole[name] = json::parse(value);
-    // A folder's name may be no UTF-8; such bytes are replaced rather than thrown at.
-    return whole.dump(2, ' ', false, json::error_handler_t::replace);
+    return json_text(whole, 2);
 }
 
 Digest digest_of(const Program& program) {

@@ -36,6 +36,7 @@ struct Program {
     Phase training;               ///< empty where only evaluation is wanted
     std::optional<Phase> evaluation;
     std::string data_digest;             ///< of training and validation data
+    std::string token_types;             ///< of the training data (data/dataset.hpp)
     ScheduleCosts costs;                 ///< of the training schedule; transfers by edge
     std::string cost_unit, cost_source;  ///< as in CostModel (program/cost_model.hpp)
     bool has_measured_costs = false;     ///< they are from a cost file

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "report/advice.hpp"
 
 namespace vpp {
@@ -92,7 +93,7 @@ std::string inspection_json(const Inspection& inspection) {
     for (const Advice& advice : advise(inspection)) {
         value["advice"].push_back({{"rule", advice.rule}, {"text", advice.text}});
     }
-    return value.dump(2, ' ', false, json::error_handler_t::replace);
+    return json_text(value, 2);
 }
 
 }  // namespace vpp

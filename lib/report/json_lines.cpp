@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/json_text.hpp"
+
 namespace vpp {
 
 namespace fs = std::filesystem;
@@ -40,11 +42,6 @@ OrderedJson stages_json(const std::vector<StageTimesEvent>& stages) {
     return values;
 }
 
-/// A folder's name may be no UTF-8; such bytes are replaced rather than thrown at.
-std::string text_of(const OrderedJson& json) {
-    return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 /// The step of a line, or nothing for a line that no reporter wrote whole.
 std::optional<uint64_t> step_of_json(std::string_view line) {
     if (line.size() > kLongestLine) return std::nullopt;
@@ -60,7 +57,8 @@ std::optional<uint64_t> step_of_json(std::string_view line) {
 std::string to_json_line(const StepEvent& event) {
     OrderedJson losses = OrderedJson::array();
     for (const double loss : event.microbatch_losses) losses.push_back(event_number(loss));
-    return text_of({{"event", "step"},
+    return json_text(
+        OrderedJson{{"event", "step"},
                     {"step", event.step},
                     {"total_steps", event.total_steps},
                     {"loss", event_number(event.loss)},
@@ -94,16 +92,16 @@ std::string to_json_line(const EvalEvent& event) {
                         {"seconds", event_number(event.seconds)}};
     if (event.accuracy) line["accuracy"] = event_number(*event.accuracy);
     if (event.perplexity) line["perplexity"] = event_number(*event.perplexity);
-    return text_of(line);
+    return json_text(line);
 }
 
 std::string to_json_line(const SaveEvent& event) {
-    return text_of({{"event", "save"},
-                    {"step", event.step},
-                    {"folder", event.folder},
-                    {"size_bytes", event.size_bytes},
-                    {"seconds", event_number(event.seconds)},
-                    {"pause_seconds", event_number(event.pause_seconds)}});
+    return json_text(OrderedJson{{"event", "save"},
+                                 {"step", event.step},
+                                 {"folder", event.folder},
+                                 {"size_bytes", event.size_bytes},
+                                 {"seconds", event_number(event.seconds)},
+                                 {"pause_seconds", event_number(event.pause_seconds)}});
 }
 
 std::string to_json_line(const MemoryEvent& event) {
@@ -114,21 +112,21 @@ std::string to_json_line(const MemoryEvent& event) {
                          {"least_simulated_bytes", rank.least_simulated_bytes},
                          {"most_simulated_bytes", rank.most_simulated_bytes}});
     }
-    return text_of({{"event", "memory"}, {"step", event.step}, {"ranks", std::move(ranks)}});
+    return json_text(OrderedJson{{"event", "memory"}, {"step", event.step}, {"ranks", std::move(ranks)}});
 }
 
 std::string to_json_line(const PipelineEvent& event) {
-    return text_of({{"event", "pipeline"},
-                    {"step", event.step},
-                    {"first_step", event.first_step},
-                    {"schedule", event.schedule},
-                    {"num_ranks", event.num_ranks},
-                    {"num_microbatches", event.num_microbatches},
-                    {"stages", stages_json(event.stages)},
-                    {"actions_ms", event_number(event.actions_ms)},
-                    {"predicted_ms", event_number(event.predicted_ms)},
-                    {"bubble_idle", number_if(event.bubble_idle)},
-                    {"bubble_predicted", number_if(event.bubble_predicted)}});
+    return json_text(OrderedJson{{"event", "pipeline"},
+                                 {"step", event.step},
+                                 {"first_step", event.first_step},
+                                 {"schedule", event.schedule},
+                                 {"num_ranks", event.num_ranks},
+                                 {"num_microbatches", event.num_microbatches},
+                                 {"stages", stages_json(event.stages)},
+                                 {"actions_ms", event_number(event.actions_ms)},
+                                 {"predicted_ms", event_number(event.predicted_ms)},
+                                 {"bubble_idle", number_if(event.bubble_idle)},
+                                 {"bubble_predicted", number_if(event.bubble_predicted)}});
 }
 
 CutResult cut_after(const fs::path& path, int64_t step, const Logger& logger) {

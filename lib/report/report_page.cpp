@@ -106,21 +106,24 @@ class ReportPage {
         return draw_chart(chart);
     }
 
-    void add_curve(Chart& chart, size_t run, const std::string& name, const StepNumber& number, int shift = 0) const {
+    /// False where the run has nothing for it.
+    bool add_curve(Chart& chart, size_t run, const std::string& name, const StepNumber& number, int shift = 0) const {
         ChartCurve curve;
         for (const StepEvent& step : runs_[run].steps) {
             if (const auto value = number(step)) curve.curve.add(static_cast<double>(step.step), *value);
         }
         curve.name = is_one() ? name : runs_[run].name;
         curve.colour = (colour(run) + shift) % kNumColours;
-        if (curve.curve.size() > 0) chart.curves.push_back(std::move(curve));
+        if (curve.curve.size() == 0) return false;
+        chart.curves.push_back(std::move(curve));
+        return true;
     }
 
     std::string loss_chart() const {
         Chart chart{"Loss", "", Quantity::Plain, false, {}};
         for (size_t i = 0; i < runs_.size(); ++i) {
-            add_curve(chart, i, "train", [](const StepEvent& step) { return std::optional(step.loss); });
-            if (!chart.curves.empty()) smooth(chart);
+            const auto loss = [](const StepEvent& step) { return std::optional(step.loss); };
+            if (add_curve(chart, i, "train", loss)) smooth(chart);
             add_evaluations(chart, i);
         }
         return draw_chart(chart);

@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json_text.hpp"
+#include "base/run_files.hpp"
 
 namespace vpp {
 
@@ -15,7 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kEndFile = "end.json";
 constexpr uint64_t kLongestEnd = uint64_t{1} << 20;
 
 }  // namespace
@@ -31,14 +32,14 @@ std::string RunEnd::state() const {
 
 void forget_run_end(const fs::path& run_folder) {
     std::error_code ignored;
-    fs::remove(run_folder / kEndFile, ignored);
+    fs::remove(run_folder / run_files::kEnd, ignored);
 }
 
 bool keep_run_end(const fs::path& run_folder, const RunEnd& end) {
     using Json = nlohmann::ordered_json;
     const Json json{{"exit_code", end.exit_code}, {"text", end.text}};
-    const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    const int fd = ::open((run_folder / kEndFile).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const std::string text = json_text(json) + "\n";
+    const int fd = ::open((run_folder / run_files::kEnd).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return false;
     const bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     ::close(fd);
@@ -46,7 +47,7 @@ bool keep_run_end(const fs::path& run_folder, const RunEnd& end) {
 }
 
 std::optional<RunEnd> read_run_end(const fs::path& run_folder) {
-    const fs::path path = run_folder / kEndFile;
+    const fs::path path = run_folder / run_files::kEnd;
     std::error_code ignored;
     if (!fs::exists(path, ignored)) return std::nullopt;
     const auto json = nlohmann::json::parse(read_text_file(path, kLongestEnd), nullptr, false);

@@ -12,6 +12,7 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/run_files.hpp"
 #include "base/units.hpp"
 #include "report/json_lines.hpp"
 
@@ -281,7 +282,7 @@ std::vector<TimedAction> timeline_from_json(const std::string& text) {
 RecordedRun read_run(const fs::path& folder) {
     RecordedRun run;
     run.name = folder.string();
-    const fs::path metrics = folder / "metrics.jsonl";
+    const fs::path metrics = folder / run_files::kMetrics;
     std::error_code ignored;
     if (!fs::exists(metrics, ignored)) {
         throw Error(ErrorKind::MissingInput, "no metrics.jsonl in " + printable(folder.string()) +
@@ -289,8 +290,9 @@ RecordedRun read_run(const fs::path& folder) {
     }
     take_metrics(run, metrics);
     take_end(run, folder);
-    take_plan(run, text_if_there(run, folder / "plan.toml", kLongestPlan));
-    const std::string timeline = text_if_there(run, folder / "profile" / "timeline.json", kLongestTimeline);
+    take_plan(run, text_if_there(run, folder / run_files::kPlan, kLongestPlan));
+    const std::string timeline =
+        text_if_there(run, folder / run_files::kProfile / run_files::kTimeline, kLongestTimeline);
     if (timeline.empty()) return run;
     try {
         run.timeline = timeline_from_json(timeline);

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "base/run_files.hpp"
 #include "report/csv_lines.hpp"
 #include "report/json_lines.hpp"
 #include "report/prometheus.hpp"
@@ -40,7 +41,7 @@ std::unique_ptr<Reporter> open_prometheus(const SinkRequest& request, const fs::
 
 const std::vector<Sink>& sinks() {
     static const std::vector<Sink> rows{
-        {"metrics.jsonl", "JSON lines: programs, and vpp report", open_json_lines},
+        {run_files::kMetrics, "JSON lines: programs, and vpp report", open_json_lines},
         {"metrics.csv", "a table: spreadsheets, pandas", open_csv},
         {"tensorboard", "event files: tensorboard --logdir", open_tensorboard},
         {"metrics.prom", "the newest numbers: the node exporter of Prometheus", open_prometheus},

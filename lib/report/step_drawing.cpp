@@ -95,7 +95,7 @@ class StepDrawing {
     }
 
     std::string times(const TimedAction& action) const {
-        if (picture_.unit.empty()) {
+        if (!picture_.is_measured) {
             return coordinate(action.start_seconds) + " to " + coordinate(action.end_seconds);
         }
         return fixed_text(1e3 * action.start_seconds, 2) + " to " + fixed_text(1e3 * action.end_seconds, 2) + " ms";
@@ -119,7 +119,7 @@ class StepDrawing {
     }
 
     std::string axis(double height) const {
-        std::string text = picture_.unit.empty() ? "" : fixed_text(1e3 * end_, 1) + " ms";
+        std::string text = picture_.is_measured ? fixed_text(1e3 * end_, 1) + " ms" : "";
         if (num_left_out_ > 0) {
             text += (text.empty() ? "" : "; ") + std::to_string(num_left_out_) + " more ranks are not drawn";
         }
@@ -137,7 +137,7 @@ class StepDrawing {
 }  // namespace
 
 std::optional<StepPicture> picture_of(const RecordedRun& run, const Settings& settings, std::string& why) {
-    if (!run.timeline.empty()) return StepPicture{run.timeline, "measured", "s"};
+    if (!run.timeline.empty()) return StepPicture{run.timeline, "measured", true};
     const std::string name = setting(settings, "pipeline.schedule_type").value_or("");
     const ScheduleKind* kind = find_schedule_kind(name);
     const auto ranks = count_setting(settings, "mesh.pp");
@@ -159,7 +159,7 @@ std::optional<StepPicture> picture_of(const RecordedRun& run, const Settings& se
         if (kind->uses_costs) caption += "; " + name + " follows the costs of the model, so the run had another order";
         const int runs = count_setting(settings, "train.accumulate").value_or(1);
         if (runs > 1) caption += "; one of the " + std::to_string(runs) + " pipeline runs of a step";
-        return StepPicture{simulated(lowered), std::move(caption), ""};
+        return StepPicture{simulated(lowered), std::move(caption), false};
     } catch (const Error& error) {
         why = error.what();
         return std::nullopt;

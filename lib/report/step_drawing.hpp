@@ -13,8 +13,8 @@ namespace vpp {
 /// What is drawn, and what is to be said of it.
 struct StepPicture {
     std::vector<TimedAction> actions;
-    std::string caption;  ///< how the times came about
-    std::string unit;     ///< of the times: "s", or "" where they are relative
+    std::string caption;       ///< how the times came about
+    bool is_measured = false;  ///< else the times are relative
 };
 
 /// The measured step of a run, else the one that its plan's schedule has with equally dear stages (F 1, B 2, I 1, W 1).

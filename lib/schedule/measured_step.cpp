@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/units.hpp"
 
 namespace vpp {
@@ -104,16 +105,15 @@ std::string write_timeline(const Schedule& lowered, const MeasuredStep& step) {
             actions.back()["card_end_ms"] = milliseconds(rank.actions[i].device_end - begin);
         }
     }
-    return nlohmann::ordered_json{{"step", step.step},
-                                  {"schedule", lowered.name},
-                                  {"num_ranks", step.ranks.size()},
-                                  {"num_stages", lowered.num_stages()},
-                                  {"num_microbatches", lowered.num_microbatches},
-                                  {"clock_error_ms", milliseconds(step.clock_error)},
-                                  {"duration_ms", milliseconds(step.actions_end() - begin)},
-                                  {"actions", std::move(actions)}}
-               .dump() +
-           '\n';
+    const nlohmann::ordered_json timeline{{"step", step.step},
+                                          {"schedule", lowered.name},
+                                          {"num_ranks", step.ranks.size()},
+                                          {"num_stages", lowered.num_stages()},
+                                          {"num_microbatches", lowered.num_microbatches},
+                                          {"clock_error_ms", milliseconds(step.clock_error)},
+                                          {"duration_ms", milliseconds(step.actions_end() - begin)},
+                                          {"actions", std::move(actions)}};
+    return json_text(timeline) + '\n';
 }
 
 std::string draw_measured(const Schedule& lowered, const MeasuredStep& step, int width) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "schedule/replay.hpp"
 
 namespace vpp {
@@ -25,11 +26,11 @@ class MeasuredTraceWriter {
     std::string write() {
         for (size_t number = 0; number < step_.ranks.size(); ++number) add_rank(number);
         const double error_ms = static_cast<double>(step_.clock_error) / kNanosecondsPerMillisecond;
-        return json{{"displayTimeUnit", "ms"},
-                    {"otherData", {{"step", step_.step}, {"schedule", lowered_.name}, {"clock_error_ms", error_ms}}},
-                    {"traceEvents", std::move(events_)}}
-                   .dump() +
-               '\n';
+        const json trace{
+            {"displayTimeUnit", "ms"},
+            {"otherData", {{"step", step_.step}, {"schedule", lowered_.name}, {"clock_error_ms", error_ms}}},
+            {"traceEvents", std::move(events_)}};
+        return json_text(trace) + '\n';
     }
 
   private:

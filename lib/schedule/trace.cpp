@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "schedule/csv_cell.hpp"
 #include "schedule/replay.hpp"
 
@@ -32,9 +33,9 @@ class TraceWriter {
                 }
             }
         }
-        return json{{"displayTimeUnit", "ms"}, {"otherData", {{"schedule", lowered_.name}}}, {"traceEvents", events_}}
-                   .dump() +
-               '\n';
+        const json trace{
+            {"displayTimeUnit", "ms"}, {"otherData", {{"schedule", lowered_.name}}}, {"traceEvents", events_}};
+        return json_text(trace) + '\n';
     }
 
   private:

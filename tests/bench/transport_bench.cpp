@@ -1,4 +1,4 @@
-// What a message costs beside computing ranks, for each way to move messages (comm/mpi_transport.hpp, Progress).
+// What a message costs beside computing ranks.
 //   mpirun --oversubscribe -np N transport_bench
 // exchange: every rank sends to the next, computes, then receives from the one before; ideal is the computing alone,
 //           times ranks / cores when ranks exceed cores.
@@ -91,26 +91,19 @@ int main() {
     const double per_millisecond = rounds_per_millisecond();
     for (const Case& c : cases) {
         const auto rounds = static_cast<int64_t>(c.compute_ms * per_millisecond);
-        if (session.rank() == 0) std::printf("%9zu B  compute %4.0f ms ", c.num_bytes, c.compute_ms);
-        for (const Progress progress : {Progress::Callers, Progress::Thread, Progress::Both}) {
-            MpiTransportOptions options;
-            options.progress = progress;
-            MpiTransport transport(session, options);
-            std::vector<double> exchanges;
-            std::vector<double> chains;
-            for (int trial = 0; trial < 3; ++trial) {
-                exchanges.push_back(exchange_ms(transport, c, rounds));
-                chains.push_back(chain_ms(transport, c, rounds));
-            }
-            std::sort(exchanges.begin(), exchanges.end());
-            std::sort(chains.begin(), chains.end());
-            const char* names[] = {"callers", "thread", "both"};
-            if (session.rank() == 0) {
-                std::printf(" | %s exchange %8.3f chain %8.3f ms", names[static_cast<int>(progress)], exchanges[1],
-                            chains[1]);
-                std::fflush(stdout);
-            }
+        MpiTransport transport(session);
+        std::vector<double> exchanges;
+        std::vector<double> chains;
+        for (int trial = 0; trial < 3; ++trial) {
+            exchanges.push_back(exchange_ms(transport, c, rounds));
+            chains.push_back(chain_ms(transport, c, rounds));
         }
-        if (session.rank() == 0) std::printf("\n");
+        std::sort(exchanges.begin(), exchanges.end());
+        std::sort(chains.begin(), chains.end());
+        if (session.rank() == 0) {
+            std::printf("%9zu B  compute %4.0f ms  exchange %8.3f  chain %8.3f ms\n", c.num_bytes, c.compute_ms,
+                        exchanges[1], chains[1]);
+            std::fflush(stdout);
+        }
     }
 }

@@ -166,6 +166,14 @@ class Data(Case):
         done = self.vpp("inspect", "plan.toml")
         self.assertEqual(done.returncode, 65)
         self.assertIn("data.idx: the index does not fit its file", done.stderr)
+        torch.jit.script(NextToken()).save(str(self.folder / "model.pt"))
+        self.plan(TOKENS.format(more='kind = "tokens"\ntrain = ["data.bin"]\nsequence_length = 8'))
+        (self.folder / "data.idx").write_bytes(index)
+        self.assertEqual(self.vpp("train", "plan.toml").returncode, 0)
+        (self.folder / "data.idx").unlink()
+        done = self.vpp("train", "plan.toml", "--set", "train.steps=6")
+        self.assertEqual(done.returncode, 77, "the same bytes are other tokens now")
+        self.assertIn("the type of the tokens was uint32, now uint16; set it back", done.stderr)
 
     def transformed(self, values: numpy.ndarray, table: str) -> numpy.ndarray:
         """What the model gets of an array behind a [[data.transform]] table."""

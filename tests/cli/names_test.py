@@ -1,5 +1,6 @@
 """Names of files that are not plain words: no run is lost over one, and lines to be copied have quotes around them."""
 
+import json
 import os
 import pathlib
 import re
@@ -60,6 +61,12 @@ class NoUtf8(Names):
         done = self.any_bytes("sweep", plan, "--grid", "train.seed=1", "--folder", os.fsdecode(b"r\xfe"))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("is no name of a folder", done.stderr)
+
+
+    def test_json_of_a_schedule_file(self):
+        name = os.fsdecode(b"s\xff.csv")
+        (self.folder / name).write_text("0F0,,0B0\n,1F0,1B0\n")
+        self.assertEqual(json.loads(self.ok("schedule", "check", name, "--json"))["file"], "s\ufffd.csv")
 
 
 class OutsideAscii(Names):

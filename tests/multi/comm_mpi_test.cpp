@@ -81,12 +81,6 @@ TEST(MpiTransport, AllPairsInPieces) {
 TEST(MpiTransport, AllPairsWithoutOverlap) {
     all_pairs({.overlap = false}, 20, 300000);
 }
-TEST(MpiTransport, AllPairsThroughTheThread) {
-    all_pairs({.progress = Progress::Thread}, 20, 300000);
-}
-TEST(MpiTransport, AllPairsThroughCallers) {
-    all_pairs({.progress = Progress::Callers}, 20, 300000);
-}
 
 TEST(MpiTransport, PiecesOfExactlyTheirSize) {
     MpiTransport transport(*session, {.piece_bytes = 4096});
@@ -125,7 +119,7 @@ TEST(MpiTransport, PartsGoFromWhereTheyLieAndComeBehindTheBytes) {
 
 // What is written while it is under way may arrive: the part is not copied. (Such messages wait for their receiver.)
 TEST(MpiTransport, APartIsReadWhenItGoes) {
-    MpiTransport transport(*session, {.progress = Progress::Callers});
+    MpiTransport transport(*session);
     const int peer = transport.rank() ^ 1;
     constexpr size_t kBytes = 1 << 20;
     Buffer memory(kBytes);

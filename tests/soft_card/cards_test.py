@@ -150,6 +150,13 @@ class Cards(Case):
                         *(("--profile", profile) if profile else ()), ranks=ranks,
                         environment={"VPP_SOFT_CARDS": str(cards)} | environment)
 
+    def events(self, run: str, step: int) -> list[dict]:
+        return json.loads((self.folder / run / f"profile/trace-step{step}.json").read_text())["traceEvents"]
+
+    def card_lanes(self, run: str, step: int) -> set[str]:
+        lanes = {event["args"]["name"] for event in self.events(run, step) if event["name"] == "thread_name"}
+        return {lane for lane in lanes if lane.startswith("card: ")}
+
     def test_replicas_and_shared_cards_by_mpi_that_takes_cards(self):
         done = self.vpp("verify", self.plan(DIGITS), "--steps", "3", "--set", "mesh.dp=2", "--set",
                         "mesh.bucket_bytes=2048", ranks=4,
@@ -318,9 +325,10 @@ class Cards(Case):
                     "run.deadline_factor=1")
         for transport in ("nccl", "mpi"):
             done = self.train(*settings, f"mesh.transport={transport}", f"run.dir={transport}",
-                              text=LENGTHS_PLAN.replace("[data]", "[data]\nshuffle = false"),
+                              text=LENGTHS_PLAN.replace("[data]", "[data]\nshuffle = false"), profile="15..16",
                               VPP_SOFT_CARD_MEMORY_WAITS="1")
             self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("card: SEND_F to PP 1", self.card_lanes(transport, 16), "copied beside computing")
             self.assertEqual("values go from stage to stage through the host, which is slower" in done.stderr,
                              transport == "nccl", done.stderr)
         self.assertEqual(self.bits("nccl"), self.bits("mpi"))
@@ -361,10 +369,8 @@ class Cards(Case):
             with self.subTest(way):
                 done = self.train(f"mesh.transport={transport}", f"run.dir={way}", profile="5..6", **environment)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                events = json.loads((self.folder / way / "profile/trace-step6.json").read_text())["traceEvents"]
-                lanes = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
-                self.assertEqual({lane for lane in lanes if lane.startswith("card: ")}, {"card: computing"} | expected)
-                on_card = [event["name"].split()[0] for event in events if event.get("cat") == "card"]
+                self.assertEqual(self.card_lanes(way, 6), {"card: computing"} | expected)
+                on_card = [event["name"].split()[0] for event in self.events(way, 6) if event.get("cat") == "card"]
                 for kind in ("F", "B"):
                     self.assertEqual(on_card.count(kind), 8, on_card)
 

@@ -56,5 +56,11 @@ TEST(JsonText, MessagesCannotSteerATerminal) {
     EXPECT_EQ(std::string(error->what()).find('\x1b'), std::string::npos);
 }
 
+TEST(JsonText, BytesThatAreNoUtf8AreReplaced) {
+    const nlohmann::ordered_json value{{"b", "f\xff"}, {"a", 1}};
+    EXPECT_EQ(json_text(value), "{\"b\":\"f\xef\xbf\xbd\",\"a\":1}");
+    EXPECT_EQ(json_text(nlohmann::json(value), 1), "{\n \"a\": 1,\n \"b\": \"f\xef\xbf\xbd\"\n}");
+}
+
 }  // namespace
 }  // namespace vpp

@@ -1,5 +1,6 @@
 // What a loss of power leaves is what was fsynced: every file before the rename that publishes it, and the folder of
 // every rename before what relies on it.
+#include "base/run_files.hpp"
 #include "samples.hpp"
 #include "support/disk_calls.hpp"
 
@@ -61,7 +62,7 @@ TEST_F(StoreDurable, OneThatIsSetAsideIsThereBeforeItIsGone) {
     test::save(store_, 50, "s1", 1);
     calls_.take();
     store_.set_aside_after(0);
-    const std::string folder = "runs/a/checkpoints", aside = "runs/a/" + std::string(kSetAside);
+    const std::string folder = "runs/a/checkpoints", aside = "runs/a/" + std::string(run_files::kSetAside);
     EXPECT_EQ(calls_.take(),
               (Calls{"fsync runs/a", "rename " + folder + "/step-00000050 to " + aside + "/step-00000050",
                      "fsync " + aside, "fsync " + folder}));

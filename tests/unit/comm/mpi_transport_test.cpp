@@ -9,7 +9,6 @@ namespace {
 TEST(MpiTransportOptions, DefaultsOverlapAndWaitLongerThanAnyAction) {
     const MpiTransportOptions options;
     EXPECT_TRUE(options.overlap);
-    EXPECT_EQ(options.progress, Progress::Both);
     EXPECT_GE(options.deadline_seconds, 60);
     EXPECT_LE(options.piece_bytes, size_t{2147483647});
 }

@@ -97,7 +97,7 @@ TEST(RunFacts, whatGoesWhereIsOneOfThem) {
     EXPECT_EQ(facts_of(by_name.plan, by_name.prepared.program), facts) << "the arguments' own names are the same";
     CheckpointState saved, old;
     saved.facts = old.facts = facts;
-    for (const char* name : {"model.inputs", "model.loss_reduction", "data.token_dtype"}) old.facts.erase(name);
+    for (const char* name : {"model.inputs", "model.loss_reduction", "the type of the tokens"}) old.facts.erase(name);
     const auto expect_refused = [&](const std::string& change, const std::function<void(Plan&, Program&)>& make) {
         Plan plan = rig.plan;
         Program program = rig.prepared.program;
@@ -112,8 +112,8 @@ TEST(RunFacts, whatGoesWhereIsOneOfThem) {
     });
     expect_refused("model.loss_reduction was mean, now sum",
                    [](Plan& plan, Program&) { plan.model.loss_reduction = "sum"; });
-    expect_refused("data.token_dtype was uint16, now uint32",
-                   [](Plan& plan, Program&) { plan.data.token_dtype = "uint32"; });
+    expect_refused("the type of the tokens was , now uint32",
+                   [](Plan&, Program& program) { program.token_types = "uint32"; });
     TextLog log;
     Plan plan = rig.plan;
     plan.data.token_dtype = "uint16";  // what auto takes where no header says it

@@ -60,7 +60,7 @@ TEST(ScriptedModule, HasTheNamesThatItWasGiven) {
     std::vector<std::string> classes;
     for (const GraphModule& module : graph.modules) classes.push_back(module.class_name);
     EXPECT_THAT(classes, ElementsAre("Model", "Linear", "Linear"));
-    EXPECT_FALSE(graph.mode_is_baked_in);
+    EXPECT_THAT(graph.warnings, ElementsAre());
 }
 
 TEST(ScriptedModule, ValuesAreOfTheKindAskedFor) {

@@ -60,6 +60,37 @@ TEST_F(HostFactsTest, MemoryIsWhatHostAndGroupLeave) {
     EXPECT_EQ(detail::available_memory(root_), 250000);
 }
 
+TEST_F(HostFactsTest, TheTightestOfTheGroupsAroundThisProcessCounts) {
+    write("proc/meminfo", "MemTotal: 2000 kB\nMemAvailable: 1000 kB\n");
+    const auto limit = [&](const std::string& group, const std::string& bytes, const std::string& used) {
+        write("sys/fs/cgroup/" + group + "/memory.max", bytes + "\n");
+        write("sys/fs/cgroup/" + group + "/memory.current", used + "\n");
+    };
+    limit("system.slice/job", "400000", "100000");
+    EXPECT_EQ(detail::total_memory(root_), 2000 * 1024) << "another group";
+    write("proc/self/cgroup", "1:name=systemd:/x\n0::/system.slice/job/step_0\n");
+    EXPECT_EQ(detail::total_memory(root_), 400000);
+    EXPECT_EQ(detail::available_memory(root_), 300000);
+    limit("system.slice/job/step_0", "max", "100000");
+    limit("system.slice", "600000", "500000");
+    EXPECT_EQ(detail::total_memory(root_), 400000);
+    EXPECT_EQ(detail::available_memory(root_), 100000);
+    write("proc/self/cgroup", "0::/../other\n");
+    EXPECT_EQ(detail::total_memory(root_), 2000 * 1024) << "outside of what a container sees";
+}
+
+TEST_F(HostFactsTest, GroupsOfTheFirstVersion) {
+    write("proc/meminfo", "MemTotal: 2000 kB\nMemAvailable: 1000 kB\n");
+    write("proc/self/cgroup", "9:cpu,cpuacct:/\n4:memory:/slurm/job_7\n0::/\n");
+    write("sys/fs/cgroup/memory/slurm/job_7/memory.limit_in_bytes", "400000\n");
+    write("sys/fs/cgroup/memory/slurm/job_7/memory.usage_in_bytes", "300000\n");
+    write("sys/fs/cgroup/memory/slurm/job_7/memory.stat", "cache 1\ntotal_cache 50000\n");
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    write("sys/fs/cgroup/memory/memory.usage_in_bytes", "900000\n");
+    EXPECT_EQ(detail::total_memory(root_), 400000);
+    EXPECT_EQ(detail::available_memory(root_), 150000);
+}
+
 TEST_F(HostFactsTest, OwnMemory) {
     EXPECT_EQ(own_memory_bytes(root_), 0);
     write("proc/self/status", "Name:\tvpp\nVmRSS:\t  900 kB\nRssAnon:\t  500 kB\n");

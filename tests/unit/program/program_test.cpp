@@ -29,6 +29,7 @@ Program sample() {
     program.fields = {{{"x", DType::F32, {4}, 5}}, 77};
     program.microbatch_size = 2;
     program.data_digest = "data";
+    program.token_types = "uint16";
     program.costs = {{{3, 4, 5, 6}}, 7, {{1, 8}}, 2, {{1, 3}}, 9, 10};
     program.cost_unit = "ms";
     program.cost_source = "a file";
@@ -66,6 +67,7 @@ std::vector<std::pair<std::string, Change>> changes() {
         {"num_samples", [](Program& p) { ++p.fields.num_samples; }},
         {"microbatch_size", [](Program& p) { ++p.microbatch_size; }},
         {"data_digest", [](Program& p) { p.data_digest += "x"; }},
+        {"token_types", [](Program& p) { p.token_types += "x"; }},
         {"evaluation", [](Program& p) { p.evaluation.reset(); }},
         {"evaluation.loss", [](Program& p) { ++p.evaluation->graph.loss; }},
     };
@@ -159,7 +161,6 @@ std::vector<std::pair<std::string, Change>> changes() {
     graph("cut.reason", [](Graph& g) { g.cuts[1].reason += "x"; });
     graph("digest.high", [](Graph& g) { ++g.digest.high; });
     graph("digest.low", [](Graph& g) { ++g.digest.low; });
-    graph("mode_is_baked_in", [](Graph& g) { g.mode_is_baked_in ^= true; });
     graph("shapes_follow_data", [](Graph& g) { g.shapes_follow_data ^= true; });
     graph("warnings", [](Graph& g) { g.warnings[0] += "x"; });
     const auto norm = [&](const std::string& name, const std::function<void(DeferredBatchNorm&)>& change) {

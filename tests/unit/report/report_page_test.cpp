@@ -43,6 +43,15 @@ TEST(ReportPage, SeveralRunsAreCompared) {
     EXPECT_TRUE(has(report_page({run_of("one"), run_of("two")}), "The plans of these runs say the same."));
 }
 
+TEST(ReportPage, ARunWithoutStepsLeavesTheCurvesOfOthersAlone) {
+    RecordedRun run = run_of("long"), begun = run_of("begun");
+    for (int64_t step = 11; step <= 120; ++step) run.steps.push_back(test::sample_step(step));
+    begun.steps.clear();
+    const std::string page = report_page({run, begun});
+    EXPECT_TRUE(has(page, "data-name=\"long, mean of 2\""));
+    EXPECT_FALSE(has(page, "mean of 2, mean of 2"));
+}
+
 TEST(ReportPage, StagesHaveTheirTimesWhereTheyAreKnown) {
     RecordedRun run = run_of("one");
     EXPECT_FALSE(has(report_page({run}), "Time of the stages"));

@@ -86,7 +86,7 @@ TEST(StepDrawing, ManyRanksAreCutOffAndSaid) {
 }
 
 TEST(StepDrawing, KindsAreText) {
-    const std::string text = draw_step({{{0, "<script>\"", 0, 0, 0, 1}}, "", "s"});
+    const std::string text = draw_step({{{0, "<script>\"", 0, 0, 0, 1}}, "", true});
     EXPECT_EQ(text.find("<script"), std::string::npos);
 }
 
