@@ -20,10 +20,13 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from typing import Optional
 
 import numpy as np
 import torch
 
+import random_layers
+from random_flows import FLOWS, LATER
 from random_statements import DRAWS
 
 SAMPLES_PER_MICROBATCH = 2
@@ -57,10 +60,16 @@ class Draft:
         self.indices = torch.randint(VOCABULARY, (SAMPLES_PER_MICROBATCH, 5))
         self.declarations = []
         self.num_names = 0
+        self.pending = []  # what comes further down: (statements to go, lines, names that are known behind them)
 
     def name(self):
         self.num_names += 1
         return f"v{self.num_names}"
+
+    def local(self):
+        """A name for what is no value of the model but is used in several lines."""
+        self.num_names += 1
+        return f"k{self.num_names}"
 
     # What expressions ask for.
 
@@ -129,7 +138,7 @@ class Draft:
 
     def declare(self, value, is_buffer=False):
         name = f"m{len(self.declarations)}"
-        made = eval(value, {"torch": torch, "__name__": __name__})
+        made = eval(value, {"torch": torch, "layers": random_layers, "__name__": __name__})
         if is_buffer:
             self.module.register_buffer(name, made)
             self.declarations.append(f"self.register_buffer('{name}', {value})")
@@ -146,7 +155,8 @@ class Draft:
         try:
             code = draw(self)
             lines = code if isinstance(code, list) else [f"out = {code}"]
-            scope = {"torch": torch, "F": torch.nn.functional, "self": self.module, "tokens": self.indices}
+            scope = {"torch": torch, "F": torch.nn.functional, "Optional": Optional, "self": self.module,
+                     "tokens": self.indices.clone()}
             scope |= {name: value.clone() for name, value in self.values.items()}  # statements write in place
             exec("\n".join(lines), scope)
             out = scope["out"]
@@ -157,13 +167,34 @@ class Draft:
             self.forget(num_declarations)
             return False
         names = [self.name() for _ in outs]
-        self.statements += [re.sub(r"\bout\b", names[0] if len(outs) == 1 else "parts", line) for line in lines]
+        lines = [re.sub(r"\bout\b", names[0] if len(outs) == 1 else "parts", line) for line in lines]
         if len(outs) > 1:
-            self.statements += [f"{name} = parts[{i}]" for i, name in enumerate(names)]
-        for name, value in zip(names, outs):
-            self.values[name] = value.detach()
-            self.made[name] = len(self.statements)
+            lines += [f"{name} = parts[{i}]" for i, name in enumerate(names)]
+        self.write(lines, {name: value.detach() for name, value in zip(names, outs)})
+        due, self.pending = self.pending, []
+        for wait, rest, values in due:
+            if wait > 0:
+                self.pending.append((wait - 1, rest, values))
+            else:
+                self.write(rest, values)
         return True
+
+    def write(self, lines, values):
+        """Up to the first LATER; the rest follows behind some more statements, and the values with it."""
+        if LATER in lines:
+            here = lines.index(LATER)
+            self.pending.append((self.random.randint(0, 4), lines[here + 1:], values))
+            self.statements += lines[:here]
+            return
+        self.statements += lines
+        for name, value in values.items():
+            self.values[name] = value
+            self.made[name] = len(self.statements)
+
+    def finish(self):
+        while self.pending:
+            _, lines, values = self.pending.pop(0)
+            self.write(lines, values)
 
     def forget(self, num_declarations):
         while len(self.declarations) > num_declarations:
@@ -177,7 +208,9 @@ class Draft:
         lines = ["loss = x.mean() * 0.01", *self.statements]
         lines += [f"loss = loss + (torch.tanh({name}) * {name}).mean()" for name in leaves]
         return "\n".join([
-            "import torch", "import torch.nn.functional as F", "", "",
+            "from typing import Optional", "",
+            "import torch", "import torch.nn.functional as F", "",
+            "import random_layers as layers", "", "",
             "class Model(torch.nn.Module):",
             "    def __init__(self):",
             "        super().__init__()",
@@ -195,9 +228,10 @@ def draw_model(seed):
     draft = Draft(seed)
     wanted = draft.random.randint(6, 28)
     for _ in range(600):
-        wanted -= draft.extend(draft.random.choice(DRAWS))
+        wanted -= draft.extend(draft.random.choice(draft.random.choice([DRAWS, FLOWS])))
         if wanted == 0:
             break
+    draft.finish()
     return draft
 
 
@@ -214,9 +248,10 @@ def scripted_model(path, seed):
 
 
 def trains(model, draft):
-    """Whether PyTorch itself trains the model, more than once, and some parameter of it."""
-    for _ in range(2):
-        loss = model(draft.values["x"].clone(), draft.indices)
+    """Whether PyTorch itself trains the model, with several samples, and some parameter of it."""
+    for _ in range(4):
+        x, tokens = torch.randn_like(draft.values["x"]), torch.randint_like(draft.indices, VOCABULARY)
+        loss = model(x, tokens)
         if not loss.requires_grad or not bool(torch.isfinite(loss)):
             return False
         loss.backward()
