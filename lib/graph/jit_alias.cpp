@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "graph/jit_alias_lists.hpp"
+#include "graph/jit_alias_loops.hpp"
 
 namespace vpp {
 
@@ -207,6 +208,7 @@ AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
     if (!jit.outputs.empty()) forget_gathering(*nodes_.at(jit.ops.back().node));
     tell_silent_writes();
     tell_identities();
+    tell_loops(*copy_, values_);
     tell_lists(*copy_, values_);
     in_container_ = insert_memory(*copy_, "vpp::any_memory");
     db_ = std::make_unique<torch::jit::AliasDb>(copy_);
