@@ -164,12 +164,12 @@ class CutFinder {
         return aliases_.may_write_at_all(node) && aliases_.may_write(node, values_[value]);
     }
 
-    /// A list or what may be None, of tensors, that a branch gives: others, or another number of them, from microbatch
-    /// to microbatch.
+    /// A list or what may be None, of tensors, that a branch gives, or that is made of what a branch changes: others,
+    /// or another number of them, from microbatch to microbatch.
     void refuse_container_of_branch(size_t value) {
         const GraphValue& entry = graph_.values[value];
         const torch::jit::Value* holder = values_[value];
-        if (!may_hold_more(*holder->type()) || !follows_data(holder->node())) return;
+        if (!may_hold_more(*holder->type()) || !may_hold_others(holder)) return;
         refuse_between(
             entry.producer, last_use(value),
             "'" + entry.name + "', a " + holder->type()->repr_str() + ", holds other tensors, as the data have it");

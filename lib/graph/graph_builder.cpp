@@ -105,8 +105,8 @@ class GraphBuilder {
         }
         entry.is_tensor = content.isTensor() && content.toTensor().defined();
         entry.plain_bytes = plain_bytes_of(content);
-        if (entry.is_tensor && may_give_others(value->node())) {
-            graph_.tensors[static_cast<size_t>(entry.tensors[0])].from_branch = true;
+        if ((entry.is_tensor || is_tuple_of_tensors(*value->type())) && may_give_others(value->node())) {
+            for (int tensor : entry.tensors) graph_.tensors[static_cast<size_t>(tensor)].from_branch = true;
         }
         const int id = static_cast<int>(graph_.values.size());
         check(values_.at(graph_.values.size()) == value, "values are numbered as listed");

@@ -138,6 +138,15 @@ bool holds_tensors(const c10::Type& type) {
     }
 }
 
+bool is_tuple_of_tensors(const c10::Type& type) {
+    if (type.kind() != c10::TypeKind::TupleType) return false;
+    return std::ranges::all_of(type.containedTypes(), [](const c10::TypePtr& part) {
+        const auto optional = part->cast<c10::OptionalType>();
+        const c10::Type& held = optional ? *optional->getElementType() : *part;
+        return is_plain(held) || is_tensor(held) || is_tuple_of_tensors(held);
+    });
+}
+
 bool makes_fresh_memory(const Node* node) {
     const auto is_number = [](const Value* value) { return is_plain(*value->type()); };
     if (std::ranges::all_of(node->outputs(), is_number)) return true;

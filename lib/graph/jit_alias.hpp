@@ -19,6 +19,9 @@ bool is_tensor(const c10::Type& type);
 /// Whether memory of tensors can be reached through it.
 bool holds_tensors(const c10::Type& type);
 
+/// Whether it is a tuple of tensors and plain values, or of such tuples: no list or dict is in it.
+bool is_tuple_of_tensors(const c10::Type& type);
+
 /// Whether what the op makes lies in memory of its own, for certain: some composed ops give what they were given,
 /// though their schemas say nothing of it (aten::dropout with p = 0).
 bool makes_fresh_memory(const torch::jit::Node* node);

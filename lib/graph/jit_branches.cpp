@@ -67,6 +67,15 @@ bool takes_element(const Node* node) {
     return takes && is_holder(node->input(0));
 }
 
+/// Whether the place, part, number of times or key that an op of holders is given follows the data.
+bool chooses_by_data(const Node* node) {
+    const bool takes_holder =
+        node->kind().is_aten() && std::any_of(node->inputs().begin(), node->inputs().end(), is_holder);
+    if (!takes_holder && node->kind() != prim::DictConstruct) return false;
+    return std::any_of(node->inputs().begin(), node->inputs().end(),
+                       [](const Value* input) { return is_plain(*input->type()) && !is_fixed(input); });
+}
+
 /// Whether it, or what it stands in, follows the data.
 bool is_in_what_follows_data(const Node* node) {
     while (node && !follows_data(node)) node = node->owningBlock()->owningNode();
@@ -74,9 +83,11 @@ bool is_in_what_follows_data(const Node* node) {
 }
 
 bool is_changed_by_what_follows_data(const Value* container) {
-    return std::ranges::any_of(container->uses(), [](const torch::jit::Use& use) {
-        const bool may_change = changes(use.user, use.offset) || !use.user->blocks().empty();
-        return may_change && is_in_what_follows_data(use.user);
+    const bool has_tensors = holds_tensors(*container->type());
+    return std::ranges::any_of(container->uses(), [has_tensors](const torch::jit::Use& use) {
+        const bool is_change = changes(use.user, use.offset);
+        if (is_change && has_tensors && chooses_by_data(use.user)) return true;
+        return (is_change || !use.user->blocks().empty()) && is_in_what_follows_data(use.user);
     });
 }
 
@@ -98,6 +109,7 @@ bool may_hold_others(const Value* container) {
         const Value* value = open.back();
         open.pop_back();
         if (follows_data(value->node()) || is_changed_by_what_follows_data(value)) return true;
+        if (holds_tensors(*value->type()) && chooses_by_data(value->node())) return true;
         for (const Value* input : value->node()->inputs()) {
             if (is_holder(input) && seen.insert(input).second) open.push_back(input);
         }
@@ -106,7 +118,8 @@ bool may_hold_others(const Value* container) {
 }
 
 bool may_give_others(const Node* node) {
-    return follows_data(node) || (takes_element(node) && may_hold_others(node->input(0)));
+    if (follows_data(node)) return true;
+    return takes_element(node) && (chooses_by_data(node) || may_hold_others(node->input(0)));
 }
 
 }  // namespace vpp

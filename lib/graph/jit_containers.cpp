@@ -225,6 +225,11 @@ void remove_idle_cast(Node* cast) {
     cast->destroy();
 }
 
+/// What `held += more` gives is the list itself, which LibTorch's schema does not say.
+void remove_name_of_sum(Node* sum) {
+    if (sum->kind() == aten::add_ && is_list(sum->output())) sum->output()->replaceAllUsesWith(sum->input(0));
+}
+
 /// Answers what is asked of containers that are attributes: `name in self.layers`. Gives whether something was.
 bool fold_reads_of_attributes(Block* block) {
     bool any = false;
@@ -367,6 +372,7 @@ Value* make_list(Node* before, const std::vector<Value*>& elements, const Value*
 bool settle_containers(JitGraph& jit) {
     for (auto it = jit.graph->nodes().begin(); it != jit.graph->nodes().end();) {
         Node* node = *it++;
+        for_each_node(node, remove_name_of_sum);
         if (node->kind() == prim::unchecked_cast) {
             remove_idle_cast(node);
         } else {

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "graph/card_autocast.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "graph/jit_alias.hpp"
 #include "graph/jit_branches.hpp"
 #include "graph/jit_containers.hpp"
 #include "graph/jit_executable.hpp"
@@ -223,17 +224,15 @@ void OpTrial::tell_apart(const JitOp& op, TrialValues& values) const {
     }
     gradient = gradient && jit_.modes.grad && op.modes.grad;
     if (!may_be_others && !gradient) return;
-    for (const Value* made : op.node->outputs()) {
-        c10::IValue& content = values.at(made);
-        if (!content.isTensor() || !content.toTensor().defined()) continue;
-        const at::Tensor tensor = content.toTensor();
+    const auto apart = [&](const at::Tensor& tensor) {
         const bool differentiable = tensor.is_floating_point() || tensor.is_complex();
         const bool is_known = !known.insert(tensor.unsafeGetTensorImpl()).second;
-        if (gradient && differentiable && !tensor.requires_grad()) {
-            content = with_gradient(tensor);
-        } else if (is_known) {
-            content = at::alias(tensor);
-        }
+        if (gradient && differentiable && !tensor.requires_grad()) return with_gradient(tensor);
+        return is_known ? at::alias(tensor) : tensor;
+    };
+    for (const Value* made : op.node->outputs()) {
+        c10::IValue& content = values.at(made);
+        if (content.isTensor() || is_tuple_of_tensors(*made->type())) content = map_tensors(content, apart);
     }
 }
 

@@ -128,6 +128,52 @@ def forward(self, x):
     EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::sin")), HasSubstr("holds other tensors"));
 }
 
+/// Why there is no cut before the first sine, behind what `lines` make of `x` as `made`.
+std::string reason_behind(const std::string& lines) {
+    LoadedModel model = load_code("def forward(self, x):\n    n = int(x.sum() > 0.)\n    h = torch.exp(x)\n" + lines +
+                                  "    s = torch.sin(h)\n    for one in made:\n        s = s + one\n"
+                                  "    return torch.mean(s)\n");
+    return reason_at(model.graph, op_of(model.graph, "aten::sin"));
+}
+
+TEST(CutRulesOfHolders, HowManyTheDataTakeOfAListIsNotCut) {
+    const std::string held = "    held = [h, torch.cos(h)]\n";
+    for (const char* made : {"held[:n]", "held * n", "held[n:]"}) {
+        EXPECT_THAT(reason_behind(held + "    made = " + made + "\n"), HasSubstr("holds other tensors")) << made;
+    }
+    EXPECT_EQ(reason_behind(held + "    made = held[1:]\n"), "");
+    EXPECT_EQ(reason_behind(held + "    made = held[:h.dim()]\n"), "");
+}
+
+TEST(CutRulesOfHolders, WhatIsMadeOfAListOrDictThatABranchChangesIsNotCut) {
+    const std::string list = "    held = [h]\n    if n > 0:\n        held.append(torch.cos(h))\n";
+    const std::string dict = "    held = {'a': h}\n    if n > 0:\n        held['b'] = torch.cos(h)\n";
+    EXPECT_THAT(reason_behind(list + "    made = held[:5]\n"), HasSubstr("holds other tensors"));
+    EXPECT_THAT(reason_behind(dict + "    made = held.values()\n"), HasSubstr("holds other tensors"));
+}
+
+TEST(CutRulesOfHolders, AListThatGrowsByASumInPlaceIsTheList) {
+    EXPECT_THAT(reason_behind("    held = [h]\n    if n > 0:\n        held.append(torch.cos(h))\n"
+                              "    held += [torch.tanh(h)]\n    made = held\n"),
+                HasSubstr("is changed in place"));
+}
+
+TEST(CutRulesOfHolders, WhatATupleOfABranchHoldsMayBeOthers) {
+    ModuleSpec spec{"Model", R"JIT(
+def forward(self, x):
+    v = torch.tanh(x * self.w)
+    pair = (v, torch.cos(v))
+    if bool(x.sum() > 1000.):
+        pair = (pair[1], v * 2.0)
+    s = torch.sin(x)
+    return torch.mean(pair[0] * s) + torch.mean(pair[1]) + torch.mean(v)
+)JIT"};
+    spec.parameters = {{"w", weight({4})}};
+    LoadedModel model = load(spec, kRuleOptions);
+    EXPECT_GT(verdict_of(model).legal, 0);
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::sin")), HasSubstr("may be the same tensor as"));
+}
+
 TEST(CutRulesOfHolders, AnObjectInAListIsOneToo) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):

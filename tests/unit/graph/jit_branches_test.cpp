@@ -146,6 +146,26 @@ TEST(Branches, AnElementOfAListThatABranchGivesMayBeAnother) {
     EXPECT_TRUE(gives_others(code.substr(0, code.rfind('\n'))));
 }
 
+TEST(Branches, AnElementThatTheDataChooseMayBeAnother) {
+    const std::string place = "  %n : int = aten::Int(%t)\n";
+    EXPECT_TRUE(gives_others(place + "  %y : Tensor = aten::__getitem__(%held, %n)"));
+    EXPECT_TRUE(gives_others(place + "  %y : Tensor = aten::pop(%held, %n)"));
+    EXPECT_FALSE(gives_others("  %n : int = aten::dim(%t)\n  %y : Tensor = aten::__getitem__(%held, %n)"));
+    EXPECT_FALSE(gives_others(place + "  %y : Tensor = aten::select(%x, %zero, %n)")) << "one memory";
+}
+
+TEST(Branches, AnElementOfAPartThatTheDataChooseMayBeAnother) {
+    const std::string place = "  %n : int = aten::Int(%t)\n";
+    const std::string element = "\n  %y : Tensor = aten::__getitem__(%part, %zero)";
+    EXPECT_TRUE(gives_others(place + "  %part : Tensor[] = aten::mul(%held, %n)" + element));
+    EXPECT_FALSE(gives_others("  %part : Tensor[] = aten::mul(%held, %zero)" + element));
+    EXPECT_TRUE(gives_others(place + "  %set : Tensor[] = aten::_set_item(%held, %n, %u)" +
+                             "\n  %part : Tensor[] = aten::copy(%held)" + element));
+    EXPECT_FALSE(gives_others(place + "  %sizes : int[] = prim::ListConstruct(%n, %n)" +
+                              "\n  %part : Tensor[] = aten::split(%x, %sizes, %zero)" + element))
+        << "sizes follow the data, not which tensors there are";
+}
+
 TEST(Branches, AListOfListsThatDoublesIsLookedThroughOnce) {
     std::string code = "  %h0 : Tensor[] = aten::add(%held, %held)\n";
     for (int i = 1; i < 100; ++i) {
