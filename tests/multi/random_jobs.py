@@ -93,10 +93,18 @@ class Job:
             return ["pipeline.recompute.what=stage"]
         return ["pipeline.recompute.what=modules", f"pipeline.recompute.modules={some}"]
 
-    def pieces(self, spoil: list[str]) -> subprocess.CompletedProcess:
-        for stop in [*sorted(self.random.sample(range(1, self.steps), 2)), self.steps]:
+    def piece(self, stop: int, spoil: list[str]) -> subprocess.CompletedProcess:
+        """In another layout where the model has too few places to be cut at for the one that was drawn."""
+        for _ in range(20):
             stages, settings = self.layout()
             done = self.train("pieces", stages, stop, settings + spoil)
+            if "so it cannot be split into" not in done.stderr:
+                break
+        return done
+
+    def pieces(self, spoil: list[str]) -> subprocess.CompletedProcess:
+        for stop in [*sorted(self.random.sample(range(1, self.steps), 2)), self.steps]:
+            done = self.piece(stop, spoil)
             if done.returncode != 0:
                 break
         return done

@@ -91,15 +91,20 @@ RANDOM = {
     torch.gru,
     torch.rnn_tanh,
     torch.rnn_relu,
+    F.gumbel_softmax,
     F.rrelu,
     torch.bernoulli,
     torch.multinomial,
     torch.normal,
     torch.rand,
     torch.rand_like,
+    torch.randint,
     torch.randperm,
     torch.randn_like,
+    Tensor.bernoulli_,
     Tensor.exponential_,
+    Tensor.normal_,
+    Tensor.uniform_,
 }
 
 
