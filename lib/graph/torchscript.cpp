@@ -1,4 +1,5 @@
 #include "graph/torchscript.hpp"
+#include "graph/lost_renorms.hpp"
 
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
@@ -390,6 +391,7 @@ torch::jit::Module open_one(JitGraph& jit, const ModelFiles& files, const TorchS
     jit.graph = inline_with_labels(model);
     resolve_attributes(jit, model);
     if (options.training) add_module_mode_notes(jit, in_eval_mode, options.eval_modules);
+    add_lost_renorms(jit, model);
     bind_inputs(jit, model, options);
     return model;
 }
@@ -434,6 +436,7 @@ torch::jit::Module open_stages(JitGraph& jit, const ModelFiles& files, const Tor
     join_stages(jit, root, calls, tables);
     resolve_attributes(jit, root);
     if (options.training) add_module_mode_notes(jit, in_eval_mode, options.eval_modules);
+    add_lost_renorms(jit, root);
     for (StagePlan& stage : jit.stages) {
         if (!options.training && !stage.eval_file.empty()) stage.file = stage.eval_file;
     }
