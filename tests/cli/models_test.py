@@ -289,6 +289,15 @@ class Models(Case):
         self.refused(" at models_test.py:")
         self.refused(", where the data may choose the module, so no stage could have it; call each under an if")
 
+    def test_a_max_norm_that_scripting_leaves_out(self):
+        plan = self.plan(PLAN.replace('x = "float32[4]"', 'x = "int64[2] < 5"'))
+        said = "torch.jit.script leaves max_norm out, so rows keep the norm that training gives them"
+        for norm in (0.5, None):
+            self.save(torch.nn.Sequential(torch.nn.Embedding(5, 2, max_norm=norm), torch.nn.Flatten()))
+            done = self.vpp("train", plan, "--set", "model.inputs=['x']", "--set", f"run.dir=norm{norm}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(f"{said}, other than in Python: 0;" in done.stderr, norm is not None, done.stderr)
+
     def test_weights_that_are_not_in_the_file(self):
         self.save(Made())
         trust = hashlib.sha256(self.path.read_bytes()).hexdigest()
