@@ -12,8 +12,8 @@ inline constexpr const char* kMetrics = "metrics.jsonl";
 inline constexpr const char* kProfile = "profile";
 inline constexpr const char* kTimeline = "timeline.json";  ///< in the profile
 inline constexpr const char* kCheckpoints = "checkpoints";
-inline constexpr const char* kSetAside =
-    "set-aside";  ///< what a run has moved out of its way; also among the checkpoints
+/// What a run has moved out of its way; also among the checkpoints.
+inline constexpr const char* kSetAside = "set-aside";
 
 /// Of folders all that is in them.
 inline constexpr std::array kAll{kPlan, kLog, kEnd, kMetrics, kProfile, kCheckpoints, kSetAside};

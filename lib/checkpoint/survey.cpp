@@ -123,12 +123,12 @@ RunSurvey survey_run(const fs::path& run, bool read_all) {
         if (!is_found && damage.empty()) survey.resumed = survey.checkpoints.size() - 1;
         is_found = is_found || damage.empty() || damage.bars_older;
     }
-    for (const fs::path& entry : entries_of(run / run_files::kCheckpoints)) {
+    const fs::path checkpoints = run / run_files::kCheckpoints;
+    for (const fs::path& entry : entries_of(checkpoints)) {
         if (is_left_over(entry.filename().string())) survey.left_overs.push_back(entry);
     }
     survey.set_aside = entries_of(run / run_files::kSetAside);
-    for (const fs::path& entry : entries_of(run / run_files::kCheckpoints / run_files::kSetAside))
-        survey.set_aside.push_back(entry);
+    for (const fs::path& entry : entries_of(checkpoints / run_files::kSetAside)) survey.set_aside.push_back(entry);
     return survey;
 }
 
