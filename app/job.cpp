@@ -108,13 +108,10 @@ std::string carry_by_mpi(MpiTransport& transport, at::Device device) {
 }
 
 void warn_of_overrides(const Logger& log) {
-    std::string names;
-    for (const auto& [name, value] : environment_of(overriding_nccl_variables())) {
-        names += (names.empty() ? "" : ", ") + name + "=" + printable(value);
-    }
-    if (names.empty()) return;
+    const std::string overrides = nccl_overrides();
+    if (overrides.empty()) return;
     log->warn(
-        "NCCL follows its environment in place of vpp (" + names +
+        "NCCL follows its environment in place of vpp (" + overrides +
         "): messages may take more of a card than there is, and ranks wait for each other; leave that out, or set "
         "mesh.transport = \"mpi\"");
 }
@@ -187,6 +184,20 @@ int run_with_mpi(const std::string& log_level, Plan plan, const std::optional<La
     }
 }
 
+void leave_out(const char* variable, const std::string& why, int local_rank) {
+    if (unset(variable) && local_rank == 0) std::cerr << "vpp: " << variable << " is not followed: " << why << '\n';
+}
+
+/// LibTorch chose its allocator when it was loaded.
+void refuse_other_allocators() {
+    for (const auto& [name, value] : environment_of({kAllocatorVariables.begin(), kAllocatorVariables.end()})) {
+        if (value.find(kOtherAllocator) == std::string::npos) continue;
+        throw Error(ErrorKind::Plan, name + " has " + kOtherAllocator +
+                                         ", and vpp counts on LibTorch's own allocator; leave that out, or set "
+                                         "mesh.device = \"cpu\"");
+    }
+}
+
 /// Whether ranks may send by NCCL. Asked before CUDA is: where the host tells of its cards, each rank needs one, or a
 /// host of its own to NCCL.
 bool may_use_links(const Plan& plan, const std::optional<LaunchInfo>& launch) {
@@ -200,13 +211,13 @@ bool may_use_links(const Plan& plan, const std::optional<LaunchInfo>& launch) {
 
 at::Device choose_device(const Plan& plan, int local_rank) {
     if (plan.mesh.device == "cpu") return at::kCPU;
-    if (unset(kTunableVariable) && local_rank == 0) {
-        std::cerr << "vpp: " << kTunableVariable << " is not followed: products chosen by trial differ in their bits\n";
-    }
+    leave_out(kTunableVariable, "products chosen by trial differ in their bits", local_rank);
+    leave_out(kNoCacheVariable, "recordings of ops need memory that stays", local_rank);
     set_unless_set(kCublasVariable, kCublasWorkspace);
     set_unless_set(kCudaQueuesVariable, kCudaQueues);  // read when CUDA is first asked for cards
     const std::vector<Card> cards = cuda_cards();
     const at::Device device = device_of_rank(resolve_device_kind(plan.mesh.device, cards), local_rank, cards);
+    if (!device.is_cpu()) refuse_other_allocators();
     use_exact_kernels(device);
     start_device(device);
     return device;

@@ -8,4 +8,8 @@ namespace vpp {
 /// "CUDA_MODULE_LOADING=LAZY"; empty: nothing. To be called before CUDA starts.
 std::string prepare_links();
 
+/// What NCCL follows in place of vpp (overriding_nccl_variables), from the environment or the files that it reads when
+/// it starts: "NCCL_MAX_CTAS=32, NCCL_COMM_ID=host:1"; empty: nothing.
+std::string nccl_overrides();
+
 }  // namespace vpp

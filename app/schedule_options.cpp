@@ -58,7 +58,7 @@ void add_drawings(CLI::App& command, ScheduleArguments& schedule) {
 CLI::Validator schedule_words() {
     std::string words;
     for (const ScheduleKind& kind : schedule_kinds()) {
-        if (*kind.same_as == '\0') words += (words.empty() ? "" : ",") + std::string(kind.name);
+        if (!kind.is_other_spelling()) words += (words.empty() ? "" : ",") + std::string(kind.name);
     }
     return {[](const std::string&) { return std::string(); }, '{' + words + '}'};
 }

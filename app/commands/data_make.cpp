@@ -60,6 +60,10 @@ int run_data_make(const MakeArguments& arguments) {
     std::cout << "wrote " << arguments.out << " and its .idx, " << counted_text(made.num_tokens, "token") << " of "
               << counted_text(static_cast<int64_t>(made.token_bytes), "byte") << " in "
               << counted_text(made.num_documents, "document") << ", a vocabulary of " << made.vocabulary << '\n';
+    if (made.num_documents > 1 && made.end_of_sentence && !arguments.end_token) {
+        std::cout << "no token stands between documents; --end-token " << *made.end_of_sentence
+                  << " puts the model's own for the end of a sentence behind each\n";
+    }
     return 0;
 }
 

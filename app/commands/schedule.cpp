@@ -54,7 +54,7 @@ int run_schedule_list(const ScheduleArguments& given) {
                              {"trains", kind.trains}};
             row["most_per_rank"] =
                 kind.most_per_rank == kAnyPerRank ? ordered_json(nullptr) : ordered_json(kind.most_per_rank);
-            if (*kind.same_as) row["same_as"] = kind.same_as;
+            if (kind.is_other_spelling()) row["same_as"] = kind.same_as;
             rows.push_back(row);
         } else {
             std::cout << std::setw(26) << kind.name << std::setw(15) << per_rank_text(kind) << kind.summary << "\n";

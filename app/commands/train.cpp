@@ -28,6 +28,7 @@
 #include "engine/cost_profile.hpp"
 #include "engine/rehearsal.hpp"
 #include "engine/train.hpp"
+#include "launch/restarts.hpp"
 #include "plan/replaced_plan.hpp"
 #include "plan/training_rules.hpp"
 #include "program/lowered_schedule.hpp"
@@ -141,7 +142,7 @@ int say_stopped(const Job& job, const TrainResult& result) {
         const std::string done = "stopped after step " + std::to_string(result.last_step) + " as asked by a signal; ";
         const std::string kept =
             result.checkpoint.empty() ? "no step was done since the start" : "saved in " + result.checkpoint.string();
-        job.log->info(done + kept + "; the same command goes on from there");
+        job.log->info(done + kept + "; " + how_to_go_on(job.plan.checkpoint.resume) + " from there");
         job.end.write(exit_code(ErrorKind::Stopped), done + kept);
     }
     return exit_code(ErrorKind::Stopped);

@@ -148,6 +148,12 @@ void print_verify_text(const Job& job, const MatrixResult& result, const std::op
               << (compared == 1 ? " layout" : " layouts") << " with " << result.num_references
               << (result.num_references == 1 ? " run" : " runs") << " on one device ("
               << numeric_environment(job.plan, job.device).text() << ")\n";
+    if (const int64_t skipped = result.num_skipped(); skipped > 0) {
+        std::cout
+            << "skipped " << skipped << " of " << result.steps * compared
+            << " steps: they made no update (an overflow in fp16, train.on_nonfinite, train.on_spike), so none was "
+               "compared in them\n";
+    }
     if (result.is_equal()) {
         std::cout << "bitwise equal: all of it" << (many ? ", in every layout that is not refused" : "") << "\n";
     }
@@ -169,6 +175,7 @@ void print_verify_json(const MatrixResult& result, const std::optional<PairwiseL
                          {"layouts_different", result.different},
                          {"layouts_refused", result.refused},
                          {"layouts_through_host", result.through_host},
+                         {"steps_skipped", result.num_skipped()},
                          {"references", result.num_references},
                          {"schedules", schedules},
                          {"difference", result.first_difference}};
@@ -225,8 +232,13 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
         verify_matrix(plan, prepared.program, choices, verifier, job.transport, request.steps, request.seed, say);
     if (!job.is_first()) return 0;
     json ? print_verify_json(result, pairwise) : print_verify_text(job, result, pairwise);
-    if (result.is_equal()) return 0;
-    throw Error(ErrorKind::VerifyDifference, "the pipeline does not have the bits of one device");
+    if (!result.is_equal()) {
+        throw Error(ErrorKind::VerifyDifference, "the pipeline does not have the bits of one device");
+    }
+    const int64_t num_steps = result.steps * result.all.equal;
+    if (num_steps == 0 || result.num_skipped() < num_steps) return 0;
+    throw Error(ErrorKind::NotFinite,
+                "no step made an update, so none was compared; take more --steps, or a lower train.loss_scale");
 }
 
 int run_verify(const VerifyArguments& arguments) {

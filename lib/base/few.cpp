@@ -18,4 +18,10 @@ std::string few_names_text(const std::vector<std::string>& names, size_t most) {
     return few_text(quoted, most);
 }
 
+std::string ranks_text(const std::vector<int>& ranks) {
+    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+    for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+    return text;
+}
+
 }  // namespace vpp

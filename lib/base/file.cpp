@@ -170,6 +170,21 @@ void OutputFile::finish() {
     if (::close(std::exchange(fd_, -1)) != 0) throw_errno(ErrorKind::Io, "cannot close", path_);
 }
 
+std::vector<std::string> names_in_folder(const fs::path& folder) {
+    std::vector<std::string> names;
+    std::error_code problem;
+    fs::directory_iterator entry(folder, problem);
+    while (!problem && entry != fs::directory_iterator()) {
+        names.push_back(entry->path().filename().string());
+        entry.increment(problem);
+    }
+    if (problem && problem != std::errc::no_such_file_or_directory) {
+        throw Error(ErrorKind::Io, "cannot list the folder " + folder.string() + ": " + problem.message());
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
 void sync_folder(const fs::path& folder) {
     const Descriptor fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (fd.get() < 0) throw_errno(ErrorKind::Io, "cannot open the folder", folder);

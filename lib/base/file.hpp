@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vpp {
 
@@ -68,6 +69,9 @@ class OutputFile {
     std::filesystem::path path_;
     int fd_ = -1;
 };
+
+/// Names of what lies in a folder, sorted; a folder that is not there has none. Throws Error{Io}.
+std::vector<std::string> names_in_folder(const std::filesystem::path& folder);
 
 /// Fsyncs a folder, so that renames and creations in it survive a crash.
 void sync_folder(const std::filesystem::path& folder);

@@ -4,13 +4,17 @@
 
 namespace vpp {
 
-std::vector<std::string> wrapped_lines(std::string_view text, size_t width) {
+std::vector<std::string> wrapped_lines(std::string_view text, size_t width, size_t hanging) {
     std::vector<std::string> lines(1);
+    size_t num_words = 0;  // of the last line
     for (size_t at = text.find_first_not_of(' '); at < text.size(); at = text.find_first_not_of(' ', at)) {
         const size_t end = std::min(text.find(' ', at), text.size());
         const std::string_view word = text.substr(at, end - at);
-        if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
-        if (!lines.back().empty()) lines.back() += ' ';
+        if (num_words > 0 && lines.back().size() + 1 + word.size() > width) {
+            lines.emplace_back(hanging, ' ');
+            num_words = 0;
+        }
+        if (num_words++ > 0) lines.back() += ' ';
         lines.back() += word;
         at = end;
     }

@@ -11,8 +11,9 @@ namespace vpp {
 inline constexpr size_t kScreenColumns = 80;
 
 /// The text in lines of at most `width` columns, broken at spaces; a word that is longer stands alone on its line.
-/// Runs of spaces count as one. An empty text is one empty line.
-std::vector<std::string> wrapped_lines(std::string_view text, size_t width);
+/// Lines behind the first begin with `hanging` spaces. Runs of spaces count as one. An empty text is one empty line.
+/// Requires: hanging < width.
+std::vector<std::string> wrapped_lines(std::string_view text, size_t width, size_t hanging = 0);
 
 /// The text wrapped so that each line begins with `indent` spaces and ends within `width`; every line has its end.
 std::string indented_text(std::string_view text, size_t indent, size_t width = kScreenColumns);

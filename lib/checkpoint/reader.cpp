@@ -55,17 +55,12 @@ Manifest read_manifest(const fs::path& folder) {
 
 /// Nothing but the manifest and its shards lies in the folder.
 void check_file_list(const fs::path& folder, const Manifest& manifest) {
-    std::error_code problem;
-    fs::directory_iterator entry(folder, problem);
-    while (!problem && entry != fs::directory_iterator()) {
-        const std::string name = entry->path().filename().string();
+    const std::vector<std::string> names = names_in_folder(folder);
+    if (names.empty()) throw Error(ErrorKind::Io, "the folder " + folder.string() + " went away while it was read");
+    for (const std::string& name : names) {
         const bool listed = name == kManifestFile || std::any_of(manifest.shards.begin(), manifest.shards.end(),
                                                                  [&](const ShardRecord& s) { return s.file == name; });
         if (!listed) refuse_checkpoint(folder / printable(name), "is not in the manifest's list of files");
-        entry.increment(problem);
-    }
-    if (problem) {
-        throw Error(ErrorKind::Io, "cannot list the folder " + folder.string() + ": " + problem.message());
     }
 }
 

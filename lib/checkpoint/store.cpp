@@ -60,22 +60,6 @@ void create_folders(const fs::path& path) {
     sync_folder(parent);
 }
 
-/// Names in a folder, sorted; a folder that is not there has none.
-std::vector<std::string> names_in(const fs::path& folder) {
-    std::vector<std::string> names;
-    std::error_code problem;
-    fs::directory_iterator entry(folder, problem);
-    while (!problem && entry != fs::directory_iterator()) {
-        names.push_back(entry->path().filename().string());
-        entry.increment(problem);
-    }
-    if (problem && problem != std::errc::no_such_file_or_directory) {
-        throw Error(ErrorKind::Io, "cannot list the folder " + folder.string() + ": " + problem.message());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
 void remove_one(const fs::path& path) {
     std::error_code problem;
     fs::remove(path, problem);
@@ -84,7 +68,7 @@ void remove_one(const fs::path& path) {
 
 /// Deleting a large file takes time: each one that is gone shows that the disk does it.
 void remove_tree(const fs::path& path, const StopHook& stop) {
-    const std::vector<std::string> names = is_folder(path) ? names_in(path) : std::vector<std::string>{};
+    const std::vector<std::string> names = is_folder(path) ? names_in_folder(path) : std::vector<std::string>{};
     for (const std::string& name : names) {
         remove_tree(path / name, stop);
         reached(stop, "discard.file_removed");
@@ -127,7 +111,7 @@ void check_written(const fs::path& temporary, const std::vector<ShardRecord>& sh
                                                "; run.dir must be on storage that all ranks share");
         }
     }
-    for (const std::string& name : names_in(temporary)) {
+    for (const std::string& name : names_in_folder(temporary)) {
         if (!expected.contains(name)) {
             throw Error(ErrorKind::Output, (temporary / name).string() +
                                                " belongs to no shard of this save; "
@@ -214,12 +198,12 @@ fs::path CheckpointStore::begin(int64_t step, const std::string& save_id) {
 }
 
 void CheckpointStore::remove_left_overs(int64_t last_step) {
-    for (const std::string& name : names_in(folder_)) {
+    for (const std::string& name : names_in_folder(folder_)) {
         const auto checkpoint = parse_step_folder(name);
         const bool is_meant = checkpoint && checkpoint->replaced && checkpoint->step <= last_step;
         if (is_meant && is_folder(folder_ / name)) settle_replaced(checkpoint->step);
     }
-    for (const std::string& name : names_in(folder_)) {
+    for (const std::string& name : names_in_folder(folder_)) {
         if (!is_left_over(name)) continue;
         remove_tree(folder_ / name, stop_);
         reached(stop_, "begin.left_over_removed");
@@ -403,7 +387,7 @@ fs::path CheckpointStore::place_of(int64_t step) const {
 
 std::vector<fs::path> CheckpointStore::list() const {
     std::vector<std::pair<StepFolder, fs::path>> found;
-    for (const std::string& name : names_in(folder_)) {
+    for (const std::string& name : names_in_folder(folder_)) {
         const auto checkpoint = parse_step_folder(name);
         if (checkpoint && is_folder(folder_ / name)) found.emplace_back(*checkpoint, folder_ / name);
     }

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/run_files.hpp"
 #include "checkpoint/folder_names.hpp"
 
@@ -29,31 +30,11 @@ fs::path plain(const fs::path& path) {
     return normal.has_filename() ? normal : normal.parent_path();
 }
 
-/// Entries of a folder by name; none when it is not there.
+/// By name; none when the folder is not there.
 std::vector<fs::path> entries_of(const fs::path& folder) {
     std::vector<fs::path> entries;
-    std::error_code problem;
-    fs::directory_iterator entry(folder, problem);
-    while (!problem && entry != fs::directory_iterator()) {
-        entries.push_back(entry->path());
-        entry.increment(problem);
-    }
-    if (problem && problem != std::errc::no_such_file_or_directory) {
-        throw Error(ErrorKind::Io, "cannot list the folder " + folder.string() + ": " + problem.message());
-    }
-    std::sort(entries.begin(), entries.end());
+    for (const std::string& name : names_in_folder(folder)) entries.push_back(folder / name);
     return entries;
-}
-
-uint64_t size_of_folder(const fs::path& folder) {
-    uint64_t size_bytes = 0;
-    for (const fs::path& entry : entries_of(folder)) {
-        std::error_code problem;
-        if (!fs::is_regular_file(fs::symlink_status(entry, problem))) continue;
-        const uintmax_t size = fs::file_size(entry, problem);
-        if (!problem) size_bytes += size;
-    }
-    return size_bytes;
 }
 
 double age_of(const fs::path& folder) {
@@ -65,6 +46,17 @@ double age_of(const fs::path& folder) {
 }
 
 }  // namespace
+
+uint64_t size_of_folder(const fs::path& folder) {
+    uint64_t size_bytes = 0;
+    for (const fs::path& entry : entries_of(folder)) {
+        std::error_code problem;
+        if (!fs::is_regular_file(fs::symlink_status(entry, problem))) continue;
+        const uintmax_t size = fs::file_size(entry, problem);
+        if (!problem) size_bytes += size;
+    }
+    return size_bytes;
+}
 
 CheckpointPlace find_checkpoints(const fs::path& path) {
     const fs::path folder = plain(path);

@@ -21,6 +21,9 @@ struct CheckpointPlace {
 /// Throws: Error{MissingInput} when it is nothing of that.
 CheckpointPlace find_checkpoints(const std::filesystem::path& path);
 
+/// Of the files in it, but not of folders below; of none where there is no such folder. Throws: Error{Io}.
+uint64_t size_of_folder(const std::filesystem::path& folder);
+
 /// One checkpoint as it lies there.
 struct CheckpointSummary {
     std::filesystem::path folder;

@@ -85,6 +85,15 @@ void WeightsFile::open_index() {
     }
 }
 
+uint64_t WeightsFile::size_bytes() const {
+    uint64_t bytes = 0;
+    if (checkpoint_) {
+        for (const ShardRecord& shard : checkpoint_->manifest().shards) bytes += shard.size_bytes;
+    }
+    for (const SafetensorsFile& file : files_) bytes += file.bytes().size();
+    return bytes;
+}
+
 void WeightsFile::verify() const {
     if (checkpoint_) return checkpoint_->verify();
     for (const SafetensorsFile& file : files_) verify_file(file);

@@ -25,6 +25,8 @@ class WeightsFile {
 
     /// The file, the index, or a checkpoint's folder.
     const std::filesystem::path& path() const { return path_; }
+    /// Of all files that belong to it.
+    uint64_t size_bytes() const;
     /// Compares every byte with the checksums: those of a checkpoint, or the one of a file that vpp exported. A file of
     /// another writer has none.
     /// Throws: Error{BadData}.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/few.hpp"
 
 namespace vpp {
 
@@ -95,22 +96,20 @@ std::string line_at(const std::string& text, size_t begin) {
 
 /// "ranks 0, 1 have "a", rank 2 has "b""; empty when all are equal.
 std::string difference_text(const std::vector<Bytes>& values) {
-    std::map<std::string, std::vector<size_t>> ranks_of;
+    std::map<std::string, std::vector<int>> ranks_of;
     std::vector<std::string> order;
     for (size_t rank = 0; rank < values.size(); ++rank) {
-        std::vector<size_t>& ranks = ranks_of[to_string(values[rank])];
+        std::vector<int>& ranks = ranks_of[to_string(values[rank])];
         if (ranks.empty()) order.push_back(to_string(values[rank]));
-        ranks.push_back(rank);
+        ranks.push_back(static_cast<int>(rank));
     }
     if (order.size() == 1) return "";
     const size_t begin = first_difference(order);
     std::string text;
     for (const std::string& whole : order) {
-        const std::vector<size_t>& ranks = ranks_of[whole];
+        const std::vector<int>& ranks = ranks_of[whole];
         const std::string value = line_at(whole, begin);
-        text += text.empty() ? "" : "; ";
-        text += ranks.size() == 1 ? "rank " : "ranks ";
-        for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+        text += (text.empty() ? "" : "; ") + ranks_text(ranks);
         const bool cut = value.size() > kShownValueBytes;
         text += ranks.size() == 1 ? " has \"" : " have \"";
         text += printable(value.substr(0, kShownValueBytes)) + (cut ? "...\"" : "\"");

@@ -76,14 +76,14 @@ LinkTransport::LinkTransport(Transport& bytes, const std::vector<Link>& links, L
             connect(order[i], static_cast<int>(i));
         }
     } catch (const std::exception& error) {
-        abort(error.what(), kAbortSeconds);
+        give_up(error);
         throw;
     }
 }
 
 /// Idle ones too: each by itself would wait for the library with no deadline.
 LinkTransport::~LinkTransport() {
-    abort("the links between cards do not end", kUnknownAbortSeconds);
+    abort("the links between cards do not end", kUnknownAbortSeconds, exit_code(ErrorKind::RankLost));
 }
 
 template <typename Use>
@@ -160,7 +160,7 @@ void LinkTransport::guarded(const std::function<void()>& use) {
     try {
         use();
     } catch (const std::exception& error) {
-        abort(error.what(), kAbortSeconds);
+        give_up(error);
         throw;
     }
     watch_absence();
@@ -430,9 +430,14 @@ void LinkTransport::finish_sends() {
     });
 }
 
-void LinkTransport::abort(const std::string& why, double seconds) noexcept {
+void LinkTransport::give_up(const std::exception& error) noexcept {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    abort(error.what(), kAbortSeconds, exit_code(known ? known->kind() : ErrorKind::Bug));
+}
+
+void LinkTransport::abort(const std::string& why, double seconds, int code) noexcept {
     if (std::exchange(is_aborted_, true)) return;
-    end_ = begin_end(why, seconds);
+    end_ = begin_end(why, seconds, code);
     maker_.at_once([this] {
         for (auto& [link, end] : ends_) {
             if (end.link) end.link->abort();

@@ -54,6 +54,10 @@ class LinkTransport final : public PassingTransport {
     /// Waits for received device parts too. (A message has arrived while its device part may still be under way.)
     void finish_sends() override;
 
+    /// For an error of who computes, which is on its way to where it is told: the links end, and where they do not, as
+    /// a card has much to compute first, the job ends with that error. What a call here throws needs none.
+    void give_up(const std::exception& error) noexcept;
+
   private:
     static constexpr int64_t kThroughHost = -1;  ///< in place of an operation's number
     struct Operation {
@@ -98,7 +102,7 @@ class LinkTransport final : public PassingTransport {
     void guarded(const std::function<void()>& use);
     template <typename Use>
     void watch(const Link& link, const Use& use) const;
-    void abort(const std::string& why, double seconds) noexcept;
+    void abort(const std::string& why, double seconds, int code) noexcept;
 
     LinkMaker& maker_;
     double patience_seconds_;

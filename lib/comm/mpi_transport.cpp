@@ -103,7 +103,7 @@ class MpiTransport::Impl {
     std::string position() const;
     void wait(const Wait& what, const std::function<bool()>& done);
     Watchdog::Phase begin_device_wait(const Wait& what);
-    Watchdog::Phase begin_end(const std::string& text, double seconds) const;
+    Watchdog::Phase begin_end(const std::string& text, double seconds, int code) const;
     void carry(std::unique_ptr<DeviceMemory> device);
     bool carries_device_memory() const { return device_ != nullptr; }
     void time_parts(bool on);
@@ -350,8 +350,8 @@ Watchdog::Phase MpiTransport::Impl::begin_device_wait(const Wait& what) {
                                     seconds);
 }
 
-Watchdog::Phase MpiTransport::Impl::begin_end(const std::string& text, double seconds) const {
-    return options_.watchdog == nullptr ? Watchdog::Phase() : options_.watchdog->begin(text, seconds);
+Watchdog::Phase MpiTransport::Impl::begin_end(const std::string& text, double seconds, int code) const {
+    return options_.watchdog == nullptr ? Watchdog::Phase() : options_.watchdog->begin(text, seconds, code);
 }
 
 void MpiTransport::Impl::carry(std::unique_ptr<DeviceMemory> device) {
@@ -496,7 +496,7 @@ void MpiTransport::Impl::report(int peer) {
     }
     reported_.reset();
     is_lost_ = true;
-    end_phase_ = begin_end(text, kEndSeconds);
+    end_phase_ = begin_end(text, kEndSeconds, exit_code(ErrorKind::RankLost));
     throw Error(ErrorKind::RankLost, text);
 }
 
@@ -542,8 +542,8 @@ void MpiTransport::wait_until(const Wait& what, const std::function<bool()>& don
 Watchdog::Phase MpiTransport::begin_device_wait(const Wait& what) {
     return impl_->begin_device_wait(what);
 }
-Watchdog::Phase MpiTransport::begin_end(const std::string& text, double seconds) {
-    return impl_->begin_end(text, seconds);
+Watchdog::Phase MpiTransport::begin_end(const std::string& text, double seconds, int code) {
+    return impl_->begin_end(text, seconds, code);
 }
 double MpiTransport::take_wait_seconds() {
     return impl_->take_wait_seconds();

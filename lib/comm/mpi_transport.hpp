@@ -49,7 +49,7 @@ class MpiTransport final : public Transport {
     void finish_sends() override;
     void wait_until(const Wait& what, const std::function<bool()>& done) override;
     Watchdog::Phase begin_device_wait(const Wait& what) override;
-    Watchdog::Phase begin_end(const std::string& text, double seconds) override;
+    Watchdog::Phase begin_end(const std::string& text, double seconds, int code) override;
     double take_wait_seconds() override;
     void set_deadline(double seconds) override;
     double deadline_seconds() const override;

@@ -38,8 +38,8 @@ class PassingTransport : public Transport {
     void finish_sends() override { inner_.finish_sends(); }
     void wait_until(const Wait& what, const std::function<bool()>& done) override { inner_.wait_until(what, done); }
     Watchdog::Phase begin_device_wait(const Wait& what) override { return inner_.begin_device_wait(what); }
-    Watchdog::Phase begin_end(const std::string& text, double seconds) override {
-        return inner_.begin_end(text, seconds);
+    Watchdog::Phase begin_end(const std::string& text, double seconds, int code) override {
+        return inner_.begin_end(text, seconds, code);
     }
     double take_wait_seconds() override { return inner_.take_wait_seconds(); }
     void set_deadline(double seconds) override { inner_.set_deadline(seconds); }

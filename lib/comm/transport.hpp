@@ -186,8 +186,8 @@ class Transport {
     virtual Watchdog::Phase begin_device_wait(const Wait&) { return {}; }
 
     /// Behind an error, when what is left to do may wait for ever: while the phase lives, and for so many seconds, the
-    /// job may end by itself; then it ends with that sentence. Without a watchdog empty.
-    virtual Watchdog::Phase begin_end(const std::string& /*text*/, double /*seconds*/) { return {}; }
+    /// job may end by itself; then it ends with that sentence and code. Without a watchdog empty.
+    virtual Watchdog::Phase begin_end(const std::string& /*text*/, double /*seconds*/, int /*code*/) { return {}; }
 
     /// Seconds spent waiting in receive and finish_sends since the last call.
     virtual double take_wait_seconds() = 0;

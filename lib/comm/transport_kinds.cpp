@@ -52,8 +52,10 @@ std::vector<std::string> transport_kinds() {
 }
 
 std::vector<std::string> overriding_nccl_variables() {
-    return {"NCCL_COMM_BLOCKING", "NCCL_COMM_ID",       "NCCL_LAUNCH_ORDER_IMPLICIT", "NCCL_MAX_CTAS",
-            "NCCL_MIN_CTAS",      "NCCL_MIN_NCHANNELS", "NCCL_MIN_P2P_NCHANNELS"};
+    return {
+        "NCCL_COMM_BLOCKING",      "NCCL_COMM_ID",       "NCCL_LAUNCH_ORDER_IMPLICIT", "NCCL_MAX_CTAS",
+        "NCCL_MIN_CTAS",           "NCCL_MIN_NCHANNELS", "NCCL_MIN_P2P_NCHANNELS",     "NCCL_NCHANNELS_PER_NET_PEER",
+        "NCCL_P2P_USE_CUDA_MEMCPY"};
 }
 
 std::string choose_transport(Transport& transport, const std::string& kind, const RankCard& card) {

@@ -169,7 +169,9 @@ TokensMade make_token_file(const TokenOrder& order) {
     tokens.remove_old();
     index.publish();
     tokens.publish();
-    return writer.made();
+    TokensMade made = writer.made();
+    if (tokenizer) made.end_of_sentence = tokenizer->end_token();
+    return made;
 }
 
 }  // namespace vpp

@@ -23,6 +23,8 @@ struct TokensMade {
     int64_t num_tokens = 0, num_documents = 0;
     size_t token_bytes = 1;    ///< 2 and 4 where the vocabulary or the end token need them
     int64_t vocabulary = 256;  ///< of the tokenizer, and the end token
+    /// The tokenizer's own for the end of a sentence.
+    std::optional<int64_t> end_of_sentence = {};
 };
 
 /// A document without a token is left out.

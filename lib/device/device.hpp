@@ -3,6 +3,7 @@
 // Everything right of here takes an at::Device as a value and asks tensors for theirs.
 #include <c10/core/Device.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,12 @@ inline constexpr const char* kKernelLoading = "EAGER";
 
 /// "1": LibTorch chooses products by trial, on each card for itself, and the bits with them.
 inline constexpr const char* kTunableVariable = "PYTORCH_TUNABLEOP_ENABLED";
+
+/// LibTorch's memory without its own allocator, or without what that keeps: recordings of ops live in its pools, and
+/// what it counts says which rank took memory of its card.
+inline constexpr std::array kAllocatorVariables{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+inline constexpr const char* kOtherAllocator = "backend:cudaMallocAsync";
+inline constexpr const char* kNoCacheVariable = "PYTORCH_NO_CUDA_MEMORY_CACHING";
 
 /// "1": the host waits for every kernel that it starts (CUDA's programming guide), so that an error has its place.
 inline constexpr const char* kLaunchBlockingVariable = "CUDA_LAUNCH_BLOCKING";

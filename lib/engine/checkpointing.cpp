@@ -3,14 +3,17 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.hpp"
+#include "checkpoint/survey.hpp"
 #include "comm/collective.hpp"
 #include "device/repeated_elements.hpp"
 #include "engine/agreement.hpp"
 #include "engine/initial_weights.hpp"
 #include "engine/job_checkpoint.hpp"
+#include "engine/reading_time.hpp"
 #include "engine/run_facts.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -39,7 +42,6 @@ void refuse_to_begin_anew(const Plan& plan, const std::vector<std::string>& lost
 /// Rank 0's choice: "" for none.
 std::string choose_checkpoint(const Plan& plan, const CheckpointStore& store, const Logger& log) {
     const std::string& resume = plan.checkpoint.resume;
-    if (resume == "no") return "";
     if (resume != "auto") {
         CheckpointReader(resume).verify();
         return resume;
@@ -111,6 +113,15 @@ struct Opened {
     CheckpointReader reader;
 };
 
+/// What a keeper reads to verify the checkpoint of that name, or the newest whole one where there is no name: where
+/// that is not the first one that it reads, the others take the same time again.
+uint64_t bytes_to_verify(const std::string& named, const CheckpointStore& store) {
+    if (!named.empty()) return size_of_folder(named);
+    uint64_t most = 0;
+    for (const fs::path& checkpoint : store.list()) most = std::max(most, size_of_folder(checkpoint));
+    return most;
+}
+
 /// Where all ranks see one run folder, what lies in it is the whole checkpoint.
 std::optional<Opened> open_shared(Engine& engine, const Plan& plan, const Program& program,
                                   const CheckpointStore& store, const Logger& log) {
@@ -159,18 +170,14 @@ std::optional<Opened> open_together(Engine& engine, const Plan& plan, const Prog
 }
 
 std::optional<Opened> open_for_resume(Engine& engine, const Plan& plan, const Program& program,
-                                      const CheckpointStore& store, const RunFolders& run_folders, const Logger& log) {
-    const std::string& resume = plan.checkpoint.resume;
-    if (resume == "no") return std::nullopt;
-    const RunFolders folders = resume == "auto" ? run_folders : RunFolders::find(engine.transport(), parent_of(resume));
+                                      const CheckpointStore& store, const RunFolders& folders, const Logger& log) {
     if (folders.is_one()) return open_shared(engine, plan, program, store, log);
     return open_together(engine, plan, program, store, folders, log);
 }
 
 /// The same for the weights that a rank evaluates.
 Opened open_for_evaluation(const Plan& plan, const Program& program, Transport& transport, const std::string& named,
-                           const std::set<std::string>& wanted, const Logger& log) {
-    const RunFolders folders = RunFolders::find(transport, named.empty() ? fs::path(plan.run.dir) : parent_of(named));
+                           const RunFolders& folders, const std::set<std::string>& wanted, const Logger& log) {
     if (folders.is_one()) {
         const std::string folder =
             from_first_rank(transport, [&] { return choose_for_evaluation(plan, program, named, log); });
@@ -190,8 +197,17 @@ Opened open_for_evaluation(const Plan& plan, const Program& program, Transport& 
 
 std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& plan, const Program& program,
                                                  const CheckpointStore& store, const Logger& log,
-                                                 const RunFolders& folders) {
-    engine.transport().set_position("looking for a checkpoint");
+                                                 const RunFolders& run_folders) {
+    Transport& transport = engine.transport();
+    const std::string& resume = plan.checkpoint.resume;
+    if (resume == "no") {
+        load_initial_weights(engine, plan, program, log);
+        return std::nullopt;
+    }
+    transport.set_position("looking for a checkpoint");
+    const bool is_named = resume != "auto";
+    const RunFolders folders = is_named ? RunFolders::find(transport, parent_of(resume)) : run_folders;
+    ReadingTime time(transport, folders.keeps(transport.rank()) ? bytes_to_verify(is_named ? resume : "", store) : 0);
     const std::optional<Opened> opened = open_for_resume(engine, plan, program, store, folders, log);
     if (!opened) {
         load_initial_weights(engine, plan, program, log);
@@ -204,8 +220,9 @@ std::optional<CheckpointState> resume_checkpoint(Engine& engine, const Plan& pla
         if (!required && !reader.contains(name)) return std::nullopt;
         return as_tensor(reader.tensor(name, from_torch(dtype), shape));
     });
+    time.wait_for_all();
     const CheckpointState& state = reader.manifest().state;
-    if (engine.transport().rank() == 0) {
+    if (transport.rank() == 0) {
         log->info("resumed after step " + std::to_string(state.step) + " from " + opened->folder);
         if (!plan.model.init_from.empty()) log->info("model.init_from is for a first start, so nobody looked at it");
     }
@@ -219,7 +236,10 @@ EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const
     for (int parameter : weights.held()) {
         wanted.insert("model." + program.evaluation->graph.parameters[static_cast<size_t>(parameter)].name);
     }
-    const Opened opened = open_for_evaluation(plan, program, transport, named, wanted, log);
+    const RunFolders folders = RunFolders::find(transport, named.empty() ? fs::path(plan.run.dir) : parent_of(named));
+    const bool reads_all = folders.keeps(transport.rank());
+    ReadingTime time(transport, reads_all ? bytes_to_verify(named, CheckpointStore(plan.run.dir)) : 0);
+    const Opened opened = open_for_evaluation(plan, program, transport, named, folders, wanted, log);
     const CheckpointReader& reader = opened.reader;
     for (int parameter : weights.held()) {
         const GraphParameter& entry = program.evaluation->graph.parameters[static_cast<size_t>(parameter)];
@@ -227,6 +247,7 @@ EvaluatedCheckpoint load_weights(const Weights& weights, const Plan& plan, const
         const DType dtype = from_torch(tensor.scalar_type());
         take_values(tensor, as_tensor(reader.tensor("model." + entry.name, dtype, tensor.sizes().vec())), entry.name);
     }
+    time.wait_for_all();
     return {opened.folder, reader.manifest().state.step};
 }
 

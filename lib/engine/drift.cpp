@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/few.hpp"
 #include "base/hash.hpp"
 #include "comm/collective.hpp"
 
@@ -17,12 +18,6 @@ Digest digest_of(const at::Tensor& tensor) {
 
 /// Ranks by value, both in the order of ranks.
 using Holders = std::map<std::string, std::vector<int>>;
-
-std::string ranks_text(const std::vector<int>& ranks) {
-    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
-    return text;
-}
 
 /// What is said about the first parameter of several values; empty when there is none.
 std::string describe_drift(const Graph& graph, const std::map<int, Holders>& holders) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include "base/clock_alignment.hpp"
@@ -165,13 +167,15 @@ void Engine::run_replica(int64_t step, int replica, const at::Tensor& loss_facto
     training_->note_device_times();
 }
 
-/// How many targets of the step its loss counts, on a rank that makes losses: read from the data, since the first
-/// backward comes before the other microbatches.
+/// How many targets the loss counts in the microbatches that the program runs of the step, on a rank that makes losses:
+/// read from the data, since the first backward comes before the other microbatches.
 int64_t Engine::targets_of(int64_t step) const {
     const std::vector<int> stages = program_.stages_of(pp_rank_of(program_, transport_));
     const bool makes_losses = std::ranges::find(stages, program_.training.split.loss_stage) != stages.end();
     if (!plan_.model.is_target_mean() || !makes_losses) return 0;
-    return targets_->in(order_.step_draws(step, *plan_.train.global_batch_size));
+    const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
+    const int64_t microbatches = int64_t{program_.num_replicas()} * program_.training.schedule.num_microbatches;
+    return targets_->in(std::span(draws).first(static_cast<size_t>(microbatches * program_.microbatch_size)));
 }
 
 /// What the loss of a microbatch is multiplied by in this step; undefined: by nothing.
@@ -216,7 +220,7 @@ StepShare Engine::run_actions(int64_t step) {
     training_->take_wait_seconds();
     StepShare share;
     ++num_steps_run_;
-    run_replicas(step, share);
+    program_transport_.use([&] { run_replicas(step, share); });
     share.overflow = unscale_gradients();
     share.wait_seconds = training_->take_wait_seconds() + transport_.take_wait_seconds();
     share.actions_seconds = training_->actions_seconds();
@@ -380,7 +384,9 @@ EvaluationResult Engine::evaluate() {
     evaluator_->set_may_record(num_steps_run_ > Recordings::kStepsByOp);
     const int64_t batch =
         program_.microbatch_size * program_.evaluation->schedule.num_microbatches * program_.num_replicas();
-    return evaluator_->run(samples_of_batches(data_.validation->fields().num_samples, batch, plan_.train.eval_batches));
+    const int64_t all = data_.validation->fields().num_samples;
+    return program_transport_.use(
+        [&] { return evaluator_->run(samples_of_batches(all, batch, plan_.train.eval_batches)); });
 }
 
 std::string Engine::recording_problems() const {
@@ -438,6 +444,12 @@ StepTotals Engine::run_without_update(int64_t step) {
     return totals;
 }
 
+double Engine::loss_of(const StepTotals& totals) const {
+    const double sum = std::accumulate(totals.losses.begin(), totals.losses.end(), 0.0);
+    if (plan_.model.loss_reduction == "mean") return sum / static_cast<double>(totals.losses.size());
+    return plan_.model.is_target_mean() ? sum / static_cast<double>(totals.targets) : sum;
+}
+
 StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {
     const auto start = Clock::now();
     StepResult result;
@@ -453,9 +465,7 @@ StepResult Engine::run_step(int64_t step, const std::function<void()>& before_up
     result.moments.update = steady_nanoseconds();
     result.microbatch_losses = result.totals.losses;
     if (loss_scaler_) result.loss_scale = loss_scaler_->scale();
-    for (double loss : result.microbatch_losses) result.loss += loss;
-    if (plan_.model.loss_reduction == "mean") result.loss /= static_cast<double>(result.microbatch_losses.size());
-    if (plan_.model.is_target_mean()) result.loss /= static_cast<double>(result.totals.targets);
+    result.loss = loss_of(result.totals);
     if (result.totals.grad_norm.defined()) result.grad_norm = result.totals.grad_norm.item<double>();
     judge(step, result);
     if (!result.updated) buffers_->put_back();

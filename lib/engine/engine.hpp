@@ -73,6 +73,9 @@ class Engine {
     /// Calls: collective.
     StepTotals run_without_update(int64_t step);
 
+    /// Of the microbatches that were run, as model.loss_reduction says.
+    double loss_of(const StepTotals& totals) const;
+
     /// The mean loss over the validation data (train.eval_batches batches of it, or all); changes nothing.
     /// Calls: collective.  Requires: the program has an evaluation phase.
     EvaluationResult evaluate();

@@ -73,7 +73,7 @@ EvaluationReport evaluate_checkpoint(const Plan& plan, Prepared& prepared, const
                  program.evaluation->schedule.stages_of(program.mesh.coordinate(transport.rank()).pp));
     EvaluationReport report;
     if (request.initial_weights) {
-        load_initial_weights(weights, plan, program.evaluation->graph, transport.rank() == 0, log);
+        load_initial_weights(weights, plan, program.evaluation->graph, transport, log);
     } else {
         const EvaluatedCheckpoint from = load_weights(weights, plan, program, transport, request.checkpoint, log);
         report.checkpoint = from.folder;
@@ -90,9 +90,10 @@ EvaluationReport evaluate_checkpoint(const Plan& plan, Prepared& prepared, const
     transport.set_position("evaluating");
     ProgramTransport values(transport, plan, program, prepared.sources.device());
     Evaluator evaluator(plan, program, *prepared.sources.evaluation, weights, *data.validation, values.get());
-    report.result = evaluator.run(wish.num_samples, [&](const std::vector<at::Tensor>& outputs, int64_t num_samples) {
+    const auto take = [&](const std::vector<at::Tensor>& outputs, int64_t num_samples) {
         if (files) files->take(outputs, num_samples);
-    });
+    };
+    report.result = values.use([&] { return evaluator.run(wish.num_samples, take); });
     if (files) files->publish();
     barrier(transport);
     return report;

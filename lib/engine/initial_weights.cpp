@@ -6,7 +6,9 @@
 #include <map>
 
 #include "checkpoint/weights_match.hpp"
+#include "comm/collective.hpp"
 #include "device/repeated_elements.hpp"
+#include "engine/reading_time.hpp"
 #include "graph/initial_values.hpp"
 #include "graph/torch_dtype.hpp"
 
@@ -42,11 +44,19 @@ std::vector<WantedWeight> wanted_by(const Graph& graph, const Plan& plan) {
 /// The file of a plan, matched with a graph.
 class InitialWeights {
   public:
-    InitialWeights(const Plan& plan, const Graph& graph, bool verify)
-        : plan_(plan), graph_(graph), file_(plan.model.init_from) {
-        if (verify) file_.verify();
-        matched_ = match_weights(file_, wanted_by(graph, plan));
+    InitialWeights(const Plan& plan, const Graph& graph)
+        : plan_(plan),
+          graph_(graph),
+          file_(plan.model.init_from),
+          matched_(match_weights(file_, wanted_by(graph, plan))) {
         for (size_t i = 0; i < graph.parameters.size(); ++i) index_of_["model." + graph.parameters[i].name] = i;
+    }
+
+    uint64_t size_bytes() const { return file_.size_bytes(); }
+
+    /// Rank 0 compares checksums for all.  Calls: collective.
+    void verify_once(Transport& transport) const {
+        from_first_rank(transport, [&] { return file_.verify(), ""; });
     }
 
     /// Of the file's dtype. Nothing for what is absent, and for what is no weight.
@@ -97,26 +107,32 @@ class InitialWeights {
 
 void load_initial_weights(Engine& engine, const Plan& plan, const Program& program, const Logger& log) {
     if (plan.model.init_from.empty()) return;
-    const bool is_first = engine.transport().rank() == 0;
-    engine.transport().set_position("reading model.init_from");
-    const InitialWeights initial(plan, program.training.graph, is_first);
+    Transport& transport = engine.transport();
+    transport.set_position("reading model.init_from");
+    const InitialWeights initial(plan, program.training.graph);
+    ReadingTime time(transport, initial.size_bytes());
+    initial.verify_once(transport);
     engine.load_state([&](const std::string& name, at::ScalarType dtype, const std::vector<int64_t>& shape) {
         const std::optional<at::Tensor> value = initial.find(name);
         return value ? value : initial.from_seed(name, dtype, shape);
     });
-    if (is_first && log) initial.say(log);
+    time.wait_for_all();
+    if (transport.rank() == 0 && log) initial.say(log);
 }
 
-void load_initial_weights(const Weights& weights, const Plan& plan, const Graph& graph, bool is_first,
+void load_initial_weights(const Weights& weights, const Plan& plan, const Graph& graph, Transport& transport,
                           const Logger& log) {
     if (plan.model.init_from.empty()) return;
-    const InitialWeights initial(plan, graph, is_first);
+    const InitialWeights initial(plan, graph);
+    ReadingTime time(transport, initial.size_bytes());
+    initial.verify_once(transport);
     for (int parameter : weights.held()) {
         const GraphParameter& entry = graph.parameters[static_cast<size_t>(parameter)];
         const std::optional<at::Tensor> value = initial.find("model." + entry.name);
         if (value) take_values(weights.at(parameter).detach(), *value, entry.name);
     }
-    if (is_first) initial.say(log);
+    time.wait_for_all();
+    if (transport.rank() == 0) initial.say(log);
 }
 
 }  // namespace vpp

@@ -18,11 +18,12 @@ namespace vpp {
 /// parameter that a table of model.init matches: it stays as the seed fills it. What the file has goes before that.
 /// What is special goes to the log, if there is one, on rank 0: tensors that are not taken, what was missing, a prefix
 /// that names differ by, tensors that were converted.
+/// Calls:  collective.
 /// Throws: Error{MissingInput}; Error{BadData} for damage, and with all names that are missing or unfit.
 void load_initial_weights(Engine& engine, const Plan& plan, const Program& program, const Logger& log = nullptr);
 
-/// The same for the weights of an evaluation, on a rank that is the first or not.
-void load_initial_weights(const Weights& weights, const Plan& plan, const Graph& graph, bool is_first,
+/// The same for the weights of an evaluation.
+void load_initial_weights(const Weights& weights, const Plan& plan, const Graph& graph, Transport& transport,
                           const Logger& log);
 
 }  // namespace vpp

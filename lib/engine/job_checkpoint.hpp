@@ -43,7 +43,7 @@ JobCheckpoint find_named(Transport& transport, const RunFolders& folders, const 
 
 /// Sends each folder the shards that hold what its ranks want and that it lacks, from a rank that has them, and opens
 /// what this rank's folder then holds. `wanted` are names of tensors; those that no shard has are no error here.
-/// Rank 0's log says what was sent. Leaves the transport with a deadline that fits the sizes.
+/// Rank 0's log says what was sent.
 /// Calls:  collective.
 /// Throws: Error{BadData} for a shard that arrived damaged, Error{Output, Io} when a folder cannot take it.
 CheckpointReader bring_shards(Transport& transport, const RunFolders& folders, JobCheckpoint& checkpoint,

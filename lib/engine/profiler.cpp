@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/median.hpp"
 #include "base/run_files.hpp"
 #include "base/units.hpp"
 #include "comm/clock_exchange.hpp"
@@ -37,16 +38,11 @@ StepMoments aligned(const ClockLine& clock, const StepMoments& moments) {
             clock.to_asking(moments.end)};
 }
 
-/// The lower one of an even number.
+/// By how long its actions took.
 const MeasuredStep& median_step(const std::vector<MeasuredStep>& steps) {
     std::vector<const MeasuredStep*> sorted;
     for (const MeasuredStep& step : steps) sorted.push_back(&step);
-    const auto duration = [](const MeasuredStep* step) { return step->actions_end() - step->begin(); };
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end(), [&](const MeasuredStep* one, const MeasuredStep* other) {
-        return duration(one) < duration(other);
-    });
-    return **middle;
+    return *median(sorted, [](const MeasuredStep* step) { return step->actions_end() - step->begin(); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // What carries the values of a program: messages of the job, or links between the cards of its ranks.
 #include <c10/core/Device.h>
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,17 @@ class ProgramTransport {
     ProgramTransport(Transport& job, const Plan& plan, const Program& program, at::Device device);
 
     Transport& get() { return links_ ? static_cast<Transport&>(*links_) : job_; }
+
+    /// Calls what computes and sends. What that throws is told, with its code, whatever the links still wait for.
+    template <typename Use>
+    auto use(const Use& compute) {
+        try {
+            return compute();
+        } catch (const std::exception& error) {
+            if (links_) links_->give_up(error);
+            throw;
+        }
+    }
 
   private:
     Transport& job_;

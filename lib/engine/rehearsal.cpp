@@ -95,8 +95,7 @@ std::vector<StageTimes> run_passes(Engine& engine, double& loss) {
     for (int pass = 0; pass < kRehearsedPasses; ++pass) {
         const StepTotals totals = engine.run_without_update(0);
         if (pass == 0 || busy_time(totals.stages) < busy_time(quickest)) quickest = totals.stages;
-        loss = 0;
-        for (double one : totals.losses) loss += one / static_cast<double>(totals.losses.size());
+        loss = engine.loss_of(totals);
     }
     return quickest;
 }

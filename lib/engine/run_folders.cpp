@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/few.hpp"
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "base/process.hpp"
@@ -128,14 +129,11 @@ std::string RunFolders::who(int rank) const {
 std::string RunFolders::text() const {
     std::string text;
     for (int keeper : keepers()) {
-        std::string ranks;
-        int num_ranks = 0;
+        std::vector<int> ranks;
         for (size_t rank = 0; rank < keepers_.size(); ++rank) {
-            if (keepers_[rank] != keeper) continue;
-            ranks += (num_ranks++ > 0 ? ", " : "") + std::to_string(rank);
+            if (keepers_[rank] == keeper) ranks.push_back(static_cast<int>(rank));
         }
-        text += text.empty() ? "" : "; ";
-        text += (num_ranks == 1 ? "rank " : "ranks ") + ranks + " on " + hosts_.at(static_cast<size_t>(keeper));
+        text += (text.empty() ? "" : "; ") + ranks_text(ranks) + " on " + hosts_.at(static_cast<size_t>(keeper));
     }
     return text;
 }

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "checkpoint/part.hpp"
-#include "comm/collective.hpp"
+#include "engine/reading_time.hpp"
 
 namespace vpp {
 
@@ -13,9 +13,6 @@ namespace {
 
 constexpr Channel kPieceChannel{kShardPiece, 0, Direction::Control};
 constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
-
-// Who takes part in no transfer waits for all of them.
-constexpr double kFirstSeconds = 300, kSlowestBytesPerSecond = 10e6;
 
 /// Calls `piece` with the length of each piece.
 template <class Piece>
@@ -58,7 +55,7 @@ void transfer_shards(Transport& transport, JobCheckpoint& checkpoint, const std:
     const Manifest& manifest = checkpoint.manifest;
     uint64_t all_bytes = 0;
     for (const ShardTransfer& transfer : transfers) all_bytes += manifest.shards[transfer.shard].size_bytes;
-    transport.set_deadline(kFirstSeconds + static_cast<double>(all_bytes) / kSlowestBytesPerSecond);
+    ReadingTime time(transport, all_bytes);  // who takes part in no transfer waits for all of them
     transport.set_position("bringing shards of step " + std::to_string(manifest.state.step) + " where they are needed");
     const auto own = checkpoint.parts.find(transport.rank());
     if (own != checkpoint.parts.end() && !own->second.is_there) write_part(own->second.folder, manifest);
@@ -72,7 +69,7 @@ void transfer_shards(Transport& transport, JobCheckpoint& checkpoint, const std:
         checkpoint.parts.at(transfer.to).holds[transfer.shard] = true;
     }
     for (auto& [keeper, part] : checkpoint.parts) part.is_there = true;
-    barrier(transport);
+    time.wait_for_all();
 }
 
 }  // namespace vpp

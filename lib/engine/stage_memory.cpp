@@ -4,6 +4,7 @@
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
+#include "base/median.hpp"
 #include "comm/collective.hpp"
 
 namespace vpp {
@@ -51,17 +52,10 @@ class Growth {
         left_.push_back(memory.after - memory.before - known);
     }
     bool is_known() const { return !left_.empty(); }
-    int64_t during() const { return median(during_); }
-    int64_t left() const { return median(left_); }
+    int64_t during() const { return is_known() ? median(during_) : 0; }
+    int64_t left() const { return is_known() ? median(left_) : 0; }
 
   private:
-    static int64_t median(std::vector<int64_t> values) {
-        if (values.empty()) return 0;
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        return *middle;
-    }
-
     std::vector<int64_t> during_, left_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.hpp"
 #include "base/units.hpp"
 #include "schedule/simulator.hpp"
 
@@ -28,11 +29,10 @@ std::optional<std::string> StepPrediction::add(double actions_seconds) {
     if (!predicted_ms_ || num_steps_ == kPredictedSteps) return std::nullopt;
     if (++num_steps_ > kSettlingSteps) measured_ms_.push_back(actions_seconds * 1e3);
     if (num_steps_ < kPredictedSteps) return std::nullopt;
-    const auto middle = measured_ms_.begin() + static_cast<std::ptrdiff_t>(measured_ms_.size() / 2);
-    std::nth_element(measured_ms_.begin(), middle, measured_ms_.end());
+    const double usual_ms = median(measured_ms_);
     return "measured costs predicted " + fixed_text(*predicted_ms_, 2) + " ms for the actions of a step; the last " +
-           std::to_string(measured_ms_.size()) + " steps took " + fixed_text(*middle, 2) + " ms (median), " +
-           beside(*middle, *predicted_ms_) + (ranks_share_cores_ ? "; ranks share cores here" : "");
+           std::to_string(measured_ms_.size()) + " steps took " + fixed_text(usual_ms, 2) + " ms (median), " +
+           beside(usual_ms, *predicted_ms_) + (ranks_share_cores_ ? "; ranks share cores here" : "");
 }
 
 }  // namespace vpp

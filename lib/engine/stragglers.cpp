@@ -3,22 +3,10 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/median.hpp"
 #include "base/units.hpp"
 
 namespace vpp {
-
-namespace {
-
-/// The lower one of an even number.
-template <class Values>
-double median(const Values& values) {
-    std::vector<double> sorted(values.begin(), values.end());
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    return *middle;
-}
-
-}  // namespace
 
 Stragglers::Stragglers(size_t num_ranks) : ranks_(num_ranks) {}
 

@@ -1,6 +1,8 @@
 #include "engine/train.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
@@ -255,7 +257,13 @@ class Trainer {
             if (!is_last() && plan_.checkpoint.background) return;
             is_saved = settle(saver_.finish());
             if (step < engine_.total_steps()) stop_if_asked();  // then this save is the last one
+            if (is_last() && !is_saved) wait_for_the_disk();
         } while (is_last() && !is_saved);
+    }
+
+    /// No step comes before the next try that would give it time.
+    void wait_for_the_disk() const {
+        std::this_thread::sleep_for(std::chrono::duration<double>(failed_saves_ * options_.retry_pause_seconds));
     }
 
     /// What a checkpoint holds beside the facts of the run.

@@ -25,6 +25,7 @@ struct TrainOptions {
     /// Asked on every rank between steps and during evaluations; a yes on any rank saves and stops on all.
     StopRequest stop_request = [] { return false; };
     StopHook stop_point = {};                    ///< of saves; for tests
+    double retry_pause_seconds = 5;              ///< behind the first failure of the last save, with each one longer
     RunFolders folders = {};                     ///< what run.dir means on the ranks
     std::optional<ProfileRequest> profile = {};  ///< the same on all ranks
 };

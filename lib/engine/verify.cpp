@@ -22,8 +22,8 @@ namespace {
 // Values are compared in this order, so that the first difference named is nearest to its cause.
 constexpr const char* kScaleName = "loss scale";
 constexpr const char* kNormName = "norm of all gradients";
-constexpr std::array<std::string_view, 7> kKinds{"loss",   "gradient",  "norm",      "parameter",
-                                                 "buffer", "optimizer", "evaluation"};
+constexpr std::array<std::string_view, 8> kKinds{"loss",      "gradient", "norm",      kSkipped,
+                                                 "parameter", "buffer",   "optimizer", "evaluation"};
 
 /// One step of one rank: digests as they are taken, and what is watched.
 class StepRecorder {
@@ -126,6 +126,7 @@ StepRecord record_step(Engine& engine, int64_t step, const AfterStep& after_step
     }
     if (result.loss_scale) recorder.put(record, kScaleName, *result.loss_scale);
     record[kNormName] = exact_text(result.grad_norm);
+    if (!result.updated) record[kSkipped] = "no update";
     if (result.totals.grad_norm.defined()) recorder.look_at(kNormName, result.totals.grad_norm);
     return record;
 }

@@ -18,8 +18,9 @@ namespace vpp {
 
 /// What one step gave, by name: digests of tensors, and the bits of losses and norm as texts. The first word of a name
 /// is its kind: "loss of microbatch 0", "gradient w1", "norm of all gradients", "parameter w1", "buffer m1",
-/// "optimizer w1.exp_avg", "evaluation loss".
+/// "optimizer w1.exp_avg", "evaluation loss"; kSkipped where the step made no update.
 using StepRecord = std::map<std::string, std::string>;
+inline constexpr const char* kSkipped = "skipped";
 
 /// What one run gave, by step.
 struct RunRecord {

@@ -24,9 +24,8 @@ std::vector<std::string> schedules_of(const Plan& plan, const VerifyRequest& req
     const std::vector<std::string> runnable = schedule_names();
     std::vector<std::string> names;
     for (const ScheduleKind& kind : schedule_kinds()) {
-        const bool other_spelling = kind.same_as[0] != '\0';
-        if (kind.trains && !other_spelling && std::find(runnable.begin(), runnable.end(), kind.name) != runnable.end())
-            names.emplace_back(kind.name);
+        const bool is_runnable = kind.trains && std::ranges::find(runnable, kind.name) != runnable.end();
+        if (is_runnable && !kind.is_other_spelling()) names.emplace_back(kind.name);
     }
     return names;
 }

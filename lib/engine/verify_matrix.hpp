@@ -73,6 +73,8 @@ struct MatrixResult {
     std::string first_cuts;                                   ///< where it was cut: "cut before ops 3, 8"
 
     bool is_equal() const { return all.different == 0; }
+    /// Steps without an update, over all layouts.
+    int64_t num_skipped() const { return by_kind.contains(kSkipped) ? by_kind.at(kSkipped) : 0; }
 };
 
 /// Called on rank 0 after each combination.

@@ -13,6 +13,10 @@ bool GraphOp::counts_classes() const {
     return (kind == "aten::cross_entropy_loss" || kind.starts_with("aten::nll_loss")) && !ignored_targets.empty();
 }
 
+bool lies_in(const std::string& module, const std::string& outer) {
+    return module.starts_with(outer) && (module.size() == outer.size() || module[outer.size()] == '.');
+}
+
 const GraphTensor* Graph::tensor_of(int value) const {
     const GraphValue& entry = values[static_cast<size_t>(value)];
     return entry.is_tensor ? &tensors[static_cast<size_t>(entry.tensors[0])] : nullptr;

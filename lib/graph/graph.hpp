@@ -99,6 +99,9 @@ struct GraphModule {
     std::string class_name;
 };
 
+/// Whether a module's FQN is `outer` or that of a submodule of it.
+bool lies_in(const std::string& module, const std::string& outer);
+
 /// Whether the model may be cut before an op, and why not.
 struct GraphCut {
     bool legal = true;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/graph.hpp"
 #include "graph/jit_alias.hpp"
 #include "graph/jit_graph.hpp"
 #include "graph/value_sets.hpp"
@@ -100,7 +101,7 @@ class Interleaver {
         std::vector<std::string> kinds;
         for (size_t op = 0; op < jit_.ops.size(); ++op) {
             const std::string& owner = owners_[op];
-            if (owner != module && !owner.starts_with(module + ".")) continue;
+            if (!lies_in(owner, module)) continue;
             members.push_back(op);
             kinds.push_back(owner + " " + node(op)->kind().toQualString());
         }

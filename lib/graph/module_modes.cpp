@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/few.hpp"
 #include "base/glob.hpp"
+#include "graph/graph.hpp"
 
 namespace vpp {
 
@@ -26,13 +27,8 @@ void add_in_eval_mode(const Module& module, const std::string& prefix, std::vect
     }
 }
 
-/// Of the module or of one that lies in it.
-bool is_within(const std::string& name, const std::string& module) {
-    return name == module || name.starts_with(module + '.');
-}
-
 bool looks_at_mode(const JitGraph& jit, const std::string& module) {
-    return std::ranges::any_of(jit.reads_training, [&](const std::string& name) { return is_within(name, module); });
+    return std::ranges::any_of(jit.reads_training, [&](const std::string& name) { return lies_in(name, module); });
 }
 
 /// Whether a glob matches a module, or one that it lies in.

@@ -149,7 +149,7 @@ int end_of_point(const SplitTask& task, size_t index) {
     int end = 0;
     for (int i = 0; i < task.graph.num_ops(); ++i) {
         const std::string& module = task.graph.ops[static_cast<size_t>(i)].module;
-        if (module == point || module.starts_with(point + ".")) end = i + 1;
+        if (lies_in(module, point)) end = i + 1;
     }
     if (end > 0) return end;
     std::vector<std::string> names;

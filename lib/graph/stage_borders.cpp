@@ -23,10 +23,6 @@ std::vector<int> first_ops(const Graph& graph, const std::vector<StagePlan>& sta
 
 }  // namespace
 
-bool lies_in(const std::string& module, const std::string& outer) {
-    return module.starts_with(outer) && (module.size() == outer.size() || module[outer.size()] == '.');
-}
-
 int stage_of_module(const std::vector<StagePlan>& stages, const std::string& module) {
     for (size_t stage = 0; stage < stages.size(); ++stage) {
         const auto holds = [&](const std::string& outer) { return lies_in(module, outer); };

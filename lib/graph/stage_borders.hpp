@@ -8,9 +8,6 @@
 
 namespace vpp {
 
-/// Whether a module's FQN is `outer` or that of a submodule of it.
-bool lies_in(const std::string& module, const std::string& outer);
-
 /// The stage that an op's label belongs to: below the stage's name, or below one of its submodules; -1: to none.
 int stage_of_module(const std::vector<StagePlan>& stages, const std::string& module);
 

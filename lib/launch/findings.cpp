@@ -5,12 +5,12 @@
 
 #include "base/json_text.hpp"
 #include "base/units.hpp"
+#include "base/wrapped_text.hpp"
 
 namespace vpp {
 
 namespace {
 
-constexpr size_t kColumns = 80;
 constexpr size_t kLevelWidth = 9, kTopicWidth = 10, kIndent = kLevelWidth + kTopicWidth;
 
 const char* name_of(FindingLevel level) {
@@ -28,31 +28,14 @@ std::string padded(std::string text, size_t width) {
     return text;
 }
 
-/// Breaks a line between words; what follows the first part begins at `indent`, where the first part stands too.
-std::string wrapped(const std::string& line, size_t indent) {
-    std::string out;
-    size_t column = indent;
-    for (size_t begin = 0; begin < line.size();) {
-        const size_t end = std::min(line.find(' ', begin), line.size());
-        const size_t length = end - begin;
-        if (column > indent && column + 1 + length > kColumns) {
-            out += "\n" + std::string(indent, ' ');
-            column = indent;
-        } else if (column > indent) {
-            out += ' ';
-            ++column;
-        }
-        out += line.substr(begin, length);
-        column += length;
-        begin = end + 1;
-    }
-    return out;
-}
-
 /// The first line wrapped; the others as they are.
 std::string body(const std::string& text) {
-    const size_t end = text.find('\n');
-    return wrapped(text.substr(0, end), kIndent) + (end == std::string::npos ? "" : text.substr(end));
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string out;
+    for (const std::string& line : wrapped_lines(text.substr(0, end), kScreenColumns - kIndent)) {
+        out += (out.empty() ? "" : "\n" + std::string(kIndent, ' ')) + line;
+    }
+    return out + text.substr(end);
 }
 
 std::string counted_or_no(size_t number, const std::string& word) {
@@ -84,7 +67,7 @@ std::string to_text(const std::vector<Finding>& findings, bool colour) {
         out += (colour ? colour_of(finding.level) + level + "\033[0m" : level) + padded(finding.topic, kTopicWidth) +
                body(finding.text) + "\n";
         if (finding.remedy.empty()) continue;
-        out += std::string(kIndent, ' ') + "fix: " + wrapped(finding.remedy, kIndent + 5) + "\n";
+        out += two_columns("fix:", finding.remedy, kIndent, kIndent + 5);
     }
     return out + "\n" + summary_of(findings) + "\n";
 }

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "base/error.hpp"
+#include "launch/restarts.hpp"
 
 namespace vpp {
 
@@ -74,7 +75,7 @@ Verdict stopped(const JobEnd& end) {
     }
     if (end.is_saved) return {exit_code(ErrorKind::Stopped), "stopped as asked by a signal; everything is saved"};
     return {exit_code(ErrorKind::Interrupted),
-            "mpirun ended the job before it could save; the same command goes on from the last checkpoint"};
+            "mpirun ended the job before it could save; " + how_to_go_on(end.resume) + " from the last checkpoint"};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct JobEnd {
     bool has_begun = false;                  ///< the run folder shows that the ranks have worked since the start
     bool is_saved = false;                   ///< nothing is lost: the newest step is in a checkpoint, or there is none
     std::optional<int> told = std::nullopt;  ///< the code that a rank has told in the run folder
+    std::string resume = "auto";             ///< the plan's checkpoint.resume
 };
 
 struct Verdict {

@@ -12,11 +12,16 @@ std::string place_text(int64_t newest_step) {
 
 }  // namespace
 
-RestartChoice choose_restart(int code, int64_t newest_step, const RestartHistory& history, int max_restarts) {
+std::string how_to_go_on(const std::string& resume) {
+    return resume == "auto" ? "the same command goes on" : "the same command with --set checkpoint.resume=auto goes on";
+}
+
+RestartChoice choose_restart(int code, int64_t newest_step, const RestartHistory& history, int max_restarts,
+                             const std::string& resume) {
     if (code != exit_code(ErrorKind::RankLost)) return {};
     if (max_restarts == 0) {
         return {false,
-                "the same command goes on from the last checkpoint; run.max_restarts = 3 would do that by itself"};
+                how_to_go_on(resume) + " from the last checkpoint; run.max_restarts = 3 would do that by itself"};
     }
     if (history.restarts >= max_restarts) {
         return {false, "not started again: run.max_restarts = " + std::to_string(max_restarts) + " allows no more"};

@@ -6,6 +6,10 @@
 
 namespace vpp {
 
+/// How a person goes on with a run: the same command, with what else it takes where checkpoint.resume is not "auto" and
+/// it would begin anew, or from the checkpoint that it names.
+std::string how_to_go_on(const std::string& resume);
+
 /// What has been started again so far.
 struct RestartHistory {
     int restarts = 0;
@@ -19,6 +23,8 @@ struct RestartChoice {
 
 /// `code` is vpp's own (launch/job_end.hpp); `newest_step` is -1 where the run folder tells none.
 /// Restarts belong to code 75 alone: any other one says that the same would happen again, or that somebody meant it.
-RestartChoice choose_restart(int code, int64_t newest_step, const RestartHistory& history, int max_restarts);
+/// `resume` is the plan's checkpoint.resume.
+RestartChoice choose_restart(int code, int64_t newest_step, const RestartHistory& history, int max_restarts,
+                             const std::string& resume = "auto");
 
 }  // namespace vpp

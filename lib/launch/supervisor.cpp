@@ -32,6 +32,7 @@ int supervise(const SupervisedJob& job, const SupervisorHooks& hooks) {
     for (;;) {
         const RunProgress before = hooks.look();
         JobEnd end;
+        end.resume = job.resume;
         end.child = hooks.run(line);
         const RunProgress now = hooks.look();
         end.has_begun = now != before;
@@ -43,11 +44,11 @@ int supervise(const SupervisedJob& job, const SupervisorHooks& hooks) {
         if (!verdict.text.empty() && hooks.is_holder()) hooks.keep({verdict.code, verdict.text});
         has_ever_begun = has_ever_begun || end.has_begun;
         const int64_t newest = has_ever_begun ? now.newest() : -1;  // what an earlier run has left tells nothing
-        const RestartChoice choice = choose_restart(verdict.code, newest, history, job.max_restarts);
+        const RestartChoice choice = choose_restart(verdict.code, newest, history, job.max_restarts, job.resume);
         if (!choice.text.empty()) hooks.say(choice.text);
         if (!choice.restart) return verdict.code;
         if (hooks.is_stop_asked()) {
-            hooks.say("stopped as asked by a signal; the same command goes on from the last checkpoint");
+            hooks.say("stopped as asked by a signal; " + how_to_go_on(job.resume) + " from the last checkpoint");
             return exit_code(ErrorKind::Stopped);
         }
         line = next_line(job, has_ever_begun && now.checkpoint.has_value());

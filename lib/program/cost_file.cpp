@@ -151,15 +151,11 @@ class CostFileReader {
     std::string name_;
 };
 
-bool is_inside(const std::string& module, const std::string& outer) {
-    return outer.empty() || module == outer || module.starts_with(outer + '.');
-}
-
 /// The listed submodule that an op belongs to: the one with the longest name; -1 for none.
 int owner_of(const GraphOp& op, const std::vector<ModuleTimes>& modules) {
     int owner = -1;
     for (size_t i = 0; i < modules.size(); ++i) {
-        if (!is_inside(op.module, modules[i].module)) continue;
+        if (!modules[i].module.empty() && !lies_in(op.module, modules[i].module)) continue;
         const bool longer = owner < 0 || modules[i].module.size() > modules[static_cast<size_t>(owner)].module.size();
         if (longer) owner = static_cast<int>(i);
     }

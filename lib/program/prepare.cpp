@@ -174,7 +174,7 @@ std::vector<FittingSchedule> fitting_schedules(const Plan& plan, const CostModel
     for (const std::string& name : schedule_names()) {
         const ScheduleKind& kind = *find_schedule_kind(name);
         const bool takes = stages_per_rank >= kind.fewest_per_rank && stages_per_rank <= kind.most_per_rank;
-        if (takes && !*kind.same_as) names.push_back(name);
+        if (takes && !kind.is_other_spelling()) names.push_back(name);
     }
     if (!cuts) names.emplace_back("AUTO");
     std::vector<FittingSchedule> fitting;

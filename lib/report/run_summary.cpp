@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/median.hpp"
 #include "base/units.hpp"
 #include "report/step_text.hpp"
 
@@ -11,13 +12,9 @@ namespace vpp {
 
 namespace {
 
-/// Of the finite ones; the lower of two middles.
-std::optional<double> median(std::vector<double> values) {
+std::optional<double> median_of_finite(std::vector<double> values) {
     std::erase_if(values, [](double value) { return !std::isfinite(value); });
-    if (values.empty()) return std::nullopt;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+    return values.empty() ? std::nullopt : std::optional(median(values));
 }
 
 std::optional<double> mean(const std::vector<double>& values) {
@@ -95,8 +92,8 @@ RunSummary summary_of(const RecordedRun& run) {
     }
     take_losses(summary, run.steps);
     summary.has_tokens = !tokens.empty();
-    summary.rate = median(summary.has_tokens ? tokens : samples);
-    summary.flops_rate = median(flops);
+    summary.rate = median_of_finite(summary.has_tokens ? tokens : samples);
+    summary.flops_rate = median_of_finite(flops);
     summary.waiting = mean(waits);
     summary.bubble = mean(bubbles);
     summary.predicted_bubble = mean(predictions);

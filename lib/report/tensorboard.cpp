@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/process.hpp"
 #include "report/crc32c.hpp"
 
@@ -73,8 +74,8 @@ std::optional<int64_t> seconds_of(const std::string& name) {
 /// TensorBoard reads the files of a folder in the order of their names.
 fs::path next_file(const fs::path& folder, double now) {
     auto seconds = static_cast<int64_t>(now);
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-        const std::optional<int64_t> taken = seconds_of(entry.path().filename().string());
+    for (const std::string& name : names_in_folder(folder)) {
+        const std::optional<int64_t> taken = seconds_of(name);
         if (taken) seconds = std::max(seconds, *taken + 1);
     }
     char digits[32];

@@ -1,9 +1,9 @@
 #include "report/text_table.hpp"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/error.hpp"
+#include "base/wrapped_text.hpp"
 #include "report/stage_colours.hpp"
 
 namespace vpp {
@@ -103,17 +103,9 @@ std::string TextTable::part(const std::vector<size_t>& shown, const std::vector<
 
 std::string wrapped(const std::string& text, int width, int indent) {
     const auto page = static_cast<size_t>(std::max(width, indent + 20));
-    std::istringstream words(text);
-    std::string lines, line, word;
-    while (words >> word) {
-        if (!line.empty() && line.size() + 1 + word.size() > page) {
-            lines += line + '\n';
-            line = std::string(static_cast<size_t>(indent), ' ') + word;
-        } else {
-            line += (line.empty() ? "" : " ") + word;
-        }
-    }
-    return lines + line + '\n';
+    std::string lines;
+    for (const std::string& line : wrapped_lines(text, page, static_cast<size_t>(indent))) lines += line + '\n';
+    return lines;
 }
 
 }  // namespace vpp

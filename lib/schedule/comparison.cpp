@@ -41,7 +41,7 @@ ScheduleComparison compare_schedules(const ComparisonRequest& request) {
     bool all_refuse_costs = true;
     std::string refusal;  // the first for as many stages a rank as were asked for
     for (const ScheduleKind& kind : schedule_kinds()) {
-        if (!kind.trains || *kind.same_as) continue;
+        if (!kind.trains || kind.is_other_spelling()) continue;
         std::string reason;
         for (int stages_per_rank : per_rank_choices(kind, request)) {
             try {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/few.hpp"
 #include "schedule/edges.hpp"
 #include "schedule/lowering.hpp"
 #include "schedule/size.hpp"
@@ -98,11 +99,6 @@ class Resolver {
              SourcePosition{file_.source, static_cast<int>(rank) + 1, number, ""}});
     }
 
-    static std::string named(const std::vector<int>& ranks) {
-        std::string text;
-        for (int rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
-        return (ranks.size() == 1 ? "rank " : "ranks ") + text;
-    }
     static std::string nothing_text(const Action& cell, const std::vector<int>& peers) {
         const std::string stage = "stage " + std::to_string(cell.stage);
         const std::string what = carries_gradient(cell.kind) ? "gradient" : "value";
@@ -110,13 +106,13 @@ class Resolver {
         if (cell.peer < 0 || peers.empty()) {
             return "no " + what + way + "another rank; what stays on a rank is handed over without a transfer";
         }
-        return "no " + what + way + "rank " + std::to_string(cell.peer) + " (expected " + named(peers) + ")";
+        return "no " + what + way + "rank " + std::to_string(cell.peer) + " (expected " + ranks_text(peers) + ")";
     }
     static std::string several_text(const Action& cell, std::vector<int> peers) {
         Action first = cell, second = cell;
         first.peer = peers[0];
         second.peer = peers[1];
-        return "the stage has transfers of this kind with " + named(peers) +
+        return "the stage has transfers of this kind with " + ranks_text(peers) +
                "; name the rank: " + csv_cell_text(first, true) + "," + csv_cell_text(second, true);
     }
 

@@ -20,6 +20,8 @@ struct ScheduleKind {
     bool uses_costs = false;       ///< other lists at other costs and memory limits
     bool trains = true;            ///< false: evaluation's
     const char* same_as = "";      ///< another spelling of this one
+
+    bool is_other_spelling() const { return *same_as != '\0'; }
 };
 
 constexpr int kAnyPerRank = 1 << 20;

@@ -31,7 +31,7 @@ class SeedCollector {
     std::vector<SearchSeed> run() {
         for (const ScheduleKind& kind : schedule_kinds()) {
             const int v = size().stages_per_rank;
-            const bool fits = kind.trains && *kind.same_as == '\0' && kind.fewest_per_rank <= v &&
+            const bool fits = kind.trains && !kind.is_other_spelling() && kind.fewest_per_rank <= v &&
                               v <= kind.most_per_rank && (request_.split_backward || !kind.splits_backward);
             if (!fits) continue;
             for (const std::optional<double>& limit : limits()) try_groups(kind, limit);

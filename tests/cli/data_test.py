@@ -464,6 +464,7 @@ class Data(Case):
             done = self.vpp("data", "make", "out.bin", "one.txt", "one.txt", *tokenizer)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.expect_tokens(self.theirs(model, one + "\n") * 2, dtype)
+            self.assertIn("no token stands between documents; --end-token 2 puts the model's own", done.stdout)
             self.assertIn(f"of {dtype().itemsize} byte", self.vpp("data", "info", "out.bin").stdout)
             seen.append((self.folder / "out.bin").read_bytes())
         self.assertEqual(len(set(seen)), 3, "the measure itself: models differ")

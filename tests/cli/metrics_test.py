@@ -3,6 +3,7 @@
 import json
 import math
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -180,10 +181,25 @@ class Metrics(Case):
             self.assertAlmostEqual(found[0], loss, 6, layout)
             self.assertAlmostEqual(found[1], mean, 6, layout)
         self.assertNotAlmostEqual(first_losses("--set", "pipeline.num_microbatches=8", ranks=2)[0], loss, 3)
+        first = batch[:4]  # of two microbatches
+        loss = torch.nn.functional.cross_entropy(model(samples[first]), targets[first]).item()
+        done = self.vpp("train", "plan.toml", "--dry-run", *over_targets, ranks=2)
+        self.assertIn(f", loss {loss:.4f}", re.sub(r"(loss \d\.\d{4})\d*", r"\1", done.stdout), done.stderr)
         replicas = ("--set", "mesh.dp=2", "--set", "pipeline.num_microbatches=1")
         one, two = self.eval(*over_targets), self.eval(*over_targets, *replicas, ranks=2)
         for key in ("loss", "accuracy", "perplexity"):
             self.assertEqual(one[key], two[key], key)
+
+    def test_a_verification_in_which_nothing_is_updated_proves_nothing(self):
+        words = ["verify", "plan.toml", "--steps", "2", "--set", "train.precision=fp16", "--set"]
+        done = self.vpp(*words, "train.loss_scale=1e30", ranks=2)
+        self.assertEqual(done.returncode, 79, done.stderr)
+        self.assertIn("skipped 2 of 2 steps: they made no update", done.stdout)
+        self.assertIn("no step made an update, so none was compared; take more --steps, or a lower train.loss_scale",
+                      done.stderr)
+        done = self.vpp(*words, "train.loss_scale=1024", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("skipped", done.stdout)
 
     def test_a_mean_over_targets_counts_those_that_forward_makes(self):
         model = Shifts()

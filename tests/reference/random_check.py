@@ -59,6 +59,12 @@ def is_seen(source: str) -> bool:
     return not probabilities or ("0.1" not in probabilities and not RANDOM.search(layers + forward))
 
 
+def is_cast_alike(source: str) -> bool:
+    """Whether autocast has the rules of eager Python throughout, which are vpp's: what Python runs traced has those of
+    its compiler, and these take LayerNorm in fp32, say."""
+    return "jit.trace(" not in source
+
+
 def settings(options: argparse.Namespace) -> list[str]:
     """Of the plan, beside what the model's own says."""
     samples = options.replicas * random_models.MICROBATCHES * random_models.SAMPLES_PER_MICROBATCH
@@ -95,7 +101,12 @@ def python_steps(options: argparse.Namespace, folder: pathlib.Path, weights: pat
 
 def compare(options: argparse.Namespace, seed: int, spoil: Callable[[check.Inputs], None] | None = None):
     folder = options.keep.resolve() / str(seed)
-    random_models.write_model(folder, seed, fits=is_seen)
+    has_autocast = options.precision != "fp32"
+
+    def fits(source: str) -> bool:
+        return is_seen(source) and (not has_autocast or is_cast_alike(source))
+
+    random_models.write_model(folder, seed, fits=fits)
     inputs = check.Inputs(folder / "model.pt", [], [], SEED, folder)
     if spoil:
         spoil(inputs)

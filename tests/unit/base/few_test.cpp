@@ -16,5 +16,10 @@ TEST(Few, NamesAreQuotedAndPrintable) {
     EXPECT_EQ(few_names_text({"a\x1b"}, 2).find('\x1b'), std::string::npos);
 }
 
+TEST(Few, Ranks) {
+    EXPECT_EQ(ranks_text({3}), "rank 3");
+    EXPECT_EQ(ranks_text({0, 2, 5}), "ranks 0, 2, 5");
+}
+
 }  // namespace
 }  // namespace vpp

@@ -230,6 +230,14 @@ TEST_F(FileTest, SyncNeedsAFolder) {
     expect_error(ErrorKind::Io, folder_ / "none", [&] { sync_folder(folder_ / "none"); });
 }
 
+TEST_F(FileTest, NamesInAFolder) {
+    fs::create_directory(folder_ / "held");
+    for (const char* name : {"b", ".a", "c"}) write_file_durably(folder_ / "held" / name, "");
+    EXPECT_EQ(names_in_folder(folder_ / "held"), (std::vector<std::string>{".a", "b", "c"}));
+    EXPECT_TRUE(names_in_folder(folder_ / "none").empty());
+    expect_error(ErrorKind::Io, folder_ / "held/b", [&] { names_in_folder(folder_ / "held/b"); });
+}
+
 TEST(PlainName, NamesThatStayInTheirFolder) {
     for (const char* name : {"a", "model-00001.safetensors", "...", "a b", "gr\xc3\xbc\xc3\x9f"}) {
         EXPECT_TRUE(is_plain_name(name)) << name;

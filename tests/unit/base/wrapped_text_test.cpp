@@ -14,6 +14,8 @@ TEST(WrappedText, BreaksAtSpacesAndNowhereElse) {
     EXPECT_EQ(wrapped_lines("  one   two ", 20), (Lines{"one two"}));
     EXPECT_EQ(wrapped_lines("a verylongword b", 4), (Lines{"a", "verylongword", "b"}));
     EXPECT_EQ(wrapped_lines("", 10), (Lines{""}));
+    EXPECT_EQ(wrapped_lines("one two three", 7, 2), (Lines{"one two", "  three"}));
+    EXPECT_EQ(wrapped_lines("one verylongword", 8, 2), (Lines{"one", "  verylongword"}));
 }
 
 TEST(WrappedText, IndentCountsForTheWidth) {

@@ -50,8 +50,8 @@ TEST_F(WeightsFolderTest, NothingIsGuessed) {
                  [&] { found(); });
 }
 
-TEST_F(WeightsFolderTest, AFolderThatCannotBeListedSaysSo) {
-    expect_error(ErrorKind::Io, "cannot list the folder ", [&] { weights_in(scratch_.path() / "gone"); });
+TEST_F(WeightsFolderTest, AFolderThatIsNotThereHoldsNone) {
+    expect_error(ErrorKind::MissingInput, "gone holds no weights", [&] { weights_in(scratch_.path() / "gone"); });
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ class WatchedTransport : public PassingTransport {
   public:
     WatchedTransport(Transport& inner, Watchdog& watchdog) : PassingTransport(inner), watchdog_(watchdog) {}
     Watchdog::Phase begin_device_wait(const Wait& what) override { return watchdog_.begin(to_text(what.channel), 9); }
-    Watchdog::Phase begin_end(const std::string& text, double seconds) override {
-        return watchdog_.begin(text, seconds);
+    Watchdog::Phase begin_end(const std::string& text, double seconds, int code) override {
+        return watchdog_.begin(text, seconds, code);
     }
 
   private:
@@ -476,6 +476,30 @@ std::string said_of_an_end(double abort_seconds, double last_seconds) {
         LinkTransport transport(bytes.rank() == 0 ? watched : bytes, kBothWays, *maker, /*patience_seconds=*/0);
     });
     return said;
+}
+
+/// What the watchdog says, and with which code, where links do not end behind an error of who computes.
+std::string said_of_an_error(const std::exception& error) {
+    double now = 0;
+    std::string said;
+    const auto note = [&](const std::string& text, int code) { said += std::to_string(code) + " " + text; };
+    Watchdog watchdog({.on_fatal = note, .now = [&] { return now; }, .period_seconds = 0});
+    RecordedLinks recorded({.on_end = [&](int rank, bool) {
+        if (rank != 0) return;
+        for (const double end = now + 6; now < end; now += 0.1) watchdog.look();
+    }});
+    InProcessWorld({.num_ranks = 2}).run([&](Transport& bytes) {
+        WatchedTransport watched(bytes, watchdog);
+        const auto maker = recorded.maker(bytes.rank());
+        LinkTransport transport(bytes.rank() == 0 ? watched : bytes, kBothWays, *maker, /*patience_seconds=*/0);
+        if (bytes.rank() == 0) transport.give_up(error);
+    });
+    return said;
+}
+
+TEST(LinkTransport, AnErrorIsToldWithItsCodeThoughLinksDoNotEnd) {
+    EXPECT_EQ(said_of_an_error(Error(ErrorKind::BadData, "sample 3 is damaged")), "65 sample 3 is damaged");
+    EXPECT_EQ(said_of_an_error(std::runtime_error("a surprise")), "70 a surprise");
 }
 
 TEST(LinkTransport, TheEndOfIdleLinksIsWatchedUntilTheyAreGone) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/elapsed.hpp"
 #include "checkpoint/folder_names.hpp"
 #include "unit/engine/support.hpp"
 
@@ -51,6 +52,7 @@ class Training : public ::testing::Test {
             options.log = log_.log;
             options.resumed = [&](int64_t step) { resumed_ = step; };
             options.stop_point = disk_;
+            options.retry_pause_seconds = retry_pause_seconds_;
             options.profile = profile_;
             const int rank = engine.transport().rank();
             options.stop_request = [this, rank] { return ++asked_[rank] == stop_at_ && rank == 1; };
@@ -68,6 +70,7 @@ class Training : public ::testing::Test {
     std::map<std::string, std::string> final_;
     int64_t resumed_ = -1;
     StopHook disk_;
+    double retry_pause_seconds_ = 0;
     std::optional<ProfileRequest> profile_;
     TextLog log_;
     int stop_at_ = 0;                                   ///< rank 1 is told to stop when it looks for the n-th time
@@ -169,6 +172,21 @@ TEST_F(Training, aFullDiskThatStaysEndsTheJobAndLeavesTheLastSave) {
     const auto left = CheckpointStore(setup.plan.run.dir).list();
     ASSERT_EQ(left.size(), 1u);
     EXPECT_NO_THROW(CheckpointReader(left[0]).verify());
+}
+
+TEST_F(Training, theLastSaveIsTriedAgainWhenTheDiskHasHadTime) {
+    Rig setup = open({"mesh.pp=2"});
+    retry_pause_seconds_ = 0.2;
+    std::vector<Clock::time_point> tries;
+    disk_ = [&](std::string_view point) {
+        if (point != "manifest.written") return;
+        tries.push_back(Clock::now());
+        if (tries.size() < 3) throw Error(ErrorKind::Io, "no space left");
+    };
+    EXPECT_EQ(run(setup).checkpoint.filename(), "step-00000004");
+    ASSERT_EQ(tries.size(), 3u);
+    EXPECT_GE(std::chrono::duration<double>(tries[1] - tries[0]).count(), 0.2);
+    EXPECT_GE(std::chrono::duration<double>(tries[2] - tries[1]).count(), 0.4) << "longer each time";
 }
 
 TEST_F(Training, anOldCheckpointThatCannotBeDeletedStaysAndIsSaid) {

@@ -58,6 +58,17 @@ TEST_F(VerifyLayout, FindsNothingWhereNothingIsWrong) {
     }
 }
 
+TEST_F(VerifyLayout, StepsWithoutAnUpdateAreCounted) {
+    rig_.emplace(set_up_tiny("mlp", folder_.path("."),
+                             {"pipeline.num_microbatches=4", "train.global_batch_size=8", "train.precision=\"fp16\"",
+                              "train.loss_scale=1e30"}));
+    const VerifyResult result = compare(layout({0, 1}));
+    EXPECT_TRUE(result.is_equal) << result.difference;
+    EXPECT_EQ(result.by_kind.at(kSkipped), kComparedSteps);
+    open("mlp");
+    EXPECT_EQ(compare(layout({0, 1})).by_kind.count(kSkipped), 0U);
+}
+
 /// On a device whose memory the CPU cannot read: what is forgotten there ends the process.
 TEST_F(VerifyLayout, EveryModelHasTheBitsOfOneDeviceOnAnotherDevice) {
     if (test_device().is_cuda()) GTEST_SKIP() << "LibTorch takes one kind of device beside the CPU";

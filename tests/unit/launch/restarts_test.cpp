@@ -18,6 +18,10 @@ TEST(Restarts, NoneWithoutTheKey) {
     EXPECT_FALSE(choice.restart);
     EXPECT_EQ(choice.text,
               "the same command goes on from the last checkpoint; run.max_restarts = 3 would do that by itself");
+    EXPECT_EQ(
+        choose_restart(75, 10, {}, 0, "no").text,
+        "the same command with --set checkpoint.resume=auto goes on from the last checkpoint; run.max_restarts = 3 "
+        "would do that by itself");
 }
 
 TEST(Restarts, AtMostSoMany) {
