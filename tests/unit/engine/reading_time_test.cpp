@@ -75,6 +75,11 @@ TEST(ReadingTime, ACheckpointAndWeightsToBeginWithHaveTheirs) {
     EXPECT_EQ(most_seconds_of(rig, resume), seconds);
     rig.plan.checkpoint.resume = saved.string();
     EXPECT_EQ(most_seconds_of(rig, resume), seconds) << "named";
+    rig.plan.checkpoint.resume = (saved / "manifest.json").string();
+    most_seconds_of(rig, [&](Engine& engine) {
+        const auto open = [&] { resume_checkpoint(engine, rig.plan, program, store, log.log); };
+        EXPECT_HAS(error_of(ErrorKind::MissingInput, open), "manifest.json is not a checkpoint");
+    });
     rig.plan.model.init_from = saved.string();
     const auto begin = [&](Engine& engine) { load_initial_weights(engine, rig.plan, program, log.log); };
     EXPECT_GT(most_seconds_of(rig, begin), reading_seconds(0));
