@@ -88,7 +88,10 @@ CommandPage page_of(CLI::App& app, const std::string& above) {
     for (CLI::Option* option : app.get_options([&](CLI::Option* one) { return one != help; })) {
         if (!option->get_group().empty()) page.options.push_back(option_page(*option));
     }
-    if (app.get_allow_extras()) page.options.push_back(job_page());
+    if (app.get_allow_extras()) {
+        page.options.push_back(job_page());
+        page.starts = {"train", "eval", "verify"};
+    }
     if (help) page.options.push_back(option_page(*app.get_help_ptr()));
     for (CLI::App* below : app.get_subcommands([](CLI::App* one) { return !one->get_group().empty(); })) {
         page.commands.push_back(page_of(*below, page.name + ' '));

@@ -21,6 +21,7 @@ namespace {
 
 // mpirun hands variables that begin with OMPI_ on to all hosts.
 constexpr const char* kJobOfRun = "OMPI_VPP_RUN";
+constexpr const char* kTerminalWidth = "VPP_TERMINAL_WIDTH";
 
 }  // namespace
 
@@ -105,11 +106,19 @@ std::optional<StopPointNumber> stop_point_number() {
 }
 
 std::optional<int> terminal_width_told() {
-    const char* value = std::getenv("VPP_TERMINAL_WIDTH");
+    const char* value = std::getenv(kTerminalWidth);
     int width = 0;
     char more = 0;
     const bool is_number = value && std::sscanf(value, "%5d%c", &width, &more) == 1 && width >= 0;
     return is_number ? std::optional(width) : std::nullopt;
+}
+
+void tell_terminal_width(std::optional<int> width) {
+    if (width) {
+        ::setenv(kTerminalWidth, std::to_string(*width).c_str(), 1);
+    } else {
+        ::unsetenv(kTerminalWidth);
+    }
 }
 
 bool is_terminal_dumb() {

@@ -52,6 +52,8 @@ std::optional<StopPointNumber> stop_point_number();
 /// VPP_TERMINAL_WIDTH=COLUMNS: what rank 0 writes ends on a terminal of that width, whatever lies between; 0: on
 /// none. Empty when it is not set or no number.
 std::optional<int> terminal_width_told();
+/// Sets it for this process and those that it starts; empty: unsets it.
+void tell_terminal_width(std::optional<int> width);
 
 /// TERM=dumb: a terminal that knows no escapes.
 bool is_terminal_dumb();

@@ -11,6 +11,7 @@
 #include "app/registries.hpp"
 #include "app/run_lock.hpp"
 #include "app/stop_signals.hpp"
+#include "app/terminal.hpp"
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/shell.hpp"
@@ -80,6 +81,7 @@ LaunchedJob checked_job(const LaunchArguments& arguments, const std::vector<std:
 LaunchedEnd run_launched_job(const LaunchedJob& job, const HostFacts& host, StopSignals& signals,
                              const std::string& command) {
     stop_signals::outlive_readers();
+    const TerminalForJobs terminal;
     LaunchedEnd end;
     SupervisedJob supervised;
     supervised.line = make_mpirun_line(job.request, host);

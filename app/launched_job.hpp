@@ -45,7 +45,7 @@ struct LaunchedEnd {
 
 /// Starts the job, again after a lost rank where the plan says so, and waits for its end. `command` begins what is said
 /// to the person.
-/// Throws: Error{MissingInput} when there is no mpirun.
+/// Throws: Error{Mesh} when there is no mpirun.
 LaunchedEnd run_launched_job(const LaunchedJob& job, const HostFacts& host, StopSignals& signals,
                              const std::string& command);
 

@@ -16,6 +16,9 @@ using RunLock = std::vector<std::unique_ptr<FileLock>>;
 /// Throws Error{Output} that names the holder.
 RunLock lock_run_folder(const std::filesystem::path& folder);
 
+/// Throws what lock_run_folder would, but makes and changes no file.
+void check_run_folder_is_free(const std::filesystem::path& folder);
+
 /// Whether the last process that held the folder's lock was one of this job of `vpp run` (job_of_run).
 bool was_last_held_by(const std::string& job, const std::filesystem::path& folder);
 /// Whether it holds it still.

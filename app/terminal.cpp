@@ -33,6 +33,14 @@ Terminal output_terminal() {
     return terminal;
 }
 
+TerminalForJobs::TerminalForJobs() : is_told_(own_width() > 0 && !terminal_width_told()) {
+    if (is_told_) tell_terminal_width(own_width());
+}
+
+TerminalForJobs::~TerminalForJobs() {
+    if (is_told_) tell_terminal_width(std::nullopt);
+}
+
 void set_live_line(bool is_there) {
     has_live_line = is_there;
 }

@@ -13,6 +13,18 @@ struct Terminal {
 /// or a file (Open MPI 4.1). VPP_TERMINAL_WIDTH says what is at the far end where nothing else can.
 Terminal output_terminal();
 
+/// While it lives, jobs that this process starts know the width of its terminal, to which it passes on what they print.
+class TerminalForJobs {
+  public:
+    TerminalForJobs();
+    ~TerminalForJobs();
+    TerminalForJobs(const TerminalForJobs&) = delete;
+    TerminalForJobs& operator=(const TerminalForJobs&) = delete;
+
+  private:
+    bool is_told_;  ///< by this object
+};
+
 /// Whether a live line may be on the terminal, for whoever ends the process without its destructors.
 void set_live_line(bool is_there);
 /// Takes it off until the next step draws it again. Safe in a signal handler.

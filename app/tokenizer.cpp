@@ -54,7 +54,8 @@ int complain(const std::string& reason) {
     return 1;
 }
 
-int work() {
+/// `is_loaded`: set when the model is, so that what fails after is a document.
+int work(bool& is_loaded) {
     const std::optional<std::string> model = read_message();
     if (!model) return 0;
     sentencepiece::SentencePieceProcessor processor;
@@ -62,10 +63,11 @@ int work() {
         return complain("SentencePiece cannot read it: " + status.ToString());
     }
     answer({processor.GetPieceSize(), processor.eos_id()});
+    is_loaded = true;
     while (const std::optional<std::string> document = read_message()) {
         std::vector<int> tokens;
         if (const auto status = processor.Encode(*document, &tokens); !status.ok()) {
-            return complain("SentencePiece cannot encode a document with it: " + status.ToString());
+            return complain("SentencePiece cannot encode a document: " + status.ToString());
         }
         answer(tokens);
     }
@@ -76,10 +78,12 @@ int work() {
 
 int main() {
     static_assert(sizeof(int) == sizeof(int32_t));
+    bool is_loaded = false;
     try {
-        return work();
+        return work(is_loaded);
     } catch (const std::bad_alloc&) {
-        return complain("SentencePiece needs far more memory for it than models need");
+        return complain(is_loaded ? "SentencePiece needs more memory for a document than it may have"
+                                  : "SentencePiece needs far more memory for it than models need");
     } catch (const std::exception& error) {
         return complain(std::string("SentencePiece fails with it: ") + error.what());
     }

@@ -44,6 +44,10 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]
     "vgg11": (vgg11, lambda: (torch.rand(2, 3, 32, 32),)),
     "alexnet": (AlexNet, lambda: (torch.rand(2, 3, 32, 32),)),
     "bn_cnn": (BatchNormCNN, lambda: (torch.rand(2, 1, 8, 8),)),
+    "bn_cnn_channels_last": (
+        lambda: BatchNormCNN().to(memory_format=torch.channels_last),
+        lambda: (torch.rand(2, 1, 8, 8),),
+    ),
     "resnet20": (ResNet, lambda: (torch.rand(2, 3, 32, 32),)),
     "unet": (UNet, lambda: (torch.rand(2, 1, 8, 8),)),
     "two_towers": (TwoTowers, lambda: (torch.rand(2, 1, 4, 8), torch.rand(2, 1, 4, 8))),

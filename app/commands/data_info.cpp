@@ -21,20 +21,32 @@ struct InfoArguments {
     bool json = false;
 };
 
+/// ", 2 of 3 values are not finite"
+std::string not_finite_text(const SeenValues& seen) {
+    if (seen.num_not_finite == 0) return "";
+    return ", " + std::to_string(seen.num_not_finite) + " of " + counted_text(seen.num_values, "value") +
+           (seen.num_not_finite == 1 ? " is not finite" : " are not finite");
+}
+
 std::string range_text(const std::optional<SeenValues>& seen) {
     if (!seen) return "";
-    char text[100];
-    std::snprintf(text, sizeof text, ", values %.9g to %.9g", seen->low, seen->high);
-    return text + std::string(seen->all ? "" : " in its first part");
+    char text[100] = "";
+    if (seen->has_range()) std::snprintf(text, sizeof text, ", values %.9g to %.9g", seen->low, seen->high);
+    return text + not_finite_text(*seen) + (seen->all ? "" : " in its first part");
 }
 
+/// Without low and high where no value is finite.
 nlohmann::ordered_json range_json(const std::optional<SeenValues>& seen) {
     if (!seen) return nullptr;
-    return {{"low", seen->low}, {"high", seen->high}, {"all", seen->all}};
+    nlohmann::ordered_json range;
+    if (seen->has_range()) range = {{"low", seen->low}, {"high", seen->high}};
+    range["all"] = seen->all;
+    range["not_finite"] = seen->num_not_finite;
+    return range;
 }
 
-void print_info_text(const std::string& path, const FileInfo& info) {
-    std::cout << printable(path) << ": " << info.kind << ", " << bytes_text(static_cast<int64_t>(info.size_bytes))
+void print_info_text(const FileInfo& info) {
+    std::cout << printable(info.file) << ": " << info.kind << ", " << bytes_text(static_cast<int64_t>(info.size_bytes))
               << '\n';
     for (const ArrayInfo& array : info.arrays) {
         const std::string samples =
@@ -50,9 +62,11 @@ void print_info_text(const std::string& path, const FileInfo& info) {
               << info.documents->longest << " tokens\n";
 }
 
-void print_info_json(const std::string& path, const FileInfo& info) {
-    nlohmann::ordered_json value{
-        {"file", path}, {"kind", info.kind}, {"bytes", info.size_bytes}, {"fields", nlohmann::ordered_json::array()}};
+void print_info_json(const FileInfo& info) {
+    nlohmann::ordered_json value{{"file", info.file},
+                                 {"kind", info.kind},
+                                 {"bytes", info.size_bytes},
+                                 {"fields", nlohmann::ordered_json::array()}};
     for (const ArrayInfo& array : info.arrays) {
         value["fields"].push_back({{"name", array.name},
                                    {"dtype", name_of(array.dtype)},
@@ -76,7 +90,7 @@ void print_info_json(const std::string& path, const FileInfo& info) {
 int run_data_info(const InfoArguments& arguments) {
     for (const std::string& path : arguments.files) {
         const FileInfo info = look_at_file(path, arguments.kind);
-        arguments.json ? print_info_json(path, info) : print_info_text(path, info);
+        arguments.json ? print_info_json(info) : print_info_text(info);
     }
     std::cout << std::flush;
     return 0;
@@ -88,7 +102,7 @@ void add_data_info(CLI::App& group, Chosen& chosen) {
     const auto arguments = std::make_shared<InfoArguments>();
     CLI::App& command = add_command(group, "info", "say what data files hold: kind, fields, samples, values",
                                     "vpp data info train.bin labels.npy");
-    command.add_option("files", arguments->files, "data files")->type_name("FILE")->required();
+    command.add_option("FILE", arguments->files, "data files")->required();
     command
         .add_option("--kind", arguments->kind, "tokens, text, arrays, idx or cifar10, where it is not what it seems")
         ->type_name("KIND");

@@ -1,11 +1,13 @@
 // vpp data make.
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <iostream>
 #include <sstream>
 
 #include "app/commands/data_commands.hpp"
 #include "app/environment.hpp"
+#include "app/kept_files.hpp"
 #include "app/unfinished_outputs.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -50,10 +52,20 @@ int make_fields(const MakeArguments& arguments) {
     return 0;
 }
 
-int run_data_make(const MakeArguments& arguments) {
-    const UnfinishedOutputs unfinished({arguments.out});
-    if (!arguments.out.ends_with(".bin")) return make_fields(arguments);
+/// An input that is a folder is refused when it is read.
+void check_tokens_replace_no_input(const MakeArguments& arguments) {
+    namespace fs = std::filesystem;
+    std::vector<KeptFile> inputs{{arguments.tokenizer, "the tokenizer"}};
+    for (const std::string& text : arguments.files) inputs.push_back({text, "a text that is read"});
+    std::error_code ignored;
+    std::erase_if(inputs, [&](const KeptFile& input) { return fs::is_directory(input.path, ignored); });
+    const std::string index = fs::path(arguments.out).replace_extension(".idx").string();
+    check_outputs({{"vpp data make", arguments.out}, {"vpp data make", index}}, inputs);
+}
+
+int make_tokens(const MakeArguments& arguments) {
     if (!arguments.fields.empty()) throw Error(ErrorKind::CommandLine, "--field is for tables, which go to a folder");
+    check_tokens_replace_no_input(arguments);
     const TokensMade made =
         make_token_file({arguments.out, arguments.files, arguments.lines, arguments.end_token, arguments.overwrite,
                          arguments.tokenizer, program_beside("vpp-tokenizer")});
@@ -67,6 +79,11 @@ int run_data_make(const MakeArguments& arguments) {
     return 0;
 }
 
+int run_data_make(const MakeArguments& arguments) {
+    const UnfinishedOutputs unfinished({arguments.out});
+    return arguments.out.ends_with(".bin") ? make_tokens(arguments) : make_fields(arguments);
+}
+
 }  // namespace
 
 void add_data_make(CLI::App& group, Chosen& chosen) {
@@ -74,13 +91,10 @@ void add_data_make(CLI::App& group, Chosen& chosen) {
     CLI::App& command = add_command(group, "make", "make data files: tokens of texts, or .npy files of a CSV table",
                                     "vpp data make train.bin book.txt notes.txt --end-token 256");
     command
-        .add_option("out", arguments->out,
+        .add_option("OUT", arguments->out,
                     "FILE.bin: tokens of texts, with an index of documents; else a folder for the fields")
-        ->type_name("FILE")
         ->required();
-    command.add_option("files", arguments->files, "texts, a document each; or one table")
-        ->type_name("FILE")
-        ->required();
+    command.add_option("FILE", arguments->files, "texts, a document each; or one table")->required();
     command
         .add_option("--tokenizer", arguments->tokenizer,
                     "a SentencePiece model that makes the tokens (default: tokens are bytes)")

@@ -222,8 +222,7 @@ class Doctor {
     void look_at_run() {
         const fs::path run = plan_->run.dir;
         attempt("run", [&] {
-            std::error_code error;
-            if (fs::exists(run / ".lock", error)) lock_run_folder(run);
+            check_run_folder_is_free(run);
             ResumeFacts facts;
             facts.run = run.string();
             facts.resume = plan_->checkpoint.resume;

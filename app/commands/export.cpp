@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.hpp"
+#include "app/kept_files.hpp"
 #include "app/plan_arguments.hpp"
 #include "app/unfinished_outputs.hpp"
 #include "base/error.hpp"
@@ -72,6 +73,8 @@ int run_export(const ExportArguments& arguments) {
         throw Error(ErrorKind::CommandLine, "--strip-prefix is for --safetensors; TorchScript keeps the model's names");
     }
     const Plan plan = resolved_plan(arguments.plan);
+    check_outputs({{"--safetensors", arguments.request.safetensors}, {"--torchscript", arguments.request.torchscript}},
+                  files_of_plan(plan));
     print_models_plainly();
     trial_load(trial_files(plan), plan.model.trust_sha256);
     const UnfinishedOutputs unfinished({arguments.request.safetensors, arguments.request.torchscript});

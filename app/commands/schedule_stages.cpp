@@ -60,8 +60,9 @@ std::string file_text(const Schedule& lowered, const ScheduleStages& stages) {
     } catch (const Error& error) {
         if (!stages.options.rendezvous) throw;
         throw Error(ErrorKind::Plan,
-                    "a file with transfers does not say when gradients of tied weights are sent, and with "
-                    "pipeline.overlap_p2p_comm = false this schedule needs to; leave --lowered out (" +
+                    "a file with transfers has one place for all that a stage sends another one of a microbatch, and "
+                    "none for gradients of tied weights, and with pipeline.overlap_p2p_comm = false this schedule "
+                    "needs more; leave --lowered out (" +
                         error.problems().front().message + ")");
     }
     return text;

@@ -45,6 +45,7 @@ FileLock::FileLock(const std::filesystem::path& path, const std::string& holder)
         throw Error(ErrorKind::Output, "cannot lock " + path.string() + ": " + std::strerror(problem) +
                                            "; use a disk whose file system has locks (flock)");
     }
+    if (holder.empty()) return;
     // Only a message hangs on what is in it.
     [[maybe_unused]] const bool is_written =
         ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, holder.data(), holder.size(), 0) > 0;

@@ -9,7 +9,8 @@ namespace vpp {
 /// stale locks; the file stays and means nothing by itself.
 class FileLock {
   public:
-    /// `holder` is written into the file; its first line is for the message of whoever comes second.
+    /// `holder` is written into the file, where it is not empty; its first line is for the message of whoever comes
+    /// second.
     /// Throws Error{Output} naming the holder when another process has the lock, or when the file cannot be made or
     /// locked.
     FileLock(const std::filesystem::path& path, const std::string& holder);

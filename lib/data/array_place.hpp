@@ -1,5 +1,6 @@
 #pragma once
 // Where one array lies in a file, whatever its format: C order, little endian.
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,9 @@ struct ArrayPlace {
     DType dtype = DType::F32;
     std::vector<int64_t> shape;
     uint64_t offset_bytes = 0;  ///< in the file
+
+    /// Whether a dim is 0; then the others may be of any size, and have no product.
+    bool is_empty() const { return std::ranges::find(shape, 0) != shape.end(); }
 };
 
 }  // namespace vpp::detail

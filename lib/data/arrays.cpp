@@ -36,7 +36,7 @@ RowFile open_rows_of_array(const std::string& written, const std::string& field_
         throw Error(ErrorKind::BadData, source + ": the first dim counts samples (got shape " + shape +
                                             ", expected at least one dim); try np.save of array[None]");
     }
-    if (num_elements(place.shape) == 0) {
+    if (place.is_empty()) {
         throw Error(ErrorKind::BadData, source + ": holds no values (got shape " + shape + ")");
     }
     RowFile rows{std::move(file),

@@ -37,21 +37,35 @@ class CsvLines {
     /// False at the end. Empty lines are passed over.
     bool next(Cells& cells) {
         std::string line;
+        passed_over_ = 0;
         while (read_line(line)) {
             ++number_;
             if (line.ends_with('\r')) line.pop_back();
-            if (line.empty()) continue;
+            if (line.empty()) {
+                if (passed_over_ == 0) passed_over_ = number_;
+                continue;
+            }
             cells = cut(line);
             return true;
         }
         return false;
     }
 
-    std::string place(size_t column) const {
-        return file_.path().string() + ":" + std::to_string(number_) + ":" + std::to_string(column);
+    std::string place(size_t column) const { return place(number_, column); }
+
+    /// For a table where an empty line is one without its value.
+    void refuse_empty_lines() const {
+        if (passed_over_ == 0) return;
+        refuse_data(place(passed_over_, 1),
+                    "an empty line in a table of one column is a missing value; write a number "
+                    "there, or take the line out");
     }
 
   private:
+    std::string place(int64_t line, size_t column) const {
+        return file_.path().string() + ":" + std::to_string(line) + ":" + std::to_string(column);
+    }
+
     bool read_line(std::string& line) {
         bool any = false;
         while (true) {
@@ -105,6 +119,7 @@ class CsvLines {
     std::string piece_;
     size_t at_ = 0;
     int64_t number_ = 0;
+    int64_t passed_over_ = 0;  ///< the first empty line in front of the last one that was given, 0: none
 };
 
 template <typename T>
@@ -122,16 +137,28 @@ bool parse_number(const std::string& text, T& value) {
     return error == std::errc() && stop == end;
 }
 
+/// Of a text that is a number: without point and exponent.
+bool is_whole(const std::string& text) {
+    return text.find_first_not_of("+-0123456789") == std::string::npos;
+}
+
 struct CsvField {
     std::string name;
     std::vector<size_t> columns;
-    bool whole = true;  ///< all numbers are integers
+    bool whole = true;           ///< all numbers are integers
+    std::string too_large = {};  ///< what is wrong with the first of them that int64 does not hold
 };
 
 class CsvReader {
   public:
     explicit CsvReader(const CsvOrder& order) : order_(order), lines_(order.table) {
         if (!lines_.next(header_)) refuse_data(order.table, "the table is empty");
+        double ignored = 0;
+        if (std::ranges::all_of(header_, [&](const Cell& cell) { return parse_number(cell.text, ignored); })) {
+            refuse_data(lines_.place(1),
+                        "all names are numbers, so that this seems to be a line of numbers; put a line of names in "
+                        "front of it, or other names in its place");
+        }
     }
 
     std::vector<CsvField> fields() const {
@@ -165,6 +192,7 @@ class CsvReader {
                                                  std::to_string(cells.size()) + ", expected " +
                                                  std::to_string(header_.size()) + ")");
             }
+            if (header_.size() == 1) lines_.refuse_empty_lines();
             take(cells);
         }
     }
@@ -178,11 +206,19 @@ class CsvReader {
         return value;
     }
 
+    std::string too_large(const Cell& cell) const {
+        return lines_.place(cell.column) + ": the whole number is too large for int64 (got '" + printable(cell.text) +
+               "'); write it with a point where float32 is meant";
+    }
+
   private:
     size_t find_column(const std::string& name) const {
         std::vector<std::string> names;
         for (const Cell& cell : header_) names.push_back(cell.text);
         const auto found = std::ranges::find(names, name);
+        if (std::ranges::count(names, name) > 1) {
+            refuse_data(lines_.place(1), "two columns are named '" + printable(name) + "'; name one of them anew");
+        }
         if (found != names.end()) return static_cast<size_t>(found - names.begin());
         throw Error(ErrorKind::CommandLine,
                     order_.table + " has no column '" + printable(name) + "'" + did_you_mean(name, names));
@@ -193,19 +229,28 @@ class CsvReader {
     Cells header_;
 };
 
+/// Refuses what is no number; says of the field whether it is whole.
+void look_at(const CsvReader& reader, const Cell& cell, CsvField& field) {
+    int64_t integer = 0;
+    reader.number(cell);
+    field.whole = field.whole && is_whole(cell.text);
+    if (field.whole && field.too_large.empty() && !parse_number(cell.text, integer)) {
+        field.too_large = reader.too_large(cell);
+    }
+}
+
 /// How many lines of numbers there are; says of each field whether it is whole.
 int64_t look_through(CsvReader& reader, std::vector<CsvField>& fields) {
     int64_t num_rows = 0;
     reader.read_rows([&](const Cells& cells) {
         ++num_rows;
         for (CsvField& field : fields) {
-            for (const size_t column : field.columns) {
-                int64_t integer = 0;
-                reader.number(cells[column]);
-                field.whole = field.whole && parse_number(cells[column].text, integer);
-            }
+            for (const size_t column : field.columns) look_at(reader, cells[column], field);
         }
     });
+    for (const CsvField& field : fields) {
+        if (field.whole && !field.too_large.empty()) throw Error(ErrorKind::BadData, field.too_large);
+    }
     return num_rows;
 }
 

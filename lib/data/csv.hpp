@@ -1,6 +1,7 @@
 #pragma once
-// Tables of numbers as text to .npy files, one a field. A table has a line of names, then lines of as many numbers;
-// fields are separated by commas, and may stand in quotes.
+// Tables of numbers as text to .npy files, one a field. A table has a line of names, not all of which are numbers, then
+// lines of as many numbers; fields are separated by commas, and may stand in quotes. Empty lines are passed over, but
+// in a table of one column, where one before the last number is a number that is missing.
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,8 @@ struct CsvOrder {
 
 struct FieldMade {
     std::string file;
-    DType dtype = DType::F32;    ///< int64 where all numbers are whole ones written without point, else float32
+    /// int64 where all numbers are whole ones written without point, which must fit it then, else float32.
+    DType dtype = DType::F32;
     std::vector<int64_t> shape;  ///< rows first
 };
 

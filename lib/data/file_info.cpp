@@ -1,6 +1,7 @@
 #include "data/file_info.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -58,14 +59,20 @@ bool widen_range(DType dtype, std::span<const std::byte> bytes, SeenValues& seen
     return detail::with_number_type(dtype == DType::Bool ? DType::U8 : dtype, [&](auto value) {
         for (size_t at = 0; at + sizeof value <= bytes.size(); at += sizeof value) {
             std::memcpy(&value, bytes.data() + at, sizeof value);
-            seen.low = std::min(seen.low, static_cast<double>(value));
-            seen.high = std::max(seen.high, static_cast<double>(value));
+            const auto number = static_cast<double>(value);
+            ++seen.num_values;
+            if (!std::isfinite(number)) {
+                ++seen.num_not_finite;
+                continue;
+            }
+            seen.low = std::min(seen.low, number);
+            seen.high = std::max(seen.high, number);
         }
     });
 }
 
 SeenValues nothing_seen() {
-    return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), true};
+    return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
 }
 
 void add_arrays(const Dataset& dataset, const std::string& name, int64_t most_bytes, FileInfo& info) {
@@ -91,7 +98,7 @@ void add_arrays(const Dataset& dataset, const std::string& name, int64_t most_by
 bool has_samples(const std::string& path, const InputFile& file, const std::string& name, FileInfo& info) {
     const detail::ArrayPlace place =
         path.ends_with(".npz") ? detail::find_in_npz(file, name) : detail::find_in_safetensors(file, name);
-    if (!place.shape.empty() && num_elements(place.shape) > 0) return true;
+    if (!place.shape.empty() && !place.is_empty()) return true;
     ArrayInfo array{name, place.dtype, place.shape, 0, {}};
     if (!place.shape.empty()) {
         array.num_samples = place.shape.front();
@@ -150,6 +157,7 @@ FileInfo look_at_file(const std::string& path, const std::string& kind, int64_t 
         return look_at_file(fs::path(path).replace_extension(".bin").string(), "tokens", most_bytes);
     }
     FileInfo info;
+    info.file = path;
     info.kind = kind.empty() ? seeming_kind(path, file) : kind;
     info.size_bytes = file.size_bytes();
     if (info.kind == "tokens") {

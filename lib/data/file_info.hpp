@@ -9,10 +9,13 @@
 
 namespace vpp {
 
-/// The least and the largest value of those that were looked at.
+/// The least and the largest finite value of those that were looked at.
 struct SeenValues {
-    double low = 0, high = 0;
-    bool all = true;  ///< false: of the begin of the file alone
+    double low = 0, high = 0;  ///< infinity and its opposite where no value is finite
+    bool all = true;           ///< false: of the begin of the file alone
+    int64_t num_values = 0, num_not_finite = 0;
+
+    bool has_range() const { return num_not_finite < num_values; }
 };
 
 struct ArrayInfo {
@@ -28,6 +31,7 @@ struct DocumentInfo {
 };
 
 struct FileInfo {
+    std::string file;  ///< what is described: the path that was given, of an index the tokens beside it
     std::string kind;  ///< data.kind of a plan that reads it
     uint64_t size_bytes = 0;
     std::vector<ArrayInfo> arrays;  ///< what samples are made of; of tokens and text none

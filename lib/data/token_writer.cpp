@@ -88,6 +88,10 @@ class TokenFileWriter {
   private:
     void add_bytes(std::span<const std::byte> bytes, const std::string& path) {
         for (const std::byte byte : bytes) order_.lines ? add_byte_of_lines(byte, path) : add_byte(byte);
+        check_length(path);  // after each piece, so that a long document is not held whole
+    }
+
+    void check_length(const std::string& path) const {
         if (document_.size() > Tokenizer::kMostDocumentBytes) {
             throw Error(ErrorKind::BadData, path + ": a tokenizer takes documents of up to 16 MiB, and one here is " +
                                                 "longer; cut the file, or take each line as a document with --lines");
@@ -115,7 +119,8 @@ class TokenFileWriter {
 
     void end_document(const std::string& path) {
         if (tokenizer_ && !document_.empty()) {
-            for (const int32_t token : tokenizer_->encode(document_)) add_token(token);
+            check_length(path);
+            for (const int32_t token : tokenizer_->encode(document_, path)) add_token(token);
             document_.clear();
         }
         if (length_ == 0) return;
@@ -150,7 +155,7 @@ class TokenFileWriter {
 }  // namespace
 
 TokensMade make_token_file(const TokenOrder& order) {
-    if (!order.out.ends_with(".bin")) {
+    if (fs::path(order.out).extension() != ".bin") {  // ".bin" alone is a name without an extension
         throw Error(ErrorKind::CommandLine,
                     "tokens are written to FILE.bin and FILE.idx (got " + printable(order.out) + ")");
     }

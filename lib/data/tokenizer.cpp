@@ -68,7 +68,7 @@ Tokenizer::Tokenizer(const std::string& model, const std::string& program, const
     try {
         vocabulary_ = std::numeric_limits<int32_t>::max();
         const std::vector<int32_t> facts = ask(bytes);
-        if (facts.size() != 2 || facts[0] < 1) fail("its vocabulary is empty");
+        if (facts.size() != 2 || facts[0] < 1) fail_model("its vocabulary is empty");
         vocabulary_ = facts[0];
         if (facts[1] >= 0 && facts[1] < vocabulary_) end_token_ = facts[1];
     } catch (...) {
@@ -112,7 +112,17 @@ int Tokenizer::wait() {
     return status;
 }
 
+/// What the child could not do: with the model at first, then with a text.
 void Tokenizer::fail(const std::string& what) {
+    if (source_.empty()) fail_model(what);
+    wait();
+    refuse_data(source_, what +
+                             "; cut the file into smaller documents, or take each line as one with --lines; where "
+                             "short ones fail too, copy or train the model anew: " +
+                             printable(model_));
+}
+
+void Tokenizer::fail_model(const std::string& what) {
     wait();
     refuse_data(model_, what + "; it is broken, or no SentencePiece model: copy or train it anew");
 }
@@ -161,19 +171,21 @@ std::vector<int32_t> Tokenizer::ask(std::span<const std::byte> message) {
         fail(printable({reinterpret_cast<const char*>(reason.data()), reason.size()}));
     }
     if (count > most_tokens(num_bytes))
-        fail("it makes " + std::to_string(count) + " tokens of a document of " + std::to_string(num_bytes) + " bytes");
+        fail_model("it makes " + std::to_string(count) + " tokens of a document of " + std::to_string(num_bytes) +
+                   " bytes");
     std::vector<int32_t> numbers(static_cast<size_t>(count));
     receive(std::as_writable_bytes(std::span(numbers)));
     return numbers;
 }
 
-std::vector<int32_t> Tokenizer::encode(std::span<const std::byte> document) {
+std::vector<int32_t> Tokenizer::encode(std::span<const std::byte> document, const std::string& source) {
     check(pid_ >= 0 && document.size() <= kMostDocumentBytes, "a document that the tokenizer can take");
+    source_ = source;
     std::vector<int32_t> tokens = ask(document);
     for (const int32_t token : tokens) {
         if (token < 0 || token >= vocabulary_) {
-            fail("it makes token " + std::to_string(token) + ", outside of its vocabulary of " +
-                 std::to_string(vocabulary_));
+            fail_model("it makes token " + std::to_string(token) + ", outside of its vocabulary of " +
+                       std::to_string(vocabulary_));
         }
     }
     return tokens;

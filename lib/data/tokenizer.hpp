@@ -43,9 +43,10 @@ class Tokenizer {
     /// The token that the model itself has for the end of a sentence.
     std::optional<int64_t> end_token() const { return end_token_; }
 
+    /// `source` is the text that the document is of.
     /// Requires: at most kMostDocumentBytes; no error was thrown before.
-    /// Throws:   Error{BadData} naming the model.
-    std::vector<int32_t> encode(std::span<const std::byte> document);
+    /// Throws:   Error{BadData} naming the text, or the model where its answer cannot be.
+    std::vector<int32_t> encode(std::span<const std::byte> document, const std::string& source);
 
   private:
     void start(const std::string& program);
@@ -53,10 +54,12 @@ class Tokenizer {
     void receive(std::span<std::byte> bytes);
     std::vector<int32_t> ask(std::span<const std::byte> message);
     [[noreturn]] void fail(const std::string& what);
+    [[noreturn]] void fail_model(const std::string& what);
     [[noreturn]] void fail_silent(bool timed_out);
     int wait();
 
     std::string model_;
+    std::string source_;  ///< the text that is being encoded; empty while the model is loaded
     TokenizerLimits limits_;
     pid_t pid_ = -1;
     int socket_ = -1;

@@ -247,13 +247,6 @@ class Trials {
     int num_tried_ = 0;
 };
 
-void check_type(const ForwardArgument& argument) {
-    if (argument.type == "Tensor" || argument.type == "Optional[Tensor]") return;
-    throw Error(ErrorKind::BadData, "forward's argument '" + printable(argument.name) + "' is of type " +
-                                        printable(argument.type) +
-                                        " and has no default, but data fields are tensors; give it a default");
-}
-
 }  // namespace
 
 std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
@@ -283,7 +276,6 @@ InputGuess guess_inputs(const InputTrial& trial, std::chrono::seconds patience) 
     std::vector<ForwardArgument> arguments;
     for (const ForwardArgument& argument : trial.arguments()) {
         if (argument.has_default) continue;
-        check_type(argument);
         arguments.push_back(argument);
         guess.inputs.push_back({{argument.name, DType::F32, {}}, reason_of(argument)});
     }

@@ -14,9 +14,10 @@ namespace {
 
 constexpr int kNeverSettled = std::numeric_limits<int>::max();
 
-/// They take the memory around a tensor, which does not travel with it.
+/// They take the memory around a tensor, or ask for its place in it, which does not travel with it.
 const std::set<std::string_view> kLooksAround{"aten::as_strided",         "aten::as_strided_", "aten::as_strided_copy",
-                                              "aten::as_strided_scatter", "aten::resize_",     "aten::resize_as_"};
+                                              "aten::as_strided_scatter", "aten::resize_",     "aten::resize_as_",
+                                              "aten::storage_offset",     "aten::is_set_to"};
 /// What is written into its result is not seen by autograd.
 const std::set<std::string_view> kHidesWrites{"prim::data"};
 
@@ -25,6 +26,12 @@ bool holds_objects(const c10::Type& type) {
     const bool is_object = type.kind() == c10::TypeKind::ClassType || type.kind() == c10::TypeKind::EnumType;
     return is_object ||
            std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) { return holds_objects(*part); });
+}
+
+/// Whether it has tensors for keys, which are found by being the same object.
+bool has_tensor_keys(const c10::Type& type) {
+    if (type.kind() == c10::TypeKind::DictType && is_tensor(*type.containedTypes()[0])) return true;
+    return std::ranges::any_of(type.containedTypes(), [](const c10::TypePtr& part) { return has_tensor_keys(*part); });
 }
 
 /// Whether it is a list or a dict of plain values, or may be one.
@@ -105,10 +112,15 @@ class CutFinder {
     /// A guard's state lives on the interpreter's stack; an object cannot travel.
     void refuse_guards() {
         for (size_t value = 0; value < values_.size(); ++value) {
-            if (!holds_objects(*values_[value]->type())) continue;
-            const std::string reason =
-                "it lies inside the use of an object of the model's own class ('" + graph_.values[value].name + "')";
-            refuse_between(graph_.values[value].producer, last_use(value), reason);
+            const c10::Type& type = *values_[value]->type();
+            const std::string name = "'" + graph_.values[value].name + "'";
+            if (holds_objects(type)) {
+                refuse_between(graph_.values[value].producer, last_use(value),
+                               "it lies inside the use of an object of the model's own class (" + name + ")");
+            } else if (has_tensor_keys(type)) {
+                refuse_between(graph_.values[value].producer, last_use(value),
+                               "the keys of " + name + " are tensors, found by being the same object");
+            }
         }
     }
 
@@ -205,24 +217,32 @@ class CutFinder {
                        "torch.autograd.grad (op " + std::to_string(op) + ") goes back through what lies there");
     }
 
-    /// From the first op that makes a value of memory that several share to the op that takes more of it than a tensor
-    /// has.
+    /// From the first op that makes a value of that memory to the op that takes more of it than a tensor has, unless
+    /// the tensor is all of it.
     void refuse_memory_around(int op) {
         for (int input : graph_.ops[static_cast<size_t>(op)].inputs) {
             const auto value = static_cast<size_t>(input);
             int first = graph_.values[value].producer;
-            bool is_shared = false;
+            bool has_more = has_more_around(value);
             for (size_t other : families_.values_beside(value)) {
                 const int producer = graph_.values[other].producer;
                 if (other == value || producer >= op || !aliases_.may_share(values_[value], values_[other])) continue;
-                is_shared = true;
+                has_more = true;
                 if (producer >= 0) first = std::min(first, producer);
             }
-            if (first < 0 || !is_shared) continue;
+            if (first < 0 || !has_more) continue;
             refuse_between(first, op,
                            "op " + std::to_string(op) + " takes memory around '" + graph_.values[value].name +
                                "', which does not go over with it");
         }
+    }
+
+    /// Whether it may lie in larger memory that no other value has.
+    bool has_more_around(size_t value) const {
+        return std::ranges::any_of(graph_.values[value].tensors, [this](int tensor) {
+            const GraphTensor& entry = graph_.tensors[static_cast<size_t>(tensor)];
+            return entry.from_branch || !entry.fills_memory;
+        });
     }
 
     /// Autograd does not see a write through .data: backward takes what is there then, also of ops before the cut, and

@@ -27,6 +27,7 @@ struct GraphTensor {
     std::vector<int> writers;         ///< ops that may write its memory in place, ascending; not its producer
     std::vector<int> gradient_flips;  ///< ops that change in place whether it requires a gradient, ascending
     bool is_view = false;             ///< autograd knows it as a part of another tensor, of one inside of an op too
+    bool fills_memory = true;         ///< its memory holds nothing else
     bool travels = true;              ///< false: no message holds it (complex, sparse, quantised, negated when read)
     bool from_branch = false;         ///< made by control flow that follows the data: it may be another tensor, or not
 

@@ -32,9 +32,20 @@ DType counted_as(const at::Tensor& tensor) {
     return bytes == 1 ? DType::U8 : bytes == 2 ? DType::I16 : bytes == 4 ? DType::I32 : DType::I64;
 }
 
+/// "int64[2]"; LibTorch's own word for a type that vpp does not carry: "ComplexFloat[2]".
+std::string type_text(const at::Tensor& tensor) {
+    const auto dtype = carried_dtype(tensor.scalar_type());
+    return (dtype ? std::string(name_of(*dtype)) : c10::toString(tensor.scalar_type())) +
+           shape_text(tensor.sizes().vec());
+}
+
 /// Whether its memory, as it lies, is what it is.
 bool can_travel(const at::Tensor& tensor) {
     return tensor.layout() == at::kStrided && carried_dtype(tensor.scalar_type()) && !tensor.is_neg();
+}
+
+bool fills_memory(const at::Tensor& tensor) {
+    return tensor.has_storage() && tensor.storage_offset() == 0 && tensor.storage().nbytes() <= tensor.nbytes();
 }
 
 /// The constant ignore_index of a loss.
@@ -124,6 +135,7 @@ class GraphBuilder {
         entry.dtype = counted_as(tensor);
         entry.travels = can_travel(tensor);
         entry.is_view = tensor.is_view();
+        entry.fills_memory = fills_memory(tensor);
         entry.shape = tensor.sizes().vec();
         entry.requires_grad = tensor.requires_grad();
         const auto flips = probe_.gradient_flips.find(tensor.unsafeGetTensorImpl());
@@ -363,7 +375,7 @@ class GraphBuilder {
         if (tensor && tensor->travels && is_floating(tensor->dtype) && num_elements(tensor->shape) == 1) return;
         throw Error(ErrorKind::BadData,
                     "the loss must be one floating-point number (got " +
-                        (tensor ? std::string(name_of(tensor->dtype)) + shape_text(tensor->shape) : loss.type) +
+                        (tensor ? type_text(probe_.values.at(jit_.loss).toTensor()) : loss.type) +
                         "); add a [loss] section, or set model.loss_output to the output that is the loss");
     }
 

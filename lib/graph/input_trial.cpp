@@ -265,6 +265,13 @@ std::string problem_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& i
     return "";
 }
 
+void check_type(const ForwardArgument& argument) {
+    if (argument.type == "Tensor" || argument.type == "Optional[Tensor]") return;
+    throw Error(ErrorKind::BadData, "forward's argument '" + printable(argument.name) + "' is of type " +
+                                        printable(argument.type) +
+                                        " and has no default, but data fields are tensors; give it a default");
+}
+
 }  // namespace
 
 struct InputTrial::Impl {
@@ -287,11 +294,11 @@ struct InputTrial::Impl {
         }
     }
 
-    /// Arguments that are no tensors are left for the caller to refuse.
     void bind_inputs() {
         size_t input = 0;
         for (const ForwardArgument& argument : arguments) {
             if (argument.has_default) continue;
+            check_type(argument);
             Value* value = jit.graph->inputs()[input++];
             value->setType(c10::TensorType::get());
             jit.inputs.push_back({argument.name, value});

@@ -51,7 +51,8 @@ struct TriedForward {
 class InputTrial {
   public:
     /// Loads the model in train mode, without weights.
-    /// Throws what load_module throws; Error{BadData}: no forward, or one that no pipeline can run.
+    /// Throws what load_module throws; Error{BadData}: no forward, one that no pipeline can run, or one
+    /// with an argument that is no tensor and has no default.
     explicit InputTrial(std::shared_ptr<const Archive> model);
     ~InputTrial();
 

@@ -176,6 +176,18 @@ std::vector<const Value*> statistics_written(const Node* node) {
     return {node->input(writer->running_mean), node->input(writer->running_mean + 1)};
 }
 
+std::vector<const Value*> lists_with_elements_written(const Node* node) {
+    std::vector<const Value*> lists;
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    for (size_t i = 0; schema && i < schema->arguments().size(); ++i) {
+        const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+        if (alias && std::ranges::any_of(alias->containedTypes(), &c10::AliasInfo::isWrite)) {
+            lists.push_back(node->input(i));
+        }
+    }
+    return lists;
+}
+
 std::vector<const Value*> inputs_written(const Node* node) {
     if (node->hasSideEffects()) return {node->inputs().begin(), node->inputs().end()};
     std::vector<const Value*> written = statistics_written(node);
@@ -203,6 +215,7 @@ AliasFacts::AliasFacts(const JitGraph& jit) : copy_(jit.graph->copy()) {
         void node(Node* original, Node* twin) const {
             facts.nodes_[original] = twin;
             auto written = statistics_written(original);
+            for (const Value* list : lists_with_elements_written(original)) written.push_back(list);
             if (!written.empty()) facts.silent_writes_[original] = std::move(written);
         }
     };
@@ -228,11 +241,28 @@ void AliasFacts::tell_silent_writes() {
     for (const auto& [original, written] : silent_writes_) {
         Node* twin = nodes_.at(original);
         for (const Value* value : written) {
-            if (value->mustBeNone()) continue;
-            Node* write = copy_->create(c10::Symbol::fromQualString("vpp::write_memory"), {copy_of(value)}, 0);
-            write->insertAfter(twin);
+            if (!value->mustBeNone()) tell_write(copy_of(value), twin);
         }
     }
+}
+
+/// Of a list those that it is made of, and whatever may be taken out of it.
+void AliasFacts::tell_write(Value* memory, Node* writer) {
+    if (memory->type()->kind() == c10::TypeKind::ListType) {
+        if (memory->node()->kind() == prim::ListConstruct) {
+            for (Value* element : memory->node()->inputs()) tell_write(element, writer);
+        }
+        Value* place;
+        {
+            const torch::jit::WithInsertPoint before(writer);
+            place = copy_->insertConstant(0);
+        }
+        Node* taken = copy_->create(c10::aten::__getitem__, {memory, place}, 1)->insertAfter(writer);
+        taken->output()->setType(c10::TensorType::get());
+        writer = taken;
+        memory = taken->output();
+    }
+    copy_->create(c10::Symbol::fromQualString("vpp::write_memory"), {memory}, 0)->insertAfter(writer);
 }
 
 void AliasFacts::tell_identities() {

@@ -30,6 +30,10 @@ bool makes_fresh_memory(const torch::jit::Node* node);
 /// unless a training flag is false.
 std::vector<const torch::jit::Value*> statistics_written(const torch::jit::Node* node);
 
+/// Lists of which the node writes the tensors, as aten::_foreach_mul_ does; the analysis takes it for a change of the
+/// list alone.
+std::vector<const torch::jit::Value*> lists_with_elements_written(const torch::jit::Node* node);
+
 /// What the node itself writes of its inputs: by its schema, batch statistics, or whatever it reaches where it has side
 /// effects. Nodes inside it are not asked.
 std::vector<const torch::jit::Value*> inputs_written(const torch::jit::Node* node);
@@ -69,6 +73,7 @@ class AliasFacts {
     torch::jit::Value* copy_of(const torch::jit::Value* value) const;
     /// Puts the silent writes into the copy, behind the ops that do them.
     void tell_silent_writes();
+    void tell_write(torch::jit::Value* memory, torch::jit::Node* writer);
     bool may_write_silently(const torch::jit::Node* node, const torch::jit::Value* value) const;
     /// Tells what ops inside branches and loops, which no run may have seen, may give on.
     void tell_identities();
@@ -89,7 +94,7 @@ class AliasFacts {
     std::vector<std::vector<torch::jit::Value*>> seen_;
     std::vector<torch::jit::Value*> written_tensors_, changed_containers_;
     std::unordered_map<const torch::jit::Value*, std::vector<size_t>> seen_of_value_;  ///< indices into seen_
-    /// Values that an op writes though its schema does not say so: batch statistics.
+    /// What an op writes though the analysis does not see it: batch statistics, tensors in lists.
     std::unordered_map<const torch::jit::Node*, std::vector<const torch::jit::Value*>> silent_writes_;
     // Groups may be as large as the graph: what was found of them is kept.
     mutable std::map<std::pair<const torch::jit::Value*, size_t>, bool> shares_with_group_;

@@ -19,9 +19,10 @@ namespace prim = torch::jit::prim;
 
 namespace {
 
-/// Ops whose result is what a model is, not what it is given. Sizes are not: those of a selection follow the data.
+/// Ops whose result is what a model is, not what it is given. Sizes are not: those of a selection follow the data. Nor
+/// are devices: what jit_device_answers leaves open may have another answer where ops are tried.
 bool asks_for_form(const Node* node) {
-    const std::array<c10::Symbol, 4> ops{aten::dim, prim::dtype, prim::device, aten::is_floating_point};
+    const std::array<c10::Symbol, 3> ops{aten::dim, prim::dtype, aten::is_floating_point};
     return std::ranges::find(ops, node->kind()) != ops.end();
 }
 
@@ -72,8 +73,10 @@ bool chooses_by_data(const Node* node) {
     const bool takes_holder =
         node->kind().is_aten() && std::any_of(node->inputs().begin(), node->inputs().end(), is_holder);
     if (!takes_holder && node->kind() != prim::DictConstruct) return false;
-    return std::any_of(node->inputs().begin(), node->inputs().end(),
-                       [](const Value* input) { return is_plain(*input->type()) && !is_fixed(input); });
+    return std::any_of(node->inputs().begin(), node->inputs().end(), [](const Value* input) {
+        const bool is_device = input->type()->kind() == c10::TypeKind::DeviceObjType;
+        return is_plain(*input->type()) && !is_device && !is_fixed(input);
+    });
 }
 
 /// Whether it, or what it stands in, follows the data.

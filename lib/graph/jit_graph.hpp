@@ -1,9 +1,9 @@
 #pragma once
 // Inside the TorchScript reader: the prepared graph in LibTorch's form and what is known about its inputs. The passes
-// (jit_inline, jit_attributes, jit_assigned_buffers, jit_freeze, jit_straighten, jit_loss, jit_batch_norm,
-// jit_convolutions, jit_written_copies, jit_modes, jit_interleave, jit_constants, jit_numbers, jit_random, jit_alias,
-// probe) each do one thing to it, in that order (graph/torchscript.cpp); jit_straighten has jit_constants, jit_unroll
-// and jit_containers by turns.
+// (jit_inline, jit_attributes, jit_assigned_buffers, jit_freeze, jit_straighten, jit_device_answers, jit_loss,
+// jit_batch_norm, jit_convolutions, jit_written_copies, jit_modes, jit_interleave, jit_constants, jit_numbers,
+// jit_random, jit_alias, probe) each do one thing to it, in that order (graph/torchscript.cpp); jit_straighten has
+// jit_constants, jit_unroll and jit_containers by turns.
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -279,6 +279,13 @@ bool settle_containers(JitGraph& jit);
 /// Makes straight code of branches, loops and lists, by the three passes above and fold_constants until nothing
 /// changes: how often a loop runs may follow from what a list holds, and that from another loop.
 void straighten(JitGraph& jit);
+
+/// Answers what a model asks of the device of its tensors (y.is_cuda, y.device.type, x.device == y.device) as they are
+/// on `target`, where it will run, and straightens the graph behind that: ops are tried elsewhere (probe.hpp), where a
+/// branch would go another way. What may lie on the host beside a card has no answer, nor has the number of a card;
+/// such a branch follows the data. Gives the graph's text as it was before, the same for all devices; empty where
+/// nothing is asked. Requires: the graph is straightened.
+std::string answer_devices(JitGraph& jit, at::DeviceType target);
 
 /// Puts an op before `place` that gives a copy of a buffer which forward assigns, or one that assigns it under the name
 /// of its attribute.

@@ -12,6 +12,7 @@
 #include "base/bad_data.hpp"
 #include "base/error.hpp"
 #include "base/live_bytes.hpp"
+#include "graph/module_names.hpp"
 #include "graph/operator_check.hpp"
 #include "graph/torch_errors.hpp"
 
@@ -100,7 +101,9 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, co
         std::shared_ptr<ReadAdapterInterface> reader = std::make_shared<SkippingReader>(archive, records);
         check_same_view(*archive, reader);
         const live_bytes::Unfilled unfilled;
-        return torch::jit::load(reader, at::kCPU, /*load_debug_files=*/true);
+        torch::jit::Module module = torch::jit::load(reader, at::kCPU, /*load_debug_files=*/true);
+        check_module_names(module, archive->path().string());
+        return module;
     } catch (const Error&) {
         throw;
     } catch (const std::bad_alloc&) {

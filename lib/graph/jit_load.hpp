@@ -29,7 +29,8 @@ struct LoadedFile {
 /// Loads a module; the file is added to `files`. The storages of its parameters stand for the records: they are never
 /// touched and take no memory.
 /// Throws Error{Refused}: operators that need trust (graph/operator_check.hpp). Error{BadData}: LibTorch reads other
-/// records than the archive has, or cannot load them; weights are compressed.
+/// records than the archive has, or cannot load them; weights are compressed; it has too many names
+/// (graph/module_names.hpp).
 torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, const std::vector<std::string>& trusted,
                                std::vector<LoadedFile>& files);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
@@ -34,6 +35,22 @@ std::optional<std::vector<std::string>> keys_of(const torch::jit::Node& dict) {
     return keys;
 }
 
+/// As in Python a key that is there twice has the place of the first and the value of the last.
+std::vector<Output> dict_parts(torch::jit::Node& dict, const std::vector<std::string>& keys) {
+    std::vector<Output> parts;
+    std::unordered_map<std::string, size_t> place_of;
+    for (size_t i = 0; i < keys.size(); ++i) {
+        Value* value = dict.inputs()[2 * i + 1];
+        const auto [known, is_new] = place_of.emplace(keys[i], parts.size());
+        if (is_new) {
+            parts.push_back({keys[i], value});
+        } else {
+            parts[known->second].value = value;
+        }
+    }
+    return parts;
+}
+
 /// The parts of a tuple, with a NamedTuple's own names, or of a list or dict that is made by one op and given to nobody
 /// else, who might change it; none of anything else. Others are named by position.
 std::optional<std::vector<Output>> output_parts(torch::jit::Graph& graph, Value* whole) {
@@ -57,8 +74,7 @@ std::optional<std::vector<Output>> output_parts(torch::jit::Graph& graph, Value*
     }
     const auto keys = maker->kind() == prim::DictConstruct ? keys_of(*maker) : std::nullopt;
     if (!keys) return std::nullopt;
-    for (size_t i = 0; i < keys->size(); ++i) parts.push_back({(*keys)[i], maker->inputs()[2 * i + 1]});
-    return parts;
+    return dict_parts(*maker, *keys);
 }
 
 /// Positions are not names: "output1".

@@ -126,10 +126,21 @@ class ModeFinder {
             enter(node, state);
         } else {
             check(!around.empty(), "every Exit has its Enter");
-            state = around.back();
+            leave(node, around.back(), state);
             around.pop_back();
         }
         return true;
+    }
+
+    /// As Python's guards: each gives back what it sets itself. Gradients that are turned off in a range of autocast
+    /// stay off behind it.
+    static void leave(const Node* node, const ModeState& before, ModeState& state) {
+        if (is_no_grad(node->input(0))) {
+            state.modes.grad = before.modes.grad;
+        } else {
+            state.modes.autocast = before.modes.autocast;
+            state.lower_dtype = before.lower_dtype;
+        }
     }
 
     void enter(const Node* node, ModeState& state) {

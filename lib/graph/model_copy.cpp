@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "graph/initial_values.hpp"
 #include "graph/jit_parameters.hpp"
+#include "graph/module_names.hpp"
 
 namespace vpp {
 
@@ -54,7 +55,9 @@ torch::jit::Module load(const std::shared_ptr<const Archive>& archive, torch::ji
     try {
         check_weights(archive);
         std::shared_ptr<caffe2::serialize::ReadAdapterInterface> reader = std::make_shared<MappedReader>(archive);
-        return torch::jit::load(reader, at::kCPU, extra_files, /*load_debug_files=*/true);
+        torch::jit::Module module = torch::jit::load(reader, at::kCPU, extra_files, /*load_debug_files=*/true);
+        check_module_names(module, archive->path().string());
+        return module;
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {

@@ -2,17 +2,15 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/alias.h>
-#include <torch/csrc/autograd/functions/basic_ops.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
 
 #include "base/error.hpp"
 #include "graph/card_autocast.hpp"
+#include "graph/gradient_watch.hpp"
 #include "graph/ivalue_tensors.hpp"
 #include "graph/jit_alias.hpp"
 #include "graph/jit_branches.hpp"
@@ -141,9 +139,8 @@ bool fails_alike_on_cpu(const JitGraph& jit, int index, const TrialValues& value
 
 /// A tensor over the same memory that needs a gradient, by a history that is never followed.
 at::Tensor with_gradient(const at::Tensor& tensor) {
-    const auto history = std::make_shared<torch::autograd::UndefinedGrad>();
     at::Tensor copy = tensor.detach();
-    torch::autograd::impl::set_gradient_edge(copy, {history, history->add_input_metadata(copy)});
+    give_gradient(copy);
     return copy;
 }
 

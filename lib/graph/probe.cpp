@@ -14,6 +14,8 @@
 #include "graph/card_autocast.hpp"
 #include "graph/flops.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "graph/jit_branches.hpp"
+#include "graph/jit_inner_writes.hpp"
 #include "graph/meta_kernels.hpp"
 #include "graph/meta_memory.hpp"
 #include "graph/torch_dtype.hpp"
@@ -45,12 +47,28 @@ at::Tensor meta_copy(const at::Tensor& tensor) {
     return meta.set_requires_grad(tensor.requires_grad());
 }
 
+/// Sees what a branch or loop may do in place in another microbatch.
+void watch_branch(const JitGraph& jit, int op, const ProbeResult& result, GradientWatch& watch) {
+    const JitOp& branch = jit.ops[static_cast<size_t>(op)];
+    const auto requires_grad = [&](const Value* used) {
+        return std::ranges::any_of(tensors_in(result.values.at(used)), &at::Tensor::requires_grad);
+    };
+    const std::vector<Value*> used = values_used(branch.node);
+    const bool takes_gradient = jit.modes.grad && branch.modes.grad && std::ranges::any_of(used, requires_grad);
+    const std::vector<const Value*> written = outer_values_written(branch.node);
+    for (const Value* value : used) {
+        if (std::ranges::find(written, value) == written.end()) continue;
+        watch.look_behind_branch(result.values.at(value), op, takes_gradient);
+    }
+}
+
 /// Takes in what the ops made, and sees whether they changed in place what was there.
 void watch_gradients(const JitGraph& jit, OpRange range, const ProbeResult& result, GradientWatch& watch) {
     for (int i = range.begin; i < range.end; ++i) {
         torch::jit::Node* node = jit.ops[static_cast<size_t>(i)].node;
         for (const Value* made : node->outputs()) watch.add(result.values.at(made));
         if (!may_write_inputs(node)) continue;
+        if (follows_data(node)) watch_branch(jit, i, result, watch);
         for (const Value* used : values_used(node)) watch.look_again(result.values.at(used), i);
     }
 }
@@ -125,7 +143,7 @@ ProbeResult probe_values(const JitGraph& jit, TrialValues given, const TrialPlac
     ProbeResult result;
     result.values = std::move(given);
     GradientWatch watch;
-    for (const auto& [value, content] : result.values) watch.add(content);
+    for (const auto& [value, content] : result.values) watch.add_given(content);
     const at::AutoGradMode grad(jit.modes.grad);
     OpTrial trial(jit, places);
     FlopCounter counter;

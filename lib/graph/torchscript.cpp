@@ -344,11 +344,13 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
     }
 }
 
-Digest digest_of(const JitGraph& jit, const std::vector<LoadedFile>& files) {
+/// `asks`: what answer_devices gave.
+Digest digest_of(const JitGraph& jit, const std::string& asks, const std::vector<LoadedFile>& files) {
     Hasher hasher;
     // Class names and warnings are numbered by counters that depend on what the process loaded before.
     static const std::regex kMangling("\\.___torch_mangle_[0-9]+|\\[warn_id=[0-9]+\\]");
     hasher.add_text(std::regex_replace(jit.graph->toString(/*print_source_locations=*/false), kMangling, ""));
+    if (!asks.empty()) hasher.add_text(std::regex_replace(asks, kMangling, ""));
     for (const LoadedFile& file : files) {
         for (const auto& [name, record] : file.archive->records()) {
             if (!name.starts_with("data/") && !name.starts_with("constants/")) continue;
@@ -491,8 +493,16 @@ OpenedModel open_model(const ModelFiles& files, const TorchScriptOptions& option
     if (&run != &files) take_weights_of(files, jit, options, loaded);
     freeze_parameters(jit, options.freeze, options.where);
     straighten(jit);
+    const std::string asks = answer_devices(jit, options.device.type());
     select_loss(jit, loss_choice(options));
-    const Digest digest = digest_of(jit, loaded);  // of the model alone, so that a run may go on with the other setting
+    const auto digest_on_cpu = [&] {
+        TorchScriptOptions on_cpu = options;
+        on_cpu.device = at::kCPU;
+        return open_model(files, on_cpu).digest;
+    };
+    // Of the model alone, so that a run may go on with the other setting, and on another device.
+    const bool is_as_on_cpu = asks.empty() || options.device.is_cpu();
+    const Digest digest = is_as_on_cpu ? digest_of(jit, asks, loaded) : digest_on_cpu();
     if (options.deferred_batch_norm && options.training) defer_batch_norms(jit);
     name_convolutions(jit);
     copy_written(jit);

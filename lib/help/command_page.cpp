@@ -18,8 +18,8 @@ bool names(std::string_view placeholder, std::string_view word) {
 ValueKind value_kind(const OptionPage& option, std::string_view placeholder) {
     using enum ValueKind;
     constexpr std::pair<std::string_view, ValueKind> kKinds[] = {
-        {"PLAN", Plan},  {"FILE", File},         {"CSV", File}, {"DIR", Folder},
-        {"RUN", Folder}, {"KEY=VALUE", Setting}, {"KEY", Key}};
+        {"PLAN", Plan},  {"FILE", File},  {"OUT", File},          {"CSV", File},
+        {"DIR", Folder}, {"RUN", Folder}, {"KEY=VALUE", Setting}, {"KEY", Key}};
     if (!option.choices.empty()) return Words;
     for (const auto& [word, kind] : kKinds) {
         if (names(placeholder, word)) return kind;

@@ -27,6 +27,8 @@ struct CommandPage {
     std::vector<std::string> examples;  ///< whole command lines
     std::vector<OptionPage> options;    ///< arguments among them
     std::vector<CommandPage> commands;
+    /// Commands of the program that this one starts, the first where none is named: "train". Their options may follow.
+    std::vector<std::string> starts = {};
 };
 
 /// What a shell can offer where a value is typed.
@@ -40,7 +42,8 @@ enum class ValueKind {
     Key,      ///< section.key or section
 };
 
-/// The kind by the words of the placeholder: PLAN, FILE or CSV, DIR, KEY=VALUE, KEY; of "PLAN|DIR" the first of these.
+/// The kind by the words of the placeholder: PLAN, FILE, OUT or CSV, DIR, KEY=VALUE, KEY; of "PLAN|DIR" the first of
+/// these.
 ValueKind value_kind(const OptionPage& option, std::string_view placeholder);
 inline ValueKind value_kind(const OptionPage& option) {
     return value_kind(option, option.value.empty() ? option.argument : option.value);

@@ -1,6 +1,40 @@
 #include "help/completion.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace vpp {
+
+namespace {
+
+/// The named options of another command that this one lacks.
+void add_options(const CommandPage& from, CommandPage& to) {
+    for (const OptionPage* option : named_options(from)) {
+        if (std::ranges::find(to.options, option->names, &OptionPage::names) != to.options.end()) continue;
+        to.options.push_back(*option);
+        to.options.back().argument.clear();  // its own argument stands already
+    }
+}
+
+void add_started(const CommandPage& root, CommandPage& command) {
+    for (const std::string& name : command.starts) {
+        const CommandPage* found = find_command(root, root.name + ' ' + name);
+        if (!found) continue;
+        CommandPage started = *found;
+        started.name = command.name + ' ' + name;
+        add_options(command, started);
+        command.commands.push_back(std::move(started));
+    }
+    if (!command.starts.empty() && !command.commands.empty()) add_options(command.commands.front(), command);
+}
+
+}  // namespace
+
+CommandPage with_started_commands(CommandPage root) {
+    const CommandPage plain = root;
+    for (CommandPage& command : root.commands) add_started(plain, command);
+    return root;
+}
 
 std::vector<SettingPage> setting_pages(const Names& names) {
     std::vector<SettingPage> settings;

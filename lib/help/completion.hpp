@@ -22,6 +22,10 @@ std::vector<SettingPage> setting_pages(const Names& names);
 /// The names that `vpp explain` takes: sections and keys.
 std::vector<std::string> explained_names();
 
+/// The commands as shells complete them: one that starts others has these below it, with its own options too; its own
+/// page has the options of the first.
+CommandPage with_started_commands(CommandPage root);
+
 /// The scripts. `keys` are the names that a Key stands for (ValueKind::Key).
 /// Requires: names and words hold no white space and no quotes but those of sentences.
 std::string bash_completion(const CommandPage& root, const std::vector<SettingPage>& settings,

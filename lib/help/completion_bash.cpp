@@ -38,16 +38,20 @@ constexpr const char* kWalk = R"sh(_vpp() {
         _vpp_complete "$(_vpp_value "$command $option")"
     elif [[ $cur == -* ]]; then
         _vpp_offer "$(_vpp_options "$command")"
-    elif [[ -n $(_vpp_commands "$command") ]]; then
-        _vpp_offer "$(_vpp_commands "$command")"
     else
         _vpp_complete "$(_vpp_argument "$command" "$argument")"
+        # A command may stand in place of the first argument, and where there is none.
+        [[ $argument == 0 || -z $(_vpp_argument "$command" 0) ]] && _vpp_offer_more "$(_vpp_commands "$command")"
     fi
 }
 )sh";
 
 constexpr const char* kBashHelpers = R"sh(_vpp_offer() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+}
+
+_vpp_offer_more() {
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$1" -- "$cur")
 }
 
 _vpp_files() {
@@ -169,7 +173,8 @@ void add_command(const CommandPage& command, CaseFunction& commands, CaseFunctio
 std::string bash_completion(const CommandPage& root, const std::vector<SettingPage>& settings,
                             const std::vector<std::string>& keys) {
     CaseFunction commands("_vpp_commands"), options("_vpp_options"), values("_vpp_value"), positions("_vpp_argument");
-    for (const CommandPage* command : all_commands(root)) add_command(*command, commands, options, values, positions);
+    const CommandPage tree = with_started_commands(root);
+    for (const CommandPage* command : all_commands(tree)) add_command(*command, commands, options, values, positions);
     CaseFunction setting_words("_vpp_setting_words");
     std::vector<std::string> setting_names;
     for (const SettingPage& setting : settings) {

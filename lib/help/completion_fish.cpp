@@ -121,12 +121,13 @@ std::string fish_keys_function(const std::vector<std::string>& keys) {
 std::string fish_completion(const CommandPage& root, const std::vector<SettingPage>& settings,
                             const std::vector<std::string>& keys) {
     std::string script = "# fish completion of vpp; made by: vpp completion fish\n\nset -g __vpp_commands";
-    for (const CommandPage* command : all_commands(root)) {
-        if (command != &root) script += " \\\n    " + fish_quoted(command->name);
+    const CommandPage tree = with_started_commands(root);
+    for (const CommandPage* command : all_commands(tree)) {
+        if (command != &tree) script += " \\\n    " + fish_quoted(command->name);
     }
     script += "\n\n" + words_function(settings) + names_function(settings) + fish_keys_function(keys) + kFishHelpers;
     script += "complete -c vpp -f\n";
-    for (const CommandPage* command : all_commands(root)) script += command_lines(*command);
+    for (const CommandPage* command : all_commands(tree)) script += command_lines(*command);
     return script;
 }
 

@@ -29,8 +29,8 @@ std::string function_name(const std::string& command) {
     return name;
 }
 
-/// ":PLAN:_files -g "*.toml"": what is asked for, and what offers it.
-std::string value_part(const OptionPage& option, const std::string& placeholder) {
+/// What offers the values of an option or argument: "_files -g "*.toml"".
+std::string zsh_action(const OptionPage& option, const std::string& placeholder) {
     std::string action = " ";
     switch (value_kind(option, placeholder)) {
         case ValueKind::Words:
@@ -56,7 +56,12 @@ std::string value_part(const OptionPage& option, const std::string& placeholder)
         case ValueKind::Unknown:
             break;
     }
-    return ':' + escaped(placeholder, ":") + ':' + action;
+    return action;
+}
+
+/// ":PLAN:_files -g "*.toml"": what is asked for, and what offers it.
+std::string value_part(const OptionPage& option, const std::string& placeholder) {
+    return ':' + escaped(placeholder, ":") + ':' + zsh_action(option, placeholder);
 }
 
 /// "--set=" and "-n+": the value may follow behind a space, too.
@@ -100,6 +105,13 @@ std::string leaf_function(const CommandPage& command) {
     return text + "\n}\n\n";
 }
 
+/// Of a command that takes an argument where those below it may stand.
+std::string first_argument_line(const CommandPage& command) {
+    const auto all = arguments(command);
+    const std::string action = all.empty() ? "" : zsh_action(*all.front(), all.front()->argument);
+    return action.starts_with('_') ? "      " + action + " && ret=0\n" : "";
+}
+
 /// A command that has others below it hands the rest of the line to their functions.
 std::string group_function(const CommandPage& command) {
     std::string text = function_name(command.name) +
@@ -110,12 +122,13 @@ std::string group_function(const CommandPage& command) {
     for (const CommandPage& below : command.commands) {
         text += "        " + zsh_quoted(last_word(below.name) + ':' + escaped(below.sentence, "")) + '\n';
     }
-    text +=
-        "      )\n      _describe -t commands command commands && ret=0\n      ;;\n    rest)\n      case $words[1] "
-        "in\n";
+    text += "      )\n      _describe -t commands command commands && ret=0\n" + first_argument_line(command) +
+            "      ;;\n    rest)\n      case $words[1] in\n";
     for (const CommandPage& below : command.commands) {
         text += "        " + last_word(below.name) + ") " + function_name(below.name) + " && ret=0 ;;\n";
     }
+    if (!command.starts.empty())
+        text += "        *) " + function_name(command.commands.front().name) + " && ret=0 ;;\n";
     return text + "      esac\n      ;;\n  esac\n  return ret\n}\n\n";
 }
 
@@ -146,7 +159,8 @@ std::string zsh_keys_function(const std::vector<std::string>& keys) {
 std::string zsh_completion(const CommandPage& root, const std::vector<SettingPage>& settings,
                            const std::vector<std::string>& keys) {
     std::string script = "#compdef vpp\n# zsh completion of vpp; made by: vpp completion zsh\n\n";
-    for (const CommandPage* command : all_commands(root)) {
+    const CommandPage tree = with_started_commands(root);
+    for (const CommandPage* command : all_commands(tree)) {
         script += command->commands.empty() ? leaf_function(*command) : group_function(*command);
     }
     return script + settings_function(settings) + zsh_keys_function(keys) +

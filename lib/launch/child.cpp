@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "launch/dead_children.hpp"
+#include "launch/mpirun_line.hpp"
 #include "launch/passed_output.hpp"
 
 namespace vpp {
@@ -94,21 +96,26 @@ class PassedStreams {
     }
     bool pass() {
         const bool is_output = output_.pass();
-        return errors_.pass() || is_output;
+        return errors_.pass(may_give_errors()) || is_output;
     }
     /// Until there is something to pass on, or `other` can be read.
     void wait(int other, std::chrono::milliseconds time) const {
-        pollfd awaited[]{{other, POLLIN, 0}, output_.awaited(), errors_.awaited()};
+        const std::array<pollfd, 2> output = output_.awaited(), errors = errors_.awaited(may_give_errors());
+        pollfd awaited[]{{other, POLLIN, 0}, output[0], output[1], errors[0], errors[1]};
         poll(awaited, std::size(awaited), static_cast<int>(time.count()));
     }
     bool is_held_up() const { return output_.is_held_up() || errors_.is_held_up(); }
+    bool hold_job_up() const { return output_.holds_job_up() || errors_.holds_job_up(); }
     bool is_output_lost() const { return output_.is_lost(); }
 
   private:
+    /// On one terminal an error stands below the lines that were printed before it.
+    bool may_give_errors() const { return !(output_.is_terminal() && errors_.is_terminal() && output_.is_held_up()); }
+
     PassedOutput output_{STDOUT_FILENO}, errors_{STDERR_FILENO};
 };
 
-/// Throws Error{MissingInput} when there is no such program.
+/// Throws Error{Mesh} when there is no such program.
 pid_t start_job(const std::vector<std::string>& line, PassedStreams& streams) {
     int error_pipe[2];
     check(pipe2(error_pipe, O_CLOEXEC) == 0, "a pipe can be made");
@@ -127,7 +134,7 @@ pid_t start_job(const std::vector<std::string>& line, PassedStreams& streams) {
     close(error_pipe[0]);
     if (!failed) return child;
     waitpid(child, nullptr, 0);
-    throw Error(ErrorKind::MissingInput, "cannot start " + line.front() + ": " + std::strerror(error));
+    throw Error(ErrorKind::Mesh, "cannot start " + line.front() + ": " + std::strerror(error) + "; " + kMpirunRemedy);
 }
 
 /// A running job and what was asked of it so far.
@@ -158,6 +165,9 @@ class RunningJob {
         if (end_.stop_asked && !end_.ended_at_once) kill(pid_, SIGUSR1);
         look_for_hang();
     }
+
+    /// It ends behind its last word, and waits for a reader until then.
+    void note_held_up() { num_looks_at_dead_ = num_looks_without_rank_ = 0; }
 
     ChildEnd ended(int code, bool is_output_lost) {
         end_.code = code;
@@ -236,6 +246,7 @@ ChildEnd StopSignals::run(const std::vector<std::string>& line, StopManner manne
     while (!(code = code_if_ended(child, WNOHANG))) {
         streams.wait(masks_->ready, job.time_to_look());
         streams.pass();
+        if (streams.hold_job_up()) job.note_held_up();
         if (const int signal = next_signal(); asks_for_end(signal)) job.ask(signal);
         job.look_if_due();
     }

@@ -52,9 +52,10 @@ class StopSignals {
     /// Ctrl-C reaches it through here only; when this process is killed it gets SIGUSR1. A second SIGINT ends it by
     /// SIGTERM, and by SIGKILL where that does not help within 5 s. One that hangs itself gets SIGKILL: mpirun of
     /// Open MPI 4.1 leaves a dead child alone when a rank dies while it connects, and waits a quarter of an hour for a
-    /// host that a cut link has taken away. What nobody takes of its output is dropped, and the job goes on.
+    /// host that a cut link has taken away; a pipe whose reader is slow holds it up without that. What nobody takes of
+    /// its output is dropped, and the job goes on.
     /// Requires: SIGPIPE is ignored.
-    /// Throws:   Error{MissingInput} when there is no such program.
+    /// Throws:   Error{Mesh} when there is no such program.
     ChildEnd run(const std::vector<std::string>& line, StopManner manner, const HangLimits& limits = {});
 
     /// Waits, shorter when an end is asked for: then true.

@@ -8,6 +8,9 @@
 
 namespace vpp {
 
+/// Where there is no mpirun.
+inline constexpr const char* kMpirunRemedy = "install Open MPI, or put its folder into PATH";
+
 struct LaunchRequest {
     int ranks = 1;
     int threads = 1;                   ///< of a rank: mesh.threads

@@ -46,7 +46,7 @@ std::optional<std::string> find_launch_trouble(LaunchRequest request, const Host
     const ChildWords heard = listen_to(line, limit);
     if (heard.timed_out)
         return "it does not start them within " + duration_text(static_cast<double>(limit.count()) / 1e3);
-    if (heard.code == 127) return "there is no mpirun; install Open MPI, or put its folder into PATH";
+    if (heard.code == 127) return std::string("there is no mpirun; ") + kMpirunRemedy;
     if (heard.code == 0) return std::nullopt;
     const std::string words = detail::condense_words(heard.text);
     return words.empty() ? "it ends with code " + std::to_string(heard.code) : words;

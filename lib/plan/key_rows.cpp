@@ -34,6 +34,18 @@ constexpr Range kPositiveFloat = {1e-37, 3.4e38};  // and so are their reciproca
 constexpr Range kMeasure = {-1e9, 1e9};
 constexpr Range kCount = {0, 1e15};
 
+/// A number of model.init: where another kind fills it has no value, and the resolved text leaves it out.
+template <double InitRule::*number>
+PlanField init_number() {
+    return {[](const Plan& plan, size_t entry) -> std::optional<Value> {
+                const InitRule& rule = plan.model.init.at(entry);
+                constexpr bool kIsOfNormal = number == &InitRule::mean || number == &InitRule::std;
+                if (rule.kind != (kIsOfNormal ? "normal" : "uniform")) return std::nullopt;
+                return Value(rule.*number);
+            },
+            field<&Plan::model, &ModelPlan::init, number>().set};
+}
+
 Rows model_rows() {
     // Not with [loss]: then it has no value, and the resolved text leaves it out.
     const PlanField loss_output = {[](const Plan& plan, size_t) -> std::optional<Value> {
@@ -86,16 +98,16 @@ Rows model_rows() {
          .field = field<&Plan::model, &ModelPlan::init, &InitRule::kind>(), .required = true,
          .choices = {"normal", "uniform", "zeros", "ones"}, .example = "normal"},
         {.name = "model.init.mean", .type = Number, .sentence = "normal: the mean.",
-         .field = field<&Plan::model, &ModelPlan::init, &InitRule::mean>(), .range = kMeasure,
+         .field = init_number<&InitRule::mean>(), .range = kMeasure,
          .default_note = "0", .example = 0.0},
         {.name = "model.init.std", .type = Number, .sentence = "normal: the standard deviation.",
-         .field = field<&Plan::model, &ModelPlan::init, &InitRule::std>(), .range = kFromZero, .default_note = "1",
+         .field = init_number<&InitRule::std>(), .range = kFromZero, .default_note = "1",
          .example = 0.02},
         {.name = "model.init.low", .type = Number, .sentence = "uniform: the smallest value.",
-         .field = field<&Plan::model, &ModelPlan::init, &InitRule::low>(), .range = kMeasure,
+         .field = init_number<&InitRule::low>(), .range = kMeasure,
          .default_note = "0", .example = -0.1},
         {.name = "model.init.high", .type = Number, .sentence = "uniform: no value reaches it.",
-         .field = field<&Plan::model, &ModelPlan::init, &InitRule::high>(), .range = kMeasure,
+         .field = init_number<&InitRule::high>(), .range = kMeasure,
          .default_note = "1", .example = 0.1},
     };
 }

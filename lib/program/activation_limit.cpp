@@ -121,7 +121,7 @@ Schedule within_limit(const Plan& plan, const ActivationMemory& memory, const Sc
                       const std::function<Schedule(std::optional<double>)>& make) {
     const std::optional<double> loosest = activation_limit(plan, memory, size);
     Schedule made = make(loosest);
-    if (!loosest || !plan.pipeline.memory_limit->bytes || keeps_to_limit(plan, made, memory)) return made;
+    if (!loosest || keeps_to_limit(plan, made, memory)) return made;
     // In stage activations: `fits` is known to, `above` is known not to.
     const double most = std::min(*loosest, static_cast<double>(size.num_microbatches)) * size.stages_per_rank;
     int fits = size.stages_per_rank, above = static_cast<int>(std::ceil(most));

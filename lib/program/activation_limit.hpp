@@ -36,7 +36,7 @@ Schedule one_at_a_time(int num_ranks, const std::vector<int>& rank_of_stage, int
 bool keeps_to_limit(const Plan& plan, const Schedule& schedule, const ActivationMemory& memory);
 
 /// What `make` gives with the loosest limit, a number of activations, with which it keeps to the plan's limit; where
-/// there is none, with a limit of one. A limit that is not in bytes is handed on as it is.
+/// there is none, with a limit of one.
 /// Requires: `make` gives the schedule as it will run.
 /// Throws:   what activation_limit and `make` throw.
 Schedule within_limit(const Plan& plan, const ActivationMemory& memory, const ScheduleSize& size,

@@ -22,6 +22,7 @@ using nlohmann::json;
 
 constexpr uint64_t kMostBytes = uint64_t{16} << 20;
 constexpr double kLongestTime = 1e9;
+constexpr double kShortestTotal = 1e-9;  // of all F: ticks of it stay whole numbers
 constexpr double kMebibyte = 1 << 20;
 constexpr JsonLimits kLimits{.max_depth = 4, .max_values = 2'000'000};
 
@@ -89,8 +90,14 @@ class CostFileReader {
         check_object(root["modules"], "modules");
         for (const auto& [module, times] : root["modules"].items()) file.modules.push_back(read_module(module, times));
         if (file.modules.empty()) refuse("modules", "is empty (expected at least one submodule with its times)");
-        const auto is_idle = [](const ModuleTimes& times) { return times.forward == 0; };
-        if (std::all_of(file.modules.begin(), file.modules.end(), is_idle)) refuse("modules", "takes no time at all");
+        double total = 0;
+        for (const ModuleTimes& module : file.modules) total += module.forward;
+        check_total(total, "modules");
+    }
+
+    void check_total(double forward, const char* place) const {
+        if (forward == 0) refuse(place, "takes no time at all");
+        if (forward < kShortestTotal) refuse(place, "takes next to no time (expected F of 1e-9 and more in all)");
     }
 
     void read_parts(const json& root, CostFile& file) const {
@@ -102,8 +109,9 @@ class CostFileReader {
             const std::string place = "parts[" + std::to_string(file.parts.size()) + ']';
             file.parts.push_back(read_part(part, place, file.parts.empty() ? 0 : file.parts.back().ops.end));
         }
-        const auto is_idle = [](const PartTimes& part) { return part.times.forward == 0; };
-        if (std::all_of(file.parts.begin(), file.parts.end(), is_idle)) refuse("parts", "takes no time at all");
+        double total = 0;
+        for (const PartTimes& part : file.parts) total += part.times.forward;
+        check_total(total, "parts");
     }
 
     int64_t count(const json& value, const std::string& place, const char* key) const {

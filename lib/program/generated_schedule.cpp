@@ -5,6 +5,19 @@
 
 namespace vpp {
 
+namespace {
+
+/// Of the key whose number the message names as what it got; of the schedule where the plan leaves that key out.
+std::optional<SourcePosition> position_of(const std::string& message, const Plan& plan) {
+    for (const char* key : {"virtual_chunks", "num_microbatches", "interleave_group_size", "memory_limit"}) {
+        const auto where = plan.where(std::string("pipeline.") + key);
+        if (where && message.find(std::string("(got ") + key + " = ") != std::string::npos) return where;
+    }
+    return plan.where("pipeline.schedule_type");
+}
+
+}  // namespace
+
 std::optional<Schedule> generate_schedule(const Plan& plan) {
     const ScheduleKind* kind = find_schedule_kind(plan.pipeline.schedule_type);
     if (!kind) return std::nullopt;
@@ -23,9 +36,8 @@ Schedule generate_schedule(const Plan& plan, const ScheduleCosts& costs, std::op
     try {
         return make_schedule(pipeline.schedule_type, request);
     } catch (const Error& error) {
-        const bool names_chunks = plan.where("pipeline.virtual_chunks").has_value();
-        throw Error(error.kind(), error.problems().front().message,
-                    plan.where(names_chunks ? "pipeline.virtual_chunks" : "pipeline.schedule_type"));
+        const std::string& message = error.problems().front().message;
+        throw Error(error.kind(), message, position_of(message, plan));
     }
 }
 

@@ -16,6 +16,21 @@ constexpr const char* kRowUp = "\r\x1b[A";
 
 }  // namespace
 
+std::string without_old_live_lines(std::string_view written) {
+    const std::string begin = std::string("\n") + kNoWrap, end = std::string(kWrap) + kRowUp;
+    std::string kept;
+    size_t from = 0;
+    for (size_t frame = written.find(begin); frame != std::string_view::npos; frame = written.find(begin, frame + 1)) {
+        const size_t frame_end = written.find(end, frame);
+        if (frame_end == std::string_view::npos) break;
+        const size_t behind = frame_end + end.size();
+        if (!written.substr(behind).starts_with(kTakeLiveLineOff)) continue;
+        kept += written.substr(from, frame - from);
+        from = behind + sizeof kTakeLiveLineOff - 1;
+    }
+    return kept += written.substr(from);
+}
+
 Screen::Screen(std::ostream& out, ScreenOptions options) : out_(out), options_(std::move(options)) {}
 
 Screen::~Screen() {

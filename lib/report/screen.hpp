@@ -10,11 +10,15 @@
 #include <mutex>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 namespace vpp {
 
 /// What takes the live line off, from the row of the cursor; for whoever must end a process without a Screen.
 inline constexpr char kTakeLiveLineOff[] = "\r\x1b[J";
+
+/// What a screen has written, less the live lines that it took off again: a terminal shows the same behind it.
+std::string without_old_live_lines(std::string_view written);
 
 using ScreenClock = std::function<std::chrono::steady_clock::time_point()>;
 

@@ -49,10 +49,15 @@ struct Found {
 
 /// All actions one after the other have to stay far within whole numbers.
 void check_precision(const Candidate& candidate, int64_t factor) {
+    const ScheduleCosts& costs = candidate.costs;
+    Ticks message = costs.transfer + costs.occupied;
+    for (const auto& [edge, transfer] : costs.transfer_of) {
+        message = std::max(message, transfer + costs.of_occupied(edge));
+    }
     double work = 0;
-    for (const StageCosts& stage : candidate.costs.stages) {
+    for (const StageCosts& stage : costs.stages) {
         const Ticks most = std::max(stage.input_gradient + stage.weight_gradient, stage.backward);
-        work += static_cast<double>(stage.forward + most + 2 * (candidate.costs.transfer + candidate.costs.occupied));
+        work += static_cast<double>(stage.forward + most + 2 * message);
     }
     work *= static_cast<double>(candidate.size.num_microbatches) * static_cast<double>(factor);
     if (work < 0x1p52) return;

@@ -58,7 +58,7 @@ class ListScheduler {
           most_(most),
           block_(block),
           rules_(rules),
-          transfer_(request.costs.transfer),
+          transfers_(transfers_of_hops(request.costs, P_)),
           ranks_(static_cast<size_t>(P_)),
           arrivals_(static_cast<size_t>(4 * P_) * static_cast<size_t>(M_), kNever) {
         for (int stage = 0; stage < 2 * P_; ++stage) costs_.push_back(request.costs.of_stage(stage));
@@ -170,7 +170,7 @@ class ListScheduler {
         if (hop + 1 == 4 * P_) return;
         const int leg = (hop + 1) / P_, along = (hop + 1) % P_;
         const int to = leg % 2 == 0 ? along : P_ - 1 - along;
-        arrival(hop + 1, microbatch) = state.free_at + (to == rank ? 0 : transfer_);
+        arrival(hop + 1, microbatch) = state.free_at + transfers_[static_cast<size_t>(hop)];
         wake(arrival(hop + 1, microbatch), to);
     }
 
@@ -219,7 +219,7 @@ class ListScheduler {
     int P_, M_, most_;
     const VBlock& block_;
     const VRules& rules_;
-    Ticks transfer_;
+    std::vector<Ticks> transfers_;
     std::vector<StageCosts> costs_;
     std::vector<RankState> ranks_;
     std::vector<Ticks> arrivals_;  ///< by hop and microbatch
@@ -231,6 +231,16 @@ class ListScheduler {
 
 bool VRun::operator<(const VRun& other) const {
     return std::tie(makespan, span) < std::tie(other.makespan, other.span);
+}
+
+std::vector<Ticks> transfers_of_hops(const ScheduleCosts& costs, int num_ranks) {
+    std::vector<Ticks> transfers(static_cast<size_t>(4 * num_ranks), 0);
+    for (int hop = 0; hop + 1 < 4 * num_ranks; ++hop) {
+        const bool turns = (hop + 1) % num_ranks == 0;
+        const int lower_stage = hop < 2 * num_ranks ? hop : 4 * num_ranks - 2 - hop;
+        if (!turns) transfers[static_cast<size_t>(hop)] = costs.of_transfer(lower_stage);
+    }
+    return transfers;
 }
 
 VRun schedule_v_list(const ScheduleRequest& request, int most, const VBlock& block, const VRules& rules) {

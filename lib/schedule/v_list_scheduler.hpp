@@ -45,7 +45,10 @@ struct VRun {
     bool operator<(const VRun& other) const;
 };
 
-/// Runs M microbatches under costs of stages and transfers (those of single edges are not looked at).
+/// What the result of each of the 4P hops takes to the rank of the next one: 0 where that is the same.
+std::vector<Ticks> transfers_of_hops(const ScheduleCosts& costs, int num_ranks);
+
+/// Runs M microbatches under costs of stages and transfers.
 ///
 /// `most` stage activations at once on a rank; without an order in the rules the leg down may take most - (what the
 /// block keeps on the leg up, at least 1). That always ends, since the oldest microbatch can go on: its F down finds

@@ -44,7 +44,7 @@ class Rounds {
           most_(most),
           flags_(flags),
           may_wait_(std::move(may_wait)),
-          transfer_(request.costs.transfer),
+          transfers_(transfers_of_hops(request.costs, P_)),
           ranks_(static_cast<size_t>(P_)),
           ends_(static_cast<size_t>(4 * P_) * static_cast<size_t>(M_), kUnknown) {
         for (int stage = 0; stage < 2 * P_; ++stage) costs_.push_back(request.costs.of_stage(stage));
@@ -85,9 +85,8 @@ class Rounds {
         const int microbatch = rank(r).count.at(kind), at = hop(kind, r);
         if (microbatch >= M_) return kUnknown;
         if (at == 0) return 0;
-        const bool turns = at % P_ == 0;  // from one leg to the next on the same rank
         const Ticks given = end(at - 1, microbatch);
-        return given == kUnknown || turns ? given : given + transfer_;
+        return given == kUnknown ? given : given + transfers_[static_cast<size_t>(at - 1)];
     }
 
     bool can_forward(RoundKind kind, int r) {
@@ -242,7 +241,7 @@ class Rounds {
     int P_, M_, most_;
     Flags flags_;
     std::vector<Ticks> may_wait_;
-    Ticks transfer_;
+    std::vector<Ticks> transfers_;
     std::vector<StageCosts> costs_;
     std::vector<RoundState> ranks_;
     std::vector<Ticks> ends_;  ///< by hop and microbatch

@@ -94,7 +94,7 @@ class VOrderSearch {
                                     up.input_gradient + up.weight_gradient);
             least_span_ = std::max(least_span_, busy);
             least_makespan_ = std::max(least_makespan_, arrival + busy);
-            arrival += down.forward + request.costs.transfer;
+            arrival += down.forward + request.costs.of_transfer(rank);
         }
     }
 
@@ -125,9 +125,8 @@ class VOrderSearch {
 
     VRun fixed_form() const {
         Schedule schedule = make_zero_bubble_v_fixed(request_.size);
-        ScheduleCosts costs = request_.costs;
-        costs.transfer_of.clear();  // of edges that are not known here
-        const Simulation simulation = simulate(lower(schedule, chain_edges(schedule.num_stages())), costs);
+        const Schedule lowered = lower(schedule, chain_edges(schedule.num_stages()));
+        const Simulation simulation = simulate(lowered, request_.costs);
         return {std::move(schedule.actions), simulation.makespan, simulation.span, true, false};
     }
 

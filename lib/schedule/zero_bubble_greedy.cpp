@@ -47,9 +47,11 @@ class GreedyPass {
           most_in_flight_(static_cast<int>(limit)),
           limit_(static_cast<int64_t>(limit * static_cast<double>(request.activation.whole))),
           activation_(request.activation),
-          transfer_(request.costs.transfer),
           stages_(static_cast<size_t>(request.size.num_ranks)) {
-        for (size_t s = 0; s < stages_.size(); ++s) stages_[s].costs = request.costs.of_stage(static_cast<int>(s));
+        for (int s = 0; s < request.size.num_ranks; ++s) {
+            stages_[static_cast<size_t>(s)].costs = request.costs.of_stage(s);
+            transfers_.push_back(s == 0 ? 0 : request.costs.of_transfer(s - 1));
+        }
     }
 
     void run() {
@@ -118,12 +120,12 @@ class GreedyPass {
 
     /// When the input of the next F is there.
     Ticks value_arrival(size_t s) const {
-        return s == 0 ? 0 : stages_[s - 1].forward_ends.at(static_cast<size_t>(stages_[s].forwards())) + transfer_;
+        return s == 0 ? 0 : stages_[s - 1].forward_ends.at(static_cast<size_t>(stages_[s].forwards())) + transfers_[s];
     }
     /// When the gradient for the next I is there.
     Ticks gradient_arrival(size_t s) const {
         if (s + 1 == stages_.size()) return 0;
-        return stages_[s + 1].gradient_ends.at(static_cast<size_t>(stages_[s].input_gradients())) + transfer_;
+        return stages_[s + 1].gradient_ends.at(static_cast<size_t>(stages_[s].input_gradients())) + transfers_[s + 1];
     }
 
     void warm_up() {
@@ -136,10 +138,10 @@ class GreedyPass {
     /// How many F each stage runs before its first I.
     std::vector<int> count_warmup() const {
         std::vector<Ticks> first_end, pace;  // of F(0); from one F to the next: the slowest stage so far
-        for (const GreedyStage& stage : stages_) {
-            const Ticks start = first_end.empty() ? 0 : first_end.back() + transfer_;
-            pace.push_back(std::max(pace.empty() ? 0 : pace.back(), stage.costs.forward));
-            first_end.push_back(start + stage.costs.forward);
+        for (size_t s = 0; s < stages_.size(); ++s) {
+            const Ticks start = s == 0 ? 0 : first_end.back() + transfers_[s];
+            pace.push_back(std::max(s == 0 ? 0 : pace.back(), stages_[s].costs.forward));
+            first_end.push_back(start + stages_[s].costs.forward);
         }
         std::vector<int> counts(stages_.size(), 1);
         Ticks arrival = first_end.back();  // of the first gradient
@@ -151,7 +153,7 @@ class GreedyPass {
                 ++counts[s];
                 end += pace[s];
             }
-            arrival = std::max(arrival, end) + stages_[s].costs.input_gradient + transfer_;
+            arrival = std::max(arrival, end) + stages_[s].costs.input_gradient + transfers_[s];
         }
         for (size_t s = 1; s < counts.size(); ++s) counts[s] = std::min(counts[s], std::max(counts[s - 1] - 1, 1));
         return counts;
@@ -187,7 +189,7 @@ class GreedyPass {
                 stage.forwards() < num_microbatches_ && stage.forwards() - stage.input_gradients() < most_in_flight_;
             takes[s] = fits && next_takes(takes, s) && !goes_straight_to_gradient(s, arrival);
             const Ticks ready = stage.clock + (takes[s] ? stage.costs.forward : 0);
-            arrival = std::max(arrival, ready) + stage.costs.input_gradient + transfer_;
+            arrival = std::max(arrival, ready) + stage.costs.input_gradient + transfers_[s];
         }
         for (size_t s = 1; s < stages_.size(); ++s) {
             const int available = stages_[s - 1].forwards() + (takes[s - 1] ? 1 : 0);
@@ -264,7 +266,7 @@ class GreedyPass {
     int most_in_flight_;  ///< between F and I
     int64_t limit_;       ///< of what is held, in the unit of activation_
     ActivationSize activation_;
-    Ticks transfer_;
+    std::vector<Ticks> transfers_;  ///< by stage, from the one below and to it
     std::vector<GreedyStage> stages_;
 };
 

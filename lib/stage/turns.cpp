@@ -14,6 +14,7 @@ void GradientTurns::begin_step() {
 void GradientTurns::run(int microbatch, const std::function<void()>& backward) {
     if (microbatch == next_) {
         backward();
+        resolve_negated();
         ++next_;
         add_parked();
         return;
@@ -21,8 +22,16 @@ void GradientTurns::run(int microbatch, const std::function<void()>& backward) {
     check(microbatch > next_ && !parked_.count(microbatch), "a microbatch has one backward pass");
     const std::vector<at::Tensor> sums = take_gradients();
     backward();
+    resolve_negated();
     parked_[microbatch] = take_gradients();
     for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = sums[i];
+}
+
+void GradientTurns::resolve_negated() {
+    for (at::Tensor& parameter : parameters_) {
+        const at::Tensor& gradient = parameter.grad();
+        if (gradient.defined() && gradient.is_neg()) parameter.mutable_grad() = gradient.resolve_neg();
+    }
 }
 
 int64_t GradientTurns::parked_bytes() const {

@@ -23,6 +23,8 @@ class GradientTurns {
     int64_t parked_bytes() const;
 
   private:
+    /// Of what is to be read by others as it lies in memory.
+    void resolve_negated();
     std::vector<at::Tensor> take_gradients();
     void add_parked();
 

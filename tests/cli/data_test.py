@@ -379,7 +379,8 @@ class Data(Case):
             found = told[name]["fields"][field]
             self.assertEqual((found["dtype"], found["shape"], found["samples"]),
                              (str(array.dtype), list(array.shape[1:]), len(array)))
-            self.assertEqual(found["values"], {"low": array.min(), "high": array.max(), "all": True})
+            self.assertEqual(found["values"],
+                             {"low": array.min(), "high": array.max(), "all": True, "not_finite": 0})
         self.assertEqual((told["gpt2.bin"]["tokens"], told["gpt2.bin"]["values"]["high"]), (3, 50256))
         self.assertEqual((told["llmc.bin"]["tokens"], told["llmc.bin"]["values"]["low"]), (2, 5))
         text = self.vpp("data", "info", "labels", "gpt2.bin").stdout
@@ -388,6 +389,19 @@ class Data(Case):
         numpy.savez(self.folder / "adam.npz", step=numpy.float32(3), w=numpy.float32([1, 2]))
         text = self.vpp("data", "info", "adam.npz").stdout
         self.assertIn("  step: no samples, float32 []\n  w: 2 samples of float32 [], values 1 to 2\n", text)
+        nan, inf = numpy.nan, numpy.inf
+        for values, text, expected in (
+            ([0, nan, 1], "values 0 to 1, 1 of 3 values is not finite",
+             {"low": 0, "high": 1, "all": True, "not_finite": 1}),
+            ([inf, 2, nan], "values 2 to 2, 2 of 3 values are not finite",
+             {"low": 2, "high": 2, "all": True, "not_finite": 2}),
+            ([nan], "1 of 1 value is not finite", {"all": True, "not_finite": 1}),
+        ):
+            numpy.save(self.folder / "n.npy", numpy.float32(values))
+            told = self.vpp("data", "info", "n.npy").stdout
+            self.assertTrue(told.endswith(f" of float32 [], {text}\n"), told)
+            told = json.loads(self.vpp("data", "info", "n.npy", "--json").stdout)
+            self.assertEqual(told["fields"][0]["values"], expected)
         (self.folder / "x.npy").write_bytes((self.folder / "x.npy").read_bytes()[:-1])
         self.assertEqual(self.vpp("data", "info", "x.npy").returncode, 65)
         self.assertEqual(self.vpp("data", "info", "none").returncode, 66)
@@ -408,6 +422,8 @@ class Data(Case):
         self.assertEqual(numpy.frombuffer(index, "<i8", 5, 42).tolist(), [0, 2 * lengths[0], 0, 1, 2])
         self.assertEqual(len(index), 82)
         told = self.vpp("data", "info", "out.idx").stdout
+        self.assertEqual(told, self.vpp("data", "info", "out.bin").stdout, "an index stands for its tokens")
+        self.assertTrue(told.startswith(f"out.bin: tokens, {2 * sum(lengths)} B\n"), told)
         self.assertIn(f"2 documents of {lengths[1]} to {lengths[0]} tokens", told)
         files = 'train = ["out.bin"]\nval = ["out.bin"]\nsequence_length = 4\ndocuments = "apart"'
         fed = self.fed("tokens", "tokens", files)
@@ -417,6 +433,27 @@ class Data(Case):
         self.assertIn("out.bin is there already", again.stderr)
         self.assertEqual(self.vpp("data", "make", "out.bin", "0.txt", "--lines", "--overwrite").returncode, 0)
         self.assertEqual((self.folder / "out.bin").read_bytes(), b"firstline two")
+
+    def test_made_tokens_replace_no_input(self):
+        for name in ("a.txt", "a.bin", "b.idx", "m.idx"):
+            (self.folder / name).write_text("words")
+        (self.folder / "same.idx").symlink_to("a.txt")
+        for out, more, replaced, what in (
+            ("a.bin", ("a.bin",), "a.bin", "a text that is read"),
+            ("./a.bin", ("a.txt", "a.bin"), "./a.bin", "a text that is read"),
+            ("b.bin", ("b.idx",), "b.idx", "a text that is read"),
+            ("same.bin", ("a.txt",), "same.idx", "a text that is read"),
+            ("m.bin", ("a.txt", "--tokenizer", "m.idx"), "m.idx", "the tokenizer"),
+        ):
+            with self.subTest(out):
+                done = self.vpp("data", "make", out, *more, "--overwrite")
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(f"vpp data make would replace {replaced}, {what}; name another file", done.stderr)
+        for name in ("a.txt", "a.bin", "b.idx", "m.idx"):
+            self.assertEqual((self.folder / name).read_text(), "words")
+        done = self.vpp("data", "make", ".bin", "a.txt")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("tokens are written to FILE.bin and FILE.idx (got .bin)", done.stderr)
 
     def trained(self, name: str, *options: str) -> str:
         """A SentencePiece model of this repository's own words."""
@@ -505,8 +542,9 @@ class Data(Case):
             ends.append(done.returncode)
             self.assertIn(done.returncode, (0, 65), done.stderr)
             if done.returncode:
-                self.assertIn("m.model: ", done.stderr)
-                self.assertIn("it is broken, or no SentencePiece model: copy or train it anew", done.stderr)
+                self.assertIn("m.model", done.stderr)
+                self.assertRegex(done.stderr, "it is broken, or no SentencePiece model: copy or train it anew|"
+                                              "a.txt: .*; where short ones fail too, copy or train the model anew")
                 self.assertNotIn("out.bin", [path.name for path in self.folder.iterdir()])
             else:
                 (self.folder / "out.bin").unlink()

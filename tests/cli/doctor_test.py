@@ -98,6 +98,16 @@ class Doctor(Case):
         self.assertIn("is held by process", re.sub(r"\s+", " ", done.stdout))
         self.assertIsNone(job.poll())
 
+    def test_who_held_a_run_folder_stays_known(self):
+        (self.folder / "run/checkpoints").mkdir(parents=True)
+        lock = self.folder / "run/.lock"
+        lock.write_text("the one before")
+        before = lock.stat().st_mtime_ns
+        done = self.vpp("doctor", self.plan(DIGITS), "--set", "run.dir=run")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(lock.read_text(), "the one before")
+        self.assertEqual(lock.stat().st_mtime_ns, before)
+
     def test_no_mpirun(self):
         done = self.vpp("doctor", environment={"PATH": "/nowhere"})
         self.assertEqual(done.returncode, 69, done.stdout)

@@ -89,6 +89,11 @@ class Messages(Case):
             self.refused(73, "runs/example/.lock is held by the test; a run folder is one job's: wait for it, or name "
                          "another run.dir", "train", plan)
 
+    def test_a_lock_that_cannot_be_made_is_not_waited_for(self):
+        plan = self.example()
+        (self.folder / "runs" / "example" / ".lock").mkdir(parents=True)
+        self.refused(73, "cannot create runs/example/.lock: Is a directory", "train", plan)
+
     def test_a_training_does_not_replace_the_plan_of_a_person(self):
         plan = self.example()
         before = (self.folder / plan).read_bytes()

@@ -439,9 +439,24 @@ def several(d):
     )]
 
 
+def added_in_branches(d):
+    """What branches that the data choose write in place, as experts add up what they make of their samples."""
+    a, k = d.tensor(lambda t: t.dim() >= 1 and t.shape[-1] >= 2), d.local()
+    b = d.like(a)
+    start = d.choice(f"torch.zeros_like({a})", f"{a} * 0.5", f"{a}.detach() * 1.0")
+    condition = d.choice(f"{a}.sum() > 0.0", "tokens[0, 0] > 5", "tokens[0, 1] > 8", f"{a}.mean() > 0.2")
+    written = d.choice(f"{k}.add_({b})", f"{k}[..., :1] = {b}[..., 1:2]", f"{k}[..., 1:].mul_(torch.sin({b}[..., 1:]))",
+                       f"{k}.index_add_(0, torch.tensor([0]), {b}[:1])", f"torch._foreach_mul_([{k}], 0.5)",
+                       f"torch._foreach_add_([{k}], [{b}])")
+    loop = [f"for k in range(int(tokens[0, 0]) % 3):", f"    {k}[..., :1] += {b}[..., :1] * k"]
+    branch = d.choice([f"if bool({condition}):", f"    {written}"], loop)
+    return [f"{k} = {start}", *d.choice([], [f"{k}.mul_(2.0)"]), LATER, *branch, *d.choice([], [LATER]),
+            f"out = {k} * {b}", *d.choice([], [LATER, f"if bool({condition}):", f"    {written}"])]
+
+
 FLOWS = [
     *[kept_list] * 3, *[chosen] * 2, *[kept_dict] * 2, *[nested] * 2, *[kept_views] * 3, *[kept_numbers] * 2,
     *[kept_forms] * 3, optional, *[ended_early] * 2, *[carried] * 3, *[drawn_in_branches] * 2, *[set_parts] * 3,
     *[given_on] * 2, *[tied] * 2, *[stateful] * 4, goes_on, *[kept_state] * 2, looked_up, traced_layers,
-    *[overwritten] * 2, checked, several,
+    *[overwritten] * 2, checked, several, *[added_in_branches] * 2,
 ]  # fmt: skip

@@ -27,6 +27,8 @@ import torch
 
 import random_layers
 from random_flows import FLOWS, LATER
+from random_ops import OPS
+from random_pictures import PICTURES
 from random_statements import DRAWS
 
 SAMPLES_PER_MICROBATCH = 2
@@ -102,6 +104,11 @@ class Draft:
 
     def shape(self, name):
         return list(self.values[name].shape)
+
+    def worth(self, expression):
+        """What it gives for the values so far."""
+        values = {name: value.clone() for name, value in self.values.items()}
+        return eval(expression, {"torch": torch, "F": torch.nn.functional, "self": self.module} | values)
 
     def dim(self, name):
         rank = self.values[name].dim()
@@ -228,7 +235,7 @@ def draw_model(seed):
     draft = Draft(seed)
     wanted = draft.random.randint(6, 28)
     for _ in range(600):
-        wanted -= draft.extend(draft.random.choice(draft.random.choice([DRAWS, FLOWS])))
+        wanted -= draft.extend(draft.random.choice(draft.random.choice([DRAWS, DRAWS, FLOWS, FLOWS, PICTURES, OPS])))
         if wanted == 0:
             break
     draft.finish()

@@ -13,7 +13,7 @@ import termios
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, ENVIRONMENT, SLOW_DATA, VPP, Case, children, is_alive, main  # noqa: E402
+from vpp_process import DIGITS, ENVIRONMENT, SLOW_DATA, VPP, Case, children, is_alive, main, only_full  # noqa: E402
 
 
 class RunCase(Case):
@@ -85,7 +85,7 @@ class Line(RunCase):
                 (["run", "-n", "3", plan], 69, "num_stages"),
                 (["run", "nowhere.toml"], 66, "nowhere.toml"),
                 (["run", plan, "--host", "localhost"], 69, "try --host localhost:2"),
-                (["run", plan], 66, "cannot start mpirun: No such file or directory")):
+                (["run", plan], 69, "cannot start mpirun: No such file or directory; install Open MPI, or put its")):
             with self.subTest(arguments):
                 done = self.vpp(*arguments, environment=nothing)
                 self.assertEqual(done.returncode, code, done.stderr)
@@ -224,6 +224,46 @@ class Output(RunCase):
         os.close(ours)
         self.assertEqual(job.wait(60), 0)
         self.assertIn(b"\x1b[?7l", screen)
+
+    def test_a_terminal_that_stands_still_holds_up_no_training(self):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 99, 0, 0))
+        with (self.folder / "err").open("w") as err:
+            job = subprocess.Popen([VPP, *self.arguments("train.steps=1500", "report.every=1")], cwd=self.folder,
+                                   env=ENVIRONMENT | {"TERM": "xterm"}, stdout=theirs, stderr=err)
+        self.addCleanup(job.kill)
+        os.close(theirs)
+        deadline = time.monotonic() + 100
+        while not self.run_end("run"):
+            self.assertIsNone(job.poll(), self.error())
+            self.assertLess(time.monotonic(), deadline, "rank 0 waits for the terminal")
+            time.sleep(0.1)
+        self.assertEqual(self.run_end("run"), {"exit_code": 0, "text": "1500 steps are done"})
+        screen = b""
+        while True:
+            try:
+                screen += os.read(ours, 65536)
+            except OSError:
+                break
+        os.close(ours)
+        self.assertEqual(job.wait(60), 0)
+        self.assertGreater(len(screen), 1 << 17, "more than the terminal and the pipes before it hold")
+        for step in (1, 1500):
+            self.assertRegex(screen, rf"step +{step}/1500 ".encode())
+
+    @only_full
+    def test_a_slow_reader_is_no_hang(self):
+        reader = subprocess.Popen(["sh", "-c", "while [ ! -e run/end.json ]; do sleep 0.1; done; sleep 13; cat"],
+                                  cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(reader.kill)
+        with (self.folder / "err").open("w") as err:
+            job = subprocess.Popen([VPP, *self.arguments("train.steps=1500", "report.every=1")], cwd=self.folder,
+                                   env=ENVIRONMENT, stdout=reader.stdin, stderr=err)
+        self.addCleanup(job.kill)
+        text, _ = reader.communicate(timeout=120)
+        self.assertEqual(job.wait(60), 0, self.error())
+        self.assertGreater(len(text), 1 << 17)
+        self.assertRegex(text, "step +1500/1500 ")
 
     def test_a_parent_that_ignores_its_children(self):
         job = subprocess.run([VPP, *self.arguments("train.steps=2")], cwd=self.folder, env=ENVIRONMENT, timeout=120,

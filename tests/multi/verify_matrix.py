@@ -59,6 +59,7 @@ MODELS = {
     "gpt": Model(TEXT, ("Block",), "blocks.*.attn:ln_out", file="gpt_small"),
     "gpt_tied": Model(TEXT, ("Block",), "blocks.*.attn:token_embedding"),
     "bn_cnn": Model(DIGITS, ("ConvBlock",), "block2:block4.bn", buffers=True),
+    "bn_cnn_channels_last": Model(DIGITS, ("ConvBlock",), "block2:block4.bn", buffers=True),
     "unet": Model(arrays("digits", "image"), ("DoubleConv",), "down1:join*", buffers=True),
     "two_towers": Model(
         arrays("digits", "upper", "lower", "label") + loss("cross_entropy", "label"),

@@ -57,6 +57,7 @@ MODELS = {
     "mlp": Model(32, arrays("mlp_train", "x", "y"), ("mse", "y"), (("mlp1.*", "mlp8.*"), ("*.fc2.*",))),
     "gpt": Model(8, TEXT, None, (("*.bias", "*ln*"), ("*embedding*",))),
     "bn_cnn": Model(32, **DIGITS, groups=(("*.bias", "*.bn.*"), ("head.*",))),
+    "bn_cnn_channels_last": Model(32, **DIGITS, groups=(("*.bias", "*.bn.*"), ("head.*",))),
     "vgg": Model(32, **DIGITS, groups=(("*.bias",), ("classifier.*",))),
     "two_towers": Model(
         32,
@@ -210,6 +211,7 @@ def quick_cases() -> Iterator[Case]:
         yield Case(model, "scripted", "cosine", Layout(2, "1F1B"))
     yield Case("bn_cnn", "scripted", "sgd", ONE)
     yield Case("bn_cnn", "traced", "sgd", Layout(2, "GPIPE"), deferred=True)
+    yield Case("bn_cnn_channels_last", "scripted", "adamw", Layout(2, "1F1B"))
     yield Case("vgg", "scripted", "adam", ONE)
     for model in ("gpt_tied", "two_towers", "unet", "encoder_decoder", "dropout", "transformer"):
         yield Case(model, "scripted", "adamw", ONE)

@@ -31,6 +31,13 @@ class FileLockTest : public ::testing::Test {
     const fs::path path_ = fs::temp_directory_path() / ("vpp-lock-" + std::to_string(::getpid()));
 };
 
+TEST_F(FileLockTest, WhoHasNoNameLeavesThatOfTheLastHolder) {
+    { const FileLock lock(path_, "first"); }
+    const FileLock lock(path_, "");
+    EXPECT_EQ(last_holder(path_), "first");
+    EXPECT_NE(refusal().find("is held by first"), std::string::npos);
+}
+
 TEST_F(FileLockTest, OneAtATimeAndTheHolderIsNamed) {
     {
         const FileLock lock(path_, "pid 7 on host\x1b[2J a");

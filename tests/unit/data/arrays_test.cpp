@@ -102,6 +102,8 @@ TEST(Arrays, ScalarsEmptyArraysAndMissingFilesAreRefused) {
     EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("b.npy", npy("<f4", "(0, 3)", ""))),
                "b.npy: holds no values (got shape [0, 3])");
     EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("c.npy", npy("<f4", "(3, 0)", ""))), "holds no values");
+    EXPECT_HAS(refusal(ErrorKind::BadData, folder.write("d.npy", npy("<f4", "(1, 9223372036854775807, 0)", ""))),
+               "d.npy: holds no values (got shape [1, 9223372036854775807, 0])");
     EXPECT_HAS(refusal(ErrorKind::MissingInput, folder.path("missing.npy")), "missing.npy");
     EXPECT_HAS(error_of(ErrorKind::Plan, [&] { open_dataset(arrays_plan({}), Subset::Train); }), "[data.train]");
 }

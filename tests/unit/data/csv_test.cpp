@@ -76,6 +76,45 @@ TEST_F(Csv, WhatIsNoNumberIsNamedByItsPlace) {
     EXPECT_FALSE(std::filesystem::exists(folder_.path("a.npy")));
 }
 
+TEST_F(Csv, AnEmptyLineOfOneColumnIsAMissingValue) {
+    EXPECT_EQ(make_csv_fields(order("\na\n1\n2\n\n\r\n"))[0].shape, std::vector<int64_t>{2})
+        << "before, and at the end";
+    const std::string text =
+        ": an empty line in a table of one column is a missing value; write a number there, or take the line out";
+    EXPECT_HAS(refusal("a\n1\n\n\n3\n"), "t.csv:3:1" + text);
+    EXPECT_HAS(refusal("a\r\n\r\n1\r\n"), "t.csv:2:1" + text);
+}
+
+TEST_F(Csv, NamesThatAreNumbersAreALineOfData) {
+    const std::string text =
+        "t.csv:1:1: all names are numbers, so that this seems to be a line of numbers; put a line of names in front of "
+        "it, or other names in its place";
+    for (const char* line : {"1.5,-2,3e4", "7", "nan,0", "\"0\",\"1\""}) {
+        EXPECT_HAS(refusal(std::string(line) + "\n" + line + "\n"), text);
+    }
+    EXPECT_NO_THROW(make_csv_fields(order("1,2,label\n3,4,5\n")));
+}
+
+TEST_F(Csv, OfTwoColumnsOfOneNameNoneIsTaken) {
+    CsvOrder wanted = order("a,a,b\n1,2,3\n");
+    wanted.fields = {{"x", {"a"}}};
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { make_csv_fields(wanted); }),
+               "t.csv:1:1: two columns are named 'a'; name one of them anew");
+    wanted.fields = {{"x", {"b"}}};
+    EXPECT_NO_THROW(make_csv_fields(wanted)) << "columns that nothing is made of";
+}
+
+TEST_F(Csv, WholeNumbersThatInt64DoesNotHold) {
+    const std::string text =
+        ": the whole number is too large for int64 (got '9223372036854775808'); write it with a point where float32 is "
+        "meant";
+    EXPECT_HAS(refusal("a,b\n1,9223372036854775807\n2,9223372036854775808\n"), "t.csv:3:3" + text);
+    EXPECT_HAS(refusal("a\n-9223372036854775809\n"), "(got '-9223372036854775809')");
+    EXPECT_EQ(make_csv_fields(order("c\n-9223372036854775808\n+9223372036854775807\n"))[0].dtype, DType::I64);
+    EXPECT_EQ(make_csv_fields(order("d\n9223372036854775808\n0.5\n"))[0].dtype, DType::F32);
+    EXPECT_EQ(make_csv_fields(order("e\n9223372036854775808.\n"))[0].dtype, DType::F32);
+}
+
 TEST_F(Csv, AByteOrderMarkBelongsToNoName) {
     const auto made = make_csv_fields(order("\xef\xbb\xbfx,y\n1,2\n"));
     EXPECT_EQ(made[0].file, folder_.path("./x.npy"));

@@ -1,5 +1,7 @@
 #include "data/file_info.hpp"
 
+#include <cmath>
+
 #include "base/safetensors_header.hpp"
 #include "data/token_writer.hpp"
 #include "unit/data/support.hpp"
@@ -49,6 +51,25 @@ TEST(FileInfo, TellsWhatEachKindHolds) {
                "no kind of data files (got 'synthetic', expected tokens, text, arrays, idx or cifar10)");
 }
 
+TEST(FileInfo, ValuesThatAreNotFiniteAreCounted) {
+    const test::TemporaryFolder folder;
+    const float nan = NAN, inf = INFINITY;
+    const auto seen = [&](const std::vector<float>& values) {
+        const std::string shape = "(" + std::to_string(values.size()) + ",)";
+        return *look_at_file(folder.write("x.npy", npy("<f4", shape, raw<float>(values))), "").arrays[0].values;
+    };
+    const SeenValues one = seen({0, nan, 1});
+    EXPECT_EQ(one.num_values, 3);
+    EXPECT_EQ(one.num_not_finite, 1);
+    EXPECT_TRUE(one.has_range());
+    EXPECT_EQ(one.low, 0);
+    EXPECT_EQ(one.high, 1);
+    EXPECT_EQ(seen({nan, 2, inf, -inf}).num_not_finite, 3);
+    EXPECT_EQ(seen({nan, 2, inf, -inf}).high, 2);
+    EXPECT_FALSE(seen({nan, nan}).has_range());
+    EXPECT_EQ(seen({1, 2}).num_not_finite, 0);
+}
+
 TEST(FileInfo, ArraysWithoutSamplesStandAmongTheOthers) {
     const test::TemporaryFolder folder;
     const std::string step = npy("<f4", "()", raw<float>({3})), none = npy("<i8", "(2, 0)", "");
@@ -75,6 +96,10 @@ TEST(FileInfo, ArraysWithoutSamplesStandAmongTheOthers) {
     EXPECT_EQ(saved.arrays[1].num_samples, 2);
     EXPECT_HAS(test::error_of(ErrorKind::BadData, [&] { look_at_file(folder.write("s.npy", step), ""); }),
                "s.npy: the first dim counts samples");
+    const std::string odd = test::zip_file({{"x.npy", npy("<f4", "(1, 9223372036854775807, 0)", "")}});
+    const FileInfo large = look_at_file(folder.write("odd.npz", odd), "");
+    EXPECT_EQ(large.arrays[0].shape, (std::vector<int64_t>{9223372036854775807, 0})) << "it holds nothing all the same";
+    EXPECT_FALSE(large.arrays[0].values);
 }
 
 TEST(FileInfo, OfTokensWithAnIndexTheDocuments) {
@@ -83,6 +108,8 @@ TEST(FileInfo, OfTokensWithAnIndexTheDocuments) {
     for (const char* name : {"x.bin", "x.idx"}) {
         const FileInfo info = look_at_file(folder.path(name), "");
         EXPECT_EQ(info.kind, "tokens");
+        EXPECT_EQ(info.file, folder.path("x.bin")) << "an index stands for its tokens";
+        EXPECT_EQ(info.size_bytes, 12U);
         EXPECT_EQ(info.num_tokens, 6);
         EXPECT_EQ(info.token_bytes, 2U);
         EXPECT_EQ(info.tokens->high, 256);

@@ -84,6 +84,11 @@ TEST_F(TokenWriter, ATokenizerTakesDocumentsUpToALength) {
                "large: a tokenizer takes documents of up to 16 MiB, and one here is longer; cut the file, or take each "
                "line as a document with --lines");
     EXPECT_FALSE(std::filesystem::exists(out()));
+    // A line that grows too long in the piece of the file in which it ends.
+    const std::string lines = folder_.write("lines", std::string(uint64_t{16} << 20, 'x') + "x\ny");
+    const TokenOrder by_lines{out(), {lines}, true, {}, true, order.tokenizer, program};
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { make_token_file(by_lines); }),
+               "lines: a tokenizer takes documents of up to 16 MiB, and one here is longer");
 }
 
 TEST_F(TokenWriter, WhatFailsLeavesNoFileBehind) {
@@ -105,6 +110,7 @@ TEST_F(TokenWriter, WhatFailsLeavesNoFileBehind) {
                             make_token_file({folder_.path("x"), {a_}});
                         }),
                "tokens are written to FILE.bin and FILE.idx (got ");
+    EXPECT_HAS(error_of(ErrorKind::CommandLine, [&] { make_token_file({folder_.path(".bin"), {a_}}); }), "/.bin)");
     EXPECT_HAS(error_of(ErrorKind::CommandLine,
                         [&] {
                             make_token_file({out(), {a_}, false, int64_t{1} << 31});

@@ -23,7 +23,7 @@ class TokenizerTest : public testing::Test {
 
     std::string refusal(const std::string& commands, const TokenizerLimits& limits = kPlain) const {
         const std::string path = program(commands);
-        return error_of(ErrorKind::BadData, [&] { Tokenizer(model_, path, limits).encode(kText); });
+        return error_of(ErrorKind::BadData, [&] { Tokenizer(model_, path, limits).encode(kText, "a.txt"); });
     }
 
     static constexpr TokenizerLimits kPlain{std::chrono::seconds(60), uint64_t{1} << 40};
@@ -43,8 +43,8 @@ TEST_F(TokenizerTest, TheChildGetsTheModelAndDocuments) {
     Tokenizer tokenizer(model_, program(facts_ + "\n" + echo + "\n" + echo), kPlain);
     EXPECT_EQ(tokenizer.vocabulary(), 300);
     EXPECT_EQ(tokenizer.end_token(), 2);
-    EXPECT_EQ(tokenizer.encode(kText), TokenList({299, 0}));
-    EXPECT_EQ(tokenizer.encode(kText), TokenList({299, 0}));
+    EXPECT_EQ(tokenizer.encode(kText, "a.txt"), TokenList({299, 0}));
+    EXPECT_EQ(tokenizer.encode(kText, "b.txt"), TokenList({299, 0}));
 }
 
 TEST_F(TokenizerTest, AModelWithoutAnEnd) {
@@ -54,18 +54,22 @@ TEST_F(TokenizerTest, AModelWithoutAnEnd) {
 
 TEST_F(TokenizerTest, WhatTheChildSaysOfTheModel) {
     const std::string reason = numbers(R"(\373\377\377\377\377\377\377\377oh\33no)");
-    const std::string expected = "m.model: oh?no; it is broken, or no SentencePiece model: copy or train it anew";
-    EXPECT_HAS(refusal(reason), expected);
-    EXPECT_HAS(refusal(facts_ + kReadText + reason), expected);
+    EXPECT_HAS(refusal(reason), "m.model: oh?no; it is broken, or no SentencePiece model: copy or train it anew");
+    EXPECT_EQ(refusal(facts_ + kReadText + reason),
+              "a.txt: oh?no; cut the file into smaller documents, or take each line as one with --lines; where short "
+              "ones fail too, copy or train the model anew: " +
+                  model_)
+        << "once the model is loaded, the text may be what is too much";
 }
 
 TEST_F(TokenizerTest, AChildThatBreaks) {
-    for (const std::string& before : {std::string(), facts_ + "\n"}) {
+    for (const auto& [before, blamed] : {std::pair<std::string, std::string>("", "m.model"),
+                                         std::pair<std::string, std::string>(facts_ + "\n", "a.txt")}) {
         EXPECT_HAS(refusal(before + "kill -SEGV $$"),
-                   "m.model: SentencePiece crashes with it (signal 11, Segmentation fault)");
-        EXPECT_HAS(refusal(before + "exit 7"), "m.model: SentencePiece gives it up (code 7)");
+                   blamed + ": SentencePiece crashes with it (signal 11, Segmentation fault)");
+        EXPECT_HAS(refusal(before + "exit 7"), blamed + ": SentencePiece gives it up (code 7)");
         EXPECT_HAS(refusal(before + "exec sleep 100", {std::chrono::seconds(1), kPlain.memory_bytes}),
-                   "m.model: SentencePiece does not end with it (stopped after 1 s)");
+                   blamed + ": SentencePiece does not end with it (stopped after 1 s)");
     }
 }
 

@@ -182,6 +182,11 @@ TEST(InputGuess, ArgumentsThatNoFieldCanBeAreRefused) {
                "default");
     EXPECT_HAS(error_of(ErrorKind::BadData,
                         [] {
+                            guess_of("x: List[Tensor]", "return self.a.forward(x[0])", {{"a", linear(2, 2)}});
+                        }),
+               "forward's argument 'x' is of type List[Tensor] and has no default");
+    EXPECT_HAS(error_of(ErrorKind::BadData,
+                        [] {
                             guess_of("scale: float=2.0", "return self.a.forward(torch.ones([2, 2])) * scale",
                                      {{"a", linear(2, 2)}});
                         }),

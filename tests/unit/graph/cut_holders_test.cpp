@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "unit/graph/cut_verdict.hpp"
 
 namespace vpp {
@@ -185,7 +187,7 @@ def forward(self, x):
     return torch.mean(h * s)
 )JIT");
     const int sin = op_of(model.graph, "aten::sin");
-    EXPECT_THAT(reason_at(model.graph, sin), HasSubstr("own class"));
+    EXPECT_THAT(reason_at(model.graph, sin), HasSubstr("it lies inside the use of an object of the model's own class"));
 }
 
 // Views of one memory by the thousand, which no schema tells: each question is asked once.
@@ -194,6 +196,43 @@ TEST(CutRulesOfHolders, ManyValuesOfOneMemoryTakeNoLongTime) {
     for (int i = 0; i < 150; ++i) code += "    h = torch.dropout(h, 0.0, True)\n    h.add_(0.5)\n";
     const LoadedModel model = load_code(code + "    return torch.mean(h)\n");
     EXPECT_EQ(model.graph.num_ops(), 302);
+}
+
+TEST(CutRulesOfHolders, ADictWithTensorsForKeysStaysWhereItIs) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    y = torch.tanh(x)
+    d = {y: 2}
+    s = torch.sin(x)
+    k = d[y]
+    return torch.mean(torch.exp(y)) * k + torch.mean(s)
+)JIT");
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::sin")),
+                HasSubstr("the keys of 'd.1' are tensors, found by being the same object"));
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::exp"))].legal);
+}
+
+// The usual experts: which of them a microbatch goes to is known when it comes.
+TEST(CutRulesOfHolders, WhatABranchAddsToMayTakeAGradientThough) {
+    ModuleSpec spec{"Model", R"JIT(
+def forward(self, x):
+    y = torch.tanh(x * self.w)
+    out = torch.zeros_like(x)
+    if bool(torch.gt(torch.sum(x), 1000.0)):
+        torch.add_(out, y)
+    s = torch.sin(y)
+    return torch.mean(torch.exp(out)) + torch.mean(s)
+)JIT"};
+    spec.parameters = {{"w", weight({4})}};
+    LoadedModel model = load(spec, kRuleOptions);
+    EXPECT_EQ(verdict_of(model).refused, 0);
+    const int sin = op_of(model.graph, "aten::sin");
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(sin)].legal);
+    const auto is_out = [](const GraphTensor& tensor) { return tensor.name.starts_with("out"); };
+    const auto out = std::find_if(model.graph.tensors.begin(), model.graph.tensors.end(), is_out);
+    ASSERT_NE(out, model.graph.tensors.end());
+    EXPECT_FALSE(out->requires_grad);
+    EXPECT_TRUE(out->requires_grad_at(sin));
 }
 
 }  // namespace

@@ -425,6 +425,33 @@ def forward(self, x):
     EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(read)].legal) << "nobody writes there";
 }
 
+TEST(CutRules, NorDoesWhatABranchHasMadeAPartOf) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    if bool(torch.gt(torch.sum(x), -1000.0)):
+        v = torch.mul(torch.arange(40), 1.0)[10:20]
+    else:
+        v = torch.ones([10])
+    s = torch.sin(x)
+    w = torch.as_strided(v, [16], [1], 0)
+    return torch.mean(torch.exp(w)) + torch.mean(s)
+)JIT");
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::sin")), HasSubstr("takes memory around 'v"));
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::exp"))].legal);
+}
+
+TEST(CutRules, NorDoesThePlaceInIt) {
+    LoadedModel model = load_code(R"JIT(
+def forward(self, x):
+    v = torch.flatten(torch.tanh(x))[2:]
+    s = torch.sin(x)
+    k = torch.storage_offset(v)
+    return torch.mean(torch.exp(v)) * k + torch.mean(s)
+)JIT");
+    EXPECT_THAT(reason_at(model.graph, op_of(model.graph, "aten::sin")), HasSubstr("takes memory around"));
+    EXPECT_TRUE(model.graph.cuts[static_cast<size_t>(op_of(model.graph, "aten::exp"))].legal);
+}
+
 TEST(CutRules, MemoryThatNobodySharesGoesOverWhole) {
     LoadedModel model = load_code(R"JIT(
 def forward(self, x):

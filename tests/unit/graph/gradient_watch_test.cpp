@@ -45,5 +45,25 @@ TEST(GradientWatch, AGradientMayComeAndGo) {
     EXPECT_THAT(watch.flips().at(board.unsafeGetTensorImpl()), ElementsAre(2, 4));
 }
 
+TEST(GradientWatch, ABranchMayGiveOrTakeAGradientOnAnotherWay) {
+    GradientWatch watch;
+    const at::Tensor board = at::zeros({4}), view = board.narrow(0, 0, 2), kept = at::zeros({4}),
+                     buffer = at::zeros({4}), counts = at::zeros({4}, at::kLong);
+    at::Tensor trained = at::ones({4}).set_requires_grad(true) * 2;
+    watch.add_given(buffer);
+    for (const at::Tensor& tensor : {board, view, kept, trained, counts}) watch.add(tensor);
+    for (const at::Tensor& tensor : {view, buffer, counts}) watch.look_behind_branch(tensor, 3, true);
+    watch.look_behind_branch(kept, 3, false);
+    trained.detach_();
+    watch.look_behind_branch(trained, 5, false);
+    EXPECT_TRUE(board.requires_grad() && view.requires_grad() && trained.requires_grad());
+    EXPECT_FALSE(kept.requires_grad() || buffer.requires_grad());
+    board.add_(1);  // as what an op has made, and no leaf
+    EXPECT_THAT(watch.flips().at(board.unsafeGetTensorImpl()), ElementsAre(3));
+    EXPECT_THAT(watch.flips().at(view.unsafeGetTensorImpl()), ElementsAre(3));
+    EXPECT_THAT(watch.flips().at(trained.unsafeGetTensorImpl()), ElementsAre(5, 5)) << "not to be parted before it";
+    EXPECT_EQ(watch.flips().size(), 3u);
+}
+
 }  // namespace
 }  // namespace vpp

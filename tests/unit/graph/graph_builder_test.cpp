@@ -202,6 +202,12 @@ TEST(GraphBuilder, UnusedInputsAreKeptWithoutAValue) {
     EXPECT_EQ(graph.inputs[1].value, -1);
 }
 
+TEST(GraphBuilder, AComplexLossIsRefusedByItsOwnType) {
+    const ModuleSpec model{"Model", "def forward(self, x):\n    return torch.complex(torch.mean(x), torch.sum(x))\n"};
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(model, kBuilderOptions); }),
+                HasSubstr("the loss must be one floating-point number (got ComplexFloat[])"));
+}
+
 TEST(GraphBuilder, ALossMustBeOneFloatingPointNumber) {
     const ModuleSpec integers{"Model", "def forward(self, ids):\n    return torch.sum(ids)\n"};
     EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load(integers, kBuilderOptions); }),

@@ -100,6 +100,31 @@ graph(%x : Tensor, %w : Tensor, %b : Tensor, %mean : Tensor, %var : Tensor):
     EXPECT_TRUE(facts.writes(1, "l"));
 }
 
+TEST(AliasFacts, AnOpThatWritesTheTensorsOfAListWritesThoseWhoShareThem) {
+    const Facts facts(R"IR(
+graph(%x : Tensor, %c : bool):
+  %zero : int = prim::Constant[value=0]()
+  %half : float = prim::Constant[value=0.5]()
+  %y : Tensor = aten::tanh(%x)
+  %z : Tensor = aten::sin(%x)
+  %o : Tensor = aten::cos(%x)
+  %v : Tensor = aten::select(%y, %zero, %zero)
+  %l : Tensor[] = prim::ListConstruct(%y, %z)
+  prim::If(%c)
+    block0():
+      aten::_foreach_mul_(%l, %half)
+      -> ()
+    block1():
+      -> ()
+  return (%y, %z, %o, %v))IR");
+    for (const char* name : {"y", "z", "v"}) {
+        EXPECT_TRUE(facts.written(name)) << name;
+        EXPECT_TRUE(facts.writes(5, name)) << name;
+    }
+    EXPECT_FALSE(facts.written("o"));
+    EXPECT_FALSE(facts.writes(5, "o"));
+}
+
 TEST(AliasFacts, FewOpsMayWriteAtAll) {
     const Facts facts(R"IR(
 graph(%x : Tensor, %c : bool):

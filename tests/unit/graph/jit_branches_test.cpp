@@ -42,6 +42,12 @@ TEST(Branches, NumbersSizesAndWhatComesFromOutsideFollowTheData) {
     EXPECT_TRUE(follows("  %c : bool = aten::__not__(%flag)"));
 }
 
+// Where ops are tried the device is another than where they run.
+TEST(Branches, ADeviceThatIsNotKnownFollowsTheData) {
+    EXPECT_TRUE(follows("  %d : Device = prim::device(%x)\n  %c : bool = aten::eq(%d, %d)"));
+    EXPECT_TRUE(follows("  %c : bool = prim::is_cuda(%x)"));
+}
+
 TEST(Branches, AnOpWithoutBlocksDoesNot) {
     const test::ParsedGraph parsed = test::parse_graph(R"IR(
 graph(%x : Tensor):
@@ -105,6 +111,13 @@ graph(%x : Tensor):
 )IR" + code + R"IR(
   return (%y))IR");
     return may_give_others(parsed.jit.ops.back().node);
+}
+
+TEST(Branches, WhereATensorIsMadeChoosesNoElement) {
+    EXPECT_FALSE(
+        gives_others("  %numbers : int[] = prim::ListConstruct(%zero)\n"
+                     "  %d : Device = prim::device(%x)\n"
+                     "  %y : Tensor = aten::zeros(%numbers, %none, %none, %d, %none)"));
 }
 
 std::string changed_if(const std::string& condition) {

@@ -55,6 +55,28 @@ TEST(JitLoad, ACompressedWeightIsRefused) {
               path.string() + ": the weight record data/0 is compressed; save the model with torch.jit.save");
 }
 
+/// Forty children that are one module, each with forty that are one.
+std::filesystem::path save_shared_modules() {
+    const auto unit = std::make_shared<torch::jit::CompilationUnit>();
+    torch::jit::Module shared(c10::QualifiedName("__torch__.Leaf"), unit);
+    for (int i = 0; i < 100; ++i) shared.register_attribute("a" + std::to_string(i), c10::IntType::get(), i);
+    for (const char* name : {"__torch__.Inner", "__torch__.Outer"}) {
+        torch::jit::Module outer(c10::QualifiedName(name), unit);
+        for (int i = 0; i < 40; ++i) outer.register_module("m" + std::to_string(i), shared);
+        shared = outer;
+    }
+    const std::filesystem::path path = save(linear(3, 2));
+    shared.save(path.string());
+    return path;
+}
+
+TEST(JitLoad, MoreNamesThanAnybodyGoesThroughAreRefused) {
+    const std::filesystem::path path = save_shared_modules();
+    std::vector<LoadedFile> files;
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { load_module(std::make_shared<const Archive>(path), {}, files); }),
+                HasSubstr(path.string() + ": submodules that stand in several places"));
+}
+
 TEST(JitLoad, WhatLibTorchCannotLoadIsBadData) {
     const std::filesystem::path path = save(linear(3, 2));
     replace_record(path, "/data.pkl", "no pickle");

@@ -80,6 +80,22 @@ def forward(self, x):
     EXPECT_EQ(kept.graph.outputs[1].name, "sum");
 }
 
+TEST(Loss, OfAKeyThatIsThereTwiceTheLastValueCounts) {
+    TorchScriptOptions options = with_output(0);
+    options.keep_outputs = true;
+    LoadedModel twice = load({"Model", R"JIT(
+def forward(self, x):
+    h = torch.relu(x)
+    return {"loss": torch.mean(h), "hidden": h, "loss": torch.sum(h)}
+)JIT"},
+                             options);
+    LoadedModel sum = load(tuple_model(), with_output(3));
+    const Inputs inputs{{"x", values({2, 4})}};
+    EXPECT_EQ(run_in_pieces(twice, {}, inputs).item<double>(), run_in_pieces(sum, {}, inputs).item<double>());
+    ASSERT_EQ(twice.graph.outputs.size(), 1U);
+    EXPECT_EQ(twice.graph.outputs[0].name, "hidden");
+}
+
 TEST(Loss, OutputsInsideContainersAreNamedByTheirWay) {
     TorchScriptOptions options = with_output(0);
     options.keep_outputs = true;

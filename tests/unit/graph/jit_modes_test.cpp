@@ -114,6 +114,38 @@ def forward(self, x):
     EXPECT_THAT(dtypes(load(model_of(kCast), options).graph), ElementsAre(f16, f16, f16, f16, f16, f16));
 }
 
+// As Python's guard, which gives back only whether ops are cast.
+TEST(Modes, GradientsThatAreTurnedOffInARangeOfAutocastStayOffBehindIt) {
+    constexpr const char* kSet = R"JIT(
+def forward(self, x):
+    h = torch.mm(x, self.w)
+    with Autocast("cpu", 15):
+        torch.set_grad_enabled(False)
+        s = torch.mm(h, self.w)
+    t = torch.addmm(h, h, self.w)
+    torch.set_grad_enabled(True)
+    return torch.mean(h * t + s)
+)JIT";
+    const Graph graph = load(model_of(kSet), kModeOptions).graph;
+    EXPECT_FALSE(made_by(graph, "aten::addmm").requires_grad);
+    EXPECT_EQ(made_by(graph, "aten::addmm").dtype, DType::F32) << "the casts end with the range";
+    EXPECT_TRUE(made_by(graph, "aten::mean").requires_grad);
+    expect_cuts_everywhere(kSet);
+    const Graph other = load(model_of(R"JIT(
+def forward(self, x):
+    h = torch.mm(x, self.w)
+    with NoGrad():
+        with Autocast("cpu", 15):
+            torch.set_grad_enabled(True)
+        s = torch.sin(h)
+    return torch.mean(torch.cos(h) + s)
+)JIT"),
+                             kModeOptions)
+                            .graph;
+    EXPECT_TRUE(made_by(other, "aten::sin").requires_grad);
+    EXPECT_TRUE(made_by(other, "aten::cos").requires_grad);
+}
+
 TEST(Modes, AutocastForACardIsFollowedWithoutOne) {
     TorchScriptOptions options = kModeOptions;
     options.device = at::Device(at::kCUDA, 0);

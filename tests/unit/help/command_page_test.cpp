@@ -37,6 +37,7 @@ TEST(CommandPage, ThePlaceholderSaysWhatAShellOffers) {
     EXPECT_EQ(kind("PLAN|DIR"), ValueKind::Plan);
     EXPECT_EQ(kind("FILE|DIR"), ValueKind::File);
     EXPECT_EQ(kind("CSV"), ValueKind::File);
+    EXPECT_EQ(kind("OUT"), ValueKind::File);
     EXPECT_EQ(kind("DIR"), ValueKind::Folder);
     EXPECT_EQ(kind("KEY=VALUE"), ValueKind::Setting);
     EXPECT_EQ(kind("KEY"), ValueKind::Key);

@@ -35,6 +35,18 @@ inline CommandPage small_program() {
     return root;
 }
 
+/// The same with a command that starts another one.
+inline CommandPage program_with_run() {
+    CommandPage root = small_program();
+    CommandPage run{"vpp run", "start ranks", {"vpp run plan.toml"}, {}, {}};
+    run.options = {{{"--print"}, "", "", "print the line", "", {}, false, false},
+                   {{}, "", "PLAN", "the plan", "", {}, true, false},
+                   root.options.back()};
+    run.starts = {"train"};
+    root.commands.push_back(run);
+    return root;
+}
+
 /// Settings of a plan and keys to explain, as completion takes them.
 inline const std::vector<SettingPage> kSmallSettings = {
     {"train.steps", "Optimizer updates.", {}}, {"optimizer.group[0].nesterov", "SGD: Nesterov.", {"true", "false"}}};

@@ -30,5 +30,16 @@ TEST(CompletionBash, SaysWhatFollowsEachCommandAndOption) {
     EXPECT_TRUE(bash_script().ends_with("complete -F _vpp vpp\n"));
 }
 
+TEST(CompletionBash, WhatACommandStartsIsCompletedBehindIt) {
+    const std::string script = bash_completion(test::program_with_run(), test::kSmallSettings, test::kSmallKeys);
+    for (const char* part :
+         {"        'vpp run') echo 'train' ;;\n",
+          "        'vpp run') echo '--print -h --help --config --set -l --log-level --steps' ;;\n",
+          "        'vpp run train') echo '--config --set -l --log-level --steps -h --help --print' ;;\n",
+          "        'vpp train 0' | \\\n        'vpp run 0' | \\\n        'vpp run train 0') echo 'plans' ;;\n"}) {
+        EXPECT_NE(script.find(part), std::string::npos) << part;
+    }
+}
+
 }  // namespace
 }  // namespace vpp

@@ -28,5 +28,14 @@ TEST(CompletionFish, SaysWhatFollowsEachCommandAndOption) {
     EXPECT_TRUE(fish_holds("        'train.steps' 'Optimizer updates.'"));
 }
 
+TEST(CompletionFish, WhatACommandStartsIsCompletedBehindIt) {
+    const std::string script = fish_completion(test::program_with_run(), test::kSmallSettings, test::kSmallKeys);
+    for (const char* part : {"    'vpp run' \\\n    'vpp run train'\n", "'__vpp_at \"vpp run\"' -a train -d",
+                             "'__vpp_at \"vpp run\"' -a '(__vpp_plans)'\n", "'__vpp_at \"vpp run\"' -l set -x -a",
+                             "'__vpp_at \"vpp run train\"' -l print -d"}) {
+        EXPECT_NE(script.find(part), std::string::npos) << part;
+    }
+}
+
 }  // namespace
 }  // namespace vpp

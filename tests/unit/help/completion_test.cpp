@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "unit/help/command_tree.hpp"
+
 namespace vpp {
 namespace {
 
@@ -24,6 +26,23 @@ TEST(Completion, SettingsAreTheKeysWithTheirWords) {
     EXPECT_NE(setting(all, "optimizer.group[0].lr"), nullptr);
     EXPECT_EQ(setting(all, "optimizer.group.lr"), nullptr);
     EXPECT_EQ(setting(all, "optimizer.group"), nullptr);
+}
+
+TEST(Completion, ACommandThatStartsOthersHasThemBelowIt) {
+    const CommandPage tree = with_started_commands(test::program_with_run());
+    const CommandPage* run = find_command(tree, "vpp run");
+    const CommandPage* started = find_command(tree, "vpp run train");
+    ASSERT_NE(started, nullptr);
+    EXPECT_EQ(usage_line(*started), "vpp run train [OPTIONS] PLAN");
+    EXPECT_EQ(usage_line(*run), "vpp run [OPTIONS] PLAN COMMAND") << "one plan, though the started has it too";
+    for (const CommandPage* command : {run, started}) {
+        EXPECT_EQ(named_options(*command).size(), 6U) << "the help of both is one";
+        for (const char* name : {"--print", "--set"}) {
+            EXPECT_EQ(std::ranges::count(command->options, std::vector<std::string>{name}, &OptionPage::names), 1);
+        }
+    }
+    EXPECT_EQ(named_options(*find_command(tree, "vpp train")).size(), 5U);
+    EXPECT_TRUE(find_command(with_started_commands(test::small_program()), "vpp train")->commands.empty());
 }
 
 TEST(Completion, ExplainedNamesAreSectionsAndKeysOnce) {

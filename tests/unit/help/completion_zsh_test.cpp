@@ -30,5 +30,14 @@ TEST(CompletionZsh, SaysWhatFollowsEachCommandAndOption) {
     EXPECT_TRUE(zsh_holds("    'train.steps:Optimizer updates.'\n"));
 }
 
+TEST(CompletionZsh, WhatACommandStartsIsCompletedBehindIt) {
+    const std::string script = zsh_completion(test::program_with_run(), test::kSmallSettings, test::kSmallKeys);
+    for (const char* part :
+         {"        train) _vpp_run_train && ret=0 ;;\n        *) _vpp_run_train && ret=0 ;;\n",
+          "commands && ret=0\n      _files -g \"*.toml\" && ret=0\n      ;;\n", "_vpp_run_train() {\n"}) {
+        EXPECT_NE(script.find(part), std::string::npos) << part;
+    }
+}
+
 }  // namespace
 }  // namespace vpp

@@ -127,6 +127,28 @@ TEST(Child, OneThatWaitsForOthersWhenItsRanksAreGoneIsKilled) {
     EXPECT_EQ(in_a_process([&] { return run("sleep 2.5"); }), 1) << "it never had one";
 }
 
+TEST(Child, OneThatWaitsForItsReaderIsNotKilled) {
+    // It prints more than pipes hold behind the end of its rank, and is read 3 s later.
+    const std::string script = "OMPI_COMM_WORLD_RANK=0 sleep 1 & wait; seq 100000; exit 7";
+    EXPECT_EQ(in_a_process([&] {
+                  int ends[2];
+                  if (pipe2(ends, O_CLOEXEC) != 0) return 0;
+                  const pid_t reader = fork();
+                  if (reader == 0) {
+                      dup2(ends[0], STDIN_FILENO);
+                      close(ends[0]);
+                      close(ends[1]);
+                      execlp("sh", "sh", "-c", "sleep 4; cat >/dev/null", nullptr);
+                  }
+                  dup2(ends[1], STDOUT_FILENO);
+                  const ChildEnd end = StopSignals().run(
+                      shell(script), StopManner::Save,
+                      {.dead_child = std::chrono::seconds(1), .other_hosts = std::chrono::seconds(1)});
+                  return end.hang == Hang::No && !end.is_output_lost ? end.code : 1;
+              }),
+              7);
+}
+
 TEST(Child, ARankThatIsStoppedWhenTheOthersHaveLeftIsKilled) {
     const auto run = [](const std::string& script) {
         const ChildEnd end =
@@ -197,8 +219,10 @@ TEST(Child, AProgramThatIsNotThereIsNamed) {
         signals.run({"/nowhere/mpirun"}, StopManner::Save);
         FAIL();
     } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::MissingInput);
-        EXPECT_STREQ(error.what(), "cannot start /nowhere/mpirun: No such file or directory");
+        EXPECT_EQ(error.kind(), ErrorKind::Mesh);
+        EXPECT_STREQ(error.what(),
+                     "cannot start /nowhere/mpirun: No such file or directory; install Open MPI, or put its folder "
+                     "into PATH");
     }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 namespace vpp {
@@ -29,8 +30,9 @@ int code_of(const std::string& script, int to, bool is_lost) {
             _exit(127);
         }
         output.leave_to_job();
-        for (pollfd awaited = output.awaited(); awaited.fd >= 0; awaited = output.awaited()) {
-            poll(&awaited, 1, -1);
+        while (!output.is_done()) {
+            auto awaited = output.awaited();
+            poll(awaited.data(), awaited.size(), 50);
             output.pass();
         }
         int status = 0;
@@ -94,16 +96,98 @@ TEST(PassedOutput, NothingIsReadAheadOfAReaderThatStandsStill) {
     for (int fd : {ends[0], ends[1], stream[0], stream[1], mine}) close(fd);
 }
 
-TEST(PassedOutput, ATerminalStaysTheJobs) {
-    const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    ASSERT_GE(master, 0);
-    ASSERT_EQ(grantpt(master), 0);
-    ASSERT_EQ(unlockpt(master), 0);
-    const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    ASSERT_GE(terminal, 0);
-    EXPECT_EQ(code_of("[ -t 1 ] && exit 7", terminal, false), 7);
-    close(terminal);
-    close(master);
+/// A terminal, and who looks at it.
+class TerminalTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+        ASSERT_GE(master_, 0);
+        ASSERT_EQ(grantpt(master_), 0);
+        ASSERT_EQ(unlockpt(master_), 0);
+        terminal_ = open(ptsname(master_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+        ASSERT_GE(terminal_, 0);
+    }
+    void TearDown() override {
+        close(terminal_);
+        close(master_);
+    }
+    void look() {
+        char piece[1 << 12];
+        for (ssize_t got; (got = read(master_, piece, sizeof piece)) > 0;)
+            seen_.append(piece, static_cast<size_t>(got));
+    }
+    /// Starts what prints to the terminal.
+    pid_t start(PassedOutput& output, const std::string& script) {
+        const pid_t job = fork();
+        if (job == 0) {
+            output.become_stream();
+            dup2(terminal_, STDOUT_FILENO);
+            execlp("sh", "sh", "-c", script.c_str(), nullptr);
+            _exit(127);
+        }
+        output.leave_to_job();
+        return job;
+    }
+    void pass_until(PassedOutput& output, const std::function<bool()>& is_enough) {
+        const Clock::time_point end = Clock::now() + std::chrono::seconds(60);
+        while (!is_enough()) {
+            ASSERT_LT(Clock::now(), end);
+            auto awaited = output.awaited();
+            poll(awaited.data(), awaited.size(), 20);
+            output.pass();
+        }
+    }
+
+    int master_ = -1, terminal_ = -1;
+    std::string seen_;
+};
+
+TEST_F(TerminalTest, ATerminalGetsEveryByteToo) {
+    PassedOutput output(terminal_);
+    EXPECT_TRUE(output.is_terminal());
+    const pid_t job = start(output, "[ -t 1 ] || seq 100000");
+    pass_until(output, [&] {
+        look();
+        return output.is_done();
+    });
+    look();
+    EXPECT_EQ(waitpid(job, nullptr, 0), job);
+    EXPECT_TRUE(seen_.starts_with("1\r\n2\r\n")) << seen_.substr(0, 100);
+    EXPECT_TRUE(seen_.ends_with("99999\r\n100000\r\n"));
+    EXPECT_EQ(seen_.size(), 588895U + 100000U);
+    EXPECT_FALSE(output.is_lost());
+    EXPECT_EQ(fcntl(terminal_, F_GETFL) & O_NONBLOCK, 0) << "others write there too";
+}
+
+TEST_F(TerminalTest, OneThatStandsStillHoldsNoJobUp) {
+    PassedOutput output(terminal_);
+    const pid_t job = start(output, "seq 300000; exit 7");
+    int status = 0;
+    pass_until(output, [&] { return waitpid(job, &status, WNOHANG) == job; });
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    EXPECT_TRUE(output.is_held_up());
+    EXPECT_FALSE(output.holds_job_up());
+    pass_until(output, [&] {
+        look();
+        return output.is_done();
+    });
+    look();
+    EXPECT_TRUE(seen_.starts_with("1\r\n2\r\n"));
+    EXPECT_TRUE(seen_.ends_with("299999\r\n300000\r\n"));
+    EXPECT_NE(seen_.find("\r\nvpp: "), std::string::npos);
+    EXPECT_NE(seen_.find(" lines left out here: the terminal stood still\r\n"), std::string::npos);
+    EXPECT_LT(seen_.size(), 1100000U);
+    EXPECT_FALSE(output.is_lost()) << "it was told";
+}
+
+TEST_F(TerminalTest, OneThatIsGoneIsKnown) {
+    PassedOutput output(terminal_);
+    close(master_);
+    master_ = -1;
+    const pid_t job = start(output, "seq 1000; exit 7");
+    pass_until(output, [&] { return output.is_done(); });
+    EXPECT_EQ(waitpid(job, nullptr, 0), job);
+    EXPECT_TRUE(output.is_lost());
 }
 
 }  // namespace

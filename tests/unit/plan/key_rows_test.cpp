@@ -65,6 +65,8 @@ TEST(KeyRows, EachKeyReachesItsOwnField) {
         Plan plan;
         plan.loss.emplace();
         plan.model.init.resize(1);
+        if (key.name == "model.init.mean" || key.name == "model.init.std") plan.model.init[0].kind = "normal";
+        if (key.name == "model.init.low" || key.name == "model.init.high") plan.model.init[0].kind = "uniform";
         plan.optimizer.groups.resize(1);
         plan.pipeline.stages.resize(1);
         plan.data.transforms.resize(1);

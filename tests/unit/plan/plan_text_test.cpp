@@ -21,6 +21,9 @@ TEST(PlanText, ReadAgainIsTheSamePlan) {
         test::kShortPlan, test::kLongPlan,
         "model.file = 'm'\n[loss]\nkind = 'mse'\ntarget = 'y'\n[data]\nkind = 'arrays'\n[data.train]\nz = 'z.npy'\n"
         "'a b' = '/abs/a.npy'\n[data.val]\nz = 'v.npy'\n'a b' = 'w.npy'\n[optimizer]\nkind = 'sgd'\nmomentum = 0.9\n",
+        "model.file = 'm'\n[[model.init]]\nmatch = ['a']\nkind = 'normal'\nstd = 0.1\n[[model.init]]\nmatch = ['b']\n"
+        "kind = 'uniform'\nlow = -0.5\n[[model.init]]\nmatch = ['*']\nkind = 'zeros'\n[data]\nkind = 'tokens'\n"
+        "train = ['t.bin']\nsequence_length = 8\n",
         "model.file = 'm'\n[data]\nkind = 'synthetic'\nsamples = 7\n[data.fields]\ny = 'int64[] < 10'\nx = "
         "'float32[3]'\n"};
     for (const std::string& text : plans) {

@@ -74,6 +74,7 @@ TEST(CostFile, WhatIsWrongIsNamed) {
         holds(cost_file_refusal(R"({"modules": {"a": {"F": -1, "B": 2}}})"), "\"a.F\" is no time (expected 0 to 1e9)"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 1e300, "B": 2}}})"), "is no time"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 0, "B": 2}}})"), "takes no time at all"));
+    EXPECT_TRUE(holds(cost_file_refusal(R"({"modules": {"a": {"F": 1e-10, "B": 2}}})"), "takes next to no time"));
     EXPECT_TRUE(holds(cost_file_refusal(R"({"unit": 1, "modules": {"a": {"F": 1, "B": 2}}})"), "\"unit\" is no text"));
 }
 

@@ -69,6 +69,10 @@ TEST(GenerateSchedule, WhatDoesNotFitHasAPosition) {
                                               "pipeline.num_microbatches=8", "pipeline.interleave_group_size=9"},
                                              2);
     EXPECT_TRUE(test::holds(group, "interleave_group_size")) << group;
+    EXPECT_TRUE(test::holds(group, "--set:1:32: ")) << group;
+    const std::string none = reason_against(
+        {"pipeline.virtual_chunks=2", "pipeline.schedule_type=DUALPIPE_V", "pipeline.num_microbatches=2"}, 4);
+    EXPECT_TRUE(test::holds(none, "--set:1:27: ")) << none;
 }
 
 TEST(GenerateSchedule, CostsAndLimitReachTheGenerator) {

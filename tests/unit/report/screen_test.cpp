@@ -48,6 +48,32 @@ TEST_F(ScreenTest, LinesStayAboveTheLiveLine) {
     EXPECT_TRUE(image_.wraps());
 }
 
+TEST_F(ScreenTest, ATerminalShowsTheSameWithoutOldLiveLines) {
+    std::string all;
+    {
+        Screen screen(out_, live());
+        screen.print("one");
+        for (int i = 0; i < 50; ++i) {
+            pass(100);
+            screen.show("live " + std::to_string(i));
+            if (i == 20) out_ << "of another rank\n";
+            if (i == 40) screen.print("two");
+        }
+        all = out_.str();
+    }
+    const std::string kept = without_old_live_lines(all);
+    EXPECT_LT(kept.size(), 200u);
+    EXPECT_NE(kept.find("of another rank"), std::string::npos);
+    EXPECT_TRUE(kept.ends_with(all.substr(all.rfind("\n\x1b")))) << "the one that stands there now";
+    test::TerminalImage before{20}, after{20};
+    before.write(all);
+    after.write(kept);
+    EXPECT_EQ(after.rows(), before.rows());
+    EXPECT_EQ(after.row(), before.row());
+    const std::string plain = "\r\x1b[J\n[?7l\n";
+    EXPECT_EQ(without_old_live_lines(plain), plain);
+}
+
 TEST_F(ScreenTest, TheEndTakesTheLiveLineOff) {
     {
         Screen screen(out_, live());

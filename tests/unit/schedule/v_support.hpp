@@ -20,7 +20,7 @@ class Draws {
     uint64_t key_;
 };
 
-/// Costs of 1 to 9 ticks by stage and a transfer of 0 to 3.
+/// Costs of 1 to 9 ticks by stage, transfers of 0 to 3, and one of up to 11 between two stages of the chain.
 inline ScheduleCosts random_costs(int num_stages, Draws& draws) {
     ScheduleCosts costs;
     for (int stage = 0; stage < num_stages; ++stage) {
@@ -28,6 +28,7 @@ inline ScheduleCosts random_costs(int num_stages, Draws& draws) {
         costs.stages.push_back({1 + draws.below(9), input + weight, input, weight});
     }
     costs.transfer = draws.below(4);
+    costs.transfer_of[draws.below(num_stages)] = draws.below(12);
     return costs;
 }
 

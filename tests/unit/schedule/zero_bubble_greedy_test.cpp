@@ -121,6 +121,19 @@ TEST(ZeroBubbleGreedy, MoreMemoryIsUsedAndHelps) {
     EXPECT_LT(span_at(11), span_at(6));
 }
 
+TEST(ZeroBubbleGreedy, TransfersByPlaceCount) {
+    const auto actions = [](const ScheduleCosts& costs) {
+        return make_zero_bubble_greedy({.size = {4, 1, 12}, .costs = costs, .memory_limit = 5.0}).actions;
+    };
+    const ScheduleCosts for_all = even_costs(4, {20, 40, 20, 20}, 10), free = even_costs(4, {20, 40, 20, 20});
+    ScheduleCosts by_place = free;
+    by_place.transfer_of = {{0, 10}, {1, 10}, {2, 10}};
+    EXPECT_TRUE(actions(by_place) == actions(for_all));
+    EXPECT_FALSE(actions(by_place) == actions(free));
+    by_place.transfer_of.erase(1);
+    EXPECT_FALSE(actions(by_place) == actions(for_all));
+}
+
 // Costs averaged over the stages, as the authors feed them, give orders that are slower under the true costs.
 TEST(ZeroBubbleGreedy, EveryStageHasItsOwnCosts) {
     uint64_t key = 5;

@@ -1,5 +1,6 @@
 #include "stage/turns.hpp"
 
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
@@ -44,6 +45,17 @@ TEST_F(Turns, addsInMicrobatchOrderWhateverTheOrderOfTheActions) {
     const float expected = sum_in_order(order);
     EXPECT_EQ(expected, 1.5f);
     while (std::next_permutation(order.begin(), order.end())) EXPECT_EQ(sum_in_order(order), expected);
+}
+
+// As the imaginary part of a conjugate gives one: its memory holds the other sign.
+TEST_F(Turns, GradientsAreWhatTheirMemoryHolds) {
+    turns_.begin_step();
+    turns_.run(1, [&] { untouched_.mutable_grad() = at::_neg_view(at::ones({2})); });
+    turns_.run(0, [&] { parameter_.mutable_grad() = at::_neg_view(at::ones({2})); });
+    for (const at::Tensor& parameter : {parameter_, untouched_}) {
+        EXPECT_FALSE(parameter.grad().is_neg());
+        EXPECT_EQ(parameter.grad().const_data_ptr<float>()[0], -1.0f);
+    }
 }
 
 // The control: without turns the same gradients in another order have another sum.
