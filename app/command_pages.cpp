@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "app/command.hpp"
 #include "base/error.hpp"
 #include "help/help_text.hpp"
 
@@ -90,7 +91,7 @@ CommandPage page_of(CLI::App& app, const std::string& above) {
     }
     if (app.get_allow_extras()) {
         page.options.push_back(job_page());
-        page.starts = {"train", "eval", "verify"};
+        page.starts.assign(kCommandsOnRanks.begin(), kCommandsOnRanks.end());
     }
     if (help) page.options.push_back(option_page(*app.get_help_ptr()));
     for (CLI::App* below : app.get_subcommands([](CLI::App* one) { return !one->get_group().empty(); })) {

@@ -24,10 +24,9 @@ struct RunArguments {
 
 /// The words with the command in front that they leave out.
 std::vector<std::string> with_command(std::vector<std::string> words) {
-    static const std::vector<std::string> kOnRanks{"train", "eval", "verify"};
     if (words.empty()) throw Error(ErrorKind::CommandLine, "no plan is named; try vpp run plan.toml");
     const std::string& first = words.front();
-    if (std::ranges::find(kOnRanks, first) != kOnRanks.end()) return words;
+    if (std::ranges::find(kCommandsOnRanks, first) != kCommandsOnRanks.end()) return words;
     if (std::ranges::count(command_names(), first) > 0) {
         throw Error(ErrorKind::CommandLine, "vpp " + first + " needs no ranks; type it without run");
     }

@@ -104,7 +104,7 @@ class Mistakes(Sweep):
         nested = self.sweep("--grid", "train.seed=1",
                             environment={"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"})
         self.assertEqual(nested.returncode, 2, nested.stderr)
-        self.assertEqual(self.sweep("--grid", "train.seed=1", "--go", environment={"PATH": "/nowhere"}).returncode, 66)
+        self.assertEqual(self.sweep("--grid", "train.seed=1", "--go", environment={"PATH": "/nowhere"}).returncode, 69)
 
     def test_hostile_values_stay_in_their_words_and_out_of_the_names(self):
         values = ["../../x", "$(touch owned)", "a b", "a'b", "`touch owned`", "x;touch owned", "*", '"a,b"', '"\u00e4"']
