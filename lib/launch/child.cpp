@@ -167,7 +167,7 @@ class RunningJob {
     }
 
     /// It ends behind its last word, and waits for a reader until then.
-    void note_held_up() { num_looks_at_dead_ = num_looks_without_rank_ = 0; }
+    void note_held_up() { held_up_at_ = Clock::now(); }
 
     ChildEnd ended(int code, bool is_output_lost) {
         end_.code = code;
@@ -189,6 +189,10 @@ class RunningJob {
         num_looks_left_behind_ = is_left_behind ? num_looks_left_behind_ + 1 : 0;
         num_looks_at_dead_ = has_dead_child(pid_) ? num_looks_at_dead_ + 1 : 0;
         num_looks_without_rank_ = most_ranks_ > 0 && ranks.num == 0 ? num_looks_without_rank_ + 1 : 0;
+        // What has waited for a reader has as long again for its last words.
+        const auto since_held_up = Clock::now() - held_up_at_;
+        if (since_held_up < limits_.dead_child) num_looks_at_dead_ = 0;
+        if (since_held_up < limits_.other_hosts) num_looks_without_rank_ = 0;
         if (num_looks_at_dead_ * kLookAgain >= limits_.dead_child) end_hung(Hang::DeadChild, {pid_});
         if (num_looks_without_rank_ * kLookAgain >= limits_.other_hosts) end_hung(Hang::OtherHosts, {pid_});
         // mpirun ends by itself behind them.
@@ -207,7 +211,7 @@ class RunningJob {
     int num_looks_at_dead_ = 0, num_looks_without_rank_ = 0, num_looks_left_behind_ = 0;  ///< in a row
     ChildEnd end_;
     bool interrupted_ = false;
-    Clock::time_point kill_at_, look_at_ = Clock::now() + kLookAgain;
+    Clock::time_point kill_at_, held_up_at_, look_at_ = Clock::now() + kLookAgain;
 };
 
 }  // namespace
