@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands/data_commands.hpp"
+#include "app/failure.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/units.hpp"
@@ -54,6 +55,7 @@ void print_info_text(const FileInfo& info) {
         std::cout << "  " << printable(array.name) << ": " << samples << name_of(array.dtype) << ' '
                   << shape_text(array.shape) << range_text(array.values) << '\n';
     }
+    if (!info.note.empty()) std::cout << "  note: " << printable(info.note) << '\n';
     if (info.token_bytes == 0) return;
     std::cout << "  " << counted_text(info.num_tokens, "token") << " of "
               << counted_text(static_cast<int64_t>(info.token_bytes), "byte") << range_text(info.tokens) << '\n';
@@ -84,16 +86,36 @@ void print_info_json(const FileInfo& info) {
                               {"shortest", info.documents->shortest},
                               {"longest", info.documents->longest}};
     }
+    if (!info.note.empty()) value["note"] = info.note;
     std::cout << json_text(value) << '\n';
 }
 
-int run_data_info(const InfoArguments& arguments) {
-    for (const std::string& path : arguments.files) {
+/// Gives an exit code: what is wrong with one file is told at its place, and keeps no other from being told.
+int tell_file(const std::string& path, const InfoArguments& arguments) {
+    try {
         const FileInfo info = look_at_file(path, arguments.kind);
         arguments.json ? print_info_json(info) : print_info_text(info);
+        return 0;
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::CommandLine) throw;
+        if (arguments.json) {
+            std::cout << json_text(nlohmann::ordered_json{{"file", path}, {"error", error.what()}}) << '\n';
+        }
+        std::cout << std::flush;
+        say(error.what());
+        return exit_code(error.kind());
+    }
+}
+
+/// The exit code is that of the first file that cannot be read.
+int run_data_info(const InfoArguments& arguments) {
+    int code = 0;
+    for (const std::string& path : arguments.files) {
+        const int own = tell_file(path, arguments);
+        if (code == 0) code = own;
     }
     std::cout << std::flush;
-    return 0;
+    return code;
 }
 
 }  // namespace

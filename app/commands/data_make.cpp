@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "data/csv.hpp"
+#include "data/foreign_file.hpp"
 #include "data/token_writer.hpp"
 
 namespace vpp {
@@ -72,6 +73,10 @@ int make_tokens(const MakeArguments& arguments) {
     std::cout << "wrote " << arguments.out << " and its .idx, " << counted_text(made.num_tokens, "token") << " of "
               << counted_text(static_cast<int64_t>(made.token_bytes), "byte") << " in "
               << counted_text(made.num_documents, "document") << ", a vocabulary of " << made.vocabulary << '\n';
+    for (const std::string& text : arguments.files) {
+        const std::string note = note_on_text(InputFile(text));
+        if (!note.empty()) std::cout << "note: " << printable(text + ": " + note) << '\n';
+    }
     if (made.num_documents > 1 && made.end_of_sentence && !arguments.end_token) {
         std::cout << "no token stands between documents; --end-token " << *made.end_of_sentence
                   << " puts the model's own for the end of a sentence behind each\n";

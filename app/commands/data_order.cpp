@@ -21,9 +21,10 @@ int run_data_order(const OrderArguments& arguments) {
     const Plan plan = resolved_plan(arguments.plan);
     const auto dataset = open_dataset(plan, Subset::Train);
     const SampleOrder order = training_order(*dataset, plan);
+    const int64_t batch = *plan.train.global_batch_size;
     for (int64_t step = 0; step < arguments.steps; ++step) {
         const char* separator = "";
-        for (const Draw& draw : order.step_draws(step, *plan.train.global_batch_size)) {
+        for (const Draw& draw : order.draws(step * batch, batch)) {
             std::cout << separator << dataset->stored_sample(draw.sample);
             separator = " ";
         }

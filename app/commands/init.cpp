@@ -74,6 +74,10 @@ void print_made(const Example& example, const MadeExample& made, const std::stri
                   << bytes_text(static_cast<int64_t>(file.contents.size())) << '\n';
     }
     for (const std::string& note : made.notes) std::cout << "note: " << note << '\n';
+    if (!made.first.empty()) {
+        std::cout << "first: " << made.first << std::endl;
+        return;
+    }
     const std::string plan = shell_quoted(printable((fs::path(folder) / "plan.toml").string()));
     std::cout << "next:\n  vpp inspect " << plan << "\n  vpp run " << plan << std::endl;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -143,10 +144,14 @@ std::string read_text_file(const fs::path& path, uint64_t limit_bytes) {
     }
 }
 
+ErrorKind kind_of_failed_creation(int error_number) {
+    constexpr std::array kOfThePlace{EACCES, EEXIST, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM};
+    return std::ranges::find(kOfThePlace, error_number) != kOfThePlace.end() ? ErrorKind::Output : ErrorKind::Io;
+}
+
 OutputFile::OutputFile(const fs::path& path) : path_(path) {
     fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    const bool full = errno == ENOSPC || errno == EDQUOT || errno == EIO;
-    if (fd_ < 0) throw_errno(full ? ErrorKind::Io : ErrorKind::Output, "cannot create", path);
+    if (fd_ < 0) throw_errno(kind_of_failed_creation(errno), "cannot create", path);
 }
 
 OutputFile::~OutputFile() {

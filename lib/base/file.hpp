@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace vpp {
 
 /// A file mapped read-only for its whole length; the bytes live as long as the object. An empty file is an empty span.
@@ -51,10 +53,14 @@ class InputFile {
 /// The whole file as text. Throws Error{BadData} when it is larger than `limit_bytes`.
 std::string read_text_file(const std::filesystem::path& path, uint64_t limit_bytes);
 
+/// What an errno says of a file or folder that could not be made: Output for a place that a person names wrongly, or
+/// may not write to; Io where the disk or the system fails, which may do it later.
+ErrorKind kind_of_failed_creation(int error_number);
+
 /// A file being written; every write is checked. `finish` fsyncs and closes; without it nothing is promised.
 class OutputFile {
   public:
-    /// Creates or truncates. Throws Error{Output}.
+    /// Creates or truncates. Throws Error{Output, Io}, by kind_of_failed_creation.
     explicit OutputFile(const std::filesystem::path& path);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;

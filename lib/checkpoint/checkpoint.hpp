@@ -82,8 +82,8 @@ class CheckpointStore {
     /// A fresh temporary folder for a save of that step; removes left-overs of dead saves and settles a replacement
     /// that was cut off: of "step-N.old" and "step-N" the one that verifies stays, the new one when both do; when both
     /// are parts only, both stay (see settle). Requires: save_id is 1 to 64 letters, digits, '-', '_', and new for
-    /// every save; no other save is under way. Throws: Error{Output} when the folder cannot be made, Error{Io}. Calls:
-    /// one rank; stop points begin.*.
+    /// every save; no other save is under way. Throws: Error{Output} for a place where no folder can be made, Error{Io}
+    /// where the system fails to. Calls: one rank; stop points begin.*.
     std::filesystem::path begin(int64_t step, const std::string& save_id);
     /// Writes one shard into the temporary folder, fsynced.
     /// Throws: Error{Output} when the folder of begin cannot be seen from here, Error{Io} when a write fails.
@@ -147,8 +147,8 @@ class CheckpointStore {
     /// Calls:  one rank, before the first save.
     std::vector<std::filesystem::path> set_aside_after(int64_t step);
 
-    /// Why a committed checkpoint cannot be resumed; empty when it can. Reads every byte, or without `read_all` only
-    /// what check_files reads.
+    /// Why a checkpoint cannot be resumed; empty when it can. Under a step's name it must hold that step. Reads every
+    /// byte, or without `read_all` only what check_files reads.
     static CheckpointDamage damage(const std::filesystem::path& checkpoint, bool read_all = true,
                                    const StopHook& stop = {});
     /// A folder of the disk that saves go to: the run folder, or <run>/checkpoints where that is on another disk.
@@ -197,8 +197,10 @@ class CheckpointReader {
     ~CheckpointReader();
     CheckpointReader(CheckpointReader&&) noexcept;
     const Manifest& manifest() const;
+    /// Whether shards of the manifest are not in the folder: other hosts may have them.  Throws Error{Io}.
+    bool lacks_shards() const;
     /// Checks the exact list of files, sizes, checksums and save ids. `stop` is called between the pieces that are
-    /// read. Throws Error{BadData} naming file and reason.
+    /// read. Throws Error{BadData} naming file and reason, Error{Io} for a shard that the disk does not give.
     void verify(const StopHook& stop = {}) const;
     /// The same without the checksums of the shards, so that not every byte is read.
     void check_files() const;

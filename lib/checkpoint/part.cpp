@@ -71,7 +71,8 @@ void write_part(const fs::path& folder, const Manifest& manifest) {
     fs::remove_all(temporary, problem);
     fs::create_directories(temporary, problem);
     if (problem) {
-        throw Error(ErrorKind::Output, "cannot create the folder " + temporary.string() + ": " + problem.message());
+        throw Error(kind_of_failed_creation(problem.value()),
+                    "cannot create the folder " + temporary.string() + ": " + problem.message());
     }
     OutputFile file(temporary / kManifestFile);
     file.write_text(manifest_to_text(manifest));

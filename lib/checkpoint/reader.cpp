@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bad_data.hpp"
+#include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/suggest.hpp"
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kVerifiedAtOnce = size_t{64} << 20;
+constexpr uint64_t kVerifiedAtOnce = uint64_t{4} << 20;
 
 [[noreturn]] void refuse_checkpoint(const fs::path& path, const std::string& what) {
     refuse_data(path.string(), what);
@@ -64,12 +65,17 @@ void check_file_list(const fs::path& folder, const Manifest& manifest) {
     }
 }
 
-/// Strict: every shard of the manifest is in the folder.
-void check_all_there(const fs::path& folder, const Manifest& manifest) {
+std::vector<std::string> missing_shards(const fs::path& folder, const Manifest& manifest) {
     std::vector<std::string> missing;
     for (const ShardRecord& shard : manifest.shards) {
         if (!is_there(folder / shard.file)) missing.push_back(shard.file);
     }
+    return missing;
+}
+
+/// Strict: every shard of the manifest is in the folder.
+void check_all_there(const fs::path& folder, const Manifest& manifest) {
+    const std::vector<std::string> missing = missing_shards(folder, manifest);
     if (missing.empty()) return;
     const size_t num_shards = manifest.shards.size();
     refuse_checkpoint(folder / missing.front(),
@@ -78,13 +84,15 @@ void check_all_there(const fs::path& folder, const Manifest& manifest) {
                           (missing.size() == 1 ? "the missing one: copy it here" : "the missing ones: copy them here"));
 }
 
-/// Reading a large shard takes time: each piece shows that the disk gives it.
-Digest hash_in_pieces(std::span<const std::byte> bytes, const StopHook& stop) {
+/// Read, not mapped: what the disk does not give is then an error, where a map would end the process. Reading a large
+/// shard takes time: each piece shows that the disk gives it.
+Digest hash_in_pieces(const InputFile& file, const StopHook& stop) {
     Hasher hasher;
-    while (!bytes.empty()) {
-        const auto piece = bytes.first(std::min(bytes.size(), kVerifiedAtOnce));
+    Bytes piece;
+    for (uint64_t offset = 0; offset < file.size_bytes(); offset += piece.size()) {
+        piece.resize(std::min(kVerifiedAtOnce, file.size_bytes() - offset));
+        file.read(offset, piece);
         hasher.add(piece);
-        bytes = bytes.subspan(piece.size());
         reached(stop, "verify.piece_read");
     }
     return hasher.digest();
@@ -117,9 +125,9 @@ struct CheckpointReader::Impl {
     void verify_shard(const ShardRecord& record, const StopHook& stop = {}) const {
         const fs::path path = folder / record.file;
         check_plain_file(path);
-        const MappedFile file(path);
-        check_size(path, file.bytes().size(), record);
-        const Digest digest = hash_in_pieces(file.bytes(), stop);
+        const InputFile file(path);
+        check_size(path, file.size_bytes(), record);
+        const Digest digest = hash_in_pieces(file, stop);
         if (digest != record.digest) {
             refuse_checkpoint(
                 path, "damaged: its checksum is " + to_hex(digest) + ", the manifest has " + to_hex(record.digest));
@@ -176,6 +184,10 @@ CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 
 const Manifest& CheckpointReader::manifest() const {
     return impl_->manifest;
+}
+
+bool CheckpointReader::lacks_shards() const {
+    return !missing_shards(impl_->folder, impl_->manifest).empty();
 }
 
 void CheckpointReader::verify(const StopHook& stop) const {

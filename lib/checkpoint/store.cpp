@@ -52,10 +52,9 @@ void create_folders(const fs::path& path) {
     const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     if (parent != path) create_folders(parent);
     if (!fs::create_directory(path, problem) && problem) {
-        const bool full = problem.value() == ENOSPC || problem.value() == EDQUOT || problem.value() == EIO;
-        throw Error(full ? ErrorKind::Io : ErrorKind::Output, "cannot create the folder " + path.string() + ": " +
-                                                                  problem.message() +
-                                                                  "; run.dir must name a folder that can be written");
+        const ErrorKind kind = kind_of_failed_creation(problem.value());
+        const char* remedy = kind == ErrorKind::Output ? "; run.dir must name a folder that can be written" : "";
+        throw Error(kind, "cannot create the folder " + path.string() + ": " + problem.message() + remedy);
     }
     sync_folder(parent);
 }
@@ -81,15 +80,21 @@ bool is_of_bytes(const Error& error) {
     return error.kind() != ErrorKind::Bug && error.kind() != ErrorKind::Io;
 }
 
+/// Nothing for a text that is more or less than a number.
+std::optional<double> number_in(const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool is_whole = !text.empty() && end == text.c_str() + text.size();
+    return is_whole && !std::isnan(number) ? std::optional(number) : std::nullopt;
+}
+
 /// Nothing for a checkpoint without one, or with a manifest that is damaged.
 std::optional<double> validation_loss(const fs::path& checkpoint) {
     try {
         const CheckpointReader reader(checkpoint);
         const auto& facts = reader.manifest().state.facts;
         const auto fact = facts.find(kValidationLoss);
-        if (fact == facts.end()) return std::nullopt;
-        const double loss = std::strtod(fact->second.c_str(), nullptr);
-        return std::isnan(loss) ? std::nullopt : std::optional(loss);
+        return fact == facts.end() ? std::nullopt : number_in(fact->second);
     } catch (const Error& error) {
         if (!is_of_bytes(error)) throw;
         return std::nullopt;
@@ -101,10 +106,12 @@ void check_written(const fs::path& temporary, const std::vector<ShardRecord>& sh
     std::set<std::string> expected;
     for (const ShardRecord& shard : shards) {
         check(expected.insert(shard.file).second, "every writer reports its own shard");
+        const fs::path path = temporary / shard.file;
+        status_of(path);  // a disk that does not tell says nothing of what the ranks share
         std::error_code problem;
-        const auto size = fs::file_size(temporary / shard.file, problem);
+        const auto size = fs::file_size(path, problem);
         if (problem || size != shard.size_bytes) {
-            throw Error(ErrorKind::Output, "the shard " + (temporary / shard.file).string() + " was written but " +
+            throw Error(ErrorKind::Output, "the shard " + path.string() + " was written but " +
                                                (problem ? "is not there"
                                                         : "has " + std::to_string(size) + " bytes instead of " +
                                                               std::to_string(shard.size_bytes)) +
@@ -133,10 +140,7 @@ bool is_of_save(const fs::path& checkpoint, const std::string& save_id) {
 /// Whether it has a manifest, and not all of its shards.
 bool lacks_shards(const fs::path& checkpoint) {
     try {
-        if (!is_folder(checkpoint)) return false;
-        const CheckpointReader reader(checkpoint);
-        return std::ranges::any_of(reader.manifest().shards,
-                                   [&](const ShardRecord& shard) { return !is_there(checkpoint / shard.file); });
+        return is_folder(checkpoint) && CheckpointReader(checkpoint).lacks_shards();
     } catch (const Error& error) {
         if (!is_of_bytes(error)) throw;
         return false;
@@ -171,10 +175,9 @@ void refuse_older(const CheckpointDamage& damage) {
 
 CheckpointDamage CheckpointStore::damage(const fs::path& checkpoint, bool read_all, const StopHook& stop) {
     const auto name = parse_step_folder(checkpoint.filename().string());
-    check(name.has_value(), "a committed checkpoint has a step's name");
     try {
         const CheckpointReader reader(checkpoint);
-        if (reader.manifest().state.step != name->step) {
+        if (name && reader.manifest().state.step != name->step) {
             return {checkpoint.string() + ": holds step " + std::to_string(reader.manifest().state.step)};
         }
         read_all ? reader.verify(stop) : reader.check_files();

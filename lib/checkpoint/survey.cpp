@@ -1,12 +1,12 @@
 #include "checkpoint/survey.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <system_error>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/run_files.hpp"
+#include "checkpoint/file_status.hpp"
 #include "checkpoint/folder_names.hpp"
 
 namespace vpp {
@@ -58,15 +58,21 @@ uint64_t size_of_folder(const fs::path& folder) {
     return size_bytes;
 }
 
+uint64_t size_of_checkpoints(const fs::path& run) {
+    uint64_t size_bytes = 0;
+    for (const fs::path& entry : entries_of(run / run_files::kCheckpoints)) {
+        if (is_folder(entry)) size_bytes += size_of_folder(entry);
+    }
+    return size_bytes;
+}
+
 CheckpointPlace find_checkpoints(const fs::path& path) {
     const fs::path folder = plain(path);
     if (!leads_to_folder(folder)) {
         throw Error(ErrorKind::MissingInput,
                     folder.string() + " is not there; name a plan, a run folder or a checkpoint's folder");
     }
-    std::error_code problem;
-    const bool has_manifest = fs::exists(fs::symlink_status(folder / kManifestFile, problem));
-    if (has_manifest || parse_step_folder(folder.filename().string())) {
+    if (is_there(folder / kManifestFile) || parse_step_folder(folder.filename().string())) {
         const bool in_run = folder.parent_path().filename() == run_files::kCheckpoints;
         return {in_run ? folder.parent_path().parent_path() : fs::path(), folder};
     }
@@ -82,27 +88,16 @@ CheckpointSummary look_at_checkpoint(const fs::path& folder, bool read_all) {
     summary.folder = folder;
     summary.size_bytes = size_of_folder(folder);
     summary.age_seconds = age_of(folder);
+    summary.damage = CheckpointStore::damage(folder, read_all);
     try {
-        summary.manifest = CheckpointReader(folder).manifest();
+        const CheckpointReader reader(folder);
+        summary.manifest = reader.manifest();
         summary.step = summary.manifest->state.step;
-        summary.is_part = std::ranges::any_of(summary.manifest->shards, [&](const ShardRecord& shard) {
-            std::error_code problem;
-            return !fs::exists(fs::symlink_status(folder / shard.file, problem));
-        });
+        summary.is_part = reader.lacks_shards();
     } catch (const Error& error) {
-        summary.damage = damage_told_by(error);
+        if (summary.damage.empty()) summary.damage = damage_told_by(error);
     }
-    if (const auto name = parse_step_folder(folder.filename().string())) {
-        summary.step = name->step;
-        summary.damage = CheckpointStore::damage(folder, read_all);
-    } else if (summary.manifest) {  // a copy under another name
-        try {
-            const CheckpointReader reader(folder);
-            read_all ? reader.verify() : reader.check_files();
-        } catch (const Error& error) {
-            summary.damage = damage_told_by(error);
-        }
-    }
+    if (const auto name = parse_step_folder(folder.filename().string())) summary.step = name->step;
     return summary;
 }
 

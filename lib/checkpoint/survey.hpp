@@ -18,11 +18,14 @@ struct CheckpointPlace {
 };
 
 /// A run folder, its `checkpoints` folder, or one checkpoint.
-/// Throws: Error{MissingInput} when it is nothing of that.
+/// Throws: Error{MissingInput} when it is nothing of that, Error{Io}.
 CheckpointPlace find_checkpoints(const std::filesystem::path& path);
 
 /// Of the files in it, but not of folders below; of none where there is no such folder. Throws: Error{Io}.
 uint64_t size_of_folder(const std::filesystem::path& folder);
+
+/// Of all checkpoints of a run, and of what dead saves left beside them. Throws: Error{Io}.
+uint64_t size_of_checkpoints(const std::filesystem::path& run);
 
 /// One checkpoint as it lies there.
 struct CheckpointSummary {

@@ -188,7 +188,11 @@ class NcclLinks final : public LinkMaker {
 
     Bytes make_id() override {
         LinkName name{{}, blocks_of_a_link(num_multiprocessors(), num_links_)};
-        check_nccl(ncclGetUniqueId(&name.id), "starting");
+        try {
+            check_nccl(ncclGetUniqueId(&name.id), "starting");
+        } catch (const LinkFailure& failure) {
+            throw Error(ErrorKind::MissingInput, failure.what());  // another start would meet the same
+        }
         const auto bytes = bytes_of(name);
         return {bytes.begin(), bytes.end()};
     }

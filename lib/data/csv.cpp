@@ -14,7 +14,9 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/shell.hpp"
 #include "base/suggest.hpp"
+#include "data/foreign_file.hpp"
 #include "data/npy_writer.hpp"
 
 namespace vpp {
@@ -23,16 +25,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kOtherSeparators = ";\t";
+
 struct Cell {
     std::string text;
     size_t column = 0;  ///< in characters of the line, from 1
+    bool is_quoted = false;
 };
 using Cells = std::vector<Cell>;
 
 /// Lines of a file, one at a time.
 class CsvLines {
   public:
-    explicit CsvLines(const std::string& path) : file_(path) {}
+    explicit CsvLines(const std::string& path) : file_(path) { refuse_foreign_file(file_); }
 
     /// False at the end. Empty lines are passed over.
     bool next(Cells& cells) {
@@ -59,6 +64,16 @@ class CsvLines {
         refuse_data(place(passed_over_, 1),
                     "an empty line in a table of one column is a missing value; write a number "
                     "there, or take the line out");
+    }
+
+    /// Requires: one of kOtherSeparators.
+    [[noreturn]] void refuse_separator(char separator, size_t column) const {
+        const bool is_tab = separator == '\t';
+        refuse_data(place(column),
+                    std::string("columns are separated by commas here, and this line has ") +
+                        (is_tab ? "tabs" : "semicolons") +
+                        "; put commas in their place, and points where commas were decimal points:  tr '," +
+                        (is_tab ? "\\t" : ";") + "' '.,' < " + shell_quoted(file_.path().string()) + " > commas.csv");
     }
 
   private:
@@ -94,8 +109,8 @@ class CsvLines {
         size_t at = 0;
         while (true) {
             while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
-            Cell cell{"", at + 1};
-            if (at < line.size() && line[at] == '"') {
+            Cell cell{"", at + 1, at < line.size() && line[at] == '"'};
+            if (cell.is_quoted) {
                 for (++at;; ++at) {
                     if (at == line.size()) refuse_data(place(cell.column), "the quote does not end in this line");
                     if (line[at] == '"' && (at + 1 == line.size() || line[at + 1] != '"')) break;
@@ -103,6 +118,9 @@ class CsvLines {
                     cell.text += line[at];
                 }
                 ++at;
+                if (at < line.size() && kOtherSeparators.find(line[at]) != std::string_view::npos) {
+                    refuse_separator(line[at], at + 1);
+                }
                 if (at < line.size() && line[at] != ',') refuse_data(place(at + 1), "a comma belongs behind the quote");
             } else {
                 while (at < line.size() && line[at] != ',') cell.text += line[at++];
@@ -153,6 +171,7 @@ class CsvReader {
   public:
     explicit CsvReader(const CsvOrder& order) : order_(order), lines_(order.table) {
         if (!lines_.next(header_)) refuse_data(order.table, "the table is empty");
+        refuse_other_separators();
         double ignored = 0;
         if (std::ranges::all_of(header_, [&](const Cell& cell) { return parse_number(cell.text, ignored); })) {
             refuse_data(lines_.place(1),
@@ -212,6 +231,13 @@ class CsvReader {
     }
 
   private:
+    /// A first line without a comma that has others of the usual separators.
+    void refuse_other_separators() const {
+        if (header_.size() > 1 || header_[0].is_quoted) return;
+        const size_t at = header_[0].text.find_first_of(kOtherSeparators);
+        if (at != std::string::npos) lines_.refuse_separator(header_[0].text[at], header_[0].column + at);
+    }
+
     size_t find_column(const std::string& name) const {
         std::vector<std::string> names;
         for (const Cell& cell : header_) names.push_back(cell.text);

@@ -9,6 +9,8 @@
 #include "base/bytes.hpp"
 #include "base/error.hpp"
 #include "data/dataset.hpp"
+#include "data/foreign_file.hpp"
+#include "data/halves.hpp"
 #include "data/megatron_index.hpp"
 #include "data/npz.hpp"
 #include "data/number_types.hpp"
@@ -54,20 +56,29 @@ std::string seeming_kind(const std::string& path, const InputFile& file) {
     return seems_idx(first_bytes(file, 8)) ? "idx" : "text";
 }
 
-/// False for types whose values are no plain numbers; Bool counts as 0 and 1.
-bool widen_range(DType dtype, std::span<const std::byte> bytes, SeenValues& seen) {
-    return detail::with_number_type(dtype == DType::Bool ? DType::U8 : dtype, [&](auto value) {
-        for (size_t at = 0; at + sizeof value <= bytes.size(); at += sizeof value) {
-            std::memcpy(&value, bytes.data() + at, sizeof value);
-            const auto number = static_cast<double>(value);
-            ++seen.num_values;
-            if (!std::isfinite(number)) {
-                ++seen.num_not_finite;
-                continue;
-            }
-            seen.low = std::min(seen.low, number);
-            seen.high = std::max(seen.high, number);
+/// Values of type T, each of which `number_of` makes a number.
+template <typename T, typename NumberOf>
+void widen_range(std::span<const std::byte> bytes, SeenValues& seen, const NumberOf& number_of) {
+    for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+        T value;
+        std::memcpy(&value, bytes.data() + at, sizeof value);
+        const double number = number_of(value);
+        ++seen.num_values;
+        if (!std::isfinite(number)) {
+            ++seen.num_not_finite;
+            continue;
         }
+        seen.low = std::min(seen.low, number);
+        seen.high = std::max(seen.high, number);
+    }
+}
+
+/// Bool counts as 0 and 1.
+void widen_range(DType dtype, std::span<const std::byte> bytes, SeenValues& seen) {
+    if (dtype == DType::F16) return widen_range<uint16_t>(bytes, seen, detail::from_float16);
+    if (dtype == DType::BF16) return widen_range<uint16_t>(bytes, seen, detail::from_bfloat16);
+    detail::with_number_type(dtype == DType::Bool ? DType::U8 : dtype, [&](auto zero) {
+        widen_range<decltype(zero)>(bytes, seen, [](auto value) { return static_cast<double>(value); });
     });
 }
 
@@ -82,14 +93,13 @@ void add_arrays(const Dataset& dataset, const std::string& name, int64_t most_by
         ArrayInfo array{name.empty() ? field.name : name, field.dtype, field.shape, fields.num_samples, {}};
         SeenValues seen = nothing_seen();
         Bytes sample(static_cast<size_t>(field.bytes_per_sample()));
-        bool has_range = true;
-        for (int64_t k = 0; k < fields.num_samples && has_range && seen.all; ++k) {
+        for (int64_t k = 0; k < fields.num_samples && seen.all; ++k) {
             seen.all = k == 0 || (k + 1) * field.bytes_per_sample() <= most_bytes;
             if (!seen.all) break;
             dataset.read(k, static_cast<int>(i), sample);
-            has_range = widen_range(field.dtype, sample, seen);
+            widen_range(field.dtype, sample, seen);
         }
-        if (has_range) array.values = seen;
+        array.values = seen;
         info.arrays.push_back(std::move(array));
     }
 }
@@ -152,6 +162,7 @@ void look_at_documents(detail::TokenFile file, FileInfo& info) {
 }  // namespace
 
 FileInfo look_at_file(const std::string& path, const std::string& kind, int64_t most_bytes) {
+    refuse_folder(path);
     InputFile file(path);
     if (kind.empty() && detail::is_megatron_index(first_bytes(file, detail::kMegatronHeaderBytes))) {
         return look_at_file(fs::path(path).replace_extension(".bin").string(), "tokens", most_bytes);
@@ -163,9 +174,11 @@ FileInfo look_at_file(const std::string& path, const std::string& kind, int64_t 
     if (info.kind == "tokens") {
         detail::TokenFile tokens = detail::open_token_file(path, "auto");
         look_at_tokens(tokens, most_bytes, info);
+        info.note = note_on_tokens(file);
         if (detail::index_beside(path)) look_at_documents(std::move(tokens), info);
     } else if (info.kind == "text") {
         const auto num_tokens = static_cast<int64_t>(file.size_bytes());
+        info.note = note_on_text(file);
         look_at_tokens({std::move(file), 0, 1, num_tokens}, most_bytes, info);
     } else if (info.kind == "arrays") {
         look_at_arrays(path, file, most_bytes, info);

@@ -23,7 +23,7 @@ struct ArrayInfo {
     DType dtype = DType::F32;
     std::vector<int64_t> shape;        ///< of one sample
     int64_t num_samples = 0;           ///< 0 too where one of several arrays is a number without dims
-    std::optional<SeenValues> values;  ///< not of float16 and bfloat16, nor of what no field can be made of
+    std::optional<SeenValues> values;  ///< not of what no field can be made of
 };
 
 struct DocumentInfo {
@@ -39,6 +39,7 @@ struct FileInfo {
     size_t token_bytes = 0;
     std::optional<SeenValues> tokens;
     std::optional<DocumentInfo> documents;  ///< of tokens with an index
+    std::string note;                       ///< of tokens and text: what they seem to be besides; else empty
 };
 
 /// Looks at a file of that kind; with an empty `kind` at one of the kind that it seems to be. Bytes that have no form

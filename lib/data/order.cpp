@@ -23,13 +23,11 @@ Draw SampleOrder::draw(int64_t position) const {
     return {Permutation(num_samples_, combine_key(seed_, static_cast<uint64_t>(epoch)))(index), epoch};
 }
 
-std::vector<Draw> SampleOrder::step_draws(int64_t step, int64_t global_batch_size) const {
-    check(step >= 0 && global_batch_size > 0, "a step takes samples");
-    check(step < std::numeric_limits<int64_t>::max() / global_batch_size, "the step's positions fit in 63 bits");
+std::vector<Draw> SampleOrder::draws(int64_t first, int64_t count) const {
+    check(count >= 0 && first <= std::numeric_limits<int64_t>::max() - count, "positions fit in 63 bits");
     std::vector<Draw> draws;
-    draws.reserve(static_cast<size_t>(global_batch_size));
-    const int64_t first = step * global_batch_size;
-    for (int64_t i = 0; i < global_batch_size; ++i) draws.push_back(draw(first + i));
+    draws.reserve(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) draws.push_back(draw(first + i));
     return draws;
 }
 

@@ -18,8 +18,9 @@ class SampleOrder {
     /// The training's sample number `position` (0, 1, 2, ...): the data set's index, and its epoch.
     Draw draw(int64_t position) const;
     int64_t sample(int64_t position) const { return draw(position).sample; }
-    /// What one step takes: global_batch_size samples from number step * global_batch_size on, with their epochs.
-    std::vector<Draw> step_draws(int64_t step, int64_t global_batch_size) const;
+    /// Those from number `first` on. Step k of a training takes global_batch_size of them from k * global_batch_size
+    /// on.
+    std::vector<Draw> draws(int64_t first, int64_t count) const;
 
   private:
     int64_t num_samples_ = 0;

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/new_file.hpp"
+#include "data/foreign_file.hpp"
 #include "data/tokenizer.hpp"
 
 namespace vpp {
@@ -42,7 +43,9 @@ class TokenFileWriter {
           type_(type_for(vocabulary_)) {}
 
     void add_text(const std::string& path) {
+        refuse_folder(path);
         const InputFile text(path);
+        refuse_foreign_file(text);
         if (text.size_bytes() == 0) throw Error(ErrorKind::BadData, path + ": the file is empty");
         constexpr uint64_t kPiece = uint64_t{1} << 20;
         Bytes piece;

@@ -61,8 +61,8 @@ void say_differences(const CheckpointState& saved, const Plan& plan, const Progr
                              "threads", "torch", "cpu_capability"}) {
         const auto before = fact_of(saved, name);
         if (!before || *before == now.at(name)) continue;
-        log->warn(std::string("the checkpoint was made with another ") + name + " (" + *before + ", now " +
-                  now.at(name) + ")");
+        log->warn(std::string("the checkpoint was made with another ") + name + " (" + printable(*before) + ", now " +
+                  printable(now.at(name)) + ")");
     }
 }
 

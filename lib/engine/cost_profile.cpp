@@ -19,6 +19,7 @@
 #include "base/units.hpp"
 #include "comm/collective.hpp"
 #include "comm/in_process.hpp"
+#include "device/memory_meter.hpp"
 #include "engine/agreement.hpp"
 #include "engine/engine.hpp"
 #include "graph/split.hpp"
@@ -161,7 +162,7 @@ class Timer {
             if (action.microbatch == 0 || !is_computing(action.kind)) continue;
             StageSamples& stage = samples[static_cast<size_t>(action.stage)];
             stage.of(action.kind).push_back(clock.ms(i));
-            const ActionMemory& memory = executor.memory()[i];
+            const ActionMemory& memory = executor.memory_by_op()[i];
             if (action.kind == ActionKind::F) stage.kept_bytes = std::max<int64_t>(0, memory.after - memory.before);
         }
     }
@@ -370,7 +371,9 @@ double settle_times(std::span<double> parts, double whole) {
 
 CostProfile profile_costs(const Plan& plan, const Datasets& data, at::Device device, const TransferTimes& transfers) {
     try {
-        return profile_where_it_fits(plan, data, device, transfers);
+        CostProfile profile = profile_where_it_fits(plan, data, device, transfers);
+        give_back_memory(device);  // other ranks may share it
+        return profile;
     } catch (const std::bad_alloc&) {
         throw no_memory("");
     } catch (const Error& error) {

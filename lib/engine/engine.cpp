@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <utility>
 
 #include "base/clock_alignment.hpp"
@@ -58,10 +57,7 @@ Prefetch::Read reader(std::shared_ptr<const Dataset> data, const Loader& loader,
     return [data = std::move(data), loader, order, batch, samples = program.microbatch_size,
             microbatches = program.training.schedule.num_microbatches](const InputNeed& need) {
         const int64_t number = int64_t{need.replica} * microbatches + need.microbatch;
-        const int64_t begin = need.step * batch + number * samples;
-        std::vector<Draw> draws;
-        for (int64_t i = 0; i < samples; ++i) draws.push_back(order.draw(begin + i));
-        return loader.read(need.input, draws);
+        return loader.read(need.input, order.draws(need.step * batch + number * samples, samples));
     };
 }
 
@@ -81,12 +77,12 @@ int64_t total_steps(const Plan& plan, int64_t num_samples) {
     }
     const int64_t steps = std::max<int64_t>(1, drawn / batch);
     if (plan.lr_schedule.warmup_steps <= steps) return steps;
-    throw Error(ErrorKind::Plan,
-                "the warm-up is longer than the training (got warmup_steps " +
-                    std::to_string(plan.lr_schedule.warmup_steps) + ", train.epochs " +
-                    std::to_string(*plan.train.epochs) + " = " + std::to_string(steps) +
-                    (steps == 1 ? " step)" : " steps)"),
-                plan.where("lr_schedule.warmup_steps"));
+    throw Error(
+        ErrorKind::Plan,
+        "the warm-up is longer than the training (got warmup_steps " + std::to_string(plan.lr_schedule.warmup_steps) +
+            ", train.epochs " + std::to_string(*plan.train.epochs) + " = " + std::to_string(steps) +
+            (steps == 1 ? " step)" : " steps)") + "; lower it, or for a short trial --set lr_schedule.warmup_steps=0",
+        plan.where("lr_schedule.warmup_steps"));
 }
 
 Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const Datasets& data, Transport& job)
@@ -173,9 +169,9 @@ int64_t Engine::targets_of(int64_t step) const {
     const std::vector<int> stages = program_.stages_of(pp_rank_of(program_, transport_));
     const bool makes_losses = std::ranges::find(stages, program_.training.split.loss_stage) != stages.end();
     if (!plan_.model.is_target_mean() || !makes_losses) return 0;
-    const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
     const int64_t microbatches = int64_t{program_.num_replicas()} * program_.training.schedule.num_microbatches;
-    return targets_->in(std::span(draws).first(static_cast<size_t>(microbatches * program_.microbatch_size)));
+    const int64_t first = step * *plan_.train.global_batch_size;
+    return targets_->in(order_.draws(first, microbatches * program_.microbatch_size));
 }
 
 /// What the loss of a microbatch is multiplied by in this step; undefined: by nothing.
@@ -342,7 +338,7 @@ Engine::Trouble Engine::find_trouble(int64_t step, const StepTotals& totals) {
     if (!damaged) return find_non_finite(step);
     return {"; the parameter '" + *damaged + "' is not finite before this step already, " +
                 (step == 0 ? "as the training began" : "by an earlier update"),
-            remedy_of_damage(step)};
+            remedy_of_damage(step), *began_finite_};
 }
 
 /// The first parameter that is not finite before the update: then the step says nothing of its own samples.
@@ -362,12 +358,19 @@ std::string Engine::remedy_of_damage(int64_t step) const {
            ", or begin anew, checkpoint.resume = \"no\"; with a lower optimizer.lr, or with optimizer.clip_norm";
 }
 
+void Engine::check_weights(int64_t step) {
+    if (!began_finite_ || !*began_finite_) return;
+    const std::optional<std::string> damaged = find_damaged_parameter();
+    if (!damaged) return;
+    throw Error(ErrorKind::NotFinite, "an update up to step " + std::to_string(step) + " has made the parameter '" +
+                                          *damaged + "' not finite, which is not saved. " + remedy_of_damage(step));
+}
+
 /// Those of the microbatch.
 std::vector<Draw> Engine::samples_of(int64_t step, int replica, int microbatch) const {
-    const std::vector<Draw> draws = order_.step_draws(step, *plan_.train.global_batch_size);
     const int64_t before = int64_t{replica} * program_.training.schedule.num_microbatches + microbatch;
-    const auto begin = draws.begin() + before * program_.microbatch_size;
-    return {begin, begin + program_.microbatch_size};
+    const int64_t first = step * *plan_.train.global_batch_size + before * program_.microbatch_size;
+    return order_.draws(first, program_.microbatch_size);
 }
 
 void Engine::set_stop_request(StopRequest request) {
@@ -385,8 +388,10 @@ EvaluationResult Engine::evaluate() {
     const int64_t batch =
         program_.microbatch_size * program_.evaluation->schedule.num_microbatches * program_.num_replicas();
     const int64_t all = data_.validation->fields().num_samples;
-    return program_transport_.use(
+    EvaluationResult result = program_transport_.use(
         [&] { return evaluator_->run(samples_of_batches(all, batch, plan_.train.eval_batches)); });
+    if (result.took_memory) transport_.set_through_host(true);  // the next step may find none of what it had
+    return result;
 }
 
 std::string Engine::recording_problems() const {
@@ -411,7 +416,8 @@ void Engine::judge(int64_t step, StepResult& result) {
         result.remark += trouble.words;
         result.updated =
             judgement.verdict == StepGuard::Verdict::Update || judgement.verdict == StepGuard::Verdict::Warn;
-        if (judgement.verdict == StepGuard::Verdict::Stop) {
+        const bool is_skip_in_vain = judgement.verdict == StepGuard::Verdict::Skip && trouble.is_lasting;
+        if (judgement.verdict == StepGuard::Verdict::Stop || is_skip_in_vain) {
             buffers_->put_back();
             throw Error(ErrorKind::NotFinite, result.remark + ". Nothing was updated. " + trouble.remedy);
         }
@@ -453,6 +459,7 @@ double Engine::loss_of(const StepTotals& totals) const {
 StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {
     const auto start = Clock::now();
     StepResult result;
+    if (!began_finite_) began_finite_ = !find_damaged_parameter();
     result.moments.begin = steady_nanoseconds();
     buffers_->remember();
     result.went_through_host = transport_.goes_through_host();

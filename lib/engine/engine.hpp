@@ -66,7 +66,8 @@ class Engine {
     /// A loss or norm that is not finite, or a spike, is met before the update as train.on_nonfinite and train.on_spike
     /// say; a value that is not finite is looked for by running the step's actions once more. In fp16 gradients that
     /// overflow under a finite loss skip the step, as long as a smaller loss scale may help. A skipped step changes
-    /// nothing but the loss scale. Throws Error{NotFinite} on every rank where the plan says "stop".
+    /// nothing but the loss scale. Throws Error{NotFinite} on every rank where the plan says "stop", and where an
+    /// earlier update has damaged the weights, so that it is in vain to skip.
     StepResult run_step(int64_t step, const std::function<void()>& before_update = {});
 
     /// The actions of a step and the exchange behind them, without an update: nothing changes but the gradients.
@@ -79,6 +80,10 @@ class Engine {
     /// The mean loss over the validation data (train.eval_batches batches of it, or all); changes nothing.
     /// Calls: collective.  Requires: the program has an evaluation phase.
     EvaluationResult evaluate();
+
+    /// Before a save behind `step` updates: weights that one of them has made not finite would take the place of good
+    /// ones.  Calls: collective.  Throws: Error{NotFinite} on every rank.
+    void check_weights(int64_t step);
 
     /// What the last step held (engine/stage_memory.hpp).  Calls: collective.
     MemoryEvent measure_memory();
@@ -147,6 +152,7 @@ class Engine {
     struct Trouble {
         std::string words;
         std::string remedy = "Lower optimizer.lr or set optimizer.clip_norm, and look at the samples";
+        bool is_lasting = false;  ///< in the weights: later steps have it too
     };
     Trouble find_trouble(int64_t step, const StepTotals& totals);
     Trouble find_non_finite(int64_t step);
@@ -180,8 +186,9 @@ class Engine {
     std::unique_ptr<ReplicaBuffers> replica_buffers_;
     std::unique_ptr<ReplicaOptimizer> optimizer_;
     std::unique_ptr<Prefetch> prefetch_;
-    int64_t flushes_told_;  ///< MemoryMeter::flushes when last told of
-    int64_t memory_taken_;  ///< MemoryMeter::taken when last looked at
+    int64_t flushes_told_;              ///< MemoryMeter::flushes when last told of
+    int64_t memory_taken_;              ///< MemoryMeter::taken when last looked at
+    std::optional<bool> began_finite_;  ///< the weights, before the first step that was run
     MemoryRemarks memory_remarks_;
 };
 

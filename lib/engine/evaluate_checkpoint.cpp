@@ -1,10 +1,13 @@
 #include "engine/evaluate_checkpoint.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "comm/collective.hpp"
+#include "data/data_files.hpp"
 #include "engine/checkpointing.hpp"
 #include "engine/initial_weights.hpp"
 #include "engine/output_files.hpp"
@@ -36,6 +39,17 @@ std::vector<int> chosen_outputs(const Program& program, const Transport& transpo
         if (transport.rank() == 0) log->warn("not written, since dim 0 is not the samples: " + name);
     }
     return chosen;
+}
+
+void check_replaces_no_data(const std::vector<std::filesystem::path>& outputs, const DataPlan& data) {
+    std::error_code ignored;
+    for (const std::filesystem::path& output : outputs) {
+        for (const std::string& file : data_files(data)) {
+            if (!std::filesystem::equivalent(output, file, ignored)) continue;
+            throw Error(ErrorKind::CommandLine, "--outputs would replace " + printable(output.string()) +
+                                                    ", a data file of the plan; name another folder");
+        }
+    }
 }
 
 }  // namespace
@@ -83,6 +97,7 @@ EvaluationReport evaluate_checkpoint(const Plan& plan, Prepared& prepared, const
     if (wish.outputs) {
         const std::vector<int> outputs = chosen_outputs(program, transport, log);
         report.files = output_paths(program.evaluation->graph, outputs, request.outputs);
+        check_replaces_no_data(report.files, plan.data);
         if (makes_outputs(program, transport)) {
             files.emplace(program.evaluation->graph, outputs, request.outputs, wish.num_samples, request.overwrite);
         }

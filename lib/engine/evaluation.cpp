@@ -102,7 +102,7 @@ GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutput
     const int64_t taken_before = meter.taken();
     GroupResult own;
     {
-        const ThroughHost through_host(transport_, takes_memory_);
+        const ThroughHost through_host(transport_, takes_memory_ || executor_->will_record());
         if (is_at_work) own.tally = run_group(begin + before, std::min(samples_per_group(), count - before), take);
     }
     if (is_at_work) own.losses = executor_->losses();
@@ -141,8 +141,9 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
     for (size_t i = 0; i < tallies.size(); i += 2) {
         tally.add({tallies[i].item<int64_t>(), tallies[i + 1].item<int64_t>()});
     }
-    if (plan_.model.is_target_mean() && executor_->makes_loss()) {
-        tally.targets = targets_->in(draws_from(begin, count));
+    // What divides the loss is told by who makes it, whoever has the outputs.
+    if (plan_.model.is_target_mean()) {
+        tally.targets = executor_->makes_loss() ? targets_->in(draws_from(begin, count)) : 0;
     }
     return tally;
 }
@@ -174,6 +175,7 @@ EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
         const int64_t count = std::min(most_samples, num_samples - begin);
         const auto [losses, counted, stop, took_memory] = run_groups(begin, count, take);
         tally.add(counted);
+        result.took_memory |= took_memory;
         if (stop) {
             result.stopped = true;
             return result;

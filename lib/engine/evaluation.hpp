@@ -26,6 +26,7 @@ struct EvaluationResult {
     std::optional<double> accuracy;    ///< where eval.metrics names it and a target counts
     std::optional<double> perplexity;  ///< where eval.metrics names it
     std::string remark;                ///< for the log: where the loss is not finite
+    bool took_memory = false;          ///< some rank, of its device
     bool stopped = false;  ///< before the end, since some rank was asked to stop; the rest means nothing then
 };
 

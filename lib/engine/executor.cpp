@@ -74,7 +74,8 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
     outstanding_ = 0;
     losses_.clear();
     spans_.clear();
-    if (marks_) mark_device();  // none of a run that has failed
+    if (marks_) mark_device();                              // none of a run that has failed
+    if (are_messages_timed_) transport_.take_part_spans();  // none of an evaluation before it
     wait_seconds_ += transport_.take_wait_seconds();
     peak_parked_bytes_ = 0;
     const int64_t recorded_before = recorded_segments();
@@ -91,6 +92,7 @@ void Executor::run(const MicrobatchEnds& ends, const at::Tensor& loss_factor) {
         run_measured(actions[i], ends);
     }
     if (reduction_ != nullptr) run_known([&] { reduction_->finish(); });
+    note_memory_by_op();
     transport_.finish_sends();
     uploaded_.clear();
     read_losses();
@@ -136,6 +138,15 @@ void Executor::run_measured(const Action& action, const MicrobatchEnds& ends) {
     }
     memory_.push_back({before, meter_.peak(), meter_.now()});
     if (watch_.action) watch_.action(action);
+}
+
+void Executor::note_memory_by_op() {
+    const std::vector<Action>& actions = phase_.schedule.actions[static_cast<size_t>(pp_rank_)];
+    const std::set<int> replayed = recorded_stages();
+    memory_by_op_.resize(actions.size());
+    for (size_t i = 0; i < actions.size(); ++i) {
+        if (!replayed.contains(actions[i].stage)) memory_by_op_[i] = memory_[i];
+    }
 }
 
 /// What a microbatch took at most in the last run: each of its actions at its peak.
@@ -205,12 +216,11 @@ void Executor::note_message_times() {
         ActionSpan& span = spans_[i];
         if (!is_transfer(actions[i].kind)) continue;
         const int peer = pipeline_[static_cast<size_t>(actions[i].peer)];
-        // The last of its name: an evaluation behind the step before has such messages too.
-        const auto part = std::find_if(parts.rbegin(), parts.rend(), [&](const PartSpan& other) {
+        const auto part = std::find_if(parts.begin(), parts.end(), [&](const PartSpan& other) {
             return other.peer == peer && other.sends == is_send(actions[i].kind) &&
                    other.channel == channel_of(actions[i]);
         });
-        if (part == parts.rend()) continue;  // it had none, or MPI moved it by itself
+        if (part == parts.end()) continue;  // it had none, or MPI moved it by itself
         span.device_begin = part->begin;
         span.device_end = part->end;
     }

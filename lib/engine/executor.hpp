@@ -93,9 +93,11 @@ class Executor {
     bool makes_loss() const { return !made_losses_.empty(); }
     /// One of them while actions run, behind its F; waits for it.
     double loss_of(int microbatch) const;
-    /// Of the last run, beside the rank's actions; before the first one.
+    /// What there was before the first action of the last run.
     int64_t bytes_before() const { return bytes_before_; }
-    const std::vector<ActionMemory>& memory() const { return memory_; }
+    /// Beside the rank's actions, of the last run in which each ran op by op: one that is replayed takes only what it
+    /// gives on.
+    const std::vector<ActionMemory>& memory_by_op() const { return memory_by_op_; }
     const std::vector<ActionSpan>& spans() const { return spans_; }
     /// From the begin of the last run's first action to the end of its last one.
     double actions_seconds() const;
@@ -116,6 +118,7 @@ class Executor {
   private:
     void begin_segments(const at::Tensor& loss_factor);
     void run_measured(const Action& action, const MicrobatchEnds& ends);
+    void note_memory_by_op();
     std::map<int, int64_t> bytes_by_stage() const;
     int64_t bytes_beside(int stage) const;
     std::set<int> recorded_stages() const;
@@ -159,6 +162,7 @@ class Executor {
     std::vector<at::Tensor> made_losses_;  ///< by microbatch, on the device
     std::vector<double> losses_;
     std::vector<ActionMemory> memory_;  ///< of the last run
+    std::vector<ActionMemory> memory_by_op_;
     std::vector<ActionSpan> spans_;
     double wait_seconds_ = 0;
     int64_t load_nanoseconds_ = 0;  ///< of the action under way

@@ -170,7 +170,7 @@ std::vector<std::byte> Prefetch::take(const InputNeed& need, double deadline_sec
             throw Error(ErrorKind::RankLost, "the training data do not answer: this rank has waited " +
                                                  fixed_text(waited_seconds, 1) + " s for a read of step " +
                                                  std::to_string(need.step + 1) +
-                                                 ". Mend the disk, then start the same command again");
+                                                 ". Mend the disk, then start the command again");
         }
         input = std::move(all.ready.front());
         all.ready.pop_front();

@@ -137,7 +137,7 @@ Facts entries_of(const std::string& name, const std::string& text) {
 }
 
 std::string was_and_is(const std::string& name, const std::string& before, const std::string& now) {
-    return name + " was " + before + ", now " + now;
+    return name + " was " + printable(before) + ", now " + printable(now);
 }
 
 /// What has changed, by plan key. A group is compared with the one that took the same parameters, and what it inherits

@@ -1,5 +1,7 @@
 #include "engine/run_folders.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -33,9 +35,17 @@ bool write_marker(const fs::path& path) {
     }
 }
 
+/// The same for all processes of a host, whatever path they have for the folder; empty where it is not known.
+std::string identity_of(const fs::path& folder) {
+    struct stat info {};
+    const std::string host = host_id();
+    if (host.empty() || ::stat(folder.c_str(), &info) != 0) return "";
+    return host + ' ' + std::to_string(info.st_dev) + ' ' + std::to_string(info.st_ino);
+}
+
 /// What a rank tells the others.
 struct Marker {
-    std::string host, name;
+    std::string host, name, identity;
     bool is_written = false;
 };
 
@@ -43,6 +53,7 @@ std::vector<Marker> exchange_markers(Transport& transport, const Marker& own) {
     ByteWriter writer;
     writer.put_text(own.host);
     writer.put_text(own.name);
+    writer.put_text(own.identity);
     writer.put(own.is_written);
     std::vector<Marker> markers;
     for (const Bytes& bytes : all_gather(transport, writer.take())) {
@@ -50,6 +61,7 @@ std::vector<Marker> exchange_markers(Transport& transport, const Marker& own) {
         Marker& marker = markers.emplace_back();
         marker.host = reader.get_text();
         marker.name = reader.get_text();
+        marker.identity = reader.get_text();
         marker.is_written = reader.get<bool>();
     }
     return markers;
@@ -74,6 +86,20 @@ std::vector<std::vector<int>> look(Transport& transport, const fs::path& folder,
     return seen;
 }
 
+/// The same where nobody can write: ranks whose folder is one on their host. Hosts that share a disk do not learn it.
+std::vector<std::vector<int>> compare_identities(const std::vector<Marker>& markers) {
+    std::vector<std::vector<int>> seen(markers.size());
+    for (size_t rank = 0; rank < markers.size(); ++rank) {
+        for (size_t other = 0; other < rank; ++other) {
+            const bool is_known = !markers[rank].identity.empty();
+            if (is_known && markers[rank].identity == markers[other].identity) {
+                seen[rank].push_back(static_cast<int>(other));
+            }
+        }
+    }
+    return seen;
+}
+
 /// Ranks of which one sees a file of the other have one folder: the lowest of them all keeps it.
 std::vector<int> keepers_by(const std::vector<std::vector<int>>& seen) {
     std::vector<int> keepers(seen.size());
@@ -92,10 +118,11 @@ std::vector<int> keepers_by(const std::vector<std::vector<int>>& seen) {
 RunFolders RunFolders::find(Transport& transport, const fs::path& folder) {
     if (transport.size() == 1) return {};
     transport.set_position("finding out which ranks share " + folder.string());
-    Marker own{printable(host_name()), new_marker_name()};
+    Marker own{printable(host_name()), new_marker_name(), identity_of(folder)};
     own.is_written = write_marker(folder / own.name);
     const std::vector<Marker> markers = exchange_markers(transport, own);
-    const auto seen = look(transport, folder, markers);
+    const bool is_read_only = std::ranges::none_of(markers, &Marker::is_written);
+    const auto seen = is_read_only ? compare_identities(markers) : look(transport, folder, markers);
     std::error_code ignored;
     if (own.is_written) fs::remove(folder / own.name, ignored);
     std::vector<std::string> hosts;

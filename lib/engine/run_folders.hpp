@@ -17,7 +17,8 @@ class RunFolders {
     RunFolders() = default;
 
     /// Finds out. A rank that cannot write there, or has no such folder, counts as one that sees what others wrote:
-    /// with nothing of that kind to see, it has a folder of its own. Files that a killed job left are never looked at.
+    /// with nothing of that kind to see, it has a folder of its own. Where nobody can write, ranks of one host share
+    /// what is one folder there. Files that a killed job left are never looked at.
     /// Calls:  collective.
     /// Throws: nothing of its own: whether the folder can be written is found out by who writes into it.
     static RunFolders find(Transport& transport, const std::filesystem::path& folder);

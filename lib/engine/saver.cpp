@@ -10,6 +10,7 @@
 #include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "checkpoint/going_on.hpp"
 #include "checkpoint/manifest.hpp"
 #include "comm/collective.hpp"
 #include "engine/run_facts.hpp"
@@ -381,8 +382,8 @@ void Saver::check_disk_lives() {
     throw Error(ErrorKind::RankLost, "the disk of " + plan_.run.dir + " does not answer: this rank has waited " +
                                          fixed_text(silent_seconds, 1) +
                                          " s for it to take a part of the save of step " + std::to_string(save_->step) +
-                                         "; the checkpoints before it are as they were. Mend the disk, then start the "
-                                         "same command again");
+                                         "; the checkpoints before it are as they were. Mend the disk, then " +
+                                         how_to_go_on(plan_.checkpoint.resume));
 }
 
 SaveResult save_checkpoint(Engine& engine, const Plan& plan, const Program& program, int64_t step,

@@ -99,7 +99,7 @@ MemoryEvent measure_memory(Transport& transport, const Program& program, const E
     writer.put(executor.bytes_before());
     writer.put(executor.activation_bytes());
     for (int stage : program.stages_of(pp_rank)) {
-        writer.put(measure_stage(phase, pp_rank, stage, executor.memory()));
+        writer.put(measure_stage(phase, pp_rank, stage, executor.memory_by_op()));
     }
     MemoryEvent event;
     const std::vector<Bytes> shares = gather(transport, writer.take());

@@ -9,9 +9,12 @@
 #include "base/run_files.hpp"
 #include "base/units.hpp"
 #include "checkpoint/folder_names.hpp"
+#include "checkpoint/going_on.hpp"
+#include "checkpoint/survey.hpp"
 #include "comm/collective.hpp"
 #include "engine/checkpointing.hpp"
 #include "engine/profiler.hpp"
+#include "engine/reading_time.hpp"
 #include "engine/saver.hpp"
 #include "engine/step_prediction.hpp"
 #include "engine/stragglers.hpp"
@@ -57,10 +60,7 @@ class Trainer {
         first_step_ = resume();
         set_first_deadline();
         open_profile();
-        check_room();
-        barrier(engine_.transport());  // no run folder is changed before every rank has room
-        if (options_.resumed) options_.resumed(last_own_step());
-        if (options_.folders.keeps(rank())) leave_own_past();
+        take_folder();
         stop_if_asked();
         make_up_for_evaluation();
         started_ = saved_ = Clock::now();
@@ -107,7 +107,32 @@ class Trainer {
         return step;
     }
 
-    /// Of what lies in the run folder, which is this run's from here on.
+    /// The run folder is this run's from here on. Keepers read and delete much where earlier saves have left much.
+    void take_folder() {
+        engine_.transport().set_position("clearing away what earlier saves left in " + plan_.run.dir);
+        ReadingTime time(engine_.transport(), bytes_to_clear());
+        check_room();
+        time.wait_for_all();  // no run folder is changed before every rank has room
+        if (is_done_by_named()) return;
+        if (options_.resumed) options_.resumed(last_own_step());
+        if (options_.folders.keeps(rank())) leave_own_past();
+        time.wait_for_all();
+    }
+
+    /// What a keeper reads or deletes, at most.
+    uint64_t bytes_to_clear() const {
+        if (!options_.folders.keeps(rank())) return 0;
+        try {
+            return size_of_checkpoints(plan_.run.dir);
+        } catch (const Error&) {
+            return 0;  // who clears says why
+        }
+    }
+
+    /// Nothing follows the checkpoint that the plan names, so what another past has left is in nobody's way.
+    bool is_done_by_named() const { return is_named() && first_step_ >= engine_.total_steps() && !lacks_evaluation(); }
+
+    /// Of what lies in the run folder.
     void leave_own_past() {
         CheckpointStore store(plan_.run.dir);
         set_aside_others(store);
@@ -207,17 +232,22 @@ class Trainer {
 
     bool goes_on_from_elsewhere() const {
         namespace fs = std::filesystem;
-        const std::string& named = plan_.checkpoint.resume;
-        if (named == "auto" || named == "no") return false;
         const fs::path own = fs::path(plan_.run.dir) / run_files::kCheckpoints;
-        return fs::weakly_canonical(fs::path(named) / "..") != fs::weakly_canonical(own);
+        return is_named() &&
+               fs::weakly_canonical(fs::path(plan_.checkpoint.resume) / "..") != fs::weakly_canonical(own);
     }
+
+    /// Whether the plan names a checkpoint.
+    bool is_named() const { return plan_.checkpoint.resume != "auto" && plan_.checkpoint.resume != "no"; }
 
     bool is_due(int64_t every, int64_t step) const { return every > 0 && step % every == 0; }
 
+    bool is_evaluation_due(int64_t step) const {
+        return plan_.train.eval_every > 0 && (step == engine_.total_steps() || is_due(plan_.train.eval_every, step));
+    }
+
     void evaluate_if_due(int64_t step) {
-        const bool last = step == engine_.total_steps();
-        if (stopping_ || plan_.train.eval_every <= 0 || !(last || is_due(plan_.train.eval_every, step))) return;
+        if (stopping_ || !is_evaluation_due(step)) return;
         engine_.transport().set_position("evaluating after step " + std::to_string(step));
         const EvaluationResult result = engine_.evaluate();
         stopping_ = result.stopped;
@@ -229,10 +259,14 @@ class Trainer {
             {step, result.loss, result.samples, result.seconds, result.accuracy, result.perplexity});
     }
 
-    /// The run that came to this step may have been stopped before it could evaluate. What comes of it joins the
-    /// checkpoint, so that this is done once.
+    /// The run that came to the first step may have been stopped before it could evaluate.
+    bool lacks_evaluation() const {
+        return !is_evaluated_ && first_step_ <= engine_.total_steps() && is_evaluation_due(first_step_);
+    }
+
+    /// What comes of it joins the checkpoint, so that this is done once.
     void make_up_for_evaluation() {
-        if (is_evaluated_ || first_step_ > engine_.total_steps()) return;
+        if (!lacks_evaluation()) return;
         evaluate_if_due(first_step_);
         if (first_step_ == 0 || evaluation_.step != first_step_) return;
         saver_.start(first_step_, notes(first_step_));
@@ -250,6 +284,7 @@ class Trainer {
         const auto is_last = [&] { return stopping_ || step == engine_.total_steps(); };
         if (!is_last() && !is_due_by_time && !is_due(plan_.checkpoint.every, step)) return;
         if (saver_.is_saving()) settle(saver_.finish());
+        engine_.check_weights(step);
         bool is_saved = false;
         do {
             saver_.start(step, notes(step));
@@ -295,8 +330,8 @@ class Trainer {
                                  "); the checkpoints before it are as they were";
         if (++failed_saves_ >= plan_.checkpoint.max_failures) {
             throw Error(ErrorKind::Io, text + ". " + std::to_string(failed_saves_) +
-                                           " saves in a row failed (checkpoint.max_failures): make room, then start "
-                                           "the same command again");
+                                           " saves in a row failed (checkpoint.max_failures): make room, then " +
+                                           how_to_go_on(plan_.checkpoint.resume));
         }
         if (is_first) options_.log->warn(text);
         return false;

@@ -20,7 +20,8 @@ struct TrainOptions {
     Logger log;
     bool ranks_exceed_cores = false;  ///< waiting then says nothing about the schedule
     /// Called on every rank before the first step with the last step of this run that the run folder may tell of: 0
-    /// from the start, -1 where it goes on from another run folder.
+    /// from the start, -1 where it goes on from another run folder. Not called where nothing follows a checkpoint that
+    /// the plan names: the run folder then stays as it is.
     std::function<void(int64_t step)> resumed;
     /// Asked on every rank between steps and during evaluations; a yes on any rank saves and stops on all.
     StopRequest stop_request = [] { return false; };

@@ -25,6 +25,7 @@ struct ExampleRequest {
 struct MadeExample {
     std::vector<ExampleFile> files;       ///< the plan first: plan.toml
     std::vector<std::string> notes = {};  ///< what its reader should know, a line each
+    std::string first = {};               ///< what is to be done before it can run; empty: nothing
 };
 
 struct Example {

@@ -11,8 +11,6 @@ namespace vpp {
 namespace {
 
 constexpr int64_t kSamples[] = {2, 4, 1};  // a traced model may take one number of samples only
-constexpr int64_t kLengths[] = {16, 8, 32, 64, 128, 4};
-constexpr int64_t kSides[] = {32, 28, 224, 64, 8, 16, 128};
 constexpr int64_t kMostSideOfVolume = 64;
 constexpr int64_t kSoundLengths[] = {1024, 4096, 16384};
 constexpr int kMostTrials = 200;
@@ -26,10 +24,10 @@ Shape behind(int64_t first, const Shape& rest) {
 }
 
 /// Channels, then the same side in each of the kernel's dims.
-std::vector<Shape> image_shapes(const ForwardArgument& argument) {
+std::vector<Shape> image_shapes(const ForwardArgument& argument, const LikelySizes& sizes) {
     const size_t num_dims = argument.weight.size() - 2;
     std::vector<Shape> shapes;
-    for (const int64_t side : kSides) {
+    for (const int64_t side : sizes.sides) {
         if (num_dims >= 3 && side > kMostSideOfVolume) continue;
         shapes.push_back(behind(argument.weight[1] * argument.groups, Shape(num_dims, side)));
     }
@@ -37,13 +35,13 @@ std::vector<Shape> image_shapes(const ForwardArgument& argument) {
 }
 
 /// They are long. Those of one channel may come without it.
-std::vector<Shape> sound_shapes(const ForwardArgument& argument) {
+std::vector<Shape> sound_shapes(const ForwardArgument& argument, const LikelySizes& sizes) {
     const int64_t channels = argument.weight[1] * argument.groups;
-    std::vector<Shape> shapes = image_shapes(argument);
+    std::vector<Shape> shapes = image_shapes(argument, sizes);
     for (const int64_t length : kSoundLengths) shapes.push_back({channels, length});
     if (channels > 1) return shapes;
     for (const int64_t length : kSoundLengths) shapes.push_back({length});
-    for (const int64_t length : kSides) shapes.push_back({length});
+    for (const int64_t length : sizes.sides) shapes.push_back({length});
     return shapes;
 }
 
@@ -74,25 +72,26 @@ int64_t length_of_sequence(const std::vector<ChosenInput>& others) {
 }
 
 /// A row of values.
-std::vector<Shape> rows_of_any_length() {
+std::vector<Shape> rows_of_any_length(const LikelySizes& sizes) {
     std::vector<Shape> shapes;
-    for (const int64_t length : kLengths) shapes.push_back({length});
+    for (const int64_t length : sizes.lengths) shapes.push_back({length});
     return shapes;
 }
 
 /// One class, one for each pixel, or a row of them. Behind a convolution each pixel has scores.
-std::vector<Shape> shapes_of_classes(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
+std::vector<Shape> shapes_of_classes(const ForwardArgument& argument, const std::vector<ChosenInput>& others,
+                                     const LikelySizes& sizes) {
     const Shape sides = sides_of_image(others), tokens = shape_of_tokens(others);
-    auto shapes = sides.empty() || tokens.empty() ? rows_of_any_length() : std::vector<Shape>{tokens};
+    auto shapes = sides.empty() || tokens.empty() ? rows_of_any_length(sizes) : std::vector<Shape>{tokens};
     shapes.insert(shapes.begin(), Shape{});
     if (!sides.empty()) shapes.insert(shapes.begin() + (argument.weight.size() > 3 ? 0 : 1), sides);
     return shapes;
 }
 
-std::vector<Shape> shapes_of_target(const ForwardArgument& argument, const Shape& sides) {
+std::vector<Shape> shapes_of_target(const ForwardArgument& argument, const Shape& sides, const LikelySizes& sizes) {
     if (argument.weight.empty()) return {{}, {8}};
     const int64_t width = argument.weight[0];
-    std::vector<Shape> shapes{{width}, {}, {kLengths[0], width}};
+    std::vector<Shape> shapes{{width}, {}, {sizes.lengths[0], width}};
     if (!sides.empty() && argument.weight.size() > 3) shapes.insert(shapes.begin(), behind(width, sides));
     return shapes;
 }
@@ -110,18 +109,20 @@ std::vector<Shape> shapes_of_mask(const std::vector<ChosenInput>& others) {
     return shapes;
 }
 
-std::vector<Shape> likely_shapes(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
+std::vector<Shape> likely_shapes(const ForwardArgument& argument, const std::vector<ChosenInput>& others,
+                                 const LikelySizes& sizes) {
+    const int64_t length = sizes.lengths[0];
     switch (argument.use) {
         case InputUse::Linear:
-            return {{argument.weight[1]}, {kLengths[0], argument.weight[1]}};
+            return {{argument.weight[1]}, {length, argument.weight[1]}};
         case InputUse::Convolution:
-            return argument.weight.size() == 3 ? sound_shapes(argument) : image_shapes(argument);
+            return argument.weight.size() == 3 ? sound_shapes(argument, sizes) : image_shapes(argument, sizes);
         case InputUse::Normalized:
-            return {argument.weight, behind(kLengths[0], argument.weight)};
+            return {argument.weight, behind(length, argument.weight)};
         case InputUse::Target:
-            return shapes_of_target(argument, sides_of_image(others));
+            return shapes_of_target(argument, sides_of_image(others), sizes);
         case InputUse::Indices: {
-            auto shapes = rows_of_any_length();
+            auto shapes = rows_of_any_length(sizes);
             shapes.push_back({});
             return shapes;
         }
@@ -130,11 +131,11 @@ std::vector<Shape> likely_shapes(const ForwardArgument& argument, const std::vec
         case InputUse::Mask:
             return shapes_of_mask(others);
         case InputUse::Classes:
-            return shapes_of_classes(argument, others);
+            return shapes_of_classes(argument, others, sizes);
         case InputUse::Unknown:
             break;
     }
-    return {{8}, {}, {3, 32, 32}, {1, 28, 28}, {kLengths[0], 8}};
+    return {{8}, {}, {3, 32, 32}, {1, 28, 28}, {length, 8}};
 }
 
 std::string reason_of(const ForwardArgument& argument) {
@@ -187,17 +188,22 @@ class Trials {
     }
 
     void run() {
-        for (const int64_t samples : kSamples) {
-            if (ends_with(samples)) return;
-        }
+        if (try_all() || guess_.forward || hints_.empty()) return;
+        sizes_ = hints_.sizes();
+        try_all();
     }
 
   private:
-    /// Tries all for what is not chosen yet. True when nothing else is to be tried.
+    /// True when nothing else is to be tried.
+    bool try_all() {
+        return std::ranges::any_of(kSamples, [&](int64_t samples) { return ends_with(samples); });
+    }
+
+    /// Tries all for what is not chosen yet. True as above.
     bool ends_with(int64_t samples) {
         if (chosen_.size() == order_.size()) return is_over() || fits(samples);
         const ForwardArgument& argument = arguments_[order_[chosen_.size()]];
-        for (const Field& field : likely_fields(argument, chosen_)) {
+        for (const Field& field : likely_fields(argument, chosen_, sizes_)) {
             chosen_.push_back({argument.use, field});
             const bool ends = ends_with(samples);
             chosen_.pop_back();
@@ -222,7 +228,9 @@ class Trials {
         try {
             tried = trial_.run(fields, samples);
         } catch (const Error& error) {
-            if (guess_.problem.empty()) guess_.problem = error.problems().front().message;
+            const std::string& problem = error.problems().front().message;
+            if (guess_.problem.empty()) guess_.problem = problem;
+            hints_.learn(problem, fields);
             return false;
         }
         const bool runs = tried.problem.empty();
@@ -243,21 +251,24 @@ class Trials {
     InputGuess& guess_;
     std::vector<size_t> order_;
     std::vector<ChosenInput> chosen_;  ///< of the first in that order
+    LikelySizes sizes_;
+    SizeHints hints_;
     const Clock::time_point began_ = Clock::now();
     int num_tried_ = 0;
 };
 
 }  // namespace
 
-std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vector<ChosenInput>& others) {
+std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vector<ChosenInput>& others,
+                                 const LikelySizes& sizes) {
     std::vector<Field> fields;
     const Shape tokens = shape_of_tokens(others);
     if (argument.use == InputUse::Unknown && !tokens.empty()) {
         fields.push_back({argument.name, DType::I64, tokens, 2});
-        fields.push_back({argument.name, DType::F32, tokens});
+        fields.push_back({argument.name, argument.numbers, tokens});
     }
-    for (Shape& shape : likely_shapes(argument, others)) {
-        Field& field = fields.emplace_back(argument.name, DType::F32, std::move(shape));
+    for (Shape& shape : likely_shapes(argument, others, sizes)) {
+        Field& field = fields.emplace_back(argument.name, argument.numbers, std::move(shape));
         if (argument.use == InputUse::Indices) field.bound = argument.weight[0];
         if (argument.use == InputUse::Lengths) field.bound = length_of_sequence(others);
         if (argument.use == InputUse::Classes) field.bound = 2;  // until the scores are known
@@ -277,7 +288,7 @@ InputGuess guess_inputs(const InputTrial& trial, std::chrono::seconds patience) 
     for (const ForwardArgument& argument : trial.arguments()) {
         if (argument.has_default) continue;
         arguments.push_back(argument);
-        guess.inputs.push_back({{argument.name, DType::F32, {}}, reason_of(argument)});
+        guess.inputs.push_back({{argument.name, argument.numbers, {}}, reason_of(argument)});
     }
     if (arguments.empty())
         throw Error(ErrorKind::BadData,

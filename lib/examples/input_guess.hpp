@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/fields.hpp"
+#include "examples/size_hints.hpp"
 #include "graph/input_trial.hpp"
 
 namespace vpp {
@@ -30,9 +31,10 @@ struct ChosenInput {
 };
 
 /// What an argument may be, the likeliest first: masks follow the tokens, and targets the image.
-std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vector<ChosenInput>& others = {});
+std::vector<Field> likely_fields(const ForwardArgument& argument, const std::vector<ChosenInput>& others = {},
+                                 const LikelySizes& sizes = {});
 
-/// Tries no more shapes after `patience`.
+/// Tries no more shapes after `patience`. Where none fits, the sizes are tried that the model named.
 /// Throws Error{BadData}: an argument that no data field can be.
 InputGuess guess_inputs(const InputTrial& trial, std::chrono::seconds patience = std::chrono::seconds(30));
 

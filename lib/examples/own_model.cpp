@@ -1,5 +1,7 @@
 // The example own-model: what is known of a model file, written as a plan that runs at once on random data.
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "base/error.hpp"
 #include "examples/input_guess.hpp"
@@ -68,6 +70,9 @@ constexpr const char* kLossToFillIn = R"toml(
 bool is_scalar(const TriedOutput& output) {
     return output.shape.empty() && is_floating(output.dtype);
 }
+bool is_trained_scalar(const TriedOutput& output) {
+    return is_scalar(output) && output.has_gradient;
+}
 bool is_scores(const TriedOutput& output, int64_t samples) {
     return output.shape.size() == 2 && output.shape[0] == samples && output.shape[1] > 1;
 }
@@ -83,10 +88,10 @@ struct LossGuess {
 
 class OwnModelPlan {
   public:
-    explicit OwnModelPlan(const ExampleRequest& request) : request_(request), trial_(request.model) {}
+    explicit OwnModelPlan(const ExampleRequest& request) : request_(request) {}
 
     MadeExample make() {
-        guess_ = guess_inputs(trial_);
+        guess_fields();
         loss_ = guess_loss();
         const int64_t samples = std::max<int64_t>(guess_.samples, 1);
         const int stages = num_stages(samples);
@@ -104,15 +109,29 @@ class OwnModelPlan {
                        {"stages", std::to_string(stages)},
                        {"batch", std::to_string(4 * samples)},
                        {"samples", std::to_string(samples)}}));
-        made.notes = notes(made.files.front().contents);
+        made.notes = notes();
+        made.first = first(made.files.front().contents);
         return made;
     }
 
   private:
+    /// With the targets that forward may be given; without them where nothing fits so.
+    void guess_fields() {
+        trial_ = std::make_unique<const InputTrial>(request_.model);
+        guess_ = guess_inputs(*trial_);
+        if (guess_.forward || !trial_->feeds_optional()) return;
+        auto without = std::make_unique<const InputTrial>(request_.model, /*feeds_targets=*/false);
+        InputGuess guess = guess_inputs(*without);
+        if (!guess.forward) return;
+        trial_ = std::move(without);
+        guess_ = std::move(guess);
+    }
+
     LossGuess guess_loss() const {
         if (!guess_.forward) return {kLossToFillIn, std::nullopt, std::nullopt, 0, false};
         const auto& outputs = guess_.forward->outputs;
-        const auto scalar = std::ranges::find_if(outputs, is_scalar);
+        auto scalar = std::ranges::find_if(outputs, is_trained_scalar);
+        if (scalar == outputs.end()) scalar = std::ranges::find_if(outputs, is_scalar);
         if (scalar != outputs.end() && (scalar == outputs.begin() || guess_.forward->all_tensors)) {
             const auto place = static_cast<int>(scalar - outputs.begin());
             const std::string number = std::to_string(place);
@@ -140,7 +159,7 @@ class OwnModelPlan {
         if (is_scores_of_pixels(output)) {
             return loss_of_classes(output, 1, "label", " numbers a pixel: guessed to be scores of as many classes.\n");
         }
-        const Field target{free_name("target"), DType::F32, {output.shape.begin() + 1, output.shape.end()}};
+        const Field target{free_name("target"), output.dtype, {output.shape.begin() + 1, output.shape.end()}};
         return loss_with(target, {.kind = "mse", .target = target.name},
                          "# forward returns numbers: guessed to be compared with numbers of the same shape.\n");
     }
@@ -182,19 +201,35 @@ class OwnModelPlan {
         return {text, plan, GuessedInput{target, "compared with what forward returns"}, 0, true};
     }
 
-    /// A field's name that no argument has.
+    /// A field's name that no argument has: one that is left out would be fed.
     std::string free_name(std::string name) const {
         const auto taken = [&] {
-            return std::ranges::any_of(guess_.inputs,
-                                       [&](const GuessedInput& input) { return input.field.name == name; });
+            const auto& arguments = trial_->arguments();
+            return std::ranges::find(arguments, name, &ForwardArgument::name) != arguments.end();
         };
         while (taken()) name += '_';
         return name;
     }
 
+    /// What random data cannot be; empty where they can be all of it.
+    std::string half_problem() const {
+        std::vector<GuessedInput> all = guess_.inputs;
+        if (loss_.target) all.push_back(*loss_.target);
+        const auto half = std::ranges::find_if(all, [](const GuessedInput& input) {
+            return input.field.dtype == DType::F16 || input.field.dtype == DType::BF16;
+        });
+        if (half == all.end()) return "";
+        return "as its weights, " + printable(half->field.name) + " is " + std::string(name_of(half->field.dtype)) +
+               ", which random data are not; save the model behind .float(), and compute in half precision by "
+               "train.precision = \"" +
+               (half->field.dtype == DType::F16 ? "fp16" : "bf16") + "\"";
+    }
+
     /// Two where there is a place to cut. What keeps the model from being read is told as a note.
     int num_stages(int64_t samples) {
         if (!guess_.forward || !loss_.is_known) return 1;
+        problem_ = half_problem();
+        if (!problem_.empty()) return 1;
         TorchScriptOptions options;
         options.loss = loss_.added;
         options.loss_output = loss_.output;
@@ -202,7 +237,9 @@ class OwnModelPlan {
         for (const GuessedInput& input : guess_.inputs) options.fields.fields.push_back(input.field);
         if (loss_.target) options.fields.fields.push_back(loss_.target->field);
         try {
-            return load_torchscript(request_.model, options).graph.num_legal_cuts() > 0 ? 2 : 1;
+            const Graph graph = load_torchscript(request_.model, options).graph;
+            check_has_parameters(graph);
+            return graph.num_legal_cuts() > 0 ? 2 : 1;
         } catch (const Error& error) {
             problem_ = error.problems().front().message;
             return 1;
@@ -211,7 +248,7 @@ class OwnModelPlan {
 
     std::string left_out() const {
         std::string text;
-        for (const ForwardArgument& argument : trial_.arguments()) {
+        for (const ForwardArgument& argument : trial_->arguments()) {
             if (!argument.has_default) continue;
             text += "# Left out: " + printable(argument.name) + " (" + printable(argument.type) +
                     "), which has a default.\n";
@@ -241,7 +278,7 @@ class OwnModelPlan {
         return key_of(input) + " = " + toml_quoted(value) + sign + input.reason + "\n";
     }
 
-    std::vector<std::string> notes(const std::string& plan) const {
+    std::vector<std::string> notes() const {
         std::vector<std::string> notes;
         if (!guess_.forward) {
             notes.push_back("none of the shapes that were tried fit this model (the first: " + guess_.problem + ")");
@@ -263,10 +300,13 @@ class OwnModelPlan {
         }
         if (guess_.forward && !loss_.is_known) notes.push_back("forward returns nothing that a loss could be made of");
         if (!problem_.empty()) notes.push_back("the model cannot be used as it is: " + problem_);
-        if (const std::string lines = lines_to_fill_in(plan); !lines.empty()) {
-            notes.push_back("fill in plan.toml at line " + lines + " before it can run");
-        }
         return notes;
+    }
+
+    std::string first(const std::string& plan) const {
+        if (!problem_.empty()) return "mend the model, then remove this folder and make it anew";
+        const std::string lines = lines_to_fill_in(plan);
+        return lines.empty() ? "" : "fill in plan.toml at line " + lines + "; it cannot run before";
     }
 
     /// "12, 20"
@@ -283,7 +323,7 @@ class OwnModelPlan {
     }
 
     const ExampleRequest& request_;
-    const InputTrial trial_;
+    std::unique_ptr<const InputTrial> trial_;
     InputGuess guess_;
     LossGuess loss_;
     std::string problem_;

@@ -27,4 +27,14 @@ int Graph::num_legal_cuts() const {
     return static_cast<int>(std::count_if(cuts.begin() + 1, cuts.end(), [](const GraphCut& cut) { return cut.legal; }));
 }
 
+void check_has_parameters(const Graph& graph, const std::optional<SourcePosition>& where) {
+    const auto is_parameter = [](const GraphParameter& entry) { return !entry.is_buffer; };
+    if (std::ranges::any_of(graph.parameters, is_parameter)) return;
+    throw Error(ErrorKind::BadData,
+                "the model has no parameters, so there is nothing to train; torch.jit.freeze and "
+                "torch.jit.optimize_for_inference make constants of them: save what torch.jit.script or "
+                "torch.jit.trace gave",
+                where);
+}
+
 }  // namespace vpp

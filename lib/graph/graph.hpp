@@ -5,10 +5,12 @@
 // A *value* is a name in the graph; a *tensor* is one object at run time. Several values may hold the same tensor (an
 // in-place result, a no-op view), and a value may hold several (a list). Gradients belong to tensors.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "base/error.hpp"
 #include "base/hash.hpp"
 #include "graph/deferred_batch_norm.hpp"
 
@@ -147,5 +149,8 @@ struct Graph {
     /// Legal and refused cuts among the num_ops() - 1 positions.
     int num_legal_cuts() const;
 };
+
+/// Throws Error{BadData} at `where` of a model without parameters, of which nothing can be trained.
+void check_has_parameters(const Graph& graph, const std::optional<SourcePosition>& where = std::nullopt);
 
 }  // namespace vpp

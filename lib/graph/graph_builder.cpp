@@ -13,6 +13,7 @@
 #include "graph/jit_branches.hpp"
 #include "graph/jit_families.hpp"
 #include "graph/jit_parameters.hpp"
+#include "graph/memory_layout.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -141,7 +142,7 @@ class GraphBuilder {
         const auto flips = probe_.gradient_flips.find(tensor.unsafeGetTensorImpl());
         if (flips != probe_.gradient_flips.end()) entry.gradient_flips = flips->second;
         if (entry.gradient_flips.size() % 2 == 1) entry.requires_grad = !entry.requires_grad;
-        entry.message_bytes = entry.bytes() + kMessageHeaderBytes;
+        entry.message_bytes = (entry.travels ? payload_bytes_of(tensor) : entry.bytes()) + kMessageHeaderBytes;
         entry.producer = producer;
         graph_.tensors.push_back(std::move(entry));
         return known->second;

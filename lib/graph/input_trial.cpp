@@ -7,10 +7,12 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -161,7 +163,7 @@ class Follower {
 void collect_outputs(const c10::IValue& value, TriedForward& tried) {
     if (value.isTensor() && value.toTensor().defined()) {
         const at::Tensor& tensor = value.toTensor();
-        tried.outputs.push_back({from_torch(tensor.scalar_type()), tensor.sizes().vec()});
+        tried.outputs.push_back({from_torch(tensor.scalar_type()), tensor.sizes().vec(), tensor.requires_grad()});
     } else if (value.isTuple()) {
         for (const c10::IValue& part : value.toTupleRef().elements()) {
             tried.all_tensors = tried.all_tensors && part.isTensor();
@@ -265,8 +267,33 @@ std::string problem_on_cpu(const JitGraph& jit, const std::vector<ProbeInput>& i
     return "";
 }
 
+constexpr const char* kOptional = "Optional[Tensor]";
+constexpr std::string_view kTargets[] = {"targets", "target", "labels", "label"};
+
+/// Without it forward returns scores alone, with it a loss.
+bool is_optional_target(const ForwardArgument& argument) {
+    return argument.has_default && argument.type == kOptional &&
+           std::ranges::find(kTargets, argument.name) != std::end(kTargets);
+}
+
+/// Of the first weights that are numbers.
+DType dtype_of_weights(const JitGraph& jit) {
+    for (const JitParameter& parameter : jit.parameters) {
+        const at::ScalarType dtype = parameter.tensor.scalar_type();
+        if (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16)
+            return from_torch(dtype);
+    }
+    return DType::F32;
+}
+
+/// Of shapes that are only tried nobody wants to know what LibTorch thinks.
+class NoWarnings : public c10::WarningHandler {
+  public:
+    void process(const c10::Warning&) override {}
+};
+
 void check_type(const ForwardArgument& argument) {
-    if (argument.type == "Tensor" || argument.type == "Optional[Tensor]") return;
+    if (argument.type == "Tensor" || argument.type == kOptional) return;
     throw Error(ErrorKind::BadData, "forward's argument '" + printable(argument.name) + "' is of type " +
                                         printable(argument.type) +
                                         " and has no default, but data fields are tensors; give it a default");
@@ -280,14 +307,19 @@ struct InputTrial::Impl {
     std::vector<ForwardArgument> arguments;
     JitGraph jit;
     Value* returned = nullptr;
+    bool feeds_optional = false;
 
-    void list_arguments() {
+    void list_arguments(bool feeds_targets) {
         const auto& schema = model.get_method("forward").function().getSchema().arguments();
         for (size_t i = 1; i < schema.size(); ++i) {
             ForwardArgument& argument = arguments.emplace_back();
             argument.name = schema[i].name();
             argument.type = schema[i].type()->annotation_str();
             argument.has_default = schema[i].default_value().has_value();
+            argument.numbers = dtype_of_weights(jit);
+            if (!feeds_targets || !is_optional_target(argument)) continue;
+            argument.has_default = false;
+            feeds_optional = true;
         }
         for (size_t i = arguments.size(); i > 0; --i) {
             if (arguments[i - 1].has_default) bind_default(*jit.graph, i - 1, *schema[i].default_value());
@@ -313,13 +345,13 @@ struct InputTrial::Impl {
     }
 };
 
-InputTrial::InputTrial(std::shared_ptr<const Archive> model) : impl_(std::make_unique<Impl>()) {
+InputTrial::InputTrial(std::shared_ptr<const Archive> model, bool feeds_targets) : impl_(std::make_unique<Impl>()) {
     impl_->model = load_module(model, {}, impl_->files);
     impl_->model.train(true);
     JitGraph& jit = impl_->jit;
     jit.graph = inline_with_labels(impl_->model);
     resolve_attributes(jit, impl_->model);
-    impl_->list_arguments();
+    impl_->list_arguments(feeds_targets);
     impl_->bind_inputs();
     straighten(jit);
     impl_->follow_inputs();
@@ -334,12 +366,21 @@ const std::vector<ForwardArgument>& InputTrial::arguments() const {
     return impl_->arguments;
 }
 
+bool InputTrial::feeds_optional() const {
+    return impl_->feeds_optional;
+}
+
 TriedForward InputTrial::run(const std::vector<Field>& fields, int64_t samples) const {
     const JitGraph& jit = impl_->jit;
     check(fields.size() == jit.inputs.size(), "every argument without a default has a field");
     std::vector<ProbeInput> inputs;
     for (size_t i = 0; i < fields.size(); ++i) inputs.push_back({jit.inputs[i].value, fields[i]});
-    const auto weight = [&](size_t i) { return at::zeros_like(jit.parameters[i].tensor); };
+    const auto weight = [&](size_t i) {
+        const at::Tensor& tensor = jit.parameters[i].tensor;
+        return at::zeros_like(tensor).set_requires_grad(tensor.requires_grad());
+    };
+    NoWarnings unheard;
+    const c10::WarningUtils::WarningHandlerGuard quiet(&unheard);
     const ProbeResult result = probe(jit, inputs, samples, weight);
     TriedForward tried;
     const auto returned = result.values.find(impl_->returned);

@@ -29,7 +29,8 @@ enum class InputUse {
 struct ForwardArgument {
     std::string name;
     std::string type = "Tensor";  ///< as TorchScript writes it
-    bool has_default = false;
+    bool has_default = false;     ///< and is left out
+    DType numbers = DType::F32;   ///< of the model's first weights: what it is if it is no whole number
     InputUse use = InputUse::Unknown;
     std::vector<int64_t> weight = {};  ///< shape of the weight that it meets
     int64_t groups = 1;                ///< of the convolution
@@ -39,6 +40,7 @@ struct ForwardArgument {
 struct TriedOutput {
     DType dtype = DType::F32;
     std::vector<int64_t> shape;  ///< samples included
+    bool has_gradient = false;   ///< of weights
 };
 
 struct TriedForward {
@@ -50,15 +52,18 @@ struct TriedForward {
 
 class InputTrial {
   public:
-    /// Loads the model in train mode, without weights.
+    /// Loads the model in train mode, without weights. With `feeds_targets` an optional tensor that is named as targets
+    /// are (targets, labels) counts as one without a default: it may be what a loss needs.
     /// Throws what load_module throws; Error{BadData}: no forward, one that no pipeline can run, or one
     /// with an argument that is no tensor and has no default.
-    explicit InputTrial(std::shared_ptr<const Archive> model);
+    explicit InputTrial(std::shared_ptr<const Archive> model, bool feeds_targets = true);
     ~InputTrial();
 
     const std::vector<ForwardArgument>& arguments() const;
+    /// Whether one is fed though it has a default.
+    bool feeds_optional() const;
     /// Runs forward with zeros for inputs and weights, on the meta device if it can be. That checks no index: a small
-    /// model runs again on the CPU, with random inputs and weights of 0.02.
+    /// model runs again on the CPU, with random inputs and weights of 0.02. Its warnings are not printed.
     /// Requires: a field for each argument without a default, in their order.
     /// Throws:   Error{BadData} naming the op that fails.
     TriedForward run(const std::vector<Field>& fields, int64_t samples) const;

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <iostream>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "base/printable_lines.hpp"
@@ -18,12 +20,26 @@ std::atomic<int64_t> prints{0};
 /// Said where a thread of autograd multiplies before it does anything else on its card: LibTorch helps itself then.
 constexpr const char* kHelpsItself = "Attempting to run cuBLAS, but there was no current CUDA context";
 
+/// Texts with numbers in them may be new every time: no more of them are remembered.
+constexpr size_t kMostKnown = 1000;
+
+/// Says each text once, as Python does. From any thread.
 class PlainWarnings : public c10::WarningHandler {
   public:
     void process(const c10::Warning& warning) override {
-        if (warning.msg().find(kHelpsItself) != std::string::npos) return;
-        std::cerr << "vpp: warning of LibTorch or the model: " << printable_lines(warning.msg()) << std::flush;
+        if (warning.msg().find(kHelpsItself) != std::string::npos || !is_new(warning.msg())) return;
+        std::cerr << "vpp: warning of LibTorch or the model: " + printable_lines(warning.msg()) << std::flush;
     }
+
+  private:
+    bool is_new(const std::string& text) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (known_.size() >= kMostKnown) return !known_.contains(text);
+        return known_.insert(text).second;
+    }
+
+    std::mutex mutex_;
+    std::set<std::string> known_;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 namespace vpp {
 
 /// From now on prints and warnings of models go to standard error with control bytes replaced, so that they cannot
-/// steer a terminal; standard output is for results.
+/// steer a terminal; standard output is for results. A warning is said once, however many microbatches give it.
 /// Calls:  once, before models run; process-wide in LibTorch.
 void print_models_plainly();
 

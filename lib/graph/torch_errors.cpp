@@ -76,6 +76,10 @@ std::string advice_for(std::string_view op, std::string_view core) {
         return "; if the model was traced, it has the dtypes that its example had: trace it under torch.autocast of "
                "train.precision";
     }
+    if (core.find("out=... arguments don't support automatic differentiation") != std::string_view::npos) {
+        return "; a traced model does not know of torch.no_grad, under which such functions may be called (as in "
+               "spectral_norm): compute what they write of value.detach(), or script the model";
+    }
     if (op.ends_with(" in 'loss'") && core.find("Expected target size") != std::string_view::npos) {
         return "; classes are taken from dimension 1; if they lie along the last one: loss.class_dim = -1";
     }
@@ -114,8 +118,10 @@ std::string core_of(std::string_view text) {
 }
 
 std::string op_failure(const std::string& op, std::string_view text) {
-    const std::string core = core_of(text);
-    return op + " fails: " + printable(core) + advice_for(op, core);
+    std::string core = core_of(text);
+    const std::string advice = advice_for(op, core);
+    if (!advice.empty() && core.ends_with('.')) core.pop_back();
+    return op + " fails: " + printable(core) + advice;
 }
 
 std::string model_failure(std::string_view text) {

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "base/error.hpp"
-#include "launch/restarts.hpp"
+#include "checkpoint/going_on.hpp"
 
 namespace vpp {
 

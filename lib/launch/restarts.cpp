@@ -1,6 +1,7 @@
 #include "launch/restarts.hpp"
 
 #include "base/error.hpp"
+#include "checkpoint/going_on.hpp"
 
 namespace vpp {
 
@@ -11,10 +12,6 @@ std::string place_text(int64_t newest_step) {
 }
 
 }  // namespace
-
-std::string how_to_go_on(const std::string& resume) {
-    return resume == "auto" ? "the same command goes on" : "the same command with --set checkpoint.resume=auto goes on";
-}
 
 RestartChoice choose_restart(int code, int64_t newest_step, const RestartHistory& history, int max_restarts,
                              const std::string& resume) {

@@ -6,10 +6,6 @@
 
 namespace vpp {
 
-/// How a person goes on with a run: the same command, with what else it takes where checkpoint.resume is not "auto" and
-/// it would begin anew, or from the checkpoint that it names.
-std::string how_to_go_on(const std::string& resume);
-
 /// What has been started again so far.
 struct RestartHistory {
     int restarts = 0;

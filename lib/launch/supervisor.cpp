@@ -1,6 +1,7 @@
 #include "launch/supervisor.hpp"
 
 #include "base/error.hpp"
+#include "checkpoint/going_on.hpp"
 #include "launch/job_end.hpp"
 #include "launch/restarts.hpp"
 

@@ -131,34 +131,4 @@ const std::vector<std::string>& usable_words(const Key& key, const Names& names)
     return key.names ? names.*key.names : key.choices;
 }
 
-std::string foreign_key_answer(std::string_view last_part) {
-    static const std::vector<std::pair<std::string, std::string>> kAnswers = {
-        {"shared_modules", "leave it out: tied parameters are found in the model"},
-        {"p2p_tensor_dtype", "leave it out: every edge has the dtype of its value"},
-        {"reuse_p2p_tensor_shape", "leave it out: the shapes of all edges are fixed when the program is made"},
-        {"batch_p2p_comm",
-         "leave it out: receives are posted ahead; pipeline.overlap_p2p_comm = false finishes a send "
-         "before the next action"},
-        {"tracer_type", "leave it out: tracing is done when the model is exported to TorchScript"},
-        {"tracer_kwargs", "leave it out: tracing is done when the model is exported to TorchScript"},
-        {"enable_vpp_split_points",
-         "leave it out: pipeline.split_points takes pp x virtual_chunks ends, or pp ends of "
-         "parts that are each cut evenly"},
-        {"reuse_schedule", "leave it out: the schedule is made once per run"},
-        {"learning_rate", "did you mean lr?"},
-        {"max_grad_norm", "did you mean optimizer.clip_norm?"},
-        {"grad_clip", "did you mean optimizer.clip_norm?"},
-        {"beta1", "did you mean betas, as in betas = [0.9, 0.999]?"},
-        {"beta2", "did you mean betas, as in betas = [0.9, 0.999]?"},
-        {"epsilon", "did you mean eps?"},
-        {"batch_size", "did you mean train.global_batch_size?"},
-        {"gradient_accumulation_steps", "did you mean train.accumulate?"},
-        {"max_steps", "did you mean train.steps?"},
-        {"num_epochs", "did you mean train.epochs?"},
-        {"data_shape", "leave it out: shapes come from the data; [data] and train.global_batch_size say how many"},
-    };
-    const auto found = std::ranges::find(kAnswers, last_part, &std::pair<std::string, std::string>::first);
-    return found == kAnswers.end() ? "" : found->second;
-}
-
 }  // namespace vpp

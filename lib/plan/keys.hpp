@@ -111,8 +111,4 @@ std::string type_text(KeyType type);
 /// The words that can be used: choices, or what is registered.
 const std::vector<std::string>& usable_words(const Key& key, const Names& names);
 
-/// What to write instead of a key that veScale has and vpp works out by itself, or of a name that other trainers have
-/// for a key; empty for any other name.
-std::string foreign_key_answer(std::string_view last_part);
-
 }  // namespace vpp

@@ -183,7 +183,9 @@ void check_train(const Plan& plan, Findings& findings) {
     if (train.steps && plan.lr_schedule.warmup_steps > *train.steps) {
         findings.add("lr_schedule.warmup_steps", "the warm-up is longer than the training (got warmup_steps " +
                                                      std::to_string(plan.lr_schedule.warmup_steps) + ", train.steps " +
-                                                     std::to_string(*train.steps) + ')');
+                                                     std::to_string(*train.steps) +
+                                                     "); lower it, or for a short trial "
+                                                     "--set lr_schedule.warmup_steps=0");
     }
     const bool is_off_by_default = train.on_spike == "off" && !plan.positions.contains("train.on_spike");
     if (train.spike_sigmas != TrainPlan{}.spike_sigmas && is_off_by_default) {

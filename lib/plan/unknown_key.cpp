@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/suggest.hpp"
+#include "plan/foreign_keys.hpp"
 #include "plan/key_facts.hpp"
 
 namespace vpp {
@@ -85,8 +86,10 @@ std::string unknown_answer(const std::string& section, const std::string& name) 
 }
 
 std::string unknown_name_answer(const std::string& name, const Names& names) {
-    if (const std::string answer = foreign_key_answer(last_part(name)); !answer.empty()) return "; " + answer;
     const std::string section = name.find('.') == std::string::npos ? "" : name.substr(0, name.rfind('.'));
+    for (const std::string& part : {last_part(name), section}) {
+        if (const std::string answer = foreign_key_answer(part); !answer.empty()) return "; " + answer;
+    }
     if (is_section(section)) {
         const std::string near = nearest_word(last_part(name), names_in(section));
         if (!near.empty()) return "; did you mean '" + section + '.' + near + "'?";

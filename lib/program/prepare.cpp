@@ -342,6 +342,7 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
         return made;
     };
     LoadedModel model = load_torchscript(files, options(/*training=*/true));
+    if (!plan.pipeline.forward_only) check_has_parameters(model.graph, plan.where("model"));
     check_target_of_output(plan, model.graph);
     if (plan.model.is_target_mean()) counted_targets(plan, model.graph);
     std::string shifted = shifted_twice_text(plan, program.fields, program.microbatch_size, model.graph, *model.source);

@@ -73,8 +73,8 @@ struct MemoryEvent {
     struct Rank {
         int64_t state_bytes = 0;       ///< tensors before the first action: weights and casts, buffers, optimizer state
         int64_t activation_bytes = 0;  ///< most beside those: activations, gradients, messages
-        /// The same, simulated with what the actions of each stage took: when every message comes as its RECV begins,
-        /// and when all that may come before do.
+        /// The same, simulated with what the actions of each stage took when they ran op by op (recorded ops hold
+        /// more): when every message comes as its RECV begins, and when all that may come before do.
         int64_t least_simulated_bytes = 0;
         int64_t most_simulated_bytes = 0;
     };

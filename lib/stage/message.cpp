@@ -6,13 +6,12 @@
 #include <c10/util/strides.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "base/error.hpp"
 #include "device/memory_begin.hpp"
 #include "graph/ivalue_tensors.hpp"
+#include "graph/memory_layout.hpp"
 #include "graph/torch_dtype.hpp"
 
 namespace vpp {
@@ -44,37 +43,9 @@ size_t align(size_t num_bytes) {
     return (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Elements from the first to the last one in memory.
-int64_t extent_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
-    int64_t extent = 1;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-        if (sizes[i] == 0) return 0;
-        extent += (sizes[i] - 1) * strides[i];
-    }
-    return extent;
-}
-
-/// Whether two elements may lie at one place: dims by ascending stride must each step over all smaller ones.
-bool overlaps(at::IntArrayRef sizes, at::IntArrayRef strides) {
-    std::vector<size_t> order(sizes.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] < strides[b]; });
-    int64_t extent = 1;
-    for (size_t dim : order) {
-        if (sizes[dim] <= 1) continue;
-        if (strides[dim] < extent) return true;
-        extent += (sizes[dim] - 1) * strides[dim];
-    }
-    return false;
-}
-
 /// The tensor with every expanded dim cut down to one element.
 at::Tensor base_of(const at::Tensor& tensor) {
-    std::vector<int64_t> sizes = tensor.sizes().vec();
-    for (size_t i = 0; i < sizes.size(); ++i) {
-        if (tensor.strides()[i] == 0 && sizes[i] > 1) sizes[i] = 1;
-    }
-    return tensor.as_strided(sizes, tensor.strides());
+    return tensor.as_strided(base_sizes_of(tensor), tensor.strides());
 }
 
 void check_fits(size_t num_bytes, size_t limit_bytes, const std::string& what) {
@@ -153,7 +124,7 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
     header.num_dims = tensor.dim();
     const std::vector<int64_t> strides = base.strides().vec(), base_sizes = base.sizes().vec();
     if (header.layout == Layout::Elements) base = base.contiguous();
-    const int64_t extent = extent_of(base.sizes(), base.strides());
+    const int64_t extent = memory_extent(base.sizes(), base.strides());
     header.payload_bytes = extent * static_cast<int64_t>(base.itemsize());
     writer.put(header);
     for (int64_t size : tensor.sizes()) writer.put(size);
@@ -189,7 +160,7 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     if (!is_possible(sizes, base_sizes, strides)) bad_message(what);
     const size_t offset = align(sizeof(TensorHeader) + static_cast<size_t>(header.num_dims) * 3 * sizeof(int64_t));
     const bool compact = header.layout == Layout::Elements;
-    const int64_t extent = compact ? num_elements(base_sizes) : extent_of(base_sizes, strides);
+    const int64_t extent = compact ? num_elements(base_sizes) : memory_extent(base_sizes, strides);
     const MemoryPart& part = buffer.part();
     const size_t room_bytes = part.data ? part.num_bytes : buffer.bytes().size() - offset;
     if (offset > buffer.bytes().size() || (part.data && offset != buffer.bytes().size()) ||

@@ -31,7 +31,6 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("models", "tests/support")]
 from exact_kernels import use_exact_kernels  # noqa: E402
 from gpt import GPT  # noqa: E402
 
-WARM_UP = 5  # steps of a round that are not counted
 OURS = "vpp, one stage"
 
 
@@ -114,11 +113,12 @@ def main() -> None:
     parser.add_argument("--config", type=pathlib.Path, default=ROOT / "configs" / "quickstart.toml", help="a GPT plan")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=25, help="of each side in a round")
+    parser.add_argument("--warm-up", type=int, default=5, help="steps of a round that are not counted")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both compute")
     parser.add_argument("--recompute", action="store_true", help="blocks, on both sides")
     arguments = parser.parse_args()
-    if arguments.steps <= 2 * WARM_UP or arguments.rounds < 1:
-        parser.error(f"--steps must be over {2 * WARM_UP}, and --rounds at least 1")
+    if arguments.steps <= 2 * arguments.warm_up or arguments.rounds < 1:
+        parser.error(f"--steps must be over {2 * arguments.warm_up}, and --rounds at least 1")
 
     def eager(exact: bool) -> Callable[[], list[float]]:
         plan = tomllib.loads(arguments.config.read_text())
@@ -133,7 +133,7 @@ def main() -> None:
     medians: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(arguments.rounds):
         for side in sides if number % 2 == 0 else reversed(sides):  # who goes first changes
-            medians[side].append(statistics.median(sides[side]()[WARM_UP:]))
+            medians[side].append(statistics.median(sides[side]()[arguments.warm_up:]))
         print(f"round {number + 1}: " + ", ".join(f"{side} {medians[side][-1]:.1f} ms" for side in sides))
     print("a step: " + ", ".join(f"{side} {statistics.median(medians[side]):.1f} ms" for side in sides))
     for side, theirs in medians.items():

@@ -181,6 +181,19 @@ class Data(Case):
         tables = f'[data.train]\nx = "x.npy"\n[data.val]\nx = "x.npy"\n[[data.transform]]\nfield = "x"\n{table}'
         return self.fed("arrays", "x", tables)
 
+    def test_outputs_replace_no_data(self):
+        (self.folder / "out").mkdir()
+        data = self.folder / "out/output0.npy"
+        numpy.save(data, numpy.ones((4, 3), dtype=numpy.float32))
+        before = data.read_bytes()
+        more = '[data.train]\nx = "out/output0.npy"\n[data.val]\nx = "out/output0.npy"'
+        (self.folder / "plan.toml").write_text(PLAN.format(kind="arrays", field="x", more=more))
+        done = self.vpp("eval", "plan.toml", "--initial-weights", "--outputs", "out", "--overwrite")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--outputs would replace out/output0.npy, a data file of the plan; name another folder",
+                      done.stderr)
+        self.assertEqual(data.read_bytes(), before)
+
     def test_numbers_as_totensor_and_normalize_have_them(self):
         pictures = self.random.integers(0, 256, (40, 8, 7, 3), dtype=numpy.uint8)
         mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -433,27 +446,6 @@ class Data(Case):
         self.assertIn("out.bin is there already", again.stderr)
         self.assertEqual(self.vpp("data", "make", "out.bin", "0.txt", "--lines", "--overwrite").returncode, 0)
         self.assertEqual((self.folder / "out.bin").read_bytes(), b"firstline two")
-
-    def test_made_tokens_replace_no_input(self):
-        for name in ("a.txt", "a.bin", "b.idx", "m.idx"):
-            (self.folder / name).write_text("words")
-        (self.folder / "same.idx").symlink_to("a.txt")
-        for out, more, replaced, what in (
-            ("a.bin", ("a.bin",), "a.bin", "a text that is read"),
-            ("./a.bin", ("a.txt", "a.bin"), "./a.bin", "a text that is read"),
-            ("b.bin", ("b.idx",), "b.idx", "a text that is read"),
-            ("same.bin", ("a.txt",), "same.idx", "a text that is read"),
-            ("m.bin", ("a.txt", "--tokenizer", "m.idx"), "m.idx", "the tokenizer"),
-        ):
-            with self.subTest(out):
-                done = self.vpp("data", "make", out, *more, "--overwrite")
-                self.assertEqual(done.returncode, 2)
-                self.assertIn(f"vpp data make would replace {replaced}, {what}; name another file", done.stderr)
-        for name in ("a.txt", "a.bin", "b.idx", "m.idx"):
-            self.assertEqual((self.folder / name).read_text(), "words")
-        done = self.vpp("data", "make", ".bin", "a.txt")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("tokens are written to FILE.bin and FILE.idx (got .bin)", done.stderr)
 
     def trained(self, name: str, *options: str) -> str:
         """A SentencePiece model of this repository's own words."""

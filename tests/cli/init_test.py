@@ -197,6 +197,37 @@ class Defaults(nn.Module):
         return self.two(h) * scale
 
 
+class OptionalTargets(nn.Module):
+    """As nanoGPT: scores and, where targets are given, the loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(40, 16)
+        self.head = nn.Linear(16, 40)
+
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        x = self.embedding(idx)
+        if targets is not None:
+            scores = self.head(x)
+            return scores, nn.functional.cross_entropy(scores.view(-1, scores.size(-1)), targets.view(-1))
+        return self.head(x[:, [-1], :]), None
+
+
+class Masked(nn.Module):
+    """Positions and a mask of 12 tokens; what is compared has another number of dimensions, of which PyTorch warns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(40, 16)
+        self.one = nn.Linear(16, 1)
+        self.register_buffer("mask", torch.ones(12, 12).tril())
+
+    def forward(self, tokens: Tensor, target: Tensor) -> Tensor:
+        x = self.embedding(tokens)
+        scores = (x @ x.transpose(1, 2)).masked_fill(self.mask == 0, float("-inf"))
+        return nn.functional.mse_loss(self.one(scores.softmax(-1) @ x), target)
+
+
 class OwnModel(Init):
     def plan_for(self, model: nn.Module, trace: tuple[Tensor, ...] | None = None) -> tuple[str, dict]:
         scripted = torch.jit.trace(model, trace, check_trace=False) if trace else torch.jit.script(model.train())
@@ -245,6 +276,51 @@ class OwnModel(Init):
         self.assertIn("# Left out: scale (float), which has a default.\n",
                       (self.folder / "mine/plan.toml").read_text())
         self.check_runs()
+
+    def test_targets_with_a_default_are_fed(self):
+        _, plan = self.plan_for(OptionalTargets())
+        self.assertEqual(plan["model"]["loss_output"], 1)
+        self.assertNotIn("loss", plan)
+        self.assertEqual(plan["data"]["fields"], {"idx": "int64[16] < 40", "targets": "int64[16] < 40"})
+        self.check_runs()
+
+    def test_numbers_are_of_the_type_of_the_weights(self):
+        for dtype, precision in ((torch.float64, ""), (torch.bfloat16, "bf16"), (torch.float16, "fp16")):
+            with self.subTest(dtype):
+                name = str(dtype).removeprefix("torch.")
+                net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+                said, plan = self.plan_for(net.to(dtype))
+                self.assertEqual(set(plan["data"]["fields"].values()), {f"{name}[8]", f"{name}[1]"}, said)
+                if not precision:
+                    self.check_runs()
+                    continue
+                self.assertIn(f"is {name}, which random data are not; save the model behind .float(), and compute in "
+                              f'half precision by train.precision = "{precision}"\nfirst: mend the model', said)
+
+    def test_sizes_of_the_model_are_found_and_warnings_said_once(self):
+        said, plan = self.plan_for(Masked())
+        self.assertEqual(plan["data"]["fields"]["tokens"], "int64[12] < 40", said)
+        made = self.vpp("init", "own-model", "again", "--model", "model.pt")
+        self.assertLessEqual(made.stderr.count("Using a target size"), 1, made.stderr)
+        ran = self.vpp("run", "mine/plan.toml", "--set", "train.steps=3")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn(ran.stderr.count("Using a target size"), (1, 2), "once by the rank that prepares and that trains")
+
+    def test_a_frozen_model_is_refused_before_it_starts(self):
+        scripted = torch.jit.script(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)).eval())
+        torch.jit.freeze(scripted).save(str(self.folder / "model.pt"))
+        said = self.make("own-model", "mine", "--model", "model.pt")
+        self.assertIn("the model cannot be used as it is: the model has no parameters", said)
+        self.assertTrue(said.endswith("first: mend the model, then remove this folder and make it anew\n"), said)
+        for command in ("inspect", "run"):
+            done = self.vpp(command, "mine/plan.toml")
+            self.assertEqual(done.returncode, 65)
+            self.assertIn("the model has no parameters, so there is nothing to train; torch.jit.freeze", done.stderr)
+
+    def test_what_must_be_filled_in_comes_first(self):
+        said, _ = self.plan_for(nn.Sequential(nn.Flatten(), nn.Unflatten(1, (7, 11)), nn.Linear(11, 3)))
+        self.assertRegex(said, r"first: fill in plan.toml at line [0-9, ]+; it cannot run before\n$")
+        self.assertNotIn("vpp run", said)
 
     def test_a_refused_or_damaged_model_makes_no_folder(self):
         class Prints(nn.Module):

@@ -96,6 +96,9 @@ class Explain(Case):
             "pipeline.num_stage": "did you mean 'pipeline.num_stages'?",
             "shared_modules": "leave it out: tied parameters are found in the model",
             "GPIPE": "it is a word of pipeline.schedule_type",
+            "gradient_accumulation": "did you mean train.accumulate?",
+            "zero_optimization.stage": "did you mean mesh.zero1? Replicas share the optimizer's state then; their "
+                                       "weights and gradients stay whole",
         }.items():
             done = self.vpp("explain", question)
             self.assertEqual((done.returncode, done.stdout), (2, ""), question)

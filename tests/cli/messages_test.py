@@ -67,7 +67,8 @@ class Messages(Case):
     def test_a_warm_up_that_is_longer_than_all_epochs_is_refused_before_a_run_folder_is_made(self):
         plan = self.folder / self.example()
         plan.write_text(plan.read_text().replace("steps             = 3", "epochs = 1"))
-        message = "the warm-up is longer than the training (got warmup_steps 51, train.epochs 1 = 50 steps)\n"
+        message = ("the warm-up is longer than the training (got warmup_steps 51, train.epochs 1 = 50 steps); lower "
+                   "it, or for a short trial --set lr_schedule.warmup_steps=0\n")
         for command in (("train",), ("train", "--dry-run")):
             for ranks in (0, 2):
                 stages = ("--set", f"pipeline.num_stages={max(ranks, 1)}")

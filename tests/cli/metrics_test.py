@@ -187,8 +187,17 @@ class Metrics(Case):
         self.assertIn(f", loss {loss:.4f}", re.sub(r"(loss \d\.\d{4})\d*", r"\1", done.stdout), done.stderr)
         replicas = ("--set", "mesh.dp=2", "--set", "pipeline.num_microbatches=1")
         one, two = self.eval(*over_targets), self.eval(*over_targets, *replicas, ranks=2)
+        # With as many stages as there are, the loss and what counts hits are of different ranks.
+        four = self.eval(*over_targets, "--set", "pipeline.num_stages=4", ranks=4)
         for key in ("loss", "accuracy", "perplexity"):
             self.assertEqual(one[key], two[key], key)
+            self.assertEqual(one[key], four[key], key)
+
+    def test_a_mean_over_targets_is_cut_by_times_where_there_is_one_microbatch(self):
+        words = ("model.loss_reduction=target_mean", "pipeline.split_method=AUTO", "pipeline.num_microbatches=1",
+                 "train.steps=1", "train.eval_every=0")
+        done = self.vpp("train", "plan.toml", *(word for one in words for word in ("--set", one)), ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_verification_in_which_nothing_is_updated_proves_nothing(self):
         words = ["verify", "plan.toml", "--steps", "2", "--set", "train.precision=fp16", "--set"]

@@ -34,6 +34,8 @@ class CardMemory : public ::testing::Test {
         c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, 0));
         memory_ = make_device_memory({at::kCUDA, 0});
         staged_ = make_staged_memory({at::kCUDA, 0});
+        test::PinnedBlock::prepare(4);
+        const auto pinned = at::full({kTakenBytes}, 0, at::TensorOptions(at::kByte).pinned_memory(true));
     }
 
     static c10::cuda::CUDAStream stream() { return c10::cuda::getCurrentCUDAStream(0); }

@@ -31,9 +31,9 @@ class NcclJobs(Case):
     def test_replicas_have_the_bits_of_one_device(self):
         for dp, zero1 in ((2, "false"), (2, "true"), (4, "true")):
             with self.subTest((dp, zero1)):
-                done = self.vpp("verify", self.plan(DIGITS), *NCCL, "--steps", "6", "--set", f"mesh.dp={dp}", "--set",
+                done = self.vpp("verify", self.plan(DIGITS), *NCCL, "--steps", "10", "--set", f"mesh.dp={dp}", "--set",
                                 f"mesh.zero1={zero1}", "--set", "mesh.bucket_bytes=2048", "--set",
-                                f"mesh.pp={4 // dp}", "--set", f"pipeline.num_stages={4 // dp}", ranks=4)
+                                f"mesh.pp={4 // dp}", "--set", f"pipeline.num_stages={4 // dp}", ranks=4, timeout=300)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertIn(", CUDA ", done.stdout)
                 self.assertIn("bitwise equal: all of it", done.stdout)

@@ -184,6 +184,13 @@ class Numbers(FaultCase):
             name: value for name, value in final(self.folder / "skipped").items() if name not in
             final(self.folder / "run")})
 
+    def test_weights_that_the_last_update_has_damaged_are_not_saved(self):
+        settings = ("optimizer.kind=sgd", "optimizer.lr=3e38", "model.loss_reduction=sum", "train.eval_every=0")
+        done = self.train("run", *settings, "train.steps=1")
+        self.assertEqual(done.returncode, 79, done.stderr)
+        self.assertIn("an update up to step 1 has made the parameter '", done.stderr)
+        self.assertEqual(self.names("run"), [])
+
 
 class Memory(FaultCase):
     def test_a_host_without_memory_is_told_from_a_bad_model(self):

@@ -229,8 +229,10 @@ class Output(RunCase):
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 99, 0, 0))
         with (self.folder / "err").open("w") as err:
-            job = subprocess.Popen([VPP, *self.arguments("train.steps=1500", "report.every=1")], cwd=self.folder,
-                                   env=ENVIRONMENT | {"TERM": "xterm"}, stdout=theirs, stderr=err)
+            words = self.arguments("train.steps=1500", "report.every=1", "pipeline.num_microbatches=1",
+                                   "train.global_batch_size=2")
+            job = subprocess.Popen([VPP, *words], cwd=self.folder, env=ENVIRONMENT | {"TERM": "xterm"}, stdout=theirs,
+                                   stderr=err)
         self.addCleanup(job.kill)
         os.close(theirs)
         deadline = time.monotonic() + 100

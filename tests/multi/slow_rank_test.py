@@ -14,7 +14,7 @@ class Pace(Case):
     def test_a_rank_that_becomes_slow_is_named_and_the_job_goes_on(self):
         # A step computes far longer than the rank goes on between two stops: each step in a row is slow.
         job = self.start("train", self.plan(DIGITS), "--set", "train.steps=1000000", "--set", "run.dir=run",
-                         "--set", "train.global_batch_size=8192", ranks=2)
+                         "--set", "train.global_batch_size=4096", ranks=2)
         end = time.monotonic() + 240
         while len(self.bits("run")) < 20:
             self.assertLess(time.monotonic(), end)

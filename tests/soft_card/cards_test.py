@@ -173,8 +173,8 @@ class Cards(Case):
     def test_no_kernel_is_loaded_while_messages_are_under_way(self):
         plan = self.plan((ROOT / "configs/quickstart.toml").read_text().replace('"../models', f'"{ROOT}/models'))
         words = ["train", plan, "--set", "train.steps=2", "--set", "train.eval_every=1", "--set",
-                 "lr_schedule.warmup_steps=1", "--set", "pipeline.schedule_type=ZERO_BUBBLE_V", "--set",
-                 "pipeline.virtual_chunks=2"]
+                 "train.eval_batches=2", "--set", "lr_schedule.warmup_steps=1", "--set",
+                 "pipeline.schedule_type=ZERO_BUBBLE_V", "--set", "pipeline.virtual_chunks=2"]
         for name, environment, told in (
                 ("late", {"VPP_SOFT_CARD_LOADS_LATE": "1"}, ""),
                 ("lazy", {"CUDA_MODULE_LOADING": "LAZY", "CUDA_DEVICE_MAX_CONNECTIONS": "1"},
@@ -323,6 +323,21 @@ class Cards(Case):
                 done = self.train(*settings, *layout, f"run.dir=w{dp}{graphs}", text=PLAN, ranks=2 * dp,
                                   VPP_SOFT_CARD_MEMORY_WAITS="1")
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_behind_an_evaluation_that_took_memory_a_step_goes_through_the_host(self):
+        """The evaluation records its ops behind step 6, and gives back first what the steps have."""
+        for every, is_moved in (("6", False), ("0", True)):
+            done = self.train("mesh.transport=nccl", f"train.eval_every={every}", f"run.dir=every{every}",
+                              profile="6..7")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("card: SEND_F to PP 1", self.card_lanes(f"every{every}", 6))
+            self.assertEqual("card: SEND_F to PP 1" in self.card_lanes(f"every{every}", 7), is_moved)
+            self.assertEqual("card: SEND_B to PP 0" in self.card_lanes(f"every{every}", 7), is_moved)
+
+    def test_nccl_that_does_not_start_is_no_rank_that_is_lost(self):
+        done = self.train("mesh.transport=nccl", VPP_SOFT_NCCL_STARTS="0")
+        self.assertEqual(done.returncode, 66, done.stderr)
+        self.assertIn("NCCL has failed while starting", done.stderr)
 
     def test_memory_for_shapes_that_grow_is_not_taken_while_messages_are_under_way(self):
         """Ops are replayed by then; this stood still when links held up cards in spite of it."""

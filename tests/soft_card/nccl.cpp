@@ -386,6 +386,7 @@ ncclResult_t add(ncclComm_t communicator, cudaStream_t stream, Transfer transfer
 extern "C" {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+    if (is_told("VPP_SOFT_NCCL_STARTS", "0")) return ncclSystemError;
     std::random_device random;
     for (char& byte : id->internal) byte = static_cast<char>('a' + random() % 26);
     return ncclSuccess;

@@ -172,6 +172,26 @@ class Recordings(Case):
         self.assertEqual(found[0], found[1])
         self.assertEqual(found[0][1:3], [events[0][-1]["loss"], events[0][-1]["accuracy"]])
 
+    def test_what_stages_take_is_that_of_their_ops(self):
+        """A replay takes only what it gives on; figures of memory are those of actions that ran op by op."""
+        self.save(torch.nn.Sequential(torch.nn.Linear(4, 3000), torch.nn.Tanh(), torch.nn.Tanh(),
+                                      torch.nn.Linear(3000, 4)))
+        held, kept = [], []
+        for graphs in ("true", "false"):
+            one = f"pipeline.cuda_graphs={graphs}"
+            self.train(*SETTINGS, "model.inputs=['x']", one)
+            memory = next(line for line in self.metrics(f"run{self.number}") if line["event"] == "memory")
+            held.append([(rank["least_simulated_bytes"], rank["most_simulated_bytes"]) for rank in memory["ranks"]])
+            words = [word for setting in (*SETTINGS, "model.inputs=['x']", one) for word in ("--set", setting)]
+            done = self.vpp("profile", self.plan(PLAN), "--out", f"costs-{graphs}.json", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            parts = json.loads((self.folder / f"costs-{graphs}.json").read_text())["parts"]
+            kept.append(next(part["bytes"] for part in parts if part["module"] == "2"))
+        for recorded, by_op in zip(*held):
+            self.assertGreater(recorded[0], 0.8 * by_op[0])
+        self.assertEqual(kept[0], kept[1])
+        self.assertGreaterEqual(kept[0], 2 * 3000 * 4, "of two samples")
+
     def test_gradients_that_come_at_times_only(self):
         self.save(Looks())
         for one in ("pipeline.schedule_type=1F1B", "pipeline.schedule_type=ZERO_BUBBLE_H1",
@@ -215,7 +235,8 @@ class Recordings(Case):
                 self.assertEqual("cannot be recorded: stage 0: the card has no room for it" in said, not is_made)
                 self.assertNotIn("cards were full", said)
         # One recording has room, but evaluation, which runs op by op at first, would have none beside it.
-        _, said = self.train(*settings, "pipeline.schedule_type=1F1B", "train.eval_every=4", text=text, ranks=1,
+        _, said = self.train(*settings, "pipeline.schedule_type=1F1B", "train.eval_every=4", "train.eval_batches=4",
+                             text=text, ranks=1,
                              VPP_SOFT_CARD_BYTES="40000000")
         self.assertIn("cannot be recorded: stage 0: the card has no room for it", said)
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <functional>
 #include <string>
@@ -211,6 +212,24 @@ TEST_F(FileTest, WhatCannotBeCreatedIsOutput) {
     fs::create_symlink(folder_ / "target", link);
     expect_error(ErrorKind::Output, link, [&] { OutputFile file(link); });
     EXPECT_FALSE(fs::exists(folder_ / "target"));
+}
+
+TEST_F(FileTest, WhatTheSystemFailsToCreateIsIo) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    expect_error(ErrorKind::Io, folder_ / "out", [&] { OutputFile file(folder_ / "out"); });
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST(FailedCreation, IsOfThePlaceOrOfTheSystem) {
+    for (int place : {EACCES, EEXIST, EISDIR, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM}) {
+        EXPECT_EQ(kind_of_failed_creation(place), ErrorKind::Output) << place;
+    }
+    for (int system : {EDQUOT, EIO, EMFILE, ENOMEM, ENOSPC, EROFS, ESTALE}) {
+        EXPECT_EQ(kind_of_failed_creation(system), ErrorKind::Io) << system;
+    }
 }
 
 TEST_F(FileTest, AFullDiskIsAnIoError) {

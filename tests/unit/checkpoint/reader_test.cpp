@@ -95,6 +95,27 @@ TEST_F(ReaderTest, TruncationIsFoundAndTheByteNamed) {
     EXPECT_NO_THROW(verify());
 }
 
+// Mapped, it would end the process.
+TEST_F(ReaderTest, AShardThatIsCutOffWhileItIsVerifiedIsDamaged) {
+    const Bytes bytes(9 << 20);
+    const TensorBytes large{"model.large", DType::U8, {static_cast<int64_t>(bytes.size())}, bytes};
+    store_.begin(60, "s60");
+    checkpoint_ = store_.commit("s60", test::sample_state(60), {store_.write_shard(60, "s60", 0, {large})});
+    int pieces = 0;
+    const auto cut = [&](std::string_view point) {
+        if (point == "verify.piece_read" && ++pieces == 1) fs::resize_file(shard(0), 5 << 20);
+    };
+    expect_error(ErrorKind::BadData, shard(0).string() + " ends at byte 5242880, but ",
+                 [&] { CheckpointReader(checkpoint_).verify(cut); });
+    EXPECT_EQ(pieces, 1);
+}
+
+TEST_F(ReaderTest, TellsWhetherShardsAreMissing) {
+    EXPECT_FALSE(CheckpointReader(checkpoint_).lacks_shards());
+    fs::remove(shard(1));
+    EXPECT_TRUE(CheckpointReader(checkpoint_).lacks_shards());
+}
+
 TEST_F(ReaderTest, TheListOfFilesIsExact) {
     test::write_file(checkpoint_ / "shard-00002.safetensors", "");
     expect_error(ErrorKind::BadData, "shard-00002.safetensors: is not in the manifest's list", [&] { verify(); });

@@ -415,6 +415,18 @@ TEST_F(StoreTest, FailedSavesKeepTheOldCommit) {
     EXPECT_EQ(names_in(folder_), (Names{"step-00000050", "step-00000060"}));
 }
 
+// A training goes on then, and tries again.
+TEST_F(StoreTest, AShardThatTheSystemDoesNotOpenIsAnIoError) {
+    store_.begin(50, "s1");
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    expect_error(ErrorKind::Io, "shard-00000.safetensors: Too many open files",
+                 [&] { store_.write_shard(50, "s1", 0, test::SampleState(1).tensors()); });
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 TEST_F(StoreTest, AReadOnlyRunFolderIsAnOutputError) {
     fs::permissions(scratch_.path(), fs::perms(0555));
     EXPECT_EQ(code_in_child([&] { store_.begin(50, "s1"); }), exit_code(ErrorKind::Output));

@@ -50,6 +50,7 @@ TEST_F(SurveyTest, ListsTheNewestFirstAndNamesTheOneThatIsResumed) {
     uint64_t bytes = 0;
     for (const auto& entry : fs::directory_iterator(checkpoint(40))) bytes += fs::file_size(entry);
     EXPECT_EQ(survey.checkpoints[0].size_bytes, bytes);
+    EXPECT_FALSE(survey.checkpoints[0].is_part);
     EXPECT_GE(survey.checkpoints[0].age_seconds, -5);
     EXPECT_LT(survey.checkpoints[0].age_seconds, 300);
 }
@@ -104,6 +105,29 @@ TEST_F(SurveyTest, WhatWasSetAsideOrLeftOverIsNamed) {
     EXPECT_EQ(names_of(survey.left_overs), Names{".tmp-step-00000050-x"});
 }
 
+TEST_F(SurveyTest, TheSizeOfAllIsThatOfWhatDeadSavesLeftToo) {
+    uint64_t bytes = 0;
+    for (const fs::path& folder : store_.list()) bytes += size_of_folder(folder);
+    const fs::path left = run_ / "checkpoints" / ".tmp-step-00000050-x";
+    fs::create_directory(left);
+    test::write_file(left / "shard-00000.safetensors", "1234567");
+    test::write_file(run_ / "checkpoints" / "notes.txt", "mine");
+    EXPECT_EQ(size_of_checkpoints(run_), bytes + 7);
+    EXPECT_EQ(size_of_checkpoints(run_ / "none"), 0u);
+}
+
+TEST_F(SurveyTest, ACopyUnderAnotherNameIsLookedAtToo) {
+    fs::rename(checkpoint(40), scratch_.path() / "copy");
+    const auto look = [&](bool read_all) { return look_at_checkpoint(scratch_.path() / "copy", read_all); };
+    EXPECT_EQ(look(true).step, 40);
+    EXPECT_TRUE(look(true).damage.empty());
+    fs::remove(scratch_.path() / "copy" / "shard-00001.safetensors");
+    EXPECT_TRUE(look(false).is_part);
+    EXPECT_NE(look(false).damage.text.find("shard-00001.safetensors: is missing"), std::string::npos);
+    fs::remove(scratch_.path() / "copy" / "manifest.json");
+    EXPECT_NE(look(false).damage.text.find("is not a checkpoint"), std::string::npos);
+}
+
 TEST_F(SurveyTest, FindsWhatAPathMeans) {
     EXPECT_EQ(find_checkpoints(run_).run, run_);
     EXPECT_EQ(find_checkpoints(run_.string() + "/").run, run_);
@@ -143,15 +167,17 @@ TEST_F(SurveyTest, PruneKeepsTheNewestWholeOnesAndTheRegularOnes) {
 }
 
 TEST_F(SurveyTest, PruneKeepsTheBest) {
-    for (const auto& [step, loss] : {std::pair{50, "2.5"}, {60, "0.5"}, {70, "nan"}, {80, "1e-3x"}}) {
+    for (const auto& [step, loss] :
+         {std::pair{50, "2.5"}, {60, "0.5"}, {70, "nan"}, {74, "1e-3x"}, {76, "abc"}, {78, ""}, {80, "9"}}) {
         const std::string id = "b" + std::to_string(step);
         store_.begin(step, id);
         CheckpointState state = test::sample_state(step);
         state.facts[kValidationLoss] = loss;
         store_.commit(id, state, {store_.write_shard(step, id, 0, test::SampleState(step).tensors())});
     }
-    EXPECT_EQ(names_of(plan_prune(store_, 1, 0, 2).kept), (Names{"step-00000080", "step-00000060"}));
-    EXPECT_EQ(names_of(plan_prune(store_, 1, 0, 3).kept), (Names{"step-00000080", "step-00000060", "step-00000050"}));
+    EXPECT_EQ(names_of(plan_prune(store_, 1, 0, 1).kept), (Names{"step-00000080", "step-00000060"}));
+    EXPECT_EQ(names_of(plan_prune(store_, 1, 0, 2).kept), (Names{"step-00000080", "step-00000060", "step-00000050"}));
+    EXPECT_EQ(names_of(plan_prune(store_, 1, 0, 9).kept), (Names{"step-00000080", "step-00000060", "step-00000050"}));
 }
 
 TEST_F(SurveyTest, ADamagedOneDoesNotCountForPrune) {

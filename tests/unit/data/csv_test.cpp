@@ -95,6 +95,27 @@ TEST_F(Csv, NamesThatAreNumbersAreALineOfData) {
     EXPECT_NO_THROW(make_csv_fields(order("1,2,label\n3,4,5\n")));
 }
 
+TEST_F(Csv, OtherSeparatorsAreNamed) {
+    const std::string more = "; put commas in their place, and points where commas were decimal points:  tr ";
+    for (const char* names : {"age;label", "1;2"}) {
+        EXPECT_HAS(refusal(std::string(names) + "\n1;2,5\n"),
+                   "columns are separated by commas here, and this line has semicolons" + more + "',;' '.,' < ");
+    }
+    EXPECT_HAS(refusal("age;label\n1;2\n"), "t.csv:1:4: columns");
+    EXPECT_HAS(refusal(" age\tlabel\n1\t2\n"),
+               "t.csv:1:5: columns are separated by commas here, and this line has tabs");
+    EXPECT_HAS(refusal("age\tlabel\n1\t2\n"), more + "',\\t' '.,' < " + folder_.path("t.csv") + " > commas.csv");
+    for (const char* line : {"\"age\";\"label\"\n", "\"age\"\t\"label\"\n"}) {
+        EXPECT_HAS(refusal(line), "t.csv:1:6: columns are separated by commas here");
+    }
+    CsvOrder wanted = order("age;label\n1;2\n");
+    wanted.fields = {{"x", {"age"}}};
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { make_csv_fields(wanted); }), "this line has semicolons");
+    EXPECT_NO_THROW(make_csv_fields(order("\"a;b\"\n1\n"))) << "a name in quotes";
+    EXPECT_NO_THROW(make_csv_fields(order("c;d,e\n1,2\n")));
+    EXPECT_HAS(refusal("PK\x03\x04"), "t.csv: it begins as a zip file (of torch.save, Excel or numpy.savez) does");
+}
+
 TEST_F(Csv, OfTwoColumnsOfOneNameNoneIsTaken) {
     CsvOrder wanted = order("a,a,b\n1,2,3\n");
     wanted.fields = {{"x", {"a"}}};

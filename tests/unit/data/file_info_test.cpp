@@ -27,8 +27,17 @@ TEST(FileInfo, TellsWhatEachKindHolds) {
     EXPECT_TRUE(array.arrays[0].values->all);
     EXPECT_FALSE(look_at_file(folder.path("x.npy"), "", 12).arrays[0].values->all);
     EXPECT_EQ(look_at_file(folder.path("x.npy"), "", 12).arrays[0].values->high, 3);
-    const FileInfo half = look_at_file(folder.write("h.npy", npy("<f2", "(2,)", "abcd")), "");
-    EXPECT_FALSE(half.arrays[0].values);
+    const std::string halves = raw<uint16_t>({0x3c00, 0xc000, 0x7c00});
+    const FileInfo half = look_at_file(folder.write("h.npy", npy("<f2", "(3,)", halves)), "");
+    EXPECT_EQ(half.arrays[0].values->low, -2);
+    EXPECT_EQ(half.arrays[0].values->high, 1);
+    EXPECT_EQ(half.arrays[0].values->num_not_finite, 1);
+    const std::vector<uint16_t> brain{0x3f80, 0xc000};
+    const TensorBytes tensor{"b", DType::BF16, {2}, std::as_bytes(std::span(brain))};
+    const std::string shard = make_safetensors_header({&tensor}, {}) + raw(brain);
+    const FileInfo saved = look_at_file(folder.write("b.safetensors", shard), "");
+    EXPECT_EQ(saved.arrays[0].values->low, -2);
+    EXPECT_EQ(saved.arrays[0].values->high, 1);
 
     const FileInfo labels = look_at_file(folder.write("labels", std::string("\0\0\x08\x01\0\0\0\x02\x03\x07", 10)), "");
     EXPECT_EQ(labels.kind, "idx");
@@ -47,6 +56,11 @@ TEST(FileInfo, TellsWhatEachKindHolds) {
     EXPECT_EQ(text.num_tokens, 5);
     EXPECT_EQ(text.tokens->low, 'e');
     EXPECT_EQ(look_at_file(folder.path("a.txt"), "", 8).tokens->all, false);
+    EXPECT_EQ(text.note, "");
+    EXPECT_HAS(look_at_file(folder.write("a.txt.gz", "\x1f\x8b\x08\x08"), "").note, "it begins as a gzip file does");
+    EXPECT_HAS(look_at_file(folder.write("p.bin", "\x89PNG\r\n\x1a\n"), "").note, "it begins as a PNG picture does");
+    EXPECT_HAS(test::error_of(ErrorKind::BadData, [&] { look_at_file(folder.path("."), ""); }),
+               "a folder, where a file is read");
     EXPECT_HAS(test::error_of(ErrorKind::CommandLine, [&] { look_at_file(folder.path("a.txt"), "synthetic"); }),
                "no kind of data files (got 'synthetic', expected tokens, text, arrays, idx or cifar10)");
 }

@@ -87,7 +87,7 @@ TEST(TrainingOrder, WeightsFitTheFiles) {
     const auto data = open_dataset(plan, Subset::Train);
     EXPECT_EQ(data->file_samples(), (Numbers{3, 2}));
     const SampleOrder plain(5, plan.train.seed, true);
-    EXPECT_EQ(training_order(*data, plan).step_draws(0, 20), plain.step_draws(0, 20));
+    EXPECT_EQ(training_order(*data, plan).draws(0, 20), plain.draws(0, 20));
     plan.data.weights = {1, 3};
     const Mixture mixture({3, 2}, {1, 3}, plan.train.seed, true);
     for (const int64_t position : {0, 5, 12345}) {

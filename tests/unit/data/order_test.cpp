@@ -10,7 +10,7 @@ namespace {
 
 std::vector<int64_t> step_samples(const SampleOrder& order, int64_t step, int64_t global_batch_size) {
     std::vector<int64_t> samples;
-    for (const Draw& draw : order.step_draws(step, global_batch_size)) samples.push_back(draw.sample);
+    for (const Draw& draw : order.draws(step * global_batch_size, global_batch_size)) samples.push_back(draw.sample);
     return samples;
 }
 
@@ -79,14 +79,14 @@ TEST(SampleOrder, TheSeedChangesIt) {
 
 TEST(SampleOrder, WithoutShuffleItCounts) {
     EXPECT_EQ(step_samples({3, 1, false}, 1, 4), (std::vector<int64_t>{1, 2, 0, 1}));
-    EXPECT_EQ(SampleOrder(3, 1, false).step_draws(1, 4), (std::vector<Draw>{{1, 1}, {2, 1}, {0, 2}, {1, 2}}));
+    EXPECT_EQ(SampleOrder(3, 1, false).draws(4, 4), (std::vector<Draw>{{1, 1}, {2, 1}, {0, 2}, {1, 2}}));
 }
 
 TEST(SampleOrder, RefusesWhatCannotBe) {
     test::error_of(ErrorKind::Bug, [] { SampleOrder(0, 1, true); });
     test::error_of(ErrorKind::Bug, [] { SampleOrder(3, 1, true).sample(-1); });
-    test::error_of(ErrorKind::Bug, [] { SampleOrder(3, 1, true).step_draws(0, 0); });
-    test::error_of(ErrorKind::Bug, [] { SampleOrder(3, 1, true).step_draws(INT64_MAX / 2, 3); });
+    test::error_of(ErrorKind::Bug, [] { SampleOrder(3, 1, true).draws(0, -1); });
+    test::error_of(ErrorKind::Bug, [] { SampleOrder(3, 1, true).draws(INT64_MAX - 2, 3); });
 }
 
 }  // namespace

@@ -39,6 +39,15 @@ TEST_F(TokenWriter, EachTextIsADocument) {
               std::pair(Numbers({'a', 'b', '\n', '\n', 'c', 256, 255, 256}), Numbers({0, 6, 8})));
 }
 
+TEST_F(TokenWriter, WhatBeginsAsNoTextIsRefused) {
+    for (const std::string& text : {folder_.write("p", "\x89PNG\r\n\x1a\n"), folder_.path(".")}) {
+        const std::string said = error_of(ErrorKind::BadData, [&] { make_token_file({out(), {a_, text}}); });
+        EXPECT_HAS(said,
+                   text == folder_.path("p") ? "p: it begins as a PNG picture does" : "a folder, where a file is read");
+    }
+    EXPECT_EQ(num_files(), 3U) << "neither tokens nor an index";
+}
+
 TEST_F(TokenWriter, OrEachLineThatIsNotEmpty) {
     EXPECT_EQ(made({out(), {a_, b_}, true, 0}),
               std::pair(Numbers({'a', 'b', 0, 'c', 0, 255, 0}), Numbers({0, 3, 5, 7})));

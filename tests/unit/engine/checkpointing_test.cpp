@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "checkpoint/manifest.hpp"
 #include "engine/saver.hpp"
 #include "unit/engine/support.hpp"
 
@@ -150,6 +151,18 @@ TEST_F(Checkpointing, whatMayDifferIsSaid) {
     Rig changed = open({"optimizer.lr=0.5"});
     EXPECT_EQ(run(changed, 2, {}), 1);
     EXPECT_HAS(log_.text.str(), "resumed with other settings, so other bits are possible");
+}
+
+TEST_F(Checkpointing, whatAnEvaluatedCheckpointSaysCannotSteerATerminal) {
+    Rig setup = open();
+    run(setup, 1, {1});
+    Manifest manifest = CheckpointReader(checkpoint(1)).manifest();
+    manifest.state.facts["threads"] = "\x1b[2J";
+    std::ofstream(fs::path(checkpoint(1)) / "manifest.json") << manifest_to_text(manifest);
+    with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+        load_weights(Weights(), setup.plan, setup.prepared.program, engine.transport(), checkpoint(1), log_.log);
+    });
+    EXPECT_HAS(log_.text.str(), "the checkpoint was made with another threads (?[2J, now ");
 }
 
 TEST_F(Checkpointing, aPlanThatDoesNotResumeStartsAnew) {

@@ -131,7 +131,7 @@ FirstStep first_step(Rig& setup) {
 std::vector<at::Tensor> first_norm_inputs(const Rig& setup, const at::Tensor& filter) {
     const int64_t size = setup.prepared.program.microbatch_size;
     const SampleOrder order(setup.data.training->fields().num_samples, setup.plan.train.seed, setup.plan.data.shuffle);
-    const std::vector<Draw> draws = order.step_draws(0, *setup.plan.train.global_batch_size);
+    const std::vector<Draw> draws = order.draws(0, *setup.plan.train.global_batch_size);
     const Loader loader(*setup.data.training, setup.graph());
     std::vector<at::Tensor> inputs;
     for (size_t begin = 0; begin < draws.size(); begin += static_cast<size_t>(size)) {

@@ -47,6 +47,36 @@ TEST(NonFinite, aParameterThatWasSoBeforeTheStepIsNamedWithWhatHelps) {
     });
 }
 
+TEST(NonFinite, WeightsThatAnUpdateHasDamagedAreNeitherSkippedNorSaved) {
+    const TemporaryFolder folder;
+    Rig setup = set_up_tiny("mlp", folder.path("."), {"train.on_nonfinite=\"skip\""});
+    with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+        engine.check_weights(0);
+        engine.run_step(0);
+        engine.check_weights(1);
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name == "parameter w2") entry.tensor.mul_(INFINITY);
+        }
+        EXPECT_HAS(error_of(ErrorKind::NotFinite, [&] { engine.check_weights(1); }),
+                   "an update up to step 1 has made the parameter 'w2' not finite, which is not saved. Go on from a "
+                   "checkpoint before that update");
+        EXPECT_HAS(error_of(ErrorKind::NotFinite, [&] { engine.run_step(1); }),
+                   "the parameter 'w2' is not finite before this step already, by an earlier update");
+    });
+}
+
+TEST(NonFinite, WeightsThatBeganSoAreThePersonsOwn) {
+    const TemporaryFolder folder;
+    Rig setup = set_up_tiny("mlp", folder.path("."), {"train.on_nonfinite=\"skip\""});
+    with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name == "parameter w2") entry.tensor.mul_(INFINITY);
+        }
+        EXPECT_FALSE(engine.run_step(0).updated);
+        engine.check_weights(0);
+    });
+}
+
 TEST(NonFinite, isToldInOneLine) {
     EXPECT_EQ(to_text(NonFiniteValue{false, 1, 3, 2, "the tensor 'x'"}, 1),
               "the tensor 'x' of stage 2, F of microbatch 3");

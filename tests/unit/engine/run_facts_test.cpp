@@ -28,6 +28,19 @@ TEST(RunFacts, whatOnlyOneSideKnowsIsNotCompared) {
                "run belongs to another run: seed was 1, now 2");
 }
 
+TEST(RunFacts, whatACheckpointSaysCannotSteerATerminal) {
+    TextLog log;
+    CheckpointState saved;
+    saved.facts = {{"seed", "\x1b[31m1"}, {"threads", "\x1b[2J"}};
+    compare_facts(saved, {{"threads", "1"}}, "run", log.log);
+    EXPECT_HAS(log.text.str(), "threads was ?[2J, now 1");
+    EXPECT_HAS(error_of(ErrorKind::Refused,
+                        [&] {
+                            compare_facts(saved, {{"seed", "2"}}, "run", log.log);
+                        }),
+               "seed was ?[31m1, now 2");
+}
+
 TEST(RunFacts, otherValidationDataAreSaidAndMakeNoOtherRun) {
     for (const auto& [before, now] : {std::pair("a", "a+b"), {"a+b", "a+c"}, {"a+b", "a"}}) {
         TextLog log;

@@ -70,6 +70,15 @@ TEST_F(RunFoldersTest, ARankWithoutAFolderHasItsOwn) {
     EXPECT_EQ(keepers_of({"a", "none", "a", "none"}), (Keepers{0, 1, 0, 3}));
 }
 
+// A folder of /proc takes no file from anybody, root not excepted.
+TEST_F(RunFoldersTest, WhereNobodyCanWriteRanksOfAHostShareWhatIsOneFolder) {
+    EXPECT_EQ(keepers_of({"/proc", "/proc", "/proc/sys", "none", "none"}), (Keepers{0, 0, 2, 3, 4}));
+    fs::create_directory_symlink("/proc", scratch_.path() / "mounted");
+    EXPECT_EQ(keepers_of({"/proc", "mounted"}), (Keepers{0, 0}));
+    make("a");
+    EXPECT_EQ(keepers_of({"/proc", "a", "/proc"}), (Keepers{0, 1, 2})) << "the files that are written decide";
+}
+
 TEST_F(RunFoldersTest, OneRankWritesNothing) {
     EXPECT_TRUE(find({"none"})[0].is_one());
     EXPECT_EQ(find({"none"})[0].keepers(), Keepers{0});

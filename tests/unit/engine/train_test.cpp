@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/elapsed.hpp"
@@ -50,7 +51,10 @@ class Training : public ::testing::Test {
             const bool first = engine.transport().rank() == 0;
             if (first) options.reporter = &reporter_;
             options.log = log_.log;
-            options.resumed = [&](int64_t step) { resumed_ = step; };
+            options.resumed = [&, first](int64_t step) {
+                resumed_ = step;
+                if (first) deadline_seconds_ = engine.transport().deadline_seconds();
+            };
             options.stop_point = disk_;
             options.retry_pause_seconds = retry_pause_seconds_;
             options.profile = profile_;
@@ -69,6 +73,7 @@ class Training : public ::testing::Test {
     RecordingReporter reporter_;
     std::map<std::string, std::string> final_;
     int64_t resumed_ = -1;
+    double deadline_seconds_ = 0;  ///< while the run folder is made this run's
     StopHook disk_;
     double retry_pause_seconds_ = 0;
     std::optional<ProfileRequest> profile_;
@@ -159,6 +164,18 @@ TEST_F(Training, whatDeadSavesLeftIsRemovedBeforeRoomIsLookedAt) {
     EXPECT_FALSE(fs::exists(left));
 }
 
+TEST_F(Training, othersWaitLongerForWhoClearsAwayMuch) {
+    Rig setup = open({"mesh.pp=2"});
+    const fs::path left = fs::path(setup.plan.run.dir) / "checkpoints" / temporary_folder_name(9, "dead");
+    fs::create_directories(left);
+    { const std::ofstream shard(left / "shard-00000.safetensors"); }
+    fs::resize_file(left / "shard-00000.safetensors", 10'000'000'000);
+    stop_at_ = 1;
+    EXPECT_EQ(run(setup).last_step, 0);
+    EXPECT_FALSE(fs::exists(left));
+    EXPECT_EQ(deadline_seconds_, 1300) << "300 s, and 10 MB a second";
+}
+
 TEST_F(Training, aFullDiskThatStaysEndsTheJobAndLeavesTheLastSave) {
     Rig setup = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.max_failures=2"});
     int saves = 0;
@@ -217,12 +234,30 @@ TEST_F(Training, whereItGoesOnFromAnotherRunAllCheckpointsAreSetAside) {
     setup.plan.checkpoint.resume = (second / "checkpoints" / "step-00000004").string();
     run(setup);
     EXPECT_FALSE(fs::exists(second / "set-aside")) << "its own";
-    setup.plan.checkpoint.resume = (first / "checkpoints" / "step-00000004").string();
+    setup.plan.checkpoint.resume = (first / "checkpoints" / "step-00000002").string();
     run(setup);
     for (const char* name : {"step-00000002", "step-00000004"}) {
         EXPECT_HAS(log_.text.str(), "a checkpoint of another run than the one this run goes on from is now " +
                                         (second / "set-aside" / name).string());
     }
+}
+
+TEST_F(Training, whereNoStepIsLeftBehindANamedCheckpointTheRunFolderStaysAsItIs) {
+    Rig setup = open({"checkpoint.every=2", "checkpoint.keep=9"});
+    const fs::path first = setup.plan.run.dir, second = first.string() + "-2";
+    run(setup);
+    setup.plan.run.dir = second.string();
+    run(setup);
+    Rig shorter = open({"train.steps=2"});
+    shorter.plan.run.dir = second.string();
+    resumed_ = 99;
+    setup.plan.checkpoint.resume = (first / "checkpoints" / "step-00000004").string();
+    EXPECT_EQ(run(setup).first_step, 4);
+    shorter.plan.checkpoint.resume = (second / "checkpoints" / "step-00000002").string();
+    EXPECT_EQ(run(shorter).first_step, 2);
+    EXPECT_EQ(resumed_, 99) << "nothing is cut off what the run folder tells";
+    EXPECT_FALSE(fs::exists(second / "set-aside"));
+    EXPECT_EQ(CheckpointStore(second).list().size(), 2u);
 }
 
 TEST_F(Training, roomForAllThatIsKeptIsLookedAt) {

@@ -43,6 +43,19 @@ TEST(InputGuess, TheSideOfAnImageIsFoundByTrying) {
     EXPECT_THAT(guess.inputs.at(0).field.shape, ElementsAre(3, 28, 28));
 }
 
+TEST(InputGuess, SizesThatTheModelNamesAreTried) {
+    const InputGuess masked = guess_of(
+        "x", "return torch.matmul(torch.ones([12, 12]) + torch.matmul(x, x.transpose(1, 2)), self.a.forward(x))",
+        {{"a", linear(8, 3)}});
+    ASSERT_TRUE(masked.forward) << masked.problem;
+    EXPECT_THAT(masked.inputs.at(0).field.shape, ElementsAre(12, 8));
+    const InputGuess picture = guess_of(
+        "image", "return self.head.forward(torch.flatten(torch.max_pool2d(self.conv.forward(image), [4, 4]), 1))",
+        {{"conv", conv3x3(3, 4)}, {"head", linear(4 * 12 * 12, 10)}});
+    ASSERT_TRUE(picture.forward) << picture.problem;
+    EXPECT_THAT(picture.inputs.at(0).field.shape, ElementsAre(3, 48, 48));
+}
+
 TEST(InputGuess, TargetsOfPixelsHaveTheSidesOfTheImage) {
     const InputGuess guess =
         guess_of("y, image", "return torch.cross_entropy_loss(self.conv.forward(image), y, None, 1, -100, 0.0)",

@@ -23,6 +23,7 @@ class OwnModel {
         const std::string path = folder_.write("model.pt", model_file(model, 1));
         made_ = example_of("own-model").make({"mine", path, std::make_shared<const Archive>(path)});
     }
+    const std::string& first() const { return made_.first; }
     const std::string& plan() const { return contents_of(made_, "plan.toml"); }
     std::string notes() const {
         std::string text;
@@ -44,7 +45,7 @@ TEST(OwnModel, ScoresGetALossOverClasses) {
     EXPECT_THAT(model.plan(), HasSubstr("kind   = \"cross_entropy\""));
     EXPECT_THAT(model.notes(), HasSubstr("guessed the loss cross_entropy with label = int64[]: by the shape of what "
                                          "forward returns\n"));
-    EXPECT_THAT(model.notes(), Not(HasSubstr("fill in")));
+    EXPECT_EQ(model.first(), "") << "it can run";
     EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
 }
 
@@ -114,10 +115,10 @@ TEST(OwnModel, WhatCannotBeFoundOutIsLeftToFillInByLine) {
     EXPECT_THAT(model.plan(), HasSubstr("x = \"float32[11]\"  # FILL IN: a linear layer takes it\n"));
     EXPECT_THAT(model.plan(), HasSubstr("# FILL IN: when forward does not return the loss"));
     EXPECT_THAT(model.notes(), HasSubstr("none of the shapes that were tried fit this model (the first: "));
-    EXPECT_THAT(model.notes(), HasSubstr("fill in plan.toml at line "));
+    EXPECT_THAT(model.first(), HasSubstr("fill in plan.toml at line "));
     const std::string plan = model.plan();
     const auto line = 1 + std::count(plan.begin(), plan.begin() + static_cast<long>(plan.find("x = \"float32")), '\n');
-    EXPECT_THAT(model.notes(), HasSubstr(", " + std::to_string(line) + " before it can run"));
+    EXPECT_THAT(model.first(), HasSubstr(", " + std::to_string(line) + "; it cannot run before"));
 }
 
 TEST(OwnModel, AForwardWithoutALossIsSaid) {
@@ -128,6 +129,33 @@ TEST(OwnModel, AForwardWithoutALossIsSaid) {
 TEST(OwnModel, AModelWithoutAPlaceToCutHasOneStage) {
     const OwnModel model("x, y", "return torch.mse_loss(x, y)", {});
     EXPECT_THAT(model.plan(), HasSubstr("on one rank"));
+}
+
+TEST(OwnModel, AModelWithoutParametersIsToBeMendedFirst) {
+    const OwnModel model("x", "return torch.linear(x, torch.ones([3, 8]))", {});
+    EXPECT_THAT(model.notes(), HasSubstr("the model cannot be used as it is: the model has no parameters"));
+    EXPECT_EQ(model.first(), "mend the model, then remove this folder and make it anew");
+}
+
+TEST(OwnModel, TargetsWithADefaultAreFedWhereTheyGiveALoss) {
+    const std::string scores = "h = self.b.forward(torch.relu(self.a.forward(idx)))\n    ";
+    const std::string loss =
+        "if targets is None:\n        loss = None\n    else:\n        loss = torch.cross_entropy_loss(torch.flatten(h, "
+        "0, 1), torch.flatten(targets), None, 1, -100, 0.0)\n    ";
+    const OwnModel model("idx, targets: Optional[Tensor]=None", scores + loss + "return h, torch.argmax(h).to(6), loss",
+                         {{"a", embedding(40, 8, 0.02)}, {"b", linear(8, 40)}});
+    EXPECT_THAT(model.plan(), HasSubstr("loss_output = 2 ")) << "the scalar that has a gradient";
+    EXPECT_THAT(model.plan(), HasSubstr("targets = \"int64[16] < 40\""));
+    EXPECT_THAT(model.plan(), Not(HasSubstr("[loss]")));
+    EXPECT_THAT(model.plan(), Not(HasSubstr("Left out")));
+    EXPECT_EQ(model.rig().prepared.program.training.split.stages.size(), 2U);
+    const OwnModel unfit("x, label: Optional[Tensor]=None",
+                         "h = self.a.forward(x)\n    if label is not None:\n        h = h + label.view([-1, 7, 11, "
+                         "13])\n    return h",
+                         {{"a", linear(12, 3)}});
+    EXPECT_THAT(unfit.plan(), HasSubstr("# Left out: label (Optional[Tensor]), which has a default.\n"))
+        << "nothing fits with it";
+    unfit.rig();
 }
 
 }  // namespace

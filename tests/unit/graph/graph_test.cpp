@@ -42,5 +42,23 @@ TEST(Graph, BytesFollowShapeAndType) {
     EXPECT_EQ(scalar.bytes(), 8);
 }
 
+TEST(Graph, AModelWithoutParametersIsRefused) {
+    Graph graph;
+    graph.parameters.emplace_back().is_buffer = true;
+    try {
+        check_has_parameters(graph, SourcePosition{"plan.toml", 2, 1, ""});
+        FAIL() << "buffers are not trained";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::BadData);
+        EXPECT_EQ(error.problems().front().message,
+                  "the model has no parameters, so there is nothing to train; torch.jit.freeze and "
+                  "torch.jit.optimize_for_inference make constants of them: save what torch.jit.script or "
+                  "torch.jit.trace gave");
+        EXPECT_EQ(error.problems().front().position->line, 2);
+    }
+    graph.parameters.emplace_back();
+    EXPECT_NO_THROW(check_has_parameters(graph)) << "frozen ones are as asked";
+}
+
 }  // namespace
 }  // namespace vpp

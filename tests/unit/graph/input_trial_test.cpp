@@ -97,6 +97,43 @@ TEST(InputTrial, DefaultsAreBound) {
     EXPECT_THAT(trial.run({floats("x", {5})}, 2).outputs.at(0).shape, ElementsAre(2, 3));
 }
 
+TEST(InputTrial, TargetsAreFedThoughTheyHaveADefault) {
+    ModuleSpec spec = model_with_forward("x, labels: Optional[Tensor]=None, mask: Optional[Tensor]=None",
+                                         "    h = torch.linear(x, self.w)\n"
+                                         "    if labels is None:\n        loss = None\n"
+                                         "    else:\n        loss = torch.mse_loss(h, labels)\n"
+                                         "    return h, loss\n",
+                                         {3, 5});
+    const InputTrial trial = trial_of(spec);
+    EXPECT_TRUE(trial.feeds_optional());
+    EXPECT_FALSE(trial.arguments().at(1).has_default);
+    EXPECT_EQ(trial.arguments()[1].use, InputUse::Target);
+    EXPECT_TRUE(trial.arguments().at(2).has_default) << "a mask need not be there";
+    const TriedForward tried = trial.run({floats("x", {5}), floats("labels", {3})}, 2);
+    ASSERT_EQ(tried.outputs.size(), 2U);
+    EXPECT_TRUE(tried.outputs[1].shape.empty());
+    const InputTrial without(std::make_shared<const Archive>(save(spec)), /*feeds_targets=*/false);
+    EXPECT_FALSE(without.feeds_optional());
+    EXPECT_EQ(without.run({floats("x", {5})}, 2).outputs.size(), 1U);
+}
+
+TEST(InputTrial, NumbersAreOfTheTypeOfTheWeights) {
+    ModuleSpec spec = model_with_forward("x", "    return torch.linear(x, self.w)\n", {3, 5});
+    EXPECT_EQ(trial_of(spec).arguments().at(0).numbers, DType::F32);
+    spec.parameters = {{"w", weight({3, 5}).to(at::kBFloat16)}};
+    const InputTrial trial = trial_of(spec);
+    EXPECT_EQ(trial.arguments().at(0).numbers, DType::BF16);
+    EXPECT_EQ(trial.run({{"x", DType::BF16, {5}}}, 2).outputs.at(0).dtype, DType::BF16);
+}
+
+TEST(InputTrial, WhatIsOnlyTriedWarnsNobody) {
+    const InputTrial trial = trial_of(
+        model_with_forward("x, y", "    torch.warn(\"two shapes\", 2)\n    return torch.mse_loss(x, y)\n", {3, 5}));
+    ::testing::internal::CaptureStderr();
+    trial.run({floats("x", {5}), floats("y", {5})}, 2);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(InputTrial, OutputsAreListedOneByOne) {
     const InputTrial trial = trial_of(model_with_forward(
         "x", "    h = torch.linear(x, self.w)\n    return h, torch.mean(h), torch.gt(h, 0.0)\n", {3, 5}));
@@ -105,6 +142,8 @@ TEST(InputTrial, OutputsAreListedOneByOne) {
     ASSERT_EQ(tried.outputs.size(), 3U);
     EXPECT_TRUE(tried.outputs[1].shape.empty());
     EXPECT_EQ(tried.outputs[2].dtype, DType::Bool);
+    EXPECT_TRUE(tried.outputs[1].has_gradient);
+    EXPECT_FALSE(tried.outputs[2].has_gradient);
     EXPECT_FALSE(tried.num_classes.has_value());
 }
 

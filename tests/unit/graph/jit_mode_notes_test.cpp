@@ -97,6 +97,27 @@ TEST(ModeNotes, TheFlagsOfAllOpsAreKnown) {
     }
 }
 
+TEST(ModeNotes, ATraceThatDrawsNumbersDrawsThemInEvaluationToo) {
+    const std::string path = "x * torch.bernoulli(torch.ones_like(x), 0.5)";
+    const auto notes_of = [](const std::string& expression, bool is_traced, const std::string& twin = "") {
+        ModuleSpec model = mean_of(expression);
+        model.is_traced = is_traced;
+        ModelFiles files(archive(model));
+        if (!twin.empty()) files.evaluation = std::make_shared<const ModelFiles>(archive(mean_of(twin)));
+        return load_torchscript(files, options_for(kModeFields)).graph.warnings;
+    };
+    EXPECT_THAT(notes_of(path, true),
+                ElementsAre(AllOf(HasSubstr(".pt: this model was traced, so the op aten::bernoulli"),
+                                  EndsWith(" draws random numbers in evaluation as in training; where it should not "
+                                           "(drop path), trace it in eval mode too, and name that file in "
+                                           "model.eval_file"))));
+    EXPECT_THAT(notes_of(path, true, "x * 1.0"), IsEmpty());
+    EXPECT_THAT(notes_of(path, false), IsEmpty()) << "a script draws in evaluation as it is told";
+    EXPECT_THAT(notes_of("torch.dropout(x, 0.0, True)", true), IsEmpty()) << "it drops nothing";
+    EXPECT_THAT(notes_of("torch.dropout(" + path + ", 0.5, True)", true),
+                ElementsAre(HasSubstr("train mode is baked into")));
+}
+
 TEST(ModeNotes, AStageNamesItsOwnKey) {
     const ModuleSpec traced{"Dropout", "def forward(self, x):\n    return torch.dropout(x, 0.5, True)\n"};
     const ModuleSpec twin{"Dropout", "def forward(self, x):\n    return torch.dropout(x, 0.5, False)\n"};

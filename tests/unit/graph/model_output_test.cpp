@@ -22,5 +22,17 @@ TEST(ModelOutput, ControlBytesOfPrintsAndWarningsAreReplaced) {
     EXPECT_EQ(::testing::internal::GetCapturedStdout(), "") << "standard output is for results";
 }
 
+TEST(ModelOutput, AWarningIsSaidOnce) {
+    print_models_plainly();
+    ::testing::internal::CaptureStderr();
+    for (int microbatch = 0; microbatch < 3; ++microbatch) TORCH_WARN("masks of two types");
+    TORCH_WARN("masks of three types");
+    print_models_plainly();
+    TORCH_WARN("masks of two types");
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "vpp: warning of LibTorch or the model: masks of two types\n"
+              "vpp: warning of LibTorch or the model: masks of three types\n");
+}
+
 }  // namespace
 }  // namespace vpp

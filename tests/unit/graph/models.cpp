@@ -248,7 +248,9 @@ std::filesystem::path save(const ModuleSpec& spec) {
     if (!spec.functions.empty()) {
         unit->define(c10::QualifiedName("__torch__"), spec.functions, torch::jit::nativeResolver(), nullptr);
     }
-    make_module(spec, unit).save(path.string());
+    torch::jit::Module module = make_module(spec, unit);
+    if (spec.is_traced) module.store_traced_inputs("forward", {at::ones({2, 4})});
+    module.save(path.string());
     return path;
 }
 

@@ -25,6 +25,7 @@ struct ModuleSpec {
     std::vector<std::pair<std::string, ModuleSpec>> children = {};
     std::vector<std::pair<std::string, c10::IValue>> attributes = {};
     std::string functions = {};  ///< free functions that all methods may call; read from the outermost module
+    bool is_traced = false;      ///< the file has an example, as torch.jit.trace leaves it; of the outermost module
 };
 
 /// Fixed values in [-1, 1] that differ between seeds; with a gradient.

@@ -58,6 +58,13 @@ TEST(TorchErrors, KnownCausesOfAFailedOpComeWithAdvice) {
         "the op aten::masked_fill in 'a' fails: value cannot be converted to type c10::BFloat16 without overflow; "
         "if the model was traced, it has the dtypes that its example had: trace it under torch.autocast of "
         "train.precision");
+    const std::string out =
+        "div(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+        "requires grad";
+    EXPECT_EQ(op_failure("the op aten::div in 'c'", out + "."),
+              "the op aten::div in 'c' fails: " + out +
+                  "; a traced model does not know of torch.no_grad, under which such functions may be called (as in "
+                  "spectral_norm): compute what they write of value.detach(), or script the model");
 }
 
 constexpr const char* kOfCards =

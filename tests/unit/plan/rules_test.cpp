@@ -221,7 +221,8 @@ TEST(Rules, StepsAndEpochs) {
     EXPECT_NO_THROW(resolve({"train.epochs=2"}, 1));
     EXPECT_TRUE(holds(problem({"train.epochs=2", "train.steps=5"}), "exclude each other (got 5 and 2)"));
     EXPECT_TRUE(holds(problem({"train.steps=5", "lr_schedule.warmup_steps=6"}),
-                      "the warm-up is longer than the training (got warmup_steps 6, train.steps 5)"));
+                      "the warm-up is longer than the training (got warmup_steps 6, train.steps 5); lower it, or for a "
+                      "short trial --set lr_schedule.warmup_steps=0"));
     EXPECT_NO_THROW(resolve({"train.steps=5", "lr_schedule.warmup_steps=5"}, 1));
 }
 

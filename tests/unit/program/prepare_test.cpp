@@ -236,11 +236,13 @@ Datasets validation_of(const Plan& plan) {
 }
 
 TEST(Prepare, AModelThatTakesNoZerosIsPreparedWithTheData) {
-    const auto file = save({"Model", R"JIT(
+    const auto file = save({"Model",
+                            R"JIT(
 def forward(self, x):
     known = int(torch.sum(torch.ne(x, 0)))
-    return torch.mul(torch.view(x, [x.size(0), known // x.size(0)]), 2.)
-)JIT"});
+    return torch.mul(torch.view(x, [x.size(0), known // x.size(0)]), self.w)
+)JIT",
+                            {{"w", weight({4})}}});
     const Plan plan = plan_for(file, 1, {"data.samples=3"});  // a microbatch has four
     const Prepared prepared = prepare(plan, data_of(plan));
     EXPECT_EQ(prepared.program.evaluation->graph.num_ops(), prepared.program.training.graph.num_ops());
@@ -490,6 +492,16 @@ TEST(Prepare, WhatIsWrongIsToldBeforeAnythingRuns) {
     EXPECT_THAT(refusal(ErrorKind::Plan, [&] { prepare(plan, data); }), HasSubstr("did you mean '2.0'?"));
     plan.model.file = "/nonexistent/model.pt";
     refusal(ErrorKind::MissingInput, [&] { prepare(plan, data); });
+}
+
+TEST(Prepare, AModelWithoutParametersIsRefusedUnlessItOnlyGoesForward) {
+    const ModuleSpec frozen{"Model", "def forward(self, x):\n    return torch.tanh(x * 2.0) + 1.0\n"};
+    const auto prepare_with = [&](const std::vector<std::string>& set) {
+        const Plan plan = plan_for(save(frozen), 1, set);
+        prepare(plan, data_of(plan, false));
+    };
+    EXPECT_THAT(refusal(ErrorKind::BadData, [&] { prepare_with({}); }), HasSubstr("the model has no parameters"));
+    EXPECT_NO_THROW(prepare_with({"pipeline.forward_only=true"}));
 }
 
 }  // namespace
