@@ -87,8 +87,8 @@ std::string note_on_tokens(const InputFile& file) {
 }
 
 void refuse_foreign_file(const InputFile& file) {
-    const ForeignFile* known = find_foreign_file(first_text(file));
-    if (known) refuse_data(file.path().string(), "it begins as " + known->what + " does; " + known->remedy);
+    const std::string note = note_on_begin(first_text(file));
+    if (!note.empty()) refuse_data(file.path().string(), note);
 }
 
 void refuse_folder(const std::string& path) {
