@@ -1,6 +1,6 @@
 #include "engine/non_finite.hpp"
 
-#include <ATen/ops/isfinite.h>
+#include <ATen/ops/linalg_vector_norm.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,10 @@ namespace vpp {
 
 namespace {
 
+/// By its largest magnitude, which takes no memory of the tensor's size, as at::isfinite would.
 bool is_finite(const at::Tensor& tensor) {
-    return !tensor.is_floating_point() || at::isfinite(tensor.detach()).all().item<bool>();
+    if (!tensor.is_floating_point() || tensor.numel() == 0) return true;
+    return std::isfinite(at::linalg_vector_norm(tensor.detach(), std::numeric_limits<double>::infinity()).item<double>());
 }
 
 bool comes_before(const NonFiniteValue& one, const NonFiniteValue& other) {

@@ -251,6 +251,8 @@ class Call {
                     std::memset(zeros.data_ptr(), 0, zeros.storage().nbytes());
                     return zeros;
                 });
+            } catch (const c10::OutOfMemoryError&) {
+                throw;
             } catch (const c10::Error&) {
                 C10_CUDA_CHECK(cudaGetLastError());  // else zeros were wrong for it
             }
