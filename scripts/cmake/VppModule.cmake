@@ -1,3 +1,6 @@
+# The modules that need neither LibTorch nor MPI.
+set(VPP_TORCH_FREE base plan mesh schedule data checkpoint help report compare launch)
+
 # vpp_module(NAME SOURCES a.cpp ... DEPS base torch ...)
 # makes the static library vpp_NAME (alias vpp::NAME) of lib/NAME. A dependency is another module or a library target.
 function(vpp_module name)

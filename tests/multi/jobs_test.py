@@ -255,7 +255,7 @@ class Disks(Case):
 class Memory(Case):
     """Live bytes of a step against the schedule's theory; eight equal blocks, activations far above the weights."""
 
-    def measure(self, schedule: str, chunks: int = 1, config: str = "eight_mlp.toml", batch: int = 1024,
+    def measure(self, schedule: str, chunks: int = 1, config: str = "eight_mlp.toml", batch: int = 512,
                 precision: str = "fp32") -> list[dict]:
         """Of each rank what it held, and what `vpp inspect` says."""
         plan = str(ROOT / "configs" / config)
