@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <memory>
 #include <string>
 
 #include "app/commands/commands.hpp"
+#include "base/error.hpp"
 #include "schedule/generators.hpp"
 #include "schedule/size.hpp"
 
@@ -15,6 +17,17 @@ namespace {
 
 CLI::Range at_least_one() {
     return CLI::Range(int64_t{1}, kMostStageMicrobatches);
+}
+
+/// CLI11's own takes infinity, and what is no number.
+CLI::Validator positive_number() {
+    return {[](const std::string& text) {
+                double number = 0;
+                const bool is_number = CLI::detail::lexical_cast(text, number);
+                if (is_number && std::isfinite(number) && number > 0) return std::string();
+                return "it is a finite number above 0 (got " + printable(text) + ')';
+            },
+            "POSITIVE"};
 }
 
 CLI::Option* add_plan(CLI::App& command, ScheduleArguments& schedule, const std::string& what) {
@@ -40,7 +53,7 @@ void add_numbers(CLI::App& command, ScheduleArguments& schedule, const std::stri
         ->type_name("COSTS");
     command
         .add_option("--memory", schedule.memory, "the most activations a rank may hold, in microbatches of a full rank")
-        ->check(CLI::PositiveNumber);
+        ->check(positive_number());
 }
 
 void add_group(CLI::App& command, ScheduleArguments& schedule) {

@@ -23,19 +23,6 @@ int fewest_per_rank(const std::string& name) {
     return 1;
 }
 
-ScheduleCosts costs_of_file(const ScheduleFile& file, const std::string& text) {
-    const Schedule& schedule = file.schedule;
-    const bool is_even = schedule.num_stages() % schedule.num_ranks == 0;
-    if (is_even) {
-        const int per_rank = schedule.num_stages() / schedule.num_ranks;
-        return parse_costs(text, {schedule.num_ranks, per_rank, schedule.num_microbatches});
-    }
-    if (text.empty()) return {};
-    throw Error(ErrorKind::CommandLine, "costs of a full rank cannot be shared evenly: " + file.source + " puts " +
-                                            std::to_string(schedule.num_stages()) + " stages on " +
-                                            std::to_string(schedule.num_ranks) + " ranks; leave --costs out");
-}
-
 /// Generators that do not look at the limit may be above it.
 void check_memory(const ChosenSchedule& chosen, std::optional<double> limit) {
     if (!limit) return;
@@ -62,7 +49,7 @@ ChosenSchedule choose_from_file(const std::string& path, const ScheduleArguments
                                 const std::optional<Plan>& plan) {
     ChosenSchedule chosen;
     chosen.file = open_schedule_file(path);
-    chosen.costs = costs_of_file(*chosen.file, given.costs);
+    chosen.costs = parse_costs_for(chosen.file->schedule, given.costs);
     chosen.compute = computing_part(chosen.file->schedule);
     chosen.stages = stages_of_file(*chosen.file, plan);
     check_places(chosen.costs, chosen.stages);

@@ -20,7 +20,8 @@ namespace {
 /// By its largest magnitude, which takes no memory of the tensor's size, as at::isfinite would.
 bool is_finite(const at::Tensor& tensor) {
     if (!tensor.is_floating_point() || tensor.numel() == 0) return true;
-    return std::isfinite(at::linalg_vector_norm(tensor.detach(), std::numeric_limits<double>::infinity()).item<double>());
+    return std::isfinite(
+        at::linalg_vector_norm(tensor.detach(), std::numeric_limits<double>::infinity()).item<double>());
 }
 
 bool comes_before(const NonFiniteValue& one, const NonFiniteValue& other) {

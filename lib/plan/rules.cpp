@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/suggest.hpp"
+#include "base/units.hpp"
 #include "plan/batch_size.hpp"
 #include "plan/data_rules.hpp"
 #include "plan/findings.hpp"
@@ -173,6 +174,33 @@ void check_recompute(const Plan& plan, Findings& findings) {
     check_unique(recompute.modules, section + "modules", findings);
 }
 
+/// Whether a checkpoint before the last one lies at an evaluation. The last step has both: where there are no others of
+/// one of them, nothing is missed.
+bool saves_meet_evaluations(int64_t save, int64_t evaluate, int64_t steps) {
+    if (save > steps || evaluate > steps) return true;
+    return save / std::gcd(save, evaluate) <= steps / evaluate;
+}
+
+void check_keep_best(const Plan& plan, Findings& findings) {
+    const TrainPlan& train = plan.train;
+    if (plan.checkpoint.keep_best == 0) return;
+    if (train.eval_every == 0) {
+        findings.add("checkpoint.keep_best",
+                     "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
+    }
+    const int64_t save = plan.checkpoint.every, evaluate = train.eval_every;
+    if (save == 0 || evaluate == 0 || save % evaluate == 0 || evaluate % save == 0) return;
+    // With epochs the last step is not known here.
+    if (!train.steps || saves_meet_evaluations(save, evaluate, *train.steps)) return;
+    const int64_t above = save / evaluate + 1, most = *train.steps / evaluate;
+    findings.add("checkpoint.keep_best",
+                 "checkpoint.keep_best goes by the validation loss, and all checkpoints but the last would lie beside "
+                 "evaluations (got checkpoint.every " +
+                     std::to_string(save) + " and train.eval_every " + std::to_string(evaluate) +
+                     "); make checkpoint.every a multiple of train.eval_every, such as " +
+                     std::to_string(std::min(above, most) * evaluate));
+}
+
 void check_train(const Plan& plan, Findings& findings) {
     const TrainPlan& train = plan.train;
     if (train.steps && train.epochs) {
@@ -200,23 +228,7 @@ void check_train(const Plan& plan, Findings& findings) {
     };
     for_fp16("train.loss_scale", train.loss_scale != TrainPlan{}.loss_scale);
     for_fp16("train.loss_scale_every", train.loss_scale_every != TrainPlan{}.loss_scale_every);
-    if (plan.checkpoint.keep_best > 0 && train.eval_every == 0) {
-        findings.add("checkpoint.keep_best",
-                     "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
-    }
-    const int64_t save = plan.checkpoint.every, evaluate = train.eval_every;
-    const auto fit = [&] { return save % evaluate == 0 || evaluate % save == 0; };
-    // With epochs the last step is not known here.
-    const bool meet = save == 0 || evaluate == 0 || fit() || !train.steps ||
-                      save / std::gcd(save, evaluate) <= *train.steps / evaluate;
-    if (plan.checkpoint.keep_best > 0 && !meet) {
-        findings.add("checkpoint.keep_best",
-                     "checkpoint.keep_best goes by the validation loss, and checkpoints would lie beside evaluations "
-                     "(got checkpoint.every " +
-                         std::to_string(save) + " and train.eval_every " + std::to_string(evaluate) +
-                         "); make checkpoint.every a multiple of train.eval_every, such as " +
-                         std::to_string((save / evaluate + 1) * evaluate));
-    }
+    check_keep_best(plan, findings);
 }
 
 /// What each number beside the loss of an evaluation needs of that loss.
@@ -274,8 +286,20 @@ void check_all(const Plan& plan, Findings& findings) {
     check_train(plan, findings);
 }
 
+/// Where the number of parts comes from the number of ranks alone, which is seldom what the points are for.
+void name_missing_ranks(const Plan& plan, int64_t count, Findings& findings) {
+    const int64_t chunks = plan.pipeline.choose_virtual_chunks ? 1 : plan.pipeline.virtual_chunks;
+    const int64_t ranks = (count + 1) % chunks == 0 ? (count + 1) / chunks
+                          : count % chunks == 0     ? count / chunks
+                                                    : count + 1;
+    findings.add("pipeline.split_points",
+                 "split_method = \"MANUAL\" needs pipeline.num_stages, which is missing (got " +
+                     counted_text(count, "split point") + ", and pp " + std::to_string(*plan.mesh.pp) +
+                     " by the number of ranks); try pipeline.num_stages = " + std::to_string(ranks));
+}
+
 /// MANUAL: P ends of parts or P v ends of stages; the last one may be left out.
-void check_split_points(const Plan& plan, Findings& findings) {
+void check_split_points(const Plan& plan, bool names_pp, Findings& findings) {
     const PipelinePlan& pipeline = plan.pipeline;
     if (pipeline.split_method != "MANUAL" || pipeline.is_by_hand()) return;
     const auto count = static_cast<int64_t>(pipeline.split_points.size());
@@ -283,6 +307,7 @@ void check_split_points(const Plan& plan, Findings& findings) {
     const int64_t stages = parts * pipeline.virtual_chunks;
     if (count == parts || count == parts - 1) return;
     if (!pipeline.choose_virtual_chunks && (count == stages || count == stages - 1)) return;
+    if (!names_pp && count > 0) return name_missing_ranks(plan, count, findings);
     const std::string all = parts == stages ? "" : " or " + std::to_string(stages) + " (pp x virtual_chunks)";
     findings.add("pipeline.split_points",
                  "split_method = \"MANUAL\" needs another number of pipeline.split_points (got " +
@@ -334,9 +359,10 @@ int64_t num_ranks_of(const MeshPlan& mesh) {
     return int64_t{*mesh.pp} * *mesh.dp * *mesh.tp;
 }
 
-void check_filled_in(const Plan& plan, Findings& findings) {
+/// `names_pp`: whether the plan had the ranks on the PP axis before it was filled in.
+void check_filled_in(const Plan& plan, bool names_pp, Findings& findings) {
     check_all(plan, findings);
-    check_split_points(plan, findings);
+    check_split_points(plan, names_pp, findings);
     check_stage_count(plan, findings);
     check_batch(plan, findings);
 }
@@ -344,7 +370,7 @@ void check_filled_in(const Plan& plan, Findings& findings) {
 bool fits(Plan plan, int world) {
     fill_in(plan, world);
     Findings findings(plan);
-    check_filled_in(plan, findings);
+    check_filled_in(plan, /*names_pp=*/true, findings);
     return findings.empty() && num_ranks_of(plan.mesh) == world;
 }
 
@@ -370,7 +396,7 @@ void check_world_size(const Plan& plan, const Plan& written, int world) {
     const MeshPlan& mesh = plan.mesh;
     const int64_t num_ranks = num_ranks_of(mesh);
     if (num_ranks == world) return;
-    const std::string key = plan.where("mesh.pp") ? "mesh.pp" : "pipeline.num_stages";
+    const std::string key = written.mesh.pp ? "mesh.pp" : "pipeline.num_stages";
     throw Error(ErrorKind::Mesh,
                 "the mesh does not fit the number of ranks (got " + std::to_string(world) +
                     (world == 1 ? " rank" : " ranks") + ", expected pp " + std::to_string(*mesh.pp) + " x dp " +
@@ -393,7 +419,7 @@ Plan resolve_plan(Plan plan, int world) {
     const Plan written = plan;
     fill_in(plan, world);
     Findings findings(plan);
-    check_filled_in(plan, findings);
+    check_filled_in(plan, pp_of_keys(written).has_value(), findings);
     findings.raise();
     check_world_size(plan, written, world);
     plan.resolved_text = plan_text(plan);

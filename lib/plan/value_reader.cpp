@@ -89,16 +89,55 @@ class ValueReader {
                                  remedy(node));
     }
 
+    /// Whether a value is of the kind that the key wants.
+    bool has_wanted_kind(const Node& node) const {
+        using Kind = Node::Kind;
+        switch (key_.type) {
+            case KeyType::Boolean:
+                return node.kind == Kind::Boolean;
+            case KeyType::Integer:
+                return node.kind == Kind::Integer;
+            case KeyType::Number:
+            case KeyType::Size:
+                return node.kind == Kind::Integer || node.kind == Kind::Number;
+            case KeyType::IntegerList:
+            case KeyType::NumberList:
+            case KeyType::TextList:
+                return node.kind == Kind::Array;
+            case KeyType::Files:
+                return node.kind == Kind::Array || node.kind == Kind::Table;
+            case KeyType::TextTable:
+                return node.kind == Kind::Table;
+            default:
+                return false;
+        }
+    }
+
+    /// Whether a text is the numbers of such a list, without the brackets.
+    bool holds_numbers(const Node& text) const {
+        if (key_.type != KeyType::IntegerList && key_.type != KeyType::NumberList) return false;
+        const auto list = parse_value('[' + text.text + ']', text.place);
+        return list && list->kind == Node::Kind::Array && !list->children.empty() &&
+               std::ranges::all_of(list->children, [&](const Node& item) {
+                   const bool is_number = item.kind == Node::Kind::Number && key_.type == KeyType::NumberList;
+                   return is_number || item.kind == Node::Kind::Integer;
+               });
+    }
+
+    std::string remedy_of_text(const Node& node) const {
+        const auto meant = parse_value(node.text, node.place);
+        if (meant && has_wanted_kind(*meant)) return "; write it without quotes";
+        const bool fits = shown(node.text) == node.text;
+        const bool wants_list = key_.type == KeyType::TextList || key_.type == KeyType::Files;
+        if (wants_list && fits && !node.text.empty()) return "; try [" + toml_quoted(node.text) + ']';
+        return fits && holds_numbers(node) ? "; write it as a list: [" + node.text + ']' : "";
+    }
+
     /// What to write, where the value is nearly right.
     std::string remedy(const Node& node) const {
+        if (node.kind == Node::Kind::Text) return remedy_of_text(node);
         const bool wants_text = key_.type == KeyType::Text || key_.type == KeyType::Path ||
                                 key_.type == KeyType::Choice || key_.type == KeyType::Name;
-        const bool wants_list = key_.type == KeyType::TextList || key_.type == KeyType::Files;
-        if (node.kind == Node::Kind::Text) {
-            if (wants_list) return "; try [" + toml_quoted(shown(node.text)) + ']';
-            const bool is_value = parse_value(node.text, node.place).has_value();
-            return is_value && key_.type != KeyType::TextTable ? "; write it without quotes" : "";
-        }
         if (node.kind == Node::Kind::Integer && wants_text) {
             const auto example = example_value(key_, names_);
             const auto* text = example ? std::get_if<std::string>(&*example) : nullptr;

@@ -26,16 +26,39 @@ void check_number(const Plan& plan, const std::string& found, const char* key, i
                      " = " + std::to_string(in_file));
 }
 
+std::string stages_on_rank(int stages, size_t rank) {
+    return counted_text(stages, "stage") + " on rank " + std::to_string(rank);
+}
+
+/// How many stages each rank has.
+int check_even(const Plan& plan, const Schedule& schedule) {
+    std::vector<int> counts(static_cast<size_t>(schedule.num_ranks), 0);
+    for (const int rank : schedule.rank_of_stage) ++counts[static_cast<size_t>(rank)];
+    for (size_t rank = 1; rank < counts.size(); ++rank) {
+        if (counts[rank] == counts[0]) continue;
+        refuse(plan, "puts different numbers of stages on its ranks (got " + stages_on_rank(counts[0], 0) + " and " +
+                         stages_on_rank(counts[rank], rank) + "); a plan needs the same number on each");
+    }
+    return counts[0];
+}
+
 void check_fits(const ScheduleFile& file, const Plan& plan) {
     const Schedule& schedule = file.schedule;
-    check_number(plan, counted_text(schedule.num_ranks, "rank"), "mesh.pp", schedule.num_ranks, *plan.mesh.pp);
+    const int stages = check_even(plan, schedule);
+    const char* ranks_key = plan.positions.contains("mesh.pp") ? "mesh.pp" : "pipeline.num_stages";
+    check_number(plan, counted_text(schedule.num_ranks, "rank"), ranks_key, schedule.num_ranks, *plan.mesh.pp);
     check_number(plan, counted_text(schedule.num_microbatches, "microbatch", "microbatches"),
                  "pipeline.num_microbatches", schedule.num_microbatches, *plan.pipeline.num_microbatches);
-    for (int rank = 0; rank < schedule.num_ranks; ++rank) {
-        const int stages = static_cast<int>(schedule.stages_of(rank).size());
-        check_number(plan, counted_text(stages, "stage") + " on rank " + std::to_string(rank),
-                     "pipeline.virtual_chunks", stages, plan.pipeline.virtual_chunks);
-    }
+    check_number(plan, stages_on_rank(stages, 0), "pipeline.virtual_chunks", stages, plan.pipeline.virtual_chunks);
+}
+
+/// What is laid out is a training, also where only evaluations are wanted.
+void check_has_backward(const Plan& plan, const Schedule& schedule) {
+    if (!schedule.forward_only) return;
+    refuse(plan, std::string("has no backward (expected a schedule that trains") +
+                     (plan.pipeline.forward_only ? ", as a plan with pipeline.forward_only = true needs too, though "
+                                                   "vpp eval does not run it)"
+                                                 : ")"));
 }
 
 /// In the order that the plan's transport needs. Without overlap a send waits until its receive is reached.
@@ -58,7 +81,7 @@ CustomSchedule read_custom_schedule(const Plan& plan, const std::vector<Schedule
     const std::string& path = plan.pipeline.schedule_file;
     ScheduleFile file = read_schedule_csv(read_text_file(path, kMostCsvBytes), path);
     check_fits(file, plan);
-    if (file.schedule.forward_only) refuse(plan, "has no backward (expected a schedule that trains)");
+    check_has_backward(plan, file.schedule);
     CustomSchedule custom{prove(plan, file, edges), file.notes()};
     if (*plan.mesh.dp > 1) {
         add_reductions(custom.lowered);

@@ -47,7 +47,7 @@ ScheduleComparison compare_schedules(const ComparisonRequest& request) {
             try {
                 const ScheduleMetrics metrics = measure_kind(kind, request, stages_per_rank);
                 all_refuse_costs = false;
-                if (request.memory_limit && metrics.peak_activations() > *request.memory_limit) {
+                if (request.memory_limit && !(metrics.peak_activations() <= *request.memory_limit)) {
                     reason = "it keeps " + fixed_text(metrics.peak_activations(), 2) + " microbatches";
                     continue;
                 }

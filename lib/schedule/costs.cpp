@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "schedule/schedule.hpp"
 
 namespace vpp {
 
@@ -13,6 +14,7 @@ namespace {
 constexpr size_t kMostPlaces = 6;
 constexpr size_t kMostWholeDigits = 6;
 constexpr int kPercent = 100;
+constexpr Ticks kMostSharesOfARank = Ticks{1} << 31;
 
 /// A decimal number, exact: digits / 10^places.
 struct Decimal {
@@ -25,6 +27,17 @@ struct Part {
     std::string text;
     std::string key;
     std::vector<Decimal> values;
+};
+
+/// How the time of a full rank is shared by its stages.
+struct Sharing {
+    int num_stages = 1;
+    int num_microbatches = 1;
+    Ticks shares = 1;         ///< of a full rank; every rank's number of stages divides it
+    std::vector<int> beside;  ///< by stage, how many stages its rank has; empty = `shares` everywhere
+
+    /// How many of the shares a stage has.
+    Ticks of_stage(int stage) const { return beside.empty() ? 1 : shares / beside[static_cast<size_t>(stage)]; }
 };
 
 [[noreturn]] void refuse(const std::string& part, const std::string& what) {
@@ -57,7 +70,7 @@ Decimal parse_decimal(const std::string& text, const std::string& part) {
     return {std::stoll("0" + whole + rest), rest.size()};
 }
 
-Part parse_part(const std::string& text, const ScheduleSize& size) {
+Part parse_part(const std::string& text, int num_stages) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) refuse(text, "has no '=' (expected parts such as F=1)");
     Part part{text, text.substr(0, equals), {}};
@@ -69,7 +82,7 @@ Part parse_part(const std::string& text, const ScheduleSize& size) {
         part.values.push_back(parse_decimal(value, text));
     }
     const bool by_edge = part.key == "comm" || part.key == "transfer";
-    const int most = part.key == "overlap" ? 1 : size.num_stages() - (by_edge ? 1 : 0);
+    const int most = part.key == "overlap" ? 1 : num_stages - (by_edge ? 1 : 0);
     if (part.values.size() != 1 && part.values.size() != static_cast<size_t>(most)) {
         const std::string several = std::to_string(most) + (by_edge ? " places between two stages" : " stages");
         refuse(text, "has " + std::to_string(part.values.size()) + " values (expected one" +
@@ -87,10 +100,10 @@ int64_t power_of_ten(size_t exponent) {
 /// The parts as whole ticks.
 class CostReader {
   public:
-    CostReader(const std::string& text, const ScheduleSize& size) : size_(size) {
+    CostReader(const std::string& text, Sharing sharing) : sharing_(std::move(sharing)) {
         if (text.empty()) return;
         for (const std::string& word : cut_at(text, ',')) {
-            Part part = parse_part(word, size);
+            Part part = parse_part(word, sharing_.num_stages);
             if (find(part.key)) refuse(word, "is named twice");
             for (const Decimal& value : part.values) places_ = std::max(places_, value.places);
             parts_.push_back(std::move(part));
@@ -102,7 +115,7 @@ class CostReader {
     ScheduleCosts read() const {
         ScheduleCosts costs;
         costs.ticks_per_unit = ticks_per_unit();
-        for (int stage = 0; stage < size_.num_stages(); ++stage) costs.stages.push_back(stage_costs(stage));
+        for (int stage = 0; stage < sharing_.num_stages; ++stage) costs.stages.push_back(stage_costs(stage));
         read_transfers(costs);
         if (const Part* overlap = find("overlap")) costs.overlap_percent = percent(*overlap);
         return costs;
@@ -133,25 +146,26 @@ class CostReader {
             }
             if (part.key != "overlap") units += 2 * largest;  // a message each way
         }
-        const double of_all = units * static_cast<double>(size_.num_stages()) * size_.num_microbatches;
+        const double of_all = units * static_cast<double>(sharing_.num_stages) * sharing_.num_microbatches;
         if (of_all * ticks_per_unit() < 0x1p62) return;
         refuse(text, "has too many digits for so many stages and microbatches; try fewer decimal places");
     }
 
     /// A value in units / whole_unit().
     Ticks ticks(const Decimal& value) const { return value.digits * power_of_ten(places_ - value.places) * finer_; }
-    /// A stage's share of a rank that takes one unit.
+    /// One share of a rank that takes one unit.
     Ticks whole_unit() const { return power_of_ten(places_) * finer_; }
-    double ticks_per_unit() const { return static_cast<double>(whole_unit()) * size_.stages_per_rank; }
+    double ticks_per_unit() const { return static_cast<double>(whole_unit()) * static_cast<double>(sharing_.shares); }
 
     StageCosts stage_costs(int stage) const {
-        const Ticks forward = stage_ticks("F", stage).value_or(whole_unit());
+        const Ticks one = whole_unit() * sharing_.of_stage(stage);
+        const Ticks forward = stage_ticks("F", stage).value_or(one);
         const auto backward = stage_ticks("B", stage), input = stage_ticks("I", stage),
                    weight = stage_ticks("W", stage);
         if (backward) return with_halves({forward, *backward}, input, weight);
         if (input && weight) return {forward, *input + *weight, *input, *weight};
         if (input || weight) refuse(find(input ? "I" : "W")->text, "needs B, or both I and W");
-        return {forward, 2 * whole_unit(), whole_unit(), whole_unit()};
+        return {forward, 2 * one, one, one};
     }
 
     /// I and W of a B: halves where neither is named, else what is named and the rest.
@@ -171,14 +185,16 @@ class CostReader {
     std::optional<Ticks> stage_ticks(const std::string& key, int stage) const {
         const Part* part = find(key);
         if (!part) return std::nullopt;
-        if (part->values.size() == 1 && size_.num_stages() > 1) return ticks(part->values[0]);
-        return ticks(part->values[static_cast<size_t>(stage)]) * size_.stages_per_rank;
+        if (part->values.size() == 1 && sharing_.num_stages > 1) {
+            return ticks(part->values[0]) * sharing_.of_stage(stage);
+        }
+        return ticks(part->values[static_cast<size_t>(stage)]) * sharing_.shares;
     }
 
     /// What a message takes at place `edge` of a part; 0 without the part.
     Ticks edge_ticks(const Part* part, size_t edge) const {
         if (!part) return 0;
-        return ticks(part->values[part->values.size() == 1 ? 0 : edge]) * size_.stages_per_rank;
+        return ticks(part->values[part->values.size() == 1 ? 0 : edge]) * sharing_.shares;
     }
 
     void read_transfers(ScheduleCosts& costs) const {
@@ -204,11 +220,27 @@ class CostReader {
         return static_cast<int>(whole);
     }
 
-    ScheduleSize size_;
+    Sharing sharing_;
     std::vector<Part> parts_;
     size_t places_ = 0;
     int64_t finer_ = 1;
 };
+
+Sharing sharing_of(const Schedule& schedule) {
+    Sharing sharing{schedule.num_stages(), schedule.num_microbatches, 1, {}};
+    std::vector<int> held(static_cast<size_t>(schedule.num_ranks), 0);
+    for (const int rank : schedule.rank_of_stage) ++held.at(static_cast<size_t>(rank));
+    for (const int rank : schedule.rank_of_stage) sharing.beside.push_back(held[static_cast<size_t>(rank)]);
+    for (const int count : sharing.beside) {
+        sharing.shares = std::lcm(sharing.shares, Ticks{count});
+        if (sharing.shares <= kMostSharesOfARank) continue;
+        throw Error(ErrorKind::CommandLine,
+                    "costs: the ranks hold too many different numbers of stages for times that are exact (got up to " +
+                        std::to_string(*std::max_element(held.begin(), held.end())) +
+                        " stages on a rank); use fewer different numbers");
+    }
+    return sharing;
+}
 
 }  // namespace
 
@@ -247,7 +279,11 @@ Ticks ScheduleCosts::of_pair(const Action& forward, const Action& backward) cons
 }
 
 ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size) {
-    return CostReader(text, size).read();
+    return CostReader(text, {size.num_stages(), size.num_microbatches, size.stages_per_rank, {}}).read();
+}
+
+ScheduleCosts parse_costs_for(const Schedule& schedule, const std::string& text) {
+    return CostReader(text, sharing_of(schedule)).read();
 }
 
 }  // namespace vpp

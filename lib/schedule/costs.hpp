@@ -11,6 +11,8 @@
 
 namespace vpp {
 
+struct Schedule;
+
 using Ticks = int64_t;
 
 /// What costs promise less than this part of a step, measured steps may not show.
@@ -57,5 +59,9 @@ struct ScheduleCosts {
 /// six places; the tick is chosen so that all are whole, halves of B and what a pair overlaps too.
 /// Throws: Error{CommandLine} naming the part that is wrong.
 ScheduleCosts parse_costs(const std::string& text, const ScheduleSize& size);
+
+/// The same for a schedule whose ranks may hold different numbers of stages: each is shared by its own.
+/// Throws: Error{CommandLine} too where these numbers are so many that no tick divides all shares.
+ScheduleCosts parse_costs_for(const Schedule& schedule, const std::string& text);
 
 }  // namespace vpp

@@ -121,11 +121,36 @@ class Resolver {
     std::vector<Problem> problems_;
 };
 
+/// A file of computing actions loses its REDUCE_GRAD before it is proved, so their places are looked at here.
+void check_reductions(const ScheduleFile& file) {
+    std::vector<Problem> problems;
+    std::vector<bool> reduced(static_cast<size_t>(file.schedule.num_stages()), false);
+    std::vector<bool> has_later = reduced;  // a weight gradient; a stage stands in one row only
+    for (size_t rank = 0; rank < file.schedule.actions.size(); ++rank) {
+        const std::vector<Action>& list = file.schedule.actions[rank];
+        for (size_t i = list.size(); i-- > 0;) {
+            const auto stage = static_cast<size_t>(list[i].stage);
+            if (gives_weight_gradient(list[i].kind)) has_later[stage] = true;
+            if (list[i].kind != ActionKind::ReduceGrad) continue;
+            const char* what = has_later[stage] ? "it comes before the stage's last weight gradient"
+                               : reduced[stage] ? "the stage has another behind it"
+                                                : nullptr;
+            reduced[stage] = true;
+            if (!what || problems.size() >= kMostProblems) continue;
+            const int number = file.cells[rank][i];
+            problems.push_back({"cell " + std::to_string(number) + " '" + csv_cell_text(list[i], false) + "': " + what,
+                                SourcePosition{file.source, static_cast<int>(rank) + 1, number, ""}});
+        }
+    }
+    if (!problems.empty()) throw Error(ErrorKind::BadData, problems);
+}
+
 }  // namespace
 
 ProvedSchedule prove_schedule_file(const ScheduleFile& file, const std::vector<ScheduleEdge>& edges,
                                    const CheckOptions& options) {
     ProvedSchedule proved;
+    if (!file.is_lowered) check_reductions(file);
     LoweringOptions lowering;
     if (options.rendezvous) lowering.order = MessageOrder::Global;
     try {

@@ -44,6 +44,7 @@ class Rounds {
           most_(most),
           flags_(flags),
           may_wait_(std::move(may_wait)),
+          longest_allowed_(may_wait_.empty() ? 0 : *std::max_element(may_wait_.begin(), may_wait_.end())),
           transfers_(transfers_of_hops(request.costs, P_)),
           ranks_(static_cast<size_t>(P_)),
           ends_(static_cast<size_t>(4 * P_) * static_cast<size_t>(M_), kUnknown) {
@@ -106,11 +107,8 @@ class Rounds {
 
     /// How long a rank may have waited without being the one that waits longest.
     Ticks allowed(int r) const {
-        Ticks longest = 0;
-        for (const RoundState& state : ranks_) longest = std::max(longest, state.waited);
-        if (may_wait_.empty()) return longest;
-        const Ticks slack = *std::max_element(may_wait_.begin(), may_wait_.end()) - may_wait_[static_cast<size_t>(r)];
-        return std::max(longest, slack);
+        if (may_wait_.empty()) return longest_wait_;
+        return std::max(longest_wait_, longest_allowed_ - may_wait_[static_cast<size_t>(r)]);
     }
 
     void fill_wait(Ticks ready, bool also_short, int r) {
@@ -137,6 +135,7 @@ class Rounds {
             state.began = start;
         } else {
             state.waited += start - state.now;
+            longest_wait_ = std::max(longest_wait_, state.waited);
         }
         const int at = hop(kind, r), microbatch = state.count.at(kind)++;
         const int stage = forward ? at : 4 * P_ - 1 - at;
@@ -241,6 +240,8 @@ class Rounds {
     int P_, M_, most_;
     Flags flags_;
     std::vector<Ticks> may_wait_;
+    Ticks longest_allowed_;   ///< of may_wait_
+    Ticks longest_wait_ = 0;  ///< of all ranks so far
     std::vector<Ticks> transfers_;
     std::vector<StageCosts> costs_;
     std::vector<RoundState> ranks_;

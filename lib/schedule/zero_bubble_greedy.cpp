@@ -206,7 +206,7 @@ class GreedyPass {
         if (!flags_.prefer_input_gradient || s + 1 == stages_.size()) return false;
         const GreedyStage& stage = stages_[s];
         const Ticks wait = std::max(arrival - stage.clock, Ticks{0});
-        return stage.forwards() >= stages_[s + 1].forwards() + 2 && stage.bubble + wait <= worst_bubble();
+        return stage.forwards() >= stages_[s + 1].forwards() + 2 && stage.bubble + wait <= worst_bubble_;
     }
 
     bool has_input_gradient(size_t s) const {
@@ -219,7 +219,7 @@ class GreedyPass {
         const Ticks ready = value_arrival(s);
         while (stage.held(activation_) + activation_.whole > limit_) add_weight_gradient(s);
         fill_wait(s, ready);
-        if (stage.forwards() > 0) stage.bubble += std::max(ready - stage.clock, Ticks{0});
+        if (stage.forwards() > 0) add_bubble(stage, ready);
         stage.forward_ends.push_back(append(s, ActionKind::F, stage.forwards(), ready));
     }
 
@@ -227,7 +227,7 @@ class GreedyPass {
         GreedyStage& stage = stages_[s];
         const Ticks ready = gradient_arrival(s);
         fill_wait(s, ready);
-        stage.bubble += std::max(ready - stage.clock, Ticks{0});
+        add_bubble(stage, ready);
         stage.gradient_ends.push_back(append(s, ActionKind::I, stage.input_gradients(), ready));
     }
 
@@ -244,7 +244,7 @@ class GreedyPass {
         }
         const Ticks gap = ready - stage.clock;
         if (gap <= 0 || !stage.has_pending()) return;
-        if (flags_.fill_always || stage.bubble + gap > worst_bubble()) add_weight_gradient(s);
+        if (flags_.fill_always || stage.bubble + gap > worst_bubble_) add_weight_gradient(s);
     }
 
     /// Appends an action that may start at `ready`; gives its end.
@@ -255,10 +255,10 @@ class GreedyPass {
         return stage.clock;
     }
 
-    Ticks worst_bubble() const {
-        Ticks worst = 0;
-        for (const GreedyStage& stage : stages_) worst = std::max(worst, stage.bubble);
-        return worst;
+    /// The wait for what is there at `ready`.
+    void add_bubble(GreedyStage& stage, Ticks ready) {
+        stage.bubble += std::max(ready - stage.clock, Ticks{0});
+        worst_bubble_ = std::max(worst_bubble_, stage.bubble);
     }
 
     GreedyFlags flags_;
@@ -268,6 +268,7 @@ class GreedyPass {
     ActivationSize activation_;
     std::vector<Ticks> transfers_;  ///< by stage, from the one below and to it
     std::vector<GreedyStage> stages_;
+    Ticks worst_bubble_ = 0;  ///< of all stages so far
 };
 
 /// Holding all microbatches is the most that any limit can mean.

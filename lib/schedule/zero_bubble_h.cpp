@@ -32,6 +32,12 @@ Schedule make_zero_bubble(const char* name, const ScheduleSize& size, int slack)
     return schedule;
 }
 
+/// How many ranks have enough microbatches, where these are a pipeline; no key, since their number has several.
+std::string ranks_remedy(int num_microbatches) {
+    const int most = (num_microbatches + 1) / 2;
+    return most < 2 ? "" : ", " + std::to_string(most) + " ranks";
+}
+
 }  // namespace
 
 Schedule make_zero_bubble_h1(const ScheduleSize& size) {
@@ -46,8 +52,8 @@ Schedule make_zero_bubble_h2(const ScheduleSize& size) {
         throw Error(ErrorKind::Plan,
                     "ZERO_BUBBLE_H2 needs at least 2 num_stages - 1 microbatches (got num_microbatches = " +
                         std::to_string(size.num_microbatches) + " with num_stages = " + std::to_string(size.num_ranks) +
-                        ", expected at least " + std::to_string(fewest) + "); try num_microbatches = " +
-                        std::to_string(fewest) + ", num_stages = " + std::to_string((size.num_microbatches + 1) / 2) +
+                        ", expected at least " + std::to_string(fewest) +
+                        "); try num_microbatches = " + std::to_string(fewest) + ranks_remedy(size.num_microbatches) +
                         " or schedule_type = \"ZERO_BUBBLE_H1\"");
     }
     return make_zero_bubble("ZERO_BUBBLE_H2", size, 2);

@@ -26,7 +26,6 @@ class Messages(Case):
         self.assertIn("vpp: error: " + message, done.stderr.splitlines())
 
     def test_words_that_do_not_fit_together(self):
-        (self.folder / "uneven.csv").write_text("0F0,1F0,1B0,0B0\n2F0,2B0\n")
         for message, *arguments in (
             ("no plan is named; try vpp run plan.toml", "run"),
             ("vpp inspect needs no ranks; type it without run", "run", "inspect", "plan.toml"),
@@ -36,8 +35,6 @@ class Messages(Case):
             ("the example own-model is made for a model file; add --model FILE", "init", "own-model"),
             ("--model is for the example own-model; manual makes a model of its own", "init", "manual", "--model", "a"),
             ("vpp export writes --safetensors FILE, --torchscript FILE, or both; see vpp export --help", "export", "a"),
-            ("costs of a full rank cannot be shared evenly: uneven.csv puts 3 stages on 2 ranks; leave --costs out",
-             "schedule", "simulate", "--file", "uneven.csv", "--costs", "F=1"),
         ):  # fmt: skip
             with self.subTest(message):
                 self.refused(2, message, *arguments)

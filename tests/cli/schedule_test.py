@@ -180,6 +180,9 @@ class Generated(ScheduleCase):
         self.assertIn("010 begins with a zero", self.refused(2, "simulate", *SMALL, "--microbatches", "010"))
         self.assertIn("the value is empty", self.refused(2, "simulate", *SMALL, "--costs", ""))
         self.assertIn("--group", self.refused(2, "search", "--pp", "2", "--microbatches", "4", "--group", "2"))
+        for limit in ("nan", "inf", "-inf", "0", "-1", "much"):
+            self.assertIn(f"it is a finite number above 0 (got {limit})",
+                          self.refused(2, "compare", "--pp", "2", f"--memory={limit}"))
         self.refused(2, "simulate", *SMALL, "--pp", "0")
         self.refused(2, "show", *SMALL, "--file", "s.csv")
         self.refused(2)
@@ -193,6 +196,8 @@ class Files(ScheduleCase):
         self.assertEqual(json.loads(self.ok("check", name, "--json"))["rank_of_stage"], [0, 1])
         self.assertIn("s.csv:2:2: cell 2 '1X0'", self.refused(65, "check", self.file("0F0,0B0\n1F0,1X0\n")))
         self.assertIn("0B0 comes before 0F0", self.refused(65, "check", self.file("0B0,0F0\n")))
+        self.assertIn("s.csv:1:1: cell 1 '0REDUCE_GRAD': it comes before the stage's last weight gradient",
+                      self.refused(65, "check", self.file("0REDUCE_GRAD,0F0,0B0\n")))
         self.refused(66, "check", "nowhere.csv")
 
     def test_blank_lines_and_a_byte_order_mark(self):
@@ -210,6 +215,19 @@ class Files(ScheduleCase):
         self.assertIn("above the limit (got 0.50)", self.refused(78, "simulate", "--file", name, "--memory", "0.5"))
         for number in ("--pp", "--virtual", "--microbatches", "--group"):
             self.refused(2, "simulate", "--file", name, number, "2")
+
+    def test_ranks_with_different_numbers_of_stages(self):
+        numbers = range(8)
+        first = [f"0{kind}{i}" for kind in "FB" for i in numbers]
+        second = [f"{stage}F{i}" for i in numbers for stage in (1, 2, 3)]
+        second += [f"{stage}B{i}" for i in numbers for stage in (3, 2, 1)]
+        name = self.file(",".join(first) + "\n" + ",".join(second) + "\n")
+        for costs in ((), ("--costs", "F=1,B=2")):
+            result = json.loads(self.ok("simulate", "--file", name, *costs, "--json"))
+            self.assertEqual(result["makespan"], 27)
+            self.assertEqual([rank["busy"] for rank in result["by_rank"]], [24, 24])
+        name = self.file("0F0,1F0,1B0,0B0\n2F0,2B0\n")  # three stages on two ranks
+        self.assertEqual(json.loads(self.ok("simulate", "--file", name, "--costs", "F=4", "--json"))["makespan"], 12)
 
     def test_convert(self):
         name = self.file("0F0,0F1,,0B0,0W0,0BW1\n")
@@ -285,7 +303,7 @@ class PlannedStages(ScheduleCase):
                       "stages on 2 ranks); change the plan with --set instead of --pp and --virtual",
                       self.refused(2, "show", "--config", plan, "--pp", "2", "--csv", "--lowered"))
         self.file("0F0,0B0\n1F0,1B0\n")
-        self.assertIn("s.csv has 2 ranks (expected 3, as mesh.pp says)",
+        self.assertIn("s.csv has 2 ranks (expected 3, as pipeline.num_stages says)",
                       self.refused(78, "check", "s.csv", "--config", plan))
         self.assertIn("--config requires --lowered", self.refused(2, "convert", "s.csv", "--config", plan))
 

@@ -45,6 +45,8 @@ TEST(Rules, AWorldOfAnotherSizeIsAMeshError) {
     EXPECT_TRUE(holds(error.what(), "got 3 ranks, expected pp 4 x dp 1 x tp 1 = 4"));
     EXPECT_TRUE(holds(error.what(), "mpirun -np 4 vpp ..., or set pipeline.num_stages to 3"));
     EXPECT_TRUE(holds(problem({"mesh.pp=2"}, 1), "set mesh.pp to 1"));
+    EXPECT_EQ(error_at({"mesh.threads=1", "pipeline.num_stages=4"}, 3).problems().at(0).position->text,
+              "pipeline.num_stages=4");
     // With another problem beside it the plan comes first.
     EXPECT_EQ(error_at({"pipeline.num_stages=4", "train.global_batch_size=7"}, 3).kind(), ErrorKind::Plan);
 }
@@ -187,15 +189,27 @@ TEST(Rules, SplitPointsAreCounted) {
         return "pipeline.split_points=[" + list + ']';
     };
     const std::string chunks = "pipeline.virtual_chunks=2", interleaved = "pipeline.schedule_type=INTERLEAVED_1F1B";
+    const std::string four = "pipeline.num_stages=4";
     for (const int count : {3, 4, 7, 8}) EXPECT_NO_THROW(resolve({manual, chunks, interleaved, points(count)}, 4));
     for (const int count : {0, 1, 2, 5, 6, 9}) {
-        EXPECT_TRUE(holds(problem({manual, chunks, interleaved, points(count)}, 4),
+        EXPECT_TRUE(holds(problem({manual, chunks, interleaved, four, points(count)}, 4),
                           "expected 4 (pp) or 8 (pp x virtual_chunks); the last one"))
             << count;
     }
     const std::string automatic = "pipeline.schedule_type=AUTO", any = "pipeline.virtual_chunks=auto";
     for (const int count : {3, 4}) EXPECT_NO_THROW(resolve({manual, automatic, any, points(count)}, 4));
-    EXPECT_TRUE(holds(problem({manual, automatic, any, points(7)}, 4), "got 7, expected 4 (pp);"));
+    EXPECT_TRUE(holds(problem({manual, automatic, any, four, points(7)}, 4), "got 7, expected 4 (pp);"));
+    EXPECT_EQ(error_at({manual, points(3)}, 1).problems().at(0).message,
+              "split_method = \"MANUAL\" needs pipeline.num_stages, which is missing (got 3 split points, and pp 1 by "
+              "the number of ranks); try pipeline.num_stages = 4");
+    for (const int count : {7, 8}) {
+        EXPECT_TRUE(holds(problem({manual, chunks, interleaved, points(count)}, 2), "try pipeline.num_stages = 4"));
+    }
+    EXPECT_TRUE(holds(problem({manual, "pipeline.virtual_chunks=4", interleaved, points(5)}, 2), "num_stages = 6"));
+    EXPECT_TRUE(holds(problem({manual, automatic, any, points(7)}, 4), "try pipeline.num_stages = 8"));
+    for (const char* named : {"pipeline.num_stages=1", "mesh.pp=1"}) {
+        EXPECT_TRUE(holds(problem({manual, named, points(3)}, 1), "got 3, expected 1 (pp);")) << named;
+    }
     EXPECT_NO_THROW(resolve({manual}, 1));
     EXPECT_TRUE(holds(problem({manual}, 2), "got 0, expected 2 (pp);"));
     EXPECT_TRUE(holds(problem({points(1)}), "need split_method = \"MANUAL\" (got \"FLOPS\")"));
@@ -257,11 +271,16 @@ TEST(Rules, TheBestCheckpointsAreThoseOfEvaluations) {
                          "train.eval_every=" + std::to_string(evaluate), "data.val=['val.bin']",
                          "checkpoint.keep_best=" + std::to_string(keep)};
     };
-    EXPECT_TRUE(holds(problem(with(4, 3, 1)),
-                      "checkpoint.keep_best goes by the validation loss, and checkpoints would lie beside evaluations "
-                      "(got checkpoint.every 4 and train.eval_every 3); make checkpoint.every a multiple of "
-                      "train.eval_every, such as 6"));
+    EXPECT_TRUE(
+        holds(problem(with(4, 3, 1)),
+              "checkpoint.keep_best goes by the validation loss, and all checkpoints but the last would lie "
+              "beside evaluations (got checkpoint.every 4 and train.eval_every 3); make checkpoint.every a multiple of "
+              "train.eval_every, such as 6"));
     EXPECT_TRUE(holds(problem(with(4, 6, 1)), "such as 6"));
+    EXPECT_TRUE(holds(problem(with(150, 100, 1, 180)), "such as 100")) << "the next one, 200, is never reached";
+    EXPECT_TRUE(holds(problem(with(5, 2, 1, 9)), "such as 6"));
+    EXPECT_NO_THROW(resolve(with(150, 100, 1, 149), 1)) << "the last step alone is saved, and has an evaluation";
+    EXPECT_NO_THROW(resolve(with(4, 6, 1, 5), 1)) << "the last step alone has an evaluation, and is saved";
     EXPECT_NO_THROW(resolve(with(4, 6, 1, 12), 1)) << "they meet at the end";
     EXPECT_NO_THROW(resolve(with(6, 3, 1), 1));
     EXPECT_NO_THROW(resolve(with(4, 4, 1, 3), 1)) << "a run that is cut short has its last checkpoint";

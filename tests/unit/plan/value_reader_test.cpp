@@ -50,6 +50,12 @@ TEST(ValueReader, WrongTypesSayWhatToWrite) {
     EXPECT_EQ(read_error("train.steps", "'many'"),
               "train.steps has the wrong type (got text 'many', expected integer)");
     EXPECT_TRUE(holds(read_error("model.inputs", "'a'"), "expected list of texts); try [\"a\"]"));
+    EXPECT_TRUE(read_error("model.inputs", "'" + std::string(60, 'a') + "'").ends_with("aa\"]"));
+    EXPECT_TRUE(read_error("model.inputs", "'" + std::string(61, 'a') + "'").ends_with("expected list of texts)"));
+    EXPECT_TRUE(read_error("model.inputs", "\"a\\u0007\"").ends_with("expected list of texts)"));
+    EXPECT_EQ(read_error("optimizer.betas", "'0.9,0.95'"),
+              "optimizer.betas has the wrong type (got text '0.9,0.95', expected list of numbers); write it as a list: "
+              "[0.9,0.95]");
     EXPECT_TRUE(holds(read_error("model.inputs", "[1]"), "holds an entry of the wrong type (got integer 1"));
     EXPECT_TRUE(holds(read_error("optimizer.betas", "['a', 1]"), "expected number"));
     EXPECT_TRUE(holds(read_error("optimizer.betas", "[0.1]"),
@@ -57,6 +63,36 @@ TEST(ValueReader, WrongTypesSayWhatToWrite) {
     EXPECT_TRUE(holds(read_error("data.fields", "{ a = 1 }"), "for 'a' (got integer 1, expected text)"));
     for (const char* value : {"true", "2020-01-01", "{}", "[1]", "1.5", "nan"}) {
         EXPECT_TRUE(holds(read_error("mesh.threads", value), "wrong type")) << value;
+    }
+}
+
+// Only where what stands in the quotes is of the right kind.
+TEST(ValueReader, QuotesAreNamedWhereTheyAreTheMistake) {
+    using Texts = std::vector<std::pair<const char*, const char*>>;
+    const auto is_named = [](const char* key, const char* text) {
+        return read_error(key, text).ends_with("; write it without quotes");
+    };
+    for (const auto& [key, text] : Texts{{"data.shuffle", "'true'"},
+                                         {"train.steps", "'4'"},
+                                         {"optimizer.lr", "'1'"},
+                                         {"optimizer.lr", "'0.5'"},
+                                         {"optimizer.betas", "'[0.9, 0.95]'"},
+                                         {"model.inputs", "\"['a', 'b']\""},
+                                         {"data.train", "\"['a']\""},
+                                         {"data.train", "\"{ x = 'a' }\""},
+                                         {"data.fields", "\"{ x = 'a' }\""}}) {
+        EXPECT_TRUE(is_named(key, text)) << key << ' ' << read_error(key, text);
+    }
+    for (const auto& [key, text] : Texts{{"data.shuffle", "'1'"},
+                                         {"train.steps", "'true'"},
+                                         {"train.steps", "'1.5'"},
+                                         {"optimizer.lr", "'[1]'"},
+                                         {"optimizer.betas", "'0.9'"},
+                                         {"optimizer.betas", "'a,b'"},
+                                         {"model.inputs", "'4'"},
+                                         {"data.fields", "'4'"},
+                                         {"pipeline.memory_limit", "'true'"}}) {
+        EXPECT_FALSE(is_named(key, text)) << key << ' ' << read_error(key, text);
     }
 }
 

@@ -21,21 +21,25 @@ class CustomScheduleTest : public ::testing::Test {
     void SetUp() override { std::filesystem::create_directories(folder_); }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
-    CustomSchedule read(const std::string& csv, int per_rank = 1, bool overlap = true, int dp = 1) {
+    CustomSchedule read(const std::string& csv, int per_rank = 1, bool overlap = true, int dp = 1,
+                        const std::vector<std::string>& others = {"mesh.pp=2"}) {
         std::ofstream(folder_ / "s.csv") << csv;
-        const Plan plan =
-            resolve_plan(parse_plan(test::kShortPlan, (folder_ / "plan.toml").string(),
-                                    {"mesh.pp=2", "mesh.dp=" + std::to_string(dp), "pipeline.num_microbatches=2",
-                                     "pipeline.schedule_type=CUSTOM", "pipeline.schedule_file=s.csv",
-                                     "pipeline.virtual_chunks=" + std::to_string(per_rank),
-                                     std::string("pipeline.overlap_p2p_comm=") + (overlap ? "true" : "false")},
-                                    test::built_names()),
-                         2 * dp);
+        std::vector<std::string> settings = others;
+        for (const std::string& setting :
+             {"mesh.dp=" + std::to_string(dp), std::string("pipeline.num_microbatches=2"),
+              std::string("pipeline.schedule_type=CUSTOM"), std::string("pipeline.schedule_file=s.csv"),
+              "pipeline.virtual_chunks=" + std::to_string(per_rank),
+              std::string("pipeline.overlap_p2p_comm=") + (overlap ? "true" : "false")}) {
+            settings.push_back(setting);
+        }
+        const Plan plan = resolve_plan(
+            parse_plan(test::kShortPlan, (folder_ / "plan.toml").string(), settings, test::built_names()), 2 * dp);
         return read_custom_schedule(plan, chain_edges(2 * per_rank));
     }
-    std::string refusal(ErrorKind kind, const std::string& csv, int per_rank = 1, bool overlap = true) {
+    std::string refusal(ErrorKind kind, const std::string& csv, int per_rank = 1, bool overlap = true,
+                        const std::vector<std::string>& others = {"mesh.pp=2"}) {
         try {
-            read(csv, per_rank, overlap);
+            read(csv, per_rank, overlap, 1, others);
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), kind) << error.what();
             return error.what();
@@ -102,6 +106,24 @@ TEST_F(CustomScheduleTest, NumbersMustFitThePlan) {
                             "pipeline.virtual_chunks = 1"));
 }
 
+TEST_F(CustomScheduleTest, TheRemedyNamesTheKeyOfThePlan) {
+    const std::vector<std::string> two = {"pipeline.num_stages=2"}, beside_mesh = {two[0], "mesh.threads=1"};
+    for (const auto& written : {two, beside_mesh}) {
+        EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1,0B0,0B1\n", 1, true, written),
+                                "has 1 rank (expected 2, as pipeline.num_stages says); try pipeline.num_stages = 1"));
+    }
+}
+
+// No number of virtual_chunks fits them.
+TEST_F(CustomScheduleTest, RanksWithDifferentNumbersOfStagesAreNamed) {
+    const std::string uneven = "0F0,0F1,0B0,0B1\n1F0,1F1,2F0,2F1,3F0,3F1,3B0,3B1,2B0,2B1,1B0,1B1\n";
+    for (const int per_rank : {1, 2, 3}) {
+        EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, uneven, per_rank),
+                                "s.csv puts different numbers of stages on its ranks (got 1 stage on rank 0 and 3 "
+                                "stages on rank 1); a plan needs the same number on each"));
+    }
+}
+
 TEST_F(CustomScheduleTest, HalvesAndPairsTrainForwardsAloneDoNot) {
     EXPECT_EQ(to_text(read("0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n").lowered.actions[0]),
               "0F0 0SEND_F0>1 0F1 0SEND_F1>1 0RECV_B0<1 0I0 0W0 0RECV_B1<1 0B1");
@@ -109,6 +131,11 @@ TEST_F(CustomScheduleTest, HalvesAndPairsTrainForwardsAloneDoNot) {
               "1RECV_F0<0 1F0 1RECV_F1<0 1F1& 1B0 1SEND_B0>0 1B1 1SEND_B1>0");
     EXPECT_TRUE(test::holds(refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n"),
                             "s.csv has no backward (expected a schedule that trains)"));
+    EXPECT_TRUE(test::holds(
+        refusal(ErrorKind::Plan, "0F0,0F1\n1F0,1F1\n", 1, true, {"mesh.pp=2", "pipeline.forward_only=true"}),
+        "s.csv has no backward (expected a schedule that trains, as a plan with pipeline.forward_only = true needs "
+        "too, "
+        "though vpp eval does not run it)"));
 }
 
 TEST_F(CustomScheduleTest, ABadFileIsBadData) {

@@ -1,6 +1,7 @@
 #include "schedule/comparison.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "schedule/generators.hpp"
 #include "unit/schedule/support.hpp"
@@ -41,6 +42,13 @@ TEST(CompareSchedules, TheMemoryLimitLeavesOut) {
     EXPECT_FALSE(find(comparison, "GPIPE"));
     EXPECT_CONTAINS(reason(comparison, "GPIPE"), "it keeps 8.00 microbatches");
     for (const ScheduleMetrics& row : comparison.rows) EXPECT_LE(row.peak_activations(), 4) << row.schedule;
+}
+
+TEST(CompareSchedules, ALimitThatIsNoNumberFitsNothing) {
+    const ScheduleComparison comparison = compare_schedules(
+        {.num_ranks = 2, .num_microbatches = 4, .memory_limit = std::numeric_limits<double>::quiet_NaN()});
+    EXPECT_TRUE(comparison.rows.empty());
+    EXPECT_CONTAINS(reason(comparison, "GPIPE"), "it keeps 4.00 microbatches");
 }
 
 TEST(CompareSchedules, StagesPerRankAreTheNearestThatAScheduleTakes) {

@@ -30,6 +30,36 @@ TEST(ParseCosts, StagesMayHaveTheirOwn) {
     EXPECT_EQ(costs.units(costs.stages[3].forward), 3);
 }
 
+/// Rank 0 has stage 0, rank 1 the other two.
+Schedule uneven_schedule() {
+    return {"X", 2, 4, {0, 1, 1}, ActionLists(2)};
+}
+
+TEST(ParseCosts, EveryRankSharesByItsOwnStages) {
+    const ScheduleCosts costs = parse_costs_for(uneven_schedule(), "F=1,B=3/3/5,comm=0.5");
+    EXPECT_EQ(costs.units(costs.stages[0].forward), 1);
+    EXPECT_EQ(costs.units(costs.stages[1].forward), 0.5);
+    EXPECT_EQ(costs.units(costs.stages[0].backward), 3);
+    EXPECT_EQ(costs.units(costs.stages[2].weight_gradient), 2.5);
+    EXPECT_EQ(costs.units(costs.of_transfer(0)), 0.5);
+    const ScheduleCosts usual = parse_costs_for(uneven_schedule(), "");
+    EXPECT_EQ(usual.units(usual.stages[0].backward), 2);
+    EXPECT_EQ(usual.units(usual.stages[2].backward), 1);
+    Schedule even = uneven_schedule();
+    even.rank_of_stage = {0, 1, 1, 0};
+    EXPECT_EQ(parse_costs_for(even, "F=1.5,B=2").stages[3].forward,
+              parse_costs("F=1.5,B=2", {2, 2, 4}).stages[3].forward);
+}
+
+TEST(ParseCosts, SharesWithoutACommonTickAreRefused) {
+    Schedule schedule{"X", 40, 4, {}, ActionLists(40)};
+    for (int rank = 0; rank < 40; ++rank) schedule.rank_of_stage.insert(schedule.rank_of_stage.end(), rank + 1, rank);
+    const std::string error = testing::error_text(ErrorKind::CommandLine, [&] { parse_costs_for(schedule, ""); });
+    EXPECT_EQ(error,
+              "costs: the ranks hold too many different numbers of stages for times that are exact (got up to 40 "
+              "stages on a rank); use fewer different numbers");
+}
+
 /// F, B, I and W of a stage in the unit of the text.
 std::vector<double> times_of(const std::string& text, int stage = 0, const ScheduleSize& size = {2, 1, 4}) {
     const ScheduleCosts costs = parse_costs(text, size);

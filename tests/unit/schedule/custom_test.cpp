@@ -106,6 +106,22 @@ TEST(ProveScheduleFile, WhatTheCheckerFindsIsBadData) {
     EXPECT_CONTAINS(custom_refusal("0F0,0I0,0W0,0B0\n", chain_edges(1)), "B beside I or W");
 }
 
+// They are dropped before the proof, as lowering has its own.
+TEST(ProveScheduleFile, ReductionsOfComputingFilesStandBehindTheirStage) {
+    for (const char* sound : {"0F0,0B0,0REDUCE_GRAD\n1F0,1B0,1REDUCE_GRAD\n", "0F0,0B0\n1F0,1I0,1W0,1REDUCE_GRAD\n"}) {
+        EXPECT_EQ(prove_text(sound, chain_edges(2)).facts.num_messages, 2) << sound;
+    }
+    const std::string several = "0F0,2F0,2B0,2REDUCE_GRAD,0B0,0REDUCE_GRAD\n1F0,1B0\n";
+    EXPECT_EQ(prove_text(several, chain_edges(3)).facts.num_messages, 4);
+    for (const char* early : {"0REDUCE_GRAD,0F0,0B0\n", "0REDUCE_GRAD,0F0,0I0,0W0\n"}) {
+        EXPECT_CONTAINS(custom_refusal(early, chain_edges(1)),
+                        "s.csv:1:1: cell 1 '0REDUCE_GRAD': it comes before the stage's last weight gradient");
+    }
+    EXPECT_CONTAINS(custom_refusal("0F0,0F1,0I0,0I1,0W0,0REDUCE_GRAD,0W1\n", chain_edges(1)), "s.csv:1:6: cell 6");
+    EXPECT_CONTAINS(custom_refusal("0F0,0B0\n1F0,1B0,1REDUCE_GRAD,1REDUCE_GRAD\n", chain_edges(2)),
+                    "s.csv:2:3: cell 3 '1REDUCE_GRAD': the stage has another behind it");
+}
+
 // As the old dialect's own examples: one rank writes B with W, the other BW, and idle cells stand in a computing file.
 TEST(ProveScheduleFile, ConvertedFilesOfTheOldDialect) {
     const auto prove_any = [](const std::string& text) {

@@ -127,8 +127,13 @@ TEST(ZeroBubbleH, WhatCannotBeIsRefused) {
                              make_zero_bubble_h2({4, 1, 6});
                          }),
               "ZERO_BUBBLE_H2 needs at least 2 num_stages - 1 microbatches (got num_microbatches = 6 with num_stages = "
-              "4, expected at least 7); try num_microbatches = 7, num_stages = 3 or schedule_type = "
+              "4, expected at least 7); try num_microbatches = 7, 3 ranks or schedule_type = "
               "\"ZERO_BUBBLE_H1\"");
+    EXPECT_CONTAINS(error_text(ErrorKind::Plan,
+                               [] {
+                                   make_zero_bubble_h2({4, 1, 2});
+                               }),
+                    "try num_microbatches = 7 or schedule_type = \"ZERO_BUBBLE_H1\"");
     for (int P = 2; P <= 8; ++P) {
         error_text(ErrorKind::Plan, [&] { make_zero_bubble_h2({P, 1, 2 * P - 2}); });
         EXPECT_NO_THROW(make_zero_bubble_h2({P, 1, 2 * P - 1}));
