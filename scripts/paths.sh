@@ -2,6 +2,8 @@
 # shellcheck shell=bash disable=SC2034
 # VPP_CACHE overrides the folder; the environment inside is keyed by the pins, as cmake/FindTorch.cmake does it.
 vpp_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# CMake reads VPP_CACHE too, and both in other folders than this one.
+[ -z "${VPP_CACHE:-}" ] || VPP_CACHE=$(realpath -m -- "$VPP_CACHE")
 vpp_cache=${VPP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vpp}
 vpp_venv=$vpp_cache/venv-$(sha256sum "$vpp_root/scripts/requirements.txt" | cut -c1-12)
 vpp_python=$vpp_venv/bin/python

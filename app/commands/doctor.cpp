@@ -1,6 +1,7 @@
 #include <torch/version.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <new>
 
@@ -27,6 +28,7 @@
 #include "launch/card_findings.hpp"
 #include "launch/child.hpp"
 #include "launch/machine_findings.hpp"
+#include "launch/mpirun_line.hpp"
 #include "launch/plan_findings.hpp"
 #include "launch/trial.hpp"
 #include "plan/reader.hpp"
@@ -158,7 +160,8 @@ class Doctor {
         if (!is_prepared) return;
         for (const Finding& finding : judge_prepared(prepared_facts(data))) add(finding);
         const bool on_cards = plan_->mesh.device != "cpu" && !cards_.cards.empty();
-        add(judge_memory(memory_need(on_cards), host_.available_memory_bytes));
+        const auto judge = is_placed_by_mpirun(request_, host_) ? judge_spread_memory : judge_memory;
+        add(judge(memory_need(on_cards), host_.available_memory_bytes));
         if (on_cards) add(judge_card_memory(card_need(), cards_.cards));
     }
 
@@ -197,8 +200,10 @@ class Doctor {
         for (const RankEstimate& rank : estimate_ranks(*plan_, *program_)) {
             const auto replicas = static_cast<int64_t>(rank.ranks.size());
             const int64_t activations = on_cards ? 0 : rank.activation_bytes;
+            const int64_t state = on_cards ? rank.host_bytes() : rank.total_bytes() - activations;
             need.activation_bytes += replicas * activations;
-            need.state_bytes += replicas * (on_cards ? rank.host_bytes() : rank.total_bytes() - activations);
+            need.state_bytes += replicas * state;
+            need.fullest_bytes = std::max(need.fullest_bytes, need.program_bytes + state + activations);
         }
         return need;
     }

@@ -89,15 +89,17 @@ class Picture {
 
     std::string grid() const {
         std::string text;
-        for (const double tick : axes_.y_ticks()) {
-            const double y = frame_bottom() - axes_.y(tick) * kFrameHeight;
+        const std::vector<std::string> y_texts = tick_texts(axes_.y_ticks(), plot_.quantity);
+        for (size_t i = 0; i < y_texts.size(); ++i) {
+            const double y = frame_bottom() - axes_.y(axes_.y_ticks()[i]) * kFrameHeight;
             text += line_between({kLeft, y}, {kWidth - kRight, y});
-            text += text_at({kLeft - 10, y + 4.5}, "end", "soft", quantity_text(tick, plot_.quantity));
+            text += text_at({kLeft - 10, y + 4.5}, "end", "soft", y_texts[i]);
         }
-        for (const double tick : axes_.x_ticks()) {
-            const double x = kLeft + axes_.x(tick) * (kWidth - kLeft - kRight);
+        const std::vector<std::string> x_texts = tick_texts(axes_.x_ticks(), Quantity::Count);
+        for (size_t i = 0; i < x_texts.size(); ++i) {
+            const double x = kLeft + axes_.x(axes_.x_ticks()[i]) * (kWidth - kLeft - kRight);
             text += line_between({x, frame_bottom()}, {x, frame_bottom() + 5});
-            text += text_at({x, frame_bottom() + 21}, "middle", "soft", quantity_text(tick, Quantity::Count));
+            text += text_at({x, frame_bottom() + 21}, "middle", "soft", x_texts[i]);
         }
         if (axes_.is_empty()) return text;
         return text + text_at({kLeft - 10, frame_bottom() + 21}, "end", "soft", "step");

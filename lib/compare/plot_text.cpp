@@ -79,7 +79,7 @@ class Drawing {
   public:
     Drawing(const Plot& plot, const TextStyle& style)
         : plot_(plot), style_(style), axes_(plot, kTextXTicks, kTextYTicks) {
-        for (const double tick : axes_.y_ticks()) labels_.push_back(quantity_text(tick, plot.quantity));
+        labels_ = tick_texts(axes_.y_ticks(), plot.quantity);
         for (const std::string& label : labels_) label_width_ = std::max(label_width_, label.size());
         columns_ = std::max(kNarrowest, style.width) - static_cast<int>(label_width_) - 2;
     }
@@ -135,10 +135,11 @@ class Drawing {
     /// The line below the frame with the ticks of steps, and their numbers where there is room.
     std::string axis() const {
         std::string line(static_cast<size_t>(columns_), '-'), numbers = right_aligned("step", label_width_);
-        for (const double tick : axes_.x_ticks()) {
-            const auto column = static_cast<size_t>(column_of(tick));
+        const std::vector<std::string> texts = tick_texts(axes_.x_ticks(), Quantity::Count);
+        for (size_t i = 0; i < texts.size(); ++i) {
+            const auto column = static_cast<size_t>(column_of(axes_.x_ticks()[i]));
             line[column] = '+';
-            const std::string number = quantity_text(tick, Quantity::Count);
+            const std::string& number = texts[i];
             const size_t wanted = label_width_ + 2 + column - std::min(column, number.size() / 2);
             const size_t begin = std::min(wanted, label_width_ + 2 + line.size() - number.size());
             if (begin > numbers.size()) numbers = left_aligned(numbers, begin) + number;

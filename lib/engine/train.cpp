@@ -20,6 +20,7 @@
 #include "engine/stragglers.hpp"
 #include "program/estimate.hpp"
 #include "report/pipeline_times.hpp"
+#include "report/sinks.hpp"
 
 namespace vpp {
 
@@ -122,10 +123,11 @@ class Trainer {
     /// What a keeper reads or deletes, at most.
     uint64_t bytes_to_clear() const {
         if (!options_.folders.keeps(rank())) return 0;
+        const uint64_t metrics = size_of_sinks(plan_.run.dir);
         try {
-            return size_of_checkpoints(plan_.run.dir);
+            return metrics + size_of_checkpoints(plan_.run.dir);
         } catch (const Error&) {
-            return 0;  // who clears says why
+            return metrics;  // who clears says why
         }
     }
 

@@ -63,28 +63,31 @@ struct GroupFiles {
     const char* folder;
     const char* limit;
     const char* used;
-    const char* cache;  ///< the word in memory.stat for files of the page cache
+    const char* cache;   ///< the word in memory.stat for files of the page cache
+    const char* shared;  ///< for what of it lies in tmpfs, and cannot be given up
 };
 
-constexpr std::array<GroupFiles, 2> kGroupFiles{
-    {{"", "sys/fs/cgroup", "memory.max", "memory.current", "file"},
-     {"memory", "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"}}};
+constexpr std::array<GroupFiles, 2> kGroupFiles{{{"", "sys/fs/cgroup", "memory.max", "memory.current", "file", "shmem"},
+                                                 {"memory", "sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                                  "memory.usage_in_bytes", "total_cache", "total_shmem"}}};
 
 /// Of a group without a limit the largest numbers that there are.
 struct GroupMemory {
     int64_t limit_bytes = std::numeric_limits<int64_t>::max();
-    int64_t rest_bytes = std::numeric_limits<int64_t>::max();  ///< files of the page cache are given up for others
+    int64_t rest_bytes =
+        std::numeric_limits<int64_t>::max();  ///< files of the page cache, but of tmpfs, are given up for others
 };
 
 GroupMemory memory_of(const fs::path& folder, const GroupFiles& files) {
     const auto limit = number_in(folder / files.limit), used = number_in(folder / files.used);
     if (!limit || !used) return {};  // "max" is no number
-    int64_t cache = 0;
+    int64_t cache = 0, shared = 0;
     std::ifstream statistics(folder / "memory.stat");
     for (std::string word; statistics >> word;) {
         if (word == files.cache) statistics >> cache;
+        if (word == files.shared) statistics >> shared;
     }
-    return {*limit, std::max<int64_t>(0, *limit - *used + cache)};
+    return {*limit, std::max<int64_t>(0, *limit - *used + std::max<int64_t>(0, cache - shared))};
 }
 
 /// The path of this process's group, "/" where it is not told: of lines "4:memory:/slurm/job_7" and "0::/user.slice".

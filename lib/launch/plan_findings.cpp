@@ -59,6 +59,14 @@ Finding judge_memory(const MemoryNeed& need, int64_t available_bytes) {
     return {most > available_bytes ? Note : Ok, "memory", text, most > available_bytes ? remedy : ""};
 }
 
+Finding judge_spread_memory(const MemoryNeed& need, int64_t available_bytes) {
+    const std::string text = "where " + counted_text(need.ranks, "rank") + (need.ranks == 1 ? " runs" : " run") +
+                             " is for mpirun to say; the fullest takes up to " + bytes_text(need.fullest_bytes) +
+                             ", this host has " + bytes_text(available_bytes) + " available";
+    if (need.fullest_bytes <= available_bytes) return {Ok, "memory", text, ""};
+    return {Note, "memory", text, "more pipeline.num_microbatches, or pipeline.recompute.what = \"stage\""};
+}
+
 Finding judge_disk(const DiskFacts& disk, const SaveNeed& need) {
     const std::string place = disk.run_folder.string() + ": ";
     if (!disk.problem.empty()) {

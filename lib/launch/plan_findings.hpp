@@ -46,9 +46,13 @@ struct MemoryNeed {
     int64_t state_bytes = 0;       ///< of all: weights, gradients, optimizer, buffers, copies for saving
     int64_t activation_bytes = 0;  ///< of all, at most
     int64_t program_bytes = 0;     ///< of each rank: the process itself
+    int64_t fullest_bytes = 0;     ///< of the rank with most, at most
 };
 
 Finding judge_memory(const MemoryNeed& need, int64_t available_bytes);
+
+/// The same where nobody knows which ranks run on this host: the fullest one may.
+Finding judge_spread_memory(const MemoryNeed& need, int64_t available_bytes);
 
 /// What saving asks of the disk.
 struct SaveNeed {

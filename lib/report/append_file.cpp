@@ -22,11 +22,23 @@ namespace {
 
 struct Cut {
     CutResult result;
-    std::vector<std::string_view> kept;  ///< runs of whole lines, with their ends
+    std::string_view before;              ///< all lines before the first that is dropped, with their ends
+    std::vector<std::string_view> moved;  ///< runs of kept lines behind it
+
+    size_t moved_bytes() const {
+        size_t sum = 0;
+        for (const std::string_view part : moved) sum += part.size();
+        return sum;
+    }
+    /// Whether no byte is written over one that is still to be moved.
+    bool leaves_what_it_moves() const {
+        return moved.empty() || before.data() + before.size() + moved_bytes() <= moved.front().data();
+    }
 };
 
 Cut find_cut(std::string_view text, int64_t last_step, const StepOfLine& step_of) {
     Cut cut;
+    cut.before = text.substr(0, 0);
     while (!text.empty()) {
         const size_t end = text.find('\n');
         if (end == std::string_view::npos) {
@@ -42,22 +54,64 @@ Cut find_cut(std::string_view text, int64_t last_step, const StepOfLine& step_of
             ++cut.result.num_later;
         } else {
             ++cut.result.num_kept;
-            const bool follows = !cut.kept.empty() && cut.kept.back().data() + cut.kept.back().size() == line.data();
-            if (follows) {
-                cut.kept.back() = {cut.kept.back().data(), cut.kept.back().size() + line.size()};
+            std::string_view& last = cut.moved.empty() ? cut.before : cut.moved.back();
+            if (last.data() + last.size() == line.data()) {
+                last = {last.data(), last.size() + line.size()};
             } else {
-                cut.kept.push_back(line);
+                cut.moved.push_back(line);
             }
         }
     }
     return cut;
 }
 
-void replace_file(const fs::path& path, const std::vector<std::string_view>& parts) {
+class CutFile {
+  public:
+    explicit CutFile(const fs::path& path) : path_(path) {
+        fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd_ < 0) fail();
+    }
+    ~CutFile() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    CutFile(const CutFile&) = delete;
+    CutFile& operator=(const CutFile&) = delete;
+
+    /// The moved lines follow those before them; they are on the disk before what they stood in is given up.
+    void cut(const Cut& cut) const {
+        auto at = static_cast<off_t>(cut.before.size());
+        for (const std::string_view part : cut.moved) at = write(at, part);
+        if (::fsync(fd_) != 0 || ::ftruncate(fd_, at) != 0 || ::fsync(fd_) != 0) fail();
+    }
+
+  private:
+    /// Gives where the next one begins.
+    off_t write(off_t at, std::string_view part) const {
+        constexpr size_t kPiece = size_t{1} << 20;
+        while (!part.empty()) {
+            const std::string piece(part.substr(0, kPiece));  // out of the file that it is written to
+            const ssize_t written = ::pwrite(fd_, piece.data(), piece.size(), at);
+            if (written < 0 && errno == EINTR) continue;
+            if (written < 0) fail();
+            at += written;
+            part.remove_prefix(static_cast<size_t>(written));
+        }
+        return at;
+    }
+    [[noreturn]] void fail() const {
+        throw Error(ErrorKind::Output, "cannot cut " + path_.string() + ": " + std::strerror(errno));
+    }
+
+    const fs::path& path_;
+    int fd_ = -1;
+};
+
+void replace_file(const fs::path& path, const Cut& cut) {
     const fs::path temporary = path.string() + ".tmp";
     try {
         OutputFile file(temporary);
-        for (const std::string_view part : parts) file.write_text(part);
+        file.write_text(cut.before);
+        for (const std::string_view part : cut.moved) file.write_text(part);
         file.finish();
         if (::rename(temporary.c_str(), path.c_str()) != 0) {
             throw Error(ErrorKind::Io, "cannot rename to " + path.string() + ": " + std::strerror(errno));
@@ -68,6 +122,18 @@ void replace_file(const fs::path& path, const std::vector<std::string_view>& par
         throw;
     }
     sync_folder(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+/// A long file needs room for a copy only where lines have to be moved over each other, and does without if need be.
+void drop_lines(const fs::path& path, const Cut& cut) {
+    const CutFile file(path);
+    if (!cut.leaves_what_it_moves()) {
+        try {
+            return replace_file(path, cut);
+        } catch (const Error&) {  // a full disk
+        }
+    }
+    file.cut(cut);
 }
 
 }  // namespace
@@ -134,7 +200,7 @@ CutResult cut_lines_after(const fs::path& path, int64_t step, const StepOfLine& 
     if (cut.result.num_damaged > 0) {
         logger->warn(path.string() + ": " + counted_text(cut.result.num_damaged, "damaged line") + " dropped");
     }
-    if (cut.result.num_later + cut.result.num_damaged > 0) replace_file(path, cut.kept);
+    if (cut.result.num_later + cut.result.num_damaged > 0) drop_lines(path, cut);
     return cut.result;
 }
 

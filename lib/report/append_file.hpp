@@ -70,9 +70,10 @@ using StepOfLine = std::function<std::optional<uint64_t>(std::string_view line)>
 
 /// Drops the lines of steps after `step`, for a run that resumes there: its own lines then follow. -1 drops all. Kept
 /// lines keep their bytes and their order. Damaged lines are dropped and said in the log; a file that is not there is
-/// nothing to cut. The result takes the file's place at once, by a rename: a process that dies meanwhile leaves the old
-/// or the new one.
-/// Throws: Error{BadData} when it is no regular file, Error{Output, Io} when the new file cannot be written.
+/// nothing to cut. The file is shortened where it stands, as it may fill the disk; a process that dies meanwhile leaves
+/// every kept line, those behind a dropped one maybe twice. Where they would be written over each other, a copy takes
+/// the file's place by a rename; only if there is no room for it may such a death damage one of them.
+/// Throws: Error{BadData} when it is no regular file, Error{Output} when it cannot be cut, as a link.
 CutResult cut_lines_after(const std::filesystem::path& path, int64_t step, const StepOfLine& step_of,
                           const Logger& logger);
 

@@ -34,12 +34,48 @@ double byte_unit(double bytes) {
     return unit;
 }
 
+/// Without zeros behind the last decimal.
+std::string significant(double value, int digits) {
+    return formatted(("%." + std::to_string(digits) + "g").c_str(), value);
+}
+
 /// "2.5 K", "300"
-std::string short_count(double value) {
+std::string short_count(double value, int digits) {
     static constexpr const char* kPrefixes[] = {"", " K", " M", " G", " T", " P"};
     size_t place = 0;
     for (; std::abs(value) >= 1000 && place + 1 < std::size(kPrefixes); ++place) value /= 1000;
-    return formatted("%.4g", value) + kPrefixes[place];
+    return significant(value, digits) + kPrefixes[place];
+}
+
+/// With one decimal as everywhere, or with more.
+std::string precise_bytes_text(double bytes, int decimals) {
+    static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+    if (decimals <= 1) return bytes_text(static_cast<int64_t>(bytes));
+    size_t place = 0;
+    for (; bytes >= 1024 && place + 1 < std::size(kUnits); ++place) bytes /= 1024;
+    return fixed_text(bytes, decimals) + kUnits[place];
+}
+
+/// That of 10; 0 for what has none.
+int exponent_of(double value) {
+    return value > 0 && std::isfinite(value) ? static_cast<int>(std::floor(std::log10(value) + 1e-6)) : 0;
+}
+
+/// The text of a tick whose neighbours are `distance` away or more; 0: it has none.
+std::string tick_text(double tick, double distance, Quantity quantity) {
+    const int digits = distance > 0 ? std::min(17, exponent_of(std::abs(tick)) - exponent_of(distance) + 1) : 0;
+    switch (quantity) {
+        case Quantity::Bytes:
+            if (!(std::abs(tick) < 9e18)) break;
+            return precise_bytes_text(tick, -exponent_of(distance / byte_unit(tick)));
+        case Quantity::Count:
+            return short_count(tick, std::max(4, digits));
+        case Quantity::Share:
+            return significant(100 * tick, std::max(3, digits)) + " %";
+        case Quantity::Plain:
+            return significant(tick, std::max(4, digits));
+    }
+    return "-";
 }
 
 std::string json_number(double value) {
@@ -113,17 +149,20 @@ class ChartDrawing {
 
     std::string grid() const {
         std::string text;
-        for (const double tick : y_ticks_) {
+        const std::vector<std::string> y_texts = tick_texts(y_ticks_, chart_.quantity);
+        for (size_t i = 0; i < y_ticks_.size(); ++i) {
+            const double tick = y_ticks_[i];
             const std::string at = coordinate(y(tick));
             text += "<line class=\"grid\" x1=\"" + coordinate(kLeft) + "\" x2=\"" + coordinate(kWidth - kRight) +
                     "\" y1=\"" + at + "\" y2=\"" + at + "\"></line><text class=\"tick\" x=\"" + coordinate(kLeft - 8) +
-                    "\" y=\"" + coordinate(y(tick) + 4) + "\" text-anchor=\"end\">" +
-                    escaped(quantity_text(tick, chart_.quantity)) + "</text>\n";
+                    "\" y=\"" + coordinate(y(tick) + 4) + "\" text-anchor=\"end\">" + escaped(y_texts[i]) + "</text>\n";
         }
-        for (const double tick : x_ticks_) {
+        const std::vector<std::string> x_texts = tick_texts(x_ticks_, Quantity::Count);
+        for (size_t i = 0; i < x_ticks_.size(); ++i) {
+            const double tick = x_ticks_[i];
             if (tick < x_.low || tick > x_.high || tick != std::floor(tick)) continue;  // steps are whole
             text += "<text class=\"tick\" x=\"" + coordinate(x(tick)) + "\" y=\"" + coordinate(kHeight - kBottom + 18) +
-                    "\" text-anchor=\"middle\">" + escaped(quantity_text(tick, Quantity::Count)) + "</text>\n";
+                    "\" text-anchor=\"middle\">" + escaped(x_texts[i]) + "</text>\n";
         }
         return text + "<text class=\"tick\" x=\"" + coordinate(kLeft - 8) + "\" y=\"" +
                coordinate(kHeight - kBottom + 18) + "\" text-anchor=\"end\">step</text>\n";
@@ -202,17 +241,17 @@ std::vector<double> quantity_ticks(double low, double high, int most, Quantity q
 }
 
 std::string quantity_text(double value, Quantity quantity) {
-    switch (quantity) {
-        case Quantity::Bytes:
-            return std::abs(value) < 9e18 ? bytes_text(static_cast<int64_t>(value)) : "-";
-        case Quantity::Count:
-            return short_count(value);
-        case Quantity::Share:
-            return formatted("%.3g", 100 * value) + " %";
-        case Quantity::Plain:
-            break;
+    return tick_text(value, 0, quantity);
+}
+
+std::vector<std::string> tick_texts(const std::vector<double>& ticks, Quantity quantity) {
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < ticks.size(); ++i) {
+        double distance = i > 0 ? ticks[i] - ticks[i - 1] : 0;
+        if (i + 1 < ticks.size()) distance = i > 0 ? std::min(distance, ticks[i + 1] - ticks[i]) : ticks[1] - ticks[0];
+        texts.push_back(tick_text(ticks[i], distance, quantity));
     }
-    return formatted("%.4g", value);
+    return texts;
 }
 
 std::string draw_chart(const Chart& chart) {

@@ -38,6 +38,9 @@ std::vector<double> quantity_ticks(double low, double high, int most, Quantity q
 /// The number as an axis has it: "2.5", "12 K", "1.5 GiB", "25 %".
 std::string quantity_text(double value, Quantity quantity);
 
+/// The texts of the ticks of an axis, with as many decimals as tell neighbours apart.
+std::vector<std::string> tick_texts(const std::vector<double>& ticks, Quantity quantity);
+
 /// A <figure> with its caption and its legend; empty when no curve has a finite value. Curves of many points are
 /// thinned, and the note says so.
 std::string draw_chart(const Chart& chart);

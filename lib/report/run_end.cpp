@@ -39,10 +39,12 @@ bool keep_run_end(const fs::path& run_folder, const RunEnd& end) {
     using Json = nlohmann::ordered_json;
     const Json json{{"exit_code", end.exit_code}, {"text", end.text}};
     const std::string text = json_text(json) + "\n";
-    const int fd = ::open((run_folder / run_files::kEnd).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const fs::path path = run_folder / run_files::kEnd;
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return false;
-    const bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    ::close(fd);
+    bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    is_whole = ::close(fd) == 0 && is_whole;
+    if (!is_whole) ::unlink(path.c_str());  // it would bar a later one, when there is room
     return is_whole;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -104,30 +105,33 @@ std::vector<StageMean> stages_of(const Json& line) {
 }
 
 /// The means of the newest layout. The first two steps of a start are slower than any later one and count only where
-/// the start has no others.
+/// the layout has no others. A start of a layout that was there before shows by its memory, which it measures behind
+/// them.
 class StageSums {
   public:
     void add(int64_t step, int64_t total_steps, const std::vector<StageMean>& stages) {
-        constexpr int64_t kSlowSteps = 2;
         if (stages.empty()) return;
         if (!has_layout_of(stages)) {
             start_ = step - 1;
             sums_.clear();
             for (const StageMean& stage : stages) sums_.push_back({.rank = stage.rank});
             num_steps_ = 0;
+            newest_.clear();
         }
         if (step <= start_ + kSlowSteps && total_steps > start_ + kSlowSteps) return;
-        ++num_steps_;
-        for (size_t i = 0; i < stages.size(); ++i) {
-            sums_[i].forward_ms += stages[i].forward_ms;
-            sums_[i].backward_ms += stages[i].backward_ms;
-            sums_[i].transfer_ms += stages[i].transfer_ms;
-            sums_[i].wait_ms += stages[i].wait_ms;
-        }
+        newest_.push_back(stages);
+        is_last_ = step >= total_steps;
+        if (newest_.size() > kSlowSteps) count_oldest();
+    }
+
+    /// The newest steps were the first of a start.
+    void take_memory() {
+        if (num_steps_ > 0 || !is_last_) newest_.clear();
     }
 
     /// Empty when no step counts.
-    std::vector<StageMean> means() const {
+    std::vector<StageMean> means() {
+        while (!newest_.empty()) count_oldest();
         std::vector<StageMean> means;
         const auto num_steps = static_cast<double>(num_steps_);
         for (const StageMean& sum : sums_) {
@@ -143,9 +147,25 @@ class StageSums {
         return std::ranges::equal(sums_, stages, {}, &StageMean::rank, &StageMean::rank);
     }
 
+    void count_oldest() {
+        ++num_steps_;
+        const std::vector<StageMean>& stages = newest_.front();
+        for (size_t i = 0; i < stages.size(); ++i) {
+            sums_[i].forward_ms += stages[i].forward_ms;
+            sums_[i].backward_ms += stages[i].backward_ms;
+            sums_[i].transfer_ms += stages[i].transfer_ms;
+            sums_[i].wait_ms += stages[i].wait_ms;
+        }
+        newest_.pop_front();
+    }
+
+    static constexpr int64_t kSlowSteps = 2;
+
     std::vector<StageMean> sums_;
-    int64_t start_ = 0;  ///< updates that were done before the first step of the layout
-    int64_t num_steps_ = 0;
+    std::deque<std::vector<StageMean>> newest_;  ///< steps of the layout that are not in the sums yet
+    int64_t start_ = 0;                          ///< updates that were done before the first step of the layout
+    int64_t num_steps_ = 0;                      ///< in the sums
+    bool is_last_ = false;                       ///< of the newest step: the training ends with it
 };
 
 MemoryEvent memory_of(const Json& line) {
@@ -180,7 +200,10 @@ bool take_line(RecordedRun& run, std::string_view text, StageSums& stages) {
         run.saves.push_back({whole_of(line, "step"), "", whole_of(line, "size_bytes"), number_or(line, "seconds", 0),
                              number_or(line, "pause_seconds", 0)});
     }
-    if (event == "memory") run.memory = memory_of(line);
+    if (event == "memory") {
+        run.memory = memory_of(line);
+        stages.take_memory();
+    }
     return true;
 }
 

@@ -22,7 +22,8 @@ struct TimedAction {
     double end_seconds = 0;
 };
 
-/// What the actions of a stage took in a step, mean over the steps of the newest layout behind the first two of it.
+/// What the actions of a stage took in a step, mean over the steps of the newest layout without the first two of every
+/// start.
 struct StageMean {
     int rank = 0;  ///< of the pipeline
     double forward_ms = 0;

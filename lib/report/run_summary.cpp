@@ -88,7 +88,8 @@ RunSummary summary_of(const RecordedRun& run) {
         summary.total_steps = run.steps.back().total_steps;
         summary.last_loss = run.steps.back().loss;
         const bool is_saved = !run.saves.empty() && run.saves.back().step == summary.last_step;
-        summary.is_finished = is_saved && summary.last_step == summary.total_steps;
+        const bool is_done = run.end && run.end->exit_code == 0;  // the line of its save may have had no room
+        summary.is_finished = (is_saved || is_done) && summary.last_step == summary.total_steps;
     }
     take_losses(summary, run.steps);
     summary.has_tokens = !tokens.empty();

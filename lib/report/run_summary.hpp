@@ -18,7 +18,7 @@ struct WorstRank {
 
 struct RunSummary {
     int64_t last_step = 0, total_steps = 0;
-    bool is_finished = false;  ///< the last step is done and saved
+    bool is_finished = false;  ///< the last step is done and saved, or the training says so
     std::optional<double> last_loss;
     std::optional<double> best_loss;  ///< of the finite ones
     int64_t best_loss_step = 0;

@@ -1,6 +1,7 @@
 #include "report/sinks.hpp"
 
 #include <exception>
+#include <system_error>
 
 #include "base/run_files.hpp"
 #include "report/csv_lines.hpp"
@@ -47,6 +48,16 @@ const std::vector<Sink>& sinks() {
         {"metrics.prom", "the newest numbers: the node exporter of Prometheus", open_prometheus},
     };
     return rows;
+}
+
+uint64_t size_of_sinks(const fs::path& folder) {
+    uint64_t sum = 0;
+    for (const Sink& sink : sinks()) {
+        std::error_code error;  // a folder is none that is cut
+        const uint64_t size = fs::file_size(folder / sink.file, error);
+        if (!error) sum += size;
+    }
+    return sum;
 }
 
 void add_sinks(Reporters& reporters, const SinkRequest& request) {

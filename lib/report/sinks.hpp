@@ -30,6 +30,9 @@ struct Sink {
 
 const std::vector<Sink>& sinks();
 
+/// Bytes of the files that add_sinks reads through to cut them, at most.
+uint64_t size_of_sinks(const std::filesystem::path& folder);
+
 /// Opens all of them. One that cannot be opened is said once and left out: training goes on without it.
 void add_sinks(Reporters& reporters, const SinkRequest& request);
 

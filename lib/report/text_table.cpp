@@ -12,13 +12,24 @@ namespace {
 
 constexpr size_t kColumnGap = 2;
 
+bool begins_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+size_t num_characters(const std::string& text) {
+    return static_cast<size_t>(std::ranges::count_if(text, begins_character));
+}
+
 std::string shortened(const std::string& text, size_t width) {
-    return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+    if (num_characters(text) <= width) return text;
+    size_t end = 0;
+    for (size_t left = width - 2; left > 0 || !begins_character(text[end]); ++end) left -= begins_character(text[end]);
+    return text.substr(0, end) + "..";
 }
 
 std::string aligned(const TextCell& cell, size_t width, bool left, bool colour) {
     const std::string text = shortened(cell.text, width);
-    const std::string blanks(width - text.size(), ' ');
+    const std::string blanks(width - num_characters(text), ' ');
     const std::string shown = colour && cell.stage ? painted(text, *cell.stage) : text;
     return left ? shown + blanks : blanks + shown;
 }
@@ -34,8 +45,8 @@ std::vector<size_t> TextTable::widths(size_t page) const {
     std::vector<size_t> widths;
     size_t total = 0, spare = 0;
     for (size_t column = 0; column < columns_.size(); ++column) {
-        size_t width = columns_[column].name.size();
-        for (const std::vector<TextCell>& row : rows_) width = std::max(width, row[column].text.size());
+        size_t width = num_characters(columns_[column].name);
+        for (const std::vector<TextCell>& row : rows_) width = std::max(width, num_characters(row[column].text));
         const auto shortest = static_cast<size_t>(columns_[column].shortest);
         total += width + (column == 0 ? 0 : kColumnGap);
         if (shortest > 0 && width > shortest) spare += width - shortest;

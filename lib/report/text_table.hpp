@@ -15,7 +15,7 @@ struct TextStyle {
 };
 
 struct TextCell {
-    std::string text;            ///< ASCII
+    std::string text;            ///< UTF-8, each character one column wide
     std::optional<int> stage{};  ///< painted in this stage's colour (report/stage_colours.hpp)
 };
 

@@ -37,6 +37,11 @@ class Doctor(Case):
         self.assertTrue(done.stdout.endswith(f"\nstart with: vpp run {plan}\n"))
         self.assertEqual([path.name for path in self.folder.iterdir()], ["plan.toml"], "it leaves nothing behind")
 
+    def test_memory_where_mpirun_places_the_ranks(self):
+        done = self.vpp("doctor", self.plan(DIGITS), "--json", environment={"SLURM_JOB_ID": "1"})
+        memory = next(one for one in json.loads(done.stdout)["findings"] if one["topic"] == "memory")
+        self.assertRegex(memory["text"], r"^where 2 ranks run is for mpirun to say; the fullest takes up to [1-9]")
+
     def test_it_ends_with_the_line_of_what_it_looked_at(self):
         plan = self.plan(DIGITS, "a plan.toml")
         done = self.vpp("doctor", plan, "-n", "2", "--set", "train.steps=5")

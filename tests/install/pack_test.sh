@@ -9,6 +9,13 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "pack_test: $*" >&2 && exit 1; }
 
+# A cache that is named from here is the same from elsewhere, for CMake too.
+cat >"$folder/names_cache" <<'END'
+source "$1/scripts/paths.sh" && cd / && echo "$vpp_cache $VPP_CACHE"
+END
+said=$(cd "$folder" && VPP_CACHE=made/../cache bash "$folder/names_cache" "$root")
+[ "$said" = "$folder/cache $folder/cache" ] || fail "of a relative VPP_CACHE it makes: $said"
+
 "$root/scripts/pack" --built "$folder/made/vpp"
 mv "$folder/made/vpp" "$folder/moved"
 cd "$folder/moved"
@@ -35,6 +42,8 @@ alone=()
 ! unshare -m true 2>/dev/null || alone=(unshare -m sh -c 'mount -t tmpfs none /etc/openmpi && exec "$@"' sh)
 
 packed "$1" bin/vpp --version
+ln -s "$PWD/bin/vpp" "$folder/vpp-0.1"
+packed "$1" "$folder/vpp-0.1" --version
 packed "$1" "${alone[@]}" bin/gpu-check --device cpu --only trace | grep '^trace *ok' || fail "two ranks do not run"
 grep -q "^mpirun " build-cuda/gpu-check.log || fail "the log lacks what ran"
 [ -z "$(strays)" ] || fail "libraries are missing: $(strays | head -n 3)"

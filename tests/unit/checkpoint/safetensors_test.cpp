@@ -52,6 +52,7 @@ TEST(Safetensors, TensorsAreAligned) {
     const auto path = scratch.path() / "a.safetensors";
     write_safetensors(path, state.tensors(), {});
     const SafetensorsFile file(path);
+    EXPECT_EQ(file.entries().size(), state.tensors().size());
     for (const SafetensorsEntry& entry : file.entries()) {
         EXPECT_EQ(entry.begin_bytes % size_of(entry.dtype), 0u) << entry.name;
     }

@@ -81,7 +81,8 @@ TEST(StoreCrash, AReplacedStepIsTheOldOrTheNewOne) {
 
 TEST(StoreCrash, AFirstSaveLeavesNothingOrAWholeCheckpoint) {
     bool died = true;
-    for (int n = 0; died; ++n) {
+    int n = 0;
+    for (; died; ++n) {
         SCOPED_TRACE("stop point " + std::to_string(n));
         const test::ScratchFolder scratch;
         died = dies_at(n, scratch.path(), [](CheckpointStore& store) { test::save(store, 50, "dying", 2); });
@@ -93,6 +94,7 @@ TEST(StoreCrash, AFirstSaveLeavesNothingOrAWholeCheckpoint) {
         test::save(store, 50, "again", 3);
         EXPECT_EQ(entries_in(scratch.path() / "checkpoints"), 1u);
     }
+    EXPECT_EQ(n - 1, 19);
 }
 
 TEST(StoreCrash, PruningLeavesTheNewestWhole) {

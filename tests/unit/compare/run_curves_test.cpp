@@ -29,7 +29,13 @@ TEST(RunCurves, EveryNameGivesACurve) {
     for (const char* name : {"train/lr", "perf/samples_per_s", "memory/resident_bytes", "eval/loss"}) {
         EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
     }
-    for (const std::string& name : names) EXPECT_LE(run_curve(test::run_with("a", {1}), name).size(), 1u) << name;
+    RecordedRun run = test::run_with("a", {1});
+    StepEvent& step = run.steps.at(0);
+    step.loss_scale = 1024;
+    step.tokens_per_second = 1000;
+    step.bubble_worst = 0.5;
+    run.evaluations = {{1, 2.5, 64, 1, 0.75, 12.5}};
+    for (const std::string& name : names) EXPECT_EQ(run_curve(run, name).size(), 1u) << name;
 }
 
 TEST(RunCurves, AxesFitTheirNumbers) {

@@ -176,6 +176,19 @@ TEST_F(Training, othersWaitLongerForWhoClearsAwayMuch) {
     EXPECT_EQ(deadline_seconds_, 1300) << "300 s, and 10 MB a second";
 }
 
+TEST_F(Training, othersWaitLongerForWhoCutsLongMetrics) {
+    Rig setup = open({"mesh.pp=2"});
+    fs::create_directories(setup.plan.run.dir);
+    for (const char* name : {"metrics.jsonl", "metrics.csv"}) {
+        const fs::path file = fs::path(setup.plan.run.dir) / name;
+        { const std::ofstream made(file); }
+        fs::resize_file(file, 5'000'000'000);
+    }
+    stop_at_ = 1;
+    EXPECT_EQ(run(setup).last_step, 0);
+    EXPECT_EQ(deadline_seconds_, 1300);
+}
+
 TEST_F(Training, aFullDiskThatStaysEndsTheJobAndLeavesTheLastSave) {
     Rig setup = open({"mesh.pp=2", "checkpoint.every=1", "checkpoint.max_failures=2"});
     int saves = 0;

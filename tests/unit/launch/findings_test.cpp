@@ -46,7 +46,9 @@ TEST(Findings, LinesAreNoWiderThan80) {
     std::string words;
     for (int i = 0; i < 100; ++i) words += std::string(static_cast<size_t>(i % 17 + 1), 'x') + " ";
     std::istringstream lines(to_text({{FindingLevel::Note, "topic", words, words}}, false));
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+    int num_lines = 0;
+    for (std::string line; std::getline(lines, line); ++num_lines) EXPECT_LE(line.size(), 80U) << line;
+    EXPECT_GT(num_lines, 20) << "1800 characters";
 }
 
 TEST(Findings, TheFirstProblemIsTheCode) {

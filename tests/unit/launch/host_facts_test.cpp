@@ -58,6 +58,10 @@ TEST_F(HostFactsTest, MemoryIsWhatHostAndGroupLeave) {
     EXPECT_EQ(detail::total_memory(root_), 500000);
     write("sys/fs/cgroup/memory.stat", "anon 1\nfile 50000\n");
     EXPECT_EQ(detail::available_memory(root_), 250000);
+    write("sys/fs/cgroup/memory.stat", "anon 1\nfile 50000\nshmem 20000\n");
+    EXPECT_EQ(detail::available_memory(root_), 230000) << "tmpfs gives nothing up";
+    write("sys/fs/cgroup/memory.stat", "anon 1\nfile 50000\nshmem 60000\n");
+    EXPECT_EQ(detail::available_memory(root_), 200000);
 }
 
 TEST_F(HostFactsTest, TheTightestOfTheGroupsAroundThisProcessCounts) {
@@ -84,11 +88,11 @@ TEST_F(HostFactsTest, GroupsOfTheFirstVersion) {
     write("proc/self/cgroup", "9:cpu,cpuacct:/\n4:memory:/slurm/job_7\n0::/\n");
     write("sys/fs/cgroup/memory/slurm/job_7/memory.limit_in_bytes", "400000\n");
     write("sys/fs/cgroup/memory/slurm/job_7/memory.usage_in_bytes", "300000\n");
-    write("sys/fs/cgroup/memory/slurm/job_7/memory.stat", "cache 1\ntotal_cache 50000\n");
+    write("sys/fs/cgroup/memory/slurm/job_7/memory.stat", "cache 1\nshmem 9\ntotal_cache 50000\ntotal_shmem 10000\n");
     write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     write("sys/fs/cgroup/memory/memory.usage_in_bytes", "900000\n");
     EXPECT_EQ(detail::total_memory(root_), 400000);
-    EXPECT_EQ(detail::available_memory(root_), 150000);
+    EXPECT_EQ(detail::available_memory(root_), 140000);
 }
 
 TEST_F(HostFactsTest, OwnMemory) {

@@ -81,6 +81,16 @@ TEST(PlanFindings, Memory) {
     expect_of_plan(judge_memory(need, kGiB), Bad, sums + "1.0 GiB available", remedy, 71);
 }
 
+TEST(PlanFindings, MemoryOfRanksThatMpirunPlaces) {
+    MemoryNeed need{.ranks = 4, .state_bytes = 9 * kGiB, .program_bytes = 256 * kMiB, .fullest_bytes = 3 * kGiB};
+    const std::string text = "where 4 ranks run is for mpirun to say; the fullest takes up to 3.0 GiB, this host has ";
+    expect_of_plan(judge_spread_memory(need, 4 * kGiB), Ok, text + "4.0 GiB available");
+    expect_of_plan(judge_spread_memory(need, kGiB), Note, text + "1.0 GiB available",
+                   "more pipeline.num_microbatches, or pipeline.recompute.what = \"stage\"");
+    need.ranks = 1;
+    EXPECT_TRUE(judge_spread_memory(need, kGiB).text.starts_with("where 1 rank runs is for mpirun to say"));
+}
+
 DiskFacts disk_with(int64_t free_bytes) {
     DiskFacts disk;
     disk.run_folder = "runs/gpt";

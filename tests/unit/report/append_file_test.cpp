@@ -1,35 +1,16 @@
 #include "report/append_file.hpp"
 
-#include <signal.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.hpp"
 #include "unit/report/scratch.hpp"
+#include "unit/report/size_limit.hpp"
 
 namespace vpp {
 namespace {
-
-/// Files may have so many bytes while it lives: stands for a full disk.
-class SizeLimit {
-  public:
-    explicit SizeLimit(rlim_t bytes) {
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        handler_ = ::signal(SIGXFSZ, SIG_IGN);
-        rlimit limit = before_;
-        limit.rlim_cur = bytes;
-        ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
-    ~SizeLimit() {
-        ::setrlimit(RLIMIT_FSIZE, &before_);
-        ::signal(SIGXFSZ, handler_);
-    }
-
-  private:
-    rlimit before_{};
-    void (*handler_)(int) = nullptr;
-};
 
 std::optional<uint64_t> leading_number(std::string_view line) {
     uint64_t step = 0;
@@ -55,7 +36,7 @@ TEST_F(AppendFileTest, WhatHasNoRoomIsTakenOffAndSaidOnce) {
     AppendFile file(path_, logger_);
     file.append("1234");
     {
-        const SizeLimit limit(6);
+        const test::SizeLimit limit(6);
         EXPECT_FALSE(file.append("5678"));
         EXPECT_FALSE(
             file.append("9"
@@ -91,18 +72,61 @@ TEST_F(AppendFileTest, WhatIsNoFileIsRefused) {
     EXPECT_EQ(refusal("/dev/null"), "/dev/null is not a regular file; move it away");
 }
 
-TEST_F(AppendFileTest, WhatCannotBeCutStaysAsItIs) {
-    const std::filesystem::path target = folder_ / "run" / "lines";
-    std::filesystem::create_directories(target.parent_path());
-    put(target, "1 a\n9 b\n");
-    std::filesystem::create_directory(target.string() + ".tmp");
+/// A file whose copy cannot be written, as on a full disk.
+class NoRoomForACopy : public AppendFileTest {
+  protected:
+    NoRoomForACopy() { std::filesystem::create_directory(path_.string() + ".tmp"); }
+};
+
+TEST_F(NoRoomForACopy, WhatIsLaterIsCutOffAllTheSame) {
+    put(path_, "1 a\n9 b\n");
+    EXPECT_EQ(cut_lines_after(path_, 2, leading_number, logger_).num_later, 1);
+    EXPECT_EQ(content(path_), "1 a\n");
+}
+
+TEST_F(NoRoomForACopy, LinesMoveUpOverThoseThatAreDropped) {
+    std::string before = "1 a\n9\n2 b\n", after = "1 a\n2 b\n";
+    for (int line = 0; line < 300'000; ++line) {
+        const std::string text = "2 " + std::to_string(line) + "\n";
+        before += line % 100'000 == 7 ? "9 later\n" + text : text;
+        after += text;
+    }
+    put(path_, before + "9 last\n");
+    const CutResult cut = cut_lines_after(path_, 2, leading_number, logger_);
+    EXPECT_EQ(cut.num_kept, 300'002);
+    EXPECT_EQ(cut.num_later, 5);
+    EXPECT_TRUE(content(path_) == after);
+}
+
+TEST_F(AppendFileTest, OnlyLinesThatMoveOverEachOtherTakeACopy) {
+    const auto is_same_file_behind = [&](const std::string& before, const std::string& after) {
+        struct stat old {
+        }, now{};
+        put(path_, before);
+        ::stat(path_.c_str(), &old);
+        cut_lines_after(path_, 2, leading_number, logger_);
+        ::stat(path_.c_str(), &now);
+        EXPECT_EQ(content(path_), after);
+        return old.st_ino == now.st_ino;
+    };
+    const std::string later = "3 a step that is later\n";
+    EXPECT_TRUE(is_same_file_behind("1 a\n" + later + later, "1 a\n"));
+    EXPECT_TRUE(is_same_file_behind("1 a\n" + later + "2 saved late\n" + later, "1 a\n2 saved late\n"));
+    EXPECT_FALSE(is_same_file_behind("1 a\n9\n2 longer\n", "1 a\n2 longer\n"));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(AppendFileTest, ALinkIsNotFollowedToBeCut) {
+    put(folder_ / "target", "1 a\n9 b\n");
+    std::filesystem::create_symlink("target", path_);
     try {
-        cut_lines_after(target, 2, leading_number, logger_);
+        cut_lines_after(path_, 2, leading_number, logger_);
         ADD_FAILURE() << "it went on";
     } catch (const Error& error) {
-        EXPECT_EQ(error.what(), "cannot create " + target.string() + ".tmp: Is a directory");
+        EXPECT_EQ(error.kind(), ErrorKind::Output);
+        EXPECT_EQ(error.what(), "cannot cut " + path_.string() + ": Too many levels of symbolic links");
     }
-    EXPECT_EQ(content(target), "1 a\n9 b\n");
+    EXPECT_EQ(content(folder_ / "target"), "1 a\n9 b\n");
 }
 
 TEST_F(AppendFileTest, LinesBeginAtTheStartOfALine) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace vpp {
@@ -42,6 +43,46 @@ TEST(Chart, QuantitiesAreReadable) {
     EXPECT_EQ(quantity_text(0.205, Quantity::Share), "20.5 %");
     EXPECT_EQ(quantity_text(1 << 30, Quantity::Bytes), "1.0 GiB");
     EXPECT_EQ(quantity_text(1e300, Quantity::Bytes), "-");
+}
+
+TEST(Chart, TicksAreToldApart) {
+    using Texts = std::vector<std::string>;
+    const double million = 1e6, gib = 1 << 30;
+    EXPECT_EQ(tick_texts({million, million + 5, million + 10}, Quantity::Count),
+              (Texts{"1 M", "1.000005 M", "1.00001 M"}));
+    EXPECT_EQ(tick_texts({2, 2.00001, 2.00002}, Quantity::Plain), (Texts{"2", "2.00001", "2.00002"}));
+    EXPECT_EQ(tick_texts({0.5, 0.50002}, Quantity::Share), (Texts{"50 %", "50.002 %"}));
+    EXPECT_EQ(tick_texts({10 * gib, 10.01 * gib}, Quantity::Bytes), (Texts{"10.00 GiB", "10.01 GiB"}));
+    EXPECT_EQ(tick_texts({1000.5, 1001, 1001.5}, Quantity::Plain), (Texts{"1000.5", "1001", "1001.5"}));
+    EXPECT_EQ(tick_texts({0, 0.1, 0.2}, Quantity::Plain), (Texts{"0", "0.1", "0.2"})) << "no more than it takes";
+    EXPECT_EQ(tick_texts({0, gib / 2, gib}, Quantity::Bytes), (Texts{"0 B", "512.0 MiB", "1.0 GiB"}));
+    EXPECT_EQ(tick_texts({20000}, Quantity::Count), Texts{"20 K"});
+    EXPECT_EQ(tick_texts({0.01, 1, 10000}, Quantity::Plain), (Texts{"0.01", "1", "1e+04"})) << "logarithmic";
+    EXPECT_EQ(tick_texts({-1e300, 1e300}, Quantity::Bytes), (Texts{"-", "-"}));
+    EXPECT_TRUE(tick_texts({}, Quantity::Plain).empty());
+}
+
+TEST(Chart, TicksOfAllCurvesAreToldApart) {
+    const Quantity all[] = {Quantity::Plain, Quantity::Count, Quantity::Bytes, Quantity::Share};
+    for (const double low : {0.25, 2.0, 999.0, 1e6, 1e10}) {
+        for (const double share : {1e-9, 1e-6, 1e-3, 0.1, 10.0}) {
+            for (const Quantity quantity : all) {
+                const double high = low * (1 + share);
+                if (quantity == Quantity::Bytes && high - low < 10) continue;  // bytes are whole
+                std::vector<std::string> texts = tick_texts(quantity_ticks(low, high, 5, quantity), quantity);
+                EXPECT_EQ(std::adjacent_find(texts.begin(), texts.end()), texts.end()) << low << " " << high;
+            }
+        }
+    }
+}
+
+TEST(Chart, BothAxesTellTicksApart) {
+    ChartCurve curve = curve_of({2.00001, 2.00002, 2.00003});
+    for (double& step : curve.curve.x) step += 1e6;
+    const std::string text = draw_chart({"Loss", "", Quantity::Plain, false, {curve}});
+    for (const char* tick : {">2.00001<", ">2.00003<", ">1.000001 M<", ">1.000003 M<"}) {
+        EXPECT_NE(text.find(tick), std::string::npos) << tick << text;
+    }
 }
 
 TEST(Chart, ACurveIsAPathWithItsNumbers) {

@@ -1,8 +1,6 @@
 #include "report/json_lines.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "unit/report/scratch.hpp"
+#include "unit/report/size_limit.hpp"
 #include "unit/report/support.hpp"
 
 namespace vpp {
@@ -139,16 +138,10 @@ TEST_F(JsonLines, AFullDiskIsSaidOnceAndLeavesWholeLines) {
     JsonLinesReporter reporter(path_, logger_);
     reporter.evaluation({1, 1, 1, 1});
     const auto size = content().size();
-    // A limit of file size stands for the full disk: it cuts a write short, then refuses.
-    rlimit before{};
-    ::getrlimit(RLIMIT_FSIZE, &before);
-    rlimit limit = before;
-    limit.rlim_cur = size + 10;
-    const auto handler = ::signal(SIGXFSZ, SIG_IGN);
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    for (int64_t step = 2; step < 5; ++step) reporter.evaluation({step, 1, 1, 1});
-    ::setrlimit(RLIMIT_FSIZE, &before);
-    ::signal(SIGXFSZ, handler);
+    {
+        const test::SizeLimit limit(size + 10);
+        for (int64_t step = 2; step < 5; ++step) reporter.evaluation({step, 1, 1, 1});
+    }
     EXPECT_EQ(content().size(), size);
     EXPECT_EQ(reporter.num_lost(), 3);
     const std::string log = log_.str();

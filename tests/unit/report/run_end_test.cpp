@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "unit/report/scratch.hpp"
+#include "unit/report/size_limit.hpp"
 
 namespace vpp {
 namespace {
@@ -34,6 +35,18 @@ TEST_F(RunEnds, AFolderThatIsGoneIsNoError) {
     EXPECT_FALSE(keep_run_end(folder_ / "gone", {79, ""}));
     forget_run_end(folder_ / "gone");
     EXPECT_EQ(read_run_end(folder_ / "gone"), std::nullopt);
+}
+
+TEST_F(RunEnds, OneThatHasNoRoomBarsNoLaterOne) {
+    for (const size_t room : {0, 10}) {
+        const test::SizeLimit limit(room);
+        EXPECT_FALSE(keep_run_end(folder_, {79, "nan"})) << room;
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "end.json")) << room;
+    }
+    EXPECT_TRUE(keep_run_end(folder_, {75, "rank 2 is gone"}));
+    const test::SizeLimit limit(0);
+    EXPECT_FALSE(keep_run_end(folder_, {79, "nan"}));
+    EXPECT_EQ(read_run_end(folder_)->text, "rank 2 is gone") << "only what it has made goes";
 }
 
 TEST_F(RunEnds, ATextOfNoUtf8IsKeptAsWellAsItCan) {

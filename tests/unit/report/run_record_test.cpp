@@ -141,16 +141,18 @@ TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
     EXPECT_EQ(run.steps[3].bubble_predicted, std::nullopt);
 }
 
+/// Of 9 steps; each stage of them takes as long.
+std::string line_of_step(int step, const std::vector<int>& ranks, double forward) {
+    std::string stages;
+    for (const int rank : ranks) {
+        stages += std::string(stages.empty() ? "" : ",") + "{\"rank\":" + std::to_string(rank) +
+                  ",\"forward_ms\":" + std::to_string(forward) + "}";
+    }
+    return "{\"event\":\"step\",\"step\":" + std::to_string(step) + ",\"total_steps\":9,\"stages\":[" + stages + "]}\n";
+}
+
 TEST_F(RunRecords, TheNewestLayoutIsToldWithoutItsFirstSteps) {
-    const auto line = [](int step, std::vector<int> ranks, double forward) {
-        std::string stages;
-        for (const int rank : ranks) {
-            stages += std::string(stages.empty() ? "" : ",") + "{\"rank\":" + std::to_string(rank) +
-                      ",\"forward_ms\":" + std::to_string(forward) + "}";
-        }
-        return "{\"event\":\"step\",\"step\":" + std::to_string(step) + ",\"total_steps\":9,\"stages\":[" + stages +
-               "]}\n";
-    };
+    const auto line = line_of_step;
     std::string text = line(1, {0, 1}, 100) + line(2, {0, 1}, 100) + line(3, {0, 1}, 1) + line(4, {0, 1}, 2);
     put_metrics(text);
     EXPECT_EQ(read_run(folder_).stages.at(1).forward_ms, 1.5);
@@ -165,6 +167,26 @@ TEST_F(RunRecords, TheNewestLayoutIsToldWithoutItsFirstSteps) {
     put_metrics(text);
     EXPECT_EQ(read_run(folder_).stages.at(2).forward_ms, 6) << "it has no others";
     EXPECT_EQ(read_run(folder_).stages[2].rank, 0);
+}
+
+TEST_F(RunRecords, TheFirstStepsOfEveryStartAreLeftOut) {
+    const auto lines = [](int first, std::vector<double> forwards) {
+        std::string text;
+        for (const double forward : forwards) text += line_of_step(first++, {0, 1}, forward);
+        return text;
+    };
+    const auto memory = [](int step) { return to_json_line(MemoryEvent{step, {}}) + "\n"; };
+    const std::string begun = lines(1, {100, 100}) + memory(2) + lines(3, {1, 2});
+    put_metrics(begun + lines(5, {100, 100}) + memory(6));
+    EXPECT_EQ(read_run(folder_).stages.at(1).forward_ms, 1.5) << "a start of the same layout";
+    put_metrics(begun + lines(5, {100, 100}) + memory(6) + lines(7, {6}) + lines(8, {100, 100}) + memory(9));
+    EXPECT_EQ(read_run(folder_).stages.at(1).forward_ms, 3) << "and one more, which ends the training";
+    put_metrics(lines(1, {100}) + lines(2, {100, 100}) + memory(3) + lines(4, {5, 6}));
+    EXPECT_EQ(read_run(folder_).stages.at(1).forward_ms, 5.5) << "right behind the first step";
+    put_metrics(lines(1, {100, 100}) + memory(2) + lines(3, {1}) + lines(4, {100}));
+    EXPECT_EQ(read_run(folder_).stages.at(1).forward_ms, 50.5) << "whose memory nobody knows yet";
+    put_metrics(lines(9, {7}) + memory(9));
+    EXPECT_EQ(read_run(folder_).stages.at(1).forward_ms, 7) << "there are no others";
 }
 
 TEST_F(RunRecords, HugeNumbersDoNoHarm) {

@@ -92,6 +92,17 @@ TEST(RunSummary, ARunIsFinishedWhenItsLastStepIsSaved) {
     EXPECT_FALSE(summary_of(run).is_finished);
 }
 
+TEST(RunSummary, ARunIsFinishedWhenItSaysSo) {
+    RecordedRun run;
+    run.steps.push_back(test::sample_step(300));
+    run.end = RunEnd{85, "stopped"};
+    EXPECT_FALSE(summary_of(run).is_finished);
+    run.end = RunEnd{0, "done"};
+    EXPECT_TRUE(summary_of(run).is_finished) << "the line of its last save had no room";
+    run.steps.back().step = 299;
+    EXPECT_FALSE(summary_of(run).is_finished);
+}
+
 TEST(RunSummary, RanksThatWaitLongestAreCounted) {
     RecordedRun run;
     for (int64_t step = 0; step < 4; ++step) {

@@ -61,6 +61,15 @@ TEST_F(Sinks, LaterStepsAreCutOffEverywhere) {
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "tensorboard"), {}), 2);
 }
 
+TEST_F(Sinks, TheirSizeIsThatOfTheFiles) {
+    EXPECT_EQ(size_of_sinks(folder_ / "none"), 0u);
+    fs::create_directory(folder_ / "tensorboard");
+    put(folder_ / "metrics.jsonl", "12345");
+    put(folder_ / "metrics.csv", "123");
+    put(folder_ / "other", "1");
+    EXPECT_EQ(size_of_sinks(folder_), 8u);
+}
+
 TEST_F(Sinks, ARunThatBeginsKeepsNothingOfTheOneBefore) {
     for (const int64_t last_own_step : {0, 0, -1}) {
         Reporters reporters;

@@ -57,6 +57,19 @@ TEST(TextTable, ColourChangesNoWidth) {
     EXPECT_EQ(table.text({80, false}), "stage  n\n 0     1\n");
 }
 
+TEST(TextTable, CharactersAreCountedAndStayWhole) {
+    const std::string e = "\xc3\xa9", face = "\xf0\x9f\x98\x80";
+    TextTable table({{"name", true, 4}, {"n" + e}}, 1);
+    table.add({{e + e + "t" + e}, {"1"}});
+    EXPECT_EQ(table.text({}), "name  n" + e + "\n" + e + e + "t" + e + "   1\n");
+    table.add({{std::string("a") + face + e + std::string(20, 'x')}, {"2"}});
+    EXPECT_EQ(table.text({20, false}), "name              n" + e + "\n" + e + e + "t" + e + "               1\n" + "a" +
+                                           face + e + std::string(11, 'x') + "..   2\n");
+    TextTable narrow({{"k", true, 4}, {"a-number"}, {"b"}}, 1);
+    narrow.add({{e + face + e + face + e + face + "xx" + e}, {"1"}, {"2"}});
+    EXPECT_EQ(narrow.text({20, false}), "k        a-number  b\n" + e + face + e + face + e + "..         1  2\n");
+}
+
 TEST(TextTable, ARowWithoutAllCellsIsABug) {
     TextTable table({{"a"}, {"b"}}, 1);
     EXPECT_THROW(table.add({{"1"}}), Error);
