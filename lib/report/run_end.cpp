@@ -19,6 +19,11 @@ namespace {
 
 constexpr uint64_t kLongestEnd = uint64_t{1} << 20;
 
+/// What is written: who finds an end finds it whole. Whoever makes this file is the only one who tells.
+fs::path part_of(const fs::path& end) {
+    return end.string() + ".tmp";
+}
+
 }  // namespace
 
 bool RunEnd::is_failure() const {
@@ -32,20 +37,23 @@ std::string RunEnd::state() const {
 
 void forget_run_end(const fs::path& run_folder) {
     std::error_code ignored;
-    fs::remove(run_folder / run_files::kEnd, ignored);
+    const fs::path path = run_folder / run_files::kEnd;
+    fs::remove(path, ignored);
+    fs::remove(part_of(path), ignored);  // of one that was killed as it told
 }
 
 bool keep_run_end(const fs::path& run_folder, const RunEnd& end) {
     using Json = nlohmann::ordered_json;
     const Json json{{"exit_code", end.exit_code}, {"text", end.text}};
     const std::string text = json_text(json) + "\n";
-    const fs::path path = run_folder / run_files::kEnd;
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const fs::path path = run_folder / run_files::kEnd, part = part_of(path);
+    const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return false;
-    bool is_whole = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    is_whole = ::close(fd) == 0 && is_whole;
-    if (!is_whole) ::unlink(path.c_str());  // it would bar a later one, when there is room
-    return is_whole;
+    bool is_told =
+        ::access(path.c_str(), F_OK) != 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    is_told = ::close(fd) == 0 && is_told && ::rename(part.c_str(), path.c_str()) == 0;
+    if (!is_told) ::unlink(part.c_str());  // it would bar a later one, when there is room
+    return is_told;
 }
 
 std::optional<RunEnd> read_run_end(const fs::path& run_folder) {

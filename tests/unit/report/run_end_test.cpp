@@ -1,6 +1,9 @@
 #include "report/run_end.hpp"
 
+#include <atomic>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "base/error.hpp"
 #include "unit/report/scratch.hpp"
@@ -29,6 +32,36 @@ TEST_F(RunEnds, TheFirstOneCountsAndNothingElseIsLeft) {
     EXPECT_FALSE(keep_run_end(folder_, {70, "rank 0: what"}));
     EXPECT_EQ(read_run_end(folder_)->text, "rank 2 is gone");
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+// Who looks while it is written finds nothing rather than a part of it.
+TEST_F(RunEnds, AnEndIsFoundWhole) {
+    std::atomic<bool> is_done = false;
+    std::jthread writer([&] {
+        for (int i = 0; i < 2000; ++i) {
+            forget_run_end(folder_);
+            keep_run_end(folder_, {75, "rank 2 is gone"});
+        }
+        is_done = true;
+    });
+    int num_found = 0;
+    while (!is_done) {
+        std::ifstream file(folder_ / "end.json");
+        if (!file) continue;
+        std::string text;
+        std::getline(file, text);
+        ASSERT_EQ(text, "{\"exit_code\":75,\"text\":\"rank 2 is gone\"}");
+        ++num_found;
+    }
+    EXPECT_GT(num_found, 0);
+}
+
+TEST_F(RunEnds, WhoWasKilledAsItToldBarsNoneOfTheNextTraining) {
+    put(folder_ / "end.json.tmp", "{\"exit");
+    EXPECT_FALSE(keep_run_end(folder_, {75, "rank 2 is gone"}));
+    EXPECT_EQ(read_run_end(folder_), std::nullopt);
+    forget_run_end(folder_);
+    EXPECT_TRUE(keep_run_end(folder_, {0, "done"}));
 }
 
 TEST_F(RunEnds, AFolderThatIsGoneIsNoError) {
