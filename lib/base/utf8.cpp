@@ -1,5 +1,7 @@
 #include "base/utf8.hpp"
 
+#include <algorithm>
+
 namespace vpp {
 
 std::optional<Character> first_character(std::string_view text) {
@@ -9,13 +11,17 @@ std::optional<Character> first_character(std::string_view text) {
     if (byte(0) < 0xc2 || byte(0) > 0xf4 || text.size() < length) return std::nullopt;
     uint32_t code = byte(0) & (0x7fu >> length);
     for (size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return std::nullopt;
+        if (begins_character(text[i])) return std::nullopt;
         code = code << 6 | (byte(i) & 0x3f);
     }
     constexpr uint32_t kFirstOfLength[] = {0, 0, 0x80, 0x800, 0x10000};
     const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
     if (code < kFirstOfLength[length] || is_surrogate || code > 0x10ffff) return std::nullopt;
     return Character{code, length};
+}
+
+size_t num_characters(std::string_view text) {
+    return static_cast<size_t>(std::ranges::count_if(text, begins_character));
 }
 
 std::string as_utf8(std::string_view text) {

@@ -20,6 +20,14 @@ struct Character {
 /// Requires: the text is not empty.
 std::optional<Character> first_character(std::string_view text);
 
+/// Whether a byte of UTF-8 is the first one of a character.
+constexpr bool begins_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+/// How many characters begin in the text.
+size_t num_characters(std::string_view text);
+
 /// The text with each byte that is no UTF-8 replaced.
 std::string as_utf8(std::string_view text);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash.hpp"
+#include "base/utf8.hpp"
 
 namespace vpp {
 
@@ -22,9 +23,7 @@ bool is_control(char c) {
 
 /// In characters, from 1.
 int column_of(std::string_view text, size_t at) {
-    const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-    return 1 + static_cast<int>(
-                   std::count_if(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), begins_character));
+    return 1 + static_cast<int>(num_characters(text.substr(0, at)));
 }
 
 /// The text shortened to `most` bytes; where that or anything else has `lost` a part of `whole`, digits made from it

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "base/wrapped_text.hpp"
 #include "report/stage_colours.hpp"
 
@@ -11,14 +12,6 @@ namespace vpp {
 namespace {
 
 constexpr size_t kColumnGap = 2;
-
-bool begins_character(char byte) {
-    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
-}
-
-size_t num_characters(const std::string& text) {
-    return static_cast<size_t>(std::ranges::count_if(text, begins_character));
-}
 
 std::string shortened(const std::string& text, size_t width) {
     if (num_characters(text) <= width) return text;

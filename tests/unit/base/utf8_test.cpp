@@ -19,6 +19,14 @@ TEST(Utf8, CharactersOfEveryLengthAreRead) {
     EXPECT_FALSE(first_character("\x80"));
 }
 
+TEST(Utf8, CharactersAreCounted) {
+    EXPECT_EQ(num_characters(""), 0u);
+    EXPECT_EQ(num_characters("ab"), 2u);
+    EXPECT_EQ(num_characters("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), 4u);
+    EXPECT_FALSE(begins_character('\x80'));
+    EXPECT_TRUE(begins_character('\xc3'));
+}
+
 TEST(Utf8, OtherBytesAreReplacedOneByOne) {
     EXPECT_EQ(as_utf8("r\xc3\xa9sum\xc3\xa9\n"), "r\xc3\xa9sum\xc3\xa9\n");
     EXPECT_EQ(as_utf8("a\xff(\xc3"), "a" + kReplaced + "(" + kReplaced);
