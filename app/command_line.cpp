@@ -29,6 +29,30 @@ std::string advice(const CLI::App& app, int argc, char** argv) {
     return "unknown command '" + printable(word) + "'" + did_you_mean(word, names);
 }
 
+/// "vpp checkpoint prune", or whatever the line came to.
+const CLI::App& deepest_command(const CLI::App& app) {
+    const std::vector<CLI::App*> parsed = app.get_subcommands();
+    return parsed.empty() ? app : deepest_command(*parsed.back());
+}
+
+std::string full_name(const CLI::App& command) {
+    const CLI::App* parent = command.get_parent();
+    return (parent ? full_name(*parent) + ' ' : "") + command.get_name();
+}
+
+/// What is wrong, in the words of the help, where --config stands behind the commands without its name.
+std::string problem_text(const CLI::App& command, const CLI::ParseError& error) {
+    const std::string text = error.what();
+    const CLI::Option* plan = command.get_option_no_throw("--config");
+    if (!plan || text != "--config is required") return text;
+    return plan->get_type_name() + " (or --config) is required";
+}
+
+std::string refusal(const CLI::App& app, const CLI::ParseError& error) {
+    const CLI::App& command = deepest_command(app);
+    return problem_text(command, error) + "; see " + full_name(command) + " --help";
+}
+
 /// What a shell makes of a variable that is not set.
 std::string empty_problem(const std::string& value) {
     return value.empty() ? "the value is empty" : "";
@@ -74,7 +98,7 @@ PlannedCommand planned_command_of(const std::vector<std::string>& words) {
     try {
         app.parse(static_cast<int>(arguments.size()), arguments.data());
     } catch (const CLI::ParseError& error) {
-        throw Error(ErrorKind::CommandLine, std::string(error.what()) + "; see vpp " + words.front() + " --help");
+        throw Error(ErrorKind::CommandLine, refusal(app, error));
     }
     const CLI::App& command = *app.get_subcommands().front();
     const CLI::Option* dry_run = command.get_option_no_throw("--dry-run");
@@ -103,8 +127,8 @@ Chosen parse_command_line(int argc, char** argv) {
         return [] { return 0; };
     } catch (const CLI::ParseError& error) {
         const std::string better = advice(app, argc, argv);
-        const std::string text = better.empty() ? error.what() : better;
-        throw Error(ErrorKind::CommandLine, text + (text.ends_with('?') ? " See" : "; see") + " vpp --help");
+        if (better.empty()) throw Error(ErrorKind::CommandLine, refusal(app, error));
+        throw Error(ErrorKind::CommandLine, better + (better.ends_with('?') ? " See" : "; see") + " vpp --help");
     }
     return chosen;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Signals that end a training: SIGUSR1, SIGTERM and SIGINT (Ctrl-C) ask it to save and stop. A second SIGINT ends the
-// process at once with exit code 130.
+// Signals that end a training: SIGUSR1, SIGTERM, SIGINT (Ctrl-C) and SIGHUP (a closed terminal; not where nohup has it
+// ignored) ask it to save and stop. A second SIGINT ends the process at once with exit code 130.
 namespace vpp::stop_signals {
 
 /// From now on these signals are only noted. To be called before other threads start.

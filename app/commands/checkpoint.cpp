@@ -23,9 +23,14 @@ namespace {
 
 std::vector<fs::path> all_of(const CheckpointPlace& place) {
     if (!place.checkpoint.empty()) return {place.checkpoint};
-    std::vector<fs::path> folders = CheckpointStore(place.run).list();
+    std::vector<fs::path> folders = CheckpointStore(place.run).entries();
     if (folders.empty()) refuse_empty(place.run);
     return folders;
+}
+
+/// A link that a person names is followed; one that lies in a run counts for nothing.
+CheckpointSummary look_at(const CheckpointPlace& place, const fs::path& folder, bool read_all) {
+    return place.checkpoint.empty() ? look_at_entry(folder, read_all) : look_at_checkpoint(folder, read_all);
 }
 
 /// One checkpoint, or of a run the one that a training would go on from, as far as its headers say.
@@ -33,7 +38,7 @@ CheckpointSummary chosen(const CheckpointPlace& place) {
     CheckpointSummary summary;
     std::vector<std::string> skipped;
     for (const fs::path& folder : all_of(place)) {
-        summary = look_at_checkpoint(folder, /*read_all=*/false);
+        summary = look_at(place, folder, /*read_all=*/false);
         if (summary.damage.empty()) break;
         if (summary.damage.bars_older && place.checkpoint.empty()) refuse_older(summary.damage);
         skipped.push_back(summary.damage.text);
@@ -130,6 +135,16 @@ void say_plan(const PrunePlan& plan, bool dry_run) {
     std::cout << std::flush;
 }
 
+/// What is planned, told before anything goes.
+PrunePlan planned_prune(const CheckpointStore& store, const CheckpointArguments& given) {
+    PrunePlan plan = plan_prune(store, given.keep, given.keep_every, given.keep_best);
+    if (given.keep_best > 0 && plan.num_best == 0) {
+        std::cout << "no checkpoint has a validation loss (train.eval_every), so --keep-best keeps none\n";
+    }
+    say_plan(plan, given.dry_run);
+    return plan;
+}
+
 }  // namespace
 
 PlannedPlace checkpoint_place(const CheckpointArguments& given) {
@@ -148,10 +163,11 @@ std::string age_text(double seconds) {
 }
 
 int run_checkpoint_verify(const CheckpointArguments& given) {
-    const std::vector<fs::path> folders = all_of(checkpoint_place(given));
+    const CheckpointPlace place = checkpoint_place(given);
+    const std::vector<fs::path> folders = all_of(place);
     size_t num_damaged = 0, num_parts = 0;
     for (const fs::path& folder : folders) {
-        const CheckpointSummary summary = look_at_checkpoint(folder, /*read_all=*/true);
+        const CheckpointSummary summary = look_at(place, folder, /*read_all=*/true);
         std::cout << printable(folder.string()) << ": ";
         if (summary.damage.empty()) {
             std::cout << "whole, " << counted_text(static_cast<int64_t>(summary.manifest->shards.size()), "shard")
@@ -189,14 +205,12 @@ int run_checkpoint_prune(const CheckpointArguments& given) {
     }
     CheckpointStore store(place.run);
     if (given.dry_run) {
-        say_plan(plan_prune(store, given.keep, given.keep_every, given.keep_best), true);
+        planned_prune(store, given);
         return 0;
     }
     const RunLock lock = lock_run_folder(place.run);
     store.remove_left_overs();
-    const PrunePlan plan = plan_prune(store, given.keep, given.keep_every, given.keep_best);
-    say_plan(plan, false);
-    for (const fs::path& folder : plan.deleted) store.remove(folder);
+    for (const fs::path& folder : planned_prune(store, given).deleted) store.remove(folder);
     return 0;
 }
 

@@ -50,6 +50,7 @@ void print_info_text(const FileInfo& info) {
     std::cout << printable(info.file) << ": " << info.kind << ", " << bytes_text(static_cast<int64_t>(info.size_bytes))
               << '\n';
     for (const ArrayInfo& array : info.arrays) {
+        if (!array.problem.empty()) continue;
         const std::string samples =
             array.num_samples == 0 ? "no samples, " : counted_text(array.num_samples, "sample") + " of ";
         std::cout << "  " << printable(array.name) << ": " << samples << name_of(array.dtype) << ' '
@@ -70,6 +71,10 @@ void print_info_json(const FileInfo& info) {
                                  {"bytes", info.size_bytes},
                                  {"fields", nlohmann::ordered_json::array()}};
     for (const ArrayInfo& array : info.arrays) {
+        if (!array.problem.empty()) {
+            value["fields"].push_back({{"name", array.name}, {"error", array.problem}});
+            continue;
+        }
         value["fields"].push_back({{"name", array.name},
                                    {"dtype", name_of(array.dtype)},
                                    {"shape", array.shape},
@@ -90,12 +95,24 @@ void print_info_json(const FileInfo& info) {
     std::cout << json_text(value) << '\n';
 }
 
+/// Gives an exit code, by the arrays of the file that cannot be read.
+int tell_problems(const FileInfo& info) {
+    int code = 0;
+    for (const ArrayInfo& array : info.arrays) {
+        if (array.problem.empty()) continue;
+        std::cout << std::flush;
+        say(array.problem);
+        code = exit_code(ErrorKind::BadData);
+    }
+    return code;
+}
+
 /// Gives an exit code: what is wrong with one file is told at its place, and keeps no other from being told.
 int tell_file(const std::string& path, const InfoArguments& arguments) {
     try {
         const FileInfo info = look_at_file(path, arguments.kind);
         arguments.json ? print_info_json(info) : print_info_text(info);
-        return 0;
+        return tell_problems(info);
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::CommandLine) throw;
         if (arguments.json) {

@@ -22,7 +22,7 @@ int run_data_order(const OrderArguments& arguments) {
     const auto dataset = open_dataset(plan, Subset::Train);
     const SampleOrder order = training_order(*dataset, plan);
     const int64_t batch = *plan.train.global_batch_size;
-    for (int64_t step = 0; step < arguments.steps; ++step) {
+    for (int64_t step = 0; step < arguments.steps && std::cout; ++step) {
         const char* separator = "";
         for (const Draw& draw : order.draws(step * batch, batch)) {
             std::cout << separator << dataset->stored_sample(draw.sample);

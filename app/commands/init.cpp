@@ -14,6 +14,7 @@
 #include "base/new_folder.hpp"
 #include "base/shell.hpp"
 #include "base/units.hpp"
+#include "base/utf8.hpp"
 #include "examples/examples.hpp"
 #include "graph/model_output.hpp"
 #include "graph/trial_load.hpp"
@@ -38,11 +39,26 @@ int list_examples() {
     return 0;
 }
 
-/// The same folder in the words of the user, without a slash at the end.
+/// The same folder in the words of the user, without a dot or a slash at the end.
 std::string shown_folder(const InitArguments& arguments) {
-    fs::path folder = arguments.folder.empty() ? arguments.example : arguments.folder;
-    if (!folder.has_filename()) folder = folder.parent_path();
-    return folder.string();
+    const fs::path named = arguments.folder.empty() ? arguments.example : arguments.folder;
+    const fs::path folder = named.lexically_normal();
+    return (folder.has_filename() ? folder : folder.parent_path()).string();
+}
+
+/// What goes into the plan.
+void check_utf8(const std::string& what, const std::string& text, const std::string& remedy) {
+    if (as_utf8(text) == text) return;
+    throw Error(ErrorKind::CommandLine,
+                "the " + what + " is not UTF-8, as a plan must be (got '" + printable(as_utf8(text)) + "'); " + remedy);
+}
+
+void check_folder(const std::string& shown) {
+    if (printable(shown) != shown) {
+        throw Error(ErrorKind::CommandLine, "the folder's name has control characters, which no plan may have (got '" +
+                                                printable(shown) + "')");
+    }
+    check_utf8("folder's name", shown, "name another folder");
 }
 
 /// Opens the model, after a child process has loaded it.
@@ -54,6 +70,7 @@ void read_model(const InitArguments& arguments, ExampleRequest& request) {
     std::error_code error;
     const fs::path relative = fs::proximate(model, fs::absolute(shown_folder(arguments)), error);
     request.model_path = (error ? model : relative).string();
+    check_utf8("path of the model", request.model_path, "rename it");
 }
 
 void write_files(const std::vector<ExampleFile>& files, NewFolder& folder) {
@@ -92,10 +109,7 @@ int run_init(const InitArguments& arguments) {
                         : "--model is for the example own-model; " + example.name + " makes a model of its own");
     }
     const std::string shown = shown_folder(arguments);
-    if (printable(shown) != shown) {
-        throw Error(ErrorKind::CommandLine, "the folder's name has control characters, which no plan may have (got '" +
-                                                printable(shown) + "')");
-    }
+    check_folder(shown);
     const UnfinishedOutputs unfinished({shown});
     NewFolder folder(shown);
     ExampleRequest request{fs::absolute(shown).lexically_normal().filename().string()};

@@ -204,9 +204,10 @@ void check_ranks(const Job& job, const std::vector<LayoutChoice>& choices) {
     int most = 1;
     for (const LayoutChoice& choice : choices) most = std::max(most, choice.num_ranks());
     if (most <= job.transport.size()) return;
-    throw Error(ErrorKind::Mesh, "a layout needs " + std::to_string(most) + " ranks (got " +
-                                     std::to_string(job.transport.size()) + "); start it with: mpirun -np " +
-                                     std::to_string(most) + " vpp verify ...");
+    const std::string number = std::to_string(most);
+    throw Error(ErrorKind::Mesh, "a layout needs " + number + " ranks (got " + std::to_string(job.transport.size()) +
+                                     "); start it with: vpp run -n " + number + " verify ... (or mpirun -np " + number +
+                                     " vpp verify ...)");
 }
 
 int verify_on(const Job& job, const VerifyRequest& request, bool json) {

@@ -36,6 +36,21 @@ void check_free(const fs::path& path) {
     }
 }
 
+/// Makes an empty folder beside `path`, under a name that nobody has: one of the same name may be what a process of the
+/// same number has left.
+fs::path make_folder_beside(const fs::path& path) {
+    const fs::path around = path.parent_path();
+    const std::string name = "." + path.filename().string() + ".tmp-" + std::to_string(::getpid());
+    for (int copy = 1;; ++copy) {
+        fs::path temporary = around / (copy == 1 ? name : name + "-" + std::to_string(copy));
+        std::error_code error;
+        if (fs::create_directory(temporary, error)) return temporary;
+        if (error && error != std::errc::file_exists) {
+            throw Error(ErrorKind::Output, "cannot make a folder in " + around.string() + ": " + error.message());
+        }
+    }
+}
+
 }  // namespace
 
 NewFolder::NewFolder(const fs::path& path) : path_(plain(path)) {
@@ -45,12 +60,7 @@ NewFolder::NewFolder(const fs::path& path) : path_(plain(path)) {
     if (!fs::is_directory(around, error)) {
         throw Error(ErrorKind::Output, "the folder " + around.string() + " is not there; make it first");
     }
-    temporary_ = around / ("." + path_.filename().string() + ".tmp-" + std::to_string(::getpid()));
-    fs::create_directory(temporary_, error);
-    if (error) {
-        temporary_.clear();
-        throw Error(ErrorKind::Output, "cannot make a folder in " + around.string() + ": " + error.message());
-    }
+    temporary_ = make_folder_beside(path_);
 }
 
 NewFolder::~NewFolder() {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace vpp {
 
 namespace {
@@ -51,7 +53,7 @@ std::string nearest_word(std::string_view word, std::span<const std::string> wor
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> words) {
     const std::string nearest = nearest_word(word, words);
-    return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+    return nearest.empty() ? "" : "; did you mean '" + printable(nearest) + "'?";
 }
 
 }  // namespace vpp

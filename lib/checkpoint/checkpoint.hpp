@@ -55,8 +55,8 @@ class UnknownVersion : public Error {
 struct CheckpointDamage {
     std::string text;  ///< empty: it can
     ErrorKind kind = ErrorKind::BadData;
-    /// It may well be whole, so that no older one may silently take its place: the disk cannot be read, or another
-    /// vpp wrote it.
+    /// It may well be whole, so that no older one may silently take its place: the disk cannot be read, another vpp
+    /// wrote it, or it is elsewhere and a link leads there.
     bool bars_older = false;
 
     bool empty() const { return text.empty(); }
@@ -80,10 +80,10 @@ class CheckpointStore {
     explicit CheckpointStore(std::filesystem::path run_folder, StopHook stop = {});
 
     /// A fresh temporary folder for a save of that step; removes left-overs of dead saves and settles a replacement
-    /// that was cut off: of "step-N.old" and "step-N" the one that verifies stays, the new one when both do; when both
-    /// are parts only, both stay (see settle). Requires: save_id is 1 to 64 letters, digits, '-', '_', and new for
-    /// every save; no other save is under way. Throws: Error{Output} for a place where no folder can be made, Error{Io}
-    /// where the system fails to. Calls: one rank; stop points begin.*.
+    /// that was cut off: of "step-N.old" and "step-N" the one that verifies stays, the new one when both do; when none
+    /// does, both stay: they may be parts (see settle), or are for a person to judge. Requires: save_id is 1 to 64
+    /// letters, digits, '-', '_', and new for every save; no other save is under way. Throws: Error{Output} for a place
+    /// where no folder can be made, Error{Io} where the system fails to. Calls: one rank; stop points begin.*.
     std::filesystem::path begin(int64_t step, const std::string& save_id);
     /// Writes one shard into the temporary folder, fsynced.
     /// Throws: Error{Output} when the folder of begin cannot be seen from here, Error{Io} when a write fails.
@@ -151,6 +151,9 @@ class CheckpointStore {
     /// byte, or without `read_all` only what check_files reads.
     static CheckpointDamage damage(const std::filesystem::path& checkpoint, bool read_all = true,
                                    const StopHook& stop = {});
+    /// The same of one of entries(): what is no folder counts for nothing, be it a link to a whole checkpoint, whose
+    /// place no save could take.
+    static CheckpointDamage damage_of_entry(const std::filesystem::path& entry);
     /// A folder of the disk that saves go to: the run folder, or <run>/checkpoints where that is on another disk.
     std::filesystem::path disk() const;
     /// Whether a save has begun here and not ended; it may still be under way, or be dead.
@@ -160,8 +163,11 @@ class CheckpointStore {
 
     /// Folders of committed checkpoints, newest step first; not verified.
     std::vector<std::filesystem::path> list() const;
+    /// The same, with what has a checkpoint's name and is no folder.
+    std::vector<std::filesystem::path> entries() const;
     /// The newest checkpoint that verifies; what was skipped, and why, is appended to `skipped`.
-    /// Throws: Error{Io} for a newer one that the disk does not give, Error{BadData} for one of an unknown version.
+    /// Throws: Error{Io} for a newer one that the disk does not give, Error{BadData} for one of an unknown version and
+    ///         for one that is no folder.
     std::optional<std::filesystem::path> newest_verified(std::vector<std::string>& skipped) const;
 
   private:

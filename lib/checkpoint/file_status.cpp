@@ -23,4 +23,9 @@ bool is_folder(const fs::path& path) {
     return fs::is_directory(status_of(path));
 }
 
+bool is_other_than_folder(const fs::path& path) {
+    const fs::file_status status = status_of(path);
+    return fs::exists(status) && !fs::is_directory(status);
+}
+
 }  // namespace vpp

@@ -12,5 +12,7 @@ std::filesystem::file_status status_of(const std::filesystem::path& path);
 /// Throws as status_of.
 bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
+/// Something that is no folder, as a link to one.
+bool is_other_than_folder(const std::filesystem::path& path);
 
 }  // namespace vpp

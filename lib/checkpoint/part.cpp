@@ -30,16 +30,29 @@ fs::path temporary_beside(const fs::path& folder, const std::string& name) {
     return folder.parent_path() / (".tmp-" + folder.filename().string() + "-" + name);
 }
 
-}  // namespace
-
-CheckpointPart look_at_part(const fs::path& folder) {
+/// What the name alone tells.
+CheckpointPart part_by_name(const fs::path& folder) {
     CheckpointPart part;
     part.folder = folder;
-    const auto name = parse_step_folder(folder.filename().string());
-    if (name) {
+    if (const auto name = parse_step_folder(folder.filename().string())) {
         part.step = name->step;
         part.replaced = name->replaced;
     }
+    return part;
+}
+
+CheckpointPart look_at_entry_as_part(const fs::path& entry) {
+    if (!is_other_than_folder(entry)) return look_at_part(entry);
+    CheckpointPart part = part_by_name(entry);
+    part.damage = CheckpointStore::damage_of_entry(entry);
+    return part;
+}
+
+}  // namespace
+
+CheckpointPart look_at_part(const fs::path& folder) {
+    CheckpointPart part = part_by_name(folder);
+    const auto name = parse_step_folder(folder.filename().string());
     try {
         Manifest manifest = CheckpointReader(folder).manifest();
         if (name && manifest.state.step != name->step) {
@@ -56,7 +69,7 @@ CheckpointPart look_at_part(const fs::path& folder) {
 
 std::vector<CheckpointPart> parts_of_run(const CheckpointStore& store) {
     std::vector<CheckpointPart> parts;
-    for (const fs::path& folder : store.list()) parts.push_back(look_at_part(folder));
+    for (const fs::path& entry : store.entries()) parts.push_back(look_at_entry_as_part(entry));
     return parts;
 }
 

@@ -137,16 +137,6 @@ bool is_of_save(const fs::path& checkpoint, const std::string& save_id) {
     }
 }
 
-/// Whether it has a manifest, and not all of its shards.
-bool lacks_shards(const fs::path& checkpoint) {
-    try {
-        return is_folder(checkpoint) && CheckpointReader(checkpoint).lacks_shards();
-    } catch (const Error& error) {
-        if (!is_of_bytes(error)) throw;
-        return false;
-    }
-}
-
 }  // namespace
 
 std::set<int64_t> best_steps(const std::vector<fs::path>& checkpoints, size_t count) {
@@ -187,6 +177,15 @@ CheckpointDamage CheckpointStore::damage(const fs::path& checkpoint, bool read_a
     }
 }
 
+CheckpointDamage CheckpointStore::damage_of_entry(const fs::path& entry) {
+    if (!is_other_than_folder(entry)) return damage(entry);
+    const bool is_link = fs::is_symlink(status_of(entry));
+    return {entry.string() + (is_link ? ": is a symbolic link, and a checkpoint of a run is a folder in its place; "
+                                        "move that folder back here, or the link away"
+                                      : ": is not a folder, as a checkpoint is; move it away"),
+            ErrorKind::BadData, /*bars_older=*/true};
+}
+
 CheckpointStore::CheckpointStore(fs::path run_folder, StopHook stop)
     : folder_(std::move(run_folder) / run_files::kCheckpoints), stop_(std::move(stop)) {}
 
@@ -215,15 +214,17 @@ void CheckpointStore::remove_left_overs(int64_t last_step) {
 
 void CheckpointStore::settle_replaced(int64_t step) {
     const fs::path current = folder_ / step_folder_name(step), old = folder_ / replaced_folder_name(step);
-    const CheckpointDamage problem = is_folder(current) ? damage(current, true, stop_) : CheckpointDamage{"not there"};
+    if (!is_there(current)) return restore_replaced(step);
+    if (!is_folder(current)) return;  // who put it there may want it
+    const CheckpointDamage problem = damage(current, true, stop_);
     if (problem.bars_older) refuse_older(problem);
     if (problem.empty()) {
         sync_folder(folder_);  // the rename that published it may not be durable yet
         discard(old);
         return;
     }
-    if (lacks_shards(current) && lacks_shards(old)) return;  // only all folders of the job together can tell
-    if (is_folder(current)) discard(current);
+    if (!damage(old, true, stop_).empty()) return;  // they may be parts, of which only all folders together can tell
+    discard(current);
     restore_replaced(step);
 }
 
@@ -358,7 +359,7 @@ std::vector<fs::path> CheckpointStore::set_aside_after(int64_t step) {
 std::vector<fs::path> CheckpointStore::set_aside(const std::function<bool(int64_t step)>& is_meant) {
     std::vector<fs::path> moved;
     const fs::path aside = disk() / run_files::kSetAside;
-    for (const fs::path& checkpoint : list()) {
+    for (const fs::path& checkpoint : entries()) {
         if (!is_meant(parse_step_folder(checkpoint.filename().string())->step)) continue;
         create_folders(aside);
         fs::path place = aside / checkpoint.filename();
@@ -389,22 +390,28 @@ fs::path CheckpointStore::place_of(int64_t step) const {
 }
 
 std::vector<fs::path> CheckpointStore::list() const {
+    std::vector<fs::path> folders = entries();
+    std::erase_if(folders, [](const fs::path& entry) { return !is_folder(entry); });
+    return folders;
+}
+
+std::vector<fs::path> CheckpointStore::entries() const {
     std::vector<std::pair<StepFolder, fs::path>> found;
     for (const std::string& name : names_in_folder(folder_)) {
         const auto checkpoint = parse_step_folder(name);
-        if (checkpoint && is_folder(folder_ / name)) found.emplace_back(*checkpoint, folder_ / name);
+        if (checkpoint) found.emplace_back(*checkpoint, folder_ / name);
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
         return a.first.step != b.first.step ? a.first.step > b.first.step : a.first.replaced < b.first.replaced;
     });
-    std::vector<fs::path> folders;
-    for (auto& [name, path] : found) folders.push_back(std::move(path));
-    return folders;
+    std::vector<fs::path> paths;
+    for (auto& [name, path] : found) paths.push_back(std::move(path));
+    return paths;
 }
 
 std::optional<fs::path> CheckpointStore::newest_verified(std::vector<std::string>& skipped) const {
-    for (const fs::path& checkpoint : list()) {
-        CheckpointDamage why = damage(checkpoint);
+    for (const fs::path& checkpoint : entries()) {
+        CheckpointDamage why = damage_of_entry(checkpoint);
         if (why.empty()) return checkpoint;
         if (why.bars_older) refuse_older(why);
         skipped.push_back(std::move(why.text));

@@ -30,6 +30,11 @@ fs::path plain(const fs::path& path) {
     return normal.has_filename() ? normal : normal.parent_path();
 }
 
+/// The folder around it.
+fs::path parent_of(const fs::path& path) {
+    return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
 /// By name; none when the folder is not there.
 std::vector<fs::path> entries_of(const fs::path& folder) {
     std::vector<fs::path> entries;
@@ -74,9 +79,9 @@ CheckpointPlace find_checkpoints(const fs::path& path) {
     }
     if (is_there(folder / kManifestFile) || parse_step_folder(folder.filename().string())) {
         const bool in_run = folder.parent_path().filename() == run_files::kCheckpoints;
-        return {in_run ? folder.parent_path().parent_path() : fs::path(), folder};
+        return {in_run ? parent_of(folder.parent_path()) : fs::path(), folder};
     }
-    if (folder.filename() == run_files::kCheckpoints) return {folder.parent_path(), {}};
+    if (folder.filename() == run_files::kCheckpoints) return {parent_of(folder), {}};
     if (leads_to_folder(folder / run_files::kCheckpoints)) return {folder, {}};
     throw Error(ErrorKind::MissingInput, folder.string() + " has no folder '" + run_files::kCheckpoints + "' and no " +
                                              std::string(kManifestFile) +
@@ -101,11 +106,20 @@ CheckpointSummary look_at_checkpoint(const fs::path& folder, bool read_all) {
     return summary;
 }
 
+CheckpointSummary look_at_entry(const fs::path& entry, bool read_all) {
+    if (!is_other_than_folder(entry)) return look_at_checkpoint(entry, read_all);
+    CheckpointSummary summary;
+    summary.folder = entry;
+    summary.step = step_of(entry);
+    summary.damage = CheckpointStore::damage_of_entry(entry);
+    return summary;
+}
+
 RunSurvey survey_run(const fs::path& run, bool read_all) {
     RunSurvey survey;
     bool is_found = false;
-    for (const fs::path& folder : CheckpointStore(run).list()) {
-        survey.checkpoints.push_back(look_at_checkpoint(folder, read_all));
+    for (const fs::path& entry : CheckpointStore(run).entries()) {
+        survey.checkpoints.push_back(look_at_entry(entry, read_all));
         const CheckpointDamage& damage = survey.checkpoints.back().damage;
         if (!is_found && damage.empty()) survey.resumed = survey.checkpoints.size() - 1;
         is_found = is_found || damage.empty() || damage.bars_older;
@@ -123,8 +137,8 @@ PrunePlan plan_prune(const CheckpointStore& store, int keep, int64_t keep_every,
     check(keep >= 1 && keep_every >= 0 && keep_best >= 0, "at least one checkpoint is kept");
     PrunePlan plan;
     std::vector<fs::path> whole;
-    for (const fs::path& folder : store.list()) {
-        CheckpointDamage damage = CheckpointStore::damage(folder);
+    for (const fs::path& folder : store.entries()) {
+        CheckpointDamage damage = CheckpointStore::damage_of_entry(folder);
         if (!damage.empty()) {
             plan.damaged.push_back(std::move(damage.text));
         } else if (!whole.empty() && step_of(whole.back()) == step_of(folder)) {
@@ -134,6 +148,7 @@ PrunePlan plan_prune(const CheckpointStore& store, int keep, int64_t keep_every,
         }
     }
     const std::set<int64_t> best = best_steps(whole, static_cast<size_t>(keep_best));
+    plan.num_best = best.size();
     for (const fs::path& folder : whole) {
         const int64_t step = step_of(folder);
         const bool is_new = plan.kept.size() < static_cast<size_t>(keep);

@@ -41,6 +41,9 @@ struct CheckpointSummary {
 /// Looks at one checkpoint; with `read_all` every byte is compared with the checksums.
 CheckpointSummary look_at_checkpoint(const std::filesystem::path& folder, bool read_all);
 
+/// The same of one of CheckpointStore::entries().
+CheckpointSummary look_at_entry(const std::filesystem::path& entry, bool read_all);
+
 struct RunSurvey {
     std::vector<CheckpointSummary> checkpoints;     ///< newest first
     std::optional<size_t> resumed;                  ///< the one that a training would go on from; none: it refuses
@@ -56,6 +59,7 @@ RunSurvey survey_run(const std::filesystem::path& run, bool read_all);
 struct PrunePlan {
     std::vector<std::filesystem::path> kept, deleted;
     std::vector<std::string> damaged;  ///< they count for nothing, and are left for a person to judge
+    size_t num_best = 0;               ///< how many `keep_best` keeps: those of them that have a validation loss
 };
 
 /// Of the checkpoints that verify keeps the newest `keep`, those of every `keep_every`-th step (0: of none), and the

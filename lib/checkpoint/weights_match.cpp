@@ -119,10 +119,12 @@ class Matcher {
         return found;
     }
 
-    /// The first without a near name tells the way out.
+    /// The first without a near name tells the way out. Near names are looked for where somebody sees them: thousands
+    /// of names against thousands take minutes.
     void add_missing(const WantedWeight& weight) {
         const std::string& name = weight.names.front();
-        std::string remedy = did_you_mean(name, extra_);
+        const bool is_shown = problems_.size() < kShownProblems;
+        std::string remedy = is_shown ? did_you_mean(name, extra_) : "";
         if (remedy.empty() && weight.seed_fill == SeedFill::IfNamed && !std::exchange(has_told_of_seed_, true)) {
             remedy = "; a [[model.init]] table whose match names it fills it from the seed";
         }

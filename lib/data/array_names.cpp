@@ -8,9 +8,21 @@
 
 namespace vpp::detail {
 
+namespace {
+
+/// Whether a name that ends as a file of arrays does is one behind a colon, "w.safetensors:x.npz", and no path.
+bool is_behind_colon(const std::string& written) {
+    const size_t colon = written.rfind(':');
+    if (colon == std::string::npos || written.find('/', colon) != std::string::npos) return false;
+    const std::string before = written.substr(0, colon);
+    return before.ends_with(".npz") || before.ends_with(".safetensors");
+}
+
+}  // namespace
+
 ArrayName read_array_name(const std::string& written, const std::string& field) {
     for (const std::string ending : {".npz", ".safetensors"}) {
-        if (written.ends_with(ending)) return {written, field};
+        if (written.ends_with(ending) && !is_behind_colon(written)) return {written, field};
         const size_t at = written.rfind(ending + ":");
         if (at == std::string::npos) continue;
         const size_t colon = at + ending.size();

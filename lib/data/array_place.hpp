@@ -2,6 +2,8 @@
 // Where one array lies in a file, whatever its format: C order, little endian.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -16,6 +18,13 @@ struct ArrayPlace {
 
     /// Whether a dim is 0; then the others may be of any size, and have no product.
     bool is_empty() const { return std::ranges::find(shape, 0) != shape.end(); }
+};
+
+/// One of the arrays of a file.
+struct FoundArray {
+    std::string name;
+    std::optional<ArrayPlace> place = {};  ///< nothing where it cannot be read
+    std::string problem = {};              ///< why
 };
 
 }  // namespace vpp::detail

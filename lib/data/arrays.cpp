@@ -12,25 +12,26 @@ namespace vpp::detail {
 
 namespace {
 
-/// A whole .npy file as the one array of it.
-std::pair<InputFile, ArrayPlace> open_npy(const std::string& path) {
-    NpyFile npy(path);
-    ArrayPlace place{npy.dtype(), npy.shape(), npy.file().size_bytes() - npy.data_bytes()};
-    return {std::move(npy).take_file(), std::move(place)};
-}
-
-std::pair<InputFile, ArrayPlace> open_array(const ArrayName& name) {
-    if (name.array.empty()) return open_npy(name.file);
+/// Of what a plan says of the field.
+RowFile open_named_rows(const std::string& written, const std::string& field) {
+    const ArrayName name = read_array_name(written, field);
+    if (name.array.empty()) return open_rows_of_npy(name.file);
     InputFile file(name.file);
-    ArrayPlace place =
+    const ArrayPlace place =
         name.file.ends_with(".npz") ? find_in_npz(file, name.array) : find_in_safetensors(file, name.array);
-    return {std::move(file), std::move(place)};
+    return rows_of_array(std::move(file), place, name.array);
 }
 
-RowFile open_rows_of_array(const std::string& written, const std::string& field_name) {
-    const ArrayName name = read_array_name(written, field_name);
-    auto [file, place] = open_array(name);
-    const std::string source = name.array.empty() ? name.file : name.file + ":" + name.array;
+}  // namespace
+
+RowFile open_rows_of_npy(const std::string& path) {
+    NpyFile npy(path);
+    const ArrayPlace place{npy.dtype(), npy.shape(), npy.file().size_bytes() - npy.data_bytes()};
+    return rows_of_array(std::move(npy).take_file(), place, "");
+}
+
+RowFile rows_of_array(InputFile file, const ArrayPlace& place, const std::string& array) {
+    const std::string source = file.path().string() + (array.empty() ? "" : ":" + array);
     const std::string shape = shape_text(place.shape);
     if (place.shape.empty()) {
         throw Error(ErrorKind::BadData, source + ": the first dim counts samples (got shape " + shape +
@@ -44,14 +45,12 @@ RowFile open_rows_of_array(const std::string& written, const std::string& field_
                  place.offset_bytes,
                  place.shape.front()};
     rows.row_bytes = static_cast<size_t>(rows.field.bytes_per_sample());
-    rows.array = name.array;
+    rows.array = array;
     return rows;
 }
 
-}  // namespace
-
 std::unique_ptr<Dataset> open_arrays(const Plan& plan, Subset subset) {
-    return open_rows(plan, subset, open_rows_of_array);
+    return open_rows(plan, subset, open_named_rows);
 }
 
 }  // namespace vpp::detail

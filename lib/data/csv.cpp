@@ -1,5 +1,7 @@
 #include "data/csv.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <type_traits>
 
@@ -16,6 +19,7 @@
 #include "base/file.hpp"
 #include "base/shell.hpp"
 #include "base/suggest.hpp"
+#include "base/utf8.hpp"
 #include "data/foreign_file.hpp"
 #include "data/npy_writer.hpp"
 
@@ -26,6 +30,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOtherSeparators = ";\t";
+constexpr size_t kMostColumns = size_t{1} << 20;
+
+/// A text of the table for a message, in quotes; the begin of a long one.
+std::string shown(const std::string& text) {
+    constexpr size_t kMostBytes = 60;
+    if (text.size() <= kMostBytes) return "'" + printable(text) + "'";
+    size_t end = kMostBytes;
+    while (end > 0 && !begins_character(text[end])) --end;
+    return "'" + printable(text.substr(0, end)) + "...'";
+}
 
 struct Cell {
     std::string text;
@@ -39,8 +53,8 @@ class CsvLines {
   public:
     explicit CsvLines(const std::string& path) : file_(path) { refuse_foreign_file(file_); }
 
-    /// False at the end. Empty lines are passed over.
-    bool next(Cells& cells) {
+    /// False at the end. Empty lines are passed over. Of a line of more than `most` cells one more is given.
+    bool next(Cells& cells, size_t most) {
         std::string line;
         passed_over_ = 0;
         while (read_line(line)) {
@@ -50,7 +64,7 @@ class CsvLines {
                 if (passed_over_ == 0) passed_over_ = number_;
                 continue;
             }
-            cells = cut(line);
+            cells = cut(line, most);
             return true;
         }
         return false;
@@ -104,7 +118,7 @@ class CsvLines {
         return !piece_.empty();
     }
 
-    Cells cut(const std::string& line) const {
+    Cells cut(const std::string& line, size_t most) const {
         Cells cells;
         size_t at = 0;
         while (true) {
@@ -127,7 +141,7 @@ class CsvLines {
             }
             while (cell.text.ends_with(' ') || cell.text.ends_with('\t')) cell.text.pop_back();
             cells.push_back(std::move(cell));
-            if (at == line.size()) return cells;
+            if (at == line.size() || cells.size() > most) return cells;
             ++at;
         }
     }
@@ -170,7 +184,11 @@ struct CsvField {
 class CsvReader {
   public:
     explicit CsvReader(const CsvOrder& order) : order_(order), lines_(order.table) {
-        if (!lines_.next(header_)) refuse_data(order.table, "the table is empty");
+        if (!lines_.next(header_, kMostColumns)) refuse_data(order.table, "the table is empty");
+        if (header_.size() > kMostColumns) {
+            refuse_data(lines_.place(1), "the first line names more than " + std::to_string(kMostColumns) +
+                                             " columns; a table has a line a sample, so cut it, or turn it round");
+        }
         refuse_other_separators();
         double ignored = 0;
         if (std::ranges::all_of(header_, [&](const Cell& cell) { return parse_number(cell.text, ignored); })) {
@@ -187,30 +205,28 @@ class CsvReader {
             fields.push_back({name, {}});
             for (const std::string& column : columns) fields.back().columns.push_back(find_column(column));
         }
-        for (size_t i = 0; i < fields.size(); ++i) {
-            if (!is_plain_name(fields[i].name)) {
-                refuse_data(lines_.place(1), "a field needs a name that can be a file's (got '" +
-                                                 printable(fields[i].name) +
-                                                 "'); the first line names the columns, or name fields with --field");
+        std::set<std::string_view> names;
+        for (const CsvField& field : fields) {
+            if (!is_plain_name(field.name)) {
+                refuse_data(lines_.place(1), "a field needs a name that can be a file's (got " + shown(field.name) +
+                                                 "); the first line names the columns, or name fields with --field");
             }
-            for (size_t other = 0; other < i; ++other) {
-                if (fields[other].name == fields[i].name) {
-                    refuse_data(lines_.place(1), "two fields are named '" + printable(fields[i].name) + "'");
-                }
+            if (!names.insert(field.name).second) {
+                refuse_data(lines_.place(1), "two fields are named " + shown(field.name));
             }
         }
         return fields;
     }
 
+    bool has_names_of(const CsvReader& other) const {
+        return std::ranges::equal(header_, other.header_, {}, &Cell::text, &Cell::text);
+    }
+
     /// Calls with the cells of each line of numbers, all of them checked to be as many as there are names.
     void read_rows(const std::function<void(const Cells&)>& take) {
         Cells cells;
-        while (lines_.next(cells)) {
-            if (cells.size() != header_.size()) {
-                refuse_data(lines_.place(1), "the line has another number of fields than the first one (got " +
-                                                 std::to_string(cells.size()) + ", expected " +
-                                                 std::to_string(header_.size()) + ")");
-            }
+        while (lines_.next(cells, header_.size())) {
+            if (cells.size() != header_.size()) refuse_number_of_cells(cells.size());
             if (header_.size() == 1) lines_.refuse_empty_lines();
             take(cells);
         }
@@ -219,18 +235,25 @@ class CsvReader {
     double number(const Cell& cell) const {
         double value = 0;
         if (!parse_number(cell.text, value) || !std::isfinite(static_cast<float>(value))) {
-            refuse_data(lines_.place(cell.column), "no number (got '" + printable(cell.text) +
-                                                       "'); mend it, or choose other columns with --field");
+            refuse_data(lines_.place(cell.column),
+                        "no number (got " + shown(cell.text) + "); mend it, or choose other columns with --field");
         }
         return value;
     }
 
     std::string too_large(const Cell& cell) const {
-        return lines_.place(cell.column) + ": the whole number is too large for int64 (got '" + printable(cell.text) +
-               "'); write it with a point where float32 is meant";
+        return lines_.place(cell.column) + ": the whole number is too large for int64 (got " + shown(cell.text) +
+               "); write it with a point where float32 is meant";
     }
 
   private:
+    [[noreturn]] void refuse_number_of_cells(size_t got) const {
+        const std::string expected = std::to_string(header_.size());
+        refuse_data(lines_.place(1), "the line has another number of fields than the first one (got " +
+                                         (got > header_.size() ? "more than " + expected : std::to_string(got)) +
+                                         ", expected " + expected + ")");
+    }
+
     /// A first line without a comma that has others of the usual separators.
     void refuse_other_separators() const {
         if (header_.size() > 1 || header_[0].is_quoted) return;
@@ -243,11 +266,10 @@ class CsvReader {
         for (const Cell& cell : header_) names.push_back(cell.text);
         const auto found = std::ranges::find(names, name);
         if (std::ranges::count(names, name) > 1) {
-            refuse_data(lines_.place(1), "two columns are named '" + printable(name) + "'; name one of them anew");
+            refuse_data(lines_.place(1), "two columns are named " + shown(name) + "; name one of them anew");
         }
         if (found != names.end()) return static_cast<size_t>(found - names.begin());
-        throw Error(ErrorKind::CommandLine,
-                    order_.table + " has no column '" + printable(name) + "'" + did_you_mean(name, names));
+        throw Error(ErrorKind::CommandLine, order_.table + " has no column " + shown(name) + did_you_mean(name, names));
     }
 
     const CsvOrder& order_;
@@ -307,18 +329,24 @@ class FieldFile {
         return true;
     }
 
-    void write_pending() {
-        writer_->write(pending_);
-        pending_.clear();
+    void finish() {
+        write_pending();
+        writer_->finish();
     }
 
-    /// Requires: nothing is pending.
+    void remove_old() const { writer_->remove_old(); }
+
     FieldMade publish() {
         writer_->publish();
         return made_;
     }
 
   private:
+    void write_pending() {
+        writer_->write(pending_);
+        pending_.clear();
+    }
+
     template <typename T>
     void append_bytes(const T& value) {
         const auto bytes = std::as_bytes(std::span(&value, 1));
@@ -331,29 +359,86 @@ class FieldFile {
     Bytes pending_;
 };
 
+/// The folder of the fields, which is made where it is not there, and goes again with the object while it is empty.
+class FieldFolder {
+  public:
+    explicit FieldFolder(std::string path) : path_(std::move(path)) {
+        std::error_code problem, ignored;
+        is_made_ = fs::create_directory(path_, problem);
+        if (!fs::is_directory(path_, ignored)) refuse(problem);
+    }
+    ~FieldFolder() {
+        std::error_code ignored;
+        if (is_made_) fs::remove(path_, ignored);
+    }
+    FieldFolder(const FieldFolder&) = delete;
+    FieldFolder& operator=(const FieldFolder&) = delete;
+
+    /// So that it survives a crash.
+    void sync() const {
+        if (is_made_) sync_folder(fs::canonical(path_).parent_path());
+    }
+
+  private:
+    [[noreturn]] void refuse(const std::error_code& problem) const {
+        std::error_code ignored;
+        if (fs::exists(fs::symlink_status(path_, ignored))) {
+            throw Error(ErrorKind::Output, path_ + " is there and is no folder; name another, or FILE.bin for tokens");
+        }
+        if (problem == std::errc::no_such_file_or_directory) {
+            throw Error(ErrorKind::Output, "the folder " + path_ + " is not there; make it first");
+        }
+        throw Error(kind_of_failed_creation(problem.value()),
+                    "cannot make the folder " + path_ + ": " + problem.message());
+    }
+
+    std::string path_;
+    bool is_made_ = false;
+};
+
+/// All files of the fields are open at once.
+void check_open_files(size_t num_fields) {
+    constexpr size_t kMore = 3;  // the table, which is read again, and folders
+    const size_t needed = num_fields + names_in_folder("/proc/self/fd").size() + kMore;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || needed <= limit.rlim_cur) return;
+    const std::string number = std::to_string(needed);
+    throw Error(ErrorKind::Output, "a table of " + std::to_string(num_fields) + " fields needs " + number +
+                                       " open files, and this process may have " + std::to_string(limit.rlim_cur) +
+                                       "; allow more with  ulimit -n " + number +
+                                       " , or join columns to fewer fields with --field x=a,b");
+}
+
+/// Reads the table anew, which must be as it was.
+void write_rows(const CsvOrder& order, const CsvReader& first, int64_t num_rows, std::vector<FieldFile>& files) {
+    int64_t rows_left = num_rows;
+    CsvReader reader(order);
+    bool is_unchanged = reader.has_names_of(first);
+    reader.read_rows([&](const Cells& cells) {
+        if (--rows_left < 0 || !is_unchanged) return;
+        for (FieldFile& file : files) is_unchanged = file.append(reader, cells) && is_unchanged;
+    });
+    if (rows_left != 0 || !is_unchanged) refuse_data(order.table, "the table changes while it is read");
+}
+
 }  // namespace
 
 std::vector<FieldMade> make_csv_fields(const CsvOrder& order) {
     CsvReader first(order);
     std::vector<CsvField> fields = first.fields();
+    check_open_files(fields.size());
     const int64_t num_rows = look_through(first, fields);
     if (num_rows == 0) refuse_data(order.table, "the table has no line of numbers behind the names");
-    std::error_code ignored;
-    fs::create_directory(order.out, ignored);
-    if (!fs::is_directory(order.out, ignored)) {
-        throw Error(ErrorKind::Output, "the folder " + order.out + " is not there; make it first");
-    }
+    const FieldFolder folder(order.out);
     std::vector<FieldFile> files;
     for (const CsvField& field : fields) files.emplace_back(field, order, num_rows);
-    int64_t rows_left = num_rows;
-    bool is_unchanged = true;
-    CsvReader second(order);
-    second.read_rows([&](const Cells& cells) {
-        if (--rows_left < 0) return;
-        for (FieldFile& file : files) is_unchanged = file.append(second, cells) && is_unchanged;
-    });
-    if (rows_left != 0 || !is_unchanged) refuse_data(order.table, "the table changes while it is read");
-    for (FieldFile& file : files) file.write_pending();
+    write_rows(order, first, num_rows, files);
+    for (FieldFile& file : files) file.finish();
+    folder.sync();
+    // In this order no new field ever lies beside an old one.
+    for (const FieldFile& file : files) {
+        if (order.overwrite) file.remove_old();
+    }
     std::vector<FieldMade> made;
     for (FieldFile& file : files) made.push_back(file.publish());
     return made;

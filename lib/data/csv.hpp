@@ -24,9 +24,11 @@ struct FieldMade {
     std::vector<int64_t> shape;  ///< rows first
 };
 
-/// Reads the table twice, so that it need not fit into memory. The files appear when all are whole.
+/// Reads the table twice, so that it need not fit into memory. The files appear when all are whole, and no
+/// new one ever lies beside an old one that is replaced.
 /// Throws: Error{BadData} with file, line and column of what is no number, Error{CommandLine} for a column that is not
-///         there, Error{Output} when a file is there already or the folder is not, Error{MissingInput, Io}.
+///         there, Error{Output} when a file is there already, the folder cannot be made or more files than the process
+///         may have would be open, Error{MissingInput, Io}.
 std::vector<FieldMade> make_csv_fields(const CsvOrder& order);
 
 }  // namespace vpp

@@ -36,6 +36,8 @@ class Dataset {
     virtual int64_t stored_sample(int64_t sample) const;
     /// How many samples come from each file, in their order, where the data are a list of files; else all at once.
     virtual std::vector<int64_t> file_samples() const;
+    /// What stands in a field where a sample has no value of it, for a loss to ignore; nothing where each has all.
+    virtual std::optional<int64_t> filler(int field) const;
     /// The digest over header, size and first and last MiB of every file: what ranks compare.
     virtual std::string digest() const = 0;
 };

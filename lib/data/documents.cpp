@@ -69,6 +69,10 @@ class Documents : public Dataset {
 
     std::vector<int64_t> file_samples() const override { return samples_.file_samples(); }
 
+    std::optional<int64_t> filler(int field) const override {
+        return field == 1 ? std::optional(ignored_target_) : std::nullopt;
+    }
+
     std::string digest() const override {
         Hasher hasher;
         hasher.add_text("documents");

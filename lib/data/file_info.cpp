@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <memory>
 
 #include "base/bytes.hpp"
 #include "base/error.hpp"
@@ -14,6 +15,7 @@
 #include "data/megatron_index.hpp"
 #include "data/npz.hpp"
 #include "data/number_types.hpp"
+#include "data/rows.hpp"
 #include "data/safetensors_array.hpp"
 #include "data/token_file.hpp"
 
@@ -86,50 +88,85 @@ SeenValues nothing_seen() {
     return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
 }
 
-void add_arrays(const Dataset& dataset, const std::string& name, int64_t most_bytes, FileInfo& info) {
-    const Fields& fields = dataset.fields();
-    for (size_t i = 0; i < fields.fields.size(); ++i) {
-        const Field& field = fields.fields[i];
-        ArrayInfo array{name.empty() ? field.name : name, field.dtype, field.shape, fields.num_samples, {}};
-        SeenValues seen = nothing_seen();
-        Bytes sample(static_cast<size_t>(field.bytes_per_sample()));
-        for (int64_t k = 0; k < fields.num_samples && seen.all; ++k) {
-            seen.all = k == 0 || (k + 1) * field.bytes_per_sample() <= most_bytes;
-            if (!seen.all) break;
-            dataset.read(k, static_cast<int>(i), sample);
-            widen_range(field.dtype, sample, seen);
-        }
-        array.values = seen;
-        info.arrays.push_back(std::move(array));
+/// Of consecutive rows, whatever the size of one.
+ArrayInfo look_at_rows(const detail::RowFile& rows, const std::string& name, int64_t most_bytes) {
+    const auto value_bytes = static_cast<int64_t>(size_of(rows.field.dtype));
+    const int64_t num_values = rows.num_rows * num_elements(rows.field.shape);
+    const int64_t looked_at = std::min(num_values, most_bytes / value_bytes);
+    SeenValues seen = nothing_seen();
+    constexpr int64_t kPiece = 65536;
+    for (int64_t first = 0; first < looked_at; first += kPiece) {
+        Bytes values(static_cast<size_t>(std::min(kPiece, looked_at - first) * value_bytes));
+        detail::read_values(rows, first, values);
+        widen_range(rows.field.dtype, values, seen);
     }
+    seen.all = looked_at == num_values;
+    return {name, rows.field.dtype, rows.field.shape, rows.num_rows, seen};
 }
 
-/// Whether a field could be made of an array; one without dims or values stands among the others and is listed here.
-bool has_samples(const std::string& path, const InputFile& file, const std::string& name, FileInfo& info) {
-    const detail::ArrayPlace place =
-        path.ends_with(".npz") ? detail::find_in_npz(file, name) : detail::find_in_safetensors(file, name);
-    if (!place.shape.empty() && !place.is_empty()) return true;
+/// One that no field could be made of, since it has no dims or no values.
+ArrayInfo array_without_samples(const std::string& name, const detail::ArrayPlace& place) {
     ArrayInfo array{name, place.dtype, place.shape, 0, {}};
     if (!place.shape.empty()) {
         array.num_samples = place.shape.front();
         array.shape.erase(array.shape.begin());
     }
-    info.arrays.push_back(std::move(array));
-    return false;
+    return array;
 }
 
-/// Every array by itself: those of one file may have other numbers of samples.
+ArrayInfo unreadable_array(const std::string& name, const std::string& problem) {
+    ArrayInfo array;
+    array.name = name;
+    array.problem = problem;
+    return array;
+}
+
+ArrayInfo look_at_array(const std::string& path, const detail::FoundArray& found, int64_t most_bytes) {
+    if (!found.place) return unreadable_array(found.name, found.problem);
+    if (found.place->shape.empty() || found.place->is_empty()) return array_without_samples(found.name, *found.place);
+    try {
+        return look_at_rows(detail::rows_of_array(InputFile(path), *found.place, found.name), found.name, most_bytes);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::BadData) throw;
+        return unreadable_array(found.name, error.what());
+    }
+}
+
+/// Every array by itself: those of one file may have other numbers of samples. One that cannot be read keeps no other
+/// from being told.
 void look_at_arrays(const std::string& path, const InputFile& file, int64_t most_bytes, FileInfo& info) {
-    std::vector<std::string> names = {""};
-    if (path.ends_with(".npz")) names = detail::arrays_of_npz(file);
-    if (path.ends_with(".safetensors")) names = detail::arrays_of_safetensors(file);
-    for (const std::string& name : names) {
-        if (!name.empty() && !has_samples(path, file, name, info)) continue;
-        Plan plan;
-        plan.data.kind = "arrays";
-        const std::string written = name.empty() ? path : path + ":" + name;
-        plan.data.train_fields = {{name.empty() ? fs::path(path).stem().string() : name, written}};
-        add_arrays(*open_dataset(plan, Subset::Train), name, most_bytes, info);
+    std::vector<detail::FoundArray> found;
+    if (path.ends_with(".npz")) {
+        found = detail::arrays_of_npz(file);
+    } else if (path.ends_with(".safetensors")) {
+        found = detail::arrays_of_safetensors(file);
+    } else {
+        info.arrays = {look_at_rows(detail::open_rows_of_npy(path), fs::path(path).stem().string(), most_bytes)};
+    }
+    for (const detail::FoundArray& array : found) info.arrays.push_back(look_at_array(path, array, most_bytes));
+    const auto is_readable = [](const ArrayInfo& array) { return array.problem.empty(); };
+    if (info.arrays.empty() || std::ranges::any_of(info.arrays, is_readable)) return;
+    throw Error(ErrorKind::BadData, info.arrays.front().problem);
+}
+
+/// Record by record, since the bytes of a field do not lie together.
+void look_at_cifar10(const std::string& path, int64_t most_bytes, FileInfo& info) {
+    Plan plan;
+    plan.data.kind = "cifar10";
+    plan.data.train = {path};
+    const std::unique_ptr<Dataset> dataset = open_dataset(plan, Subset::Train);
+    const Fields& fields = dataset->fields();
+    for (size_t i = 0; i < fields.fields.size(); ++i) {
+        const Field& field = fields.fields[i];
+        const int64_t looked_at = std::min(fields.num_samples, most_bytes / field.bytes_per_sample());
+        SeenValues seen = nothing_seen();
+        Bytes sample(static_cast<size_t>(field.bytes_per_sample()));
+        for (int64_t k = 0; k < looked_at; ++k) {
+            dataset->read(k, static_cast<int>(i), sample);
+            widen_range(field.dtype, sample, seen);
+        }
+        seen.all = looked_at == fields.num_samples;
+        info.arrays.push_back({field.name, field.dtype, field.shape, fields.num_samples, seen});
     }
 }
 
@@ -182,12 +219,11 @@ FileInfo look_at_file(const std::string& path, const std::string& kind, int64_t 
         look_at_tokens({std::move(file), 0, 1, num_tokens}, most_bytes, info);
     } else if (info.kind == "arrays") {
         look_at_arrays(path, file, most_bytes, info);
-    } else if (info.kind == "idx" || info.kind == "cifar10") {
-        Plan plan;
-        plan.data.kind = info.kind;
-        plan.data.train = {path};
-        plan.data.train_fields = {{fs::path(path).filename().string(), path}};
-        add_arrays(*open_dataset(plan, Subset::Train), "", most_bytes, info);
+    } else if (info.kind == "idx") {
+        const std::string name = fs::path(path).filename().string();
+        info.arrays = {look_at_rows(detail::open_rows_of_idx(path, name), name, most_bytes)};
+    } else if (info.kind == "cifar10") {
+        look_at_cifar10(path, most_bytes, info);
     } else {
         throw Error(ErrorKind::CommandLine, "no kind of data files (got '" + printable(kind) +
                                                 "', expected tokens, text, arrays, idx or cifar10)");

@@ -24,6 +24,7 @@ struct ArrayInfo {
     std::vector<int64_t> shape;        ///< of one sample
     int64_t num_samples = 0;           ///< 0 too where one of several arrays is a number without dims
     std::optional<SeenValues> values;  ///< not of what no field can be made of
+    std::string problem = {};          ///< why it cannot be read; then nothing but its name is known
 };
 
 struct DocumentInfo {
@@ -44,7 +45,8 @@ struct FileInfo {
 
 /// Looks at a file of that kind; with an empty `kind` at one of the kind that it seems to be. Bytes that have no form
 /// of their own are tokens where the name ends with .bin, else text. At most so many bytes of values are read. Throws:
-/// Error{CommandLine} for a kind that has no files; Error{MissingInput, BadData, Io} as a training would.
+/// Error{CommandLine} for a kind that has no files; Error{MissingInput, BadData, Io} as a training would, but
+/// for one of several arrays, whose problem stands with it.
 FileInfo look_at_file(const std::string& path, const std::string& kind, int64_t most_bytes = int64_t{1} << 26);
 
 }  // namespace vpp

@@ -72,8 +72,10 @@ std::string note_on_text(const InputFile& file) {
     const std::string begin = first_text(file), path = shell_quoted(file.path().string());
     if (std::string note = note_on_begin(begin); !note.empty()) return note;
     if (ends_with_one_of(file.path(), {".jsonl", ".ndjson", ".json"})) {
-        return "JSON is read as it is, with its names and braces; take the texts out first, as  jq -r .text " + path +
-               " > texts.txt  does";
+        const size_t first = begin.find_first_not_of(" \t\r\n");
+        const bool is_list = first != std::string::npos && begin[first] == '[';  // else an object a line
+        return std::string("JSON is read as it is, with its names and braces; take the texts out first, as  jq -r ") +
+               (is_list ? "'.[].text' " : ".text ") + path + " > texts.txt  does";
     }
     if (ends_with_one_of(file.path(), {".csv", ".tsv"})) {
         return "a table is read as it is, digit by digit; vpp data make FOLDER " + path +

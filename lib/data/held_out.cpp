@@ -77,6 +77,8 @@ class PartOfSplit : public Dataset {
         return dataset_->stored_sample(held_out_.sample(part_, sample));
     }
 
+    std::optional<int64_t> filler(int field) const override { return dataset_->filler(field); }
+
     std::vector<int64_t> file_samples() const override {
         std::vector<int64_t> samples;
         int64_t end = 0, before = 0;

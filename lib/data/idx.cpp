@@ -37,7 +37,9 @@ Decode decode_of(size_t value_bytes) {
     }
 }
 
-RowFile open_idx_file(const std::string& path, const std::string&) {
+}  // namespace
+
+RowFile open_rows_of_idx(const std::string& path, const std::string&) {
     InputFile file(path);
     std::array<std::byte, kMaxIdxBeginBytes> bytes{};
     const auto begin = std::span(bytes).first(std::min<uint64_t>(file.size_bytes(), bytes.size()));
@@ -53,10 +55,8 @@ RowFile open_idx_file(const std::string& path, const std::string&) {
     return rows;
 }
 
-}  // namespace
-
 std::unique_ptr<Dataset> open_idx(const Plan& plan, Subset subset) {
-    return open_rows(plan, subset, open_idx_file);
+    return open_rows(plan, subset, open_rows_of_idx);
 }
 
 }  // namespace vpp::detail

@@ -39,6 +39,11 @@ constexpr std::array<DTypeCode, 11> kCodes{{{"f4", DType::F32},
                                             {"u4", DType::U32},
                                             {"b1", DType::Bool}}};
 
+/// What an array of numbers becomes that are read, by the letter of its kind: unsigned, signed, dates, times.
+std::string_view remedy_code(std::string_view code) {
+    return !code.empty() && std::string_view("uiMm").find(code.front()) != std::string_view::npos ? "i8" : "f4";
+}
+
 DType parse_dtype(std::string_view descr, const std::string& source) {
     const std::string shown = "'" + printable(descr) + "'";
     if (!descr.empty() && descr.back() == 'O') {
@@ -48,14 +53,15 @@ DType parse_dtype(std::string_view descr, const std::string& source) {
     if (order == '>') {
         const auto same = std::ranges::find(kCodes, descr.substr(1), &DTypeCode::code);
         refuse_data(source, "big-endian values are not read (got " + shown + "); try array.astype('<" +
-                                std::string(same == kCodes.end() ? "f4" : same->code) + "')");
+                                std::string(same == kCodes.end() ? remedy_code(descr.substr(1)) : same->code) + "')");
     }
     for (const DTypeCode& row : kCodes) {
         const bool order_fits = order == '<' || (order == '|' && size_of(row.dtype) == 1);
         if (order_fits && descr.substr(1) == row.code) return row.dtype;
     }
+    const bool is_whole = !descr.empty() && remedy_code(descr.substr(1)) == "i8";
     refuse_data(source, "unknown dtype (got " + shown + ", expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); " +
-                            "try array.astype('float32')");
+                            "try array.astype('" + (is_whole ? "int64" : "float32") + "')");
 }
 
 /// Reads the one form of Python literal that a header has.

@@ -74,9 +74,14 @@ void NpyWriter::write(std::span<const std::byte> values) {
     file_.write(values);
 }
 
-void NpyWriter::publish() {
+void NpyWriter::finish() {
     check(missing_bytes_ == 0, "as many values are written as the header says");
     file_.finish();
+    is_finished_ = true;
+}
+
+void NpyWriter::publish() {
+    if (!is_finished_) finish();
     place_.publish();
 }
 

@@ -26,7 +26,11 @@ class NpyWriter {
 
     /// The next values, in C order. Throws Error{Io}.
     void write(std::span<const std::byte> values);
-    /// Syncs the file and renames it. Requires: as many bytes as dtype and shape say were written.
+    /// Syncs and closes the file. Requires: as many bytes as dtype and shape say were written.
+    void finish();
+    /// Removes what is to be replaced, ahead of `publish`: where another file must never lie beside it.
+    void remove_old() const { place_.remove_old(); }
+    /// Finishes the file where that was not done, and renames it.
     void publish();
     const std::filesystem::path& path() const { return place_.path(); }
 
@@ -34,6 +38,7 @@ class NpyWriter {
     NewFile place_;
     OutputFile file_;
     int64_t missing_bytes_;
+    bool is_finished_ = false;
 };
 
 }  // namespace vpp

@@ -15,7 +15,8 @@ namespace vpp::detail {
 /// np.savez_compressed wrote.
 ArrayPlace find_in_npz(const InputFile& file, const std::string& name);
 
-/// The names of all arrays, in the order of the file. Throws as above.
-std::vector<std::string> arrays_of_npz(const InputFile& file);
+/// All arrays, in the order of the file; one that cannot be read keeps no other from being found.
+/// Throws Error{BadData} for a damaged directory.
+std::vector<FoundArray> arrays_of_npz(const InputFile& file);
 
 }  // namespace vpp::detail

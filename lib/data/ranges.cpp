@@ -36,16 +36,29 @@ bool holds(const ValueRange& one, const ValueRange& other) {
            (!one.ignore_index || one.ignore_index == other.ignore_index);
 }
 
-/// Passes everything on; reads of fields with a range are checked.
+void replace(int64_t value, int64_t by, std::span<std::byte> bytes) {
+    for (size_t offset = 0; offset + sizeof value <= bytes.size(); offset += sizeof value) {
+        std::byte* element = bytes.data() + offset;
+        if (std::memcmp(element, &value, sizeof value) == 0) std::memcpy(element, &by, sizeof by);
+    }
+}
+
+/// Passes everything on; reads of fields with a range are checked. Where a sample has no value stands what the model
+/// ignores.
 class CheckedDataset : public Dataset {
   public:
     CheckedDataset(std::shared_ptr<Dataset> dataset, std::vector<ValueRange> ranges)
-        : dataset_(std::move(dataset)), fields_(dataset_->fields()), ranges_(fields_.fields.size()) {
+        : dataset_(std::move(dataset)),
+          fields_(dataset_->fields()),
+          ranges_(fields_.fields.size()),
+          ignored_(fields_.fields.size()) {
         for (ValueRange& range : ranges) {
             const int index = fields_.find(range.field);
             check(index >= 0, "a range names a field of the data");
             Field& field = fields_.fields[static_cast<size_t>(index)];
             check(!is_floating(field.dtype) && range.bound > 0, "a range is for integers and not empty");
+            std::optional<int64_t>& ignored = ignored_[static_cast<size_t>(index)];
+            if (!ignored && dataset_->filler(index)) ignored = range.ignore_index;
             if (field.bound > 0 && field.bound <= range.bound) continue;
             std::vector<ValueRange>& known = ranges_[static_cast<size_t>(index)];
             if (std::any_of(known.begin(), known.end(), [&](const ValueRange& one) { return holds(one, range); })) {
@@ -64,6 +77,7 @@ class CheckedDataset : public Dataset {
     void read_draw(const Draw& draw, int field, std::span<std::byte> out) const override {
         dataset_->read_draw(draw, field, out);
         const auto index = static_cast<size_t>(field);
+        if (ignored_[index]) replace(*dataset_->filler(field), *ignored_[index], out);
         for (const ValueRange& range : ranges_[index]) {
             check_range(fields_.fields[index], range, out, where(draw.sample, field));
         }
@@ -72,12 +86,19 @@ class CheckedDataset : public Dataset {
     std::string where(int64_t sample, int field) const override { return dataset_->where(sample, field); }
     int64_t stored_sample(int64_t sample) const override { return dataset_->stored_sample(sample); }
     std::vector<int64_t> file_samples() const override { return dataset_->file_samples(); }
+
+    std::optional<int64_t> filler(int field) const override {
+        const std::optional<int64_t>& ignored = ignored_[static_cast<size_t>(field)];
+        return ignored ? ignored : dataset_->filler(field);
+    }
+
     std::string digest() const override { return dataset_->digest(); }
 
   private:
     std::shared_ptr<Dataset> dataset_;
     Fields fields_;
     std::vector<std::vector<ValueRange>> ranges_;  // by field; none follows from another
+    std::vector<std::optional<int64_t>> ignored_;  // by field: what takes the place of the filler
 };
 
 }  // namespace

@@ -28,8 +28,9 @@ void check_range(const Field& field, const ValueRange& range, std::span<const st
                  const std::string& where);
 
 /// The same data set, with every sample checked when it is read; fields() then carries the new bounds. A field whose
-/// own bound proves the range already costs nothing.
-/// Requires: every range names an integer field of the data set.
+/// own bound proves the range already costs nothing. A field's filler becomes the ignored value of the first of its
+/// ranges that has one.
+/// Requires: every range names an integer field of the data set; one with a filler is int64.
 std::shared_ptr<Dataset> with_ranges(std::shared_ptr<Dataset> dataset, std::vector<ValueRange> ranges);
 
 }  // namespace vpp

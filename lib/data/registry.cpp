@@ -41,6 +41,10 @@ int64_t Dataset::stored_sample(int64_t sample) const {
     return sample;
 }
 
+std::optional<int64_t> Dataset::filler(int) const {
+    return std::nullopt;
+}
+
 std::unique_ptr<Dataset> open_dataset(const Plan& plan, Subset subset) {
     for (const Kind& kind : kKinds) {
         if (plan.data.kind != kind.name) continue;

@@ -11,6 +11,11 @@ namespace vpp::detail {
 
 namespace {
 
+std::string where_row(const RowFile& rows, int64_t row) {
+    const std::string array = rows.array.empty() ? "" : ":" + rows.array;
+    return rows.file.path().string() + array + ", sample " + std::to_string(row);
+}
+
 class Rows : public Dataset {
   public:
     Rows(std::string kind, std::vector<RowFile> files) : kind_(std::move(kind)), files_(std::move(files)) {
@@ -23,25 +28,11 @@ class Rows : public Dataset {
     void read(int64_t sample, int field, std::span<std::byte> out) const override {
         check_read(fields_, sample, field, out.size());
         const RowFile& from = files_[static_cast<size_t>(field)];
-        const uint64_t begin = from.offset_bytes + static_cast<uint64_t>(sample) * from.row_bytes;
-        if (from.decode) {
-            Bytes stored(from.row_bytes);
-            from.file.read(begin, stored);
-            from.decode(stored, out);
-        } else {
-            from.file.read(begin, out);
-        }
-        // A bool of another value than 0 and 1 is undefined behaviour in compiled code.
-        const auto is_bool = [](std::byte b) { return b <= std::byte{1}; };
-        if (from.field.dtype == DType::Bool && !std::all_of(out.begin(), out.end(), is_bool)) {
-            throw Error(ErrorKind::BadData, where(sample, field) + ": a bool is neither 0 nor 1; the file is damaged");
-        }
+        read_values(from, sample * num_elements(from.field.shape), out);
     }
 
     std::string where(int64_t sample, int field) const override {
-        const RowFile& from = files_.at(static_cast<size_t>(field));
-        const std::string array = from.array.empty() ? "" : ":" + from.array;
-        return from.file.path().string() + array + ", sample " + std::to_string(sample);
+        return where_row(files_.at(static_cast<size_t>(field)), sample);
     }
 
     std::string digest() const override {
@@ -62,6 +53,25 @@ class Rows : public Dataset {
 };
 
 }  // namespace
+
+void read_values(const RowFile& rows, int64_t first, std::span<std::byte> out) {
+    const int64_t row_values = num_elements(rows.field.shape);
+    const size_t stored_bytes = rows.row_bytes / static_cast<size_t>(row_values);  // of a value
+    const uint64_t begin = rows.offset_bytes + static_cast<uint64_t>(first) * stored_bytes;
+    if (rows.decode) {
+        Bytes stored(out.size() / size_of(rows.field.dtype) * stored_bytes);
+        rows.file.read(begin, stored);
+        rows.decode(stored, out);
+    } else {
+        rows.file.read(begin, out);
+    }
+    if (rows.field.dtype != DType::Bool) return;
+    // A bool of another value than 0 and 1 is undefined behaviour in compiled code.
+    const auto bad = std::ranges::find_if(out, [](std::byte b) { return b > std::byte{1}; });
+    if (bad == out.end()) return;
+    throw Error(ErrorKind::BadData, where_row(rows, (first + (bad - out.begin())) / row_values) +
+                                        ": a bool is neither 0 nor 1; the file is damaged");
+}
 
 std::unique_ptr<Dataset> open_rows(const Plan& plan, Subset subset, OpenRowFile open) {
     const std::string& kind = plan.data.kind;

@@ -21,6 +21,10 @@ SafetensorsHeader header_of(const InputFile& file) {
     return parse_safetensors_begin(begin, size, source);
 }
 
+ArrayPlace place_of_tensor(const SafetensorsEntry& entry) {
+    return {entry.dtype, entry.shape, entry.begin_bytes};
+}
+
 std::vector<std::string> tensors_of(const SafetensorsHeader& header) {
     std::vector<std::string> names;
     for (const SafetensorsEntry& entry : header.entries) names.push_back(entry.name);
@@ -29,14 +33,17 @@ std::vector<std::string> tensors_of(const SafetensorsHeader& header) {
 
 }  // namespace
 
-std::vector<std::string> arrays_of_safetensors(const InputFile& file) {
-    return tensors_of(header_of(file));
+std::vector<FoundArray> arrays_of_safetensors(const InputFile& file) {
+    const SafetensorsHeader header = header_of(file);
+    std::vector<FoundArray> arrays;
+    for (const SafetensorsEntry& entry : header.entries) arrays.push_back({entry.name, place_of_tensor(entry)});
+    return arrays;
 }
 
 ArrayPlace find_in_safetensors(const InputFile& file, const std::string& name) {
     const SafetensorsHeader header = header_of(file);
     const auto entry = std::ranges::find(header.entries, name, &SafetensorsEntry::name);
-    if (entry != header.entries.end()) return {entry->dtype, entry->shape, entry->begin_bytes};
+    if (entry != header.entries.end()) return place_of_tensor(*entry);
     refuse_unknown_array(name, tensors_of(header), file.path().string());
 }
 

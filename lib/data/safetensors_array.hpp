@@ -11,7 +11,7 @@ namespace vpp::detail {
 /// The tensor with that name. Throws Error{BadData} for a damaged header or a tensor that is not there.
 ArrayPlace find_in_safetensors(const InputFile& file, const std::string& name);
 
-/// The names of all tensors. Throws Error{BadData} for a damaged header.
-std::vector<std::string> arrays_of_safetensors(const InputFile& file);
+/// All tensors, in order of name. Throws Error{BadData} for a damaged header.
+std::vector<FoundArray> arrays_of_safetensors(const InputFile& file);
 
 }  // namespace vpp::detail

@@ -46,6 +46,7 @@ class TransformedDataset : public Dataset {
     std::string where(int64_t sample, int field) const override { return dataset_->where(sample, field); }
     int64_t stored_sample(int64_t sample) const override { return dataset_->stored_sample(sample); }
     std::vector<int64_t> file_samples() const override { return dataset_->file_samples(); }
+    std::optional<int64_t> filler(int field) const override { return dataset_->filler(field); }
     std::string digest() const override { return dataset_->digest(); }
 
   private:

@@ -18,6 +18,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are read as t
 constexpr uint32_t kEndMark = 0x06054b50, kWideEndMark = 0x06064b50, kLocatorMark = 0x07064b50;
 constexpr uint32_t kEntryMark = 0x02014b50, kLocalMark = 0x04034b50;
 constexpr size_t kEndBytes = 22, kLocatorBytes = 20, kWideEndBytes = 56, kEntryBytes = 46;
+constexpr size_t kWideRecordsBytes = kWideEndBytes + kLocatorBytes;
 // Numbers that do not fit are these, and stand in full in a wide record.
 constexpr uint16_t kWide16 = 0xffff, kWideTag = 0x0001;
 constexpr uint32_t kWide32 = 0xffffffff;
@@ -41,6 +42,13 @@ std::optional<size_t> find_end(std::span<const std::byte> tail) {
         if (at + kEndBytes + number<uint16_t>(tail, at + 20) == tail.size()) return at;
     }
     return std::nullopt;
+}
+
+/// Whether the wide record and its locator stand before the last record, as every writer lays them. They may be there
+/// though all numbers fit into the last record: Python writes them from 2 GiB on.
+bool has_wide_records(std::span<const std::byte> tail, size_t end) {
+    return end >= kWideRecordsBytes && number<uint32_t>(tail, end - kLocatorBytes) == kLocatorMark &&
+           number<uint32_t>(tail, end - kWideRecordsBytes) == kWideEndMark;
 }
 
 /// The sizes and offsets of an entry that stand in its extra fields, in this order, each only when its short form says.
@@ -91,17 +99,12 @@ ZipEnd zip_end(std::span<const std::byte> tail, uint64_t size_bytes, const std::
         refuse_data(where, "a zip archive of several files is not read");
     }
     ZipEnd end{number<uint32_t>(record, 16), number<uint32_t>(record, 12), number<uint16_t>(record, 10)};
-    const bool wide = end.num_entries == kWide16 || end.size_bytes == kWide32 || end.offset_bytes == kWide32;
-    if (wide) {
-        // As every writer lays them: the wide record, its locator, the last record.
-        constexpr size_t kBefore = kWideEndBytes + kLocatorBytes;
-        if (*at < kBefore || number<uint32_t>(tail, *at - kLocatorBytes) != kLocatorMark ||
-            number<uint32_t>(tail, *at - kBefore) != kWideEndMark) {
-            refuse_data(where, "the zip file lacks its 64-bit end record");
-        }
-        const auto wide_record = tail.subspan(*at - kBefore, kWideEndBytes);
+    if (has_wide_records(tail, *at)) {
+        const auto wide_record = tail.subspan(*at - kWideRecordsBytes, kWideEndBytes);
         end = {number<uint64_t>(wide_record, 48), number<uint64_t>(wide_record, 40), number<uint64_t>(wide_record, 32)};
-        records_begin -= kBefore;
+        records_begin -= kWideRecordsBytes;
+    } else if (end.num_entries == kWide16 || end.size_bytes == kWide32 || end.offset_bytes == kWide32) {
+        refuse_data(where, "the zip file lacks its 64-bit end record");
     }
     if (end.size_bytes > kMaxZipDirectoryBytes) {
         refuse_data(where, "a zip directory of " + std::to_string(end.size_bytes) + " bytes (expected at most " +

@@ -22,6 +22,7 @@
 #include "graph/torch_errors.hpp"
 #include "optim/memory_order.hpp"
 #include "optim/norm.hpp"
+#include "plan/batch_size.hpp"
 #include "plan/value.hpp"
 
 namespace vpp {
@@ -341,13 +342,27 @@ Engine::Trouble Engine::find_trouble(int64_t step, const StepTotals& totals) {
             remedy_of_damage(step), *began_finite_};
 }
 
-/// The first parameter that is not finite before the update: then the step says nothing of its own samples.
-std::optional<std::string> Engine::find_damaged_parameter() {
-    std::map<int, at::Tensor> parameters;
-    for (int parameter : trained_) parameters.emplace(parameter, weights_.at(parameter));
-    const std::optional<int> first = first_non_finite(transport_, parameters);
+void Engine::look_at_start() {
+    if (began_finite_) return;
+    began_finite_ = !find_damaged_parameter();
+    for (int weight : weights_.owned()) {
+        const bool is_written = program_.training.graph.parameters[static_cast<size_t>(weight)].written;
+        if (is_written && is_finite(weights_.at(weight))) finite_buffers_.push_back(weight);
+    }
+}
+
+/// The first of these weights on any rank that is not finite. Of parameters before an update: then the step says
+/// nothing of its own samples.
+std::optional<std::string> Engine::first_damaged(const std::vector<int>& weights) {
+    std::map<int, at::Tensor> tensors;
+    for (int weight : weights) tensors.emplace(weight, weights_.at(weight));
+    const std::optional<int> first = first_non_finite(transport_, tensors);
     if (!first) return std::nullopt;
     return program_.training.graph.parameters[static_cast<size_t>(*first)].name;
+}
+
+std::optional<std::string> Engine::find_damaged_buffer() {
+    return first_damaged(finite_buffers_);
 }
 
 /// What helps where weights are not finite.
@@ -459,7 +474,7 @@ double Engine::loss_of(const StepTotals& totals) const {
 StepResult Engine::run_step(int64_t step, const std::function<void()>& before_update) {
     const auto start = Clock::now();
     StepResult result;
-    if (!began_finite_) began_finite_ = !find_damaged_parameter();
+    look_at_start();
     result.moments.begin = steady_nanoseconds();
     buffers_->remember();
     result.went_through_host = transport_.goes_through_host();

@@ -85,6 +85,10 @@ class Engine {
     /// ones.  Calls: collective.  Throws: Error{NotFinite} on every rank.
     void check_weights(int64_t step);
 
+    /// The first buffer, such as a running variance, that was finite when training began and that steps have made not
+    /// finite: evaluation goes by it.  Calls: collective.
+    std::optional<std::string> find_damaged_buffer();
+
     /// What the last step held (engine/stage_memory.hpp).  Calls: collective.
     MemoryEvent measure_memory();
 
@@ -156,7 +160,9 @@ class Engine {
     };
     Trouble find_trouble(int64_t step, const StepTotals& totals);
     Trouble find_non_finite(int64_t step);
-    std::optional<std::string> find_damaged_parameter();
+    void look_at_start();
+    std::optional<std::string> find_damaged_parameter() { return first_damaged(trained_); }
+    std::optional<std::string> first_damaged(const std::vector<int>& weights);
     std::string remedy_of_damage(int64_t step) const;
     std::vector<Draw> samples_of(int64_t step, int replica, int microbatch) const;
 
@@ -188,7 +194,8 @@ class Engine {
     std::unique_ptr<Prefetch> prefetch_;
     int64_t flushes_told_;              ///< MemoryMeter::flushes when last told of
     int64_t memory_taken_;              ///< MemoryMeter::taken when last looked at
-    std::optional<bool> began_finite_;  ///< the weights, before the first step that was run
+    std::optional<bool> began_finite_;  ///< the parameters, before the first step that was run
+    std::vector<int> finite_buffers_;   ///< owned ones that steps write and that were finite then
     MemoryRemarks memory_remarks_;
 };
 

@@ -64,10 +64,6 @@ std::vector<Draw> draws_from(int64_t first, int64_t count) {
 
 }  // namespace
 
-int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches) {
-    return batches > 0 && batches <= num_samples / samples_per_batch ? batches * samples_per_batch : num_samples;
-}
-
 Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, const Weights& weights,
                      const Dataset& validation, Transport& transport)
     : plan_(plan),

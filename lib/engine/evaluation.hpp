@@ -36,9 +36,6 @@ using StopRequest = std::function<bool()>;
 /// Gets the model's outputs (Graph::outputs) of one microbatch, in sample order, on the rank that makes them.
 using TakeOutputs = std::function<void(const std::vector<at::Tensor>& outputs, int64_t num_samples)>;
 
-/// Samples of so many whole batches, or all there are: with 0 batches, or when there are not so many.
-int64_t samples_of_batches(int64_t num_samples, int64_t samples_per_batch, int64_t batches);
-
 /// What accuracy is made of, and a mean over targets.
 struct Tally {
     int64_t targets = 0;  ///< that count

@@ -17,13 +17,6 @@ namespace vpp {
 
 namespace {
 
-/// By its largest magnitude, which takes no memory of the tensor's size, as at::isfinite would.
-bool is_finite(const at::Tensor& tensor) {
-    if (!tensor.is_floating_point() || tensor.numel() == 0) return true;
-    return std::isfinite(
-        at::linalg_vector_norm(tensor.detach(), std::numeric_limits<double>::infinity()).item<double>());
-}
-
 bool comes_before(const NonFiniteValue& one, const NonFiniteValue& other) {
     const auto key = [](const NonFiniteValue& value) {
         return std::tuple(value.is_backward, value.microbatch, value.is_backward ? -value.stage : value.stage,
@@ -72,6 +65,13 @@ std::string non_finite_input(const Dataset& data, const Graph& graph, const std:
         }
     }
     return "";
+}
+
+bool is_finite(const at::Tensor& tensor) {
+    if (!tensor.is_floating_point() || tensor.numel() == 0) return true;
+    // By its largest magnitude, which takes no memory of the tensor's size, as at::isfinite would.
+    return std::isfinite(
+        at::linalg_vector_norm(tensor.detach(), std::numeric_limits<double>::infinity()).item<double>());
 }
 
 std::optional<int> first_non_finite(Transport& transport, const std::map<int, at::Tensor>& parameters) {

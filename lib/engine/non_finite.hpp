@@ -37,6 +37,9 @@ struct WatchedParameter {
     at::Tensor tensor;
 };
 
+/// Whether all its numbers are; other types have no others.
+bool is_finite(const at::Tensor& tensor);
+
 /// The first parameter of the model, by its place in `parameters()`, that is not finite on some rank; nothing when all
 /// are. `parameters`: those of this rank by their places.
 /// Calls: collective.

@@ -89,6 +89,8 @@ void OutputFiles::take(const std::vector<at::Tensor>& outputs, int64_t num_sampl
 }
 
 void OutputFiles::publish() {
+    for (const auto& writer : writers_) writer->finish();
+    for (const auto& writer : writers_) writer->remove_old();
     for (const auto& writer : writers_) writer->publish();
 }
 

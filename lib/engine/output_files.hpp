@@ -19,7 +19,7 @@ std::vector<int> outputs_by_sample(const Graph& graph, int64_t microbatch_size, 
 std::vector<std::filesystem::path> output_paths(const Graph& graph, const std::vector<int>& outputs,
                                                 const std::filesystem::path& folder);
 
-/// Files appear under their names only when all of them are whole.
+/// Files appear under their names only when all of them are whole, and never beside old ones of another time.
 class OutputFiles {
   public:
     /// Makes the folder. Throws Error{Output} when it cannot, or when a file is there already and may not be replaced.

@@ -278,14 +278,15 @@ std::optional<std::string> fact_of(const CheckpointState& saved, const std::stri
 void compare_facts(const CheckpointState& saved, const std::map<std::string, std::string>& now, const fs::path& folder,
                    const Logger& log) {
     std::vector<Problem> problems;
-    const auto say = [&log](const std::string& change) {
-        if (!change.empty()) log->warn("resumed with other settings, so other bits are possible: " + change);
+    std::vector<std::string> warnings;
+    const auto warn_of = [&warnings](const std::string& change) {
+        if (!change.empty()) warnings.push_back("resumed with other settings, so other bits are possible: " + change);
     };
     for (const auto& [name, value] : now) {
         const auto before = fact_of(saved, name);
         if (!before || *before == value || name == kSteps) continue;
         if (name == "data" && training_part(*before) == training_part(value)) {
-            log->warn(
+            warnings.emplace_back(
                 "resumed with other validation data: losses of evaluations from here on are of other samples, and "
                 "checkpoint.keep_best compares them with those before");
             continue;
@@ -296,11 +297,12 @@ void compare_facts(const CheckpointState& saved, const std::map<std::string, std
                                     "; set it back, or start anew with another run.dir or checkpoint.resume = \"no\"",
                                 std::nullopt});
         } else {
-            say(change);
+            warn_of(change);
         }
     }
     if (!problems.empty()) throw Error(ErrorKind::Refused, std::move(problems));
-    say(span_text(saved, now));
+    warn_of(span_text(saved, now));
+    for (const std::string& warning : warnings) log->warn(warning);
 }
 
 }  // namespace vpp

@@ -30,11 +30,12 @@ std::vector<std::string> Stragglers::look(const std::vector<double>& busy_second
             if (rank.usual.size() > kMostSteps) rank.usual.pop_front();
         }
         const std::string name = "rank " + std::to_string(i);
-        if (rank.slow_steps == kSlowSteps) {
+        if (!rank.is_said && rank.slow_steps == rank.steps_to_say) {
             rank.is_said = true;
             sentences.push_back(name + " is slow: it computed " + fixed_text(1e3 * busy_seconds[i], 1) +
                                 " ms in a step, " + fixed_text(slowness[i], 1) + " times its median, and so for " +
-                                std::to_string(kSlowSteps) + " steps; the whole job waits for it");
+                                std::to_string(rank.slow_steps) + " steps; the whole job waits for it");
+            rank.steps_to_say = std::min(2 * rank.steps_to_say, kMostSlowSteps);
         } else if (rank.is_said && !is_slow) {
             rank.is_said = false;
             sentences.push_back(name + " is back at its pace");

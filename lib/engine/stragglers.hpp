@@ -11,9 +11,10 @@ class Stragglers {
   public:
     /// Steps that make a rank's usual time, and the fewest of them that say anything.
     static constexpr size_t kMostSteps = 64, kLeastSteps = 16;
-    /// A rank below this share of its usual pace, in so many steps in a row, is a straggler.
+    /// A rank below this share of its usual pace, in so many steps in a row, is a straggler. Each time it takes twice
+    /// as many, up to the most: on hosts that others use too ranks are slow again and again.
     static constexpr double kSlowPace = 0.7;
-    static constexpr int kSlowSteps = 5;
+    static constexpr int kSlowSteps = 5, kMostSlowSteps = 320;
 
     explicit Stragglers(size_t num_ranks);
 
@@ -26,6 +27,7 @@ class Stragglers {
     struct Rank {
         std::deque<double> usual;  ///< seconds; of steps at a usual pace
         int slow_steps = 0;        ///< in a row
+        int steps_to_say = kSlowSteps;
         bool is_said = false;
     };
     std::vector<Rank> ranks_;

@@ -284,9 +284,12 @@ class Trainer {
 
     void save_if_due(int64_t step, bool is_due_by_time) {
         const auto is_last = [&] { return stopping_ || step == engine_.total_steps(); };
-        if (!is_last() && !is_due_by_time && !is_due(plan_.checkpoint.every, step)) return;
+        const CheckpointPlan& saves = plan_.checkpoint;
+        const bool is_due_by_step = is_due(saves.every, step) || is_due(saves.keep_every, step);
+        if (!is_last() && !is_due_by_time && !is_due_by_step) return;
         if (saver_.is_saving()) settle(saver_.finish());
         engine_.check_weights(step);
+        warn_of_buffers(step);
         bool is_saved = false;
         do {
             saver_.start(step, notes(step));
@@ -296,6 +299,16 @@ class Trainer {
             if (step < engine_.total_steps()) stop_if_asked();  // then this save is the last one
             if (is_last() && !is_saved) wait_for_the_disk();
         } while (is_last() && !is_saved);
+    }
+
+    /// Training does not go by running statistics, so it could go on for long with damaged ones.
+    void warn_of_buffers(int64_t step) {
+        if (is_buffer_told_) return;
+        const std::optional<std::string> damaged = engine_.find_damaged_buffer();
+        if (!damaged) return;
+        is_buffer_told_ = true;
+        options_.log->warn("a step up to " + std::to_string(step) + " has made the buffer '" + printable(*damaged) +
+                           "' not finite, by which evaluation goes; it is saved as it is");
     }
 
     /// No step comes before the next try that would give it time.
@@ -418,6 +431,7 @@ class Trainer {
     const TrainOptions& options_;
     Saver saver_;
     Stragglers stragglers_;
+    bool is_buffer_told_ = false;
     PipelineTimes pipeline_;
     StepPrediction prediction_;
     std::optional<Profiler> profiler_;

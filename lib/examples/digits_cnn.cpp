@@ -14,9 +14,10 @@ constexpr int64_t kDigitsTrainSamples = 1600, kDigitsValSamples = 320;
 constexpr std::string_view kDigitsPlan =
     R"toml(# A convolutional network learns to read digits, on two ranks. Made by: vpp init digits-cnn
 #
-#   vpp inspect {{plan}}
+# In the folder of this file:
+#   vpp inspect plan.toml
 #       shows what would happen: stages, edges, memory, schedule
-#   vpp run {{plan}}
+#   vpp run plan.toml
 #       trains; the loss falls from 2.3 to about 0.05 in seconds
 #
 # What a key means: vpp explain data.train; what there is: vpp explain. All that is left out has a default.

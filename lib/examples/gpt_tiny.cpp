@@ -14,11 +14,12 @@ constexpr size_t kTrainBytes = 100'000, kValBytes = 20'000;
 constexpr std::string_view kGptPlan =
     R"toml(# A small GPT learns to write sentences, byte by byte, on two ranks. Made by: vpp init gpt-tiny
 #
-#   vpp inspect {{plan}}
+# In the folder of this file:
+#   vpp inspect plan.toml
 #       shows what would happen: stages, edges, memory, schedule
-#   vpp run {{plan}}
+#   vpp run plan.toml
 #       trains; the loss falls from 5.7 nats per byte to below 1 in seconds
-#   vpp run verify {{plan}} --steps 3
+#   vpp run verify plan.toml --steps 3
 #       proves that two ranks compute the bits of one device
 #
 # What a key means: vpp explain pipeline.schedule_type; what there is: vpp explain. All that is left out has a default.

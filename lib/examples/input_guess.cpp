@@ -219,7 +219,8 @@ class Trials {
         return is_late || num_tried_++ == kMostTrials;
     }
 
-    /// The first are taken where nothing fits, and what fails on numbers only where nothing else does.
+    /// The first are taken where nothing fits; what fails on numbers, or returns samples along a second dimension, only
+    /// where nothing else does.
     bool fits(int64_t samples) {
         std::vector<Field> fields(order_.size());
         for (size_t i = 0; i < order_.size(); ++i) fields[order_[i]] = chosen_[i].field;
@@ -233,12 +234,32 @@ class Trials {
             hints_.learn(problem, fields);
             return false;
         }
-        const bool runs = tried.problem.empty();
+        const bool runs = tried.problem.empty() && !has_samples_elsewhere(fields, samples, tried);
         if (guess_.forward && !runs) return false;
         guess_.forward = std::move(tried);
         take(fields);
         guess_.samples = samples;
         return runs;
+    }
+
+    /// Whether twice as many samples make another dimension than the first twice as long: "x * w.unsqueeze(1)" does
+    /// with a row of w. A model that runs with one number of samples only is taken as it is.
+    bool has_samples_elsewhere(const std::vector<Field>& fields, int64_t samples, const TriedForward& tried) const {
+        std::vector<TriedOutput> outputs;
+        try {
+            outputs = trial_.run(fields, 2 * samples).outputs;
+        } catch (const Error&) {
+            return false;
+        }
+        if (outputs.size() != tried.outputs.size()) return false;
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            const Shape &before = tried.outputs[i].shape, &now = outputs[i].shape;
+            if (now.size() != before.size()) continue;
+            for (size_t dim = 1; dim < now.size(); ++dim) {
+                if (before[dim] > 0 && now[dim] == 2 * before[dim]) return true;
+            }
+        }
+        return false;
     }
 
     void take(const std::vector<Field>& fields) {

@@ -15,9 +15,10 @@ constexpr std::string_view kManualPlan =
     R"toml(# A model file per stage, joined by this plan, on three ranks. Made by: vpp init manual
 # The upper and the lower half of a picture of a digit go through stages of their own; a third one reads both.
 #
-#   vpp inspect {{plan}}
+# In the folder of this file:
+#   vpp inspect plan.toml
 #       shows what would happen: which value goes from which stage to which
-#   vpp run {{plan}}
+#   vpp run plan.toml
 #       trains; the loss falls from 2.3 to about 0.1 in seconds
 #
 # What a key means: vpp explain pipeline.stage; what there is: vpp explain. All that is left out has a default.

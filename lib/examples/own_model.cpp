@@ -18,9 +18,10 @@ constexpr std::string_view kOwnModelPlan =
     R"toml(# A plan for a TorchScript model of your own. Made by: vpp init own-model
 # The data is random for now: it shows how the model is cut and what a step costs, but there is nothing to learn.
 #
-#   vpp inspect {{plan}}
+# In the folder of this file:
+#   vpp inspect plan.toml
 #       shows what would happen: stages, edges, memory, schedule, places to cut
-#   vpp run {{plan}}
+#   vpp run plan.toml
 #       trains a few steps on {{ranks}}
 #
 # What a key means: vpp explain data.kind; what there is: vpp explain. All that is left out has a default.

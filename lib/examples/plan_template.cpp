@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/shell.hpp"
 #include "plan/value.hpp"
 
 namespace vpp {
@@ -29,7 +28,6 @@ std::string fill_in(std::string_view text, const std::vector<std::pair<std::stri
 
 ExampleFile plan_file(std::string_view text, const ExampleRequest& request,
                       std::vector<std::pair<std::string, std::string>> more) {
-    more.emplace_back("plan", shell_quoted(printable(request.name) + "/plan.toml"));
     more.emplace_back("run_dir", toml_quoted("runs/" + request.name));
     return {"plan.toml", fill_in(text, more)};
 }

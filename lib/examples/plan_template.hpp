@@ -13,8 +13,7 @@ namespace vpp {
 /// Requires: every place has a value, and every value has a place.
 std::string fill_in(std::string_view text, const std::vector<std::pair<std::string, std::string>>& values);
 
-/// The file plan.toml: {{plan}} is its path below the folder around it, for comments; {{run_dir}} a folder for its
-/// runs.
+/// The file plan.toml: {{run_dir}} is a folder for its runs.
 ExampleFile plan_file(std::string_view text, const ExampleRequest& request,
                       std::vector<std::pair<std::string, std::string>> more = {});
 

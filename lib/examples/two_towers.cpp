@@ -19,9 +19,10 @@ constexpr std::string_view kTwoTowersPlan =
     R"toml(# Words and numbers, each with a tower of its own, joined late, on two ranks. Made by: vpp init two-towers
 # The words tell three topics apart, the numbers three kinds; the class is the pair, so both towers must learn.
 #
-#   vpp inspect {{plan}}
+# In the folder of this file:
+#   vpp inspect plan.toml
 #       shows what would happen: where the two branches are cut, and what goes from stage to stage
-#   vpp run {{plan}}
+#   vpp run plan.toml
 #       trains; the loss falls from 2.2 to below 0.1 in seconds
 #
 # What a key means: vpp explain model.inputs; what there is: vpp explain. All that is left out has a default.

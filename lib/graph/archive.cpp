@@ -133,7 +133,9 @@ void Archive::read_directory() {
         if (is_program(name)) program_.emplace(name, std::move(contents));
     }
     if (!records_.count("constants.pkl") || !records_.count("data.pkl")) {
-        damaged(path_, "this is a zip file but not a TorchScript one; save it with torch.jit.save");
+        damaged(path_,
+                "this is a zip file but not a TorchScript one (what torch.save and torch.export write has no code "
+                "that runs without Python); save it with torch.jit.script(model).save(FILE)");
     }
     if (records_.count("model.json")) damaged(path_, "this TorchScript file has the format of before 2020");
 }

@@ -264,8 +264,12 @@ class GraphBuilder {
         for (const JitOp& op : jit_.ops) may_write.push_back(aliases_.may_write_at_all(op.node));
         for (size_t v = 0; v < values_.size(); ++v) {
             if (graph_.values[v].tensors.empty() || !aliases_.has_writers(values_[v])) continue;
+            const int producer = graph_.values[v].producer;
             for (size_t i : families_.ops_beside(v)) {
-                if (!may_write[i] || !aliases_.may_write(jit_.ops[i].node, values_[v])) continue;
+                // Before a value is there, what is written is the memory of others: a branch that gives a buffer on, as
+                // probed, may in its other way have written what it has made.
+                const bool is_before = static_cast<int>(i) <= producer;
+                if (is_before || !may_write[i] || !aliases_.may_write(jit_.ops[i].node, values_[v])) continue;
                 for (int tensor : graph_.values[v].tensors)
                     writers[static_cast<size_t>(tensor)].insert(static_cast<int>(i));
             }

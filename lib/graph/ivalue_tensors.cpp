@@ -2,6 +2,7 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
+#include <c10/util/Exception.h>
 
 namespace vpp {
 
@@ -14,12 +15,22 @@ c10::IValue map_list(const c10::List<c10::IValue>& list, const LeafMap& replace)
     return copy;
 }
 
+/// Null for a tuple without names, whose type LibTorch makes of its elements': a tensor that is not there has none.
+c10::TupleTypePtr named_type(const c10::ivalue::Tuple& tuple) {
+    try {
+        const auto type = tuple.type<c10::TupleType>();
+        return type->schema() ? type : nullptr;
+    } catch (const c10::Error&) {
+        return nullptr;
+    }
+}
+
 c10::IValue map_tuple(const c10::ivalue::Tuple& tuple, const LeafMap& replace) {
     std::vector<c10::IValue> elements;
     for (const c10::IValue& element : tuple.elements()) elements.push_back(map_leaves(element, replace));
-    const auto type = tuple.type<c10::TupleType>();
-    return type->schema() ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
-                          : c10::ivalue::Tuple::create(std::move(elements));
+    const c10::TupleTypePtr type = named_type(tuple);
+    return type ? c10::ivalue::Tuple::createNamed(std::move(elements), type)
+                : c10::ivalue::Tuple::create(std::move(elements));
 }
 
 c10::IValue map_dict(const c10::Dict<c10::IValue, c10::IValue>& dict, const LeafMap& replace) {

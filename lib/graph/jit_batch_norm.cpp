@@ -2,6 +2,7 @@
 // microbatch is normalised with its own statistics, and what the running statistics need is added up over the
 // microbatches. Here the op itself adds, into whatever is bound as its three buffers, so they count as written: cuts,
 // recompute and checkpoints treat them as those of any batch norm.
+#include <ATen/OpMathType.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/pow.h>
@@ -38,8 +39,9 @@ at::Tensor deferred_batch_norm(const at::Tensor& input, const std::optional<at::
     {
         const at::NoGradGuard no_grad;
         const std::vector<int64_t> dims = summed_dims(input);
-        sum.add_(at::sum(input, dims));
-        sum_squares.add_(at::sum(at::pow(input, 2), dims));
+        const at::Tensor wide = input.to(at::toOpMathType(input.scalar_type()));  // halves would lose what they sum up
+        sum.add_(at::sum(wide, dims));
+        sum_squares.add_(at::sum(at::pow(wide, 2), dims));
         count.add_(input.numel() / input.size(1));
     }
     return at::batch_norm(input, weight, bias, {}, {}, /*training=*/true, /*momentum=*/0, eps, cudnn_enabled);

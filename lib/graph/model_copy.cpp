@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "device/repeated_elements.hpp"
 #include "graph/initial_values.hpp"
 #include "graph/jit_parameters.hpp"
 #include "graph/module_names.hpp"
@@ -67,6 +68,11 @@ torch::jit::Module load(const std::shared_ptr<const Archive>& archive, torch::ji
     }
 }
 
+/// Whether some elements of it are one in memory.
+bool repeats_elements(const at::Tensor& tensor) {
+    return without_repeats(tensor).numel() < tensor.numel();
+}
+
 /// A parameter without data gets memory of its own; it is no number until somebody copies one into it.
 void make_room(at::Tensor& parameter) {
     parameter.set_data(at::full(parameter.sizes(), std::numeric_limits<double>::quiet_NaN(), parameter.options()));
@@ -84,6 +90,10 @@ ModelCopy::ModelCopy(std::shared_ptr<const Archive> archive) : impl_(std::make_u
     for (JitParameter& parameter : list_parameters(impl_->module)) {
         const bool is_there = has_data(parameter.tensor, parameter.is_buffer);
         if (!is_there) make_room(parameter.tensor);
+        // Training has given each element a value of its own.
+        if (!parameter.is_buffer && repeats_elements(parameter.tensor)) {
+            parameter.tensor.set_data(parameter.tensor.clone());
+        }
         weights_.push_back({std::move(parameter.name), std::move(parameter.aliases), parameter.tensor.detach(),
                             parameter.is_buffer, is_there});
     }

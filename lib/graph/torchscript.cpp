@@ -17,6 +17,7 @@
 #include "device/repeated_elements.hpp"
 #include "graph/autocast.hpp"
 #include "graph/graph_builder.hpp"
+#include "graph/input_forms.hpp"
 #include "graph/jit_executable.hpp"
 #include "graph/jit_freeze.hpp"
 #include "graph/jit_graph.hpp"
@@ -271,40 +272,9 @@ std::string size_advice(const JitGraph& jit, const std::set<int64_t>& named, con
            "may mix samples";
 }
 
-bool is_other_than_weights(const Field& field) {
-    return field.dtype == DType::F64 || field.dtype == DType::F16 || field.dtype == DType::BF16 ||
-           field.dtype == DType::U8;
-}
-
-/// With float32, as weights are, where a field has what NumPy makes unasked or what pixels are kept in.
-std::vector<ProbeInput> with_floats(std::vector<ProbeInput> inputs) {
-    for (ProbeInput& input : inputs) {
-        if (is_other_than_weights(input.field))
-            input = {input.value, {input.field.name, DType::F32, input.field.shape}};
-    }
-    return inputs;
-}
-
-/// What to do where the model takes these as float32.
-std::string dtype_advice(const std::vector<ProbeInput>& inputs) {
-    std::string names, calls;
-    bool has_bytes = false;
-    for (const ProbeInput& input : inputs) {
-        if (!is_other_than_weights(input.field)) continue;
-        const std::string name = printable(input.field.name);
-        names += (names.empty() ? "" : ", ") + name;
-        calls += (calls.empty() ? "" : ", ") + name + ".astype(\"float32\")";
-        has_bytes = has_bytes || input.field.dtype == DType::U8;
-    }
-    return ", but it takes " + names + " as float32: save it so, with NumPy " + calls +
-           (has_bytes ? ", or have it read so by a [[data.transform]] with scale = 0.00392156862745098, which makes "
-                        "bytes 0 to 1"
-                      : "");
-}
-
-/// Probes with the plan's size; when that fails and another dtype or size works, says which. Those sizes are tried that
-/// the model or the failure names, and one sample; where shapes are what fails, by shapes alone: a large model has
-/// large values.
+/// Probes with the plan's size; when that fails and another form of the data or size works, says which. Those sizes are
+/// tried that the model or the failure names, and one sample; where shapes are what fails, by shapes alone: a large
+/// model has large values.
 ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& inputs,
                             const TorchScriptOptions& options, const std::function<at::Tensor(size_t)>& weight) {
     const int64_t microbatch_size = options.microbatch_size;
@@ -322,10 +292,9 @@ ProbeResult probe_or_advise(const JitGraph& jit, const std::vector<ProbeInput>& 
             }
         };
         const std::string samples = " (with a microbatch of " + samples_text(inputs, microbatch_size) + ")";
-        const bool has_others =
-            std::ranges::any_of(inputs, [](const ProbeInput& input) { return is_other_than_weights(input.field); });
-        if (has_others && is_taken(with_floats(inputs), microbatch_size)) {
-            throw Error(ErrorKind::BadData, error.what() + samples + dtype_advice(inputs));
+        for (const InputForm& form : other_forms(inputs)) {
+            if (!is_taken(form.inputs, microbatch_size)) continue;
+            throw Error(ErrorKind::BadData, error.what() + samples + form.advice);
         }
         const std::set<int64_t> said = numbers_in(error.what());
         std::set<int64_t> named;

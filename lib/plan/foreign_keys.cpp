@@ -105,7 +105,8 @@ const std::vector<ForeignKeys>& foreign_keys() {
           "recompute_activations", "recompute_granularity", "recompute_method", "remat"}},
         {meant("pipeline.recompute.every"), {"recompute_num_layers", "selective_ac_option", "number_checkpoints"}},
         // The update.
-        {meant("optimizer.kind"), {"optim", "optimizer_type", "optimizer_name", "optim_type"}},
+        {meant("optimizer.kind"),
+         {"optim", "optimizer_type", "optimizer_name", "optim_type", "optimizer.name", "optimizer.type"}},
         {meant("lr"), {"learning_rate", "base_lr", "max_lr", "peak_lr"}},
         {meant("optimizer.clip_norm"),
          {"max_grad_norm", "grad_clip", "gradient_clipping", "gradient_clip", "gradient_clip_val", "clip_grad",
@@ -114,7 +115,9 @@ const std::vector<ForeignKeys>& foreign_keys() {
         {meant("eps"), {"epsilon", "adam_eps", "adam_epsilon"}},
         {meant("weight_decay"), {"wd", "adam_weight_decay"}},
         {"did you mean lr_schedule.kind, or pipeline.schedule_type, the order of work?", {"scheduler", "schedule"}},
-        {meant("lr_schedule.kind"), {"lr_scheduler", "lr_scheduler_type", "lr_decay_style", "decay_type", "lr_decay"}},
+        {meant("lr_schedule.kind"),
+         {"lr_scheduler", "lr_scheduler_type", "lr_decay_style", "decay_type", "lr_decay", "lr_schedule.name",
+          "lr_schedule.type"}},
         {meant("lr_schedule.warmup_steps"),
          {"warmup", "num_warmup_steps", "warmup_num_steps", "warmup_iters", "lr_warmup_iters", "lr_warmup_steps",
           "warmup_ratio", "lr_warmup_fraction"}},
@@ -127,18 +130,25 @@ const std::vector<ForeignKeys>& foreign_keys() {
         {meant("train.loss_scale_every"), {"loss_scale_window", "growth_interval"}},
         {"leave it out: every run is deterministic", {"deterministic", "use_deterministic_algorithms"}},
         {"leave it out: ops run one by one, so that no bit changes", {"compile", "torch_compile"}},
-        {meant("loss.kind"), {"loss_fn", "criterion", "loss_function"}},
+        {meant("loss.kind"), {"loss_fn", "criterion", "loss_function", "loss.name", "loss.type"}},
         // Data and weights.
-        {meant("data.train"), {"dataset", "dataset_path", "data_path", "train_data", "train_file", "train_data_path"}},
+        {meant("data.kind"), {"data.name", "data.type"}},
+        {meant("data.train"),
+         {"dataset", "dataset_path", "data_path", "train_data", "train_file", "train_data_path", "data.path",
+          "data.folder", "data.dir"}},
         {meant("data.val"), {"val_data", "valid_data", "eval_dataset", "validation_file", "val_data_path"}},
         {meant("data.read_ahead_bytes"),
          {"num_workers", "dataloader_num_workers", "workers", "prefetch_factor", "pin_memory"}},
+        {meant("model.file", "It names a TorchScript file; vpp init own-model makes a plan for one"),
+         {"model.name", "model.type", "model.path", "model.flavor"}},
         {meant("model.freeze"), {"frozen", "freeze_layers", "frozen_modules"}},
         {meant("model.init_from"), {"pretrained", "pretrained_checkpoint", "load_weights", "initial_load_path"}},
         // What stays.
         {meant("checkpoint.every"),
          {"save_interval", "save_steps", "save_every", "save_freq", "checkpoint_interval", "ckpt_freq", "ckpt_interval",
-          "checkpoint_every"}},
+          "checkpoint_every", "checkpoint.interval"}},
+        {"leave it out: checkpoints lie in checkpoints/ below run.dir",
+         {"checkpoint.folder", "checkpoint.dir", "checkpoint.path"}},
         {meant("checkpoint.keep"), {"save_total_limit", "keep_latest_k", "max_to_keep", "save_top_k"}},
         {meant("checkpoint.background"), {"async_save", "async_mode"}},
         {meant("checkpoint.resume", "Weights alone are model.init_from"),
@@ -153,10 +163,25 @@ const std::vector<ForeignKeys>& foreign_keys() {
     return kKeys;
 }
 
-std::string foreign_key_answer(std::string_view last_part) {
+std::string foreign_key_answer(std::string_view last_part, std::string_view section) {
     const std::string name = lower_name(last_part);
-    for (const ForeignKeys& keys : foreign_keys()) {
-        if (std::ranges::find(keys.names, name) != keys.names.end()) return keys.answer;
+    for (const std::string& typed : {lower_name(section) + '.' + name, name}) {
+        for (const ForeignKeys& keys : foreign_keys()) {
+            if (std::ranges::find(keys.names, typed) != keys.names.end()) return keys.answer;
+        }
+    }
+    return "";
+}
+
+std::string foreign_precision(std::string_view word) {
+    static const std::vector<ForeignKeys> kWords = {
+        {"fp32", {"float32", "float", "single", "32", "32_true", "f32"}},
+        {"bf16", {"bfloat16", "bf16_mixed", "bf16_true", "bfloat"}},
+        {"fp16", {"float16", "half", "16", "16_mixed", "fp16_mixed", "f16"}},
+    };
+    const std::string plain = lower_name(word);
+    for (const auto& [meant_word, words] : kWords) {
+        if (std::ranges::find(words, plain) != words.end()) return meant_word;
     }
     return "";
 }

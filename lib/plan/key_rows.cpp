@@ -504,12 +504,13 @@ Rows run_rows() {
 
 Rows checkpoint_and_report_rows() {
     return {
-        {.name = "checkpoint.every", .type = Integer, .sentence = "Steps between saves; 0 = after the last step only.",
+        {.name = "checkpoint.every", .type = Integer,
+         .sentence = "Steps between saves; 0 = after the last step only, and where keep_every or every_minutes say so.",
          .field = field<&Plan::checkpoint, &CheckpointPlan::every>(), .range = kCount, .example = int64_t{500}},
         {.name = "checkpoint.keep", .type = Integer, .sentence = "How many of the newest checkpoints stay.",
          .field = field<&Plan::checkpoint, &CheckpointPlan::keep>(), .range = {1, 1e6}},
         {.name = "checkpoint.keep_every", .type = Integer,
-         .sentence = "Checkpoints of every so many steps stay for ever; 0 = of none.",
+         .sentence = "Checkpoints of every so many steps are saved too and stay for ever; 0 = of none.",
          .field = field<&Plan::checkpoint, &CheckpointPlan::keep_every>(), .range = kCount, .example = int64_t{5000}},
         {.name = "checkpoint.max_failures", .type = Integer, .sentence = "Failed saves in a row that end the job.",
          .field = field<&Plan::checkpoint, &CheckpointPlan::max_failures>(), .range = {1, 1e6}},

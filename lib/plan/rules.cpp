@@ -189,6 +189,12 @@ void check_keep_best(const Plan& plan, Findings& findings) {
                      "checkpoint.keep_best goes by the validation loss; set train.eval_every, or leave it out");
     }
     const int64_t save = plan.checkpoint.every, evaluate = train.eval_every;
+    if (save == 0 && evaluate > 0 && plan.checkpoint.every_minutes > 0) {
+        findings.add("checkpoint.keep_best",
+                     "checkpoint.keep_best goes by the validation loss, and saves by time meet evaluations by chance "
+                     "only; set checkpoint.every to a multiple of train.eval_every, such as " +
+                         std::to_string(evaluate));
+    }
     if (save == 0 || evaluate == 0 || save % evaluate == 0 || evaluate % save == 0) return;
     // With epochs the last step is not known here.
     if (!train.steps || saves_meet_evaluations(save, evaluate, *train.steps)) return;
@@ -401,8 +407,8 @@ void check_world_size(const Plan& plan, const Plan& written, int world) {
                 "the mesh does not fit the number of ranks (got " + std::to_string(world) +
                     (world == 1 ? " rank" : " ranks") + ", expected pp " + std::to_string(*mesh.pp) + " x dp " +
                     std::to_string(*mesh.dp) + " x tp " + std::to_string(*mesh.tp) + " = " + std::to_string(num_ranks) +
-                    "); start it with: mpirun -np " + std::to_string(num_ranks) + " vpp ..." +
-                    mesh_remedies(written, world),
+                    "); start it with: vpp run -n " + std::to_string(num_ranks) + " ... (or mpirun -np " +
+                    std::to_string(num_ranks) + " vpp ...)" + mesh_remedies(written, world),
                 plan.where(key));
 }
 

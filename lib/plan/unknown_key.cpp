@@ -71,7 +71,7 @@ std::vector<std::string> names_in(const std::string& section) {
 }
 
 std::string unknown_answer(const std::string& section, const std::string& name) {
-    if (const std::string answer = foreign_key_answer(name); !answer.empty()) return "; " + answer;
+    if (const std::string answer = foreign_key_answer(name, section); !answer.empty()) return "; " + answer;
     for (const Key& key : all_keys()) {
         if (last_part(key.name) == name) return "; did you mean " + key.name + "?";
     }
@@ -87,8 +87,8 @@ std::string unknown_answer(const std::string& section, const std::string& name) 
 
 std::string unknown_name_answer(const std::string& name, const Names& names) {
     const std::string section = name.find('.') == std::string::npos ? "" : name.substr(0, name.rfind('.'));
-    for (const std::string& part : {last_part(name), section}) {
-        if (const std::string answer = foreign_key_answer(part); !answer.empty()) return "; " + answer;
+    for (const std::string& answer : {foreign_key_answer(last_part(name), section), foreign_key_answer(section)}) {
+        if (!answer.empty()) return "; " + answer;
     }
     if (is_section(section)) {
         const std::string near = nearest_word(last_part(name), names_in(section));

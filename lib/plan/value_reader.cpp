@@ -5,6 +5,7 @@
 
 #include "base/suggest.hpp"
 #include "base/units.hpp"
+#include "plan/foreign_keys.hpp"
 #include "plan/key_facts.hpp"
 
 namespace vpp {
@@ -211,9 +212,11 @@ class ValueReader {
         if (planned(node, word)) return std::nullopt;
         std::vector<std::string> known = usable;
         for (const PlannedWord& planned_word : key_.planned) known.push_back(planned_word.word);
+        const std::string foreign = foreign_precision(node.text);
+        const bool is_precision = std::ranges::find(known, foreign) != known.end();
         return problem(node, "does not know '" + shown(node.text) + "' (expected one of " +
                                  (usable.empty() ? "nothing" : joined_words(usable)) + ')' +
-                                 did_you_mean(node.text, known));
+                                 did_you_mean(is_precision ? foreign : node.text, known));
     }
 
     bool clean(const Node& node, const std::string& text) {

@@ -293,7 +293,9 @@ SampleReader reader_of(const Dataset& data) {
 }
 
 /// A traced model may have its batch size baked in: then it cannot take fewer samples at the end of the data.
-void check_last_microbatch(const ModelFiles& files, TorchScriptOptions options, int64_t num_samples) {
+/// `remedy`: how they are left out.
+void check_last_microbatch(const ModelFiles& files, TorchScriptOptions options, int64_t num_samples,
+                           const std::string& remedy) {
     const int64_t full = options.microbatch_size, rest = num_samples % full;
     if (rest == 0) return;
     options.microbatch_size = rest;
@@ -302,10 +304,20 @@ void check_last_microbatch(const ModelFiles& files, TorchScriptOptions options, 
     } catch (const Error& error) {
         throw Error(error.kind(), "the last microbatch of the validation data has " + std::to_string(rest) +
                                       (rest == 1 ? " sample" : " samples") + " instead of " + std::to_string(full) +
-                                      ", and the model cannot take that: it was probably traced with its batch size. "
-                                      "Leave these samples out with --drop-last, or script the model instead (" +
-                                      error.what() + ")");
+                                      ", and the model cannot take that: it was probably traced with its batch size. " +
+                                      remedy + " (" + error.what() + ")");
     }
+}
+
+/// The same of the evaluations while a model is trained, before hours have gone by.
+void check_last_evaluated(const Plan& plan, const ModelFiles& files, const TorchScriptOptions& options,
+                          int64_t num_samples) {
+    if (plan.train.eval_every == 0) return;
+    const int64_t size = *plan.train.global_batch_size, batches = num_samples / size;
+    const std::string fewer =
+        batches > 0 ? "Leave these samples out with train.eval_batches = " + std::to_string(batches) + ", or s" : "S";
+    check_last_microbatch(files, options, samples_of_batches(num_samples, size, plan.train.eval_batches),
+                          fewer + "cript the model instead");
 }
 
 Phase one_stage(const Phase& phase, const std::string& schedule) {
@@ -357,6 +369,7 @@ Prepared prepare(const Plan& plan, const Datasets& data, at::Device device) {
     prepared.sources.training = std::move(model.source);
     if (data.validation) {
         LoadedModel twin = load_torchscript(files, options(/*training=*/false));
+        check_last_evaluated(plan, files, options(/*training=*/false), data.validation->fields().num_samples);
         std::vector<std::string>& warnings = program.training.graph.warnings;
         warn_of_writes(twin.graph, warnings);
         if (files.evaluation) {
@@ -388,7 +401,8 @@ Prepared prepare_evaluation(const Plan& plan, const Datasets& data, const Evalua
                         ": forward returns the loss alone, so there are no outputs to write; let "
                         "it return them beside the loss, or without a loss and add a [loss] section");
     }
-    check_last_microbatch(files, options, wish.num_samples);
+    check_last_microbatch(files, options, wish.num_samples,
+                          "Leave these samples out with --drop-last, or script the model instead");
     program.evaluation = evaluation_phase_alone(plan, options, files, std::move(model.graph));
     prepared.sources.evaluation = std::move(model.source);
     prepared.sources.place_on(device);

@@ -8,10 +8,10 @@ namespace vpp {
 
 namespace {
 
-std::string stage_row(const std::string& stage, const std::string& rank, const std::string& forward,
+std::string stage_row(const std::string& stage, const std::string& pp_rank, const std::string& forward,
                       const std::string& backward, const std::string& transfer, const std::string& wait) {
     char text[160];
-    std::snprintf(text, sizeof text, "%5s %5s %10s %10s %10s %10s\n", stage.c_str(), rank.c_str(), forward.c_str(),
+    std::snprintf(text, sizeof text, "%5s %8s %10s %10s %10s %10s\n", stage.c_str(), pp_rank.c_str(), forward.c_str(),
                   backward.c_str(), transfer.c_str(), wait.c_str());
     return text;
 }
@@ -25,7 +25,7 @@ std::string percent(double share) {
 std::string pipeline_table(const PipelineEvent& event) {
     std::string text = "pipeline of " + event.schedule + ", milliseconds of a step, the mean of the steps " +
                        std::to_string(event.first_step) + " to " + std::to_string(event.step) + "\n";
-    text += stage_row("stage", "rank", "forward", "backward", "transfer", "wait");
+    text += stage_row("stage", "PP rank", "forward", "backward", "transfer", "wait");
     for (size_t i = 0; i < event.stages.size(); ++i) {
         const StageTimesEvent& stage = event.stages[i];
         text +=

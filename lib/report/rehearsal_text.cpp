@@ -32,11 +32,11 @@ std::string head(const RehearsalReport& report) {
 }
 
 std::string stages_text(const RehearsalReport& report) {
-    std::string text = aligned_row({{"stage", 5}, {"rank", 5}, {"forward", 10}, {"backward", 10}, {"transfer", 10}});
+    std::string text = aligned_row({{"stage", 5}, {"PP rank", 8}, {"forward", 10}, {"backward", 10}, {"transfer", 10}});
     for (size_t i = 0; i < report.stages.size(); ++i) {
         const StageTimesEvent& stage = report.stages[i];
         text += aligned_row({{std::to_string(i), 5},
-                             {std::to_string(stage.rank), 5},
+                             {std::to_string(stage.rank), 8},
                              {fixed_text(stage.forward_ms, 2), 10},
                              {fixed_text(stage.backward_ms, 2), 10},
                              {fixed_text(stage.transfer_ms, 2), 10}});

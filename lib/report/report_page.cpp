@@ -271,7 +271,7 @@ class ReportPage {
         const std::vector<StageMean>& stages = runs_[run].stages;
         double most = 1e-9;
         for (const StageMean& stage : stages) most = std::max(most, stage.total_ms());
-        std::string rows = table_row("th", {"stage", "rank", "forward", "backward", "messages", "waiting", ""});
+        std::string rows = table_row("th", {"stage", "PP rank", "forward", "backward", "messages", "waiting", ""});
         for (size_t i = 0; i < stages.size(); ++i) {
             const StageMean& stage = stages[i];
             rows += table_row("td", {std::to_string(i), std::to_string(stage.rank), ms(stage.forward_ms),

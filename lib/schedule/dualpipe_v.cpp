@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "schedule/v_shape.hpp"
 
 namespace vpp {
@@ -86,7 +87,7 @@ Schedule make_dualpipe_v(const ScheduleSize& size) {
     if (size.num_microbatches < fewest) {
         throw Error(ErrorKind::Plan, "DUALPIPE_V needs two microbatches for each rank (got num_microbatches = " +
                                          std::to_string(size.num_microbatches) + " for " +
-                                         std::to_string(size.num_ranks) + " ranks, expected at least " +
+                                         counted_text(size.num_ranks, "rank") + ", expected at least " +
                                          std::to_string(fewest) + "); try num_microbatches = " +
                                          std::to_string(fewest) + " or schedule_type = \"ZERO_BUBBLE_V\"");
     }

@@ -62,8 +62,9 @@ struct SearchResult : SearchRecord {
 /// the orders of the most promising: half of the moves is shared by them, half goes on from the best result. With many
 /// more microbatches than ranks most moves go to a problem with fewer first; its orders, their middle repeated
 /// (steady_state.hpp), are starts too. At the end I and W that stand side by side become B where that costs nothing
-/// (merge_backward.hpp). Ends after `moves` proposed moves or at the lower bound. Never worse than the best generator
-/// within the memory limit. Whole numbers only: the same request gives the same lists on every machine.
+/// (merge_backward.hpp). Of one span the generators' best makespan is taken. Ends after `moves` proposed moves or at
+/// the lower bound. Never worse than the best generator within the memory limit. Whole numbers only: the same request
+/// gives the same lists on every machine.
 ///
 /// Tied parameters: orders are searched without them; of all that was found, the seeds included, the one is taken that
 /// is best and within the limit in the order of order_tied, and so are the generators that it is compared with.

@@ -1,7 +1,9 @@
 #include "stage/batch_statistics.hpp"
 
+#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/clamp_min.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/stack.h>
@@ -22,7 +24,8 @@ BatchStatistics::BatchStatistics(const Graph& graph, const Weights& weights) : w
               "the buffers of a batch norm belong to one stage");
         own_.push_back(norm);
         for (int buffer : {norm.running_mean, norm.running_var, norm.num_batches_tracked}) {
-            sums_[buffer] = at::zeros_like(weights.at(buffer));
+            const at::Tensor& own = weights.at(buffer);
+            sums_[buffer] = at::zeros_like(own, own.options().dtype(at::toOpMathType(own.scalar_type())));
         }
     }
 }
@@ -51,7 +54,8 @@ void BatchStatistics::commit() {
 void BatchStatistics::update(const DeferredBatchNorm& norm, int64_t num_values, int64_t num_batches) const {
     const double momentum = norm.cumulative ? 1.0 / static_cast<double>(num_batches) : norm.momentum;
     const at::Tensor mean = at::div(sums_.at(norm.running_mean), num_values);
-    const at::Tensor var = at::div(sums_.at(norm.running_var), num_values) - at::pow(mean, 2);
+    // Rounding may leave less than nothing of values that are nearly equal.
+    const at::Tensor var = at::clamp_min(at::div(sums_.at(norm.running_var), num_values) - at::pow(mean, 2), 0);
     weights_.at(norm.num_batches_tracked).fill_(num_batches);
     weights_.at(norm.running_mean).mul_(1 - momentum).add_(mean * momentum);
     weights_.at(norm.running_var).mul_(1 - momentum).add_(var * momentum);

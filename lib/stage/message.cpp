@@ -214,16 +214,21 @@ Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes,
     ByteWriter writer;
     writer.put(static_cast<uint64_t>(pickled.size()));
     writer.put(static_cast<uint64_t>(table.size()));
+    for (const at::Tensor& tensor : table) writer.put(static_cast<uint8_t>(tensor.defined()));
     return make_message(writer.take(), std::as_bytes(std::span(pickled)), limit_bytes, what);
 }
 
 std::vector<c10::IValue> decode_values(const Buffer& buffer, at::Device device) {
     ByteReader reader(buffer.bytes());
     const auto num_bytes = reader.get<uint64_t>(), num_tensors = reader.get<uint64_t>();
-    const size_t offset = align(2 * sizeof(uint64_t));
     const size_t size_bytes = buffer.bytes().size();
-    if (size_bytes < offset || num_bytes != size_bytes - offset || num_tensors > num_bytes) bad_message("plain values");
-    const std::vector<at::Tensor> table(num_tensors, at::empty({0}));
+    if (num_tensors > size_bytes) bad_message("plain values");
+    const size_t offset = align(2 * sizeof(uint64_t) + num_tensors);
+    if (size_bytes < offset || num_bytes != size_bytes - offset) bad_message("plain values");
+    std::vector<at::Tensor> table(num_tensors);
+    for (at::Tensor& tensor : table) {
+        if (reader.get<uint8_t>() != 0) tensor = at::empty({0});
+    }
     const auto* data = reinterpret_cast<const char*>(buffer.bytes().data() + offset);
     try {
         const c10::IValue sent = torch::jit::unpickle(data, num_bytes, nullptr, table);

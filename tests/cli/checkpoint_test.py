@@ -102,6 +102,28 @@ class Look(Run):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("resumed after step 4", done.stderr)
 
+    def test_a_newer_one_behind_a_link_is_not_passed_over(self):
+        link, archive = self.checkpoint(6), self.folder / "archive"
+        archive.mkdir()
+        shutil.move(link, archive)
+        link.symlink_to(archive / link.name)
+        why = ("run/checkpoints/step-00000006: is a symbolic link, and a checkpoint of a run is a folder in its place; "
+               "move that folder back here, or the link away")
+        lines = self.good("checkpoint", "list", "run").splitlines()
+        self.assertIn("CANNOT BE READ HERE, so no older one is taken: " + why, lines[2])
+        self.assertFalse(any("goes on from here" in line for line in lines))
+        self.assertIn("DAMAGED: " + why, self.bad(65, "checkpoint", "verify", "run"))
+        self.assertIn(": whole, ", self.good("checkpoint", "verify", str(link)))
+        train = ("train", self.config, "--set", "train.steps=8")
+        done = self.vpp(*train, ranks=2)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertIn(why + "; no older checkpoint is taken in place of one that may be whole", done.stderr)
+        link.unlink()
+        shutil.move(archive / link.name, link)
+        done = self.vpp(*train, ranks=2)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("resumed after step 6", done.stderr)
+
     def test_metrics_of_another_run_are_no_past_of_this_one(self):
         def steps_told(folder: pathlib.Path) -> list[int]:
             return [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
@@ -205,7 +227,8 @@ class Look(Run):
 
 class Prune(Run):
     def test_dry_run_deletes_nothing(self):
-        text = self.good("checkpoint", "prune", "run", "--keep", "1", "--dry-run")
+        text = self.good("checkpoint", "prune", "run", "--keep", "1", "--keep-best", "2", "--dry-run")
+        self.assertIn("no checkpoint has a validation loss (train.eval_every), so --keep-best keeps none", text)
         self.assertEqual(text.count("would delete"), 2)
         self.assertEqual(self.steps(), [2, 4, 6])
 
@@ -216,6 +239,20 @@ class Prune(Run):
         self.assertIn("deletes run/checkpoints/step-00000002", text)
         self.assertEqual(self.steps(), [4, 6])
         self.assertEqual([path.name for path in (self.run_folder / "checkpoints").glob(".*")], [])
+
+    def test_the_best_ones_stay(self):
+        for rate, steps in ((0.003, 4), (20, 6)):
+            done = self.vpp("train", self.config, "--set", "run.dir=other", "--set", "train.eval_every=2",
+                            "--set", f"optimizer.lr={rate}", "--set", f"train.steps={steps}", ranks=2)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        losses = {line["step"]: line["loss"] for line in self.metrics("other") if line["event"] == "eval"}
+        best = min((2, 4, 6), key=losses.get)
+        self.assertNotEqual(best, 6, "at such a rate the newest is not the best one")
+        text = self.good("checkpoint", "prune", "other", "--keep", "1", "--keep-best", "1")
+        self.assertNotIn("keeps none", text)
+        self.assertIn(f"keeps   other/checkpoints/step-{best:08d}", text)
+        self.assertEqual(sorted(path.name for path in (self.folder / "other/checkpoints").glob("step-*")),
+                         [f"step-{best:08d}", "step-00000006"])
 
     def test_damaged_ones_do_not_count(self):
         self.flip(6)

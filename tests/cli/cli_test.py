@@ -189,6 +189,17 @@ class Inspect(Case):
         long = [line for line in done.stdout.splitlines() if len(line) > 120 and "mpirun" not in line]
         self.assertEqual(long, [])
 
+    def test_submodules_are_listed_so_deep(self):
+        found = []
+        for depth in ("0", "1", "2"):
+            done = self.vpp("inspect", self.plan(DIGITS), "--set", "pipeline.num_stages=1", "--depth", depth, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found.append(json.loads(done.stdout)["inspection"]["modules"])
+        self.assertEqual(len(found[0]), 1, found[0])
+        self.assertLess(1, len(found[1]))
+        self.assertLess(len(found[1]), len(found[2]))
+        self.assertEqual([max(row["depth"] for row in rows) for rows in found], [0, 1, 2])
+
     def test_advice_has_numbers(self):
         done = self.vpp("inspect", self.plan(DIGITS), "--set", "pipeline.num_stages=4")
         self.assertIn("\nadvice\n", done.stdout)

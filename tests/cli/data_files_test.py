@@ -3,14 +3,29 @@
 import gzip
 import json
 import pathlib
+import struct
 import subprocess
 import sys
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import numpy  # noqa: E402
 import PIL.Image  # noqa: E402
 import torch  # noqa: E402
-from vpp_process import Case, main  # noqa: E402
+from vpp_process import ENVIRONMENT, Case, main  # noqa: E402
+
+PLAN = """
+[model]
+file = "model.pt"
+inputs = ["x"]
+[data]
+kind = "synthetic"
+fields = { x = "float32[8]" }
+samples = 1024
+[train]
+steps = 4
+global_batch_size = 4
+"""
 
 
 class DataFiles(Case):
@@ -50,6 +65,51 @@ class DataFiles(Case):
         self.assertEqual([each["file"] for each in told], ["b.npy", "c.npy"])
         self.assertIn("Fortran order is not read", told[0]["error"])
 
+    def test_info_tells_every_array(self):
+        numpy.savez(self.folder / "mix.npz", x=numpy.float32([1, 2]), names=numpy.array(["a"]), y=numpy.int64([3]))
+        done = self.vpp("data", "info", "mix.npz")
+        self.assertEqual(done.returncode, 65)
+        self.assertRegex(done.stdout, r"^mix.npz: arrays, .*\n  x: 2 samples of float32 \[\], values 1 to 2\n"
+                                      r"  y: 1 sample of int64 \[\], values 3 to 3\n$")
+        self.assertIn("error: mix.npz:names: unknown dtype (got '<U1'", done.stderr)
+        fields = json.loads(self.vpp("data", "info", "mix.npz", "--json").stdout)["fields"]
+        self.assertEqual([field["name"] for field in fields], ["x", "names", "y"])
+        self.assertEqual(list(fields[1]), ["name", "error"])
+        self.assertIn("unknown dtype", fields[1]["error"])
+
+    def test_archives_of_python_from_2_gib_on(self):
+        """Its zipfile then writes 64-bit records beside numbers that fit into 32; here from 100 bytes on."""
+        with unittest.mock.patch("zipfile.ZIP64_LIMIT", 100):
+            numpy.savez(self.folder / "large.npz", x=numpy.arange(100), y=numpy.float32([1, 2]))
+        done = self.vpp("data", "info", "large.npz")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.endswith("  x: 100 samples of int64 [], values 0 to 99\n"
+                                             "  y: 2 samples of float32 [], values 1 to 2\n"), done.stdout)
+
+    def test_large_samples_are_looked_at_as_far_as_small_ones(self):
+        header = b"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 3000000000), }".ljust(117) + b"\n"
+        with (self.folder / "sparse.npy").open("wb") as file:
+            file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header)
+            file.truncate(10 + len(header) + 3000000000)
+        told = json.loads(self.vpp("data", "info", "sparse.npy", "--json", timeout=30).stdout)
+        self.assertEqual(told["fields"][0]["values"], {"low": 0, "high": 0, "all": False, "not_finite": 0})
+
+    def test_files_of_many_tensors(self):
+        names = [f"layers.{i}.weight.{'w' * 60}" for i in range(3000)]
+        header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [4 * i, 4 * i + 4]}
+                             for i, name in enumerate(names)}).encode()
+        (self.folder / "w.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4 * len(names)))
+        done = self.vpp("data", "info", "w.safetensors", timeout=30)
+        self.assertEqual(len(done.stdout.splitlines()), 3001)
+
+    def test_an_order_ends_with_its_reader(self):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(self.command(("data", "order", self.plan(PLAN), "--steps", "1000000000"), 0),
+                                  cwd=self.folder, env=ENVIRONMENT, text=True, stdout=full, stderr=subprocess.PIPE,
+                                  timeout=60)
+        self.assertEqual(done.returncode, 74)
+        self.assertIn("standard output did not take all that was printed", done.stderr)
+
     def test_files_that_are_no_data_are_named(self):
         torch.save({"w": torch.ones(2)}, self.folder / "w.pt")
         torch.save({"w": torch.ones(2)}, self.folder / "old.pt", _use_new_zipfile_serialization=False)
@@ -75,6 +135,9 @@ class DataFiles(Case):
         note = "note: {}JSON is read as it is, with its names and braces; take the texts out first, as  "
         self.assertIn(note.format("") + "jq -r .text l.jsonl > texts.txt  does\n",
                       self.vpp("data", "info", "l.jsonl").stdout)
+        (self.folder / "l.json").write_text('[{"text": "one"}]\n')
+        self.assertIn(note.format("") + "jq -r '.[].text' l.json > texts.txt  does\n",
+                      self.vpp("data", "info", "l.json").stdout)
         done = self.vpp("data", "make", "out.bin", "l.jsonl")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(note.format("l.jsonl: "), done.stdout)

@@ -90,6 +90,8 @@ class Examples(Init):
         self.assertTrue(said.endswith("next:\n  vpp inspect 'a b/plan.toml'\n  vpp run 'a b/plan.toml'\n"), said)
         self.assertIn("control characters, which no plan may have (got 'x?y')",
                       self.make("two-towers", "x\ny", code=2))
+        self.assertIn("the folder's name is not UTF-8, as a plan must be (got 'x\ufffd'); name another folder",
+                      self.make("two-towers", os.fsdecode(b"x\xff"), code=2))
         self.assertEqual(self.entries(), {"a b"})
 
     def test_plans_are_short_and_name_their_runs(self):
@@ -106,6 +108,12 @@ class Folder(Init):
         said = self.make("manual", "deep/mine/")
         self.assertIn("vpp run deep/mine/plan.toml\n", said)
         self.assertEqual(tomllib.loads((self.folder / "deep/mine/plan.toml").read_text())["run"]["dir"], "runs/mine")
+        for given, folder in (("./one/.", "one"), ("deep/two//./", "deep/two"), ("deep/../three", "three")):
+            self.assertTrue(self.make("manual", given).endswith(f"  vpp run {folder}/plan.toml\n"), given)
+            text = (self.folder / folder / "plan.toml").read_text()
+            name = pathlib.Path(folder).name
+            self.assertEqual(tomllib.loads(text)["run"]["dir"], f"runs/{name}")
+            self.assertIn("#   vpp run plan.toml\n", text)
 
     def test_nothing_is_overwritten(self):
         self.make("manual")
@@ -334,7 +342,11 @@ class OwnModel(Init):
         whole = (self.folder / "cut.pt").read_bytes()
         (self.folder / "cut.pt").write_bytes(whole[:len(whole) // 2])
         self.make("own-model", "mine", "--model", "cut.pt", code=65)
-        self.assertEqual(self.entries(), {"prints.pt", "cut.pt"})
+        (self.folder / "cut.pt").rename(self.folder / os.fsdecode(b"m\xff.pt"))
+        (self.folder / os.fsdecode(b"m\xff.pt")).write_bytes(whole)
+        self.assertIn("the path of the model is not UTF-8, as a plan must be (got '../m\ufffd.pt'); rename it",
+                      self.make("own-model", "mine", "--model", os.fsdecode(b"m\xff.pt"), code=2))
+        self.assertEqual(self.entries(), {"prints.pt", os.fsdecode(b"m\xff.pt")})
 
 
 if __name__ == "__main__":

@@ -30,6 +30,11 @@ class Messages(Case):
             ("no plan is named; try vpp run plan.toml", "run"),
             ("vpp inspect needs no ranks; type it without run", "run", "inspect", "plan.toml"),
             ("The following argument was not expected: --nope; see vpp train --help", "run", "train", "a", "--nope"),
+            ("PLAN (or --config) is required; see vpp inspect --help", "inspect"),
+            ("PLAN (or --config) is required; see vpp train --help", "run", "train", "--set", "train.steps=1"),
+            ("PLAN|DIR (or --config) is required; see vpp checkpoint list --help", "checkpoint", "list"),
+            ("--keep is required; see vpp checkpoint prune --help", "checkpoint", "prune", "a", "--keep-best", "1"),
+            ("A subcommand is required; see vpp --help", "--nope"),
             ("unknown command 'trian'; did you mean 'train'? See vpp --help", "trian", "plan.toml"),
             ("--pp is missing: the ranks of the pipeline", "schedule", "show", "--schedule", "1F1B"),
             ("the example own-model is made for a model file; add --model FILE", "init", "own-model"),
@@ -149,8 +154,8 @@ class Messages(Case):
                                               "room where it goes, or let its reader stay\n")
 
     def test_verify_says_how_many_ranks_it_needs(self):
-        self.refused(69, "a layout needs 2 ranks (got 1); start it with: mpirun -np 2 vpp verify ...", "verify",
-                     self.example(), "--stages", "2")
+        self.refused(69, "a layout needs 2 ranks (got 1); start it with: vpp run -n 2 verify ... (or mpirun -np 2 vpp "
+                     "verify ...)", "verify", self.example(), "--stages", "2")
 
 
 if __name__ == "__main__":

@@ -241,6 +241,22 @@ class Packed(torch.nn.Module):
         return self.head(torch.tanh(self.gru(packed)[1][1]))
 
 
+class Attention(torch.nn.Module):
+    """PyTorch's own layers: in evaluation they take ways of their own, and give no weights of the attention."""
+
+    def __init__(self):
+        super().__init__()
+        later = torch.triu(torch.ones(5, 5, dtype=torch.bool), 1)
+        self.decoder = torch.nn.TransformerDecoderLayer(4, 2, 8, batch_first=True)
+        layer = torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.register_buffer("later", later)
+        self.register_buffer("mask", torch.zeros(5, 5).masked_fill(later, float("-inf")))
+
+    def forward(self, x):
+        return self.encoder(self.decoder(x, x, tgt_mask=self.later), mask=self.mask)
+
+
 def with_a_second_directory(archive: bytes, left_out: str) -> bytes:
     """Behind the end of the archive, as its comment, stands a directory that lacks a file. Some readers take that."""
     end = archive[-22:]
@@ -404,6 +420,17 @@ class Models(Case):
                 done = self.vpp("train", self.plan(plan.replace("middle", "first")), "--set", f"run.dir={name}",
                                 ranks=2)
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_attention_with_masks_is_cut_anywhere(self):
+        self.save(Attention())
+        text = PLAN.replace("float32[4]", "float32[5, 4]").replace("num_stages = 1", "num_stages = 2")
+        plan = self.plan(text.replace("samples = 16", "samples = 32\nval_split = 0.5"))
+        shown = self.vpp("inspect", plan)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertNotIn("in evaluation too", shown.stderr + shown.stdout)
+        done = self.vpp("verify", plan, "--cuts", "random:8", "--steps", "2", ranks=2)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, "[1-9] figures of evaluations")
 
 
 class Weightless(Case):

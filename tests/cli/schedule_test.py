@@ -158,6 +158,14 @@ class Generated(ScheduleCase):
         self.assertIn("lower bound", self.ok(*arguments))
         self.assertIn("--pp is missing", self.refused(2, "search"))
 
+    def test_a_search_makes_the_chosen_time_short(self):
+        arguments = ("search", "--pp", "4", "--microbatches", "12", "--memory", "4", "--moves", "0", "--json")
+        found = {name: json.loads(self.ok(*arguments, "--objective", name)) for name in ("makespan", "span")}
+        self.assertEqual(json.loads(self.ok(*arguments)), found["makespan"])
+        self.assertLess(found["makespan"]["makespan"], found["span"]["makespan"])
+        self.assertLess(found["span"]["span"], found["makespan"]["span"])
+        self.assertIn("{makespan,span}", self.refused(2, *arguments, "--objective", "time"))
+
     def test_a_search_says_how_many_stages_a_rank_it_tries(self):
         self.assertIn("default: the plan's, else the best of 1 to 4", " ".join(self.ok("search", "--help").split()))
         arguments = ("--microbatches", "8", "--moves", "0", "--json")

@@ -242,6 +242,25 @@ class Signals(RunningCase):
             self.assertNotEqual(job.wait(60), 0)
         self.finish("run", "checkpoint.every=100")
 
+    def test_a_closed_terminal(self):
+        settings = ("pipeline.num_stages=1", "checkpoint.every=1000")
+        job = self.start(*self.arguments("run", *settings), ranks=0, environment=SLOW_DATA)
+        self.wait_for_step(job, "run", 2)
+        os.kill(job.pid, signal.SIGHUP)
+        self.assertEqual(job.wait(60), 85)
+        step = len(self.bits("run"))
+        self.assertTrue((self.folder / f"run/checkpoints/step-{step:08}").is_dir())
+        with self.subTest("nohup"):
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which the job inherits
+            try:
+                job = self.start(*self.arguments("run", *settings), ranks=0, environment=SLOW_DATA)
+            finally:
+                signal.signal(signal.SIGHUP, signal.SIG_DFL)
+            self.wait_for_step(job, "run", step + 2)
+            os.kill(job.pid, signal.SIGHUP)
+            self.assertEqual(job.wait(60), 0)
+            self.assertEqual(len(self.bits("run")), self.steps)
+
     def test_a_second_interrupt_ends_at_once(self):
         codes = set()
         for i in range(5):

@@ -427,6 +427,13 @@ class Evaluation(Case):
         initial = self.eval("--initial-weights", ranks=2)
         self.assertEqual(str(initial["loss"]), str(losses[0]))
         self.assertIn("--overwrite", self.eval("--outputs", "out21", ranks=2, code=73)["error"])
+        # 288 samples in microbatches of 5
+        sizes = ("train.global_batch_size=20", "pipeline.num_microbatches=4")
+        whole = self.eval("--initial-weights", ranks=2, settings=sizes)
+        self.assertEqual((whole["samples"], whole["dropped"]), (288, 0))
+        full = self.eval("--initial-weights", "--drop-last", ranks=2, settings=sizes)
+        self.assertEqual((full["samples"], full["dropped"]), (285, 3))
+        self.assertNotEqual(str(full["loss"]), str(whole["loss"]))
 
     def test_what_is_not_there_is_said(self):
         self.assertIn("--initial-weights", self.eval(ranks=2, code=66)["error"])

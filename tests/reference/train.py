@@ -147,8 +147,9 @@ class DeferredStatistics:
     def forward(self, x: Tensor) -> Tensor:
         dims = [0, *range(2, x.dim())]
         with torch.no_grad():
-            self.sum += x.sum(dims)
-            self.squares += (x**2).sum(dims)
+            wide = x.to(torch.promote_types(x.dtype, torch.float32))
+            self.sum += wide.sum(dims)
+            self.squares += (wide**2).sum(dims)
         self.count += x.numel() // x.size(1)
         return F.batch_norm(x, None, None, self.norm.weight, self.norm.bias, True, 0.0, self.norm.eps)
 
@@ -157,7 +158,8 @@ class DeferredStatistics:
         norm.num_batches_tracked += 1
         m = 1.0 / float(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
         mean = self.sum / self.count
-        for running, new in ((norm.running_mean, mean), (norm.running_var, self.squares / self.count - mean**2)):
+        var = (self.squares / self.count - mean**2).clamp_min(0)
+        for running, new in ((norm.running_mean, mean), (norm.running_var, var)):
             running *= 1 - m
             running += new * m
         self.forget()

@@ -56,6 +56,19 @@ TEST(JsonText, MessagesCannotSteerATerminal) {
     EXPECT_EQ(std::string(error->what()).find('\x1b'), std::string::npos);
 }
 
+TEST(JsonText, AnErrorQuotesTheBeginningOfALongText) {
+    for (const std::string start : {"", "a", "aa"}) {
+        std::string text = "\"" + start;
+        for (int i = 0; i < 100'000; ++i) text += "\xe2\x82\xac";  // each of three bytes
+        const auto error = test::caught_error([&] { parsed_json(text); });
+        ASSERT_TRUE(error);
+        const std::string said = error->what();
+        EXPECT_TRUE(said.starts_with("a.json: not the JSON expected: [json.exception.parse_error.101]")) << said;
+        EXPECT_TRUE(said.ends_with("\xe2\x82\xac...")) << said;
+        EXPECT_LT(said.size(), 400u);
+    }
+}
+
 TEST(JsonText, BytesThatAreNoUtf8AreReplaced) {
     const nlohmann::ordered_json value{{"b", "f\xff"}, {"a", 1}};
     EXPECT_EQ(json_text(value), "{\"b\":\"f\xef\xbf\xbd\",\"a\":1}");

@@ -53,6 +53,19 @@ TEST_F(NewFolderTest, NothingStaysOfOneThatWasNotPublished) {
     EXPECT_EQ(num_entries(), 0u);
 }
 
+// In containers processes have the same few numbers.
+TEST_F(NewFolderTest, WhatAProcessOfTheSameNumberHasLeftIsNotPublished) {
+    const std::string name = ".made.tmp-" + std::to_string(::getpid());
+    fs::create_directory(around_ / name);
+    std::ofstream(around_ / name / "file") << "half";
+    std::ofstream(around_ / (name + "-2")) << "a file";
+    NewFolder folder(path_);
+    EXPECT_EQ(folder.temporary(), around_ / (name + "-3"));
+    folder.publish();
+    EXPECT_TRUE(fs::is_empty(path_));
+    EXPECT_EQ(read_text_file(around_ / name / "file", 100), "half") << "it may be of one that runs, on another host";
+}
+
 TEST_F(NewFolderTest, OnlyAnEmptyFolderIsReplaced) {
     fs::create_directory(path_);
     NewFolder folder(path_);

@@ -54,5 +54,10 @@ TEST(DidYouMean, ASentenceOrNothing) {
     EXPECT_EQ(did_you_mean("something else", kWords), "");
 }
 
+TEST(DidYouMean, ANameOfAForeignFileCannotSteerATerminal) {
+    const std::vector<std::string> names{"weight\x1b[2J"};
+    EXPECT_EQ(did_you_mean("weight[2J", names), "; did you mean 'weight?[2J'?");
+}
+
 }  // namespace
 }  // namespace vpp

@@ -17,6 +17,10 @@ TEST(FileStatus, TellsWhatIsThereAndWhatIsNot) {
     EXPECT_FALSE(is_folder(file));
     EXPECT_FALSE(is_folder(link));
     EXPECT_TRUE(is_there(link));
+    EXPECT_TRUE(is_other_than_folder(link));
+    EXPECT_TRUE(is_other_than_folder(file));
+    EXPECT_FALSE(is_other_than_folder(scratch.path()));
+    EXPECT_FALSE(is_other_than_folder(scratch.path() / "nothing"));
     EXPECT_FALSE(is_there(file / "below a file"));
     EXPECT_EQ(status_of(scratch.path() / "nothing").type(), fs::file_type::not_found);
 }

@@ -55,6 +55,21 @@ TEST_F(PartTest, AFolderIsFilledShardByShard) {
     EXPECT_TRUE(is_clean());
 }
 
+TEST_F(PartTest, ALinkInPlaceOfAFolderIsNoPart) {
+    test::save(store_, 40, "s40", 1);
+    const fs::path away = scratch_.path() / "away";
+    fs::rename(whole_, away);
+    fs::create_directory_symlink(away, whole_);
+    const std::vector<CheckpointPart> parts = parts_of_run(store_);
+    ASSERT_EQ(parts.size(), 2u);
+    EXPECT_EQ(parts[0].step, 50);
+    EXPECT_FALSE(parts[0].manifest);
+    EXPECT_TRUE(parts[0].damage.bars_older);
+    EXPECT_TRUE(parts[0].damage.text.starts_with(whole_.string() + ": is a symbolic link")) << parts[0].damage.text;
+    EXPECT_EQ(parts[1].manifest->save_id, "s40");
+    EXPECT_EQ(look_at_part(whole_).manifest->save_id, "s50") << "who names a link means what it leads to";
+}
+
 // As in a save: what a loss of power leaves is whole, or has no name of its own.
 TEST_F(PartTest, WhatIsBroughtIsOnTheDiskBeforeItHasItsName) {
     test::DiskCalls calls(scratch_.path());

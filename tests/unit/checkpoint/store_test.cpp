@@ -182,6 +182,47 @@ TEST_F(StoreTest, OneOfAnotherVersionIsRefusedAndNotSkipped) {
     EXPECT_EQ(store_.newest_verified(skipped_), folder_ / "step-00000070") << "an older one is nobody's concern";
 }
 
+/// Moves a checkpoint out of the run, and leaves a link where it was.
+void put_behind_link(const fs::path& checkpoint, const fs::path& archive) {
+    fs::create_directories(archive);
+    fs::rename(checkpoint, archive / checkpoint.filename());
+    fs::create_directory_symlink(archive / checkpoint.filename(), checkpoint);
+}
+
+TEST_F(StoreTest, ANewerOneBehindALinkIsRefusedAndNotPassedOver) {
+    for (const int step : {50, 60}) test::save(store_, step, "s" + std::to_string(step), step);
+    const fs::path link = folder_ / "step-00000060";
+    put_behind_link(link, scratch_.path() / "archive");
+    EXPECT_EQ(listed(store_), Names{"step-00000050"});
+    EXPECT_EQ(store_.entries(), (std::vector<fs::path>{link, folder_ / "step-00000050"}));
+    expect_error(ErrorKind::BadData,
+                 link.string() +
+                     ": is a symbolic link, and a checkpoint of a run is a folder in its place; move that folder back "
+                     "here, or the link away; no older checkpoint is taken in place of one that may be whole",
+                 [&] { store_.newest_verified(skipped_); });
+    EXPECT_TRUE(skipped_.empty());
+    test::save(store_, 70, "s70", 70);
+    EXPECT_EQ(store_.newest_verified(skipped_), folder_ / "step-00000070") << "an older one is in nobody's way";
+    store_.prune(1);
+    EXPECT_EQ(names_in(folder_), (Names{"step-00000060", "step-00000070"}));
+    EXPECT_TRUE(test::holds(link, 60));
+}
+
+TEST_F(StoreTest, AFileInPlaceOfANewerOneIsRefusedToo) {
+    test::save(store_, 50, "s1", 1);
+    test::write_file(folder_ / "step-00000060", "a file");
+    expect_error(ErrorKind::BadData, "step-00000060: is not a folder, as a checkpoint is; move it away; no older",
+                 [&] { store_.newest_verified(skipped_); });
+}
+
+TEST_F(StoreTest, ALinkInPlaceOfALaterOneIsSetAside) {
+    for (const int step : {50, 60}) test::save(store_, step, "s" + std::to_string(step), step);
+    put_behind_link(folder_ / "step-00000060", scratch_.path() / "archive");
+    EXPECT_EQ(store_.set_aside_after(50), std::vector<fs::path>{run_ / "set-aside" / "step-00000060"});
+    EXPECT_TRUE(test::holds(run_ / "set-aside" / "step-00000060", 60));
+    EXPECT_TRUE(test::holds(test::save(store_, 60, "again", 1), 1));
+}
+
 TEST_F(StoreTest, OtherThingsInTheFolderAreLeftAlone) {
     test::save(store_, 50, "s1", 1);
     test::write_file(folder_ / "notes.txt", "mine");
@@ -269,6 +310,20 @@ TEST_F(ReplacedStoreTest, TwoPartsAreBothLeft) {
     store_.remove_left_overs();
     EXPECT_EQ(names_in(folder_), (Names{"step-00000050", "step-00000050.old"}));
     EXPECT_EQ(CheckpointReader(current_).manifest().save_id, "second");
+}
+
+TEST_F(ReplacedStoreTest, TwoDamagedOnesAreBothLeft) {
+    for (const fs::path& checkpoint : {current_, old_}) test::write_file(checkpoint / "shard-00001.safetensors", "");
+    store_.begin(60, "s3");
+    EXPECT_EQ(names_in(folder_), (Names{".tmp-step-00000060-s3", "step-00000050", "step-00000050.old"}));
+    EXPECT_EQ(CheckpointReader(current_).manifest().save_id, "second");
+}
+
+TEST_F(ReplacedStoreTest, WhatIsBehindALinkIsLeftWithWhatItReplaced) {
+    put_behind_link(current_, scratch_.path() / "archive");
+    store_.begin(60, "s3");
+    EXPECT_TRUE(test::holds(current_, 2));
+    EXPECT_TRUE(test::holds(old_, 1));
 }
 
 TEST_F(ReplacedStoreTest, TheChosenSaveGetsItsPlace) {

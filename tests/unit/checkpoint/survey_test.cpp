@@ -74,6 +74,25 @@ TEST_F(SurveyTest, NoneIsResumedBehindOneOfAnotherVersion) {
     EXPECT_TRUE(survey.checkpoints[2].damage.empty());
 }
 
+TEST_F(SurveyTest, ALinkIsListedAndBarsOlderOnes) {
+    const fs::path away = scratch_.path() / "away";
+    fs::rename(checkpoint(40), away);
+    fs::create_directory_symlink(away, checkpoint(40));
+    const RunSurvey survey = survey_run(run_, true);
+    ASSERT_EQ(survey.checkpoints.size(), 4u);
+    EXPECT_EQ(survey.resumed, std::nullopt);
+    EXPECT_EQ(survey.checkpoints[0].step, 40);
+    EXPECT_EQ(survey.checkpoints[0].folder, checkpoint(40));
+    EXPECT_TRUE(survey.checkpoints[0].damage.bars_older);
+    EXPECT_TRUE(look_at_checkpoint(checkpoint(40), true).damage.empty()) << "who names it means what it leads to";
+    const PrunePlan plan = plan_prune(store_, 1, 0);
+    EXPECT_EQ(names_of(plan.kept), Names{"step-00000030"});
+    ASSERT_EQ(plan.damaged.size(), 1u);
+    EXPECT_TRUE(plan.damaged[0].starts_with(checkpoint(40).string() + ": is a symbolic link")) << plan.damaged[0];
+    fs::remove_all(away);
+    EXPECT_TRUE(survey_run(run_, true).checkpoints[0].damage.bars_older) << "a link that leads nowhere";
+}
+
 TEST_F(SurveyTest, TheQuickLookSeesSizesFilesAndManifests) {
     fs::resize_file(checkpoint(40) / "shard-00000.safetensors", 100);
     fs::remove(checkpoint(30) / "manifest.json");
@@ -147,6 +166,17 @@ TEST_F(SurveyTest, FindsWhatAPathMeans) {
     expect_error(ErrorKind::MissingInput,
                  scratch_.path().string() + " has no folder 'checkpoints' and no manifest.json" + remedy,
                  [&] { find_checkpoints(scratch_.path()); });
+}
+
+TEST_F(SurveyTest, FindsWhatAPathMeansFromWithinTheRun) {
+    const fs::path before = fs::current_path();
+    fs::current_path(run_);
+    const CheckpointPlace all = find_checkpoints("checkpoints"), one = find_checkpoints("checkpoints/step-00000020");
+    const size_t num_found = survey_run(all.run, false).checkpoints.size();
+    fs::current_path(before);
+    EXPECT_EQ(all.run, ".");
+    EXPECT_EQ(one.run, ".");
+    EXPECT_EQ(num_found, 4u);
 }
 
 TEST_F(SurveyTest, AFileInPlaceOfAFolderIsSaid) {

@@ -1,5 +1,7 @@
 #include "checkpoint/weights_match.hpp"
 
+#include <ctime>
+
 #include "samples.hpp"
 
 namespace vpp {
@@ -73,6 +75,24 @@ TEST_F(MatchTest, AllThatIsMissingOrUnfitIsSaidAtOnce) {
     whole.dtype = DType::I32;
     expect_error(ErrorKind::BadData, "is float32[1], the model expects int32[1]",
                  [&] { match_weights(file, {whole}); });
+}
+
+TEST_F(MatchTest, ThousandsOfOtherNamesAreRefusedQuickly) {
+    constexpr int kNames = 3'000;
+    std::vector<Entry> entries{{"common", {1}}};
+    std::vector<WantedWeight> weights{wanted({"common"}, 1)};
+    for (int i = 0; i < kNames; ++i) {
+        const std::string number = std::to_string(i);
+        entries.push_back({"a.long.way.down.to.the.blocks." + number + ".attention.output.bias", {1}});
+        weights.push_back(wanted({number + ".encoder.layers.with.other.names.than.those.weight"}, 1));
+    }
+    const WeightsFile file = file_of(entries);
+    const std::clock_t start = std::clock();  // of this process: others may keep it waiting
+    const auto error = test::caught_error([&] { match_weights(file, weights); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->problems().size(), 11u);
+    EXPECT_TRUE(error->problems().back().message.ends_with("and 2990 more like these"));
+    EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20);
 }
 
 TEST_F(MatchTest, OneOfAnotherShapeThatTheSeedMayFillTellsHow) {

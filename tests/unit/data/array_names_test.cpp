@@ -21,6 +21,9 @@ TEST(ArrayNames, FilesOfSeveralArraysMayNameOne) {
     expect_name("x.safetensors:a:b", "x.safetensors", "a:b");
     expect_name("x.npz:", "x.npz", "");
     expect_name("a.npz:b/c.npz", "a.npz:b/c.npz", "image");
+    expect_name("d/w.safetensors:x.npz", "d/w.safetensors", "x.npz");
+    expect_name("w.npz:x.safetensors", "w.npz", "x.safetensors");
+    expect_name("C:x.npz", "C:x.npz", "image");
 }
 
 TEST(ArrayNames, WhatThereIsInsteadIsSaid) {

@@ -1,5 +1,10 @@
 #include "data/csv.hpp"
 
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "support/disk_calls.hpp"
 #include "unit/data/support.hpp"
 
 namespace vpp {
@@ -153,6 +158,87 @@ TEST_F(Csv, NumbersTooNearToZeroAreZero) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(test::float_at(file, i), 0);
     EXPECT_EQ(test::float_at(file, 3), 0.5F);
     EXPECT_HAS(refusal("x\n1e-400x\n"), "no number (got '1e-400x')");
+}
+
+TEST_F(Csv, NoNewFieldLiesBesideAnOldOne) {
+    CsvOrder again = order("x,y\n1,2\n");
+    again.out = folder_.path("");
+    again.overwrite = true;
+    make_csv_fields(again);
+    test::DiskCalls disk(folder_.path("."));
+    make_csv_fields(again);
+    const std::string mark = ".npy.tmp-" + std::to_string(::getpid());
+    const std::vector<std::string> expected{"fsync x" + mark,
+                                            "fsync y" + mark,
+                                            "fsync .",  // x.npy is removed
+                                            "fsync .",  // and y.npy
+                                            "rename x" + mark + " to x.npy",
+                                            "fsync .",
+                                            "rename y" + mark + " to y.npy",
+                                            "fsync ."};
+    EXPECT_EQ(disk.take(), expected);
+}
+
+TEST_F(Csv, TheFolderIsMadeDurablyOrNotAtAll) {
+    CsvOrder wanted = order("x\n1\n");
+    wanted.out = folder_.path("made/");
+    test::DiskCalls disk(folder_.path("."));
+    make_csv_fields(wanted);
+    const std::vector<std::string> calls = disk.take();
+    EXPECT_EQ(std::ranges::count(calls, "fsync ."), 1);
+    make_csv_fields({folder_.path("made/"), folder_.write("y.csv", "y\n1\n"), {}});
+    EXPECT_EQ(std::ranges::count(disk.take(), "fsync ."), 0) << "it was there";
+    CsvOrder failing = order(std::string(250, 'n') + "\n1\n");
+    failing.out = folder_.path("empty");
+    EXPECT_HAS(error_of(ErrorKind::Output, [&] { make_csv_fields(failing); }), "File name too long");
+    EXPECT_FALSE(std::filesystem::exists(failing.out));
+}
+
+TEST_F(Csv, WhatLiesInTheWayOfTheFolderIsNamed) {
+    CsvOrder wanted = order("x\n1\n");
+    wanted.out = folder_.write("out.txt", "");
+    EXPECT_EQ(error_of(ErrorKind::Output, [&] { make_csv_fields(wanted); }),
+              wanted.out + " is there and is no folder; name another, or FILE.bin for tokens");
+    wanted.out += "/data";
+    EXPECT_EQ(error_of(ErrorKind::Output, [&] { make_csv_fields(wanted); }),
+              "cannot make the folder " + wanted.out + ": Not a directory");
+}
+
+TEST_F(Csv, MoreFieldsThanOpenFilesAreRefusedBeforehand) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit few{100, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    std::string names = "a", numbers = "1";
+    for (int i = 0; i < 99; ++i) names += ",n" + std::to_string(i), numbers += ",2";
+    CsvOrder wanted = order(names + "\n" + numbers + "\n");
+    wanted.out = folder_.path("data");
+    const std::string text = error_of(ErrorKind::Output, [&] { make_csv_fields(wanted); });
+    EXPECT_HAS(text, "a table of 100 fields needs ");
+    EXPECT_HAS(text, " open files, and this process may have 100; allow more with  ulimit -n ");
+    EXPECT_HAS(text, " , or join columns to fewer fields with --field x=a,b");
+    EXPECT_FALSE(std::filesystem::exists(wanted.out));
+    wanted.fields = {{"x", {"a", "n0"}}, {"y", {"n98"}}};
+    EXPECT_EQ(make_csv_fields(wanted)[0].shape, (std::vector<int64_t>{1, 2}));
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_F(Csv, LongTextsAreShownByTheirBegin) {
+    const std::string begin(59, 'x');
+    EXPECT_HAS(refusal("a\n" + begin + "y\n"), "no number (got '" + begin + "y'); mend it");
+    EXPECT_HAS(refusal("a\n" + begin + "\xc3\xa4" + std::string(1 << 20, 'z') + "\n"),
+               "no number (got '" + begin + "...'); mend it");
+    EXPECT_LT(refusal("a\n" + std::string(1 << 20, '9') + "x\n").size(), 300U);
+    EXPECT_LT(refusal("a," + std::string(1 << 20, 'n') + "\n1,2\n").size(), 400U);
+}
+
+TEST_F(Csv, NoMoreCellsAreKeptThanThereAreNames) {
+    EXPECT_HAS(refusal("a,b\n1,2,3\n"),
+               "t.csv:2:1: the line has another number of fields than the first one (got more than 2, expected 2)");
+    EXPECT_HAS(refusal("a,b\n1,2,3,\"not looked at\n"), "(got more than 2, expected 2)");
+    EXPECT_HAS(refusal("a" + std::string(1 << 20, ',') + "\n1\n"),
+               "t.csv:1:1: the first line names more than 1048576 columns; a table has a line a sample, so cut it, or "
+               "turn it round");
 }
 
 TEST_F(Csv, LongTablesAreReadInPieces) {

@@ -1,5 +1,6 @@
 #include "data/documents.hpp"
 
+#include "data/ranges.hpp"
 #include "unit/data/support.hpp"
 
 namespace vpp::detail {
@@ -52,6 +53,18 @@ TEST_F(Documents, NoSampleHasTokensOfTwo) {
     EXPECT_EQ(data->where(1, 0), folder_.path("x.bin") + ", sample 1 (document 0, tokens from 3 on)");
     EXPECT_EQ(data->where(3, 0), folder_.path("x.bin") + ", sample 3 (document 4, tokens from 11 on)");
     EXPECT_EQ(data->file_samples(), Numbers{4});
+}
+
+TEST_F(Documents, WhatFillsUpIsWhatTheModelIgnores) {
+    const std::shared_ptr<Dataset> data = open_dataset(plan({6, 4}, {0, 1, 2}), Subset::Train);
+    const auto with_model = [&](std::optional<int64_t> ignored) {
+        return with_ranges(data, {{"targets", 100, "classes of the loss", ignored}});
+    };
+    EXPECT_EQ(read_values<int64_t>(*with_model(-1), 1, 1), (Numbers{5, 6, -1}));
+    EXPECT_EQ(read_values<int64_t>(*with_model(-1), 1, 0), (Numbers{4, 5, 0})) << "tokens are no targets";
+    EXPECT_EQ(read_values<int64_t>(*with_model(-100), 1, 1), (Numbers{5, 6, -100}));
+    EXPECT_EQ(with_model(-1)->filler(1), -1);
+    EXPECT_HAS(error_of(ErrorKind::BadData, [&] { read_values<int64_t>(*with_model({}), 1, 1); }), "(got -100)");
 }
 
 TEST_F(Documents, EmptyOnesTakeNoSampleFromOthers) {

@@ -116,6 +116,57 @@ TEST(FileInfo, ArraysWithoutSamplesStandAmongTheOthers) {
     EXPECT_FALSE(large.arrays[0].values);
 }
 
+TEST(FileInfo, AnArrayThatCannotBeReadStandsAmongTheOthers) {
+    const test::TemporaryFolder folder;
+    const std::string words = npy("<U1", "(2,)", std::string(8, 'a')), damaged = npy("|b1", "(3,)", "\1\1\2");
+    const std::string values = npy("<f4", "(2,)", raw<float>({1, 2}));
+    const std::string mixed =
+        test::zip_file({{"x.npy", values}, {"words.npy", words}, {"flags.npy", damaged}, {"y.npy", values}});
+    const FileInfo info = look_at_file(folder.write("mix.npz", mixed), "");
+    ASSERT_EQ(info.arrays.size(), 4U);
+    EXPECT_EQ(info.arrays[0].values->high, 2);
+    EXPECT_EQ(info.arrays[0].problem, "");
+    EXPECT_EQ(info.arrays[1].name, "words");
+    EXPECT_HAS(info.arrays[1].problem, "mix.npz:words: unknown dtype (got '<U1'");
+    EXPECT_HAS(info.arrays[2].problem, "mix.npz:flags, sample 2: a bool is neither 0 nor 1");
+    EXPECT_EQ(info.arrays[3].values->high, 2);
+    const std::string none = folder.write("none.npz", test::zip_file({{"a.npy", words}, {"b.npy", words}}));
+    EXPECT_HAS(test::error_of(ErrorKind::BadData, [&] { look_at_file(none, ""); }), "none.npz:a: unknown dtype");
+}
+
+TEST(FileInfo, TensorsMayBeNamedAsFiles) {
+    const test::TemporaryFolder folder;
+    const std::vector<float> two{1, 2};
+    const TensorBytes tensor{"x.npz", DType::F32, {2}, std::as_bytes(std::span(two))};
+    const std::string shard = make_safetensors_header({&tensor}, {}) + raw(two);
+    const FileInfo info = look_at_file(folder.write("q.safetensors", shard), "");
+    EXPECT_EQ(info.arrays.at(0).name, "x.npz");
+    EXPECT_EQ(info.arrays.at(0).values->high, 2);
+}
+
+TEST(FileInfo, NoMoreThanTheLimitIsReadWhateverTheSizeOfASample) {
+    const test::TemporaryFolder folder;
+    std::string bytes(200001, '\1');
+    bytes.back() = '\x07';
+    const auto seen = [&](const std::string& path, int64_t most_bytes) {
+        return *look_at_file(path, "", most_bytes).arrays.at(0).values;
+    };
+    const std::string rows = folder.write("rows.npy", npy("|u1", "(200001,)", bytes));
+    EXPECT_EQ(seen(rows, 1 << 20).num_values, 200001);
+    EXPECT_EQ(seen(rows, 1 << 20).high, 7) << "in the last piece";
+    const std::string one = folder.write("one.npy", npy("|i1", "(1, 200001)", bytes));
+    EXPECT_TRUE(seen(one, 200001).all);
+    EXPECT_EQ(seen(one, 200001).high, 7);
+    EXPECT_FALSE(seen(one, 200000).all);
+    EXPECT_EQ(seen(one, 200000).num_values, 200000);
+    EXPECT_EQ(seen(one, 200000).high, 1);
+    const std::string picture = folder.write("p", std::string("\0\0\x08\2\0\0\0\1\0\0\0\4\0\xff\0\0", 16));
+    EXPECT_EQ(seen(picture, 16).high, 1);
+    EXPECT_TRUE(seen(picture, 16).all);
+    EXPECT_EQ(seen(picture, 7).num_values, 1) << "as float32";
+    EXPECT_EQ(seen(picture, 7).high, 0);
+}
+
 TEST(FileInfo, OfTokensWithAnIndexTheDocuments) {
     const test::TemporaryFolder folder;
     make_token_file({folder.path("x.bin"), {folder.write("a", "abc"), folder.write("b", "z")}, false, 256});

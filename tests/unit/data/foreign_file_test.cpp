@@ -58,6 +58,10 @@ TEST_F(ForeignFiles, TextsGetNotesAndTokensAreAnyBytes) {
     EXPECT_NO_THROW(refuse_foreign_file(file("x.txt", zeros)));
     EXPECT_HAS(note_on_text(file("l.jsonl", "{\"text\": \"a\"}\n")),
                "JSON is read as it is, with its names and braces; take the texts out first, as  jq -r .text ");
+    EXPECT_HAS(note_on_text(file("l.ndjson", "{}\n")), "  jq -r .text " + folder_.path("l.ndjson") + " > texts.txt  ");
+    EXPECT_HAS(note_on_text(file("l.json", " \n[{\"text\": \"a\"}]\n")),
+               "  jq -r '.[].text' " + folder_.path("l.json") + " > texts.txt  does");
+    EXPECT_HAS(note_on_text(file("l.json", "{\"text\": [1]}\n")), "  jq -r .text ");
     EXPECT_HAS(note_on_text(file("t.csv", "a,b\n1,2\n")),
                "a table is read as it is, digit by digit; vpp data make FOLDER " + folder_.path("t.csv") + " makes");
 }

@@ -64,7 +64,13 @@ TEST(Npy, RefusesWithARemedy) {
     EXPECT_HAS(npy_refusal(npy(">f4", "(1,)", raw<float>({1}))),
                ": big-endian values are not read (got '>f4'); try array.astype('<f4')");
     EXPECT_HAS(npy_refusal(npy(">i8", "(1,)", raw<int64_t>({1}))), "(got '>i8'); try array.astype('<i8')");
-    EXPECT_HAS(npy_refusal(npy(">u8", "(1,)", raw<int64_t>({1}))), "(got '>u8'); try array.astype('<f4')");
+    EXPECT_HAS(npy_refusal(npy(">u8", "(1,)", raw<int64_t>({1}))), "(got '>u8'); try array.astype('<i8')");
+    EXPECT_HAS(npy_refusal(npy(">f16", "(1,)", raw<double>({1, 2}))), "(got '>f16'); try array.astype('<f4')");
+    EXPECT_HAS(npy_refusal(npy("<u8", "(1,)", raw<int64_t>({1}))),
+               ": unknown dtype (got '<u8', expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); "
+               "try array.astype('int64')");
+    EXPECT_HAS(npy_refusal(npy("<M8[ns]", "(1,)", raw<int64_t>({1}))), "try array.astype('int64')");
+    EXPECT_HAS(npy_refusal(npy("", "(1,)", "")), "unknown dtype (got ''");
     EXPECT_HAS(npy_refusal(npy("<c8", "(1,)", raw<double>({1}))),
                ": unknown dtype (got '<c8', expected f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 or bool); "
                "try array.astype('float32')");

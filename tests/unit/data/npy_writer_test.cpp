@@ -52,6 +52,19 @@ TEST(NpyWriter, LeavesNothingWhenItIsNotPublished) {
     EXPECT_TRUE(std::filesystem::is_empty(folder.path(".")));
 }
 
+TEST(NpyWriter, FinishesAndMakesRoomBeforeItPublishes) {
+    const TemporaryFolder folder;
+    const std::string path = folder.write("a.npy", "old");
+    NpyWriter writer(path, DType::F32, {1});
+    writer.write(bytes({7}));
+    writer.finish();
+    EXPECT_EQ(std::filesystem::file_size(path), 3U) << "the old one stays";
+    writer.remove_old();
+    EXPECT_FALSE(std::filesystem::exists(path));
+    writer.publish();
+    EXPECT_EQ(test::float_at(NpyFile(path), 0), 7);
+}
+
 TEST(NpyWriter, CountsWhatIsWritten) {
     const TemporaryFolder folder;
     NpyWriter writer(folder.path("a.npy"), DType::F32, {2});

@@ -36,6 +36,21 @@ TEST_F(Npz, AnArrayIsFoundWhereItLies) {
     EXPECT_EQ(find_in_npz(file, "y").dtype, DType::I64);
 }
 
+TEST_F(Npz, AnArrayThatCannotBeReadKeepsNoOtherFromBeingFound) {
+    const std::string x = npy("<f4", "(1,)", raw<float>({1}));
+    const InputFile file(path(test::zip_file(
+        {{"x.npy", x}, {"words.npy", npy("<U1", "(1,)", "abcd")}, {"text", "t"}, {"packed.npy", x, 8}, {"y.npy", x}})));
+    const std::vector<FoundArray> arrays = arrays_of_npz(file);
+    ASSERT_EQ(arrays.size(), 4U);
+    EXPECT_EQ(arrays[0].name, "x");
+    EXPECT_EQ(arrays[0].place->shape, std::vector<int64_t>{1});
+    EXPECT_EQ(arrays[0].place->offset_bytes, find_in_npz(file, "x").offset_bytes);
+    EXPECT_FALSE(arrays[1].place);
+    EXPECT_HAS(arrays[1].problem, "d.npz:words: unknown dtype (got '<U1'");
+    EXPECT_HAS(arrays[2].problem, "d.npz:packed: compressed");
+    EXPECT_EQ(arrays[3].place->offset_bytes, find_in_npz(file, "y").offset_bytes);
+}
+
 TEST_F(Npz, OtherFilesAndArraysAreRefused) {
     const std::string x = npy("<f4", "(1,)", raw<float>({1}));
     EXPECT_HAS(refusal(x, "x"), ": not a zip file");

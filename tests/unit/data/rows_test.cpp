@@ -29,6 +29,23 @@ TEST(Rows, AreDecoded) {
     EXPECT_EQ(test::read_values<char>(*data, 1, 0), (std::vector<char>{'d', 'c'}));
 }
 
+TEST(Rows, ValuesAreReadAcrossThem) {
+    const test::TemporaryFolder folder;
+    RowFile rows{InputFile(folder.write("x", std::string("--\0\1\1\0\1\3", 8))), {"", DType::Bool, {2}, 0}, 2, 3, 2};
+    std::vector<char> values(3);
+    read_values(rows, 1, std::as_writable_bytes(std::span(values)));
+    EXPECT_EQ(values, (std::vector<char>{1, 1, 0}));
+    rows.array = "a";
+    EXPECT_EQ(
+        test::error_of(ErrorKind::BadData, [&] { read_values(rows, 3, std::as_writable_bytes(std::span(values))); }),
+        folder.path("x") + ":a, sample 2: a bool is neither 0 nor 1; the file is damaged");
+    rows.field.dtype = DType::I64;
+    rows.decode = decode_labels;
+    std::vector<int64_t> wide(2);
+    read_values(rows, 4, std::as_writable_bytes(std::span(wide)));
+    EXPECT_EQ(wide, (std::vector<int64_t>{1, 3}));
+}
+
 TEST(Rows, OfDifferentNumberAreRefused) {
     const test::TemporaryFolder folder;
     const Plan plan = pairs_plan({{"x", folder.write("x", "-abcd")}, {"y", folder.write("y", "-ab")}});

@@ -21,6 +21,11 @@ TEST(SafetensorsArray, ATensorIsFoundWhereItLies) {
     int64_t first = 0;
     file.read(place.offset_bytes, std::as_writable_bytes(std::span(&first, 1)));
     EXPECT_EQ(first, 7);
+    const std::vector<FoundArray> arrays = arrays_of_safetensors(file);
+    ASSERT_EQ(arrays.size(), 2U);
+    EXPECT_EQ(arrays[0].name, "x");
+    EXPECT_EQ(arrays[0].place->shape, (std::vector<int64_t>{2, 2}));
+    EXPECT_EQ(arrays[1].place->offset_bytes, place.offset_bytes);
     EXPECT_HAS(test::error_of(ErrorKind::BadData, [&] { find_in_safetensors(file, "z"); }),
                "d.safetensors: it has no array 'z' (it has x, y); ");
 }

@@ -68,6 +68,20 @@ TEST(ZipDirectory, NumbersOf64BitsAreRead) {
     EXPECT_HAS(refusal(bare), "a zip entry lacks its 64-bit sizes");
 }
 
+TEST(ZipDirectory, NumbersOf64BitsMayFitIntoTheLastRecordToo) {
+    const test::ZipParts parts = test::zip_parts({{"a.npy", "first"}});
+    const size_t size = parts.directory.size(), offset = parts.entries.size();
+    const std::string whole = parts.entries + parts.directory;
+    const std::string file = whole + test::zip_wide_last(1, size, offset, test::zip_last(1, size, offset, "a comment"));
+    EXPECT_EQ(contents(file, entries_of(file).at(0)), "first");
+    EXPECT_HAS(refusal(whole + test::zip_wide_last(1, size + 1, offset, test::zip_last(1, size, offset))),
+               "does not fit the file");
+    // What only ends as a locator does is part of the directory.
+    const std::string locator = "PK\6\7" + std::string(16, '\0');
+    const std::string odd = test::zip_file({{"a.npy", "first"}, {std::string(60, 'x') + locator, "", 8}});
+    EXPECT_EQ(contents(odd, entries_of(odd).at(0)), "first");
+}
+
 TEST(ZipDirectory, EndsThatDoNotFitAreRefused) {
     const std::string good = zip_file({{"a.npy", "first"}});
     const std::string none = "a.npz: not a zip file: its end is missing; try np.savez, or copy the file anew";

@@ -47,10 +47,11 @@ inline std::string zip_last(uint64_t num_entries, uint64_t directory_bytes, uint
 }
 
 /// The same with 64-bit numbers: two more records before it.
-inline std::string zip_wide_last(uint64_t num_entries, uint64_t directory_bytes, uint64_t offset) {
+inline std::string zip_wide_last(uint64_t num_entries, uint64_t directory_bytes, uint64_t offset,
+                                 const std::string& last = zip_last(0xffff, UINT32_MAX, UINT32_MAX)) {
     return "PK\6\6" + little(44, 8) + std::string(12, '\0') + little(num_entries, 8) + little(num_entries, 8) +
            little(directory_bytes, 8) + little(offset, 8) + "PK\6\7" + std::string(4, '\0') +
-           little(offset + directory_bytes, 8) + little(1, 4) + zip_last(0xffff, UINT32_MAX, UINT32_MAX);
+           little(offset + directory_bytes, 8) + little(1, 4) + last;
 }
 
 struct ZipParts {

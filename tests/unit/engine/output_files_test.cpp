@@ -76,6 +76,17 @@ TEST(OutputFiles, ReplaceNothingUnlessTheyMay) {
                "cannot make the folder " + folder.path("file") + "/in: Not a directory");
 }
 
+TEST(OutputFiles, NeverLieBesideOldOnes) {
+    const TemporaryFolder folder;
+    folder.write("output0.npy", "old");
+    OutputFiles files(graph_with_outputs(), {0, 2}, folder.path("."), 2, true);
+    files.take(outputs_from(0, 2), 2);
+    EXPECT_EQ(std::filesystem::file_size(folder.path("output0.npy")), 3U);
+    std::filesystem::create_directory(folder.path("output2.npy"));  // stands for whatever ends the program here
+    EXPECT_HAS(error_of(ErrorKind::Io, [&] { files.publish(); }), "Is a directory");
+    EXPECT_FALSE(std::filesystem::exists(folder.path("output0.npy"))) << "neither old nor new";
+}
+
 TEST(OutputFiles, RefuseRowsThatAreNotTheSamples) {
     const TemporaryFolder folder;
     OutputFiles files(graph_with_outputs(), {0}, folder.path("."), 4, false);

@@ -61,6 +61,14 @@ TEST(RunFacts, otherValidationDataAreSaidAndMakeNoOtherRun) {
                "run belongs to another run: the training data was a, now c; set it back");
 }
 
+TEST(RunFacts, whatIsRefusedIsNotResumed) {
+    TextLog log;
+    CheckpointState saved;
+    saved.facts = {{"seed", "1"}, {"threads", "2"}};
+    error_of(ErrorKind::Refused, [&] { compare_facts(saved, {{"seed", "2"}, {"threads", "1"}}, "run", log.log); });
+    EXPECT_EQ(log.text.str(), "");
+}
+
 TEST(RunFacts, whatTheFilesAreMadeToIsOneOfThem) {
     const TemporaryFolder folder;
     Rig rig = set_up_tiny("mlp", folder.path("."));

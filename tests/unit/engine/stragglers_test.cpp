@@ -27,6 +27,20 @@ TEST(Stragglers, aRankThatBecomesSlowIsSaidOnceAndThatItRecovers) {
     EXPECT_EQ(look(stragglers, {0.1, 0.2, 0.3}, 3), std::vector<std::string>{"rank 1 is back at its pace"});
 }
 
+TEST(Stragglers, theNextTimesTakeLonger) {
+    Stragglers stragglers(2);
+    look(stragglers, {0.1, 0.1}, 20);
+    for (const int steps : {5, 10, 20, 40, 80, 160, 320, 320}) {
+        EXPECT_TRUE(look(stragglers, {0.1, 0.5}, steps - 1).empty());
+        const auto said = look(stragglers, {0.1, 0.5}, 100);
+        ASSERT_EQ(said.size(), 1u);
+        EXPECT_NE(said[0].find("and so for " + std::to_string(steps) + " steps"), std::string::npos) << said[0];
+        EXPECT_EQ(look(stragglers, {0.1, 0.1}, 1).size(), 1u);
+    }
+    look(stragglers, {0.5, 0.1}, Stragglers::kSlowSteps - 1);
+    EXPECT_EQ(look(stragglers, {0.5, 0.1}, 1).size(), 1u) << "of each rank for itself";
+}
+
 TEST(Stragglers, aFewSlowStepsAreNone) {
     Stragglers stragglers(2);
     look(stragglers, {0.1, 0.1}, 20);

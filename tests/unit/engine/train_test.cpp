@@ -332,6 +332,36 @@ TEST_F(Training, savesByTimeToo) {
     EXPECT_EQ(reporter_.text, "step 1/4\nstep 2/4\nmemory 2\nstep 3/4\nstep 4/4\nsaved 4\n");
 }
 
+TEST_F(Training, whatStaysForEverIsSavedToo) {
+    Rig setup = open({"checkpoint.every=2", "checkpoint.keep=1", "checkpoint.keep_every=3"});
+    run(setup);
+    EXPECT_EQ(reporter_.text, "step 1/4\nstep 2/4\nmemory 2\nsaved 2\nstep 3/4\nsaved 3\nstep 4/4\nsaved 4\n");
+    const auto left = CheckpointStore(setup.plan.run.dir).list();
+    ASSERT_EQ(left.size(), 2u);
+    EXPECT_EQ(left[1].filename(), "step-00000003");
+}
+
+TEST_F(Training, aBufferThatStepsHaveDamagedIsToldOnce) {
+    model_ = "always_trains";
+    Rig setup = open({"checkpoint.every=1", "checkpoint.keep=9"});
+    with_engines(setup, setup.prepared.program, [&](Engine& engine) {
+        EXPECT_EQ(engine.find_damaged_buffer(), std::nullopt) << "nothing is known before the first step";
+        engine.run_step(0);
+        EXPECT_EQ(engine.find_damaged_buffer(), std::nullopt);
+        for (const StateTensor& entry : engine.tensors()) {
+            if (entry.name == "buffer running_var1") entry.tensor.fill_(INFINITY);
+        }
+        EXPECT_EQ(engine.find_damaged_buffer(), "running_var1");
+        TrainOptions options;
+        options.log = log_.log;
+        train(engine, setup.plan, setup.prepared.program, options);
+    });
+    const std::string told = "has made the buffer 'running_var1' not finite, by which evaluation goes; it is saved";
+    const std::string text = log_.text.str();
+    EXPECT_HAS(text, told);
+    EXPECT_EQ(text.find(told, text.find(told) + 1), std::string::npos);
+}
+
 TEST_F(Training, theBestCheckpointStays) {
     Rig setup = open({"checkpoint.every=1", "checkpoint.keep=1", "checkpoint.keep_best=1", "train.eval_every=1",
                       "optimizer.lr=0", "optimizer.weight_decay=0"});

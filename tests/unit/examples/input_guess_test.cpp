@@ -104,6 +104,21 @@ TEST(InputGuess, AMaskHasTheShapeOfTheTokens) {
     EXPECT_EQ(numbers.inputs[1].field.dtype, DType::F32);
 }
 
+TEST(InputGuess, SamplesStandAlongTheFirstDimensionAlone) {
+    const InputGuess guess = guess_of("x, w", "return self.a.forward(x) * w.unsqueeze(1)", {{"a", linear(12, 1)}});
+    ASSERT_TRUE(guess.forward) << guess.problem;
+    EXPECT_THAT(guess.inputs.at(1).field.shape, ElementsAre()) << "a row would give [n, n, 8]";
+    EXPECT_THAT(guess.forward->outputs.at(0).shape, ElementsAre(2, 1));
+    const InputGuess tokens =
+        guess_of("x, w", "return torch.mean(self.e.forward(x), [1]) * w.unsqueeze(1)", {{"e", embedding(50, 1, 1)}});
+    ASSERT_TRUE(tokens.forward) << tokens.problem;
+    EXPECT_THAT(tokens.inputs.at(1).field.shape, ElementsAre());
+    const InputGuess pairs = guess_of("x", "return torch.matmul(self.a.forward(x), self.a.forward(x).transpose(0, 1))",
+                                      {{"a", linear(12, 5)}});
+    ASSERT_TRUE(pairs.forward) << "where nothing else fits";
+    EXPECT_THAT(pairs.forward->outputs.at(0).shape, ElementsAre(2, 2));
+}
+
 TEST(InputGuess, WhatFailsOnNumbersIsNotTakenWhereSomethingElseFits) {
     const InputGuess guess = guess_of("x", "return torch.index_select(x, 1, torch.arange(15, 16))", {});
     ASSERT_TRUE(guess.forward) << guess.problem;

@@ -19,9 +19,9 @@ TEST(PlanTemplate, WhatDoesNotFitIsABug) {
 }
 
 TEST(PlanTemplate, NamesOfFoldersCannotBreakThePlan) {
-    const ExampleFile file = plan_file("# {{plan}}\ndir = {{run_dir}}\n", {"a\"b\nc"});
+    const ExampleFile file = plan_file("dir = {{run_dir}}\n", {"a\"b\nc"});
     EXPECT_EQ(file.name, "plan.toml");
-    EXPECT_EQ(file.contents, "# 'a\"b?c/plan.toml'\ndir = \"runs/a\\\"b\\u000Ac\"\n");
+    EXPECT_EQ(file.contents, "dir = \"runs/a\\\"b\\u000Ac\"\n");
 }
 
 }  // namespace

@@ -185,8 +185,10 @@ TEST_F(ArchiveTest, WhatIsNoModelIsRefused) {
     EXPECT_THAT(error(ErrorKind::BadData, "hello, this is text"), HasSubstr("not a TorchScript file"));
     EXPECT_THAT(error(ErrorKind::BadData, ""), HasSubstr(": this is not a model file that can be mapped; "));
     EXPECT_THAT(error(ErrorKind::BadData, zip_of({})), HasSubstr(": the archive has no plausible directory; "));
-    EXPECT_THAT(error(ErrorKind::BadData, zip_of({{"m/readme", "x"}})),
-                HasSubstr(": this is a zip file but not a TorchScript one; save it with torch.jit.save"));
+    EXPECT_THAT(
+        error(ErrorKind::BadData, zip_of({{"m/readme", "x"}})),
+        HasSubstr(": this is a zip file but not a TorchScript one (what torch.save and torch.export write has no "
+                  "code that runs without Python); save it with torch.jit.script(model).save(FILE)"));
     EXPECT_EQ(error_of(ErrorKind::MissingInput, [] { Archive archive("/nonexistent/model.pt"); }),
               "cannot open the model file /nonexistent/model.pt: No such file or directory");
     EXPECT_THAT(error_of(ErrorKind::BadData, [] { Archive archive(::testing::TempDir()); }),

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/stages.hpp"
 #include "unit/graph/models.hpp"
 
 namespace vpp {
@@ -283,6 +284,24 @@ TEST(GraphBuilder, StateTakesNoGradientIntoTheNextMicrobatch) {
           write + "    return torch.mean(torch.cos(h))\n"}) {
         EXPECT_TRUE(parameter_of(load(model(taken), kBuilderOptions).graph, "mean").written) << taken;
     }
+}
+
+TEST(GraphBuilder, ABufferThatABranchGivesOnIsNotWrittenByWhatItsOtherWayMakes) {
+    const auto model = [](const std::string& after) {
+        ModuleSpec made{"Model",
+                        "def forward(self, x):\n"
+                        "    m = self.mask\n"
+                        "    if not torch.is_floating_point(m):\n"
+                        "        m = torch.masked_fill_(torch.zeros_like(x), x > 0, -1.0)\n" +
+                            after + "    return torch.mean(torch.relu(self.l.forward(x + m)) + m)\n"};
+        made.children = {{"l", linear(4, 4)}};
+        made.buffers = {{"mask", values({4})}};
+        return made;
+    };
+    const Graph graph = load(model(""), kBuilderOptions).graph;
+    EXPECT_FALSE(parameter_of(graph, "mask").written);
+    EXPECT_NO_THROW(make_stages(graph, {graph.num_ops() - 3})) << "both sides of the cut read it";
+    EXPECT_TRUE(parameter_of(load(model("    m.add_(1.0)\n"), kBuilderOptions).graph, "mask").written);
 }
 
 }  // namespace

@@ -66,6 +66,17 @@ TEST(IValueTensors, NamedTuplesKeepTheirNames) {
     ASSERT_NE(copied->schema(), nullptr);
     EXPECT_EQ(copied->schema()->arguments()[0].name(), "left");
     EXPECT_TRUE(tensors_in(copy)[0].is_same(kB));
+    const c10::IValue empty = c10::ivalue::Tuple::createNamed({at::Tensor(), int64_t{1}}, type);
+    const c10::IValue mapped = map_tensors(empty, [](const at::Tensor&) { return kB; });
+    EXPECT_NE(mapped.type()->expect<c10::TupleType>()->schema(), nullptr);
+}
+
+TEST(IValueTensors, TensorsThatAreNotThereStayWhereTheyAre) {
+    const c10::IValue attention = c10::ivalue::Tuple::create({kA, at::Tensor()});  // without weights
+    EXPECT_EQ(sizes_of(attention), std::vector<int64_t>{1});
+    const c10::IValue copy = map_tensors(attention, [](const at::Tensor&) { return kB; });
+    EXPECT_TRUE(copy.toTupleRef().elements()[0].toTensor().is_same(kB));
+    EXPECT_FALSE(copy.toTupleRef().elements()[1].toTensor().defined());
 }
 
 }  // namespace

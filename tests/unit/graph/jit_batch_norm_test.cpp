@@ -145,6 +145,19 @@ TEST(BatchNorm, SumsOverAllDimensionsButTheChannels) {
     EXPECT_EQ(sums.count.item<int64_t>(), 3 * 5 * 2);
 }
 
+TEST(BatchNorm, SumsOfHalvesAreThoseOfFloats) {
+    LoadedModel model = load(model_with_norm("def forward(self, x):\n"
+                                             "    return torch.mean(torch.sin(self.bn.forward(x)))\n"),
+                             options());
+    for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+        const at::Tensor x = (values({3, 4}, 2) + 300).to(type);  // squares beyond what a half can be
+        const Sums sums;
+        run_over(model, sums.bound(), 1, x);
+        EXPECT_EQ(bits_of(sums.sum), bits_of(x.to(at::kFloat).sum({0})));
+        EXPECT_EQ(bits_of(sums.squares), bits_of(x.to(at::kFloat).pow(2).sum({0})));
+    }
+}
+
 TEST(BatchNorm, CallsOfOneModuleAreOneEntryInOneStage) {
     const Graph graph = load(model_with_norm(kTwice), options()).graph;
     EXPECT_EQ(graph.deferred_batch_norms.size(), 1U);

@@ -80,6 +80,20 @@ TEST(ModelCopy, AParameterWithoutDataTakesValues) {
     EXPECT_TRUE(after.source->weight(0).requires_grad());
 }
 
+TEST(ModelCopy, AParameterWithRowsInOneMemoryTakesAValueForEach) {
+    ModuleSpec model{"Model", "def forward(self, x):\n    return torch.mean(self.a.forward(x))\n"};
+    model.children = {{"a", linear(4, 4)}};
+    at::Tensor& spread = model.children[0].second.parameters[0].second;
+    spread = weight({1, 4}).detach().expand({4, 4}).set_requires_grad(true);
+    const fs::path path = save(model);
+    const ModelCopy copy(std::make_shared<const Archive>(path));
+    EXPECT_TRUE(copy.weights()[0].has_data);
+    EXPECT_EQ(bits_of(copy.weights()[0].tensor), bits_of(weight({1, 4}).expand({4, 4})));
+    at::Tensor(copy.weights()[0].tensor).copy_(weight({4, 4}, 5));
+    LoadedModel after = load_copy(write_copy(copy, path));
+    EXPECT_EQ(bits_of(after.source->weight(0)), bits_of(weight({4, 4}, 5)));
+}
+
 TEST(ModelCopy, NewValuesArriveWithTiesAndStrides) {
     const fs::path path = tied_model();
     const ModelCopy copy(std::make_shared<const Archive>(path));

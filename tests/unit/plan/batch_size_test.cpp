@@ -21,5 +21,12 @@ TEST(BatchSize, IsDividedByMicrobatchesRunsAndReplicas) {
     EXPECT_EQ(samples_of_microbatch(one), 5);
 }
 
+TEST(BatchSize, OfSoManyBatchesOrOfAllSamples) {
+    EXPECT_EQ(samples_of_batches(107, 20, 2), 40);
+    EXPECT_EQ(samples_of_batches(107, 20, 5), 100);
+    EXPECT_EQ(samples_of_batches(107, 20, 6), 107);
+    EXPECT_EQ(samples_of_batches(107, 20, 0), 107);
+}
+
 }  // namespace
 }  // namespace vpp

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <regex>
 #include <set>
 
@@ -40,6 +41,7 @@ TEST(ForeignKeys, NamesStandOnceAndAreNoKeys) {
         for (const std::string_view name : keys.names) {
             EXPECT_TRUE(seen.insert(name).second) << name;
             EXPECT_FALSE(is_section(name)) << name;
+            EXPECT_FALSE(find_key(name)) << name;
             for (const Key& key : all_keys()) EXPECT_NE(last_part(key.name), name);
         }
     }
@@ -71,6 +73,35 @@ TEST(ForeignKeys, LeadToTheKey) {
     EXPECT_EQ(foreign_key_answer("world_size"),
               "leave it out: it is the number of ranks that start, as in vpp run -n 4; [mesh] says what they do");
     EXPECT_EQ(foreign_key_answer("shared_modules"), "leave it out: tied parameters are found in the model");
+}
+
+TEST(ForeignKeys, FullNamesAreKnownInTheirSection) {
+    for (const auto& [section, name, meant] : std::vector<std::array<std::string, 3>>{
+             {"optimizer", "name", "optimizer.kind"},
+             {"optimizer", "Type", "optimizer.kind"},
+             {"lr_schedule", "name", "lr_schedule.kind"},
+             {"model", "name", "model.file"},
+             {"loss", "type", "loss.kind"},
+             {"data", "name", "data.kind"},
+             {"data", "path", "data.train"},
+             {"checkpoint", "interval", "checkpoint.every"},
+         }) {
+        const std::string answer = foreign_key_answer(name, section), start = "did you mean " + meant + '?';
+        EXPECT_TRUE(answer.starts_with(start)) << answer << ", expected " << start;
+        EXPECT_EQ(foreign_key_answer(name), "");
+    }
+    EXPECT_EQ(foreign_key_answer("folder", "checkpoint"),
+              "leave it out: checkpoints lie in checkpoints/ below run.dir");
+    EXPECT_EQ(foreign_key_answer("learning_rate", "optimizer"), foreign_key_answer("learning_rate"));
+}
+
+TEST(ForeignKeys, WordsForElementTypesAreKnown) {
+    EXPECT_EQ(foreign_precision("bfloat16"), "bf16");
+    EXPECT_EQ(foreign_precision("BF16-mixed"), "bf16");
+    EXPECT_EQ(foreign_precision("float32"), "fp32");
+    EXPECT_EQ(foreign_precision("half"), "fp16");
+    EXPECT_EQ(foreign_precision("bf16"), "");
+    EXPECT_EQ(foreign_precision(""), "");
 }
 
 TEST(ForeignKeys, AreKnownAsFlagsToo) {

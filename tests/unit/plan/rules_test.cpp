@@ -43,7 +43,8 @@ TEST(Rules, AWorldOfAnotherSizeIsAMeshError) {
     const Error error = error_at({"pipeline.num_stages=4"}, 3);
     EXPECT_EQ(error.kind(), ErrorKind::Mesh);
     EXPECT_TRUE(holds(error.what(), "got 3 ranks, expected pp 4 x dp 1 x tp 1 = 4"));
-    EXPECT_TRUE(holds(error.what(), "mpirun -np 4 vpp ..., or set pipeline.num_stages to 3"));
+    EXPECT_TRUE(holds(error.what(),
+                      "start it with: vpp run -n 4 ... (or mpirun -np 4 vpp ...), or set pipeline.num_stages to 3"));
     EXPECT_TRUE(holds(problem({"mesh.pp=2"}, 1), "set mesh.pp to 1"));
     EXPECT_EQ(error_at({"mesh.threads=1", "pipeline.num_stages=4"}, 3).problems().at(0).position->text,
               "pipeline.num_stages=4");
@@ -54,7 +55,7 @@ TEST(Rules, AWorldOfAnotherSizeIsAMeshError) {
 TEST(Rules, OnlyNumbersThatFitTheRanksAreAdvised) {
     const auto advice = [](const Arguments& arguments, int world) {
         const std::string text = error_at(arguments, world).problems().at(0).message;
-        return text.substr(text.find("vpp ...") + 7);
+        return text.substr(text.find("vpp ...)") + 8);
     };
     const Arguments square = {"pipeline.num_stages=2", "mesh.dp=2"};
     EXPECT_EQ(advice(square, 5), "") << "5 = 2 x dp has no whole dp";
@@ -287,6 +288,11 @@ TEST(Rules, TheBestCheckpointsAreThoseOfEvaluations) {
     EXPECT_NO_THROW(resolve(with(3, 6, 1, 4), 1));
     EXPECT_NO_THROW(resolve(with(3, 6, 1), 1)) << "each evaluation has its checkpoint";
     EXPECT_NO_THROW(resolve(with(0, 3, 1), 1)) << "after the last step there is an evaluation";
+    Arguments by_time = with(0, 3, 1);
+    by_time.push_back("checkpoint.every_minutes=10");
+    EXPECT_TRUE(holds(problem(by_time),
+                      "saves by time meet evaluations by chance only; set checkpoint.every to a "
+                      "multiple of train.eval_every, such as 3"));
     EXPECT_NO_THROW(resolve(with(4, 3, 0), 1));
 }
 

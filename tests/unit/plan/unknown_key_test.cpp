@@ -23,6 +23,9 @@ TEST(UnknownKey, NamesOfOtherTrainersAreKnown) {
     EXPECT_EQ(unknown_answer("optimizer", "learning_rate"), "; did you mean lr?");
     EXPECT_EQ(answer("optimizer.learning_rate"), "; did you mean lr?");
     EXPECT_EQ(unknown_answer("train", "bf16"), "; did you mean train.precision, as in precision = \"bf16\"?");
+    EXPECT_EQ(unknown_answer("optimizer", "name"), "; did you mean optimizer.kind?");
+    EXPECT_EQ(answer("lr_schedule.name"), "; did you mean lr_schedule.kind?");
+    EXPECT_EQ(unknown_answer("train", "name"), "; did you mean pipeline.stage.name?") << "where nobody has it";
     EXPECT_EQ(answer("--micro-batch-size"), unknown_answer("", "micro_batch_size"));
     EXPECT_EQ(answer("activation_checkpoint.mode"), "; did you mean section pipeline.recompute?");
 }

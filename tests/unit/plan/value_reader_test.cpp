@@ -139,6 +139,9 @@ TEST(ValueReader, WordsAreKnownPlannedOrUnknown) {
     EXPECT_TRUE(holds(read_error("mesh.transport", "'nccl'"), "is not compiled in: VPP_CUDA"));
     EXPECT_TRUE(holds(read_error("mesh.device", "'cuda'"), "is not compiled in: VPP_CUDA"));
     EXPECT_EQ(read_error("train.precision", "'bf16'"), "\"bf16\"");
+    EXPECT_EQ(read_error("train.precision", "'bfloat16'"),
+              "train.precision does not know 'bfloat16' (expected one of fp32, bf16, fp16); did you mean 'bf16'?");
+    EXPECT_FALSE(holds(read_error("pipeline.split_method", "'bfloat16'"), "did you mean")) << "is no precision";
 }
 
 // A word that a registry adds is usable without a change here.

@@ -19,6 +19,7 @@ namespace vpp {
 namespace {
 
 using namespace test;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -229,6 +230,32 @@ TEST(Prepare, AModelThatWritesItsBuffersInEvaluationIsNamed) {
     for (size_t at; (at = traced.code.find("self.training")) != std::string::npos;) traced.code.replace(at, 13, "True");
     EXPECT_THAT(warnings_of(traced), HasSubstr("the model writes '1.running_mean' in evaluation too"));
     EXPECT_THAT(warnings_of(batch_norm(4)), Not(HasSubstr("in evaluation too")));
+}
+
+TEST(Prepare, ATraceOfOneBatchSizeIsRefusedWhereEvaluationEndsWithFewer) {
+    const ModuleSpec traced{"Model",
+                            "def forward(self, x):\n"
+                            "    return torch.linear(x.view([2, 4]), self.w)\n",
+                            {{"w", weight({4, 4})}}};
+    const auto model = save(traced);
+    const std::vector<std::string> given{"pipeline.num_microbatches=4", "train.eval_every=1", "data.val_split=0.5",
+                                         "data.samples=26"};
+    const auto text_with = [&](const std::string& more) {
+        std::vector<std::string> overrides = given;
+        overrides.push_back(more);
+        const Plan plan = plan_for(model, 1, overrides);
+        return test::error_of(ErrorKind::BadData, [&] { prepare(plan, open_datasets(plan)); });
+    };
+    EXPECT_THAT(text_with("train.seed=1"),
+                AllOf(HasSubstr("the last microbatch of the validation data has 1 sample instead of 2"),
+                      HasSubstr("Leave these samples out with train.eval_batches = 1, or script the model instead")));
+    EXPECT_THAT(text_with("data.samples=14"), HasSubstr("batch size. Script the model instead"));
+    for (const char* good : {"train.eval_batches=1", "train.eval_every=0", "data.samples=32"}) {
+        std::vector<std::string> overrides = given;
+        overrides.push_back(good);
+        const Plan plan = plan_for(model, 1, overrides);
+        EXPECT_TRUE(prepare(plan, open_datasets(plan)).program.evaluation.has_value()) << good;
+    }
 }
 
 Datasets validation_of(const Plan& plan) {

@@ -25,9 +25,9 @@ PipelineEvent sample_event() {
 TEST(PipelineTable, Golden) {
     EXPECT_EQ(pipeline_table(sample_event()),
               "pipeline of 1F1B, milliseconds of a step, the mean of the steps 3 to 200\n"
-              "stage  rank    forward   backward   transfer       wait\n"
-              "    0     0       4.12       8.31       0.11       3.20\n"
-              "    1     1       4.40       8.90       0.12       2.71\n"
+              "stage  PP rank    forward   backward   transfer       wait\n"
+              "    0        0       4.12       8.31       0.11       3.20\n"
+              "    1        1       4.40       8.90       0.12       2.71\n"
               "actions 16.10 ms a step, simulated with these times 15.20 ms\n"
               "bubble 18.2 %, simulated 15.0 %; messages and uneven actions make the difference\n");
 }

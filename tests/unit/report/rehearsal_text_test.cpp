@@ -32,9 +32,9 @@ TEST(RehearsalText, ALossThatIsNoNumberHasNoSign) {
 TEST(RehearsalText, Golden) {
     EXPECT_EQ(rehearsal_text(sample_rehearsal()),
               "dry run: a microbatch of 8 samples through 2 stages on 2 ranks, loss 2.3125\n"
-              "stage  rank    forward   backward   transfer\n"
-              "    0     0       1.50       3.25       0.02\n"
-              "    1     1       2.50       4.75       0.03\n"
+              "stage  PP rank    forward   backward   transfer\n"
+              "    0        0       1.50       3.25       0.02\n"
+              "    1        1       2.50       4.75       0.03\n"
               "milliseconds of one microbatch, the quickest of 3 passes behind a first one\n"
               " from    to      bytes  dtype    shape            tensor\n"
               "    0     1  256.0 KiB  float32  [8, 128, 64]     blocks.1.out\n"

@@ -58,6 +58,7 @@ TEST(ReportPage, StagesHaveTheirTimesWhereTheyAreKnown) {
     run.stages = {{0, 1.5, 4, 1, 2}, {1, 1, 2, 0.5, 1}};
     const std::string page = report_page({run});
     EXPECT_TRUE(has(page, "<tr><td>1</td><td>1</td><td>1.00 ms</td><td>2.00 ms</td><td>0.50 ms</td><td>1.00 ms</td>"));
+    EXPECT_TRUE(has(page, "<tr><th>stage</th><th>PP rank</th>"));
     EXPECT_TRUE(has(page, "by the schedule alone"));
     for (StepEvent& step : run.steps) step.bubble_predicted = std::nullopt;
     EXPECT_FALSE(has(report_page({run}), "by the schedule alone"));

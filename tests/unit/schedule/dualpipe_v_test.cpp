@@ -100,6 +100,11 @@ TEST(DualPipeV, FewerMicrobatchesThanTwoARankAreRefused) {
                                   }),
               "DUALPIPE_V needs two microbatches for each rank (got num_microbatches = 7 for 4 ranks, expected at "
               "least 8); try num_microbatches = 8 or schedule_type = \"ZERO_BUBBLE_V\"");
+    EXPECT_CONTAINS(testing::error_text(ErrorKind::Plan,
+                                        [] {
+                                            make_dualpipe_v({1, 2, 1});
+                                        }),
+                    "= 1 for 1 rank, expected");
     EXPECT_CONTAINS(testing::error_text(ErrorKind::Plan, [] { make_dualpipe_v({4, 4, 8}); }), "try virtual_chunks = 2");
 }
 

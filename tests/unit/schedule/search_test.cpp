@@ -163,6 +163,21 @@ TEST(SearchSchedule, SameSeedAndMovesGiveTheSameLists) {
     EXPECT_NE(one.schedule.actions, search_schedule(request).schedule.actions);
 }
 
+TEST(SearchSchedule, OfOneSpanTheShorterMakespanIsTaken) {
+    SearchRequest request;
+    request.num_ranks = 4;
+    request.num_microbatches = 12;
+    request.stages_per_rank = {2};
+    request.costs = [](const ScheduleSize& size) { return parse_costs("F=1/1/1/1/1/1/1/3", size); };
+    request.memory_limit = 4;
+    request.objective = SearchObjective::Span;
+    request.moves = 0;
+    const SearchResult result = search_schedule(request);
+    prove_result(result, 4);
+    EXPECT_EQ(result.costs.units(result.span), 72);
+    EXPECT_EQ(result.costs.units(result.makespan), 72) << "the best span alone has 73.5";
+}
+
 void expect_not_worse_than_generators(double limit, SearchObjective objective) {
     SearchRequest request = heavy_request({1, 2, 3}, limit);
     request.objective = objective;

@@ -107,6 +107,29 @@ TEST_F(BatchStatisticsTest, opsSeeSumsInPlaceOfTheirOwnBuffersAlone) {
     EXPECT_TRUE(BatchStatistics(graph_, no_weights_).seen_by_ops().held().empty()) << "another rank's";
 }
 
+TEST_F(BatchStatisticsTest, aVarianceIsNeverNegative) {
+    weights_.at(kVar).zero_();
+    BatchStatistics statistics(graph_, weights_);
+    statistics.begin_step();
+    const Weights seen = statistics.seen_by_ops();
+    seen.at(kMean).fill_(3);
+    seen.at(kVar).fill_(2.9);
+    seen.at(kCount).fill_(3);
+    statistics.commit();
+    EXPECT_EQ(form_of(weights_.at(kVar)), form_of(at::zeros({2})));
+}
+
+TEST_F(BatchStatisticsTest, buffersOfHalvesAreSummedUpInFloats) {
+    at::Tensor(weights_.at(kMean)).set_data(at::full({2}, 0.5, at::kBFloat16));
+    at::Tensor(weights_.at(kVar)).set_data(at::ones({2}, at::kBFloat16));
+    BatchStatistics statistics(graph_, weights_);
+    statistics.begin_step();
+    for (int i = 0; i < 300; ++i) add(statistics, at::ones({3, 2}));  // bfloat16 stops counting at 256
+    statistics.commit();
+    EXPECT_EQ(weights_.at(kMean).scalar_type(), at::kBFloat16);
+    EXPECT_NEAR(weights_.at(kMean)[0].item<double>(), 0.5 * 0.9 + 0.1, 0.005);
+}
+
 TEST_F(BatchStatisticsTest, CountersMayHaveOtherShapes) {
     at::Tensor(weights_.at(kCount)).resize_({1}).fill_(5);
     BatchStatistics statistics(graph_, weights_);

@@ -279,6 +279,18 @@ TEST(Message, bringsNothingForAValueThatNobodyMayRead) {
     EXPECT_EQ(got[1].toInt(), 3);
 }
 
+TEST(Message, leavesTensorsOutThatAreNotThere) {
+    const auto attention = c10::ivalue::Tuple::create({at::ones({2}), at::Tensor(), at::ones({3})});
+    const auto got = sent({c10::IValue(attention), c10::IValue(at::Tensor())});
+    ASSERT_EQ(got.size(), 2u);
+    const auto& elements = got[0].toTupleRef().elements();
+    EXPECT_TRUE(elements[0].toTensor().defined());
+    EXPECT_FALSE(elements[1].toTensor().defined());
+    EXPECT_TRUE(elements[2].toTensor().defined());
+    EXPECT_TRUE(got[1].isTensor());
+    EXPECT_FALSE(got[1].toTensor().defined());
+}
+
 TEST(Message, keepsContainersWithTheirTypesAndLeavesTensorsOpen) {
     const c10::List<at::Tensor> list({at::ones({1000}), at::ones({1})});
     c10::Dict<std::string, at::Tensor> dict;
