@@ -15,15 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+// The parser's words quote a whole text where that has no end.
 constexpr size_t kLongestReason = 300;
-
-/// Of the parser's words, which quote a whole text where that has no end.
-std::string shown_reason(const std::string& reason) {
-    if (reason.size() <= kLongestReason) return printable(reason);
-    size_t end = kLongestReason;
-    while (end > 0 && !begins_character(reason[end])) --end;
-    return printable(reason.substr(0, end)) + "...";
-}
 
 /// Sees every event of the parser before a value is kept, so that limits end the work and not only the result.
 class Watch {
@@ -90,7 +83,7 @@ json parse_json(std::string_view text, const JsonLimits& limits, const std::stri
     try {
         return json::parse(text.begin(), text.end(), std::ref(watch));
     } catch (const json::exception& e) {
-        refuse_data(source, "not the JSON expected: " + shown_reason(e.what()));
+        refuse_data(source, "not the JSON expected: " + printable(beginning_of(e.what(), kLongestReason)));
     }
 }
 

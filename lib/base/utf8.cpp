@@ -24,6 +24,13 @@ size_t num_characters(std::string_view text) {
     return static_cast<size_t>(std::ranges::count_if(text, begins_character));
 }
 
+std::string beginning_of(const std::string& text, size_t most_bytes) {
+    if (text.size() <= most_bytes) return text;
+    size_t end = most_bytes;
+    while (end > 0 && !begins_character(text[end])) --end;
+    return text.substr(0, end) + "...";
+}
+
 std::string as_utf8(std::string_view text) {
     std::string whole;
     while (!text.empty()) {

@@ -28,6 +28,9 @@ constexpr bool begins_character(char byte) {
 /// How many characters begin in the text.
 size_t num_characters(std::string_view text);
 
+/// The text, or of a longer one as many characters as fit into so many bytes, and "...".
+std::string beginning_of(const std::string& text, size_t most_bytes);
+
 /// The text with each byte that is no UTF-8 replaced.
 std::string as_utf8(std::string_view text);
 

@@ -35,10 +35,7 @@ constexpr size_t kMostColumns = size_t{1} << 20;
 /// A text of the table for a message, in quotes; the begin of a long one.
 std::string shown(const std::string& text) {
     constexpr size_t kMostBytes = 60;
-    if (text.size() <= kMostBytes) return "'" + printable(text) + "'";
-    size_t end = kMostBytes;
-    while (end > 0 && !begins_character(text[end])) --end;
-    return "'" + printable(text.substr(0, end)) + "...'";
+    return "'" + printable(beginning_of(text, kMostBytes)) + "'";
 }
 
 struct Cell {

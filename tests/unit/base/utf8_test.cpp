@@ -27,6 +27,14 @@ TEST(Utf8, CharactersAreCounted) {
     EXPECT_TRUE(begins_character('\xc3'));
 }
 
+TEST(Utf8, LongTextsEndBehindAWholeCharacter) {
+    EXPECT_EQ(beginning_of("r\xc3\xa9sum", 6), "r\xc3\xa9sum") << "as many bytes as there may be";
+    EXPECT_EQ(beginning_of("r\xc3\xa9sum", 5), "r\xc3\xa9su...");
+    EXPECT_EQ(beginning_of("r\xc3\xa9sum", 3), "r\xc3\xa9...");
+    EXPECT_EQ(beginning_of("r\xc3\xa9sum", 2), "r...");
+    EXPECT_EQ(beginning_of("\xa9\xa9\xa9\xa9", 2), "...") << "no character begins there";
+}
+
 TEST(Utf8, OtherBytesAreReplacedOneByOne) {
     EXPECT_EQ(as_utf8("r\xc3\xa9sum\xc3\xa9\n"), "r\xc3\xa9sum\xc3\xa9\n");
     EXPECT_EQ(as_utf8("a\xff(\xc3"), "a" + kReplaced + "(" + kReplaced);
