@@ -454,9 +454,23 @@ def added_in_branches(d):
             f"out = {k} * {b}", *d.choice([], [LATER, f"if bool({condition}):", f"    {written}"])]
 
 
+def kept_or_made(d):
+    """A mask that lies in a buffer, or that a branch makes in its place, writing it, as in torch.nn's attention."""
+    a, k = d.tensor(lambda t: t.dim() >= 1), d.local()
+    b, seen = d.like(a), d.local()
+    kept = d.buffer(f"torch.randn({d.shape(a)[-1:]})")
+    condition = d.choice(f"not torch.is_floating_point({k})", f"bool({a}.sum() > 0.1)", "bool(tokens[0, 0] > 5)",
+                         "not self.training")
+    made = d.choice(f"torch.zeros_like({b}).masked_fill_({b} > 0, -1.0)", f"torch.zeros_like({kept}).fill_(0.5)",
+                    f"torch.sin({b}).mul_(0.5)")
+    written = d.choice([], [], [f"{k} = {k} * 0.5"], [f"{k} = {k}.clone()", f"{k}.mul_(0.5)"])
+    return [f"{k} = {kept}", *d.choice([], [LATER]), f"if {condition}:", f"    {k} = {made}", *d.choice([], [LATER]),
+            *written, f"{seen} = torch.tanh({a} + {k})", LATER, f"out = {b} * {k} + {seen}.mean()"]
+
+
 FLOWS = [
     *[kept_list] * 3, *[chosen] * 2, *[kept_dict] * 2, *[nested] * 2, *[kept_views] * 3, *[kept_numbers] * 2,
     *[kept_forms] * 3, optional, *[ended_early] * 2, *[carried] * 3, *[drawn_in_branches] * 2, *[set_parts] * 3,
     *[given_on] * 2, *[tied] * 2, *[stateful] * 4, goes_on, *[kept_state] * 2, looked_up, traced_layers,
-    *[overwritten] * 2, checked, several, *[added_in_branches] * 2,
+    *[overwritten] * 2, checked, several, *[added_in_branches] * 2, *[kept_or_made] * 2,
 ]  # fmt: skip
