@@ -6,6 +6,7 @@
 
 #include "app/terminal.hpp"
 #include "base/error.hpp"
+#include "launch/child.hpp"
 
 namespace vpp::stop_signals {
 
@@ -34,9 +35,7 @@ void listen() {
     action.sa_flags = SA_RESTART;  // reads and writes go on
     sigemptyset(&action.sa_mask);
     for (int signal : {SIGUSR1, SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
-    struct sigaction hangup {};
-    const bool is_kept_from_it = sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN;  // nohup
-    if (!is_kept_from_it) sigaction(SIGHUP, &action, nullptr);
+    if (!is_ignored(SIGHUP)) sigaction(SIGHUP, &action, nullptr);
 }
 
 void outlive_readers() {

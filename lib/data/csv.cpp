@@ -433,9 +433,7 @@ std::vector<FieldMade> make_csv_fields(const CsvOrder& order) {
     for (FieldFile& file : files) file.finish();
     folder.sync();
     // In this order no new field ever lies beside an old one.
-    for (const FieldFile& file : files) {
-        if (order.overwrite) file.remove_old();
-    }
+    for (const FieldFile& file : files) file.remove_old();
     std::vector<FieldMade> made;
     for (FieldFile& file : files) made.push_back(file.publish());
     return made;

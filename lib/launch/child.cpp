@@ -221,11 +221,15 @@ struct StopSignals::Masks {
     int ready = -1;  ///< can be read when one of those that are waited for has come
 };
 
+bool is_ignored(int signal) {
+    struct sigaction now {};
+    return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 StopSignals::StopSignals() : masks_(std::make_unique<Masks>()) {
     sigemptyset(&masks_->waited);
     for (int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&masks_->waited, signal);
-    struct sigaction hangup {};
-    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&masks_->waited, SIGHUP);
+    if (!is_ignored(SIGHUP)) sigaddset(&masks_->waited, SIGHUP);
     sigprocmask(SIG_BLOCK, &masks_->waited, &masks_->before);
     masks_->ready = signalfd(-1, &masks_->waited, SFD_CLOEXEC);
     check(masks_->ready >= 0, "signals can be waited for");

@@ -38,6 +38,9 @@ struct ChildEnd {
     bool is_output_lost = false;  ///< its standard output did not all arrive
 };
 
+/// Whether this process ignores the signal: nohup starts it so that it ignores SIGHUP.
+bool is_ignored(int signal);
+
 /// While it lives, signals that ask for an end wait until a job is run; one that is not started can be given up.
 /// Invariant: one at a time; the process has no other threads when it is made. SIGHUP is left alone where it is ignored
 /// (nohup).
