@@ -28,6 +28,8 @@ struct Job {
     at::Device device = at::kCPU;  ///< where this rank computes
 
     bool is_first() const { return transport.rank() == 0; }
+    /// For what one rank says for all; null on the others.
+    Logger first_log() const { return is_first() ? log : Logger(); }
 };
 
 /// Reads and resolves the plan for the number of ranks that mpirun started, starts MPI and runs the body; returns the

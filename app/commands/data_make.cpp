@@ -1,6 +1,7 @@
 // vpp data make.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <sstream>
@@ -31,8 +32,15 @@ std::pair<std::string, std::vector<std::string>> read_field(const std::string& t
     const size_t equals = text.find('=');
     std::vector<std::string> columns;
     std::istringstream rest(equals == std::string::npos ? "" : text.substr(equals + 1));
-    for (std::string column; std::getline(rest, column, ',');) columns.push_back(column);
-    if (equals == 0 || columns.empty()) {
+    bool is_twice = false;
+    for (std::string column; std::getline(rest, column, ',');) {
+        is_twice = is_twice || std::ranges::find(columns, column) != columns.end();
+        columns.push_back(column);
+    }
+    if (is_twice) {
+        throw Error(ErrorKind::CommandLine, "--field takes a column once (got '" + printable(text) + "')");
+    }
+    if (equals == 0 || columns.empty() || text.ends_with(',')) {
         throw Error(ErrorKind::CommandLine,
                     "--field names a field and its columns, such as x=a,b (got '" + printable(text) + "')");
     }

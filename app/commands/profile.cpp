@@ -79,7 +79,7 @@ void keep_profile(const CostProfile& profile, const ProfileArguments& arguments,
 /// Ranks time messages too.
 int profile_on(const Job& job, const ProfileArguments& arguments) {
     check_outputs({{"--out", arguments.out}}, files_of_plan(job.plan));
-    const Datasets data = open_datasets(job.plan);
+    const Datasets data = open_datasets(job.plan, job.first_log());
     const auto start = Clock::now();
     profile_together(job.transport, job.plan, data, job.device,
                      [&](const CostProfile& profile) { keep_profile(profile, arguments, seconds_since(start)); });

@@ -181,7 +181,7 @@ void say_done(const Job& job, const TrainResult& result, int64_t total) {
 
 int train_on(const Job& job, const TrainArguments& arguments) {
     const std::optional<ProfileRequest> profile = profile_request(job, arguments.profile);
-    Datasets data = open_datasets(job.plan);
+    Datasets data = open_datasets(job.plan, job.first_log());
     RunFolder run_folder;
     provide_costs(job.transport, job.plan, data, job.device, job.log, [&] { run_folder.lock(job); });
     Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
@@ -222,7 +222,7 @@ int train_on(const Job& job, const TrainArguments& arguments) {
 
 /// One microbatch with the weights of the model file; no run folder is looked at.
 int rehearse_on(const Job& job) {
-    Datasets data = open_datasets(job.plan);
+    Datasets data = open_datasets(job.plan, job.first_log());
     Prepared prepared = agree_on_program(job.transport, job.plan, data, job.device);
     guard_ranges(data, prepared.program.training.graph);
     if (job.is_first()) greet(job, prepared.program);

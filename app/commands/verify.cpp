@@ -215,7 +215,7 @@ int verify_on(const Job& job, const VerifyRequest& request, bool json) {
     plan.train.eval_batches = 1;  // behind the last step of each run
     std::vector<LayoutChoice> choices = list_layouts(plan, request);
     check_ranks(job, choices);
-    Datasets data = open_datasets(plan);
+    Datasets data = open_datasets(plan, job.first_log());
     const Plan base = request.is_matrix() ? one_stage(plan) : plan;
     Prepared prepared = agree_on_program(job.transport, base, data, job.device);
     guard_ranges(data, prepared.program.training.graph);

@@ -225,7 +225,7 @@ std::string make_safetensors_header(const std::vector<const TensorBytes*>& tenso
         if (const std::string problem = name_problem(tensor->name); !problem.empty()) {
             throw Error(ErrorKind::BadData, problem);
         }
-        const uint64_t end = offset + tensor->bytes.size();
+        const uint64_t end = offset + tensor->size_bytes();
         text += (text.size() == 1 ? "" : ",") + quoted(tensor->name) + ":{\"dtype\":\"" +
                 std::string(kFormatNames.at(static_cast<size_t>(tensor->dtype))) +
                 "\",\"shape\":" + json(tensor->shape).dump() + ",\"data_offsets\":[" + std::to_string(offset) + ',' +

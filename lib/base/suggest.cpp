@@ -38,7 +38,8 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_word(std::string_view word, std::span<const std::string> words) {
     if (word.size() > kLongestWord) return "";
     std::string best;
-    int best_distance = std::max(2, static_cast<int>(word.size()) / 3) + 1;
+    const int farthest = word.size() <= 3 ? 1 : std::max(2, static_cast<int>(word.size()) / 3);
+    int best_distance = farthest + 1;
     for (const std::string& candidate : words) {
         if (candidate.size() > kLongestWord) continue;
         const int distance = edit_distance(word, candidate);

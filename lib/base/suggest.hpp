@@ -9,8 +9,8 @@ namespace vpp {
 /// Damerau-Levenshtein distance (optimal string alignment), case ignored.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The nearest of `words` if it is near enough to be meant (a third of the length, at least 2 edits) and not changed
-/// in every letter; else empty.
+/// The nearest of `words` if it is near enough to be meant (a third of the length, at least 2 edits, 1 of three
+/// letters) and not changed in every letter; else empty.
 std::string nearest_word(std::string_view word, std::span<const std::string> words);
 
 /// "; did you mean 'x'?" or an empty text.

@@ -36,12 +36,21 @@ class HashedFile {
     uint64_t size_bytes_ = 0;
 };
 
+/// `copied` holds those that are not in this process's memory until the next call.
+std::span<const std::byte> piece_of(const TensorBytes& tensor, uint64_t begin, uint64_t num_bytes,
+                                    std::vector<std::byte>& copied) {
+    if (!tensor.read) return tensor.bytes.subspan(begin, num_bytes);
+    copied.resize(num_bytes);
+    tensor.read(begin, copied);
+    return copied;
+}
+
 /// Larger elements first keeps every tensor aligned without padding, which the format does not allow.
 std::vector<const TensorBytes*> writing_order(const std::vector<TensorBytes>& tensors) {
     std::vector<const TensorBytes*> order;
     for (const TensorBytes& tensor : tensors) {
-        const auto elements = static_cast<uint64_t>(num_elements(tensor.shape));
-        check(tensor.bytes.size() == elements * size_of(tensor.dtype), "a tensor's bytes are those of dtype and shape");
+        check(tensor.read || tensor.bytes.size() == tensor.size_bytes(),
+              "a tensor's bytes are those of dtype and shape");
         order.push_back(&tensor);
     }
     std::sort(order.begin(), order.end(), [](const TensorBytes* a, const TensorBytes* b) {
@@ -64,14 +73,16 @@ WrittenFile write_safetensors(const std::filesystem::path& path, const std::vect
     HashedFile file(path);
     file.write(std::as_bytes(std::span(header)));
     reached(stop, "shard.header_written");
+    std::vector<std::byte> copied;
     for (const TensorBytes* tensor : order) {
-        std::span<const std::byte> rest = tensor->bytes;
-        for (; rest.size() > kPieceBytes; rest = rest.subspan(kPieceBytes)) {
-            file.write(rest.first(kPieceBytes));
+        const uint64_t size_bytes = tensor->size_bytes();
+        uint64_t begin = 0;
+        for (; size_bytes - begin > kPieceBytes; begin += kPieceBytes) {
+            file.write(piece_of(*tensor, begin, kPieceBytes, copied));
             file.sync();
             reached(stop, "shard.piece_written");
         }
-        file.write(rest);
+        file.write(piece_of(*tensor, begin, size_bytes - begin, copied));
         reached(stop, "shard.tensor_written");
     }
     const WrittenFile written = file.finish();

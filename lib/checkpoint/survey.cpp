@@ -24,10 +24,12 @@ int64_t step_of(const fs::path& checkpoint) {
     return parse_step_folder(checkpoint.filename().string())->step;
 }
 
-/// Without a separator at the end, so that it has a file name.
+/// Without a separator at the end, so that it has a file name; what is named "." for what it holds keeps that name.
 fs::path plain(const fs::path& path) {
     const fs::path normal = path.lexically_normal();
-    return normal.has_filename() ? normal : normal.parent_path();
+    const fs::path named = normal.has_filename() ? normal : normal.parent_path();
+    const bool has_name = named != "." && named.filename() != "..";
+    return has_name || leads_to_folder(named / run_files::kCheckpoints) ? named : plain(fs::absolute(named));
 }
 
 /// The folder around it.

@@ -21,10 +21,21 @@ namespace {
 
 using c10::cuda::CUDAStream;
 
+/// NCCL's words for an allocation that failed, or CUDA's.
+bool tells_of_no_memory(const std::string& text) {
+    const auto has = [&](const char* words) { return text.find(words) != std::string::npos; };
+    return has("Failed to CUDA malloc") || has("Failed to CUDA calloc") || has("out of memory");
+}
+
 void check_nccl(ncclResult_t result, const std::string& doing, ncclComm_t communicator = nullptr) {
     // In progress is no failure: communicators do not block.
     if (result == ncclSuccess || result == ncclInProgress) return;
     const std::string more = communicator == nullptr ? "" : ncclGetLastError(communicator);
+    if (result == ncclUnhandledCudaError && tells_of_no_memory(more)) {
+        throw Error(ErrorKind::OutOfMemory, "NCCL has no memory left on the card while " + doing + ": " + more +
+                                                "; use fewer stages a rank or smaller microbatches, let nobody else "
+                                                "use the card, or take mesh.transport = \"mpi\", which needs none");
+    }
     throw LinkFailure("NCCL has failed while " + doing + ": " + ncclGetErrorString(result) +
                       (more.empty() ? "" : " (" + more + ")") +
                       "; NCCL_DEBUG=INFO says more, mesh.transport = \"mpi\" goes without it");

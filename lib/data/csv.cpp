@@ -45,6 +45,21 @@ struct Cell {
 };
 using Cells = std::vector<Cell>;
 
+/// In characters of a line, for bytes that are asked for in order.
+class Columns {
+  public:
+    explicit Columns(std::string_view line) : line_(line) {}
+    size_t at(size_t byte) {
+        column_ += num_characters(line_.substr(byte_, byte - byte_));
+        byte_ = byte;
+        return column_;
+    }
+
+  private:
+    std::string_view line_;
+    size_t byte_ = 0, column_ = 1;
+};
+
 /// Lines of a file, one at a time.
 class CsvLines {
   public:
@@ -118,9 +133,10 @@ class CsvLines {
     Cells cut(const std::string& line, size_t most) const {
         Cells cells;
         size_t at = 0;
+        Columns columns(line);
         while (true) {
             while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
-            Cell cell{"", at + 1, at < line.size() && line[at] == '"'};
+            Cell cell{"", columns.at(at), at < line.size() && line[at] == '"'};
             if (cell.is_quoted) {
                 for (++at;; ++at) {
                     if (at == line.size()) refuse_data(place(cell.column), "the quote does not end in this line");
@@ -130,9 +146,11 @@ class CsvLines {
                 }
                 ++at;
                 if (at < line.size() && kOtherSeparators.find(line[at]) != std::string_view::npos) {
-                    refuse_separator(line[at], at + 1);
+                    refuse_separator(line[at], columns.at(at));
                 }
-                if (at < line.size() && line[at] != ',') refuse_data(place(at + 1), "a comma belongs behind the quote");
+                if (at < line.size() && line[at] != ',') {
+                    refuse_data(place(columns.at(at)), "a comma belongs behind the quote");
+                }
             } else {
                 while (at < line.size() && line[at] != ',') cell.text += line[at++];
             }
@@ -255,7 +273,9 @@ class CsvReader {
     void refuse_other_separators() const {
         if (header_.size() > 1 || header_[0].is_quoted) return;
         const size_t at = header_[0].text.find_first_of(kOtherSeparators);
-        if (at != std::string::npos) lines_.refuse_separator(header_[0].text[at], header_[0].column + at);
+        if (at != std::string::npos)
+            lines_.refuse_separator(header_[0].text[at],
+                                    header_[0].column + num_characters(header_[0].text.substr(0, at)));
     }
 
     size_t find_column(const std::string& name) const {

@@ -29,9 +29,6 @@ namespace vpp {
 
 namespace {
 
-// A rank that waits for its data says so before the others, which wait for the rank, give it up.
-constexpr double kShareOfDeadline = 0.75;
-
 int pp_rank_of(const Program& program, const Transport& transport) {
     check(transport.size() == program.mesh.num_ranks(), "the transport has the ranks of the mesh");
     return program.mesh.coordinate(transport.rank()).pp;
@@ -95,7 +92,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
       total_steps_(vpp::total_steps(plan, data.training->fields().num_samples)),
       order_(training_order(*data.training, plan)),
       loader_(*data.training, program.training.graph),
-      targets_(TargetCount::of(program.training.graph, *sources.training, *data.training, program.microbatch_size)),
+      targets_(TargetCount::of(program.training.graph, *sources.training, *data.training)),
       guard_(plan.train),
       flushes_told_(MemoryMeter(sources.device()).flushes()),
       memory_taken_(MemoryMeter(sources.device()).taken()) {
@@ -115,7 +112,7 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
     if (program.evaluation) {
         weights_.load_missing(*sources.evaluation, program.evaluation->graph, program.evaluation->split, stages);
         evaluator_ =
-            std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, *data.validation, transport_);
+            std::make_unique<Evaluator>(plan, program, *sources.evaluation, weights_, data.validation, transport_);
     }
     for (int parameter : weights_.owned()) {
         if (training.graph.parameters[static_cast<size_t>(parameter)].requires_grad) trained_.push_back(parameter);
@@ -135,8 +132,8 @@ Engine::Engine(const Plan& plan, const Program& program, Sources& sources, const
 Engine::~Engine() = default;
 
 std::unique_ptr<Prefetch> Engine::make_prefetch() const {
-    std::vector<InputNeed> needs = needs_of_step(program_, pp_rank_of(program_, transport_), dp_coordinate());
-    const size_t ahead = num_inputs_ahead(program_, needs, plan_.data.read_ahead_bytes);
+    std::vector<InputNeed> needs = needs_of_step(plan_, program_, pp_rank_of(program_, transport_), dp_coordinate());
+    const size_t ahead = num_inputs_ahead(program_, program_.training.graph, needs, plan_.data.read_ahead_bytes);
     return std::make_unique<Prefetch>(std::move(needs), total_steps_,
                                       reader(data_.training, loader_, order_, program_, *plan_.train.global_batch_size),
                                       ahead);
@@ -145,10 +142,7 @@ std::unique_ptr<Prefetch> Engine::make_prefetch() const {
 /// Leaves the sum of the replica's microbatches in `.grad`, or with other ranks for the other replicas the sum of all.
 void Engine::run_replica(int64_t step, int replica, const at::Tensor& loss_factor) {
     for (int parameter : trained_) at::Tensor(weights_.at(parameter)).mutable_grad().reset();
-    const auto load = [&](int microbatch, int input) {
-        const double deadline_seconds = kShareOfDeadline * transport_.deadline_seconds();
-        return loader_.to_tensor(input, prefetch_->take({step, replica, microbatch, input}, deadline_seconds));
-    };
+    const auto load = [&](int microbatch, int input) { return take({step, replica, microbatch, input}); };
     statistics_->begin_step();
     const auto key = [&](int microbatch) { return microbatch_key(plan_.train.seed, step, replica, microbatch); };
     const auto place = [&](int microbatch) {
@@ -164,15 +158,18 @@ void Engine::run_replica(int64_t step, int replica, const at::Tensor& loss_facto
     training_->note_device_times();
 }
 
+at::Tensor Engine::take(const InputNeed& need) {
+    return loader_.to_tensor(need.input, prefetch_->take(need, kShareOfDeadline * transport_.deadline_seconds()));
+}
+
 /// How many targets the loss counts in the microbatches that the program runs of the step, on a rank that makes losses:
 /// read from the data, since the first backward comes before the other microbatches.
-int64_t Engine::targets_of(int64_t step) const {
-    const std::vector<int> stages = program_.stages_of(pp_rank_of(program_, transport_));
-    const bool makes_losses = std::ranges::find(stages, program_.training.split.loss_stage) != stages.end();
-    if (!plan_.model.is_target_mean() || !makes_losses) return 0;
-    const int64_t microbatches = int64_t{program_.num_replicas()} * program_.training.schedule.num_microbatches;
-    const int64_t first = step * *plan_.train.global_batch_size;
-    return targets_->in(order_.draws(first, microbatches * program_.microbatch_size));
+int64_t Engine::targets_of(int64_t step) {
+    if (!plan_.model.is_target_mean() || !training_->makes_loss()) return 0;
+    const int of_replica = program_.training.schedule.num_microbatches;
+    return targets_->in(program_.num_replicas() * of_replica, [&](int microbatch, int input) {
+        return take({step, microbatch / of_replica, microbatch % of_replica, input});
+    });
 }
 
 /// What the loss of a microbatch is multiplied by in this step; undefined: by nothing.

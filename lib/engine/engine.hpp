@@ -138,7 +138,9 @@ class Engine {
   private:
     StepShare run_actions(int64_t step);
     std::unique_ptr<Prefetch> make_prefetch() const;
-    int64_t targets_of(int64_t step) const;
+    /// An input that was read ahead.
+    at::Tensor take(const InputNeed& need);
+    int64_t targets_of(int64_t step);
     at::Tensor loss_factor(int64_t targets) const;
     void run_replica(int64_t step, int replica, const at::Tensor& loss_factor);
     void run_replicas(int64_t step, StepShare& share);

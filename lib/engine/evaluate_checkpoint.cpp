@@ -104,7 +104,7 @@ EvaluationReport evaluate_checkpoint(const Plan& plan, Prepared& prepared, const
     }
     transport.set_position("evaluating");
     ProgramTransport values(transport, plan, program, prepared.sources.device());
-    Evaluator evaluator(plan, program, *prepared.sources.evaluation, weights, *data.validation, values.get());
+    Evaluator evaluator(plan, program, *prepared.sources.evaluation, weights, data.validation, values.get());
     const auto take = [&](const std::vector<at::Tensor>& outputs, int64_t num_samples) {
         if (files) files->take(outputs, num_samples);
     };

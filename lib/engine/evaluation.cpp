@@ -9,6 +9,7 @@
 #include "comm/collective.hpp"
 #include "device/memory_meter.hpp"
 #include "engine/non_finite.hpp"
+#include "program/input_needs.hpp"
 
 namespace vpp {
 
@@ -56,22 +57,24 @@ GroupResult share_groups(Transport& transport, int replica, const GroupResult& o
     return result;
 }
 
-std::vector<Draw> draws_from(int64_t first, int64_t count) {
-    std::vector<Draw> draws;
-    for (int64_t i = 0; i < count; ++i) draws.push_back({first + i});
-    return draws;
+/// Owns what it uses.
+Prefetch::Read reader_of_groups(std::shared_ptr<const Dataset> data, const Loader& loader,
+                                const EvaluationSamples& samples) {
+    return [data = std::move(data), loader, samples](const InputNeed& need) {
+        return loader.read(need.input, samples.draws(need.step, need.replica, need.microbatch));
+    };
 }
 
 }  // namespace
 
 Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, const Weights& weights,
-                     const Dataset& validation, Transport& transport)
+                     std::shared_ptr<const Dataset> validation, Transport& transport)
     : plan_(plan),
       program_(program),
-      validation_(validation),
+      validation_(std::move(validation)),
       transport_(transport),
-      loader_(validation, program.evaluation->graph),
-      targets_(TargetCount::of(program.evaluation->graph, source, validation, program.microbatch_size)),
+      loader_(*validation_, program.evaluation->graph),
+      targets_(TargetCount::of(program.evaluation->graph, source, *validation_)),
       num_replicas_(program.evaluation->graph.outputs.empty() ? program.mesh.dp : 1),
       replica_(program.mesh.coordinate(transport.rank()).dp) {
     check(targets_ || !plan.model.is_target_mean(), "a mean over targets has some to count");
@@ -83,23 +86,25 @@ Evaluator::Evaluator(const Plan& plan, const Program& program, Source& source, c
         program.mesh.coordinate(transport.rank()).pp, plan.pipeline.overlap_p2p_comm);
 }
 
-int64_t Evaluator::samples_per_group() const {
-    return program_.microbatch_size * program_.evaluation->schedule.num_microbatches;
+Prefetch Evaluator::make_prefetch(const EvaluationSamples& samples) const {
+    std::vector<InputNeed> needs =
+        needs_of_group(plan_, program_, program_.mesh.coordinate(transport_.rank()).pp, replica_);
+    const size_t ahead = num_inputs_ahead(program_, program_.evaluation->graph, needs, plan_.data.read_ahead_bytes);
+    return {std::move(needs),
+            samples.num_groups(replica_),
+            reader_of_groups(validation_, loader_, samples),
+            ahead,
+            {"validation data", "group"}};
 }
 
-int64_t Evaluator::size_of_microbatch(int microbatch, int64_t count) const {
-    return std::clamp<int64_t>(count - microbatch * program_.microbatch_size, 0, program_.microbatch_size);
-}
-
-GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutputs& take) {
-    const int64_t before = replica_ * samples_per_group();
-    const bool is_at_work = replica_ < num_replicas_ && before < count;
+GroupResult Evaluator::run_group(Pass& pass, int64_t group) {
+    const bool is_at_work = group < pass.samples.num_groups(replica_);
     const MemoryMeter meter(executor_->device());
     const int64_t taken_before = meter.taken();
     GroupResult own;
     {
         const ThroughHost through_host(transport_, takes_memory_ || executor_->will_record());
-        if (is_at_work) own.tally = run_group(begin + before, std::min(samples_per_group(), count - before), take);
+        if (is_at_work) own.tally = run_replica(pass, group);
     }
     if (is_at_work) own.losses = executor_->losses();
     own.stop = stop_request_();
@@ -109,28 +114,27 @@ GroupResult Evaluator::run_groups(int64_t begin, int64_t count, const TakeOutput
     return all;
 }
 
-Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take) {
-    // A microbatch behind the end of the data repeats the last one that has samples; its loss counts nothing.
-    const auto last = static_cast<int>((count - 1) / program_.microbatch_size);
-    const auto draws = [&](int microbatch) {
-        const int used = std::min(microbatch, last);
-        return draws_from(begin + used * program_.microbatch_size, size_of_microbatch(used, count));
+Tally Evaluator::run_replica(Pass& pass, int64_t group) {
+    const auto draws = [&](int microbatch) { return pass.samples.draws(group, replica_, microbatch); };
+    const auto size = [&](int microbatch) { return pass.samples.size(group, replica_, microbatch); };
+    const auto load = [&](int microbatch, int input) {
+        const double deadline_seconds = kShareOfDeadline * transport_.deadline_seconds();
+        return loader_.to_tensor(input, pass.prefetch.take({group, replica_, microbatch, input}, deadline_seconds));
     };
-    const int64_t num_last = size_of_microbatch(last, count);
+    const int num_microbatches = pass.samples.num_microbatches;
+    const auto num_last = static_cast<int64_t>(draws(num_microbatches - 1).size());
     if (sizes_seen_.insert(num_last).second) executor_->expect_new_kernels();
     const size_t num_outputs = program_.evaluation->graph.outputs.size();
     std::vector<at::Tensor> tallies;  // of all microbatches: reading one waits for the device
     const auto take_outputs = [&](int microbatch, std::vector<at::Tensor> outputs) {
-        const int64_t size = size_of_microbatch(microbatch, count);
-        if (size == 0) return;
+        if (size(microbatch) == 0) return;
         tallies.insert(tallies.end(), outputs.begin() + static_cast<std::ptrdiff_t>(num_outputs), outputs.end());
         outputs.resize(num_outputs);
-        if (take && num_outputs > 0) take(outputs, size);
+        if (pass.take && num_outputs > 0) pass.take(outputs, size(microbatch));
     };
-    executor_->run({[&](int microbatch, int input) { return loader_.load(input, draws(microbatch)); },
-                    [](int) { return uint64_t{0}; }, take_outputs,
+    executor_->run({load, [](int) { return uint64_t{0}; }, take_outputs,
                     [&](int microbatch) {
-                        return "evaluation, " + sample_names(validation_, draws(microbatch)) +
+                        return "evaluation, " + sample_names(*validation_, draws(microbatch)) +
                                " of the validation data";
                     }});
     Tally tally;
@@ -139,7 +143,9 @@ Tally Evaluator::run_group(int64_t begin, int64_t count, const TakeOutputs& take
     }
     // What divides the loss is told by who makes it, whoever has the outputs.
     if (plan_.model.is_target_mean()) {
-        tally.targets = executor_->makes_loss() ? targets_->in(draws_from(begin, count)) : 0;
+        int with_samples = 0;
+        while (with_samples < num_microbatches && size(with_samples) > 0) ++with_samples;
+        tally.targets = executor_->makes_loss() ? targets_->in(with_samples, load) : 0;
     }
     return tally;
 }
@@ -153,39 +159,39 @@ void Evaluator::add_metrics(const Tally& tally, EvaluationResult& result) const 
     }
 }
 
-std::string Evaluator::describe_non_finite(int64_t first, int64_t count) const {
-    const std::vector<Draw> samples = draws_from(first, count);
+std::string Evaluator::describe_non_finite(const std::vector<Draw>& samples) const {
     const std::string ignored = targets_ ? targets_->all_ignored_text(samples) : std::string();
-    return "the evaluation's loss is not finite: that of " + sample_names(validation_, samples) +
+    return "the evaluation's loss is not finite: that of " + sample_names(*validation_, samples) +
            " of the validation data is the first" + (ignored.empty() ? "" : "; " + ignored);
 }
 
 EvaluationResult Evaluator::run(int64_t num_samples, const TakeOutputs& take) {
-    check(num_samples >= 1 && num_samples <= validation_.fields().num_samples, "an evaluation has samples");
+    check(num_samples >= 1 && num_samples <= validation_->fields().num_samples, "an evaluation has samples");
     const auto start = Clock::now();
     EvaluationResult result;
+    result.samples = num_samples;
     double weighted = 0;
     Tally tally;
-    const int64_t most_samples = num_replicas_ * samples_per_group();
-    for (int64_t begin = 0; begin < num_samples; begin += most_samples) {
-        const int64_t count = std::min(most_samples, num_samples - begin);
-        const auto [losses, counted, stop, took_memory] = run_groups(begin, count, take);
+    const int num_microbatches = program_.evaluation->schedule.num_microbatches;
+    const EvaluationSamples samples{num_samples, program_.microbatch_size, num_microbatches, num_replicas_};
+    Pass pass{samples, take, make_prefetch(samples)};
+    for (int64_t group = 0; group < samples.num_groups(/*replica=*/0); ++group) {
+        const auto [losses, counted, stop, took_memory] = run_group(pass, group);
         tally.add(counted);
         result.took_memory |= took_memory;
         if (stop) {
             result.stopped = true;
             return result;
         }
-        for (size_t microbatch = 0; microbatch < losses.size(); ++microbatch) {
-            const auto size = static_cast<double>(size_of_microbatch(static_cast<int>(microbatch), count));
-            const double loss = losses[microbatch];
-            if (size > 0 && !std::isfinite(loss) && result.remark.empty()) {
-                result.remark = describe_non_finite(begin + static_cast<int64_t>(microbatch) * program_.microbatch_size,
-                                                    static_cast<int64_t>(size));
+        for (size_t i = 0; i < losses.size(); ++i) {
+            const int replica = static_cast<int>(i) / num_microbatches;
+            const int microbatch = static_cast<int>(i) % num_microbatches;
+            const auto size = static_cast<double>(samples.size(group, replica, microbatch));
+            if (size > 0 && !std::isfinite(losses[i]) && result.remark.empty()) {
+                result.remark = describe_non_finite(samples.draws(group, replica, microbatch));
             }
-            if (size > 0) weighted += plan_.model.loss_reduction == "mean" ? loss * size : loss;
+            if (size > 0) weighted += plan_.model.loss_reduction == "mean" ? losses[i] * size : losses[i];
         }
-        result.samples += count;
     }
     const bool is_target_mean = plan_.model.is_target_mean();
     result.loss = weighted / static_cast<double>(is_target_mean ? tally.targets : result.samples);

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "comm/transport.hpp"
+#include "engine/evaluation_samples.hpp"
 #include "engine/executor.hpp"
 #include "engine/loader.hpp"
+#include "engine/prefetch.hpp"
 #include "engine/target_count.hpp"
 #include "plan/plan.hpp"
 #include "program/program.hpp"
@@ -57,9 +59,9 @@ struct GroupResult {
 class Evaluator {
   public:
     /// Requires: the program has an evaluation phase; `weights` holds what its stages of this rank use.
-    /// Owns: borrows plan, program, dataset and transport, which must outlive it; shares the weights' tensors.
+    /// Owns: borrows plan, program and transport, which must outlive it; shares the data and the weights' tensors.
     Evaluator(const Plan& plan, const Program& program, Source& source, const Weights& weights,
-              const Dataset& validation, Transport& transport);
+              std::shared_ptr<const Dataset> validation, Transport& transport);
 
     /// The mean loss over the first samples; `take` gets the outputs where the program has any: then replica 0 alone is
     /// at work. The bits depend on the
@@ -79,19 +81,23 @@ class Evaluator {
     void set_stop_request(StopRequest request) { stop_request_ = std::move(request); }
 
   private:
-    /// Of one replica.
-    int64_t samples_per_group() const;
-    /// The losses of the samples [begin, begin + count): each replica runs the microbatches of its part of them.
-    GroupResult run_groups(int64_t begin, int64_t count, const TakeOutputs& take);
+    /// One time through the data.
+    struct Pass {
+        EvaluationSamples samples;
+        const TakeOutputs& take;
+        Prefetch prefetch;
+    };
+    Prefetch make_prefetch(const EvaluationSamples& samples) const;
+    /// The losses of a group: each replica runs the microbatches of its part of it.
+    GroupResult run_group(Pass& pass, int64_t group);
     /// Gives the tally of this rank.
-    Tally run_group(int64_t begin, int64_t count, const TakeOutputs& take);
-    std::string describe_non_finite(int64_t first, int64_t count) const;
+    Tally run_replica(Pass& pass, int64_t group);
+    std::string describe_non_finite(const std::vector<Draw>& samples) const;
     void add_metrics(const Tally& tally, EvaluationResult& result) const;
-    int64_t size_of_microbatch(int microbatch, int64_t count) const;
 
     const Plan& plan_;
     const Program& program_;
-    const Dataset& validation_;
+    std::shared_ptr<const Dataset> validation_;  ///< a thread may still read when the training has ended
     Transport& transport_;
     Loader loader_;
     std::optional<TargetCount> targets_;  ///< of losses of classes

@@ -130,6 +130,13 @@ void Executor::run_measured(const Action& action, const MicrobatchEnds& ends) {
         note_time(begin);
         if (reduction_ != nullptr) run_known([&] { reduction_->advance(); });
     } catch (const Error& error) {
+        // Libraries that find no memory often say something else.
+        const bool is_behind_failed_requests = error.kind() == ErrorKind::BadData && num_failed_requests() > 0;
+        if (is_behind_failed_requests) {
+            throw Error(ErrorKind::OutOfMemory,
+                        position + ": " + error.what() + "; before that the device had no memory for " +
+                            counted_text(num_failed_requests(), "request") + " (" + memory_text() + "); " + kTakesLess);
+        }
         const bool has_no_memory = error.kind() == ErrorKind::OutOfMemory;
         throw Error(error.kind(),
                     position + ": " + error.what() + (has_no_memory ? " (" + memory_text() + ")" : std::string()));
@@ -236,9 +243,14 @@ double Executor::loss_of(int microbatch) const {
     return loss.defined() ? loss.item<double>() : 0;
 }
 
+/// For memory of the device, in this step.
+int64_t Executor::num_failed_requests() const {
+    return meter_.failed_requests() - failed_before_;
+}
+
 /// On a full card libraries go on by other means, and say nothing.
 void Executor::refuse_other_algorithms() const {
-    const int64_t failed = meter_.failed_requests() - failed_before_;
+    const int64_t failed = num_failed_requests();
     if (failed == 0) return;
     throw Error(ErrorKind::OutOfMemory, "the device had no memory for " + counted_text(failed, "request") +
                                             ", and a library did without, by an algorithm that may have other bits; " +

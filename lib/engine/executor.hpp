@@ -124,6 +124,7 @@ class Executor {
     std::set<int> recorded_stages() const;
     void note_message_times();
     void run_action(const Action& action, const MicrobatchEnds& ends);
+    int64_t num_failed_requests() const;
     void refuse_other_algorithms() const;
     std::string memory_text() const;
     int64_t recorded_bytes() const;

@@ -1,11 +1,8 @@
 #include "engine/prefetch.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -15,6 +12,7 @@
 
 #include "base/clock_alignment.hpp"
 #include "base/error.hpp"
+#include "base/signals_blocked.hpp"
 #include "base/units.hpp"
 
 namespace vpp {
@@ -25,23 +23,6 @@ namespace {
 constexpr std::chrono::milliseconds kLook{20};
 constexpr std::chrono::milliseconds kLongestEnd{200};
 
-/// While it lives, threads that are made get no signals but those of their own faults.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t blocked;
-        sigfillset(&blocked);
-        for (int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigdelset(&blocked, fault);
-        pthread_sigmask(SIG_SETMASK, &blocked, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t before_{};
-};
-
 struct Input {
     std::vector<std::byte> bytes;
     std::exception_ptr problem;
@@ -51,13 +32,18 @@ struct Input {
 
 /// A place counts the needs of all steps from the first one of step 0 on. All but the constants need the lock.
 struct Prefetch::Shared {
-    Shared(std::vector<InputNeed> of_step, int64_t steps, Read reader, size_t most_ahead)
-        : needs(std::move(of_step)), num_steps(steps), read(std::move(reader)), ahead(most_ahead) {}
+    Shared(std::vector<InputNeed> of_step, int64_t steps, Read reader, size_t most_ahead, PrefetchWords called)
+        : needs(std::move(of_step)),
+          num_steps(steps),
+          read(std::move(reader)),
+          ahead(most_ahead),
+          words(std::move(called)) {}
 
     const std::vector<InputNeed> needs;
     const int64_t num_steps;
     const Read read;
     const size_t ahead;
+    const PrefetchWords words;
 
     std::mutex mutex;
     std::condition_variable changed;
@@ -132,8 +118,8 @@ struct Prefetch::Shared {
     }
 };
 
-Prefetch::Prefetch(std::vector<InputNeed> needs, int64_t num_steps, Read read, size_t ahead)
-    : shared_(std::make_shared<Shared>(std::move(needs), num_steps, std::move(read), ahead)) {}
+Prefetch::Prefetch(std::vector<InputNeed> needs, int64_t num_steps, Read read, size_t ahead, PrefetchWords words)
+    : shared_(std::make_shared<Shared>(std::move(needs), num_steps, std::move(read), ahead, std::move(words))) {}
 
 Prefetch::~Prefetch() {
     std::unique_lock lock(shared_->mutex);
@@ -167,9 +153,9 @@ std::vector<std::byte> Prefetch::take(const InputNeed& need, double deadline_sec
         while (!all.changed.wait_for(lock, kLook, [&] { return !all.ready.empty(); })) {
             waited_seconds += std::chrono::duration<double>(kLook).count();
             if (waited_seconds < deadline_seconds) continue;
-            throw Error(ErrorKind::RankLost, "the training data do not answer: this rank has waited " +
-                                                 fixed_text(waited_seconds, 1) + " s for a read of step " +
-                                                 std::to_string(need.step + 1) +
+            throw Error(ErrorKind::RankLost, "the " + all.words.data + " do not answer: this rank has waited " +
+                                                 fixed_text(waited_seconds, 1) + " s for a read of " + all.words.step +
+                                                 " " + std::to_string(need.step + 1) +
                                                  ". Mend the disk, then start the command again");
         }
         input = std::move(all.ready.front());

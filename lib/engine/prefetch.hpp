@@ -6,12 +6,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "program/input_needs.hpp"
 #include "schedule/measured_step.hpp"
 
 namespace vpp {
+
+/// A rank that waits for its data says so before the others, which wait for the rank, give it up.
+inline constexpr double kShareOfDeadline = 0.75;
+
+/// What errors call the data, and what a step is.
+struct PrefetchWords {
+    std::string data = "training data";
+    std::string step = "step";
+};
 
 class Prefetch {
   public:
@@ -21,7 +31,7 @@ class Prefetch {
     /// being read, none behind the last of `num_steps` steps, or behind the step that is asked for where that is a
     /// later one. 0 ahead: there is no thread, and an input is read when it is taken. Nothing is read before the first
     /// take. Requires: `read` owns what it uses, since the thread may outlive this object.
-    Prefetch(std::vector<InputNeed> needs, int64_t num_steps, Read read, size_t ahead);
+    Prefetch(std::vector<InputNeed> needs, int64_t num_steps, Read read, size_t ahead, PrefetchWords words = {});
     /// Waits for a read under way, but not for a disk that does not answer.
     ~Prefetch();
     Prefetch(const Prefetch&) = delete;

@@ -14,8 +14,9 @@ class StateCopy {
   public:
     /// Copies all tensors; the memory of an earlier copy is used again when it is large enough.
     void take(const std::vector<StateTensor>& state);
-    /// Refers to the tensors themselves (to copies of those that are not contiguous): nothing may write to them as long
-    /// as the bytes are read. Gives the memory of an earlier copy back.
+    /// Refers to the tensors themselves (to copies of those that are not contiguous), and reads those of a device piece
+    /// by piece, so that the host never holds them all: nothing may write to them as long as the bytes are read. Gives
+    /// the memory of an earlier copy back.
     void borrow(const std::vector<StateTensor>& state);
 
     /// In the order of the state; contiguous, row-major.  Owns: the bytes live until the next take or borrow.

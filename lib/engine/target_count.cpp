@@ -3,33 +3,27 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ne.h>
 
-#include <algorithm>
-
 #include "stage/pass.hpp"
 
 namespace vpp {
 
-std::optional<TargetCount> TargetCount::of(const Graph& graph, Source& source, const Dataset& data,
-                                           int64_t microbatch_size) {
+std::optional<TargetCount> TargetCount::of(const Graph& graph, Source& source, const Dataset& data) {
     const std::optional<CountedTargets> counted = find_counted_targets(graph);
     if (!counted) return std::nullopt;
-    return TargetCount(*counted, graph, source, data, microbatch_size);
+    return TargetCount(*counted, graph, source, data);
 }
 
-TargetCount::TargetCount(CountedTargets counted, const Graph& graph, Source& source, const Dataset& data,
-                         int64_t microbatch_size)
+TargetCount::TargetCount(CountedTargets counted, const Graph& graph, Source& source, const Dataset& data)
     : counted_(std::move(counted)),
       loader_(data, graph),
-      microbatch_size_(static_cast<size_t>(microbatch_size)),
       targets_(source.executable(counted_.selection(graph), at::kCPU)) {}
 
-int64_t TargetCount::in(std::span<const Draw> samples) const {
+int64_t TargetCount::in(int num_microbatches, const Load& load) const {
     const at::NoGradGuard no_gradients;
     int64_t count = 0;
-    for (; !samples.empty(); samples = samples.subspan(std::min(microbatch_size_, samples.size()))) {
-        const auto microbatch = samples.first(std::min(microbatch_size_, samples.size()));
+    for (int microbatch = 0; microbatch < num_microbatches; ++microbatch) {
         std::vector<c10::IValue> inputs;
-        for (int input : counted_.inputs) inputs.emplace_back(loader_.load(input, microbatch));
+        for (int input : counted_.inputs) inputs.emplace_back(load(microbatch, input));
         run_model([&] {
             // Bytes would be compared with a byte, and the loss takes none for -100.
             const at::Tensor targets = targets_->run(std::move(inputs), 0).at(0).toTensor().to(at::kLong);
@@ -40,7 +34,7 @@ int64_t TargetCount::in(std::span<const Draw> samples) const {
 }
 
 std::string TargetCount::all_ignored_text(std::span<const Draw> samples) const {
-    if (in(samples) > 0) return "";
+    if (in(1, [&](int, int input) { return loader_.load(input, samples); }) > 0) return "";
     return "all targets there are " + counted_.ignored_text() + ", and a mean of none is NaN";
 }
 

@@ -332,6 +332,16 @@ class CutFinder {
                        "tensors in '" + list.name + "' may share memory that is written in place behind it");
     }
 
+    /// As the code calls it, or by the op that gives it where it has no name there.
+    std::string called(size_t value) const {
+        const GraphValue& entry = graph_.values[value];
+        const bool has_name = !std::ranges::all_of(entry.name, [](char c) { return c >= '0' && c <= '9'; });
+        if (has_name || entry.producer < 0) return "'" + entry.name + "'";
+        const GraphOp& op = graph_.ops[static_cast<size_t>(entry.producer)];
+        return "what op " + std::to_string(entry.producer) + " (" + op.kind +
+               (op.module.empty() ? "" : " of '" + op.module + "'") + ") gives";
+    }
+
     /// What comes out of control flow may be the very tensor of another value, or not, from microbatch to microbatch:
     /// on the other side they would be two, whose gradients are summed apart.
     void refuse_live_twins(size_t value) {
@@ -344,8 +354,8 @@ class CutFinder {
                 if (!aliases_.may_share(values_[value], values_[other])) continue;
                 refuse_between(std::max(graph_.values[value].producer, graph_.values[other].producer),
                                std::min(last_use(value), last_use(other)),
-                               "'" + graph_.values[value].name + "' may be the same tensor as '" +
-                                   graph_.values[other].name + "', as the data have it, and both are used behind it");
+                               called(value) + " may be the same tensor as " + called(other) +
+                                   ", as the data have it, and both are used behind it");
             }
         }
     }

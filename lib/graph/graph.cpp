@@ -1,6 +1,7 @@
 #include "graph/graph.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace vpp {
 
@@ -25,6 +26,18 @@ const GraphTensor* Graph::tensor_of(int value) const {
 int Graph::num_legal_cuts() const {
     if (cuts.empty()) return 0;
     return static_cast<int>(std::count_if(cuts.begin() + 1, cuts.end(), [](const GraphCut& cut) { return cut.legal; }));
+}
+
+std::pair<std::string, int> Graph::commonest_refusal() const {
+    std::map<std::string, int> times;
+    std::pair<std::string, int> commonest;
+    for (size_t i = 1; i < cuts.size(); ++i) {
+        if (!cuts[i].legal) ++times[cuts[i].reason];
+    }
+    for (size_t i = 1; i < cuts.size(); ++i) {
+        if (!cuts[i].legal && times[cuts[i].reason] > commonest.second) commonest = *times.find(cuts[i].reason);
+    }
+    return commonest;
 }
 
 void check_has_parameters(const Graph& graph, const std::optional<SourcePosition>& where) {

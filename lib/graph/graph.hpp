@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -148,6 +149,8 @@ struct Graph {
     const GraphTensor* tensor_of(int value) const;
     /// Legal and refused cuts among the num_ops() - 1 positions.
     int num_legal_cuts() const;
+    /// The reason that stands at most of the refused ones, and at how many; the first of several. Empty, 0: at none.
+    std::pair<std::string, int> commonest_refusal() const;
 };
 
 /// Throws Error{BadData} at `where` of a model without parameters, of which nothing can be trained.

@@ -99,6 +99,40 @@ void remove_keepers(torch::jit::Block* block) {
     }
 }
 
+/// What the op makes of what is known; LibTorch's own pass (2.11) leaves out ops that take any number of inputs.
+std::optional<c10::IValue> text_of(const torch::jit::Node* node) {
+    if (!is_op(node, "aten::format") && !is_op(node, "aten::percentFormat")) return std::nullopt;
+    torch::jit::Stack stack;
+    for (const torch::jit::Value* input : node->inputs()) {
+        const auto constant = torch::jit::toIValue(input);
+        if (!constant || !(constant->isString() || constant->isScalar())) return std::nullopt;
+        stack.push_back(*constant);
+    }
+    stack.emplace_back(static_cast<int64_t>(node->inputs().size()));
+    try {
+        node->getOperation()(stack);
+    } catch (const std::exception&) {
+        return std::nullopt;  // it fails when it runs
+    }
+    return stack.size() == 1 && stack[0].isString() ? std::optional(stack[0]) : std::nullopt;
+}
+
+/// Makes formatted texts of what is known constants: f"aux{i}". Gives whether there was one.
+bool fold_texts(torch::jit::Block* block) {
+    bool any = false;
+    for (auto it = block->nodes().begin(); it != block->nodes().end();) {
+        torch::jit::Node* node = *it++;
+        for (torch::jit::Block* inner : node->blocks()) any = fold_texts(inner) || any;
+        const auto text = text_of(node);
+        if (!text) continue;
+        const torch::jit::WithInsertPoint before(node);
+        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(*text));
+        node->destroy();
+        any = true;
+    }
+    return any;
+}
+
 }  // namespace
 
 bool fold_type_checks(torch::jit::Block* block) {
@@ -125,6 +159,7 @@ void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& val
 void fold_constants(JitGraph& jit) {
     keep_writes(jit.graph->block());
     torch::jit::ConstantPropagationImmutableTypes(jit.graph);
+    while (fold_texts(jit.graph->block())) torch::jit::ConstantPropagationImmutableTypes(jit.graph);
     torch::jit::LowerSimpleTuples(jit.graph);
     torch::jit::EliminateDeadCode(jit.graph);
     remove_keepers(jit.graph->block());

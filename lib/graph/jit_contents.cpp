@@ -34,6 +34,7 @@ std::optional<std::vector<Value*>> written_elements(Value* list) {
 
 std::optional<std::string> word_of(const Value* key) {
     const auto constant = torch::jit::toIValue(key);
+    if (constant && constant->isInt()) return std::to_string(constant->toInt());
     if (!constant || !constant->isString()) return std::nullopt;
     return constant->toStringRef();
 }
@@ -69,7 +70,7 @@ std::optional<size_t> ContainerContents::place_of_word(const Value* key) const {
 }
 
 bool ContainerContents::understands(Node* change) const {
-    if (added_by(change)) return true;
+    if (added_by(change) || entries_of(change)) return true;
     if (is_op(change, "aten::reverse")) return true;
     if (is_op(change, "aten::insert")) return is_known_number(change->input(1));
     if (!is_op(change, "aten::_set_item") && !removes_element(change)) return false;
@@ -83,6 +84,10 @@ Value* ContainerContents::taken_by(Node* change) const {
 
 bool ContainerContents::follow(Node* change) {
     if (const auto added = added_by(change)) return add(*added);
+    if (const auto entries = entries_of(change)) {
+        for (const auto& [key, value] : *entries) set(key, value);
+        return true;
+    }
     if (removes_element(change)) return take_out(change);
     if (is_op(change, "aten::_set_item")) return set(change->input(1), change->input(2));
     if (is_op(change, "aten::reverse")) {
@@ -99,6 +104,20 @@ std::optional<std::vector<Value*>> ContainerContents::added_by(Node* change) con
     const bool takes_list = is_list_ && (change->kind() == aten::add_ || is_op(change, "aten::extend"));
     if (!takes_list || others_change_) return std::nullopt;
     return written_elements(change->input(1));
+}
+
+/// What the op puts into its dict, where that is written down there and used for nothing else.
+std::optional<std::vector<std::pair<Value*, Value*>>> ContainerContents::entries_of(Node* change) const {
+    if (is_list_ || !is_op(change, "aten::update")) return std::nullopt;
+    Value* other = change->input(1);
+    if (other->node()->kind() != torch::jit::prim::DictConstruct || other->uses().size() != 1) return std::nullopt;
+    std::vector<std::pair<Value*, Value*>> entries;
+    const auto inputs = other->node()->inputs();
+    for (size_t i = 0; i + 1 < inputs.size(); i += 2) {
+        if (!word_of(inputs[i])) return std::nullopt;
+        entries.emplace_back(inputs[i], inputs[i + 1]);
+    }
+    return entries;
 }
 
 bool ContainerContents::add(const std::vector<Value*>& added) {

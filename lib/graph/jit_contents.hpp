@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vpp {
@@ -13,7 +14,7 @@ constexpr size_t kMostElements = 256;  ///< of joined lists: those that double a
 /// The elements of a list that stays as it was written down, if nothing changes it by another name.
 std::optional<std::vector<torch::jit::Value*>> written_elements(torch::jit::Value* list);
 
-/// What a key is, where that is a word that is known.
+/// What a key is, where that is a word or a whole number that is known; a dict's keys are of one type.
 std::optional<std::string> word_of(const torch::jit::Value* key);
 
 /// Whether the op takes an element out of its first input and gives it: `outs.pop()`.
@@ -46,6 +47,8 @@ class ContainerContents {
   private:
     std::optional<size_t> place_of_word(const torch::jit::Value* key) const;
     std::optional<std::vector<torch::jit::Value*>> added_by(torch::jit::Node* change) const;
+    std::optional<std::vector<std::pair<torch::jit::Value*, torch::jit::Value*>>> entries_of(
+        torch::jit::Node* change) const;
     bool add(const std::vector<torch::jit::Value*>& added);
     bool set(torch::jit::Value* key, torch::jit::Value* value);
     bool take_out(const torch::jit::Node* change);

@@ -49,10 +49,15 @@ std::string describe_cut(const Graph& graph, int cut) {
 }
 
 [[noreturn]] void too_few(const SplitTask& task, size_t available) {
+    const auto [reason, times] = task.graph.commonest_refusal();
+    const std::string refused =
+        times == 0 ? "" : " (" + counted_text(times, "is", "are") + " refused since " + reason + ")";
+    const bool lists_units = !task.plan.pipeline.smallest_unsplittable_units.empty();
     throw Error(ErrorKind::Plan,
-                "the model can be cut at " + counted_text(static_cast<int64_t>(available), "place") +
+                "the model can be cut at " + counted_text(static_cast<int64_t>(available), "place") + refused +
                     ", so it cannot be split into " + std::to_string(task.num_stages) +
-                    " stages; lower pipeline.num_stages or virtual_chunks, or list fewer smallest_unsplittable_units",
+                    " stages; lower pipeline.num_stages or virtual_chunks" +
+                    (lists_units ? ", or list fewer smallest_unsplittable_units" : ""),
                 task.plan.where("pipeline.num_stages"));
 }
 

@@ -48,7 +48,12 @@ constexpr std::string_view kFull = "CUDA out of memory.";
 /// What a card's allocator says, without its advice, or CUDA where it wanted memory by itself.
 std::string memory_words(std::string_view text) {
     std::string_view line = line_from(text, kFull);
-    for (const char* begin : {"CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED"}) {
+    for (const char* begin :
+         {"CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED",
+          // A library's handle is made when its first op runs; on a full card there is no room for it.
+          "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+          "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+          "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"}) {
         if (line.empty()) line = line_from(text, begin);
     }
     line = line.substr(0, line.find(" If reserved but unallocated"));
@@ -78,7 +83,8 @@ std::string advice_for(std::string_view op, std::string_view core) {
     }
     if (core.find("out=... arguments don't support automatic differentiation") != std::string_view::npos) {
         return "; a traced model does not know of torch.no_grad, under which such functions may be called (as in "
-               "spectral_norm): compute what they write of value.detach(), or script the model";
+               "spectral_norm): compute what they write of value.detach(), script the model, or take weight_norm or a "
+               "scripted layer of your own in place of spectral_norm";
     }
     if (op.ends_with(" in 'loss'") && core.find("Expected target size") != std::string_view::npos) {
         return "; classes are taken from dimension 1; if they lie along the last one: loss.class_dim = -1";
@@ -100,6 +106,8 @@ constexpr std::string_view kOfFailedCards[] = {
     "CUDA error: an illegal instruction was encountered",
     "CUDA error: misaligned address",
     "CUDA error: invalid program counter",
+    "CUDA error: operation not supported on global/shared address space",
+    "CUDA error: tensor memory not completely freed",
     "CUDA error: unspecified launch failure",
     "CUDA error: unknown error",
 };

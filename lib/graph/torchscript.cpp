@@ -146,20 +146,16 @@ std::string field_names(const TorchScriptOptions& options) {
     return names;
 }
 
-/// Names forward's arguments: the plan's list, else the arguments' own names. Arguments behind the list get their
-/// defaults.
 /// Whether an argument of the type may be given a tensor.
 bool takes_tensor(const c10::Type& type) {
     return c10::TensorType::get()->isSubtypeOf(type);
 }
 
+/// Names forward's arguments: the plan's list, else the arguments' own names. Arguments behind the list get their
+/// defaults.
 void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScriptOptions& options) {
     const auto& arguments = model.get_method("forward").function().getSchema().arguments();
     const size_t num_arguments = arguments.size() - 1;  // without self
-    if (options.inputs.size() > num_arguments) {
-        throw Error(ErrorKind::BadData, "model.inputs names " + std::to_string(options.inputs.size()) +
-                                            " fields, but forward takes " + std::to_string(num_arguments));
-    }
     std::vector<size_t> bound_to_default;
     for (size_t i = 0; i < num_arguments; ++i) {
         const c10::Argument& argument = arguments[i + 1];
@@ -185,6 +181,10 @@ void bind_inputs(JitGraph& jit, const torch::jit::Module& model, const TorchScri
         }
         jit.inputs.push_back({field, jit.graph->inputs()[i]});
         jit.graph->inputs()[i]->setType(c10::TensorType::get());
+    }
+    if (options.inputs.size() > num_arguments) {
+        throw Error(ErrorKind::BadData, "model.inputs names " + std::to_string(options.inputs.size()) +
+                                            " fields, but forward takes " + std::to_string(num_arguments));
     }
     for (auto it = bound_to_default.rbegin(); it != bound_to_default.rend(); ++it) {
         bind_default(*jit.graph, *it, *arguments[*it + 1].default_value());

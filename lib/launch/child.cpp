@@ -130,7 +130,10 @@ pid_t start_job(const std::vector<std::string>& line, PassedStreams& streams) {
     streams.leave_to_job();
     close(error_pipe[1]);
     int error = 0;
-    const bool failed = read(error_pipe[0], &error, sizeof error) == sizeof error;
+    ssize_t got = 0;
+    do got = read(error_pipe[0], &error, sizeof error);
+    while (got < 0 && errno == EINTR);
+    const bool failed = got == sizeof error;
     close(error_pipe[0]);
     if (!failed) return child;
     waitpid(child, nullptr, 0);
@@ -295,7 +298,9 @@ ChildWords listen_to(const std::vector<std::string>& line, std::chrono::millisec
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
         pollfd ready{words[0], POLLIN, 0};
         char buffer[4096];
-        heard.timed_out = left <= 0 || poll(&ready, 1, static_cast<int>(left)) == 0;
+        const int came = left <= 0 ? 0 : poll(&ready, 1, static_cast<int>(left));
+        if (came < 0 && errno == EINTR) continue;
+        heard.timed_out = came == 0;
         const ssize_t got = heard.timed_out ? 0 : read(words[0], buffer, sizeof buffer);
         if (got <= 0) break;
         if (heard.text.size() < kMostWords) heard.text.append(buffer, static_cast<size_t>(got));

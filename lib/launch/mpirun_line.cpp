@@ -69,9 +69,9 @@ std::vector<std::string> make_mpirun_line(const LaunchRequest& request, const Ho
     }
     if (is_oversubscribed(request, host)) {
         add({"--oversubscribe"});  // binds no rank and lets waiting ones yield
-    } else if (request.threads > 1 || request.ranks <= 2) {
-        // mpirun binds one or two ranks to a core each, more of them to a socket: threads need cores, and so does the
-        // thread that saves.
+    } else if (request.threads > 1 || request.ranks <= 2 || !host.gpus.empty()) {
+        // mpirun binds one or two ranks to a core each, more of them to a socket each in turn: threads need cores, so
+        // does the thread that saves, and neighbours among the cards are mostly those of one socket.
         add({"--bind-to", "none"});
     }
     if (!host.can_copy_between_processes) add({"--mca", "btl_vader_single_copy_mechanism", "none"});

@@ -170,8 +170,8 @@ Rows data_rows() {
                      "tokens of two.",
          .field = field<&Plan::data, &DataPlan::documents>(), .choices = {"joined", "apart"}},
         {.name = "data.read_ahead_bytes", .type = Integer,
-         .sentence = "How much of its coming training data a rank reads while it computes: at most a step, at least "
-                     "what one forward pass takes; 0 = it is read when it is needed.",
+         .sentence = "How much of its coming data a rank reads while it computes, in a training and in an evaluation: "
+                     "at most a step, at least what one forward pass takes; 0 = it is read when it is needed.",
          .field = field<&Plan::data, &DataPlan::read_ahead_bytes>(), .range = {0, 1e15}},
     };
 }

@@ -57,6 +57,21 @@ std::string nearest_name(const std::string& name) {
     return full_names[static_cast<size_t>(std::ranges::find(typed_names, near) - typed_names.begin())];
 }
 
+/// The keys of other sections that have the name of one that is written as section.name: eval.every ->
+/// train.eval_every, else those with that last part, if they are few: "a, b or c".
+std::string keys_called(const std::string& section, const std::string& name) {
+    constexpr size_t kFew = 3;
+    std::vector<std::string> same;
+    for (const Key& key : all_keys()) {
+        if (last_part(key.name) == last_part(section) + '_' + name) return key.name;
+        if (last_part(key.name) == name) same.push_back(key.name);
+    }
+    if (same.empty() || same.size() > kFew) return "";
+    std::string text = same.front();
+    for (size_t i = 1; i < same.size(); ++i) text += (i + 1 < same.size() ? ", " : " or ") + same[i];
+    return text;
+}
+
 }  // namespace
 
 std::vector<std::string> names_in(const std::string& section) {
@@ -72,9 +87,7 @@ std::vector<std::string> names_in(const std::string& section) {
 
 std::string unknown_answer(const std::string& section, const std::string& name) {
     if (const std::string answer = foreign_key_answer(name, section); !answer.empty()) return "; " + answer;
-    for (const Key& key : all_keys()) {
-        if (last_part(key.name) == name) return "; did you mean " + key.name + "?";
-    }
+    if (const std::string same = keys_called(section, name); !same.empty()) return "; did you mean " + same + "?";
     const std::vector<std::string> beside = names_in(section);
     if (const std::string near = did_you_mean(name, beside); !near.empty()) return near;
     for (const std::string& top : names_in("")) {

@@ -178,9 +178,10 @@ std::vector<RankEstimate> estimate_ranks(const Plan& plan, const Program& progra
         estimate.activation_bytes = activations.peak_bytes(schedule, static_cast<size_t>(rank));
         estimate.recorded_bytes = recorded_bytes(program.training.split, schedule.actions[static_cast<size_t>(rank)],
                                                  !plan.pipeline.recompute.except_last);
-        const std::vector<InputNeed> needs = needs_of_step(program, rank, 0);
-        const size_t ahead = num_inputs_ahead(program, needs, plan.data.read_ahead_bytes);
-        estimate.input_bytes = largest_run_bytes(program, needs, ahead);
+        const std::vector<InputNeed> needs = needs_of_step(plan, program, rank, 0);
+        const Graph& graph = program.training.graph;
+        const size_t ahead = num_inputs_ahead(program, graph, needs, plan.data.read_ahead_bytes);
+        estimate.input_bytes = largest_run_bytes(program, graph, needs, ahead);
         estimate.sent_bytes = sent_bytes(program, rank);
         ranks.push_back(std::move(estimate));
     }

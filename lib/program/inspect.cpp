@@ -84,6 +84,7 @@ class Inspector {
         page_.model_files = file_names(plan_);
         page_.num_ops = graph().num_ops();
         page_.legal_cuts = graph().num_legal_cuts();
+        page_.commonest_refusal = graph().commonest_refusal();
         for (const StageSpec& stage : split().stages) {
             page_.num_parameters += stage.num_parameters;
             page_.parameter_bytes += stage.parameter_bytes;

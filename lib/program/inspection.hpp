@@ -151,6 +151,7 @@ struct Inspection {
     Machine machine;
 
     int num_ops = 0, legal_cuts = 0;
+    std::pair<std::string, int> commonest_refusal;  ///< why, and of how many cuts
     int64_t num_parameters = 0, parameter_bytes = 0, buffer_bytes = 0;
     double flops = 0;  ///< forward, one microbatch
     std::vector<std::string> notes;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/slow_notice.hpp"
 #include "data/batch.hpp"
 #include "data/order.hpp"
 #include "graph/model_files.hpp"
@@ -335,7 +336,9 @@ std::string Datasets::digest() const {
     return (training ? training->digest() : "") + (validation ? "+" + validation->digest() : "");
 }
 
-Datasets open_datasets(const Plan& plan) {
+Datasets open_datasets(const Plan& plan, const Logger& log) {
+    std::optional<SlowNotice> notice;
+    if (log) notice.emplace(log, "opening the data");
     Datasets data{open_dataset(plan, Subset::Train), open_dataset(plan, Subset::Validation)};
     if (data.validation) check_fields(*data.training, *data.validation);
     training_order(*data.training, plan);  // weights that do not fit the files are refused before anything is computed

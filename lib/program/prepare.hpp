@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "data/dataset.hpp"
 #include "graph/source.hpp"
 #include "plan/plan.hpp"
@@ -22,8 +23,8 @@ struct Datasets {
     std::string digest() const;
 };
 
-/// Throws Error{MissingInput, BadData, Plan}.
-Datasets open_datasets(const Plan& plan);
+/// Where there is a log, it says what takes long.  Throws Error{MissingInput, BadData, Plan}.
+Datasets open_datasets(const Plan& plan, const Logger& log = {});
 
 /// What runs the graphs of a Program: the same file read again where the Program came from another rank.
 struct Sources {

@@ -18,7 +18,8 @@ namespace {
 constexpr int kIndent = 10;
 constexpr size_t kMostModules = 120, kMostEdges = 40;
 constexpr size_t kBar = 20;
-constexpr size_t kLargestMatrix = 8;  // PP ranks; beyond it a list of those that talk
+constexpr double kManyRefused = 0.25;  ///< of the cuts
+constexpr size_t kLargestMatrix = 8;   // PP ranks; beyond it a list of those that talk
 
 class InspectionPage {
   public:
@@ -61,9 +62,11 @@ class InspectionPage {
         line("model", page_.model_files);
         line("", std::to_string(page_.num_ops) + " ops, " + std::to_string(page_.num_parameters) + " parameters (" +
                      bytes_text(page_.parameter_bytes) + "), buffers " + bytes_text(page_.buffer_bytes));
+        const double share = positions > 0 ? static_cast<double>(refused) / positions : 0;
+        const auto& [reason, times] = page_.commonest_refusal;
         line("", "cuts: " + std::to_string(page_.legal_cuts) + " of " + std::to_string(positions) +
-                     " positions are legal, " + std::to_string(refused) + " refused (" +
-                     percent_text(positions > 0 ? static_cast<double>(refused) / positions : 0) + ")");
+                     " positions are legal, " + std::to_string(refused) + " refused (" + percent_text(share) + ")" +
+                     (share > kManyRefused ? ", " + std::to_string(times) + " of them since " + reason : ""));
         for (const std::string& note : page_.notes) line("", "note: " + note);
     }
 

@@ -63,8 +63,9 @@ bool flag_of(const Json& line, const char* key) {
     return found != line.end() && found->is_boolean() && found->get<bool>();
 }
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
 StepEvent step_event_of(const Json& line) {
-    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     StepEvent event;
     event.step = whole_of(line, "step");
     event.total_steps = whole_of(line, "total_steps");
@@ -186,13 +187,16 @@ bool take_line(RecordedRun& run, std::string_view text, StageSums& stages) {
     if (text.size() > kLongestLine) return false;
     const Json line = Json::parse(text, nullptr, false);
     if (!line.is_object() || !line.contains("step") || !line["step"].is_number_unsigned()) return false;
-    const std::string event = line.value("event", Json("step")).is_string() ? line.value("event", "step") : "";
+    if (!line.contains("event") || !line["event"].is_string()) return false;
+    const std::string event = line["event"].get<std::string>();
     if (event == "step") {
+        // A run that goes on from an earlier step cuts the lines off that came behind it.
+        if (!run.steps.empty() && whole_of(line, "step") <= run.steps.back().step) return false;
         run.steps.push_back(step_event_of(line));
         stages.add(run.steps.back().step, run.steps.back().total_steps, stages_of(line));
     }
     if (event == "eval") {
-        run.evaluations.push_back({whole_of(line, "step"), number_or(line, "loss", 0), whole_of(line, "samples"),
+        run.evaluations.push_back({whole_of(line, "step"), number_or(line, "loss", kNone), whole_of(line, "samples"),
                                    number_or(line, "seconds", 0), number_of(line, "accuracy"),
                                    number_of(line, "perplexity")});
     }

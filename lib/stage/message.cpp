@@ -13,6 +13,7 @@
 #include "graph/ivalue_tensors.hpp"
 #include "graph/memory_layout.hpp"
 #include "graph/torch_dtype.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
@@ -191,8 +192,9 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
         }
     } catch (const c10::OutOfMemoryError&) {
         throw;
-    } catch (const c10::Error&) {
-        bad_message(what);  // gaps that no memory can hold, elements that lie on each other
+    } catch (const c10::Error& error) {
+        throw_if_known(error);  // a failed card is often met by the first copy behind it
+        bad_message(what);      // gaps that no memory can hold, elements that lie on each other
     }
     // Not a view: autograd treats views apart, and this tensor stands for one that was none.
     if (base_sizes != sizes) {

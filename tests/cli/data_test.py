@@ -578,7 +578,11 @@ class Data(Case):
         for arguments, text in ((("x.bin", "t.csv", "--field", "a=b"), "--field is for tables, which go to a folder"),
                                 (("data", "t.csv", "--lines"), "a folder gets the fields of one table"),
                                 (("data", "t.csv", "--field", "=b"),
-                                 "--field names a field and its columns, such as x=a,b (got '=b')")):
+                                 "--field names a field and its columns, such as x=a,b (got '=b')"),
+                                (("data", "t.csv", "--field", "x=a,"),
+                                 "--field names a field and its columns, such as x=a,b (got 'x=a,')"),
+                                (("data", "t.csv", "--field", "x=a,b,a"),
+                                 "--field takes a column once (got 'x=a,b,a')")):
             done = self.vpp("data", "make", *arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn(text, done.stderr)

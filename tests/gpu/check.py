@@ -316,7 +316,8 @@ def main() -> int:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--seconds", type=int, default=limits.seconds, help="of a command (%(default)s)")
     parser.add_argument("--total", type=int, help="seconds of all rows; those behind do not run")
-    parser.add_argument("--log", type=pathlib.Path, help="what the rows said (BUILD/gpu-check.log)")
+    parser.add_argument("--log", type=pathlib.Path,
+                        help="what the rows said (BUILD/gpu-check.log, or in $TMPDIR where BUILD may not be written)")
     parser.add_argument("--at-once", type=int, default=max(1, len(os.sched_getaffinity(0)) // CORES_OF_A_ROW),
                         help="of the rows that need not run alone (%(default)s: as many as there are cores for)")
     arguments = parser.parse_args()
@@ -331,7 +332,8 @@ def main() -> int:
         names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
         print(f"cards: {', '.join(names)}; LibTorch {torch.__version__}, CUDA {torch.version.cuda}", flush=True)
     build = arguments.build.resolve()
-    logging.basicConfig(filename=arguments.log or build / "gpu-check.log", filemode="w", format="%(message)s",
+    folder = build if os.access(build, os.W_OK) else pathlib.Path(tempfile.gettempdir())
+    logging.basicConfig(filename=arguments.log or folder / "gpu-check.log", filemode="w", format="%(message)s",
                         level=logging.INFO)
     wanted = arguments.only or list(ROWS)
     all_hold = True

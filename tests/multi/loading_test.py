@@ -8,7 +8,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from vpp_process import DIGITS, FAULTS, ROOT, Case, main  # noqa: E402
+from vpp_process import DIGITS, FAULTS, ROOT, Case, main, only_full  # noqa: E402
 
 MICROBATCHES = 4
 
@@ -116,6 +116,24 @@ class Blocked(LoadingCase):
                     self.assertRegex(done.stderr, f"vpp: error: {by}stage 0, F of microbatch [0-3]: the training data "
                                                   r"do not answer: this rank has waited [\d.]+ s for a read of step ")
                     self.assertLess(time.monotonic() - start, 60)
+
+    @only_full
+    def test_data_that_are_slow_to_open_are_said_by_one_rank(self):
+        done = self.train("slow", "train.steps=1", ranks=2, fault="-1 pread digits_val_image 1 1 0 40000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        line = "still opening the data, 30 s so far; does the disk answer?"
+        self.assertEqual(done.stderr.count(line), 1, done.stderr)
+
+    def test_validation_data_that_do_not_answer_are_named(self):
+        for ranks in (0, 2):
+            with self.subTest(ranks=ranks):
+                done = self.train(f"run{ranks}", "train.steps=100000", "run.deadline_floor_s=3",
+                                  "run.deadline_factor=1", f"pipeline.num_stages={max(1, ranks)}",
+                                  "train.eval_every=2", ranks=ranks, fault="0 pread digits_val_image 300 1 0 600000")
+                self.assertEqual(done.returncode, 75, done.stderr)
+                by = "rank 0: " if ranks else ""
+                self.assertRegex(done.stderr, f"vpp: error: {by}stage 0, F of microbatch [0-3]: the validation data "
+                                              r"do not answer: this rank has waited [\d.]+ s for a read of group \d+\.")
 
 
 if __name__ == "__main__":

@@ -339,6 +339,26 @@ class Cards(Case):
         self.assertEqual(done.returncode, 66, done.stderr)
         self.assertIn("NCCL has failed while starting", done.stderr)
 
+    def test_memory_that_nccl_does_not_get_is_no_rank_that_is_lost(self):
+        done = self.train("mesh.transport=nccl", VPP_SOFT_NCCL_FULL="1")
+        self.assertEqual(done.returncode, 71, done.stderr)
+        self.assertIn("NCCL has no memory left on the card while ", done.stderr)
+        self.assertIn(": Failed to CUDA calloc 4194304 bytes; use fewer stages a rank or smaller microbatches",
+                      done.stderr)
+
+    def test_a_save_that_is_waited_for_has_the_bytes_of_one_in_the_background(self):
+        shards = {}
+        for background in ("true", "false"):
+            run = f"run.dir=saved_{background}"
+            done = self.train(run, "train.steps=3", f"checkpoint.background={background}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            listed = sorted((self.folder / f"saved_{background}/checkpoints").glob("step-*3/shard-*"))
+            self.assertEqual(len(listed), 2)
+            # The id of the save stands in the header.
+            shards[background] = [data[8 + int.from_bytes(data[:8], "little"):] for data in
+                                  (path.read_bytes() for path in listed)]
+        self.assertEqual(shards["true"], shards["false"])
+
     def test_memory_for_shapes_that_grow_is_not_taken_while_messages_are_under_way(self):
         """Ops are replayed by then; this stood still when links held up cards in spite of it."""
         torch.jit.script(Trims(256)).save(str(self.folder / "model.pt"))

@@ -46,6 +46,8 @@ TEST(NearestWord, FarWordsAreNot) {
 
 TEST(NearestWord, AWordWithoutACommonLetterIsNotNear) {
     EXPECT_EQ(nearest_word("xy", kWords), "");
+    EXPECT_EQ(nearest_word("foo", std::vector<std::string>{"low", "file"}), "") << "one letter of three is no likeness";
+    EXPECT_EQ(nearest_word("lwo", std::vector<std::string>{"low", "file"}), "low");
     EXPECT_EQ(nearest_word("", kWords), "");
 }
 

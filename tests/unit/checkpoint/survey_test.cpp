@@ -173,7 +173,15 @@ TEST_F(SurveyTest, FindsWhatAPathMeansFromWithinTheRun) {
     fs::current_path(run_);
     const CheckpointPlace all = find_checkpoints("checkpoints"), one = find_checkpoints("checkpoints/step-00000020");
     const size_t num_found = survey_run(all.run, false).checkpoints.size();
+    const CheckpointPlace run = find_checkpoints(".");
+    fs::current_path(checkpoint(20));
+    const CheckpointPlace here = find_checkpoints("."), above = find_checkpoints(".."), up = find_checkpoints("../..");
     fs::current_path(before);
+    EXPECT_EQ(run.run, ".");
+    EXPECT_EQ(fs::canonical(here.checkpoint), fs::canonical(checkpoint(20)));
+    EXPECT_EQ(fs::canonical(here.run), fs::canonical(run_));
+    EXPECT_EQ(fs::canonical(above.run), fs::canonical(run_));
+    EXPECT_EQ(up.run, "../..");
     EXPECT_EQ(all.run, ".");
     EXPECT_EQ(one.run, ".");
     EXPECT_EQ(num_found, 4u);

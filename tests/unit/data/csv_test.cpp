@@ -72,6 +72,7 @@ TEST_F(Csv, WhatIsNoNumberIsNamedByItsPlace) {
                "t.csv:2:1: the line has another number of fields than the first one (got 1, expected 2)");
     EXPECT_HAS(refusal("a\n\"1\n"), "t.csv:2:1: the quote does not end in this line");
     EXPECT_HAS(refusal("a\n\"1\"2\n"), "t.csv:2:4: a comma belongs behind the quote");
+    EXPECT_HAS(refusal("a\n\"\u00e4\"2\n"), "t.csv:2:4: a comma belongs behind the quote");
     EXPECT_HAS(refusal(""), "t.csv: the table is empty");
     EXPECT_HAS(refusal("a\n"), "t.csv: the table has no line of numbers behind the names");
     EXPECT_HAS(refusal("a,a\n1,2\n"), "two fields are named 'a'");
@@ -107,6 +108,7 @@ TEST_F(Csv, OtherSeparatorsAreNamed) {
                    "columns are separated by commas here, and this line has semicolons" + more + "',;' '.,' < ");
     }
     EXPECT_HAS(refusal("age;label\n1;2\n"), "t.csv:1:4: columns");
+    EXPECT_HAS(refusal("\u00e4ge;label\n1;2\n"), "t.csv:1:4: columns");
     EXPECT_HAS(refusal(" age\tlabel\n1\t2\n"),
                "t.csv:1:5: columns are separated by commas here, and this line has tabs");
     EXPECT_HAS(refusal("age\tlabel\n1\t2\n"), more + "',\\t' '.,' < " + folder_.path("t.csv") + " > commas.csv");

@@ -125,17 +125,21 @@ TEST_F(Executors, aCardWithoutMemoryForAMessageNamesTheStageToo) {
     }
 }
 
-/// A rank on which something asks for more memory than a card has, and does without.
+/// A rank on which something asks for more memory than a card has, and does without, or fails with words of its own.
 class Crowding final : public PassingTransport {
   public:
-    using PassingTransport::PassingTransport;
+    explicit Crowding(Transport& inner, std::string words = "") : PassingTransport(inner), words_(std::move(words)) {}
     void send(int peer, const Channel& channel, Buffer message) override {
         try {
             at::empty({int64_t{1} << 50}, at::TensorOptions().dtype(at::kByte).device(test_device()));
         } catch (const c10::OutOfMemoryError&) {
         }
+        if (!words_.empty()) throw Error(ErrorKind::BadData, words_);
         PassingTransport::send(peer, channel, std::move(message));
     }
+
+  private:
+    std::string words_;
 };
 
 TEST_F(Executors, whatALibraryDoesWithoutMemoryEndsTheStep) {
@@ -155,6 +159,23 @@ TEST_F(Executors, whatALibraryDoesWithoutMemoryEndsTheStep) {
             0u)
             << text;
         EXPECT_NE(text.find(" (this rank's tensors take "), std::string::npos) << text;
+    }
+}
+
+TEST_F(Executors, whatALibrarySaysWithoutMemoryIsNotTakenForBadData) {
+    if (!test_device().is_cuda()) GTEST_SKIP() << "a request that fails here ends what asked";
+    Rig setup = open("share");
+    const Program program = cut_program(setup.prepared.program, middle_cuts(setup, 2), plain_schedule({0, 1}, 3));
+    const std::string words = "the model fails: GET was unable to find an engine to execute this computation";
+    try {
+        run_wrapped(setup, program, 1, [&](Transport& inner) { return std::make_unique<Crowding>(inner, words); });
+        FAIL() << "it went on";
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+        const std::string begin = "stage 0, SEND_F of microbatch 0: " + words +
+                                  "; before that the device had no memory for 1 request (this rank's tensors take ";
+        EXPECT_EQ(text.rfind(begin, 0), 0u) << text;
     }
 }
 

@@ -187,16 +187,16 @@ TEST(Prefetch, aReadThatDoesNotEndIsSaidAndHoldsNobodyUp) {
     // What the thread may still use lives as long as its reader does.
     const auto answers = std::make_shared<std::shared_future<void>>(disk.get_future());
     {
-        Prefetch prefetch(
-            kOrder, 5,
-            [answers, &is_through](const InputNeed& need) {
-                if (need.step == 1) answers->wait(), is_through = true;
-                return bytes_of(need);
-            },
-            20);
+        Prefetch prefetch(kOrder, 5,
+                          [answers, &is_through](const InputNeed& need) {
+                              if (need.step == 1) answers->wait(), is_through = true;
+                              return bytes_of(need);
+                          },
+                          20, {"validation data", "group"});
         for (size_t i = 0; i < kOrder.size(); ++i) prefetch.take(need_of(0, i), kDeadlineSeconds);
         EXPECT_HAS(error_of(ErrorKind::RankLost, [&] { prefetch.take(need_of(1, 0), 0.1); }),
-                   "the training data do not answer: this rank has waited 0.1 s for a read of step 2. Mend the disk");
+                   "the validation data do not answer: this rank has waited 0.1 s for a read of group 2. "
+                   "Mend the disk, then start the command again");
     }
     EXPECT_FALSE(is_through);
     disk.set_value();

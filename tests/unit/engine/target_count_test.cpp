@@ -46,8 +46,14 @@ LoadedModel with_targets(const std::string& code) {
 int64_t count_of(const std::string& code, std::span<const Draw> samples = kAll) {
     const Masked data;
     LoadedModel model = with_targets(code);
-    const auto count = TargetCount::of(model.graph, *model.source, data, 2);
-    return count ? count->in(samples) : -1;
+    const auto count = TargetCount::of(model.graph, *model.source, data);
+    if (!count) return -1;
+    const Loader loader(data, model.graph);
+    const auto in_twos = static_cast<int>((samples.size() + 1) / 2);
+    return count->in(in_twos, [&](int microbatch, int input) {
+        const std::span<const Draw> left = samples.subspan(2 * static_cast<size_t>(microbatch));
+        return loader.load(input, left.first(std::min<size_t>(2, left.size())));
+    });
 }
 
 TEST(TargetCount, IsOfAllButIgnoreIndex) {
@@ -77,7 +83,7 @@ TEST(TargetCount, IsNoneOfTargetsThatDoNotComeFromDataAlone) {
 TEST(TargetCount, TellsWhereNoneCounts) {
     const Masked data;
     LoadedModel model = with_targets("t = y");
-    const auto count = TargetCount::of(model.graph, *model.source, data, 2);
+    const auto count = TargetCount::of(model.graph, *model.source, data);
     ASSERT_TRUE(count.has_value());
     EXPECT_EQ(count->all_ignored_text(kNone), "all targets there are ignore_index (-100), and a mean of none is NaN");
     EXPECT_EQ(count->all_ignored_text(kAll), "");

@@ -16,6 +16,9 @@ TEST(Graph, CountsTheLegalCutsBetweenOps) {
     EXPECT_EQ(graph.num_legal_cuts(), 2);
     graph.cuts[0].legal = false;
     EXPECT_EQ(graph.num_legal_cuts(), 2) << "there is no cut before the first op";
+    EXPECT_EQ(Graph{}.commonest_refusal().second, 0);
+    graph.cuts = {{true, ""}, {false, "a"}, {false, "b"}, {true, ""}, {false, "b"}};
+    EXPECT_EQ(graph.commonest_refusal(), std::pair(std::string("b"), 2));
 }
 
 TEST(Graph, ATensorRequiresAGradientFromTheOpBehindTheOneThatGivesItOne) {

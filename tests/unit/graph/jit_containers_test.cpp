@@ -24,8 +24,8 @@ Graph with_exact_lists(const std::string& code) {
 
 void expect_settled(const std::string& code) {
     const Graph graph = with_exact_lists(code);
-    for (const char* change :
-         {"aten::append", "aten::_set_item", "aten::pop", "aten::insert", "aten::reverse", "aten::Delete"}) {
+    for (const char* change : {"aten::append", "aten::_set_item", "aten::pop", "aten::insert", "aten::reverse",
+                               "aten::Delete", "aten::update"}) {
         EXPECT_EQ(count_of(graph, change), 0) << code;
     }
     EXPECT_EQ(graph.num_legal_cuts(), graph.num_ops() - 1) << code;
@@ -253,6 +253,34 @@ def forward(self, x):
         y = y * made["b"]
     return torch.mean(y) * len(made)
 )JIT");
+}
+
+TEST(Containers, KeysThatAreFormattedOrNumbersAreKnown) {
+    for (const std::string key : {"\"aux{}\".format(i)", "\"aux%d\" % i", "\"aux\" + str(i)", "i"}) {
+        const std::string type = key == "i" ? "int" : "str";
+        expect_settled("def forward(self, x):\n    i = 1\n    made: Dict[" + type + ", Tensor] = {}\n    made[" + key +
+                       "] = torch.tanh(x)\n    i = i + 1\n    made[" + key + "] = torch.sin(made[" +
+                       (key == "i" ? "1" : "\"aux1\"") + "])\n    return torch.mean(made[" + key +
+                       "] * x) * len(made)\n");
+    }
+}
+
+TEST(Containers, WhatADictIsUpdatedWithIsInIt) {
+    expect_settled(R"JIT(
+def forward(self, x):
+    made: Dict[str, Tensor] = {"a": torch.tanh(x)}
+    made.update({"b": torch.sin(x), "a": torch.exp(made["a"])})
+    return torch.mean(made["a"] * made["b"]) * len(made)
+)JIT");
+    expect_kept(R"JIT(
+def forward(self, x):
+    made: Dict[str, Tensor] = {"a": torch.tanh(x)}
+    more = {"b": torch.sin(x)}
+    made.update(more)
+    more["b"] = torch.exp(more["b"])
+    return torch.mean(made["a"] * made["b"] * more["b"])
+)JIT",
+                "aten::update");
 }
 
 TEST(Containers, KeysThatAreTakenOutAreGone) {

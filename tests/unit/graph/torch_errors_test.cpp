@@ -61,10 +61,12 @@ TEST(TorchErrors, KnownCausesOfAFailedOpComeWithAdvice) {
     const std::string out =
         "div(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
         "requires grad";
-    EXPECT_EQ(op_failure("the op aten::div in 'c'", out + "."),
-              "the op aten::div in 'c' fails: " + out +
-                  "; a traced model does not know of torch.no_grad, under which such functions may be called (as in "
-                  "spectral_norm): compute what they write of value.detach(), or script the model");
+    EXPECT_EQ(
+        op_failure("the op aten::div in 'c'", out + "."),
+        "the op aten::div in 'c' fails: " + out +
+            "; a traced model does not know of torch.no_grad, under which such functions may be called (as in "
+            "spectral_norm): compute what they write of value.detach(), script the model, or take weight_norm or a "
+            "scripted layer of your own in place of spectral_norm");
 }
 
 constexpr const char* kOfCards =
@@ -136,8 +138,12 @@ TEST(TorchErrors, WhatIsKnownSaysWhere) {
 
 TEST(TorchErrors, CudaWantsMemoryByItselfToo) {
     expect_known(of_cuda("out of memory"), ErrorKind::OutOfMemory, text_of_cards("CUDA error: out of memory"));
-    const std::string blas = "CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`";
-    expect_known(of_cuda(blas), ErrorKind::OutOfMemory, text_of_cards("CUDA error: " + blas));
+    for (const std::string blas : {"CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+                                   "CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"}) {
+        expect_known(of_cuda(blas), ErrorKind::OutOfMemory, text_of_cards("CUDA error: " + blas));
+    }
+    const std::string dnn = "cuDNN error: CUDNN_STATUS_ALLOC_FAILED";
+    expect_known(std::runtime_error(dnn), ErrorKind::OutOfMemory, text_of_cards(dnn));
 }
 
 TEST(TorchErrors, ACardSaysLateWhatAnOpCannotTake) {
@@ -160,7 +166,8 @@ TEST(TorchErrors, AnOpWithoutAnExactKernelIsNamed) {
 }
 
 TEST(TorchErrors, ACardThatHasFailedMayBeStartedAgain) {
-    for (const std::string words : {"uncorrectable ECC error encountered", "unspecified launch failure"}) {
+    for (const std::string words :
+         {"uncorrectable ECC error encountered", "unspecified launch failure", "tensor memory not completely freed"}) {
         expect_known(of_cuda(words), ErrorKind::RankLost,
                      "the card has failed (CUDA error: " + words +
                          "); look for Xid in the kernel's log (dmesg) and start the job again, without this card if it "

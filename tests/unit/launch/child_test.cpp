@@ -19,7 +19,10 @@ using std::chrono::milliseconds;
 /// What a job did, told through an exit code: the test itself must not be hit by the signals.
 int in_a_process(const std::function<int()>& body) {
     const pid_t child = fork();
-    if (child == 0) _exit(body());
+    if (child == 0) {
+        std::signal(SIGHUP, SIG_DFL);  // under nohup it is ignored
+        _exit(body());
+    }
     int status = 0;
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);

@@ -68,6 +68,12 @@ TEST(MpirunLine, RootAndForbiddenCopies) {
               "train a.toml");
 }
 
+TEST(MpirunLine, RanksWithCardsAreNotBoundToSocketsInTurn) {
+    HostFacts host = host_of(8);
+    host.gpus = {"NVIDIA H100", "NVIDIA H100"};
+    EXPECT_EQ(line_of(request_of(4), host), "mpirun -q --bind-to none -x OMP_NUM_THREADS=1 -np 4 vpp train a.toml");
+}
+
 TEST(MpirunLine, OtherHostsSayThemselvesWhatTheyTake) {
     LaunchRequest request = request_of(4);
     request.host = "a:2,b:2";

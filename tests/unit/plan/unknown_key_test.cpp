@@ -14,6 +14,9 @@ std::string answer(const char* name) {
 TEST(UnknownKey, InASectionItsOwnNamesAndThoseElsewhereAreKnown) {
     EXPECT_EQ(unknown_answer("pipeline", "num_stage"), "; did you mean 'num_stages'?");
     EXPECT_EQ(unknown_answer("train", "num_stages"), "; did you mean pipeline.num_stages?");
+    EXPECT_EQ(unknown_answer("eval", "every"), "; did you mean train.eval_every?");
+    EXPECT_EQ(unknown_answer("train", "every"),
+              "; did you mean pipeline.recompute.every, checkpoint.every or report.every?");
     EXPECT_EQ(unknown_answer("", "recompute"), "; did you mean section pipeline.recompute?");
     EXPECT_EQ(unknown_answer("pipeline", "shared_modules"), "; leave it out: tied parameters are found in the model");
     EXPECT_EQ(unknown_answer("pipeline", "zzzzzz"), "");

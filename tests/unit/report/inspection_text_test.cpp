@@ -27,6 +27,15 @@ std::string without_colour(std::string text) {
     return text;
 }
 
+TEST(InspectionText, WhereManyCutsAreRefusedOneReasonIsGiven) {
+    Inspection page = test::two_stages();
+    page.legal_cuts = 9;
+    page.commonest_refusal = {"the list 'a' is changed in place", 28};
+    const std::string text = inspection_text(page, {200, false});
+    EXPECT_NE(text.find("30 refused (76.9 %), 28 of them since the list 'a' is changed in place\n"), std::string::npos)
+        << text;
+}
+
 TEST(InspectionText, IsAPage) {
     EXPECT_EQ(inspection_text(test::two_stages(), {100, false}), R"(model     model.pt
           40 ops, 3000 parameters (11.7 KiB), buffers 0 B

@@ -111,7 +111,25 @@ TEST_F(RunRecords, DamagedLinesAreCountedAndLeftOut) {
     const RecordedRun run = read_run(folder_);
     EXPECT_EQ(run.steps.size(), 1u);
     ASSERT_EQ(run.notes.size(), 1u);
-    EXPECT_EQ(run.notes[0], "metrics.jsonl has 4 lines that are no events");
+    EXPECT_EQ(run.notes[0], "metrics.jsonl has 5 lines that are no events");
+}
+
+TEST_F(RunRecords, StepsThatDoNotGoOnAndEventsWithoutANameAreDamaged) {
+    put_metrics(
+        "{\"event\":\"step\",\"step\":4,\"loss\":1}\n{\"step\":5,\"loss\":1}\n"
+        "{\"event\":\"step\",\"step\":4,\"loss\":2}\n{\"event\":\"step\",\"step\":2,\"loss\":3}\n");
+    const RecordedRun run = read_run(folder_);
+    ASSERT_EQ(run.steps.size(), 1u);
+    EXPECT_EQ(run.steps[0].loss, 1);
+    ASSERT_EQ(run.notes.size(), 1u);
+    EXPECT_EQ(run.notes[0], "metrics.jsonl has 3 lines that are no events");
+}
+
+TEST_F(RunRecords, AnEvaluationWithoutALossHasNone) {
+    put_metrics("{\"event\":\"eval\",\"step\":1,\"loss\":1.5}\n{\"event\":\"eval\",\"step\":2}\n");
+    const RecordedRun run = read_run(folder_);
+    ASSERT_EQ(run.evaluations.size(), 2u);
+    EXPECT_TRUE(std::isnan(run.evaluations[1].loss));
 }
 
 TEST_F(RunRecords, LinesAreWholeHoweverTheFileIsRead) {
@@ -127,11 +145,14 @@ TEST_F(RunRecords, LinesAreWholeHoweverTheFileIsRead) {
 }
 
 TEST_F(RunRecords, TheTimesOfStagesAreMeans) {
-    const auto line = [](double forward, const std::string& more) {
-        return R"({"event":"step","step":1,"bubble_predicted":0.25,"stages":[{"rank":0,"forward_ms":)" +
-               std::to_string(forward) + R"(,"backward_ms":4,"transfer_ms":1,"wait_ms":2})" + more + "]}\n";
+    int64_t step = 0;
+    const auto line = [&](double forward, const std::string& more) {
+        return R"({"event":"step","step":)" + std::to_string(++step) +
+               R"(,"bubble_predicted":0.25,"stages":[{"rank":0,"forward_ms":)" + std::to_string(forward) +
+               R"(,"backward_ms":4,"transfer_ms":1,"wait_ms":2})" + more + "]}\n";
     };
-    put_metrics(line(1, "") + line(2, "") + line(100, ",{}") + "{\"event\":\"step\",\"step\":4,\"stages\":[]}\n");
+    const std::string first = line(1, ""), second = line(2, "");
+    put_metrics(first + second + line(100, ",{}") + "{\"event\":\"step\",\"step\":4,\"stages\":[]}\n");
     const RecordedRun run = read_run(folder_);
     ASSERT_EQ(run.stages.size(), 1u);
     EXPECT_EQ(run.stages[0].forward_ms, 1.5);
