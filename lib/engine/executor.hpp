@@ -90,7 +90,7 @@ class Executor {
     at::Device device() const { return device_; }
     /// Losses of the last run by microbatch; empty unless this rank makes the loss.
     const std::vector<double>& losses() const { return losses_; }
-    bool makes_loss() const { return !made_losses_.empty(); }
+    bool makes_loss() const { return phase_.makes_losses(pp_rank_); }
     /// One of them while actions run, behind its F; waits for it.
     double loss_of(int microbatch) const;
     /// What there was before the first action of the last run.

@@ -99,7 +99,8 @@ void remove_keepers(torch::jit::Block* block) {
     }
 }
 
-/// What the op makes of what is known; LibTorch's own pass (2.11) leaves out ops that take any number of inputs.
+/// What the op makes of texts and numbers that are known, f"aux{i}"; LibTorch's own pass (2.11) leaves out ops that
+/// take any number of inputs.
 std::optional<c10::IValue> text_of(const torch::jit::Node* node) {
     if (!is_op(node, "aten::format") && !is_op(node, "aten::percentFormat")) return std::nullopt;
     torch::jit::Stack stack;
@@ -117,16 +118,24 @@ std::optional<c10::IValue> text_of(const torch::jit::Node* node) {
     return stack.size() == 1 && stack[0].isString() ? std::optional(stack[0]) : std::nullopt;
 }
 
-/// Makes formatted texts of what is known constants: f"aux{i}". Gives whether there was one.
-bool fold_texts(torch::jit::Block* block) {
+/// What `value is None` or `isinstance` gives, where the type says it.
+std::optional<c10::IValue> answer_of(const torch::jit::Node* node) {
+    const auto answer = node->kind() == torch::jit::prim::isinstance ? is_instance(node) : is_or_not_none(node);
+    return answer ? std::optional<c10::IValue>(*answer) : std::nullopt;
+}
+
+using Known = std::optional<c10::IValue>(const torch::jit::Node*);
+
+/// Puts constants in the place of what is known. Gives whether there was something.
+bool fold(torch::jit::Block* block, Known* known) {
     bool any = false;
     for (auto it = block->nodes().begin(); it != block->nodes().end();) {
         torch::jit::Node* node = *it++;
-        for (torch::jit::Block* inner : node->blocks()) any = fold_texts(inner) || any;
-        const auto text = text_of(node);
-        if (!text) continue;
+        for (torch::jit::Block* inner : node->blocks()) any = fold(inner, known) || any;
+        const std::optional<c10::IValue> value = known(node);
+        if (!value) continue;
         const torch::jit::WithInsertPoint before(node);
-        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(*text));
+        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(*value));
         node->destroy();
         any = true;
     }
@@ -136,18 +145,7 @@ bool fold_texts(torch::jit::Block* block) {
 }  // namespace
 
 bool fold_type_checks(torch::jit::Block* block) {
-    bool any = false;
-    for (auto it = block->nodes().begin(); it != block->nodes().end();) {
-        torch::jit::Node* node = *it++;
-        for (torch::jit::Block* inner : node->blocks()) any = fold_type_checks(inner) || any;
-        const auto answer = node->kind() == torch::jit::prim::isinstance ? is_instance(node) : is_or_not_none(node);
-        if (!answer) continue;
-        const torch::jit::WithInsertPoint before(node);
-        node->output()->replaceAllUsesWith(node->owningGraph()->insertConstant(*answer));
-        node->destroy();
-        any = true;
-    }
-    return any;
+    return fold(block, answer_of);
 }
 
 void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& value) {
@@ -159,7 +157,7 @@ void bind_default(torch::jit::Graph& graph, size_t index, const c10::IValue& val
 void fold_constants(JitGraph& jit) {
     keep_writes(jit.graph->block());
     torch::jit::ConstantPropagationImmutableTypes(jit.graph);
-    while (fold_texts(jit.graph->block())) torch::jit::ConstantPropagationImmutableTypes(jit.graph);
+    while (fold(jit.graph->block(), text_of)) torch::jit::ConstantPropagationImmutableTypes(jit.graph);
     torch::jit::LowerSimpleTuples(jit.graph);
     torch::jit::EliminateDeadCode(jit.graph);
     remove_keepers(jit.graph->block());

@@ -36,9 +36,7 @@ void add_forward_passes(const Phase& phase, int pp_rank, int replica, std::vecto
 /// Of the replicas [first, end).
 void add_counted_targets(const Plan& plan, const Phase& phase, int pp_rank, int first, int end,
                          std::vector<InputNeed>& needs) {
-    const std::vector<int> stages = phase.schedule.stages_of(pp_rank);
-    const bool makes_losses = std::ranges::find(stages, phase.split.loss_stage) != stages.end();
-    if (!plan.model.is_target_mean() || !makes_losses) return;
+    if (!plan.model.is_target_mean() || !phase.makes_losses(pp_rank)) return;
     const std::optional<CountedTargets> counted = find_counted_targets(phase.graph);
     check(counted.has_value(), "a mean over targets has some to count");
     for (int replica = first; replica < end; ++replica) {

@@ -1,5 +1,6 @@
 #include "program/program.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -120,6 +121,10 @@ std::string to_json_text_with(const Program& program, const std::string& name, c
     json whole = to_json_value(program);
     whole[name] = json::parse(value);
     return json_text(whole, 2);
+}
+
+bool Phase::makes_losses(int pp_rank) const {
+    return std::ranges::count(schedule.stages_of(pp_rank), split.loss_stage) > 0;
 }
 
 Digest digest_of(const Program& program) {

@@ -23,6 +23,9 @@ struct Phase {
     Graph graph;
     Split split;
     Schedule schedule;  ///< lowered and proven
+
+    /// Whether that PP rank has the stage whose loss it is.
+    bool makes_losses(int pp_rank) const;
 };
 
 struct Program {

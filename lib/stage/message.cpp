@@ -193,8 +193,8 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     } catch (const c10::OutOfMemoryError&) {
         throw;
     } catch (const c10::Error& error) {
-        throw_if_known(error);  // a failed card is often met by the first copy behind it
-        bad_message(what);      // gaps that no memory can hold, elements that lie on each other
+        if (!target.is_cpu()) throw_if_known(error);  // a failed card is often met by the first copy behind it
+        bad_message(what);                            // gaps that no memory can hold, elements that lie on each other
     }
     // Not a view: autograd treats views apart, and this tensor stands for one that was none.
     if (base_sizes != sizes) {
