@@ -272,10 +272,10 @@ class CsvReader {
     /// A first line without a comma that has others of the usual separators.
     void refuse_other_separators() const {
         if (header_.size() > 1 || header_[0].is_quoted) return;
-        const size_t at = header_[0].text.find_first_of(kOtherSeparators);
-        if (at != std::string::npos)
-            lines_.refuse_separator(header_[0].text[at],
-                                    header_[0].column + num_characters(header_[0].text.substr(0, at)));
+        const std::string& text = header_[0].text;
+        const size_t at = text.find_first_of(kOtherSeparators);
+        if (at == std::string::npos) return;
+        lines_.refuse_separator(text[at], header_[0].column + num_characters(text.substr(0, at)));
     }
 
     size_t find_column(const std::string& name) const {
