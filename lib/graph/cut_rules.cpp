@@ -337,9 +337,7 @@ class CutFinder {
         const GraphValue& entry = graph_.values[value];
         const bool has_name = !std::ranges::all_of(entry.name, [](char c) { return c >= '0' && c <= '9'; });
         if (has_name || entry.producer < 0) return "'" + entry.name + "'";
-        const GraphOp& op = graph_.ops[static_cast<size_t>(entry.producer)];
-        return "what op " + std::to_string(entry.producer) + " (" + op.kind +
-               (op.module.empty() ? "" : " of '" + op.module + "'") + ") gives";
+        return "what " + numbered_op_text(graph_, entry.producer) + " gives";
     }
 
     /// What comes out of control flow may be the very tensor of another value, or not, from microbatch to microbatch:

@@ -40,6 +40,12 @@ std::pair<std::string, int> Graph::commonest_refusal() const {
     return commonest;
 }
 
+std::string numbered_op_text(const Graph& graph, int op) {
+    const GraphOp& entry = graph.ops[static_cast<size_t>(op)];
+    return "op " + std::to_string(op) + " (" + entry.kind + (entry.module.empty() ? "" : " of '" + entry.module + "'") +
+           ")";
+}
+
 void check_has_parameters(const Graph& graph, const std::optional<SourcePosition>& where) {
     const auto is_parameter = [](const GraphParameter& entry) { return !entry.is_buffer; };
     if (std::ranges::any_of(graph.parameters, is_parameter)) return;

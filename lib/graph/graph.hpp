@@ -153,6 +153,9 @@ struct Graph {
     std::pair<std::string, int> commonest_refusal() const;
 };
 
+/// How an op is told to a user: "op 23 (prim::If of 'l.0')".
+std::string numbered_op_text(const Graph& graph, int op);
+
 /// Throws Error{BadData} at `where` of a model without parameters, of which nothing can be trained.
 void check_has_parameters(const Graph& graph, const std::optional<SourcePosition>& where = std::nullopt);
 

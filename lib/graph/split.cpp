@@ -43,9 +43,7 @@ std::vector<int> allowed_cuts(const SplitTask& task, int begin, int end) {
 }
 
 std::string describe_cut(const Graph& graph, int cut) {
-    const GraphOp& before = graph.ops[static_cast<size_t>(cut) - 1];
-    return "after op " + std::to_string(cut - 1) + " (" + before.kind +
-           (before.module.empty() ? "" : " of '" + before.module + "'") + ")";
+    return "after " + numbered_op_text(graph, cut - 1);
 }
 
 [[noreturn]] void too_few(const SplitTask& task, size_t available) {
