@@ -72,11 +72,26 @@ ScheduleStages stages_of(const Schedule& compute, const ScheduleArguments& given
                     "); change the plan with --set instead of --pp and --virtual");
 }
 
+/// Numbers that say what a generator makes.
+bool has_size(const ScheduleArguments& given) {
+    return given.num_ranks || given.per_rank || given.microbatches || given.group;
+}
+
+/// The schedule file of a plan.
+ChosenSchedule choose_custom(const ScheduleArguments& given, const std::optional<Plan>& plan) {
+    if (has_size(given)) {
+        throw Error(
+            ErrorKind::CommandLine,
+            "--pp, --virtual, --microbatches and --group are for a schedule that is generated, and the plan's is "
+            "a file (" +
+                plan->pipeline.schedule_file + "); name another with --schedule");
+    }
+    return choose_from_file(plan->pipeline.schedule_file, given, plan);
+}
+
 /// AUTO of a plan: what its training runs, once or more a step.
 ChosenSchedule choose_searched(const ScheduleArguments& given, const std::optional<Plan>& plan) {
-    const bool has_numbers =
-        given.num_ranks || given.per_rank || given.microbatches || given.group || given.memory || !given.costs.empty();
-    if (!plan || has_numbers) {
+    if (!plan || has_size(given) || given.memory || !given.costs.empty()) {
         throw Error(ErrorKind::CommandLine,
                     "AUTO is searched for the model of a plan; vpp schedule search takes numbers and costs");
     }
@@ -132,7 +147,7 @@ ChosenSchedule choose_schedule(const ScheduleArguments& given) {
         return choose_from_file(given.file, given, plan);
     }
     const std::string name = !given.name.empty() ? given.name : plan ? plan->pipeline.schedule_type : "";
-    if (name == "CUSTOM" && plan) return choose_from_file(plan->pipeline.schedule_file, given, plan);
+    if (name == "CUSTOM" && plan) return choose_custom(given, plan);
     if (name == "AUTO") return choose_searched(given, plan);
     if (name.empty()) {
         throw Error(ErrorKind::CommandLine,

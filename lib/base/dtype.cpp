@@ -44,6 +44,9 @@ size_t size_of(DType dtype) {
 std::string_view name_of(DType dtype) {
     return row(dtype).name;
 }
+std::string complex_name(DType part) {
+    return "complex" + std::to_string(16 * size_of(part));
+}
 bool is_floating(DType dtype) {
     return row(dtype).floating;
 }

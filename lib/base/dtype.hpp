@@ -18,6 +18,8 @@ bool is_known(DType dtype);
 size_t size_of(DType dtype);
 /// "float32", "int64", ...
 std::string_view name_of(DType dtype);
+/// "complex64": two of them, the real part and the imaginary one.
+std::string complex_name(DType part);
 /// The type with that name, if there is one.
 std::optional<DType> dtype_from_name(std::string_view name);
 /// Whether it can carry a gradient.

@@ -234,7 +234,7 @@ StepShare Engine::run_actions(int64_t step) {
     const MemoryMeter meter(weights_.device());
     const int64_t flushes = meter.flushes();
     share.memory_flushes = flushes - std::exchange(flushes_told_, flushes);
-    share.nearly_full = meter.is_nearly_full(num_steps_run_ == 1 ? first_update_bytes() : 0);
+    share.nearly_full = meter.is_nearly_full(has_updated_ ? 0 : first_update_bytes());
     const int64_t taken = meter.taken();
     share.takes_memory = taken != std::exchange(memory_taken_, taken) || training_->will_record();
     return share;
@@ -280,6 +280,7 @@ bool Engine::unscale_gradients() {
 /// The first update makes the optimizer's state.
 void Engine::step_optimizer(int64_t step) {
     run_known([&] { optimizer_->step(step, total_steps_); }, "the update of step " + std::to_string(step + 1) + ": ");
+    if (!std::exchange(has_updated_, true)) expect_memory_taken();  // it has made the optimizer's state
 }
 
 void Engine::update(int64_t step, const StepTotals& totals, StepResult& result) {
@@ -305,7 +306,7 @@ Engine::Trouble Engine::find_non_finite(int64_t step) {
         parameters.push_back({name, weights_.at(parameter)});
     }
     const NonFiniteWatch watch(*training_, program_.training.split, dp_coordinate(), std::move(parameters));
-    const ThroughHost through_host(transport_, true);  // it takes memory
+    expect_memory_taken();  // and what it takes is told to nobody
     run_actions(step);
     transport_.set_position("looking for what is not finite in step " + std::to_string(step + 1));
     const std::optional<NonFiniteValue> first = watch.first(transport_);
@@ -440,8 +441,14 @@ void Engine::judge(int64_t step, StepResult& result) {
 /// Who takes memory of a device, or has a full one give some back, may wait for all that it does. Ranks whose devices
 /// wait for each other's messages would stand still then: none of these holds up a device before a step takes none.
 void Engine::mind_memory(const StepTotals& totals) {
-    transport_.set_through_host(!totals.may_hold_devices());
-    if (evaluator_ && !totals.may_hold_devices()) evaluator_->expect_memory_taken();
+    if (!totals.may_hold_devices()) return expect_memory_taken();
+    transport_.set_through_host(false);
+}
+
+/// What runs next may find none of the memory that it had.
+void Engine::expect_memory_taken() {
+    transport_.set_through_host(true);
+    if (evaluator_) evaluator_->expect_memory_taken();
 }
 
 void Engine::remark_memory(int64_t step, StepResult& result) {

@@ -153,6 +153,7 @@ class Engine {
     void judge(int64_t step, StepResult& result);
     void step_optimizer(int64_t step);
     void mind_memory(const StepTotals& totals);
+    void expect_memory_taken();
     void remark_memory(int64_t step, StepResult& result);
     void update(int64_t step, const StepTotals& totals, StepResult& result);
     struct Trouble {
@@ -175,6 +176,7 @@ class Engine {
     Transport& transport_;
     int64_t total_steps_;
     int64_t num_steps_run_ = 0;  ///< by this engine
+    bool has_updated_ = false;   ///< this engine has, once
     Weights weights_;
     std::unique_ptr<TiedWeights> tied_;
     std::unique_ptr<BatchStatistics> statistics_;

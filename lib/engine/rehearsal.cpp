@@ -38,7 +38,7 @@ class EdgeWatch {
         edges_[edge.id] = {edge.producer,
                            edge.consumer,
                            edge.name,
-                           std::string(name_of(from_torch(tensor.scalar_type()))),
+                           dtype_name(tensor.scalar_type()),
                            tensor.sizes().vec(),
                            static_cast<int64_t>(tensor.nbytes())};
     }

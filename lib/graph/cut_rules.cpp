@@ -193,7 +193,7 @@ class CutFinder {
         const auto stays = [&](int tensor) { return !graph_.tensors[static_cast<size_t>(tensor)].travels; };
         if (entry.producer < 0 || std::ranges::none_of(entry.tensors, stays)) return;
         refuse_between(entry.producer, last_use(value),
-                       "'" + entry.name + "' is complex, sparse, quantised or negated when read, which cannot be sent");
+                       "'" + entry.name + "' is sparse, quantised or negated when read, which cannot be sent");
     }
 
     /// A tensor that requires a gradient until an op takes that away in place: it would go over without its history.
@@ -223,21 +223,19 @@ class CutFinder {
         for (int input : graph_.ops[static_cast<size_t>(op)].inputs) {
             const auto value = static_cast<size_t>(input);
             int first = graph_.values[value].producer;
-            bool has_more = has_more_around(value);
+            if (first < 0 || !has_more_around(value)) continue;
             for (size_t other : families_.values_beside(value)) {
                 const int producer = graph_.values[other].producer;
-                if (other == value || producer >= op || !aliases_.may_share(values_[value], values_[other])) continue;
-                has_more = true;
-                if (producer >= 0) first = std::min(first, producer);
+                if (producer < 0 || producer >= first || !aliases_.may_share(values_[value], values_[other])) continue;
+                first = producer;
             }
-            if (first < 0 || !has_more) continue;
             refuse_between(first, op,
                            "op " + std::to_string(op) + " takes memory around '" + graph_.values[value].name +
                                "', which does not go over with it");
         }
     }
 
-    /// Whether it may lie in larger memory that no other value has.
+    /// Whether it may lie in larger memory.
     bool has_more_around(size_t value) const {
         return std::ranges::any_of(graph_.values[value].tensors, [this](int tensor) {
             const GraphTensor& entry = graph_.tensors[static_cast<size_t>(tensor)];

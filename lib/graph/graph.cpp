@@ -5,6 +5,11 @@
 
 namespace vpp {
 
+std::string GraphTensor::type_text() const {
+    const std::string type = is_complex ? complex_name(dtype) : std::string(name_of(dtype));
+    return type + shape_text(shape);
+}
+
 bool GraphTensor::requires_grad_at(int op) const {
     const auto behind = std::lower_bound(gradient_flips.begin(), gradient_flips.end(), op);
     return requires_grad != ((behind - gradient_flips.begin()) % 2 == 1);

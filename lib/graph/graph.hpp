@@ -19,8 +19,8 @@ namespace vpp {
 
 /// One tensor object of the model, for one microbatch.
 struct GraphTensor {
-    std::string name;  ///< of the first value that holds it
-    DType dtype = DType::F32;
+    std::string name;          ///< of the first value that holds it
+    DType dtype = DType::F32;  ///< of its parts where it is complex
     std::vector<int64_t> shape;
     bool requires_grad = false;       ///< when its producer has made it; behind a branch: in some microbatch it may
     int64_t message_bytes = 0;        ///< of a message that carries it; its bound where shapes do not follow the data
@@ -31,11 +31,13 @@ struct GraphTensor {
     std::vector<int> gradient_flips;  ///< ops that change in place whether it requires a gradient, ascending
     bool is_view = false;             ///< autograd knows it as a part of another tensor, of one inside of an op too
     bool fills_memory = true;         ///< its memory holds nothing else
-    bool travels = true;              ///< false: no message holds it (complex, sparse, quantised, negated when read)
-    bool from_branch = false;         ///< made by control flow that follows the data: it may be another tensor, or not
+    bool travels = true;              ///< false: no message holds it (sparse, quantised, negated when read)
+    bool is_complex = false;
+    bool from_branch = false;  ///< made by control flow that follows the data: it may be another tensor, or not
 
     static constexpr int kFromOutside = -1;
-    int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)); }
+    int64_t bytes() const { return num_elements(shape) * static_cast<int64_t>(size_of(dtype)) * (is_complex ? 2 : 1); }
+    std::string type_text() const;  ///< "float32[2, 3]", "complex64[4]"
     /// Whether it requires a gradient when op `op` takes it.
     bool requires_grad_at(int op) const;
 };

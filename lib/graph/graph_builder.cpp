@@ -28,25 +28,23 @@ constexpr int64_t kMessageHeaderBytes = 1024;  // room for sizes and strides (st
 
 /// A type whose elements are as large, for what is only counted. Complex double counts as half of it.
 DType counted_as(const at::Tensor& tensor) {
-    if (const auto dtype = carried_dtype(tensor.scalar_type())) return *dtype;
+    if (const auto dtype = carried_dtype(c10::toRealValueType(tensor.scalar_type()))) return *dtype;
     const size_t bytes = tensor.itemsize();
     return bytes == 1 ? DType::U8 : bytes == 2 ? DType::I16 : bytes == 4 ? DType::I32 : DType::I64;
 }
 
-/// "int64[2]"; LibTorch's own word for a type that vpp does not carry: "ComplexFloat[2]".
-std::string type_text(const at::Tensor& tensor) {
-    const auto dtype = carried_dtype(tensor.scalar_type());
-    return (dtype ? std::string(name_of(*dtype)) : c10::toString(tensor.scalar_type())) +
-           shape_text(tensor.sizes().vec());
-}
-
-/// Whether its memory, as it lies, is what it is.
+/// Whether its memory, as it lies, is what it is, but for the sign of imaginary parts.
 bool can_travel(const at::Tensor& tensor) {
-    return tensor.layout() == at::kStrided && carried_dtype(tensor.scalar_type()) && !tensor.is_neg();
+    const at::ScalarType type = c10::toRealValueType(tensor.scalar_type());
+    return tensor.layout() == at::kStrided && carried_dtype(type) && !tensor.is_neg();
 }
 
 bool fills_memory(const at::Tensor& tensor) {
-    return tensor.has_storage() && tensor.storage_offset() == 0 && tensor.storage().nbytes() <= tensor.nbytes();
+    if (!tensor.has_storage() || tensor.storage_offset() != 0) return false;
+    const std::vector<int64_t> sizes = base_sizes_of(tensor);
+    const bool is_dense = !overlaps(sizes, tensor.strides());
+    const int64_t elements = is_dense ? num_elements(sizes) : memory_extent(sizes, tensor.strides());
+    return static_cast<int64_t>(tensor.storage().nbytes()) <= elements * static_cast<int64_t>(tensor.itemsize());
 }
 
 /// The constant ignore_index of a loss.
@@ -134,6 +132,7 @@ class GraphBuilder {
         GraphTensor entry;
         entry.name = value.name;
         entry.dtype = counted_as(tensor);
+        entry.is_complex = tensor.is_complex();
         entry.travels = can_travel(tensor);
         entry.is_view = tensor.is_view();
         entry.fills_memory = fills_memory(tensor);
@@ -362,7 +361,8 @@ class GraphBuilder {
         check(tuple.tensors.size() == num_outputs + num_tallies, "the last op gathers the model's outputs");
         for (size_t i = 0; i < num_outputs; ++i) {
             const std::string& name = jit_.outputs[i].name;
-            if (!graph_.tensors[static_cast<size_t>(tuple.tensors[i])].travels) {
+            const GraphTensor& tensor = graph_.tensors[static_cast<size_t>(tuple.tensors[i])];
+            if (!tensor.travels || tensor.is_complex) {
                 throw Error(ErrorKind::BadData, "the output '" + name +
                                                     "' of the model is no dense tensor of real "
                                                     "numbers; torch.view_as_real and to_dense() make it one");
@@ -377,10 +377,10 @@ class GraphBuilder {
     void check_loss() const {
         const GraphValue& loss = graph_.values[static_cast<size_t>(graph_.loss)];
         const GraphTensor* tensor = graph_.tensor_of(graph_.loss);
-        if (tensor && tensor->travels && is_floating(tensor->dtype) && num_elements(tensor->shape) == 1) return;
+        const bool is_real = tensor && tensor->travels && is_floating(tensor->dtype) && !tensor->is_complex;
+        if (is_real && num_elements(tensor->shape) == 1) return;
         throw Error(ErrorKind::BadData,
-                    "the loss must be one floating-point number (got " +
-                        (tensor ? type_text(probe_.values.at(jit_.loss).toTensor()) : loss.type) +
+                    "the loss must be one floating-point number (got " + (tensor ? tensor->type_text() : loss.type) +
                         "); add a [loss] section, or set model.loss_output to the output that is the loss");
     }
 

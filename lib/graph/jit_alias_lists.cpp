@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/jit_alias.hpp"
+#include "graph/jit_containers.hpp"
 
 namespace vpp {
 
@@ -34,12 +35,21 @@ bool is_list_of_tensors(const Value* value) {
     return is_tensor(optional ? *optional->getElementType() : *element);
 }
 
+/// Whether the op changes which elements some list or dict has: those of its argument may be among them then.
+bool changes_container(const Node* node) {
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+        if (changes(node, i)) return true;
+    }
+    return false;
+}
+
 /// Whether the op neither writes its argument nor gives any of it on. The schemas of ops that make a list of other
-/// lists' tensors do not say so.
+/// lists' tensors, or put them into one (aten::extend), do not say so.
 bool keeps_nothing(const Use& use) {
     const c10::FunctionSchema* schema = use.user->maybeSchema();
     if (!schema || use.offset >= schema->arguments().size() || schema->arguments()[use.offset].alias_info())
         return false;
+    if (changes_container(use.user)) return false;
     return std::ranges::all_of(use.user->outputs(),
                                [](const Value* made) { return is_tensor(*made->type()) || is_plain(*made->type()); });
 }

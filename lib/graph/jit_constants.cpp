@@ -37,11 +37,13 @@ bool may_be_none(const c10::Type& type) {
     return c10::NoneType::get()->isSubtypeOf(type);
 }
 
-/// What `value is None`, or `is not`, gives, where the type says it.
-std::optional<bool> is_or_not_none(const torch::jit::Node* node) {
+/// What `value is other`, or `is not`, gives, where they are one tensor or container, or one is None and the other's
+/// type says it.
+std::optional<bool> is_or_is_not(const torch::jit::Node* node) {
     namespace aten = torch::jit::aten;
     const bool is = node->kind() == aten::__is__, is_not = node->kind() == aten::__isnot__;
     if (!is && !is_not) return std::nullopt;
+    if (node->input(0) == node->input(1) && !is_plain(*node->input(0)->type())) return is;
     const size_t none = node->input(0)->mustBeNone() ? 0 : 1;
     if (!node->input(none)->mustBeNone() || may_be_none(*node->input(1 - none)->type())) return std::nullopt;
     return is_not;
@@ -118,9 +120,9 @@ std::optional<c10::IValue> text_of(const torch::jit::Node* node) {
     return stack.size() == 1 && stack[0].isString() ? std::optional(stack[0]) : std::nullopt;
 }
 
-/// What `value is None` or `isinstance` gives, where the type says it.
+/// What `is` or `isinstance` gives, where that is known.
 std::optional<c10::IValue> answer_of(const torch::jit::Node* node) {
-    const auto answer = node->kind() == torch::jit::prim::isinstance ? is_instance(node) : is_or_not_none(node);
+    const auto answer = node->kind() == torch::jit::prim::isinstance ? is_instance(node) : is_or_is_not(node);
     return answer ? std::optional<c10::IValue>(*answer) : std::nullopt;
 }
 

@@ -74,22 +74,23 @@ class Settler {
         });
     }
 
-    /// Ops of the top level that use the container under any of its names, or have an op inside that does.
+    /// Ops of its block that use the container under any of its names, or have an op inside that does.
     std::vector<Node*> users_in_order() {
         names_ = {container_};
         std::vector<Node*> users;
+        const Node* end = container_->node()->owningBlock()->return_node();
         for (Node* node = container_->node()->next(); node; node = node->next()) {
             if (uses(node)) {
                 users.push_back(node);
                 const bool gives_itself = is_followed_change(node) && !is_pop(node) && !node->outputs().empty();
                 if (gives_itself) names_.insert(node->output());
             }
-            if (node == graph_.return_node()) break;
+            if (node == end) break;
         }
         return users;
     }
 
-    /// A change of the top level of which it is known what it does.
+    /// A change of its block of which it is known what it does.
     bool is_followed_change(Node* node) const {
         if (node->inputs().empty() || !is_name(node->input(0))) return false;
         const auto is_other = [this](const Value* input) { return is_name(input); };
@@ -184,7 +185,7 @@ class Settler {
         return false;
     }
 
-    /// A new container of what is in it there; made at the top level, so that ops inside of others see it.
+    /// A new container of what is in it there; made in its block, so that ops inside of others see it.
     Value* snapshot_before(Node* user) {
         if (snapshot_) return snapshot_;
         const torch::jit::WithInsertPoint here(user);
@@ -309,10 +310,10 @@ Node* write_down_sum(Node* sum) {
 }
 
 /// Whether something changed: another list may be known then that takes the elements of this one.
-bool settle_once(torch::jit::Graph& graph) {
-    const bool others_change = changes_unknown_ones(graph);
-    bool any = fold_list_reads(graph.block(), others_change);
-    for (Node* node = *graph.nodes().begin(); node != graph.return_node(); node = node->next()) {
+bool settle_block(torch::jit::Graph& graph, Block* block, bool others_change) {
+    bool any = false;
+    for (Node* node = *block->nodes().begin(); node != block->return_node(); node = node->next()) {
+        for (Block* inner : node->blocks()) any = settle_block(graph, inner, others_change) || any;
         Node* maker = others_change ? node : write_down_sum(node);
         any = any || maker != node;
         node = maker;
@@ -321,6 +322,12 @@ bool settle_once(torch::jit::Graph& graph) {
         if (known && is_changed(node->output())) any = Settler(graph, node, others_change).run() || any;
     }
     return any;
+}
+
+bool settle_once(torch::jit::Graph& graph) {
+    const bool others_change = changes_unknown_ones(graph);
+    const bool any = fold_list_reads(graph.block(), others_change);
+    return settle_block(graph, graph.block(), others_change) || any;
 }
 
 }  // namespace

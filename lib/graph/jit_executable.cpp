@@ -52,6 +52,17 @@ class JitExecutable : public Executable {
     at::DeviceType device_;
 };
 
+/// LibTorch's interpreter (2.11) runs an op whose one result is used once, by what follows it, where that takes its
+/// inputs. In `x + loop(x)` the loop is then behind the read of x, its body's is taken for the last one, and the second
+/// time through there is none. An op in between, which does nothing, keeps the loop where it stands.
+void keep_loops_in_place(torch::jit::Block* block) {
+    for (Node* node : block->nodes()) {
+        for (torch::jit::Block* inner : node->blocks()) keep_loops_in_place(inner);
+        if (node->kind() != torch::jit::prim::Loop) continue;
+        node->owningGraph()->create(torch::jit::prim::Drop, 0)->insertAfter(node);
+    }
+}
+
 /// Copies ops into a graph of their own.
 class Slicer {
   public:
@@ -119,6 +130,7 @@ std::unique_ptr<Executable> compile_ops(const JitGraph& jit, const std::vector<i
     for (Value* output : outputs) slicer.add_output(output);
     const std::shared_ptr<torch::jit::Graph> graph = slicer.take();
     if (!device.is_cpu()) place_graph(*graph, device);
+    keep_loops_in_place(graph->block());
     return std::make_unique<JitExecutable>(graph, slicer.cast_inputs(), random ? jit.num_sites : 0, autocast,
                                            device.type());
 }

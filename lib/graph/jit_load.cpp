@@ -110,9 +110,8 @@ torch::jit::Module load_module(const std::shared_ptr<const Archive>& archive, co
         throw;
     } catch (const std::exception& error) {
         throw_if_known(error);
-        const std::string text = error.what();
         refuse_data(archive->path().string(),
-                    "LibTorch cannot load this model: " + printable(text.substr(0, text.find('\n'))));
+                    "LibTorch cannot load this model: " + printable(first_line(error.what())));
     }
 }
 

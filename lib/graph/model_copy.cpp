@@ -16,6 +16,7 @@
 #include "graph/initial_values.hpp"
 #include "graph/jit_parameters.hpp"
 #include "graph/module_names.hpp"
+#include "graph/torch_errors.hpp"
 
 namespace vpp {
 
@@ -62,9 +63,8 @@ torch::jit::Module load(const std::shared_ptr<const Archive>& archive, torch::ji
     } catch (const Error&) {
         throw;
     } catch (const std::exception& error) {
-        const std::string text = error.what();
         throw Error(ErrorKind::BadData, archive->path().string() + ": LibTorch cannot load this model: " +
-                                            printable(text.substr(0, text.find('\n'))));
+                                            printable(first_line(error.what())));
     }
 }
 

@@ -196,19 +196,18 @@ void OpTrial::note_changed(const JitOp& op, const TrialValues& values) {
     const auto content = [&](const Value* value) -> const c10::IValue& { return values.at(value); };
     if (std::ranges::none_of(used, needs_gradient, content)) return;
     for (const Value* value : used) {
-        if (is_container(value) && may_hold_others(value)) changed_with_gradient_.push_back(content(value));
+        if (is_container(value) && may_hold_others(value)) others_with_gradient_.push_back(content(value));
     }
 }
 
 bool OpTrial::may_need_gradient(const c10::IValue& container) const {
-    return std::ranges::any_of(changed_with_gradient_,
-                               [&](const c10::IValue& changed) { return changed.is(container); });
+    return std::ranges::any_of(others_with_gradient_, [&](const c10::IValue& one) { return one.is(container); });
 }
 
 /// What comes out of control flow, or of a list that it changes, is a tensor of its own, though this time it may be
 /// one that went in or came out before; and it may need a gradient if anything that went in does, though the way that
-/// was taken gave none. So may what is made of such a list.
-void OpTrial::tell_apart(const JitOp& op, TrialValues& values) const {
+/// was taken gave none. So may what is made of such a list, or of one that control flow gives.
+void OpTrial::tell_apart(const JitOp& op, TrialValues& values) {
     const bool may_be_others = may_give_others(op.node);
     std::unordered_set<const void*> known;
     bool gradient = false;
@@ -229,7 +228,11 @@ void OpTrial::tell_apart(const JitOp& op, TrialValues& values) const {
     };
     for (const Value* made : op.node->outputs()) {
         c10::IValue& content = values.at(made);
-        if (content.isTensor() || is_tuple_of_tensors(*made->type())) content = map_tensors(content, apart);
+        if (content.isTensor() || is_tuple_of_tensors(*made->type())) {
+            content = map_tensors(content, apart);
+        } else if (gradient && !content.isNone() && holds_tensors(*made->type())) {
+            others_with_gradient_.push_back(content);
+        }
     }
 }
 

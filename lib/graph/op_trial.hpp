@@ -48,13 +48,13 @@ class OpTrial {
     /// Whether something in a list or dict may need a gradient, though now nothing may.
     bool may_need_gradient(const c10::IValue& container) const;
     void note_changed(const JitOp& op, const TrialValues& values);
-    void tell_apart(const JitOp& op, TrialValues& values) const;
+    void tell_apart(const JitOp& op, TrialValues& values);
 
     const JitGraph& jit_;
     TrialPlaces places_;
-    /// Lists and dicts that are changed as the data have it: of what was in them, or was put into them, something else
-    /// is there behind it in another microbatch.
-    std::vector<c10::IValue> changed_with_gradient_;
+    /// Lists and dicts that are changed, or given by control flow, as the data have it, and what holds or is made of
+    /// them: something else is in them in another microbatch.
+    std::vector<c10::IValue> others_with_gradient_;
     SlowTrial slow_;
 };
 

@@ -32,6 +32,11 @@ std::optional<DType> carried_dtype(c10::ScalarType type) {
     return std::nullopt;
 }
 
+std::string dtype_name(c10::ScalarType type) {
+    const DType part = from_torch(c10::toRealValueType(type));
+    return c10::isComplexType(type) ? complex_name(part) : std::string(name_of(part));
+}
+
 DType from_torch(c10::ScalarType type) {
     if (const std::optional<DType> dtype = carried_dtype(type)) return *dtype;
     throw Error(ErrorKind::BadData, std::string("tensors of type ") + c10::toString(type) + " are not supported");

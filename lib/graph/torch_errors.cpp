@@ -125,6 +125,11 @@ std::string core_of(std::string_view text) {
     return std::string(text.substr(0, text.find('\n')));
 }
 
+std::string first_line(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
+    return std::string(text.substr(0, text.find('\n')));
+}
+
 std::string op_failure(const std::string& op, std::string_view text) {
     std::string core = core_of(text);
     const std::string advice = advice_for(op, core);

@@ -20,6 +20,9 @@ bool tells_of_full_device(const std::exception& error);
 /// The line that says what is wrong: the interpreter puts where it was before it.
 std::string core_of(std::string_view text);
 
+/// The first line that is not empty.
+std::string first_line(std::string_view text);
+
 /// "the op aten::mm in 'head' fails: shapes", of an op (op_text in graph/jit_graph.hpp) and LibTorch's text, with
 /// advice where the cause is known.
 std::string op_failure(const std::string& op, std::string_view text);

@@ -139,7 +139,8 @@ class ValueReader {
         if (node.kind == Node::Kind::Text) return remedy_of_text(node);
         const bool wants_text = key_.type == KeyType::Text || key_.type == KeyType::Path ||
                                 key_.type == KeyType::Choice || key_.type == KeyType::Name;
-        if (node.kind == Node::Kind::Integer && wants_text) {
+        const bool is_word = node.kind != Node::Kind::Array && node.kind != Node::Kind::Table;
+        if (is_word && wants_text) {
             const auto example = example_value(key_, names_);
             const auto* text = example ? std::get_if<std::string>(&*example) : nullptr;
             return "; try text in quotes" + (text ? ", such as " + toml_quoted(*text) : "");

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "plan/batch_size.hpp"
 #include "schedule/placement.hpp"
 
 namespace vpp {
@@ -39,6 +40,13 @@ std::string text_of(const MemoryLimit& limit) {
     return limit.bytes ? exact_bytes_text(*limit.bytes) : fixed_text(*limit.activations, 2);
 }
 
+/// What makes the activations of a microbatch fewer.
+std::string remedy_for(const Plan& plan) {
+    return samples_of_microbatch(plan) > 1
+               ? "try a larger pipeline.num_microbatches, which makes microbatches smaller"
+               : "microbatches have one sample already; try more stages, or pipeline.recompute.what = \"units\"";
+}
+
 void refuse_below(int64_t least, const Plan& plan, int stages_per_rank) {
     const MemoryLimit& limit = *plan.pipeline.memory_limit;
     if (!limit.bytes || *limit.bytes >= least) return;
@@ -46,8 +54,7 @@ void refuse_below(int64_t least, const Plan& plan, int stages_per_rank) {
                 "pipeline.memory_limit is less than the activations of one microbatch on a rank, with the gradients "
                 "of its backward (got " +
                     text_of(limit) + ", expected at least " + exact_bytes_text(least) + " = " + bytes_text(least) +
-                    " with " + counted_text(stages_per_rank, "stage") +
-                    " a rank); try a larger pipeline.num_microbatches, which makes them smaller",
+                    " with " + counted_text(stages_per_rank, "stage") + " a rank); " + remedy_for(plan),
                 plan.where("pipeline.memory_limit"));
 }
 
@@ -62,11 +69,8 @@ double peak_activations(const Schedule& schedule) {
     return peak;
 }
 
-std::string fitting_text(const std::vector<FittingSchedule>& fitting) {
-    if (fitting.empty()) {
-        return "; with as many stages a rank no schedule fits; try a larger pipeline.num_microbatches, which makes "
-               "microbatches smaller";
-    }
+std::string fitting_text(const Plan& plan, const std::vector<FittingSchedule>& fitting) {
+    if (fitting.empty()) return "; with as many stages a rank no schedule fits; " + remedy_for(plan);
     std::string text;
     for (const FittingSchedule& one : fitting) {
         text += (text.empty() ? "" : ", ") + ('"' + one.name + "\" (") + bytes_text(one.bytes) + ')';
@@ -152,7 +156,7 @@ void check_activations(const Plan& plan, const Schedule& schedule, const Activat
                     fixed_text(activations, 2) + " microbatches, with the gradients of a backward " +
                     bytes_text(bytes) + " at most (got " + text_of(limit) + ", expected at least " +
                     (limit.bytes ? exact_bytes_text(bytes) : fixed_text(activations, 2)) + ")" +
-                    (find_fitting ? fitting_text(find_fitting()) : ""),
+                    (find_fitting ? fitting_text(plan, find_fitting()) : ""),
                 plan.where("pipeline.memory_limit"));
 }
 

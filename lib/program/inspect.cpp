@@ -384,8 +384,7 @@ class Inspector {
             if (from.has_gradient) edge.gradient_to = from.gradient_to;
             if (!from.is_bundle()) edge.bytes = from.bytes;
             if (from.tensor >= 0) {
-                const GraphTensor& tensor = graph().tensors[static_cast<size_t>(from.tensor)];
-                edge.type = std::string(name_of(tensor.dtype)) + shape_text(tensor.shape);
+                edge.type = graph().tensors[static_cast<size_t>(from.tensor)].type_text();
             }
             edge.step_bytes = sent[from.id];
             page_.edges.push_back(std::move(edge));

@@ -15,7 +15,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Mesh, pp, dp, tp)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Field, name, dtype, shape, bound)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Fields, fields, num_samples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphTensor, name, dtype, shape, requires_grad, message_bytes, producer, input,
-                                   parameter, writers, gradient_flips, is_view, fills_memory, travels, from_branch)
+                                   parameter, writers, gradient_flips, is_view, fills_memory, travels, is_complex,
+                                   from_branch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphValue, name, type, is_tensor, tensors, plain_bytes, producer, uses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphIndex, value, least, size)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GraphOp, kind, module, inputs, outputs, parameters, casts, flops, kept_bytes,

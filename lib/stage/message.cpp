@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <cstring>
+#include <optional>
 
 #include "base/error.hpp"
 #include "device/memory_begin.hpp"
@@ -34,11 +35,22 @@ struct TensorHeader {
     Layout layout = Layout::Undefined;
     uint8_t requires_grad = 0;
     uint8_t is_of_host = 0;  ///< on the sender: numbers that a trace has as tensors, which kernels take apart
-    DType dtype = DType::F32;
+    uint8_t is_complex = 0;
+    uint8_t is_conjugate = 0;  ///< the imaginary parts have the other sign in memory
+    DType dtype = DType::F32;  ///< of the parts of a complex one
     uint16_t begin_bytes = 0;  ///< of its first element (device/memory_begin.hpp)
     int64_t num_dims = 0;
     int64_t payload_bytes = 0;
 };
+
+/// The type of the elements; nothing where there is none.
+std::optional<at::ScalarType> type_of(const TensorHeader& header) {
+    if (!is_known(header.dtype)) return std::nullopt;
+    const at::ScalarType type = to_torch(header.dtype);
+    if (header.is_complex == 0) return type;
+    const bool has_complex = type == at::kHalf || type == at::kFloat || type == at::kDouble;
+    return has_complex ? std::optional(c10::toComplexType(type)) : std::nullopt;
+}
 
 size_t align(size_t num_bytes) {
     return (num_bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -115,12 +127,14 @@ Buffer encode_tensor(const at::Tensor& tensor, size_t limit_bytes, const std::st
         writer.put(header);
         return make_message(writer.take(), {}, limit_bytes, what);
     }
-    at::Tensor base = base_of(tensor.detach());
+    at::Tensor base = base_of(tensor.is_conj() ? tensor.detach().conj() : tensor.detach());
     const bool dense = base.is_non_overlapping_and_dense();
     header.layout = dense || overlaps(base.sizes(), base.strides()) ? Layout::Memory : Layout::Elements;
     header.requires_grad = tensor.requires_grad();
     header.is_of_host = tensor.is_cpu();
-    header.dtype = from_torch(tensor.scalar_type());
+    header.is_complex = tensor.is_complex();
+    header.is_conjugate = tensor.is_conj();
+    header.dtype = from_torch(c10::toRealValueType(tensor.scalar_type()));
     header.begin_bytes = static_cast<uint16_t>(begin_bytes_of(tensor));
     header.num_dims = tensor.dim();
     const std::vector<int64_t> strides = base.strides().vec(), base_sizes = base.sizes().vec();
@@ -154,7 +168,8 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     ByteReader reader(buffer.bytes());
     const auto header = reader.get<TensorHeader>();
     if (header.layout == Layout::Undefined) return {};
-    const bool known = header.layout <= Layout::Elements && is_known(header.dtype);
+    const auto type = type_of(header);
+    const bool known = header.layout <= Layout::Elements && type && (header.is_complex || !header.is_conjugate);
     if (!known || header.num_dims < 0 || header.num_dims > kMaxDims) bad_message(what);
     const auto sizes = read_dims(reader, header.num_dims), base_sizes = read_dims(reader, header.num_dims),
                strides = read_dims(reader, header.num_dims);
@@ -163,10 +178,11 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     const bool compact = header.layout == Layout::Elements;
     const int64_t extent = compact ? num_elements(base_sizes) : memory_extent(base_sizes, strides);
     const MemoryPart& part = buffer.part();
+    const size_t element_bytes = c10::elementSize(*type);
     const size_t room_bytes = part.data ? part.num_bytes : buffer.bytes().size() - offset;
     if (offset > buffer.bytes().size() || (part.data && offset != buffer.bytes().size()) ||
-        extent * static_cast<int64_t>(size_of(header.dtype)) != header.payload_bytes ||
-        static_cast<size_t>(header.payload_bytes) != room_bytes || header.begin_bytes % size_of(header.dtype) != 0) {
+        extent * static_cast<int64_t>(element_bytes) != header.payload_bytes ||
+        static_cast<size_t>(header.payload_bytes) != room_bytes || header.begin_bytes % element_bytes != 0) {
         bad_message(what);
     }
     // Where the elements lie: in the bytes, which are the CPU's, or in the part, which is the device's.
@@ -174,14 +190,17 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     std::byte* data = part.data ? part.data.get() : owner.get() + offset;
     const at::Device place = part.data ? device : at::kCPU;
     const at::Device target = header.is_of_host != 0 ? at::kCPU : device;
-    const auto options = at::TensorOptions().dtype(to_torch(header.dtype)).device(place);
+    const auto options = at::TensorOptions().dtype(*type).device(place);
     const auto over_memory = [&](at::IntArrayRef shape, at::IntArrayRef steps) {
         const auto keep_alive = [owner](void*) {};
         return at::from_blob(data, shape, steps, keep_alive, options, place);
     };
-    const bool requires_grad = header.requires_grad != 0;
+    const auto as_sent = [&](at::Tensor made) {
+        if (header.is_conjugate) made._set_conj(true);
+        return ReceivedTensor{std::move(made), header.requires_grad != 0};
+    };
     const bool begins_right = extent == 0 || begin_bytes_of(data, place) == header.begin_bytes;
-    if (!compact && place == target && begins_right) return {over_memory(sizes, strides), requires_grad};
+    if (!compact && place == target && begins_right) return as_sent(over_memory(sizes, strides));
     at::Tensor tensor;
     try {
         tensor = empty_beginning_at(header.begin_bytes, base_sizes, strides, options.device(target));
@@ -200,7 +219,7 @@ ReceivedTensor decode_tensor(const Buffer& buffer, const std::string& what, at::
     if (base_sizes != sizes) {
         tensor = at::empty({0}, tensor.options()).set_(tensor.storage(), tensor.storage_offset(), sizes, strides);
     }
-    return {tensor, requires_grad};
+    return as_sent(std::move(tensor));
 }
 
 Buffer encode_values(const std::vector<c10::IValue>& values, size_t limit_bytes, const std::string& what) {

@@ -295,6 +295,9 @@ class PlannedStages(ScheduleCase):
         custom = self.ok("simulate", "--config", plan, "--set=pipeline.schedule_type=CUSTOM",
                          f"--set=pipeline.schedule_file={self.folder}/s.csv")
         self.assertIn("CUSTOM: 3 ranks", custom)
+        sized = self.refused(2, "simulate", "--config", plan, "--set=pipeline.schedule_type=CUSTOM",
+                             f"--set=pipeline.schedule_file={self.folder}/s.csv", "--pp", "7")
+        self.assertIn("--group are for a schedule that is generated, and the plan's is a file", sized)
         self.file(self.ok("convert", "s.csv", "--compute"), "c.csv")
         self.assertEqual(self.ok("convert", "c.csv", "--lowered", "--config", plan), text)
 

@@ -109,6 +109,24 @@ def nested(d):
     )
 
 
+def made_inside(d):
+    """A container that a branch or a loop makes, changes and uses, or gives on."""
+    a, found, held = d.of_rank(1, 2, 3), d.local(), d.local()
+    b = d.like(a)
+    when = d.choice(f"if bool({a}.sum() > 0.1):", "for k in range(int(tokens[0, 0]) % 3):")
+    inner = [f"    {line}" for line in d.choice(kept_list, kept_dict, nested)(d) if line != LATER]
+    return d.choice(
+        [f"{found} = {a}.mean()", when, *inner, f"    {found} = {found} * 0.5 + out.mean()",
+         f"out = {a} + {found}"],
+        [f"{found} = {a}.mean()", f"if bool({b}.sum() > 0.0):", *inner, f"    {found} = out.sum()", "else:",
+         f"    {held} = [{a} * 1.0]", f"    {held}.append({b})", f"    {held}[0].mul_(0.5)",
+         f"    {found} = {found} + {held}[0].sum() + {held}.pop().mean()", LATER, f"out = {a} * {found}"],
+        [f"if bool({a}.sum() > 0.1):", f"    {held} = [{a}]", f"    {held}.append({b} * 0.5)", "else:",
+         f"    {held} = [{b}, {a}]", f"    {held}[1] = torch.sin({held}[0])", *d.choice([], [LATER]),
+         *d.choice([], [f"{held}.append(torch.tanh({b}))"], [f"{held}[1].mul_(0.5)"]), *added_up(held)],
+    )
+
+
 def kept_views(d):
     """Views and what they are views of, written and read further down."""
     a = d.tensor(lambda t: t.dim() >= 1 and t.shape[-1] >= 4)
@@ -469,8 +487,8 @@ def kept_or_made(d):
 
 
 FLOWS = [
-    *[kept_list] * 3, *[chosen] * 2, *[kept_dict] * 2, *[nested] * 2, *[kept_views] * 3, *[kept_numbers] * 2,
-    *[kept_forms] * 3, optional, *[ended_early] * 2, *[carried] * 3, *[drawn_in_branches] * 2, *[set_parts] * 3,
-    *[given_on] * 2, *[tied] * 2, *[stateful] * 4, goes_on, *[kept_state] * 2, looked_up, traced_layers,
-    *[overwritten] * 2, checked, several, *[added_in_branches] * 2, *[kept_or_made] * 2,
+    *[kept_list] * 3, *[chosen] * 2, *[kept_dict] * 2, *[nested] * 2, *[made_inside] * 3, *[kept_views] * 3,
+    *[kept_numbers] * 2, *[kept_forms] * 3, optional, *[ended_early] * 2, *[carried] * 3, *[drawn_in_branches] * 2,
+    *[set_parts] * 3, *[given_on] * 2, *[tied] * 2, *[stateful] * 4, goes_on, *[kept_state] * 2, looked_up,
+    traced_layers, *[overwritten] * 2, checked, several, *[added_in_branches] * 2, *[kept_or_made] * 2,
 ]  # fmt: skip

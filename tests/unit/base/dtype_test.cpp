@@ -22,6 +22,12 @@ TEST(DType, NamesAreThoseOfTorch) {
     EXPECT_FALSE(dtype_from_name(""));
 }
 
+TEST(DType, AComplexOneIsNamedByBothParts) {
+    EXPECT_EQ(complex_name(DType::F16), "complex32");
+    EXPECT_EQ(complex_name(DType::F32), "complex64");
+    EXPECT_EQ(complex_name(DType::F64), "complex128");
+}
+
 TEST(DType, SizesAndFloatingTypes) {
     EXPECT_EQ(size_of(DType::F64), 8U);
     EXPECT_EQ(size_of(DType::F16), 2U);

@@ -34,6 +34,23 @@ graph(%x : Tensor, %i : Tensor):
     for (const char* name : {"x", "i", "y", "l", "o", "s", "t"}) EXPECT_FALSE(facts.written(name)) << name;
 }
 
+TEST(AliasLists, AListThatGrowsByAnotherHoldsItsTensors) {
+    const Facts facts(R"IR(
+graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = aten::tanh(%x)
+  %z : Tensor = aten::sin(%x)
+  %l : Tensor[] = prim::ListConstruct(%y)
+  %m : Tensor[] = prim::ListConstruct(%z)
+  aten::extend(%l, %m)
+  %a : Tensor = aten::__getitem__(%l, %one)
+  %w : Tensor = aten::relu_(%a)
+  return (%w))IR");
+    EXPECT_TRUE(facts.shared("a", "z"));
+    EXPECT_TRUE(facts.written("z"));
+    EXPECT_FALSE(facts.written("x"));
+}
+
 TEST(AliasLists, WhatIsTakenOutOfAListOfViewsSharesWithWhatWasViewed) {
     const Facts facts(R"IR(
 graph(%x : Tensor):

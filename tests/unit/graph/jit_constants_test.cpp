@@ -92,6 +92,20 @@ TEST(FoldTypeChecks, WhatMayBeNarrowerIsAskedWhenItRuns) {
     }
 }
 
+TEST(FoldTypeChecks, ATensorIsItself) {
+    const auto answer_to = [](const std::string& op, const std::string& type, const char* other) {
+        const std::string inputs = "graph(%x : " + type + ", %y : " + type + "):\n";
+        const test::ParsedGraph parsed =
+            test::parse_graph(inputs + "  %a : bool = aten::" + op + "(%x, %" + other + ")\n  return (%a)");
+        if (!fold_type_checks(parsed.jit.graph->block())) return "stays";
+        return torch::jit::toIValue(parsed.jit.graph->outputs()[0])->toBool() ? "yes" : "no";
+    };
+    EXPECT_STREQ(answer_to("__is__", "Tensor", "x"), "yes");
+    EXPECT_STREQ(answer_to("__isnot__", "Tensor[]", "x"), "no");
+    EXPECT_STREQ(answer_to("__is__", "Tensor", "y"), "stays");
+    EXPECT_STREQ(answer_to("__is__", "float", "x"), "stays") << "it may be NaN, which is not itself";
+}
+
 constexpr const char* kRefused = "the op aten::add_ in the model's forward writes to a constant";
 
 TEST(CheckConstants, AConstantThatIsWrittenIsRefused) {

@@ -151,6 +151,46 @@ def forward(self, x):
                 x.sin().mean().item<double>() + x.tanh().mean().item<double>(), 1e-6);
 }
 
+TEST(Lists, AListThatABranchMakesIsWrittenDownThere) {
+    // As nn.MultiheadAttention does with a batch first: `[y.transpose(0, 1) for y in (query, key)]`.
+    const char* code = R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    if bool(torch.gt(torch.sum(x), 0)):
+        parts = [torch.exp(h)]
+        parts.append(h)
+        g, second = parts
+    else:
+        g = torch.sin(h)
+    return torch.mean(g * h)
+)JIT";
+    expect_settled(code);
+    EXPECT_EQ(count_of(with_exact_lists(code), "prim::If"), 1);
+}
+
+TEST(Lists, AListThatABranchGivesHoldsWhatItPutThere) {
+    const std::string code = R"JIT(
+def forward(self, x):
+    h = torch.tanh(x)
+    if bool(torch.gt(torch.sum(x), SUM)):
+        parts = [torch.exp(h)]
+        parts.append(h * 2)
+        parts[0] = parts[1] * 0.5
+    else:
+        parts = [h, torch.sin(h)]
+        for k in range(x.size(0)):
+            more = [h]
+            more.append(parts[-1] * k)
+            parts.append(more[0] + more.pop())
+    parts.append(torch.cos(x))
+    return torch.mean(torch.cat(parts, 1)) * len(parts)
+)JIT";
+    for (const char* sum : {"1000", "-1000"}) {
+        const Graph graph = with_exact_lists(std::string(code).replace(code.find("SUM"), 3, sum));
+        EXPECT_EQ(count_of(graph, "aten::append"), 1) << "what comes out of a branch is not known";
+    }
+}
+
 TEST(Lists, OtherWritesKeepAList) {
     LoadedModel model = load({"Model", R"JIT(
 def forward(self, x):

@@ -109,6 +109,29 @@ TEST(Executable, AFailingOpThrowsAndTheNextRunIsClean) {
     EXPECT_NO_THROW(code->run({values({2, 3}), values({3})}, 0));
 }
 
+TEST(Executable, ALoopReadsWhatItIsAddedTo) {
+    const ParsedGraph parsed = parse_graph(R"IR(
+graph(%x : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %one : int = prim::Constant[value=1]()
+  %h : Tensor = aten::tanh(%x)
+  %s : Tensor = prim::Loop(%n, %true, %x)
+    block0(%k : int, %before : Tensor):
+      %g : Tensor = prim::Loop(%n, %true, %before)
+        block0(%i : int, %inner : Tensor):
+          %w : Tensor = aten::mul(%inner, %h)
+          -> (%true, %w)
+      %t : Tensor = aten::add(%before, %g, %k)
+      -> (%true, %t)
+  %y : Tensor = aten::add(%h, %s, %one)
+  return (%y))IR");
+    const at::Tensor x = values({2, 3}), h = x.tanh();
+    at::Tensor s = x;
+    for (int k = 0; k < 3; ++k) s = s.add(s * h * h * h, k);
+    const auto code = compile_ops(parsed.jit, {0, 1, 2}, {parsed.at("x"), parsed.at("n")}, {parsed.at("y")});
+    EXPECT_EQ(bits_of(code->run({x, 3}, 0).at(0).toTensor()), bits_of(h.add(s)));
+}
+
 /// As eager Python divides on a card: by a number of the host, which has other bits there than a tensor of the card.
 TEST(Executable, ANumberThatATraceWroteDownIsOneOfTheHost) {
     ParsedGraph parsed = parse_graph(R"IR(

@@ -130,6 +130,31 @@ TEST_F(OnTrial, ANestedTensorIsRefused) {
                           "enable_nested_tensor=False, or use padding and a mask"));
 }
 
+TEST_F(OnTrial, WhatIsMadeOfAListOfABranchMayNeedAGradient) {
+    const std::string text = R"IR(
+graph(%x : Tensor, %y : Tensor):
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %sum : Tensor = aten::sum(%y, %none)
+  %flag : bool = aten::Bool(%sum)
+  %list : Tensor[] = prim::If(%flag)
+    block0():
+      %one : Tensor[] = prim::ListConstruct(%y)
+      -> (%one)
+    block1():
+      %other : Tensor[] = prim::ListConstruct(OTHER)
+      -> (%other)
+  %pair : (Tensor[], int) = prim::TupleConstruct(%list, %zero)
+  %same : Tensor[], %n : int = prim::TupleUnpack(%pair)
+  %whole : Tensor = aten::cat(%same, %zero)
+  return (%whole))IR";
+    const std::map<std::string, at::Tensor> plain{{"y", at::ones({3, 4})}};
+    run(std::string(text).replace(text.find("OTHER"), 5, "%x"), at::kCPU, plain);
+    EXPECT_TRUE(at("whole").requires_grad()) << "another microbatch goes the other way";
+    run(std::string(text).replace(text.find("OTHER"), 5, "%y, %y"), at::kCPU, plain);
+    EXPECT_FALSE(at("whole").requires_grad());
+}
+
 TEST_F(OnTrial, WhatMayWriteIsKnown) {
     run(R"IR(
 graph(%x : Tensor):

@@ -17,6 +17,12 @@ TEST(TorchDType, EveryTypeGoesThereAndBack) {
     }
 }
 
+TEST(TorchDType, ATypeIsNamedAsInPython) {
+    EXPECT_EQ(dtype_name(at::kLong), "int64");
+    EXPECT_EQ(dtype_name(at::kComplexFloat), "complex64");
+    EXPECT_THROW(dtype_name(at::kQInt8), Error);
+}
+
 TEST(TorchDType, OthersAreRefusedByName) {
     try {
         from_torch(c10::ScalarType::ComplexFloat);

@@ -42,6 +42,13 @@ TEST(TorchErrors, TheInterpretersWordsAreLeftOut) {
     EXPECT_EQ(model_failure("shapes\nmore"), "the model fails: shapes\nmore");
 }
 
+TEST(TorchErrors, TheFirstLineMayStandBehindEmptyOnes) {
+    EXPECT_EQ(first_line("\nUnknown builtin op: torchvision::nms.\nCould not find"),
+              "Unknown builtin op: torchvision::nms.");
+    EXPECT_EQ(first_line("one\ntwo"), "one");
+    EXPECT_EQ(first_line("\n\n"), "");
+}
+
 TEST(TorchErrors, KnownCausesOfAFailedOpComeWithAdvice) {
     EXPECT_EQ(op_failure("the op aten::cross_entropy_loss in 'loss'", "Expected target size [2, 64], got [2, 16]"),
               "the op aten::cross_entropy_loss in 'loss' fails: Expected target size [2, 64], got [2, 16]; classes are "

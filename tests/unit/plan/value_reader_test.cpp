@@ -46,6 +46,9 @@ TEST(ValueReader, WrongTypesSayWhatToWrite) {
     EXPECT_EQ(read_error("checkpoint.resume", "12"),
               "checkpoint.resume has the wrong type (got integer 12, expected text); try text in quotes, such as "
               "\"runs/gpt/checkpoints/step-00000500\"");
+    for (const char* value : {"2026-12-01", "1.5", "true"}) {
+        EXPECT_TRUE(holds(read_error("run.dir", value), "expected text); try text in quotes, such as")) << value;
+    }
     EXPECT_TRUE(holds(read_error("train.precision", "16"), "expected word); try text in quotes, such as \"bf16\""));
     EXPECT_EQ(read_error("train.steps", "'many'"),
               "train.steps has the wrong type (got text 'many', expected integer)");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/batch_size.hpp"
 #include "plan/reader.hpp"
 #include "plan/rules.hpp"
 #include "schedule/generators.hpp"
@@ -150,11 +151,16 @@ TEST(ActivationLimit, APeakAboveItIsRefusedWithWhatFits) {
     EXPECT_TRUE(holds(text, "4.00 microbatches, with the gradients of a backward 12.0 KiB at most")) << text;
     EXPECT_TRUE(holds(text, "these fit: \"1F1B\" (3.0 KiB), \"AUTO\" (2.0 KiB)")) << text;
     EXPECT_TRUE(holds(text, "--set:1:23")) << text;
-    const Error none = error_of([&] {
-        check_activations(plan_with("2"), all_forwards, memory, [] { return std::vector<FittingSchedule>{}; });
-    });
+    const auto none_fits = [&](int64_t samples) {
+        Plan plan = plan_with("2");
+        plan.train.global_batch_size = samples * parts_of_batch(plan);
+        return error_of(
+            [&] { check_activations(plan, all_forwards, memory, [] { return std::vector<FittingSchedule>{}; }); });
+    };
+    const Error none = none_fits(2), smallest = none_fits(1);
     EXPECT_TRUE(holds(none.what(), "with as many stages a rank no schedule fits")) << none.what();
     EXPECT_TRUE(holds(none.what(), "which makes microbatches smaller")) << none.what();
+    EXPECT_TRUE(holds(smallest.what(), "microbatches have one sample already; try more stages")) << smallest.what();
     const Error untold = error_of([&] { check_activations(plan_with("2"), all_forwards, memory, {}); });
     EXPECT_FALSE(holds(untold.what(), "fit")) << untold.what();
 }

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -65,7 +66,9 @@ std::vector<Sample> samples() {
             {"uint8", at::arange(7).to(at::kByte)},
             {"double", base.to(at::kDouble)},
             {"half", base.to(at::kHalf)},
-            {"bfloat16", base.to(at::kBFloat16).t()}};
+            {"bfloat16", base.to(at::kBFloat16).t()},
+            {"complex", at::view_as_complex(message_numbers({4, 6, 2}))},
+            {"conjugate", at::view_as_complex(message_numbers({4, 6, 2})).t().conj()}};
 }
 
 TEST(Message, bringsEveryFormOfTensorOverAsItIs) {
@@ -201,7 +204,24 @@ TEST(Message, refusesWhatIsLongerThanItsShapeAllows) {
 }
 
 TEST(Message, refusesTypesThatItDoesNotCarry) {
-    EXPECT_THROW(encode_tensor(at::zeros({2}, at::kComplexFloat), kRoom, "x"), Error);
+    EXPECT_THROW(encode_tensor(at::zeros({2}, at::kFloat8_e4m3fn), kRoom, "x"), Error);
+}
+
+TEST(Message, aComplexTensorStaysAsItLiesInMemory) {
+    const at::Tensor parts = message_numbers({3, 4, 2}) - 7;
+    for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+        const at::Tensor plain = at::view_as_complex(parts.to(type));
+        for (const at::Tensor& tensor : {plain, plain.t(), plain.narrow(1, 1, 2), plain.conj(), plain.t().conj()}) {
+            for (const Contents contents : {Contents::InBytes, Contents::Part}) {
+                const ReceivedTensor got = decode_tensor(encode_tensor(tensor, kRoom, "z", contents), "z");
+                EXPECT_TRUE(got.tensor.equal(tensor));
+                EXPECT_EQ(got.tensor.scalar_type(), tensor.scalar_type());
+                EXPECT_EQ(got.tensor.strides(), tensor.strides());
+                EXPECT_EQ(got.tensor.is_conj(), tensor.is_conj());
+                EXPECT_FALSE(got.tensor.is_view());
+            }
+        }
+    }
 }
 
 TEST(Message, refusesCutOffMessages) {
