@@ -191,6 +191,8 @@ OpRange OpTrial::run(int index, TrialValues& values) {
 }
 
 void OpTrial::note_changed(const JitOp& op, const TrialValues& values) {
+    // What nobody else holds no op can take, and it would keep memory alive.
+    std::erase_if(others_with_gradient_, [](const c10::IValue& one) { return one.use_count() == 1; });
     if (!may_write_inputs(op.node)) return;
     const std::vector<Value*> used = values_used(op.node);
     const auto content = [&](const Value* value) -> const c10::IValue& { return values.at(value); };
