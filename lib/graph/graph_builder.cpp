@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kMessageHeaderBytes = 1024;  // room for sizes and strides (stage/message.hpp)
 
-/// A type whose elements are as large, for what is only counted. Complex double counts as half of it.
+/// The type of its elements, or of their parts; where no message holds it, one as large, for what is only counted.
 DType counted_as(const at::Tensor& tensor) {
     if (const auto dtype = carried_dtype(c10::toRealValueType(tensor.scalar_type()))) return *dtype;
     const size_t bytes = tensor.itemsize();
